@@ -1,0 +1,36 @@
+# make demo: set up and run the main job on the demo.   make test: set up and run the tests.
+# Both are idempotent and take up where they were interrupted.
+#
+# The lock file is a whole CPU stack (vLLM, DeepSpeed, Prefect), about 4.5 GB installed. Where your package index has
+# torch only as a CUDA build, point pip at PyTorch's CPU index first (PIP_EXTRA_INDEX_URL).
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test check setup clean
+
+demo: $(READY)
+	$(BIN)/truegold run examples/demo.yaml
+
+test: check
+	$(BIN)/pytest
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+setup: $(READY)
+
+$(READY): requirements/cpu-lock.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'truegold needs Python 3.11 or newer: make PYTHON=python3.11 ...'; exit 1; }
+	@command -v gcc >/dev/null || { echo 'truegold needs gcc (DeepSpeed builds a small operator with it): install gcc and run again'; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check --no-deps -r requirements/cpu-lock.txt
+	$(BIN)/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+clean:
+	rm -rf $(VENV) build *.egg-info

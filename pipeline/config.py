@@ -1,0 +1,277 @@
+"""The configuration of every pipeline stage. Defaults are the settings we would pick ourselves.
+
+Models are frozen and refuse unknown keys; the docstring under each field is its help text.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+
+
+class StageConfig(BaseModel):
+    """The base of all configuration."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, protected_namespaces=())
+
+
+def by_type(default: str) -> Discriminator:
+    """Tells the members of a union apart by their `type`, which may be left out for the default one."""
+
+    def kind(value: Any) -> str:
+        found = value.get("type", default) if isinstance(value, dict) else getattr(value, "type", default)
+        return str(found)
+
+    return Discriminator(kind)
+
+
+class ColumnSpec(StageConfig):
+    """Where a value comes from: a column of the source, and what to take from it."""
+
+    column: str
+    """The source's column; dots reach into structs and JSON objects (`reward_model.ground_truth`)."""
+    extract: str | None = None
+    """What to take: `after MARKER` (the text after the last MARKER), `boxed` (the last \\boxed{}), `regex:PATTERN`
+    (its first group)."""
+
+
+class Columns(StageConfig):
+    """Which column of the source is which; a preset fills what is not given."""
+
+    prompt: ColumnSpec | None = None
+    """The problem."""
+    gold: ColumnSpec | None = None
+    """The reference answer."""
+    solution: ColumnSpec | None = None
+    """A worked solution."""
+    id: ColumnSpec | None = None
+    """The source's own identifier; kept in `meta.source_id`, never used as truegold's identity."""
+    tests: ColumnSpec | None = None
+    """Test cases, for code; goes into `verifier_args.tests`."""
+    verifier: ColumnSpec | None = None
+    """A column that names each row's verifier."""
+    verifier_args: ColumnSpec | None = None
+    """A column holding each row's verifier arguments, as an object or a JSON string."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _column_names_stand_for_specs(cls, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: {"column": spec} if isinstance(spec, str) else spec for key, spec in value.items()}
+        return value
+
+
+class SourceConfig(StageConfig):
+    """What every kind of data source shares."""
+
+    preset: str | None = None
+    """The shape of the source: gsm8k, math, humaneval, mbpp, verl, trl. Without one and without `columns`, the preset
+    whose columns fit is taken."""
+    columns: Columns = Columns()
+    domain: str | None = None
+    """math, code, choice, ...; the preset's where not given."""
+    verifier: str | None = None
+    """A built-in name, an entry point or an import string; the preset's where not given."""
+    verifier_args: dict[str, Any] = {}
+    """Arguments for the verifier, the same for every row."""
+    limit: int | None = Field(default=None, ge=1)
+    """Take only the first so many rows."""
+    heldout: float = Field(default=0.0, ge=0.0, lt=1.0)
+    """The share of rows set aside for evaluation, chosen by the hash of their content: never trained on."""
+    max_row_bytes: int = Field(default=8 * 2**20, ge=1)
+    """A longer line is rejected without being read into memory."""
+
+
+class FileSource(SourceConfig):
+    """A JSON Lines, Parquet or CSV file."""
+
+    type: Literal["file"] = "file"
+    path: str
+    """The file, relative to the working directory."""
+    format: Literal["auto", "jsonl", "parquet", "csv"] = "auto"
+    """By the file's suffix where `auto`."""
+    heldout_path: str | None = None
+    """A file of the same shape whose rows are all set aside for evaluation."""
+
+
+class HubSource(SourceConfig):
+    """A Hugging Face dataset: a hub name, or a folder written by `save_to_disk` or holding data files."""
+
+    type: Literal["hf"] = "hf"
+    name: str
+    """A hub name (`openai/gsm8k`) or a local folder."""
+    subset: str | None = None
+    """The hub's configuration name."""
+    split: str = "train"
+    revision: str | None = None
+
+
+class DemoSource(StageConfig):
+    """School-maths word problems made on the spot, with planted and labelled defects."""
+
+    type: Literal["demo"] = "demo"
+    problems: int = Field(default=1600, ge=60)
+    """Clean problems; the planted defects come on top, at about two to five."""
+    heldout_problems: int = Field(default=192, ge=8)
+    sft_examples: int = Field(default=24000, ge=64)
+    seed: int = 0
+
+
+DataConfig = Annotated[
+    Annotated[FileSource, Tag("file")] | Annotated[HubSource, Tag("hf")] | Annotated[DemoSource, Tag("demo")],
+    by_type("file"),
+]
+
+
+class CleanConfig(StageConfig):
+    """Text cleaning and length bounds."""
+
+    min_prompt_chars: int = Field(default=8, ge=0)
+    max_prompt_chars: int = Field(default=20_000, ge=1)
+    max_gold_chars: int = Field(default=2_000, ge=1)
+    boilerplate: tuple[str, ...] = (
+        r"(?:question|problem|q|exercise|题目|问题)\s*(?:\d+(?:\.\d+)*\s*)?(?:[:：]|\.(?!\d))\s*",
+        r"(?:please\s+)?(?:solve|answer)\s+the\s+following\s+(?:math(?:ematics)?\s+)?(?:problem|question)[^.:\n]{0,40}[.:]\s*",
+        r"let'?s\s+think\s+step\s+by\s+step[.:]?\s*",
+    )
+    """Regular expressions, without regard to case, cut from the start of a prompt."""
+    boilerplate_end: tuple[str, ...] = (
+        r"(?:please\s+)?(?:solve|answer)\s+the\s+(?:above|following)\s+(?:math(?:ematics)?\s+)?(?:problem|question)\s*[.:]?",
+        r"let'?s\s+think\s+step\s+by\s+step\s*[.:]?",
+    )
+    """Regular expressions, without regard to case, cut from the end of a prompt."""
+
+
+class DedupConfig(StageConfig):
+    """Exact deduplication."""
+
+    case_sensitive: bool = False
+    """Whether prompts that differ in case only are different."""
+
+
+class VerifyGoldConfig(StageConfig):
+    """Gold must pass its own verifier before anything is trained on it."""
+
+    workers: int = Field(default=0, ge=0)
+    """Processes; 0 takes one per core."""
+
+
+class FlagConfig(StageConfig):
+    """The rules that flag suspicious rows. They route and explain; they never drop."""
+
+    detectors: tuple[str, ...] | None = None
+    """Names of the detectors to run, or import strings of your own; all built-in ones where not given."""
+    advise_only: tuple[str, ...] = ()
+    """Reasons that should only be reported and not hold a row back for review."""
+
+
+class SettleConfig(StageConfig):
+    """Applying the reviewers' decisions. There is nothing to set: which flags hold a row back is `flag.advise_only`."""
+
+
+class ChatConfig(StageConfig):
+    """How a prompt becomes what the model is given."""
+
+    system: str | None = None
+    """The system message."""
+    user: str = "{prompt}"
+    """The user message; `{prompt}` stands for the problem."""
+    use_template: bool = True
+    """Apply the tokenizer's chat template, where it has one."""
+
+    @model_validator(mode="after")
+    def _has_placeholder(self) -> ChatConfig:
+        if "{prompt}" not in self.user:
+            raise ValueError("must contain {prompt}, the place of the problem")
+        return self
+
+
+class VllmEngineConfig(StageConfig):
+    """vLLM inside the process: the GPU or the CPU build, whichever is installed."""
+
+    type: Literal["vllm"] = "vllm"
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    max_model_len: int = Field(default=2048, ge=16)
+    """The longest prompt plus completion, in tokens."""
+    max_num_seqs: int = Field(default=256, ge=1)
+    gpu_memory_utilization: float = Field(default=0.5, gt=0, le=1)
+    cpu_kv_cache_gib: int = Field(default=2, ge=1)
+    enforce_eager: bool = True
+    tensor_parallel_size: int = Field(default=1, ge=1)
+
+
+class ServerEngineConfig(StageConfig):
+    """A running vLLM server (its OpenAI-compatible API), which must serve the model that `model` names."""
+
+    type: Literal["server"] = "server"
+    url: str
+    """Such as http://localhost:8000/v1."""
+    model: str | None = None
+    """The name it serves the model under; its only model where not given."""
+    api_key_env: str | None = None
+    """The environment variable that holds the key."""
+    concurrency: int = Field(default=32, ge=1)
+    timeout_seconds: float = Field(default=600, gt=0)
+    retries: int = Field(default=3, ge=0)
+
+
+class ScriptedEngineConfig(StageConfig):
+    """A deterministic engine for tests: it draws completions from a file of prompts and answers."""
+
+    type: Literal["scripted"] = "scripted"
+    path: str
+    """JSON Lines of {"prompt": ..., "completions": [...]}: the i-th sample of a prompt gets the i-th, going round."""
+
+
+EngineConfig = Annotated[
+    Annotated[VllmEngineConfig, Tag("vllm")]
+    | Annotated[ServerEngineConfig, Tag("server")]
+    | Annotated[ScriptedEngineConfig, Tag("scripted")],
+    by_type("vllm"),
+]
+
+
+class ProfileConfig(StageConfig):
+    """How pass rates are measured."""
+
+    engine: EngineConfig = VllmEngineConfig()
+    chat: ChatConfig = ChatConfig()
+    samples: int = Field(default=8, ge=1)
+    """Completions per problem."""
+    temperature: float = Field(default=1.0, ge=0)
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    max_tokens: int = Field(default=512, ge=1)
+    seed: int = 0
+    shard_rows: int = Field(default=64, ge=1)
+    """Problems per shard: a killed profile takes up after the last whole shard."""
+    suspect_agreement: float = Field(default=0.5, gt=0, le=1)
+    """A problem with no pass is flagged `suspect_gold` when at least this share of all samples agrees on another
+    answer. A flag for review, never a drop."""
+    workers: int = Field(default=1, ge=0)
+    """Processes that verify; 0 takes one per core. Worth raising for slow verifiers only."""
+
+
+class SelectConfig(StageConfig):
+    """Which profiled problems are trained on."""
+
+    min_pass_rate: float = Field(default=0.0, ge=0, le=1)
+    max_pass_rate: float = Field(default=1.0, ge=0, le=1)
+    """The band, both ends excluded: a group of all-right or all-wrong samples carries no signal."""
+    zero_share: float = Field(default=0.0, ge=0, le=1)
+    """Problems without a pass may make up this share of the selection: a few samples cannot tell 0 from rare."""
+    max_rows: int | None = Field(default=None, ge=1)
+    bands: int = Field(default=4, ge=1)
+    """Pass-rate bands that the selection balances when `max_rows` makes it choose."""
+    seed: int = 0
+
+
+class ReportConfig(StageConfig):
+    """The report on a run."""
+
+    name: str
+    """The run's name."""
+    stages: tuple[str, ...]
+    """The stages it tells about, in their order."""
+    max_items: int = Field(default=500, ge=0)
+    """Flagged and dropped rows shown in full, most suspicious first; all of them stay in the Parquet tables."""

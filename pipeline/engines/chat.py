@@ -1,0 +1,110 @@
+"""From a problem to the token ids the model is given, and from completion ids back to text.
+
+    "What is 2+3?"  --chat template-->  "<|im_start|>user\\nWhat is 2+3?<|im_end|>\\n<|im_start|>assistant\\n"  -->  ids
+
+The template is applied once and its text is encoded without special tokens, so that no second BOS is put in front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from truegold.pipeline.config import ChatConfig
+from truegold.verifiers import SetupError
+
+
+class PromptEncoder(Protocol):
+    """Encodes problems and decodes completions for one model."""
+
+    @property
+    def stop_token_ids(self) -> tuple[int, ...]:
+        """The tokens that end a completion."""
+        ...
+
+    def encode(self, problem: str) -> list[int]:
+        """The ids of the whole prompt, chat template and special tokens included."""
+        ...
+
+    def encode_completion(self, text: str) -> list[int]:
+        """The ids of a completion the model is to learn, with the end-of-turn token at its end."""
+        ...
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """A completion's text, without special tokens."""
+        ...
+
+
+class ChatEncoder:
+    """The encoder of a Hugging Face tokenizer."""
+
+    def __init__(self, tokenizer: Any, chat: ChatConfig, stop_token_ids: tuple[int, ...]) -> None:
+        self.tokenizer = tokenizer
+        self._chat = chat
+        self._templated = chat.use_template and tokenizer.chat_template is not None
+        self.stop_token_ids = stop_token_ids
+        self._check_single_bos()
+
+    def encode(self, problem: str) -> list[int]:
+        user = self._chat.user.replace("{prompt}", problem)
+        if not self._templated:
+            text = f"{self._chat.system}\n\n{user}" if self._chat.system else user
+            return list(self.tokenizer(text)["input_ids"])
+        messages = [{"role": "system", "content": self._chat.system}] if self._chat.system else []
+        messages.append({"role": "user", "content": user})
+        text = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def encode_completion(self, text: str) -> list[int]:
+        return [*self.tokenizer(text, add_special_tokens=False)["input_ids"], self.stop_token_ids[0]]
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        return str(self.tokenizer.decode(list(token_ids), skip_special_tokens=True))
+
+    def _check_single_bos(self) -> None:
+        bos = self.tokenizer.bos_token_id
+        ids = self.encode("1+1=?")
+        if bos is not None and ids[:2] == [bos, bos]:
+            raise SetupError(
+                "The prompt starts with two BOS tokens: the chat template and the tokenizer both add one.",
+                "Set chat.use_template: false, or mend the tokenizer's template.",
+            )
+
+
+class ByteEncoder:
+    """Bytes as tokens and 256 as the end: the encoder of scripted runs, which have no model."""
+
+    END = 256
+
+    def __init__(self, chat: ChatConfig) -> None:
+        self._chat = chat
+        self.stop_token_ids = (self.END,)
+
+    def encode(self, problem: str) -> list[int]:
+        return list(self._chat.user.replace("{prompt}", problem).encode())
+
+    def encode_completion(self, text: str) -> list[int]:
+        return [*text.encode(), self.END]
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        return bytes(token for token in token_ids if token < self.END).decode("utf-8", "replace")
+
+
+def load_encoder(model: Path, chat: ChatConfig) -> ChatEncoder:
+    """The encoder of the checkpoint in folder `model`. Raises SetupError where its tokenizer cannot be loaded."""
+    from transformers import AutoTokenizer, GenerationConfig
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(str(model))
+    except (OSError, ValueError) as error:
+        reason = str(error).split("\n", 1)[0]
+        raise SetupError(f"{model} has no tokenizer that can be loaded: {reason}") from error
+    stops: list[int] = [] if tokenizer.eos_token_id is None else [int(tokenizer.eos_token_id)]
+    if (model / "generation_config.json").exists():
+        generation = GenerationConfig.from_pretrained(str(model))
+        more = generation.eos_token_id
+        stops += more if isinstance(more, list) else [] if more is None else [more]
+    if not stops:
+        raise SetupError(f"The tokenizer in {model} names no end-of-sequence token.", "Set eos_token in its config.")
+    return ChatEncoder(tokenizer, chat, tuple(dict.fromkeys(stops)))

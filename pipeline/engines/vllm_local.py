@@ -1,0 +1,108 @@
+"""vLLM inside this process, the GPU or the CPU build: sampling for profiles, and rollouts whose weights are updated
+between steps.
+
+In one process (`VLLM_ENABLE_V1_MULTIPROCESSING=0`), so that new weights are handed over as tensors and a killed run
+leaves no engine process behind. Stages that use it run isolated, because an engine gives its memory back only at exit.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from truegold.pipeline.config import VllmEngineConfig
+from truegold.pipeline.engines.base import Completion, FinishReason, SamplingParams, check_room
+from truegold.verifiers import SetupError
+
+if TYPE_CHECKING:
+    import torch
+
+CPU_BATCHED_TOKENS = 8192
+"""Tokens prefilled in one go on CPU. Chunked prefill is off there: vLLM rewinds a seeded request's generator after a
+partial prefill, which torch's CPU generator cannot do."""
+
+FINISH: dict[str | None, FinishReason] = {"stop": "stop", "length": "length"}
+
+
+class VllmEngine:
+    """An in-process vLLM engine on the checkpoint in folder `model`."""
+
+    def __init__(self, model: Path, config: VllmEngineConfig) -> None:
+        os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
+        os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(config.cpu_kv_cache_gib))
+        os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
+        try:
+            import vllm
+            from vllm.platforms import current_platform
+        except ImportError as error:
+            raise SetupError(
+                f"vLLM cannot be imported ({error}).", "Install it: pip install 'truegold[gpu]' or 'truegold[cpu]'."
+            ) from error
+        self.max_model_len = config.max_model_len
+        self._vllm = vllm
+        self._version = 0
+        on_cpu = current_platform.is_cpu()
+        options: dict[str, Any] = {}
+        if on_cpu:
+            options["enable_chunked_prefill"] = False
+            options["max_num_batched_tokens"] = max(CPU_BATCHED_TOKENS, config.max_model_len)
+        else:
+            options["gpu_memory_utilization"] = config.gpu_memory_utilization
+        try:
+            self._llm = vllm.LLM(
+                model=str(model),
+                dtype=config.dtype,
+                max_model_len=config.max_model_len,
+                max_num_seqs=config.max_num_seqs,
+                tensor_parallel_size=config.tensor_parallel_size,
+                enforce_eager=config.enforce_eager,
+                logprobs_mode="processed_logprobs",  # the distribution that was sampled from, temperature applied
+                generation_config="vllm",  # a checkpoint's own sampling defaults would bias the importance ratio
+                disable_log_stats=True,
+                seed=0,
+                **options,
+            )
+        except (ValueError, OSError) as error:
+            reason = str(error).strip().split("\n", 1)[0]
+            raise SetupError(f"vLLM cannot load {model}: {reason}") from error
+
+    def generate(
+        self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seeds: Sequence[int]
+    ) -> list[Completion]:
+        check_room(prompts, self.max_model_len)
+        requests = [
+            # The salt ties cached prefixes to the weights that computed them: a sync makes the old ones unreachable.
+            {"prompt_token_ids": list(prompt), "cache_salt": f"weights-{self._version}"}
+            for prompt in prompts
+        ]
+        params = [
+            self._vllm.SamplingParams(
+                temperature=sampling.temperature,
+                top_p=sampling.top_p,
+                max_tokens=min(sampling.max_tokens, self.max_model_len - len(prompt)),
+                stop_token_ids=list(sampling.stop_token_ids),
+                seed=seed,
+                logprobs=0,
+                detokenize=False,
+            )
+            for prompt, seed in zip(prompts, seeds, strict=True)
+        ]
+        outputs = self._llm.generate(requests, params, use_tqdm=False)
+        return [_completion(output.outputs[0]) for output in outputs]
+
+    def update_weights(self, named_tensors: Iterator[tuple[str, torch.Tensor]], version: int) -> None:
+        """Load new weights, by their Hugging Face names. A model with tied embeddings needs `lm_head.weight` as well:
+        the CPU build keeps a packed copy that the embedding alone would leave stale."""
+        self._llm.collective_rpc("reload_weights", kwargs={"weights_iterator": named_tensors})
+        self._version = version
+
+    def close(self) -> None:
+        del self._llm
+
+
+def _completion(output: Any) -> Completion:
+    token_ids = tuple(output.token_ids)
+    logprobs = tuple(step[token].logprob for step, token in zip(output.logprobs, token_ids, strict=True))
+    return Completion(token_ids, logprobs, FINISH.get(output.finish_reason, "abort"))

@@ -1,0 +1,98 @@
+"""A running vLLM server, over its OpenAI-compatible completions API with token ids in and out.
+
+Start the server so that its log-probabilities are those of the distribution it samples from:
+`vllm serve MODEL --logprobs-mode processed_logprobs --generation-config vllm`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+
+from truegold.pipeline.config import ServerEngineConfig
+from truegold.pipeline.engines.base import Completion, SamplingParams, check_room
+from truegold.pipeline.engines.vllm_local import FINISH
+from truegold.verifiers import SetupError
+
+BACKOFF_SECONDS = 1.0
+
+
+class ServerEngine:
+    """Samples from the server at `config.url`. Requests that fail for the network or an overload are tried again."""
+
+    def __init__(self, config: ServerEngineConfig) -> None:
+        self._config = config
+        key = os.environ.get(config.api_key_env, "") if config.api_key_env else ""
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        limits = httpx.Limits(max_connections=config.concurrency)
+        self._client = httpx.Client(
+            base_url=config.url.rstrip("/"), headers=headers, timeout=config.timeout_seconds, limits=limits
+        )
+        self._model, self.max_model_len = self._served_model()
+
+    def generate(
+        self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seeds: Sequence[int]
+    ) -> list[Completion]:
+        check_room(prompts, self.max_model_len)
+        with ThreadPoolExecutor(self._config.concurrency) as pool:
+            return list(pool.map(lambda prompt, seed: self._complete(prompt, sampling, seed), prompts, seeds))
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _served_model(self) -> tuple[str, int]:
+        models = self._request("GET", "/models")["data"]
+        names = [model["id"] for model in models]
+        wanted = self._config.model or (names[0] if len(names) == 1 else None)
+        for model in models:
+            if model["id"] == wanted:
+                return wanted, int(model["max_model_len"])
+        raise SetupError(
+            f"The server at {self._config.url} serves {', '.join(names)}, not {wanted or 'one model'}.",
+            "Set engine.model to one of these.",
+        )
+
+    def _complete(self, prompt: Sequence[int], sampling: SamplingParams, seed: int) -> Completion:
+        body = {
+            "model": self._model,
+            "prompt": list(prompt),
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "max_tokens": min(sampling.max_tokens, self.max_model_len - len(prompt)),
+            "stop_token_ids": list(sampling.stop_token_ids),
+            "seed": seed,
+            "logprobs": 0,
+            "return_token_ids": True,
+        }
+        choice = self._request("POST", "/completions", body)["choices"][0]
+        token_ids = choice.get("token_ids")
+        if token_ids is None:
+            raise SetupError(
+                f"The server at {self._config.url} returns no token ids.", "truegold needs vLLM 0.11 or newer there."
+            )
+        logprobs = (choice.get("logprobs") or {}).get("token_logprobs") or []
+        return Completion(tuple(token_ids), tuple(logprobs), FINISH.get(choice["finish_reason"], "abort"))
+
+    def _request(self, method: str, path: str, body: Any = None) -> Any:
+        problem = ""
+        for attempt in range(self._config.retries + 1):
+            if attempt:
+                time.sleep(BACKOFF_SECONDS * 2 ** (attempt - 1))
+            try:
+                response = self._client.request(method, path, json=body)
+            except httpx.TransportError as error:
+                problem = str(error) or type(error).__name__
+                continue
+            if response.status_code < 400:
+                return response.json()
+            problem = f"HTTP {response.status_code}: {response.text[:300]}"
+            if response.status_code < 500 and response.status_code != 429:
+                break
+        raise SetupError(
+            f"The vLLM server at {self._config.url} does not answer {path}: {problem}.", "Check that it is running."
+        )

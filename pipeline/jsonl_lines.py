@@ -1,0 +1,131 @@
+"""JSON Lines, read with bounded memory whatever stands in the file.
+
+The line `{"question": "What is 6*7?", "answer": 42}\\r\\n` becomes `Record(1, {"question": ..., "answer": 42}, 44)`.
+
+Covered: LF and CRLF, a byte order mark, gzip, a last line without an end, lines longer than the bound (skipped without
+being held), invalid UTF-8, NaN and Infinity (not JSON), nesting beyond the parser's depth, integers of any size (kept
+exactly; `orjson` would turn those beyond 64 bits into floats). Blank lines are no rows. Not covered: a JSON array and
+UTF-16, which are refused by name before any row is read.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, NoReturn, cast
+
+from truegold.pipeline.records import EXCERPT_CHARS, Record, Reject, excerpt
+from truegold.verifiers import InputError
+
+GZIP_MAGIC = b"\x1f\x8b"
+BOM = b"\xef\xbb\xbf"
+SKIP_BYTES = 2**16
+"""How an overlong line is skipped: in pieces of this size."""
+SNIFF_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A physical line with its terminator; `data` holds only its start where `size` is above the bound."""
+
+    number: int
+    data: bytes
+    size: int
+    too_long: bool = False
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """The file's bytes, unpacked where it is gzip, whatever its name."""
+    with path.open("rb") as file:
+        packed = file.read(2) == GZIP_MAGIC
+    return cast(IO[bytes], gzip.open(path, "rb")) if packed else path.open("rb")
+
+
+def read_lines(path: Path, max_bytes: int) -> Iterator[Line]:
+    """Every physical line, of which at most `max_bytes` are ever held; the byte order mark is taken off."""
+    number = 0
+    with open_bytes(path) as file:
+        try:
+            while data := file.readline(max_bytes + 2):  # room for the terminator, which does not count
+                number += 1
+                if number == 1:
+                    data = data.removeprefix(BOM)
+                size = len(data.rstrip(b"\r\n"))
+                if size <= max_bytes:
+                    yield Line(number, data, size)
+                    continue
+                start = data[: EXCERPT_CHARS * 4]
+                while data and not data.endswith(b"\n"):
+                    data = file.readline(SKIP_BYTES)
+                    size += len(data)
+                yield Line(number, start, size, too_long=True)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise InputError(
+                f"{path} is damaged after line {number}: {error}.", "Copy or download the file again."
+            ) from None
+
+
+def read_jsonl(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
+    """The records of a JSON Lines file."""
+    _refuse_other_formats(path)
+    for line in read_lines(path, max_row_bytes):
+        if line.too_long:
+            detail = f"{line.size} bytes, above max_row_bytes = {max_row_bytes}"
+            yield Reject(line.number, "row_too_long", detail, excerpt(line.data.decode("utf-8", "replace")))
+        elif not line.data.isspace() and line.data:
+            yield _parse(line)
+
+
+def _parse(line: Line) -> Record | Reject:
+    try:
+        text = line.data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        detail = f"{error.reason} at byte {error.start} of the line"
+        return Reject(line.number, "invalid_utf8", detail, excerpt(line.data.decode("utf-8", "replace")))
+    try:
+        values = parse_json(text)
+    except ValueError as error:
+        return Reject(line.number, "invalid_json", str(error), excerpt(text.strip()))
+    if not isinstance(values, dict):
+        detail = f"the line holds a JSON {_JSON_NAMES.get(type(values), 'value')}, not an object"
+        return Reject(line.number, "not_an_object", detail, excerpt(text.strip()))
+    return Record(line.number, values, line.size)
+
+
+_JSON_NAMES = {list: "array", str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def parse_json(text: str) -> object:
+    """Strict JSON; ValueError with one line that says what is wrong."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{error.msg} at character {error.pos}") from None
+    except RecursionError:  # the parser's own depth bound: a line of a million "["
+        raise ValueError("nested too deeply") from None
+
+
+def _refuse_other_formats(path: Path) -> None:
+    """Errors that name the real format, for files that would otherwise be nothing but rejects."""
+    with open_bytes(path) as file:
+        try:
+            start = file.read(SNIFF_BYTES)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise InputError(f"{path} is no intact gzip file: {error}.", "Copy or download the file again.") from None
+    if start.startswith(b"PAR1"):
+        raise InputError(f"{path} is a Parquet file.", "Set format: parquet, or name it *.parquet.")
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{path} is UTF-16, not UTF-8.", "Convert it: iconv -f UTF-16 -t UTF-8 in > out")
+    body = start.removeprefix(BOM).lstrip()
+    if body.startswith(b"[") and body[1:].lstrip()[:1] in (b"{", b""):
+        raise InputError(
+            f"{path} is one JSON array, not JSON Lines.", f"Convert it: jq -c '.[]' {path.name} > converted.jsonl"
+        )

@@ -1,0 +1,5 @@
+"""The report on a run: one self-contained page and its numbers. `report` is the stage, the rest is its parts."""
+
+from truegold.pipeline.report.build import report
+
+__all__ = ["report"]

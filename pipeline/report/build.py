@@ -1,0 +1,45 @@
+"""Stage `report`: one page that tells what became of every row and of the model, and its numbers for machines.
+
+    inputs {"ingest": runs/demo/ingest/stage.json, ...}  ->  index.html, summary.json
+
+Both are functions of the run's files alone. Raises RuntimeError where rows went missing on the way: a report that does
+not add up is a bug and not a report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import orjson
+
+from truegold.pipeline.config import ReportConfig
+from truegold.pipeline.progress import Progress
+from truegold.pipeline.report.contents import gather, summary
+from truegold.pipeline.report.render import render
+from truegold.pipeline.report.run_files import RunFiles
+from truegold.pipeline.stage import StageReport
+
+PAGE = "index.html"
+SUMMARY = "summary.json"
+
+
+def report(inputs: Mapping[str, Path], config: ReportConfig, out_dir: Path, progress: Progress) -> StageReport:
+    """inputs: the `stage.json` of every stage in `config.stages`."""
+    progress.start("reading the run")
+    contents = gather(RunFiles.open(inputs, config.stages), config)
+    progress.start("writing the page")
+    page = render(contents).encode("utf-8")
+    (out_dir / PAGE).write_bytes(page)
+    numbers = orjson.dumps(
+        summary(contents), option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
+    )
+    (out_dir / SUMMARY).write_bytes(numbers + b"\n")
+    before, after = contents.heldout
+    facts = {
+        "page": PAGE,
+        "page_bytes": len(page),
+        "heldout_pass_rate": [before and before.mean, after and after.mean],
+        "flagged_rows": contents.review.rows if contents.review else 0,
+    }
+    return StageReport(contents.account.records_in, contents.left, {}, facts)

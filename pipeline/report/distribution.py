@@ -1,0 +1,131 @@
+"""Pass rates before and after training: of the held-out problems, of those selected, and of all that were profiled.
+
+The mean is over problems. Its interval is Wilson's at the effective number of samples: the samples of one problem
+resemble each other, so eight of them say less than eight problems would (Kish's design effect).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from truegold.pipeline.passrate import wilson_interval
+from truegold.pipeline.report.run_files import KEY, RunFiles
+
+MAX_STEPS = 10
+"""Bars of a histogram between none and all passed; with fewer samples a problem, one for each count of passes."""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Pass rates of one group of problems at one time. Rates are None where nothing was judged."""
+
+    problems: int
+    judged_problems: int
+    samples: int
+    unjudged_samples: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    never: int
+    always: int
+    truncated: float | None
+    tokens_mean: float | None
+    bars: tuple[int, ...]
+    """Problems by pass rate: the first bar is exactly 0, the last exactly 1, between them equal steps."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """The same problems before and after; `after` is None where they were not profiled again."""
+
+    name: str
+    note: str
+    before: Distribution | None
+    after: Distribution | None
+
+
+def distributions(files: RunFiles) -> tuple[Group, ...]:
+    """The groups that the run knows pass rates of."""
+    before, after = files.table("profile", "profile.parquet"), files.table("profile_after", "profile.parquet")
+    if before is None:
+        return ()
+    selected = files.table("select", "selected.parquet")
+    groups = [Group("Held-out problems", "never trained on", *_both(before, after, pl.col("split") == "heldout"))]
+    if selected is not None:
+        chosen = before.join(selected.select(KEY), on=KEY, how="semi")
+        again = None if after is None else after.filter(pl.col("split") != "heldout")
+        note = "chosen for their pass rate, so that some of the change before to after is chance"
+        groups.append(Group("Problems selected for training", note, _describe(chosen), _describe(again)))
+    everything = _describe(before.filter(pl.col("split") != "heldout"))
+    groups.append(Group("All training problems that were profiled", "before selection", everything, None))
+    return tuple(group for group in groups if group.before is not None)
+
+
+def _both(
+    before: pl.LazyFrame, after: pl.LazyFrame | None, wanted: pl.Expr
+) -> tuple[Distribution | None, Distribution | None]:
+    return _describe(before.filter(wanted)), _describe(None if after is None else after.filter(wanted))
+
+
+def _describe(profile: pl.LazyFrame | None) -> Distribution | None:
+    """None where there are no problems."""
+    if profile is None:
+        return None
+    rate = pl.col("pass_rate")
+    found = profile.select(
+        problems=pl.len(),
+        judged_problems=rate.count(),
+        samples=pl.col("n").sum(),
+        judged=pl.col("judged").sum(),
+        most=pl.col("n").max(),
+        mean=rate.mean(),
+        variance=rate.var(),
+        never=(rate == 0).sum(),
+        always=(rate == 1).sum(),
+        truncated=pl.col("truncated").mean(),
+        tokens_mean=pl.col("tokens_mean").mean(),
+    ).collect(engine="streaming")
+    row = found.row(0, named=True)
+    if not row["problems"]:
+        return None
+    low, high = _interval(row)
+    return Distribution(
+        problems=row["problems"],
+        judged_problems=row["judged_problems"],
+        samples=row["samples"],
+        unjudged_samples=row["samples"] - row["judged"],
+        mean=row["mean"],
+        low=low,
+        high=high,
+        never=row["never"],
+        always=row["always"],
+        truncated=row["truncated"],
+        tokens_mean=row["tokens_mean"],
+        bars=_bars(profile, min(row["most"], MAX_STEPS)),
+    )
+
+
+def _interval(row: Mapping[str, float]) -> tuple[float | None, float | None]:
+    problems, judged, mean = int(row["judged_problems"]), int(row["judged"]), row["mean"]
+    if not problems:
+        return None, None
+    if problems < 2 or mean in (0.0, 1.0):
+        # No spread to learn the design effect from: take each problem for one sample, the most careful reading.
+        effect = judged / problems
+    else:
+        effect = max(1.0, row["variance"] / problems * judged / (mean * (1 - mean)))
+    # Wilson's interval depends on z*z/n alone, so that dividing n by the effect is multiplying z by its root.
+    return wilson_interval(round(mean * judged), judged, 1.96 * math.sqrt(effect))
+
+
+def _bars(profile: pl.LazyFrame, steps: int) -> tuple[int, ...]:
+    rate = pl.col("pass_rate")
+    between = (rate * steps).round().cast(pl.Int64).clip(1, max(steps - 1, 1))
+    place = pl.when(rate == 0).then(0).when(rate == 1).then(steps).otherwise(between).alias("place")
+    judged = profile.filter(rate.is_not_null()).select(place)
+    counts = dict(judged.group_by("place").agg(pl.len()).collect(engine="streaming").iter_rows())
+    return tuple(int(counts.get(bar, 0)) for bar in range(steps + 1))

@@ -1,0 +1,83 @@
+"""The files of a run: which stages it has, where their tables lie, and the lazy scans over them.
+
+Tables are only ever scanned: what a section keeps of them is counts, and the few rows it shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+
+from truegold.pipeline.ledger import FLAGS_FILE
+from truegold.pipeline.rows import Row, count_rows
+
+KEY = ["id", "source", "source_row"]
+"""What tells rows apart: rows of the same content share an id."""
+
+ROW_STAGES = ("clean", "dedup", "verify_gold", "flag", "settle", "profile")
+"""The stages that rows pass through from ingest to selection, whichever of them a run has."""
+
+Key = tuple[str, str, int]
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """The finished stages of a run in order: folder and record (`stage.json`) of each."""
+
+    folders: Mapping[str, Path]
+    records: Mapping[str, Mapping[str, Any]]
+
+    @classmethod
+    def open(cls, inputs: Mapping[str, Path], stages: Iterable[str]) -> RunFiles:
+        """`inputs` maps each stage to its `stage.json`."""
+        names = list(stages)
+        folders = {name: inputs[name].parent for name in names}
+        return cls(folders, {name: orjson.loads(inputs[name].read_bytes()) for name in names})
+
+    def __contains__(self, stage: str) -> bool:
+        return stage in self.folders
+
+    def path(self, stage: str, name: str) -> Path | None:
+        """A stage's file, or None where the run has no such stage or the stage no such file."""
+        if stage not in self.folders:
+            return None
+        path = self.folders[stage] / name
+        return path if path.exists() else None
+
+    def table(self, stage: str, name: str) -> pl.LazyFrame | None:
+        path = self.path(stage, name)
+        return None if path is None else pl.scan_parquet(path)
+
+    def count(self, stage: str, name: str) -> int:
+        """Rows of a table, 0 where it does not exist."""
+        path = self.path(stage, name)
+        return 0 if path is None else count_rows(path)
+
+    def tables(self, name: str, stages: Iterable[str] | None = None) -> list[tuple[str, pl.LazyFrame]]:
+        """The table of this name of every stage that has one, in order."""
+        found = [(stage, self.table(stage, name)) for stage in (self.folders if stages is None else stages)]
+        return [(stage, table) for stage, table in found if table is not None]
+
+    def flags(self, *, after_training: bool) -> pl.LazyFrame | None:
+        """All flags, each once. The flag stage's table repeats the earlier ones, with `blocks` as it was settled."""
+        gathered = ("flag",) if "flag" in self else ("dedup", "verify_gold")
+        last = ("profile", "profile_after") if after_training else ("profile",)
+        frames = [table for _, table in self.tables(FLAGS_FILE, (*gathered, *last))]
+        if not frames:
+            return None
+        return pl.concat(frames).unique([*KEY, "reason", "detector"], keep="first", maintain_order=True)
+
+
+def fetch(table: pl.LazyFrame, keys: pl.DataFrame, columns: Iterable[str]) -> list[Row]:
+    """The rows of `table` with these keys, the columns named besides KEY."""
+    found = table.select(*KEY, *columns).join(keys.lazy().select(KEY), on=KEY, how="semi")
+    return found.collect(engine="streaming").to_dicts()
+
+
+def key_of(row: Mapping[str, Any]) -> Key:
+    return row["id"], row["source"], row["source_row"]

@@ -1,0 +1,169 @@
+"""How training went: its metrics step by step, and what the model wrote in the first and in the last step."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from truegold.pipeline.report.run_files import RunFiles
+
+CURVES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Pass rate of the rollouts", ("pass_rate",)),
+    ("Held-out pass rate", ("heldout_pass_rate",)),
+    ("Entropy (nats per token)", ("entropy",)),
+    ("Gradient norm", ("grad_norm",)),
+    ("Mean length (tokens)", ("length_mean",)),
+    ("Sampler against trainer (|Δ log p|)", ("mismatch_abs", "probe_mean_abs")),
+)
+"""The charts: title, and the metrics drawn in each."""
+
+TABLE_ONLY = ("reward", "unjudged", "truncated", "groups_all_right", "groups_all_wrong", "trained_completions")
+
+PROBLEMS_SHOWN = 3
+COMPLETIONS_SHOWN = 2
+"""Completions shown of each problem at the first and at the last step."""
+
+COLUMNS = ["id", "prompt", "gold", "completion", "truncated", "score", "reason", "extracted", "advantage"]
+
+Point = tuple[int, float]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric's points; steps where it has no value are left out."""
+
+    name: str
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Curve:
+    title: str
+    metrics: tuple[Metric, ...]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One completion of the training."""
+
+    completion: str
+    score: float | None
+    reason: str
+    extracted: str | None
+    truncated: bool
+    advantage: float
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A problem with some of its attempts."""
+
+    id: str
+    prompt: str
+    gold: str | None
+    attempts: tuple[Attempt, ...]
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """A problem of the first step beside the same one, or another, of the last step."""
+
+    first: Problem | None
+    last: Problem | None
+
+
+@dataclass(frozen=True)
+class Training:
+    steps: int
+    problems_seen: int
+    curves: tuple[Curve, ...]
+    table: tuple[Metric, ...]
+    first_step: int | None
+    last_step: int | None
+    pairings: tuple[Pairing, ...]
+
+
+def training(files: RunFiles) -> Training | None:
+    """None where the run has not trained."""
+    if "train" not in files:
+        return None
+    lines = _lines(files.path("train", "metrics.jsonl"))
+    curves = [Curve(title, tuple(_metrics(lines, names))) for title, names in CURVES]
+    drawn = [name for _, names in CURVES for name in names]
+    steps = sorted((files.folders["train"] / "completions").glob("step-*.parquet"))
+    return Training(
+        steps=len(lines),
+        problems_seen=_problems_seen(steps),
+        curves=tuple(curve for curve in curves if curve.metrics),
+        table=tuple(_metrics(lines, (*drawn, *TABLE_ONLY))),
+        first_step=_step(steps[0]) if steps else None,
+        last_step=_step(steps[-1]) if len(steps) > 1 else None,
+        pairings=_pairings(steps),
+    )
+
+
+def _lines(path: Path | None) -> list[dict[str, float | None]]:
+    """All whole lines. Python's own JSON reader, because a diverged loss is written as NaN."""
+    if path is None:
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _metrics(lines: Sequence[dict[str, float | None]], names: Sequence[str]) -> list[Metric]:
+    found = []
+    for name in names:
+        values = [(int(line["step"] or 0), line.get(name)) for line in lines]
+        points = tuple((step, float(value)) for step, value in values if value is not None and math.isfinite(value))
+        if points:
+            found.append(Metric(name, points))
+    return found
+
+
+def _step(path: Path) -> int:
+    return int(path.stem.removeprefix("step-"))
+
+
+def _problems_seen(steps: Sequence[Path]) -> int:
+    if not steps:
+        return 0
+    ids = pl.scan_parquet(list(steps)).filter(pl.col("trained")).select(pl.col("id").n_unique())
+    return int(ids.collect(engine="streaming").item())
+
+
+def _pairings(steps: Sequence[Path]) -> tuple[Pairing, ...]:
+    """Problems of the first and the last step: those in both steps beside themselves, the others in their order."""
+    if not steps:
+        return ()
+    first = _problem_ids(steps[0])
+    last = _problem_ids(steps[-1]) if len(steps) > 1 else []
+    both = [id_ for id_ in first if id_ in last][:PROBLEMS_SHOWN]
+    rest = PROBLEMS_SHOWN - len(both)
+    lefts = both + [id_ for id_ in first if id_ not in both][:rest]
+    rights = both + [id_ for id_ in last if id_ not in both][:rest]
+    left = _problems(steps[0], lefts)
+    right = _problems(steps[-1], rights)
+    count = max(len(left), len(right))
+    pad_left, pad_right = [None] * (count - len(left)), [None] * (count - len(right))
+    return tuple(Pairing(*pair) for pair in zip([*left, *pad_left], [*right, *pad_right], strict=True))
+
+
+def _problem_ids(path: Path) -> list[str]:
+    ids = pl.scan_parquet(path).select(pl.col("id").unique(maintain_order=True)).collect()
+    return [str(id_) for id_ in ids["id"]]
+
+
+def _problems(path: Path, ids: Sequence[str]) -> list[Problem]:
+    if not ids:
+        return []
+    rows = pl.scan_parquet(path).select(COLUMNS).filter(pl.col("id").is_in(list(ids))).collect().to_dicts()
+    problems = []
+    for id_ in ids:
+        own = [row for row in rows if row["id"] == id_][:COMPLETIONS_SHOWN]
+        attempts = tuple(Attempt(**{name: row[name] for name in Attempt.__dataclass_fields__}) for row in own)
+        problems.append(Problem(id_, own[0]["prompt"], own[0]["gold"], attempts))
+    return problems

@@ -1,0 +1,130 @@
+"""The canonical row, its identity, and streaming Parquet readers and writers.
+
+A raw line of GSM8K, `{"question": "Natalia sold clips to 48 ...", "answer": "... #### 72"}`, becomes
+
+    id="9f0c..."  prompt="Natalia sold clips to 48 ..."  gold="72"  domain="math"  verifier="math"  verifier_args="{}"
+    solution="Natalia sold 48/2 = ..."  source="gsm8k_train.jsonl"  source_row=1  split="train"  meta="{}"
+
+`verifier_args` and `meta` are JSON strings, because their structure varies from row to row. `id` is taken once, when
+the row comes in, from its normalised content; later edits keep it, so that ledger and decisions stay attached. Rows of
+the same content share an id; `source` and `source_row` (a line number, from 1) tell them apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+Row = dict[str, Any]
+
+ROW_SCHEMA = pa.schema(
+    [
+        ("id", pa.string()),
+        ("prompt", pa.string()),
+        ("gold", pa.string()),
+        ("domain", pa.string()),
+        ("verifier", pa.string()),
+        ("verifier_args", pa.string()),
+        ("solution", pa.string()),
+        ("source", pa.string()),
+        ("source_row", pa.int64()),
+        ("split", pa.string()),
+        ("meta", pa.string()),
+    ]
+)
+
+BATCH_ROWS = 1024
+"""Rows held in memory at a time by readers and writers: bounds memory whatever the file's size."""
+
+BATCH_BYTES = 32 * 2**20
+"""Text held by a writer before it is written, so that a few thousand huge rows cannot add up."""
+
+_SPACE = re.compile(r"\s+")
+
+
+def normalise_for_id(text: str) -> str:
+    """NFC, runs of whitespace as one space, ends trimmed: differences that never make another problem."""
+    return _SPACE.sub(" ", unicodedata.normalize("NFC", text)).strip()
+
+
+def row_id(prompt: str, gold: str | None, verifier_args: str = "{}") -> str:
+    """The identity of a row: 20 hex digits of SHA-256 over normalised prompt, gold and verifier arguments (tests)."""
+    parts = [normalise_for_id(prompt), "" if gold is None else normalise_for_id(gold), verifier_args]
+    digest = hashlib.sha256()
+    for part in parts:
+        encoded = part.encode("utf-8", "surrogatepass")
+        digest.update(len(encoded).to_bytes(8, "big"))
+        digest.update(encoded)
+    return digest.hexdigest()[:20]
+
+
+def dump_json(value: Any) -> str:
+    """Compact JSON with sorted keys, so that equal values are equal strings."""
+    return orjson.dumps(
+        value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
+    ).decode()
+
+
+class TableWriter:
+    """Writes dicts to one Parquet file in batches of bounded size. A context manager; an empty table is a file too."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._writer = pq.ParquetWriter(path, schema, compression="zstd")
+        self._buffer: list[Mapping[str, Any]] = []
+        self._bytes = 0
+        self.rows = 0
+
+    def write(self, row: Mapping[str, Any]) -> None:
+        """Queue one row; missing columns become null, unknown ones are an error."""
+        unknown = row.keys() - set(self._schema.names)
+        if unknown:
+            raise KeyError(f"columns not in the table: {sorted(unknown)}")
+        self._buffer.append(row)
+        self._bytes += sum(len(value) for value in row.values() if isinstance(value, str))
+        self.rows += 1
+        if len(self._buffer) >= BATCH_ROWS or self._bytes >= BATCH_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._buffer:
+            self._writer.write_table(pa.Table.from_pylist(self._buffer, schema=self._schema))
+            self._buffer.clear()
+            self._bytes = 0
+
+    def __enter__(self) -> TableWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if kind is None:
+            self._flush()
+        self._writer.close()
+
+
+def read_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
+    """Stream a Parquet table as dicts, a bounded number of rows in memory at a time."""
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=columns):
+            yield from batch.to_pylist()
+
+
+def count_rows(path: Path) -> int:
+    """The number of rows, from the file's footer."""
+    return int(pq.read_metadata(path).num_rows)
+
+
+def write_rows(path: Path, rows: Iterable[Mapping[str, Any]], schema: pa.Schema = ROW_SCHEMA) -> int:
+    """Write all `rows` to one Parquet file and return how many there were."""
+    with TableWriter(path, schema) as writer:
+        for row in rows:
+            writer.write(row)
+    return writer.rows

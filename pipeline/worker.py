@@ -1,0 +1,73 @@
+"""The child side of `isolate`: `python -m truegold.pipeline.worker SPEC.json PROGRESS_FD`."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import importlib
+import os
+import signal
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from truegold.pipeline.progress import PipeProgress
+from truegold.verifiers import SetupError, TruegoldError
+
+PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent(parent: int) -> None:
+    """Ask the kernel to kill this process when its parent dies, so that `kill -9` of a run leaves nothing behind."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it died before the call above
+        os._exit(1)
+
+
+def load_object(spec: str) -> object:
+    module, _, name = spec.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def main() -> None:
+    spec = orjson.loads(Path(sys.argv[1]).read_bytes())
+    die_with_parent(spec["parent"])
+    pipe = int(sys.argv[2])
+    os.set_inheritable(pipe, False)  # a child of ours that outlives us must not keep the parent waiting for its end
+    progress = PipeProgress(os.fdopen(pipe, "w", encoding="utf-8"))
+    function = load_object(spec["fn"])
+    config_type = load_object(spec["config_type"])
+    config = config_type.model_validate(spec["config"])  # type: ignore[attr-defined]
+    inputs = {name: Path(path) for name, path in spec["inputs"].items()}
+    try:
+        report = function(inputs, config, Path(spec["out_dir"]), progress)  # type: ignore[operator]
+        outcome: dict[str, Any] = {"report": asdict(report)}
+    except TruegoldError as error:
+        outcome = _describe(error)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        outcome = _describe(disk_full(error, Path(spec["out_dir"])))
+    Path(spec["answer"]).write_bytes(orjson.dumps(outcome, option=orjson.OPT_SERIALIZE_NUMPY))
+    sys.stdout.flush()
+    os._exit(0)  # the answer is written; engines torn down at interpreter exit hang or crash now and then
+
+
+def _describe(error: TruegoldError) -> dict[str, Any]:
+    return {"error": type(error).__name__, "message": error.message, "hint": error.hint}
+
+
+def disk_full(error: OSError, place: Path) -> SetupError:
+    """The one line for a full disk."""
+    return SetupError(
+        f"No space left on the disk of {error.filename or place}.",
+        "Free some space and run the same command again: finished stages are kept.",
+    )
+
+
+if __name__ == "__main__":
+    main()

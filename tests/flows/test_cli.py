@@ -1,0 +1,249 @@
+"""The command line: bad input ends in one clear line with a telling exit code; the local run resumes and caches."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+TRUEGOLD = [sys.executable, "-P", "-m", "truegold.flows.cli"]
+
+PROBLEMS = [
+    {
+        "question": f"Ann has {a} pens and buys {b} more. How many pens does Ann have now?",
+        "answer": f"{a}+{b}={a + b}\n#### {a + b}",
+    }
+    for a, b in [(1, 2), (3, 4), (5, 6), (7, 8), (9, 10), (11, 12), (13, 14), (15, 16)]
+]
+
+
+def truegold(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [*TRUEGOLD, *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+
+
+def write_lines(path: Path, entries: list[Any]) -> Path:
+    path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    return path
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder with data, a script of completions and a configuration that needs no model."""
+    write_lines(tmp_path / "train.jsonl", PROBLEMS)
+    script = [
+        {
+            "prompt": p["question"],
+            "completions": [f"\\boxed{{{p['answer'].split('#### ')[1]}}}"] + ["\\boxed{0}"] * (n % 4),
+        }
+        for n, p in enumerate(PROBLEMS)
+    ]
+    write_lines(tmp_path / "script.jsonl", script)
+    (tmp_path / "run.yaml").write_text(
+        "name: small\ndata: {path: train.jsonl, preset: gsm8k}\nengine: {type: scripted, path: script.jsonl}\n"
+        "profile: {samples: 4, shard_rows: 2}\n"
+    )
+    return tmp_path
+
+
+def test_a_run_without_a_model_server_goes_from_raw_rows_to_a_report(project: Path) -> None:
+    done = truegold("run", "run.yaml", "--engine", "local", cwd=project)
+    assert done.returncode == 0, done.stderr
+    run_dir = project / "runs" / "small"
+    assert (run_dir / "report" / "index.html").exists()
+    profile = pl.read_parquet(run_dir / "profile" / "profile.parquet").sort("source_row")
+    assert profile["pass_rate"].to_list() == [1.0, 0.5, 0.5, 0.25] * 2
+    selected = pl.read_parquet(run_dir / "select" / "selected.parquet")
+    assert sorted(selected["source_row"]) == [2, 3, 4, 6, 7, 8]
+    dropped = pl.read_parquet(run_dir / "select" / "dropped.parquet")
+    assert dropped["drop_reason"].to_list() == ["all_pass"] * 2
+    resolved = json.loads((run_dir / "config.resolved.json").read_text())
+    assert resolved["profile"]["samples"] == 4
+    story = truegold("explain", "train.jsonl:1", "--run", run_dir, cwd=project)
+    assert story.returncode == 0, story.stderr
+    assert "all_pass" in story.stdout
+
+
+def test_a_second_run_does_nothing_and_says_so(project: Path) -> None:
+    assert truegold("run", "run.yaml", "--engine", "local", cwd=project).returncode == 0
+    again = truegold("run", "run.yaml", cwd=project)
+    assert again.returncode == 0, again.stderr
+    assert "nothing to do" in again.stderr
+
+
+def test_a_phase_runs_only_what_it_needs(project: Path) -> None:
+    done = truegold("curate", "run.yaml", "--engine", "local", cwd=project)
+    assert done.returncode == 0, done.stderr
+    assert not (project / "runs" / "small" / "profile").exists()
+    more = truegold("select", "run.yaml", "--engine", "local", cwd=project)
+    assert "settle        from the cache" in more.stderr
+    assert (project / "runs" / "small" / "select").exists()
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_same_output(project: Path) -> None:
+    assert truegold("run", "run.yaml", "--engine", "local", "--set", "name=calm", cwd=project).returncode == 0
+    for _ in range(4):
+        child = subprocess.Popen(
+            [*TRUEGOLD, "run", "run.yaml", "--engine", "local"], cwd=project, stderr=subprocess.DEVNULL
+        )
+        time.sleep(1.3)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    last = truegold("run", "run.yaml", "--engine", "local", cwd=project)
+    assert last.returncode == 0, last.stderr
+    for table in ("select/selected.parquet", "profile/profile.parquet", "settle/rows.parquet", "clean/ledger.parquet"):
+        assert (project / "runs/small" / table).read_bytes() == (project / "runs/calm" / table).read_bytes(), table
+
+
+def test_dry_run_prints_the_resolved_configuration_and_the_plan(project: Path) -> None:
+    shown = truegold("run", "run.yaml", "--dry-run", cwd=project)
+    assert shown.returncode == 0
+    assert '"samples": 4' in shown.stdout
+    assert "truegold.pipeline.profile:profile" in shown.stdout
+    assert not (project / "runs").exists()
+
+
+def broken(project: Path, name: str, content: bytes) -> list[str]:
+    (project / name).write_bytes(content)
+    return ["--set", f"data.path={name}"]
+
+
+@pytest.mark.parametrize(
+    ("case", "code", "expected"),
+    [
+        ("no config", 2, "no such file"),
+        ("unknown setting", 2, "did you mean"),
+        ("no data file", 3, "does not exist"),
+        ("empty file", 3, "empty"),
+        ("directory", 3, "folder"),
+        ("wrong columns", 3, "question"),
+        ("nothing parses", 3, "line 1"),
+        ("invalid utf-8 only", 3, "utf"),
+        ("one huge line", 3, "too"),
+        ("no model folder", 4, "does not exist"),
+        ("unknown verifier", 2, "did you mean 'math'"),
+        ("no script", 3, "no such script file"),
+    ],
+)
+def test_bad_input_ends_in_one_clear_line(project: Path, case: str, code: int, expected: str) -> None:
+    options: dict[str, list[str]] = {
+        "no config": [],
+        "unknown setting": ["--set", "data.limti=3"],
+        "no data file": ["--set", "data.path=nowhere.jsonl"],
+        "empty file": broken(project, "empty.jsonl", b""),
+        "directory": ["--set", f"data.path={project}"],
+        "wrong columns": broken(project, "columns.jsonl", b'{"frage": "1+1?", "antwort": "#### 2"}\n'),
+        "nothing parses": broken(project, "words.jsonl", b"these are\nonly words\n"),
+        "invalid utf-8 only": broken(project, "latin.jsonl", b'{"question": "caf\xe9?", "answer": "#### 1"}\n'),
+        "one huge line": broken(project, "huge.jsonl", b'{"question": "' + b"x" * 50_000_000 + b'"}\n'),
+        "no model folder": ["--set", "engine.type=vllm", "--set", "engine.path=", "--set", "model.path=./nowhere"],
+        "unknown verifier": ["--set", "data.verifier=maths"],
+        "no script": ["--set", "engine.path=none.jsonl"],
+    }
+    if case == "no model folder":
+        (project / "run.yaml").write_text("name: small\ndata: {path: train.jsonl}\nmodel: {path: ./nowhere}\n")
+        options[case] = []
+    config = "nothing.yaml" if case == "no config" else "run.yaml"
+    done = truegold("run", config, "--engine", "local", *options[case], cwd=project)
+    assert done.returncode == code, done.stderr
+    failure = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert len(failure) == 1, done.stderr
+    assert expected in failure[0].lower() + done.stderr.lower()
+    assert "Traceback" not in done.stderr
+
+
+def test_bad_lines_are_set_aside_and_the_rest_goes_on(project: Path) -> None:
+    good = [json.dumps(entry).encode() for entry in PROBLEMS]
+    lines = [good[0], b"{broken", good[1], b"\xff\xfe", good[2], b'{"question": "no answer?"}']
+    (project / "train.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+    done = truegold("curate", "run.yaml", "--engine", "local", cwd=project)
+    assert done.returncode == 0, done.stderr
+    rejects = [json.loads(line) for line in (project / "runs/small/ingest/rejects.jsonl").read_text().splitlines()]
+    assert [(reject["source_row"], reject["reason"]) for reject in rejects] == [
+        (2, "invalid_json"),
+        (4, "invalid_utf8"),
+        (6, "missing_gold"),
+    ]
+
+
+def test_two_runs_in_one_directory_do_not_collide(project: Path) -> None:
+    run_dir = project / "runs" / "small"
+    run_dir.mkdir(parents=True)
+    holder = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import fcntl, sys, time\nf = open(sys.argv[1], 'a+')\nfcntl.flock(f, 2)\nprint(1, flush=True)\ntime.sleep(60)",
+            str(run_dir / ".lock"),
+        ],
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        done = truegold("run", "run.yaml", "--engine", "local", cwd=project)
+    finally:
+        holder.kill()
+        holder.wait()
+        holder.stdout.close()
+    assert done.returncode == 2
+    assert "Another truegold run" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small tmpfs needs root")
+def test_a_full_disk_is_one_line_and_loses_nothing(project: Path) -> None:
+    small = project / "small-disk"
+    small.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(small)], check=False, capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip(f"mounting a tmpfs is not allowed here: {mounted.stderr.decode().strip()}")
+    try:
+        many = [
+            {**PROBLEMS[0], "question": PROBLEMS[0]["question"] + f" ({os.urandom(400).hex()})"} for _ in range(3000)
+        ]
+        write_lines(project / "train.jsonl", many)
+        done = truegold("run", "run.yaml", "--engine", "local", "--set", f"runs_dir={small}", cwd=project)
+        assert done.returncode == 4, done.stderr
+        failure = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+        assert len(failure) == 1
+        assert "No space left" in failure[0]
+        assert "Traceback" not in done.stderr
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def test_init_writes_a_configuration_that_loads(tmp_path: Path) -> None:
+    assert truegold("init", "mine.yaml", "--data", "x.jsonl", cwd=tmp_path).returncode == 0
+    again = truegold("init", "mine.yaml", cwd=tmp_path)
+    assert again.returncode == 2
+    assert "exists already" in again.stderr
+    (tmp_path / "x.jsonl").write_text('{"question": "1+1?", "answer": "2"}\n')
+    shown = truegold("run", "mine.yaml", "--dry-run", "--set", "model.path=owner/name", cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+
+
+def test_verify_judges_a_file_and_loses_no_row(tmp_path: Path) -> None:
+    rows = [{"id": 1, "response": "\\boxed{42}", "gold": "42"}, {"id": 2, "response": "\\boxed{41}", "gold": "42"}]
+    path = write_lines(tmp_path / "rows.jsonl", rows)
+    path.write_bytes(path.read_bytes() + b"not json\n")
+    done = truegold("verify", "--input", path, "--output", tmp_path / "verdicts.parquet", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    verdicts = pl.read_parquet(tmp_path / "verdicts.parquet")
+    assert verdicts["score"].to_list() == [1.0, 0.0, None]
+    assert verdicts["reason"].to_list() == ["match", "mismatch", "rejected:invalid_json"]
+
+
+def test_help_of_every_command_and_a_wrong_command(tmp_path: Path) -> None:
+    for command in ("run", "curate", "profile", "select", "train", "report", "explain", "verify", "doctor", "init"):
+        assert truegold(command, "--help", cwd=tmp_path).returncode == 0
+    assert truegold("fly", cwd=tmp_path).returncode == 2

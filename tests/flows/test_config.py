@@ -1,0 +1,108 @@
+"""Configuration mistakes are told all at once, each in a line that names the field and what was meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from truegold.flows.config import RunConfig, load_config, validate_config
+from truegold.flows.starter import starter_config
+from truegold.pipeline.config import ScriptedEngineConfig, VllmEngineConfig
+from truegold.verifiers import ConfigError
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "run.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_all_mistakes_are_reported_together(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        "data: {path: x.jsonl, limt: 3}\nprofile: {samples: 0}\nclaen: {}\ntrain: {group_size: one}\n",
+    )
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    message = str(caught.value)
+    assert f"{path}: 4 mistakes" in message
+    assert "data.file.limt: unknown setting; did you mean limit?" in message
+    assert "profile.samples" in message
+    assert "claen: unknown setting; did you mean clean?" in message
+    assert "train.group_size" in message
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "holds no settings"),
+        ("just words", "holds no settings"),
+        ("data: [", "not valid YAML"),
+        ("name: x", "data: Field required"),
+        ("data: {path: a.jsonl}\nname: ../up", "name: String should match"),
+        ("data: {type: sql, path: a}", "data: Input tag 'sql'"),
+        ("data: {path: a.jsonl}\ntrain: {}", "sft and train need a model"),
+        ("data: {path: a.jsonl}\nmodel: {type: tiny}", "set sft"),
+        ("data: {path: a.jsonl}\nmodel: {type: tiny}\nsft: {}", "set sft.data"),
+        (
+            "data: {path: a.jsonl}\nmodel: {path: m}\ntrain: {}\nengine: {type: server, url: 'http://x'}",
+            "train needs vLLM in its own process",
+        ),
+        ("data: {path: a.jsonl}\nchat: {user: no place}", "must contain {prompt}"),
+    ],
+)
+def test_each_mistake_has_a_line_that_names_it(tmp_path: Path, text: str, expected: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(write(tmp_path, text))
+    assert expected in str(caught.value)
+
+
+def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no such file"):
+        load_config(tmp_path / "nothing.yaml")
+    with pytest.raises(ConfigError, match="is a directory"):
+        load_config(tmp_path)
+    (tmp_path / "latin.yaml").write_bytes(b"name: caf\xe9")
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        load_config(tmp_path / "latin.yaml")
+
+
+def test_overrides_reach_into_sections_that_are_not_there_yet(tmp_path: Path) -> None:
+    path = write(tmp_path, "data: {path: a.jsonl}")
+    config = load_config(path, ["data.limit=200", "profile.samples=4", "name=other", "engine.dtype=float32"])
+    assert config.name == "other"
+    assert config.profile.samples == 4
+    assert config.data.limit == 200  # type: ignore[union-attr]
+    assert isinstance(config.engine, VllmEngineConfig)
+    assert config.engine.dtype == "float32"
+
+
+@pytest.mark.parametrize("override", ["data.limit", "name.more=1", "data.limit=[1"])
+def test_a_wrong_override_is_one_line(tmp_path: Path, override: str) -> None:
+    with pytest.raises(ConfigError, match=r"^--set "):
+        load_config(write(tmp_path, "name: x\ndata: {path: a.jsonl}"), [override])
+
+
+def test_the_resolved_configuration_reads_back_as_itself() -> None:
+    config = validate_config(
+        {"data": {"path": "a.jsonl", "preset": "gsm8k"}, "engine": {"type": "scripted", "path": "s.jsonl"}}, "here"
+    )
+    assert isinstance(config.engine, ScriptedEngineConfig)
+    assert RunConfig.model_validate(config.model_dump(mode="json")) == config
+
+
+@pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.name)
+def test_the_examples_are_valid(example: Path) -> None:
+    load_config(example)
+
+
+def test_the_starter_is_valid_and_says_what_was_asked(tmp_path: Path) -> None:
+    text = starter_config("run.yaml", "mine", "train.jsonl", "Qwen/Qwen3-0.6B")
+    config = validate_config(yaml.safe_load(text), "starter")
+    assert config.name == "mine"
+    assert config.chat.user.endswith("\\boxed{}.")
+    assert config.train is not None

@@ -1,0 +1,240 @@
+"""Reviewers' decisions: how they are written and read, and what becomes of rows by them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from pydantic import ValidationError
+
+from truegold.pipeline.config import SettleConfig
+from truegold.pipeline.decisions import Decision, append_decision, load_decisions, settle
+from truegold.pipeline.ledger import FLAG_SCHEMA
+from truegold.pipeline.progress import NullProgress
+from truegold.pipeline.rows import read_rows, write_rows
+from truegold.verifiers import InputError
+
+NOON = "2026-02-03T12:00:00Z"
+
+
+def make_row(name, number, split="train"):
+    return {
+        "id": name,
+        "prompt": f"What is {number}+{number}?",
+        "gold": str(number),
+        "domain": "math",
+        "verifier": "math",
+        "verifier_args": "{}",
+        "solution": None,
+        "source": "made.jsonl",
+        "source_row": number,
+        "split": split,
+        "meta": "{}",
+    }
+
+
+def make_flag(row, reason, blocks=True):
+    where = {key: row[key] for key in ("id", "source", "source_row")}
+    return {**where, "reason": reason, "detector": reason, "confidence": 0.9, "blocks": blocks, "evidence": "{}"}
+
+
+def say(folder, name, word, reviewer="ada", at=NOON, **more):
+    append_decision(folder, Decision(id=name, decision=word, reviewer=reviewer, at=at, **more))
+
+
+@pytest.fixture
+def decide(tmp_path):
+    """Runs `settle` over one flagged row `a` and a plain row `b` with the given words (id, word, reviewer, gold)."""
+
+    def run(*words, rows=None, flags=None):
+        rows = rows or [make_row("a", 1), make_row("b", 2)]
+        flags = [make_flag(rows[0], "proof"), make_flag(rows[0], "multi_part")] if flags is None else flags
+        write_rows(tmp_path / "rows.parquet", rows)
+        write_rows(tmp_path / "flags.parquet", flags, FLAG_SCHEMA)
+        for name, word, reviewer, gold in words:
+            say(tmp_path / "decisions", name, word, reviewer, gold=gold)
+        out = tmp_path / "out"
+        out.mkdir()
+        inputs = {
+            "rows": tmp_path / "rows.parquet",
+            "flags": tmp_path / "flags.parquet",
+            "decisions": tmp_path / "decisions",
+        }
+        report = settle(inputs, SettleConfig(), out, NullProgress())
+        cleared = {row["source_row"]: row for row in read_rows(out / "rows.parquet")}
+        dropped = {row["source_row"]: row["drop_reason"] for row in read_rows(out / "dropped.parquet")}
+        ledger = list(read_rows(out / "ledger.parquet"))
+        assert report.rows_in == len(rows) == len(cleared) + len(dropped)
+        assert report.rows_out == len(cleared)
+        assert sum(count for key, count in report.counts.items() if key.startswith("drop:")) == len(dropped)
+        return report, cleared, dropped, ledger
+
+    return run
+
+
+def test_without_a_word_flagged_rows_wait_and_others_pass(decide):
+    report, cleared, dropped, ledger = decide()
+    assert list(cleared) == [2]
+    assert dropped == {1: "held_for_review"}
+    assert json.loads(ledger[0]["evidence"])["flags"] == ["proof", "multi_part"]
+    assert report.counts == {"drop:held_for_review": 1}
+
+
+@pytest.mark.parametrize(
+    ("word", "gold", "passes", "reason"),
+    [
+        ("keep", None, True, "keep:reviewer_keep"),
+        ("drop", None, False, "drop:reviewer_drop"),
+        ("fix", "9", True, "edit:reviewer_fix"),
+        ("unsure", None, False, "drop:held_for_review"),
+    ],
+)
+@pytest.mark.parametrize("name", ["a", "b"], ids=["flagged", "plain"])
+def test_each_word_does_what_it_says_on_flagged_and_plain_rows(decide, name, word, gold, passes, reason):
+    report, cleared, _, ledger = decide((name, word, "ada", gold))
+    number = {"a": 1, "b": 2}[name]
+    assert (number in cleared) is passes
+    assert report.counts[reason] == 1 + (reason == "drop:held_for_review" and name == "b")
+    if word == "fix":
+        assert cleared[number]["gold"] == "9"
+        [edit] = [record for record in ledger if record["action"] == "edit"]
+        assert (edit["before"], edit["after"]) == (str(number), "9")
+        assert json.loads(edit["evidence"])["column"] == "gold"
+        assert cleared[number]["id"] == name
+
+
+def test_flags_that_do_not_block_hold_nothing_back(decide):
+    row = make_row("a", 1)
+    _, cleared, dropped, _ = decide(rows=[row], flags=[make_flag(row, "proof", blocks=False)])
+    assert list(cleared) == [1]
+    assert dropped == {}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [("a", "keep", "ada", None), ("a", "drop", "bob", None)],
+        [("a", "keep", "ada", None), ("a", "fix", "bob", "9")],
+        [("a", "fix", "ada", "8"), ("a", "fix", "bob", "9")],
+        [("b", "keep", "ada", None), ("b", "drop", "bob", None)],
+    ],
+)
+def test_reviewers_who_disagree_hold_the_row(decide, words):
+    _, _, dropped, ledger = decide(*words)
+    number = {"a": 1, "b": 2}[words[0][0]]
+    assert dropped[number] == "reviewers_disagree"
+    [record] = [record for record in ledger if record["reason"] == "reviewers_disagree"]
+    assert json.loads(record["evidence"])["words"] == {reviewer: word for _, word, reviewer, _ in words}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [("a", "keep", "ada", None), ("a", "keep", "bob", None)],
+        [("a", "fix", "ada", "9"), ("a", "fix", "bob", "9")],
+        [("a", "keep", "ada", None), ("a", "unsure", "bob", None)],
+        [("a", "drop", "ada", None), ("a", "keep", "ada", None)],
+    ],
+    ids=["same-word", "same-fix", "unsure-gives-way", "later-word-of-one-reviewer"],
+)
+def test_words_that_agree_let_the_row_pass(decide, words):
+    _, cleared, _, _ = decide(*words)
+    assert 1 in cleared
+
+
+def test_rows_of_one_content_share_a_decision_and_not_their_flags(decide):
+    rows = [make_row("a", 1), make_row("a", 2), make_row("c", 3, split="heldout")]
+    flags = [make_flag(rows[1], "proof"), make_flag(rows[2], "proof")]
+    _, cleared, dropped, _ = decide(rows=rows, flags=flags)
+    assert list(cleared) == [1]
+    assert dropped == {2: "held_for_review", 3: "held_for_review"}
+
+
+def test_one_word_settles_all_rows_of_its_content(decide):
+    rows = [make_row("a", 1), make_row("a", 2)]
+    _, cleared, _, _ = decide(("a", "fix", "ada", "9"), rows=rows, flags=[make_flag(rows[1], "proof")])
+    assert [row["gold"] for row in cleared.values()] == ["9", "9"]
+
+
+def test_decisions_about_rows_that_are_gone_are_stale(decide):
+    words = [(f"gone{number:02}", "keep", "ada", None) for number in range(25)]
+    report, _, _, _ = decide(("a", "keep", "ada", None), *words)
+    stale = report.facts["stale_decisions"]
+    assert stale["count"] == 25
+    assert stale["ids"] == [f"gone{number:02}" for number in range(20)]
+    assert report.facts["decided_ids"] == 1
+
+
+def test_the_decisions_input_may_be_absent(tmp_path):
+    write_rows(tmp_path / "rows.parquet", [make_row("a", 1)])
+    write_rows(tmp_path / "flags.parquet", [], FLAG_SCHEMA)
+    (tmp_path / "out").mkdir()
+    inputs = {"rows": tmp_path / "rows.parquet", "flags": tmp_path / "flags.parquet"}
+    assert settle(inputs, SettleConfig(), tmp_path / "out", NullProgress()).rows_out == 1
+
+
+def test_a_folder_that_is_not_there_holds_no_decisions(tmp_path):
+    assert load_decisions(tmp_path / "none") == {}
+
+
+def test_each_reviewer_has_a_file_that_only_grows(tmp_path):
+    say(tmp_path, "a", "keep", reviewer="Ada L.", note="fine")
+    first = (tmp_path / "ada-l.jsonl").read_bytes()
+    say(tmp_path, "b", "drop", reviewer="Ada L.")
+    say(tmp_path, "a", "keep", reviewer="王芳")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ada-l.jsonl", "王芳.jsonl"]
+    assert (tmp_path / "ada-l.jsonl").read_bytes().startswith(first)
+    assert [word.reviewer for word in load_decisions(tmp_path)["a"]] == ["Ada L.", "王芳"]
+
+
+@pytest.mark.parametrize("reviewer", ["../../etc/passwd", "/abs", "..", "a/b"])
+def test_no_reviewer_name_leaves_the_folder(reviewer, tmp_path):
+    folder = tmp_path / "decisions"
+    path = append_decision(folder, Decision(id="a", decision="keep", reviewer=reviewer, at=NOON))
+    assert path.parent == folder
+    assert path.suffix == ".jsonl"
+
+
+def test_a_last_line_left_open_by_an_editor_is_closed(tmp_path):
+    say(tmp_path, "a", "keep")
+    path = tmp_path / "ada.jsonl"
+    path.write_bytes(path.read_bytes().rstrip(b"\n"))
+    say(tmp_path, "b", "keep")
+    assert sorted(load_decisions(tmp_path)) == ["a", "b"]
+
+
+def test_the_latest_word_wins_wherever_it_stands(tmp_path):
+    say(tmp_path, "a", "drop", at="2026-02-03T12:00:00Z")
+    say(tmp_path, "a", "keep", at="2026-02-03T10:00:00+00:00")
+    say(tmp_path, "a", "unsure", at="2026-02-03T11:00:00")
+    assert [word.decision for word in load_decisions(tmp_path)["a"]] == ["drop"]
+
+
+GOOD = {"id": "a", "decision": "keep", "reviewer": "ada", "at": NOON}
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("{not json", "not JSON"),
+        ("[]", "valid dictionary"),
+        (json.dumps({**GOOD, "decision": "maybe"}), "decision: Input should be 'keep', 'drop', 'fix' or 'unsure'"),
+        (json.dumps({**GOOD, "decision": "fix"}), "gold: a fix needs the right gold"),
+        (json.dumps({**GOOD, "gold": "7"}), "gold: given with keep"),
+        (json.dumps({**GOOD, "golds": "7"}), "golds: Extra inputs are not permitted"),
+        (json.dumps({**GOOD, "at": "noon"}), "at: "),
+        (json.dumps({key: GOOD[key] for key in ("id", "decision", "at")}), "reviewer: Field required"),
+        (json.dumps({**GOOD, "id": ""}), "id: "),
+    ],
+)
+def test_a_malformed_line_is_named_by_file_line_and_field(line, says, tmp_path):
+    (tmp_path / "ada.jsonl").write_text(json.dumps(GOOD) + "\n\n" + line + "\n")
+    with pytest.raises(InputError) as caught:
+        load_decisions(tmp_path)
+    assert f"{tmp_path / 'ada.jsonl'}, line 3: " in str(caught.value)
+    assert says in str(caught.value)
+
+
+def test_a_decision_is_checked_before_it_is_written():
+    with pytest.raises(ValidationError, match="a fix needs the right gold"):
+        Decision(id="a", decision="fix", reviewer="ada", at=NOON)

@@ -1,0 +1,133 @@
+"""A row's whole story, found by id, by a part of it, and by where it came from."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from truegold.pipeline.explain import explain, explain_lines
+from truegold.verifiers import InputError
+
+
+def _load_fake_run() -> ModuleType:
+    """Tests are no packages: a neighbour is loaded from its file."""
+    spec = importlib.util.spec_from_file_location("explain_fake_run", Path(__file__).with_name("test_report_run.py"))
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+fake = _load_fake_run()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("explain") / "fake"
+    fake.FakeRun(folder).build(fake.FULL)
+    return folder
+
+
+def test_the_story_of_a_suspect_row(run: Path) -> None:
+    (told,) = explain(run, fake.make_row(6)["id"]).rows
+    assert told.row["prompt"] == fake.PROMPTS[6]
+    assert [(e.stage, e.action, e.reason) for e in told.events] == [
+        ("profile", "flag", "suspect_gold"),
+        ("select", "drop", "held_for_review"),
+    ]
+    assert [flag["suggestion"] for flag in told.flags] == ["99"]
+    assert told.profiles["profile"]["passes"] == 0
+    assert [sample["reason"] for sample in told.samples] == ["mismatch"] * 3
+    assert told.ended == "dropped by select: held_for_review; kept in select/dropped.parquet"
+
+
+def test_the_original_text_is_told_and_the_edit(run: Path) -> None:
+    (told,) = explain(run, "raw.jsonl:11").rows
+    assert told.row["prompt"].startswith(fake.PAYLOAD)
+    assert (told.events[0].stage, told.events[0].action) == ("clean", "edit")
+    assert told.events[0].before == f"{told.events[0].after}  "
+
+
+@pytest.mark.parametrize(
+    ("asked", "ended"),
+    [
+        ("raw.jsonl:1", "selected for training"),
+        ("heldout.jsonl:1", "held out for evaluation"),
+        ("raw.jsonl:11", "dropped by select: over_max_rows; kept in select/dropped.parquet"),
+        ("raw.jsonl:2", "dropped by dedup: exact_duplicate; kept in dedup/dropped.parquet"),
+    ],
+)
+def test_where_it_ended(run: Path, asked: str, ended: str) -> None:
+    assert explain(run, asked).rows[0].ended == ended
+
+
+def test_a_trained_row_has_both_pass_rates(run: Path) -> None:
+    (told,) = explain(run, "raw.jsonl:7").rows
+    assert {stage: found["pass_rate"] for stage, found in told.profiles.items()} == {
+        "profile": 0.5,
+        "profile_after": 0.0,
+    }
+
+
+def test_a_short_prefix_will_do(run: Path) -> None:
+    whole = fake.make_row(6)["id"]
+    assert explain(run, whole[:6].upper()).rows[0].row["id"] == whole
+
+
+def test_a_rejected_record_has_a_story(run: Path) -> None:
+    story = explain(run, "raw.jsonl:12")
+    assert story.rows == () and story.reject is not None
+    lines = explain_lines(story)
+    assert lines[:2] == ["raw.jsonl:12 never became a row.", "  rejected  invalid_json: column 'answer'"]
+
+
+def test_rows_of_one_content_are_told_together(tmp_path: Path) -> None:
+    twins = fake.FakeRun(tmp_path / "twins")
+    twins.rows = {number: {**fake.make_row(1), "source_row": number} for number in range(1, 8)}
+    twins.build(("ingest",))
+    story = explain(tmp_path / "twins", twins.rows[1]["id"])
+    assert [told.row["source_row"] for told in story.rows] == [1, 2, 3, 4, 5]
+    assert story.rows[0].ended == "still in the data after ingest"
+    assert explain_lines(story)[-1] == "2 more rows have the same content and id."
+
+
+def test_an_ambiguous_prefix_lists_the_candidates(tmp_path: Path) -> None:
+    near = fake.FakeRun(tmp_path / "near")
+    for number in (1, 3):
+        near.rows[number]["id"] = f"abcdef{number:014x}"
+    near.build(("ingest",))
+    with pytest.raises(InputError, match=r"2 ids begin with abcdef: abcdef00000000000001, abcdef00000000000003"):
+        explain(tmp_path / "near", "abcdef")
+
+
+@pytest.mark.parametrize(
+    ("asked", "line"),
+    [
+        ("0000000000", r"No row of .* is '0000000000'. Its records are heldout.jsonl:1 to heldout.jsonl:2, raw"),
+        ("raw.jsonl:99", r"No row of .* raw.jsonl:1 to raw.jsonl:13"),
+        ("abc", r"names no row. Give six or more hex digits"),
+        ("what\x1b[2J", r"names no row"),
+    ],
+)
+def test_an_unknown_row_gets_one_helpful_line(run: Path, asked: str, line: str) -> None:
+    with pytest.raises(InputError, match=line) as caught:
+        explain(run, asked)
+    assert "\n" not in str(caught.value) and "\x1b" not in str(caught.value)
+
+
+def test_what_is_no_run_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no run of truegold.*--run runs/NAME"):
+        explain(tmp_path, "abcdef")
+
+
+def test_the_lines_are_safe_to_print(run: Path) -> None:
+    text = "\n".join(explain_lines(explain(run, "raw.jsonl:11")))
+    assert not [mark for mark in text if mark < " " and mark != "\n"]
+    assert "\u202e" not in text
+    for part in ("over_max_rows", "clean: edit whitespace", "missing_quantity", "profile: 0.250", fake.CHINESE):
+        assert part in text

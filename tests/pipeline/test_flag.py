@@ -1,0 +1,157 @@
+"""The flag stage: rows pass unchanged, flags of all stages are gathered, and a broken detector stops nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from truegold.pipeline.config import FlagConfig
+from truegold.pipeline.flag import flag
+from truegold.pipeline.ledger import FLAG_SCHEMA
+from truegold.pipeline.progress import NullProgress
+from truegold.pipeline.rows import ROW_SCHEMA, read_rows, row_id, write_rows
+from truegold.verifiers import ConfigError
+
+
+class Notes(NullProgress):
+    def __init__(self):
+        self.texts = []
+
+    def note(self, text):
+        self.texts.append(text)
+
+
+def make_row(number, prompt, gold="5"):
+    return {
+        "id": row_id(prompt, gold),
+        "prompt": prompt,
+        "gold": gold,
+        "domain": "math",
+        "verifier": "math",
+        "verifier_args": "{}",
+        "solution": None,
+        "source": "made.jsonl",
+        "source_row": number,
+        "split": "train",
+        "meta": "{}",
+    }
+
+
+ROWS = [
+    make_row(1, "Tom has 12 apples and buys 9. How many apples has he now?", "21"),
+    make_row(2, "Prove that 12+8 is even.", "20"),
+    make_row(3, "Prove that the figure below shows a square.", "N/A"),
+]
+
+
+def earlier_flag(row, reason):
+    return {
+        **{key: row[key] for key in ("id", "source", "source_row")},
+        "reason": reason,
+        "detector": "dedup",
+        "confidence": 1.0,
+        "blocks": True,
+        "evidence": "{}",
+        "suggestion": None,
+    }
+
+
+@pytest.fixture
+def rows(tmp_path):
+    write_rows(tmp_path / "in.parquet", ROWS)
+    return tmp_path / "in.parquet"
+
+
+def run(inputs, config, folder, progress=None):
+    folder.mkdir()
+    return flag(inputs, config, folder, progress or NullProgress())
+
+
+def test_rows_pass_unchanged_and_flags_stand_beside_them(rows, tmp_path):
+    report = run({"rows": rows}, FlagConfig(), tmp_path / "out")
+    assert list(read_rows(tmp_path / "out" / "rows.parquet")) == ROWS
+    found = [(f["source_row"], f["reason"]) for f in read_rows(tmp_path / "out" / "flags.parquet")]
+    assert found == [(2, "proof"), (3, "proof"), (3, "missing_figure"), (3, "empty_or_placeholder_gold")]
+    assert (report.rows_in, report.rows_out) == (3, 3)
+    assert report.counts == {"flag:proof": 2, "flag:missing_figure": 1, "flag:empty_or_placeholder_gold": 1}
+    assert (report.facts["flagged_rows"], report.facts["blocked_rows"]) == (2, 2)
+
+
+def test_a_flag_tells_a_reviewer_what_was_seen(rows, tmp_path):
+    run({"rows": rows}, FlagConfig(detectors=("proof",)), tmp_path / "out")
+    first = next(read_rows(tmp_path / "out" / "flags.parquet"))
+    assert json.loads(first["evidence"]) == {"asks": "Prove that"}
+    assert first["id"] == ROWS[1]["id"]
+    assert 0 < first["confidence"] <= 1
+
+
+def test_earlier_flags_are_taken_over_and_stay_out_of_this_ledger(rows, tmp_path):
+    write_rows(tmp_path / "dedup.parquet", [earlier_flag(ROWS[0], "conflicting_label")], FLAG_SCHEMA)
+    write_rows(tmp_path / "gold.parquet", [earlier_flag(ROWS[2], "gold_unparsed")], FLAG_SCHEMA)
+    inputs = {"rows": rows, "dedup_flags": tmp_path / "dedup.parquet", "gold_flags": tmp_path / "gold.parquet"}
+    report = run(inputs, FlagConfig(detectors=("proof",)), tmp_path / "out")
+    reasons = [f["reason"] for f in read_rows(tmp_path / "out" / "flags.parquet")]
+    assert reasons == ["conflicting_label", "gold_unparsed", "proof", "proof"]
+    assert [r["reason"] for r in read_rows(tmp_path / "out" / "ledger.parquet")] == ["proof", "proof"]
+    assert report.counts == {"flag:proof": 2}
+    assert report.facts["flagged_rows"] == 3
+
+
+def test_reasons_to_advise_only_do_not_block_whoever_gave_them(rows, tmp_path):
+    write_rows(tmp_path / "dedup.parquet", [earlier_flag(ROWS[0], "conflicting_label")], FLAG_SCHEMA)
+    config = FlagConfig(advise_only=("conflicting_label", "proof"))
+    report = run({"rows": rows, "dedup_flags": tmp_path / "dedup.parquet"}, config, tmp_path / "out")
+    blocks = {(f["source_row"], f["reason"]): f["blocks"] for f in read_rows(tmp_path / "out" / "flags.parquet")}
+    assert not blocks[1, "conflicting_label"]
+    assert not blocks[2, "proof"]
+    assert blocks[3, "missing_figure"]
+    assert report.facts["blocked_rows"] == 1
+
+
+BROKEN = """
+from truegold.pipeline.rules import Finding, detector
+
+@detector("broken", version="1")
+def broken(row):
+    raise KeyError("no such column")
+
+@detector("wrong_type", version="1")
+def wrong_type(row):
+    return ["a string"]
+
+@detector("not_json", version="1")
+def not_json(row):
+    return [Finding("odd", 0.5, {"row": object()})]
+"""
+
+
+@pytest.mark.parametrize("name", ["broken", "wrong_type", "not_json"])
+def test_a_detector_that_fails_is_counted_and_told_once(name, rows, tmp_path):
+    (tmp_path / "checks.py").write_text(BROKEN)
+    notes = Notes()
+    config = FlagConfig(detectors=(f"{tmp_path}/checks.py:{name}", "proof"))
+    report = run({"rows": rows}, config, tmp_path / "out", notes)
+    assert report.counts == {"flag:proof": 2, f"error:{name}": 3}
+    assert len(notes.texts) == 1
+    assert f"Detector {name} failed on made.jsonl:1" in notes.texts[0]
+
+
+def test_an_unknown_detector_stops_before_any_work(rows, tmp_path):
+    with pytest.raises(ConfigError, match="Did you mean 'proof'"):
+        run({"rows": rows}, FlagConfig(detectors=("prof",)), tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_the_same_rows_give_the_same_bytes(rows, tmp_path):
+    for name in ("one", "two"):
+        run({"rows": rows}, FlagConfig(), tmp_path / name)
+    files = ("rows.parquet", "flags.parquet", "ledger.parquet")
+    assert all((tmp_path / "one" / f).read_bytes() == (tmp_path / "two" / f).read_bytes() for f in files)
+
+
+def test_no_rows_make_empty_tables(tmp_path):
+    write_rows(tmp_path / "in.parquet", [], ROW_SCHEMA)
+    report = run({"rows": tmp_path / "in.parquet"}, FlagConfig(), tmp_path / "out")
+    assert report.rows_out == 0
+    assert list(read_rows(tmp_path / "out" / "flags.parquet")) == []

@@ -1,0 +1,30 @@
+"""Fixtures of the training tests: the real tiny model, made once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from truegold.pipeline.progress import NullProgress
+from truegold.train.config import TinyModel
+from truegold.train.models import build_tiny
+
+TEXTS = [
+    {"prompt": f"What is {a}+{b}?", "completion": f"{a}+{b}={a + b} \\boxed{{{a + b}}}"}
+    for a in range(9)
+    for b in range(9)
+]
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an untrained tiny checkpoint."""
+    folder = tmp_path_factory.mktemp("tiny")
+    texts = folder / "texts.jsonl"
+    texts.write_text("".join(json.dumps(entry) + "\n" for entry in TEXTS))
+    build_tiny(
+        {"texts": texts}, TinyModel(vocab_size=320, hidden_size=64, intermediate_size=96), folder, NullProgress()
+    )
+    return folder / "checkpoint"

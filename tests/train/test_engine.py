@@ -1,0 +1,106 @@
+"""The DeepSpeed engine takes the same steps as plain torch, however a batch is cut, and resumes exactly."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from truegold.train.config import OptimizerConfig
+from truegold.train.engine import TrainingEngine
+from truegold.train.segment import Segment
+from truegold.train.sft import negative_log_likelihood
+
+pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
+
+LR = 1e-3
+
+
+def some_segments(count: int, seed: int) -> list[Segment]:
+    draw = random.Random(seed)
+    return [
+        Segment(
+            tuple(draw.randrange(5, 256) for _ in range(draw.randrange(1, 12))),
+            tuple(draw.randrange(5, 256) for _ in range(draw.randrange(1, 20))),
+        )
+        for _ in range(count)
+    ]
+
+
+def plain_torch_weights(model: Path, batches: list[list[Segment]]) -> dict[str, torch.Tensor]:
+    """The same steps written out by hand: one padded-free forward a segment, full logits, torch's AdamW."""
+    reference = AutoModelForCausalLM.from_pretrained(str(model), dtype=torch.float32)
+    optimizer = torch.optim.AdamW(reference.parameters(), lr=LR, betas=(0.9, 0.95), weight_decay=0.0)
+    for batch in batches:
+        optimizer.zero_grad()
+        tokens = sum(len(segment.output_ids) for segment in batch)
+        for segment in batch:
+            ids = torch.tensor([segment.prompt_ids + segment.output_ids])
+            logprobs = reference(ids).logits[0, len(segment.prompt_ids) - 1 : -1].log_softmax(-1)
+            targets = torch.tensor(segment.output_ids).unsqueeze(1)
+            (-logprobs.gather(1, targets).sum() / tokens).backward()
+        torch.nn.utils.clip_grad_norm_(reference.parameters(), 1.0)
+        optimizer.step()
+    return {name: value.detach() for name, value in reference.named_parameters()}
+
+
+@pytest.mark.parametrize("zero_stage", [0, 1, 2, 3])
+def test_steps_equal_plain_torch_whatever_the_micro_batches(tiny_model: Path, zero_stage: int) -> None:
+    batches = [some_segments(7, seed) for seed in range(3)]
+    expected = plain_torch_weights(tiny_model, batches)
+    config = OptimizerConfig(lr=LR, dtype="float32", zero_stage=zero_stage, micro_batch_tokens=64)
+    engine = TrainingEngine(tiny_model, config, pad_id=0, seed=0)
+    for step, batch in enumerate(batches):
+        engine.update(batch, negative_log_likelihood, 1.0, step)
+    found = {name: tensor.clone() for name, tensor in engine.named_tensors()}
+    for name, value in expected.items():
+        torch.testing.assert_close(found[name], value, atol=2e-5, rtol=1e-4)
+
+
+def test_a_resumed_engine_takes_the_same_steps(tiny_model: Path, tmp_path: Path) -> None:
+    config = OptimizerConfig(lr=LR, dtype="float32", zero_stage=2, warmup_steps=3)
+    batches = [some_segments(5, seed) for seed in range(4)]
+    straight = TrainingEngine(tiny_model, config, pad_id=0, seed=0)
+    for step, batch in enumerate(batches):
+        if step == 2:
+            straight.save(tmp_path, step, {"note": "half-way"})
+        straight.update(batch, negative_log_likelihood, 1.0, step)
+    resumed = TrainingEngine(tiny_model, config, pad_id=0, seed=1)
+    taken_up = resumed.load(tmp_path)
+    assert taken_up is not None
+    step, state = taken_up
+    assert (step, state) == (2, {"note": "half-way"})
+    for step in (2, 3):
+        resumed.update(batches[step], negative_log_likelihood, 1.0, step)
+    for (name, one), (_, other) in zip(straight.named_tensors(), resumed.named_tensors(), strict=True):
+        assert torch.equal(one, other), name
+
+
+def test_logprobs_are_at_the_temperature_asked_for(tiny_model: Path) -> None:
+    engine = TrainingEngine(tiny_model, OptimizerConfig(dtype="float32"), pad_id=0, seed=0)
+    segments = some_segments(4, 0)
+    reference = AutoModelForCausalLM.from_pretrained(str(tiny_model), dtype=torch.float32)
+    for segment, found in zip(segments, engine.logprobs(segments, 0.5), strict=True):
+        ids = torch.tensor([segment.prompt_ids + segment.output_ids])
+        with torch.no_grad():
+            logits = reference(ids).logits[0, len(segment.prompt_ids) - 1 : -1] / 0.5
+        expected = logits.log_softmax(-1).gather(1, torch.tensor(segment.output_ids).unsqueeze(1)).squeeze(1)
+        torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_export_is_a_checkpoint_that_transformers_loads(tiny_model: Path, tmp_path: Path) -> None:
+    from truegold.pipeline.config import ChatConfig
+    from truegold.pipeline.engines.chat import load_encoder
+
+    engine = TrainingEngine(tiny_model, OptimizerConfig(lr=LR, dtype="float32"), pad_id=0, seed=0)
+    engine.update(some_segments(3, 0), negative_log_likelihood, 1.0, 0)
+    engine.export(tmp_path / "out", load_encoder(tiny_model, ChatConfig()).tokenizer)
+    loaded = AutoModelForCausalLM.from_pretrained(str(tmp_path / "out"), dtype=torch.float32)
+    weights = dict(loaded.named_parameters())
+    for name, tensor in engine.named_tensors():
+        if name in weights:
+            assert torch.equal(weights[name], tensor), name
+    assert load_encoder(tmp_path / "out", ChatConfig()).encode("What is 1+1?")

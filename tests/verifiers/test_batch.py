@@ -1,0 +1,171 @@
+"""Many rows, several processes."""
+
+import itertools
+import os
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from truegold.verifiers import ConfigError, Item, Reason, SetupError, batch, verify_batch
+
+CHECKS = """
+import os, signal, sys, time
+from truegold.verifiers import SetupError, verifier
+
+@verifier
+def risky(response, gold):
+    if response == "exit":
+        os._exit(7)
+    if response == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if response == "hang":
+        while True:
+            time.sleep(0.05)
+    if response == "raise":
+        raise KeyError("oops")
+    if response == "print":
+        print("noise on stdout")
+        sys.stdin.read()
+    if response == "setup":
+        raise SetupError("no server.", "Start one.")
+    return response == gold
+
+@verifier
+def where(response, gold):
+    return float(os.getpid() != int(response))
+"""
+
+
+@pytest.fixture
+def risky(tmp_path):
+    path = tmp_path / "checks.py"
+    path.write_text(CHECKS)
+    return f"{path}:risky"
+
+
+def numbers(count):
+    return [Item(f"\\boxed{{{n}}}", str(n if n % 3 else n + 1)) for n in range(count)]
+
+
+EXPECTED = [1.0 if n % 3 else 0.0 for n in range(300)]
+
+
+@pytest.mark.parametrize(("workers", "chunk"), [(0, 256), (1, 256), (2, 7), (2, 1000), (3, 50)])
+def test_verdicts_come_in_order_whatever_the_workers(workers, chunk):
+    assert [v.score for v in verify_batch(numbers(300), workers, chunk)] == EXPECTED
+
+
+def test_workers_do_not_change_a_verdict():
+    items = [
+        Item("\\boxed{5 or 6}", "5"),
+        Item("\\boxed{(x-1)(x+1)}", "x^2-1"),
+        Item("Answer: B", "B", "choice"),
+        Item("\\boxed{0.333}", "1/3", verifier_args='{"decimals": 3}'),
+        Item("\\boxed{\ud800}", "5"),
+        Item("x", None, "exact"),
+        Item("x", "x", "exact", "[1]"),
+        Item("x", "x", "exact", "{"),
+    ]
+    assert list(verify_batch(items, workers=2)) == list(verify_batch(items, workers=1))
+
+
+def test_arguments_that_are_no_json_object_cost_their_row_only():
+    verdicts = list(verify_batch([Item("x", "x", "exact", "[1]"), Item("x", "x", "exact")]))
+    assert [v.reason for v in verdicts] == [Reason.VERIFIER_ERROR, Reason.MATCH]
+    assert "not a JSON object" in verdicts[0].evidence["error"]
+
+
+def test_a_verifier_that_kills_its_process_loses_no_row(risky):
+    responses = ["a", "exit", "b", "raise", "kill", "print", "c"] * 3
+    verdicts = list(verify_batch([Item(r, r, risky) for r in responses], workers=2, chunk=4))
+    for response, verdict in zip(responses, verdicts, strict=True):
+        if response in {"exit", "kill", "raise"}:
+            assert (verdict.score, verdict.reason) == (None, Reason.VERIFIER_ERROR)
+        else:
+            assert verdict.score == 1.0
+    assert "exited with status 7" in verdicts[1].evidence["error"]
+    assert verdicts[3].evidence["error"] == "KeyError: 'oops'"
+    assert "ended by signal 9" in verdicts[4].evidence["error"]
+
+
+def test_an_item_beyond_its_deadline_is_killed_and_the_others_are_judged(risky):
+    responses = ["a", "hang", "b", "c"]
+    verdicts = list(verify_batch([Item(r, r, risky) for r in responses], workers=2, item_deadline_s=1.0))
+    assert [v.score for v in verdicts] == [1.0, None, 1.0, 1.0]
+    assert verdicts[1].reason is Reason.TIMEOUT
+
+
+def test_a_small_list_stays_in_this_process_unless_told_otherwise(risky):
+    where = risky.replace(":risky", ":where")
+    item = Item(str(os.getpid()), None, where)
+    assert [v.score for v in verify_batch([item] * 5)] == [0.0] * 5
+    assert [v.score for v in verify_batch([item] * 5, workers=2)] == [1.0] * 5
+
+
+def test_items_are_read_as_verdicts_are_taken():
+    taken = 0
+
+    def endless():
+        nonlocal taken
+        for n in itertools.count():
+            taken += 1
+            yield Item(str(n), str(n), "exact")
+
+    verdicts = verify_batch(endless(), workers=2, chunk=10)
+    assert all(next(verdicts).score == 1.0 for _ in range(25))
+    assert taken <= 25 + 10 * 2 * 3
+    verdicts.close()
+
+
+def test_an_abandoned_batch_leaves_no_process_or_thread(risky):
+    before = threading.active_count()
+    verdicts = verify_batch((Item(str(n), "", risky) for n in itertools.count()), workers=2, chunk=4)
+    next(verdicts)
+    verdicts.close()
+    assert not [t for t in threading.enumerate() if t.name.startswith("truegold-verify")]
+    assert threading.active_count() <= before + 1  # the spawner stays
+
+
+def test_it_works_from_a_thread():
+    with ThreadPoolExecutor(1) as thread:
+        scores = thread.submit(lambda: [v.score for v in verify_batch(numbers(90), workers=2)]).result()
+    assert scores == EXPECTED[:90]
+
+
+def test_a_misspelt_verifier_is_an_error_before_work_starts():
+    with pytest.raises(ConfigError, match="Did you mean 'math'"):
+        list(verify_batch([Item("5", "5", "maths")], workers=2))
+
+
+def test_an_error_of_the_machine_stops_the_batch(risky):
+    with pytest.raises(SetupError, match=r"no server\. Start one\."):
+        list(verify_batch([Item("setup", "x", risky)], workers=2))
+
+
+def test_an_import_string_means_the_same_in_a_child(monkeypatch, tmp_path):
+    (tmp_path / "checks_on_path.py").write_text(CHECKS)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    try:
+        items = [Item("a", "a", "checks_on_path:risky")] * 3
+        assert [v.score for v in verify_batch(items, workers=2)] == [1.0] * 3
+    finally:
+        sys.modules.pop("checks_on_path", None)
+
+
+def test_a_process_that_cannot_start_is_a_setup_error(monkeypatch):
+    monkeypatch.setattr(batch, "_CHILD_MODULE", "truegold.verifiers.no_such_module")
+    with pytest.raises(SetupError, match="did not start"):
+        list(verify_batch(numbers(3), workers=2))
+
+
+@pytest.mark.parametrize("arguments", [{"workers": -1}, {"chunk": 0}, {"item_deadline_s": 0}])
+def test_impossible_arguments_are_refused(arguments):
+    with pytest.raises(ConfigError, match="verify_batch"):
+        verify_batch([], **arguments)
+
+
+def test_nothing_in_nothing_out():
+    assert list(verify_batch([])) == []
+    assert list(verify_batch([], workers=2)) == []

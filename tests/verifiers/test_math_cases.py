@@ -1,0 +1,66 @@
+"""The table of pairs in math_cases.json: gold, answer, and what `equivalent` has to say."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from truegold.verifiers import MathVerifier, Reason, equivalent
+
+CASES = json.loads((Path(__file__).parent / "math_cases.json").read_text())
+SCORES = {True: 1.0, False: 0.0, None: None}
+
+
+def test_ids_are_unique_and_the_table_is_broad():
+    assert len({case["id"] for case in CASES}) == len(CASES) >= 80
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_pair(case):
+    verdict = equivalent(case["gold"], case["answer"])
+    assert verdict.score == SCORES[case["expected"]], (verdict, case["note"])
+    json.dumps(dict(verdict.evidence))
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "reason"),
+    [
+        (None, "5", Reason.GOLD_MISSING),
+        ("5", "", Reason.NO_ANSWER),
+        ("5", "5 or 6", Reason.HEDGED),
+        ("5", "6=5", Reason.HEDGED),
+        ("circle", "4", Reason.GOLD_UNPARSED),
+        ("5", "1" * 2_000, Reason.LIMIT),
+        ("5", "10^{10^9}", Reason.TIMEOUT),
+        ("5", "1e99999999", Reason.LIMIT),
+        ("5", "\\frac{5}{", Reason.ANSWER_UNPARSED),
+    ],
+)
+def test_reason_says_why(gold, answer, reason):
+    assert equivalent(gold, answer).reason is reason
+
+
+def test_evidence_names_the_rung_and_both_readings():
+    assert equivalent("1/2", "50%").evidence == {"rung": "number", "gold": "1/2", "answer": "1/2"}
+
+
+def test_decimals_let_the_last_digits_differ():
+    assert equivalent("1/3", "0.333").score == 0.0
+    assert equivalent("1/3", "0.333", decimals=3).score == 1.0
+    assert equivalent("1/3", "0.334", decimals=3).score == 0.0
+
+
+def test_verifier_judges_the_answer_the_response_commits_to():
+    judge = MathVerifier()
+    verdict = judge("I first thought \\boxed{4}, but it is \\boxed{\\frac{10}{2}}.", "5")
+    assert (verdict.score, verdict.extracted, verdict.evidence["form"]) == (1.0, "\\frac{10}{2}", "boxed")
+    assert judge("Five people, 5 apples, nothing decided.", "5").reason is Reason.NO_ANSWER
+    assert judge("", None).reason is Reason.GOLD_MISSING
+
+
+def test_verifier_reads_decimals_from_info():
+    judge = MathVerifier()
+    assert judge("\\boxed{0.333}", "1/3", info={"decimals": 3}).score == 1.0
+    wrong = judge("\\boxed{0.333}", "1/3", info={"decimals": "three"})
+    assert (wrong.score, wrong.reason) == (None, Reason.VERIFIER_ERROR)
+    assert "decimals must be" in wrong.evidence["error"]

@@ -1,0 +1,60 @@
+"""The package as a whole: its public names, what importing it costs, and the worked example."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import truegold.verifiers
+from truegold.verifiers import Verifier, resolve
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(code: str, cwd: Path) -> str:
+    return subprocess.run([sys.executable, "-c", code], cwd=cwd, check=True, capture_output=True, text=True).stdout
+
+
+def test_public_names_are_sorted_and_exist():
+    names = truegold.verifiers.__all__
+    assert names == sorted(names)
+    assert all(hasattr(truegold.verifiers, name) for name in names)
+
+
+def test_importing_it_loads_nothing_heavy_and_starts_nothing(tmp_path):
+    heavy = ["torch", "sympy", "math_verify", "pydantic", "polars", "numpy", "multiprocessing", "prefect", "asyncio"]
+    code = f"import sys, truegold.verifiers as v; v.resolve('math'); print([m for m in {heavy} if m in sys.modules])"
+    assert run(code, tmp_path) == "[]\n"
+
+
+def test_numbers_are_judged_without_sympy_and_sympy_never_enters_the_process(tmp_path):
+    code = (
+        "import sys; from truegold.verifiers import equivalent; from truegold.verifiers.math import worker\n"
+        "assert equivalent('1/2', '0.5').passed and worker._worker.child is None\n"
+        "assert equivalent('x+1', '1+x').passed and worker._worker.child is not None\n"
+        "print('sympy' in sys.modules)"
+    )
+    assert run(code, tmp_path) == "False\n"
+
+
+def test_built_ins_fulfil_the_contract():
+    for name in ("math", "choice", "exact"):
+        assert isinstance(resolve(name), Verifier)
+
+
+def test_the_example_verifier():
+    unit_price = resolve(f"{ROOT / 'examples' / 'custom_verifier.py'}:unit_price")
+    assert unit_price("\\boxed{$2.5 per kg}", "2.50 USD/kg").score == 1.0
+    assert unit_price("\\boxed{$2.5 per g}", "2.50 USD/kg").score == 0.5
+    assert unit_price("no idea", "2.50 USD/kg").score == 0.0
+    assert unit_price("\\boxed{$2.5 per kg}", "cheap").score is None
+
+
+def test_the_example_runs(tmp_path):
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / "custom_verifier.py"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["1.0", "0.5", "0.0"]

@@ -1,0 +1,128 @@
+"""The symbolic worker: it can be killed, it is replaced, and any thread or process may use it."""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from truegold.verifiers import MathVerifier, Reason, SetupError, equivalent
+from truegold.verifiers.math import worker
+
+SLOW = "10^{10^9}"  # a billion digits: sympy would be at it for minutes
+SYMBOLIC = ("x^2-1", "(x-1)(x+1)")
+
+
+def test_a_comparison_that_takes_too_long_is_killed_and_the_next_one_works():
+    worker.compare(*SYMBOLIC)
+    child = worker._worker.child.pid
+    start = time.monotonic()
+    reply = worker.compare("5", SLOW, deadline_s=0.3)
+    assert reply.reason is Reason.TIMEOUT
+    assert time.monotonic() - start < 3
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
+    assert worker.compare(*SYMBOLIC).reason is Reason.MATCH
+
+
+def test_a_worker_that_was_killed_is_replaced_without_loss():
+    worker.compare(*SYMBOLIC)
+    os.kill(worker._worker.child.pid, signal.SIGKILL)
+    assert worker.compare(*SYMBOLIC).reason is Reason.MATCH
+
+
+def test_a_worker_that_dies_twice_is_reported_as_a_limit(monkeypatch):
+    class Dying:
+        def send(self, message, deadline):
+            raise worker.ChildDied("ended by signal 9")
+
+        def kill(self):
+            pass
+
+    monkeypatch.setattr(worker.Worker, "_running", lambda self: Dying())
+    reply = worker.Worker().compare(*SYMBOLIC, deadline_s=1)
+    assert reply.reason is Reason.LIMIT
+    assert "signal 9" in reply.evidence["error"]
+
+
+def test_a_worker_that_cannot_start_is_a_setup_error(monkeypatch):
+    monkeypatch.setattr(worker, "_CHILD_MODULE", "truegold.verifiers.math.no_such_module")
+    with pytest.raises(SetupError, match="did not start"):
+        worker.Worker().compare(*SYMBOLIC, deadline_s=1)
+
+
+def test_memory_beyond_the_limit_is_refused():
+    code = "from truegold.verifiers._serve import limit_memory; limit_memory(1 << 29); bytearray(1 << 30)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "MemoryError" in done.stderr
+
+
+def test_threads_share_it():
+    with ThreadPoolExecutor(4) as threads:
+        verdicts = list(threads.map(lambda n: equivalent(f"x+{n}", f"{n}+x").score, range(12)))
+    assert verdicts == [1.0] * 12
+
+
+def test_it_outlives_the_thread_that_started_it():
+    worker.stop()
+    thread = threading.Thread(target=worker.compare, args=SYMBOLIC)
+    thread.start()
+    thread.join()
+    child = worker._worker.child.pid
+    time.sleep(0.2)
+    assert worker.compare(*SYMBOLIC).reason is Reason.MATCH
+    assert worker._worker.child.pid == child
+
+
+def test_a_forked_process_has_a_worker_of_its_own():
+    worker.compare(*SYMBOLIC)
+    parents = worker._worker.child.pid
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # newer Pythons warn of fork with threads: that is the case under test
+        pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            right = worker.compare(*SYMBOLIC).reason is Reason.MATCH
+            status = 0 if right and worker._worker.child.pid != parents else 2
+            worker.stop()
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert worker.compare(*SYMBOLIC).reason is Reason.MATCH
+    assert worker._worker.child.pid == parents
+
+
+def test_it_dies_with_a_parent_that_is_killed():
+    code = (
+        "import time; from truegold.verifiers.math import worker; worker.compare('x', 'y')\n"
+        "print(worker._worker.child.pid, flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
+        child = int(parent.stdout.readline())
+        parent.kill()
+    deadline = time.monotonic() + 10
+    while is_running(child) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not is_running(child)
+
+
+def is_running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_a_spawned_process_can_use_a_pickled_verifier():
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        verdict = pool.apply(pickle.loads(pickle.dumps(MathVerifier())), ("\\boxed{(x-1)(x+1)}", "x^2-1"))
+    assert verdict.score == 1.0

@@ -1,0 +1,63 @@
+"""Joins this process to its group of ranks, and keeps DeepSpeed's compiled parts in a place that survives kills."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from truegold.verifiers import SetupError
+
+
+def init_distributed() -> None:
+    """Start torch.distributed through DeepSpeed: NCCL on GPUs, gloo on CPUs.
+
+    Under the `deepspeed` or `torchrun` launcher the environment names the ranks; without one this is a group of one.
+    Raises SetupError where DeepSpeed is missing.
+    """
+    import torch
+
+    if torch.distributed.is_initialized():
+        return
+    on_gpu = torch.cuda.is_available()
+    if not on_gpu:
+        os.environ.setdefault("DS_ACCELERATOR", "cpu")
+    if "RANK" not in os.environ:
+        os.environ.update(
+            RANK="0", LOCAL_RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(_free_port())
+        )
+    with _extensions_folder():
+        try:
+            import deepspeed
+        except ImportError as error:
+            raise SetupError(
+                f"DeepSpeed cannot be imported ({error}).", "Install it: pip install 'truegold[train]'."
+            ) from error
+        deepspeed.init_distributed(dist_backend="nccl" if on_gpu else "gloo", verbose=False)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def _extensions_folder() -> Iterator[None]:
+    """Holds our own lock on torch's folder of compiled extensions while DeepSpeed builds or loads its own.
+
+    torch marks a running build with a plain file named `lock`; a build killed half-way leaves it behind, and every
+    later process waits for it for ever. Under our lock, which the kernel frees at death, a left-over is known to be
+    stale and is removed.
+    """
+    default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "truegold" / "torch_extensions"
+    folder = Path(os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(default)))
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "truegold.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for stale in folder.glob("**/lock"):
+            stale.unlink(missing_ok=True)
+        yield

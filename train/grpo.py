@@ -1,0 +1,237 @@
+"""GRPO: sample groups, verify, take advantages within the group, update with the clipped token loss, sync, again.
+
+One step, top to bottom, is `Trainer.step`. Rewards are the verifier's scores; a completion that could not be judged
+leaves its group and is counted. Groups whose rewards are all equal carry no gradient and are left out of the batch, so
+that the token mean is over tokens that teach (DAPO's dynamic sampling without the refill).
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from truegold.pipeline.engines.base import Completion
+from truegold.pipeline.engines.chat import load_encoder
+from truegold.pipeline.engines.vllm_local import VllmEngine
+from truegold.pipeline.progress import Progress
+from truegold.pipeline.rows import Row, read_rows
+from truegold.pipeline.stage import StageReport
+from truegold.train.completions import write_completions
+from truegold.train.config import GrpoConfig
+from truegold.train.engine import LossFunction, TrainingEngine
+from truegold.train.metrics import MetricsLog, read_metrics
+from truegold.train.objective import clipped_token_loss, group_advantages, mismatch_sums
+from truegold.train.rollout import Rollout
+from truegold.train.segment import Batch, Segment
+from truegold.train.sft import pad_id
+from truegold.verifiers import InputError, Item, Verdict, verify_batch
+
+CHECKPOINTS = "checkpoints"
+"""Stays in the stage's folder: everything needed to go on training from the last step."""
+
+Metrics = dict[str, float | None]
+
+
+def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress: Progress) -> StageReport:
+    """inputs: `model`, `rows` (selected), `heldout`.
+
+    Writes checkpoint/ (a normal Hugging Face checkpoint), metrics.jsonl, tensorboard/, completions/step-*.parquet and
+    checkpoints/, from which a killed run goes on.
+    """
+    progress.start("loading the trainer")
+    encoder = load_encoder(inputs["model"], config.chat)
+    rows = [
+        row for row in read_rows(inputs["rows"]) if len(encoder.encode(row["prompt"])) < config.engine.max_model_len
+    ]
+    if not rows:
+        raise InputError("No selected row leaves the model room to answer.", "Raise train.engine.max_model_len.")
+    engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed)
+    resumed = engine.load(out_dir / CHECKPOINTS)
+    first = resumed[0] if resumed else 0
+    progress.start("loading vLLM")
+    probe_prompts = [encoder.encode(row["prompt"]) for row in rows[: config.probe_prompts]]
+    rollout = Rollout(VllmEngine(inputs["model"], config.engine), encoder, engine, config, probe_prompts)
+    rollout.sync(first)
+    heldout = list(read_rows(inputs["heldout"]))[: config.eval_problems]
+    trainer = Trainer(rows, heldout, config, engine, rollout, out_dir)
+    progress.start("GRPO", config.steps)
+    progress.advance(first)
+    with MetricsLog(out_dir, first) as log:
+        for step in range(first, config.steps):
+            metrics = trainer.evaluate(step) | trainer.step(step)
+            log.write(step, metrics)
+            progress.advance(1, f"pass rate {metrics['pass_rate'] or 0:.3f}")
+            if (step + 1) % config.checkpoint_every == 0 or step + 1 == config.steps:
+                engine.save(out_dir / CHECKPOINTS, step + 1, {})
+    engine.export(out_dir / "checkpoint", encoder.tokenizer)
+    rates = [line["pass_rate"] for line in read_metrics(out_dir / "metrics.jsonl") if line["pass_rate"] is not None]
+    facts = {"steps": config.steps, "first_pass_rate": rates[0] if rates else None, "last_pass_rate": rates[-1:]}
+    return StageReport(len(rows), len(rows), {}, facts)
+
+
+@dataclass
+class Trainer:
+    """What a step needs."""
+
+    rows: Sequence[Row]
+    heldout: Sequence[Row]
+    config: GrpoConfig
+    engine: TrainingEngine
+    rollout: Rollout
+    out_dir: Path
+
+    def step(self, step: int) -> Metrics:
+        """Rollout, verdicts, advantages, update, sync. Returns the step's metrics."""
+        config = self.config
+        started = time.monotonic()
+        rows = rows_for_step(self.rows, config.prompts_per_step, config.seed, step)
+        groups = self.rollout.sample(rows, step, config.group_size)
+        sampled = time.monotonic()
+        verdicts = judge(rows, groups, self.rollout)
+        segments = to_segments(rows, groups, verdicts, self.rollout, config)
+        rewards = torch.tensor([float("nan") if s.reward is None else s.reward for s in segments])
+        group_of = torch.tensor([segment.group for segment in segments])
+        advantages = group_advantages(rewards, group_of, config.advantage)
+        trained = advantages != 0
+        if config.mask_truncated:
+            trained &= ~torch.tensor([segment.truncated for segment in segments])
+        judged = time.monotonic()
+        chosen = trained.nonzero().flatten().tolist()
+        metrics = self._update([segments[i] for i in chosen], advantages[chosen], step) if chosen else {}
+        updated = time.monotonic()
+        if chosen:
+            probe = self.rollout.sync(step + 1)
+            metrics |= {"probe_mean_abs": probe.mean_abs}
+        write_completions(self.out_dir, step, rows, segments, verdicts, advantages, trained, self.rollout.encoder)
+        done = time.monotonic()
+        return {
+            **reward_metrics(segments, rewards, group_of, config),
+            **metrics,
+            "trained_completions": len(chosen),
+            "seconds_rollout": sampled - started,
+            "seconds_verify": judged - sampled,
+            "seconds_update": updated - judged,
+            "seconds_sync": done - updated,
+        }
+
+    def _update(self, segments: list[Segment], advantages: Tensor, step: int) -> Metrics:
+        """`minibatches` optimizer steps on one rollout batch; the mean of their metrics."""
+        config = self.config
+        # With one optimizer step a batch, the old policy is the current one: its log-probs come with the update.
+        old = self.engine.logprobs(segments, config.temperature) if config.minibatches > 1 else None
+        order = list(range(len(segments)))
+        random.Random(f"{config.seed}-{step}").shuffle(order)
+        parts = [order[at :: config.minibatches] for at in range(config.minibatches)]
+        collected: list[dict[str, float]] = []
+        for number, part in enumerate(part for part in parts if part):
+            loss = policy_loss(advantages[part], [old[i] for i in part] if old else None, config)
+            own = [segments[i] for i in part]
+            collected.append(self.engine.update(own, loss, config.temperature, step * config.minibatches + number))
+        return {name: sum(m[name] for m in collected) / len(collected) for name in collected[0]}
+
+    def evaluate(self, step: int) -> Metrics:
+        """The held-out pass rate at the rollout temperature, every `eval_every` steps."""
+        config = self.config
+        if not config.eval_every or step % config.eval_every or not self.heldout:
+            return {}
+        groups = self.rollout.sample(self.heldout, -1 - step, config.eval_samples)
+        scores = [v.score for v in judge(self.heldout, groups, self.rollout) if v.score is not None]
+        return {"heldout_pass_rate": sum(score == 1.0 for score in scores) / len(scores) if scores else None}
+
+
+def rows_for_step(rows: Sequence[Row], count: int, seed: int, step: int) -> list[Row]:
+    """The step's rows: `count` at a time from a fresh permutation each epoch; a function of its arguments alone."""
+    chosen = []
+    for position in range(step * count, (step + 1) * count):
+        epoch, place = divmod(position, len(rows))
+        chosen.append(rows[_epoch_order(len(rows), seed, epoch)[place]])
+    return chosen
+
+
+@lru_cache(maxsize=2)
+def _epoch_order(rows: int, seed: int, epoch: int) -> list[int]:
+    order = list(range(rows))
+    random.Random(f"{seed}-{epoch}").shuffle(order)
+    return order
+
+
+def judge(rows: Sequence[Row], groups: Sequence[Sequence[Completion]], rollout: Rollout) -> list[Verdict]:
+    """A verdict for each completion, in order."""
+    items = [
+        Item(rollout.encoder.decode(done.token_ids), row["gold"], row["verifier"], row["verifier_args"], row["prompt"])
+        for row, group in zip(rows, groups, strict=True)
+        for done in group
+    ]
+    return list(verify_batch(items, workers=1))
+
+
+def to_segments(
+    rows: Sequence[Row],
+    groups: Sequence[Sequence[Completion]],
+    verdicts: Sequence[Verdict],
+    rollout: Rollout,
+    config: GrpoConfig,
+) -> list[Segment]:
+    """The training records of one rollout batch; the reward is the verdict's score."""
+    flat = [(number, row, done) for number, row in enumerate(rows) for done in groups[number]]
+    return [
+        Segment(
+            prompt_ids=tuple(rollout.encoder.encode(row["prompt"])),
+            output_ids=done.token_ids,
+            rollout_logprobs=done.logprobs,
+            version=rollout.version,
+            temperature=config.temperature,
+            reward=verdict.score,
+            group=number,
+            truncated=done.finish_reason == "length",
+        )
+        for (number, row, done), verdict in zip(flat, verdicts, strict=True)
+    ]
+
+
+def policy_loss(advantages: Tensor, old: Sequence[Tensor] | None, config: GrpoConfig) -> LossFunction:
+    """The loss of one optimizer step; `advantages` [N] and `old` (log-probs, None: the current ones) by segment."""
+
+    def loss(logprobs: Tensor, entropy: Tensor, batch: Batch, indices: list[int]) -> tuple[Tensor, dict[str, Tensor]]:
+        before = logprobs.detach()
+        if old is not None:
+            before = torch.zeros_like(before)
+            for place, index in enumerate(indices):
+                before[place, : len(old[index])] = old[index].to(before.device)
+        own = advantages[indices].to(logprobs.device)
+        parts = clipped_token_loss(logprobs, before, own, batch.mask, config.clip_low, config.clip_high)
+        positive = ((own > 0).float().unsqueeze(1) * batch.mask).sum()
+        return parts.loss, {
+            "clipped_low": parts.clipped_low,
+            "clipped_high": parts.clipped_high,
+            "ratio": parts.ratio_sum,
+            "entropy": (entropy * batch.mask).sum(),
+            "positive_tokens": positive,
+            **mismatch_sums(batch.rollout, before, batch.mask),
+        }
+
+    return loss
+
+
+def reward_metrics(segments: Sequence[Segment], rewards: Tensor, groups: Tensor, config: GrpoConfig) -> Metrics:
+    """Pass rate, unjudged share, all-right and all-wrong groups, lengths and truncation of one rollout batch."""
+    judged = ~rewards.isnan()
+    lengths = [len(segment.output_ids) for segment in segments]
+    means = [rewards[(groups == group) & judged].mean().item() for group in torch.unique(groups)]
+    return {
+        "pass_rate": (rewards[judged] == 1.0).float().mean().item() if bool(judged.any()) else None,
+        "reward": rewards[judged].mean().item() if bool(judged.any()) else None,
+        "unjudged": (~judged).float().mean().item(),
+        "groups_all_right": sum(mean == 1.0 for mean in means) / len(means),
+        "groups_all_wrong": sum(mean == 0.0 for mean in means) / len(means),
+        "length_mean": sum(lengths) / len(lengths),
+        "length_max": float(max(lengths)),
+        "truncated": sum(segment.truncated for segment in segments) / len(segments),
+    }

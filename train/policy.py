@@ -1,0 +1,71 @@
+"""The policy as the trainer sees it: a causal language model whose forward gives log-probabilities of output tokens.
+
+The full [B, L, V] logits are never held: hidden states of the output positions alone go through the output head, a
+chunk of tokens at a time, recomputed in the backward pass.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from truegold.train.segment import Batch
+
+LOGIT_CHUNK = 4096 * 8192
+"""Logits held at a time (tokens x vocabulary): 128 MiB in float32."""
+
+
+class Policy(nn.Module):
+    """Wraps a Hugging Face causal language model with a base `model` and an `lm_head`."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.causal_lm = model
+
+    def forward(self, batch: Batch, temperature: float = 1.0) -> tuple[Tensor, Tensor]:
+        """Log-probability of each output token given all before it, and the entropy of each of those distributions.
+
+        Both [B, T] float32, 0 where the mask is 0; both of the softmax at `temperature`. The entropy carries no
+        gradient.
+        """
+        hidden = self.causal_lm.get_decoder()(
+            input_ids=batch.input_ids, attention_mask=batch.attention_mask, use_cache=False
+        ).last_hidden_state
+        steps = torch.arange(batch.targets.shape[1], device=hidden.device)
+        positions = (batch.prompt_lengths.unsqueeze(1) - 1 + steps).clamp(max=hidden.shape[1] - 1)
+        chosen = batch.mask.bool()
+        rows = torch.arange(hidden.shape[0], device=hidden.device).unsqueeze(1).expand_as(positions)
+        flat_hidden = hidden[rows[chosen], positions[chosen]]
+        flat_targets = batch.targets[chosen]
+        head = self.causal_lm.get_output_embeddings()
+        chunk = max(1, LOGIT_CHUNK // head.weight.shape[0])
+        pieces = [
+            self._chunk(head, flat_hidden[at : at + chunk], flat_targets[at : at + chunk], temperature)
+            for at in range(0, flat_targets.shape[0], chunk)
+        ]
+        logprobs = hidden.new_zeros(batch.targets.shape, dtype=torch.float32)
+        entropy = torch.zeros_like(logprobs)
+        logprobs[chosen] = torch.cat([piece[0] for piece in pieces])
+        entropy[chosen] = torch.cat([piece[1] for piece in pieces])
+        return logprobs, entropy
+
+    def _chunk(self, head: nn.Module, hidden: Tensor, targets: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+        if torch.is_grad_enabled():
+            result: tuple[Tensor, Tensor] = checkpoint(
+                token_logprobs, head, hidden, targets, temperature, use_reentrant=False
+            )
+            return result
+        return token_logprobs(head, hidden, targets, temperature)
+
+
+def token_logprobs(head: nn.Module, hidden: Tensor, targets: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+    """Log-probabilities [N] of `targets` [N] and entropies [N] from hidden states [N, H], in float32."""
+    logits = head(hidden).float() / temperature
+    logsumexp = torch.logsumexp(logits, dim=-1)
+    logprobs = logits.gather(1, targets.unsqueeze(1)).squeeze(1) - logsumexp
+    with torch.no_grad():
+        entropy = logsumexp - (torch.softmax(logits, dim=-1) * logits).sum(dim=-1)
+    return logprobs, entropy

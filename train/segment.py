@@ -1,0 +1,91 @@
+"""The one training record, and batches of it.
+
+Token ids are kept as they were sampled; nothing is decoded and encoded again. Masks come from lengths, never from token
+values: a pad token that is also the end-of-sequence token must not drop the end from the loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One completion to train on, with the prompt it answers.
+
+    rollout_logprobs: of output_ids, under the policy at `version` and `temperature`; empty for text no policy sampled.
+    reward: None where it could not be judged. group: completions of one prompt share it. truncated: cut at max_tokens.
+    """
+
+    prompt_ids: tuple[int, ...]
+    output_ids: tuple[int, ...]
+    rollout_logprobs: tuple[float, ...] = ()
+    version: int = 0
+    temperature: float = 1.0
+    reward: float | None = None
+    group: int = 0
+    truncated: bool = False
+
+    @property
+    def length(self) -> int:
+        return len(self.prompt_ids) + len(self.output_ids)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Right-padded segments.
+
+    input_ids, attention_mask: [B, L] int64. prompt_lengths: [B] int64. mask: [B, T] float32, 1 on output tokens;
+    targets: [B, T] int64, the output tokens; rollout: [B, T] float32, their rollout log-probs (0 where there are none).
+    """
+
+    input_ids: Tensor
+    attention_mask: Tensor
+    prompt_lengths: Tensor
+    targets: Tensor
+    mask: Tensor
+    rollout: Tensor
+
+    def to(self, device: torch.device) -> Batch:
+        return Batch(*(getattr(self, name).to(device) for name in self.__dataclass_fields__))
+
+
+def collate(segments: Sequence[Segment], pad_id: int) -> Batch:
+    """Pad segments on the right into one batch."""
+    rows = len(segments)
+    length = max(segment.length for segment in segments)
+    outputs = max(len(segment.output_ids) for segment in segments)
+    input_ids = torch.full((rows, length), pad_id, dtype=torch.int64)
+    attention_mask = torch.zeros((rows, length), dtype=torch.int64)
+    targets = torch.zeros((rows, outputs), dtype=torch.int64)
+    mask = torch.zeros((rows, outputs))
+    rollout = torch.zeros((rows, outputs))
+    for place, segment in enumerate(segments):
+        ids = torch.tensor(segment.prompt_ids + segment.output_ids)
+        size = len(segment.output_ids)
+        input_ids[place, : len(ids)] = ids
+        attention_mask[place, : len(ids)] = 1
+        targets[place, :size] = ids[len(segment.prompt_ids) :]
+        mask[place, :size] = 1.0
+        if segment.rollout_logprobs:
+            rollout[place, :size] = torch.tensor(segment.rollout_logprobs)
+    prompt_lengths = torch.tensor([len(segment.prompt_ids) for segment in segments])
+    return Batch(input_ids, attention_mask, prompt_lengths, targets, mask, rollout)
+
+
+def micro_batches(segments: Sequence[Segment], tokens: int) -> Iterator[list[int]]:
+    """Indices of segments in micro-batches of at most `tokens` tokens, padding included, longest first so that
+    little is padded. A single segment longer than that stands alone."""
+    order = sorted(range(len(segments)), key=lambda index: -segments[index].length)
+    current: list[int] = []
+    for index in order:
+        if current and segments[current[0]].length * (len(current) + 1) > tokens:
+            yield current
+            current = []
+        current.append(index)
+    if current:
+        yield current

@@ -1,0 +1,124 @@
+"""SFT cold start: teaches the format and the working from verified positives, before RL.
+
+    {"prompt": "Tom has 12 apples ...", "completion": "12+9=21 \\\\boxed{21}"}
+
+becomes a segment of prompt ids (chat template applied) and completion ids (end of turn added); the loss covers the
+completion only. Without `data`, the examples are the worked solutions of the curated rows, each of which its own
+verifier must accept. A killed run goes on from its last checkpoint.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import orjson
+from torch import Tensor
+
+from truegold.pipeline.engines.chat import ChatEncoder, load_encoder
+from truegold.pipeline.progress import Progress
+from truegold.pipeline.rows import read_rows
+from truegold.pipeline.stage import StageReport
+from truegold.train.config import SftConfig
+from truegold.train.engine import TrainingEngine
+from truegold.train.metrics import MetricsLog
+from truegold.train.segment import Batch, Segment
+from truegold.verifiers import InputError, Item, gold_response, resolve, verify_batch
+
+CHECKPOINTS = "scratch/checkpoints"
+CALCULATOR = re.compile(r"<<[^<>]*>>")
+HASHED_ANSWER = re.compile(r"\n?####\s*.*\s*\Z")
+
+
+def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: Progress) -> StageReport:
+    """inputs: `model`, and `data` (JSON Lines) or `rows` (curated rows with solutions).
+
+    Writes checkpoint/ (a normal Hugging Face checkpoint), metrics.jsonl and tensorboard/.
+    """
+    progress.start("loading the model")
+    encoder = load_encoder(inputs["model"], config.chat)
+    counts: dict[str, int] = {}
+    pairs = read_pairs(inputs["data"]) if "data" in inputs else verified_solutions(inputs["rows"], counts)
+    examples = [
+        Segment(tuple(encoder.encode(prompt)), tuple(encoder.encode_completion(completion)))
+        for prompt, completion in pairs
+    ]
+    fitting = [example for example in examples if example.length <= config.max_length]
+    counts["drop:too_long"] = len(examples) - len(fitting)
+    if not fitting:
+        raise InputError(
+            f"SFT has no example left of {len(examples)} ({counts}).", "Give sft.data, or raise sft.max_length."
+        )
+    engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed)
+    resumed = engine.load(out_dir / CHECKPOINTS)
+    first = resumed[0] if resumed else 0
+    order = _order(len(fitting), config, shuffled="data" not in inputs)
+    steps = [order[at : at + config.batch_size] for at in range(0, len(order), config.batch_size)]
+    progress.start("SFT", len(steps))
+    progress.advance(first)
+    loss = float("nan")
+    with MetricsLog(out_dir, first) as log:
+        for step in range(first, len(steps)):
+            metrics = engine.update([fitting[i] for i in steps[step]], negative_log_likelihood, 1.0, step)
+            loss = metrics["loss"]
+            log.write(step, metrics)
+            progress.advance(1, f"loss {loss:.3f}")
+            if (step + 1) % config.checkpoint_every == 0 and step + 1 < len(steps):
+                engine.save(out_dir / CHECKPOINTS, step + 1, {})
+    engine.export(out_dir / "checkpoint", encoder.tokenizer)
+    return StageReport(len(examples), len(fitting), counts, {"steps": len(steps), "final_loss": round(loss, 4)})
+
+
+def negative_log_likelihood(
+    logprobs: Tensor, entropy: Tensor, batch: Batch, indices: list[int]
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """The sum of -log p over completion tokens."""
+    del indices
+    return -(logprobs * batch.mask).sum(), {"entropy": (entropy * batch.mask).sum()}
+
+
+def read_pairs(path: Path) -> Iterator[tuple[str, str]]:
+    """(prompt, completion) from JSON Lines. Raises InputError naming the line that is wrong."""
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                entry = orjson.loads(line)
+                yield str(entry["prompt"]), str(entry["completion"])
+            except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+                raise InputError(f'{path}, line {number}: expected {{"prompt", "completion"}} ({error!r}).') from error
+
+
+def verified_solutions(rows: Path, counts: dict[str, int]) -> list[tuple[str, str]]:
+    """(prompt, solution) of the training rows whose solution, ending in the gold answer, its own verifier accepts."""
+    candidates = [row for row in read_rows(rows) if row["split"] != "heldout" and row["solution"] and row["gold"]]
+    items, completions = [], []
+    for row in candidates:
+        committed = gold_response(resolve(row["verifier"]), row["gold"], row["solution"]) or row["gold"]
+        working = HASHED_ANSWER.sub("", CALCULATOR.sub("", row["solution"])).rstrip()
+        completion = working if "\\boxed" in working else f"{working}\n{committed}"
+        completions.append(completion)
+        items.append(Item(completion, row["gold"], row["verifier"], row["verifier_args"], row["prompt"]))
+    pairs = []
+    for row, completion, verdict in zip(candidates, completions, verify_batch(items), strict=True):
+        if verdict.passed:
+            pairs.append((row["prompt"], completion))
+        else:
+            counts["drop:solution_not_verified"] = counts.get("drop:solution_not_verified", 0) + 1
+    return pairs
+
+
+def _order(examples: int, config: SftConfig, *, shuffled: bool) -> Sequence[int]:
+    order: list[int] = []
+    for epoch in range(config.epochs):
+        turn = list(range(examples))
+        if shuffled:
+            random.Random(f"{config.seed}-{epoch}").shuffle(turn)
+        order.extend(turn)
+    return order
+
+
+def pad_id(encoder: ChatEncoder) -> int:
+    """Any valid id will do: masks come from lengths."""
+    return int(encoder.tokenizer.pad_token_id or encoder.stop_token_ids[0])

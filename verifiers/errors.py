@@ -1,0 +1,60 @@
+"""What can go wrong for a user, in one vocabulary.
+
+A bad row is data and never raises: it lands in a rejects file, a ledger or a verdict. These exceptions are for what
+stops a command. Each carries one line that says what happened and, where there is one, the line that mends it; the
+command line prints exactly that and exits with `exit_code`. Anything else that escapes is a bug, with its traceback.
+
+    TruegoldError
+    ├── ConfigError   2   the configuration or the command line
+    ├── InputError    3   the data it was pointed at
+    ├── SetupError    4   the machine: a package, a model, disk space, a server
+    └── GuardError    5   training stopped itself because going on would have been wrong
+"""
+
+from __future__ import annotations
+
+
+class TruegoldError(Exception):
+    """A problem the user can act on: `message` says what happened, `hint` what to do about it."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}" if self.hint else self.message
+
+    def __reduce__(self) -> tuple[type[TruegoldError], tuple[str, str | None]]:
+        return type(self), (self.message, self.hint)
+
+
+class ConfigError(TruegoldError):
+    """The configuration or the command line is wrong."""
+
+    exit_code = 2
+
+
+class InputError(TruegoldError):
+    """The data cannot be read or does not have the columns it needs."""
+
+    exit_code = 3
+
+
+class SetupError(TruegoldError):
+    """The machine lacks something: a package, a model, a server, disk space."""
+
+    exit_code = 4
+
+
+class GuardError(TruegoldError):
+    """A guard stopped the run because going on would have trained on something wrong."""
+
+    exit_code = 5
+
+
+ERROR_TYPES: dict[str, type[TruegoldError]] = {
+    cls.__name__: cls for cls in (TruegoldError, ConfigError, InputError, SetupError, GuardError)
+}
