@@ -245,7 +245,7 @@ class ProfileConfig(StageConfig):
     seed: int = 0
     shard_rows: int = Field(default=64, ge=1)
     """Problems per shard: a killed profile takes up after the last whole shard."""
-    suspect_agreement: float = Field(default=0.5, gt=0, le=1)
+    suspect_agreement: float = Field(default=0.75, gt=0, le=1)
     """A problem with no pass is flagged `suspect_gold` when at least this share of all samples agrees on another
     answer. A flag for review, never a drop."""
     workers: int = Field(default=1, ge=0)

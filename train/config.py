@@ -27,7 +27,7 @@ class SmolLM2Model(StageConfig):
 
 
 class TinyModel(StageConfig):
-    """A Llama of 0.4M parameters made from nothing, for demos and tests; its byte-level BPE is trained on the SFT texts.
+    """A Llama of 0.4M parameters made from nothing, for demos and tests; its tokenizer is trained on the SFT texts.
     It knows nothing before its SFT cold start."""
 
     type: Literal["tiny"] = "tiny"
@@ -38,6 +38,12 @@ class TinyModel(StageConfig):
     heads: int = Field(default=4, ge=1)
     max_positions: int = Field(default=256, ge=32)
     seed: int = 0
+
+    @model_validator(mode="after")
+    def _head_size_suits_vllm(self) -> TinyModel:
+        if self.hidden_size % (32 * self.heads):
+            raise ValueError("hidden_size / heads must be a multiple of 32: vLLM's CPU attention knows no other sizes")
+        return self
 
 
 ModelConfig = Annotated[

@@ -20,8 +20,6 @@ def init_distributed() -> None:
     """
     import torch
 
-    if torch.distributed.is_initialized():
-        return
     on_gpu = torch.cuda.is_available()
     if not on_gpu:
         os.environ.setdefault("DS_ACCELERATOR", "cpu")

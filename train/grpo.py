@@ -36,6 +36,9 @@ from truegold.verifiers import InputError, Item, Verdict, verify_batch
 CHECKPOINTS = "checkpoints"
 """Stays in the stage's folder: everything needed to go on training from the last step."""
 
+PROBE_POOL = 256
+"""Rows whose prompts are looked at when choosing the probe's."""
+
 Metrics = dict[str, float | None]
 
 
@@ -56,7 +59,9 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     resumed = engine.load(out_dir / CHECKPOINTS)
     first = resumed[0] if resumed else 0
     progress.start("loading vLLM")
-    probe_prompts = [encoder.encode(row["prompt"]) for row in rows[: config.probe_prompts]]
+    # The longest prompts: only those that fill a block of the prefix cache can show that it went stale.
+    candidates = [encoder.encode(row["prompt"]) for row in rows[:PROBE_POOL]]
+    probe_prompts = sorted(candidates, key=len)[-config.probe_prompts :]
     rollout = Rollout(VllmEngine(inputs["model"], config.engine), encoder, engine, config, probe_prompts)
     rollout.sync(first)
     heldout = list(read_rows(inputs["heldout"]))[: config.eval_problems]

@@ -16,6 +16,14 @@ import pytest
 
 TRUEGOLD = [sys.executable, "-P", "-m", "truegold.flows.cli"]
 
+HOLD_LOCK = """
+import fcntl, sys, time
+lock = open(sys.argv[1], "a+")
+fcntl.flock(lock, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(60)
+"""
+
 PROBLEMS = [
     {
         "question": f"Ann has {a} pens and buys {b} more. How many pens does Ann have now?",
@@ -181,7 +189,7 @@ def test_two_runs_in_one_directory_do_not_collide(project: Path) -> None:
         [
             sys.executable,
             "-c",
-            "import fcntl, sys, time\nf = open(sys.argv[1], 'a+')\nfcntl.flock(f, 2)\nprint(1, flush=True)\ntime.sleep(60)",
+            HOLD_LOCK,
             str(run_dir / ".lock"),
         ],
         stdout=subprocess.PIPE,

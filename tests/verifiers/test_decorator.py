@@ -44,7 +44,7 @@ def test_it_is_a_verifier_with_a_name_and_a_version():
         (0.0, 0.0, Reason.MISMATCH),
         (np.float32(0.5), 0.5, Reason.PARTIAL),
         (np.bool_(True), 1.0, Reason.MATCH),
-        (None, None, Reason.VERIFIER_ERROR),
+        (None, None, Reason.DECLINED),
         (1.5, None, Reason.VERIFIER_ERROR),
         (float("nan"), None, Reason.VERIFIER_ERROR),
         ("yes", None, Reason.VERIFIER_ERROR),

@@ -1,0 +1,141 @@
+"""vLLM beside the trainer: seeded samples, the trainer's log-probabilities, and a probe that catches what went stale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from truegold.pipeline.config import ChatConfig, VllmEngineConfig
+from truegold.pipeline.engines.base import SamplingParams
+from truegold.pipeline.engines.chat import load_encoder
+from truegold.pipeline.engines.vllm_local import VllmEngine
+from truegold.train.config import GrpoConfig, OptimizerConfig
+from truegold.train.engine import TrainingEngine
+from truegold.train.objective import mismatch
+from truegold.train.rollout import Rollout
+from truegold.train.segment import Segment, collate
+from truegold.train.sft import negative_log_likelihood
+from truegold.verifiers import GuardError
+
+pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
+
+PROMPT_TOKENS = 140
+"""More than a block of vLLM's CPU prefix cache (128 tokens), so that prefixes are really cached."""
+
+SAMPLING = SamplingParams(temperature=1.0, max_tokens=12)
+
+
+@pytest.fixture(scope="module")
+def engine(tiny_model: Path) -> Iterator[VllmEngine]:
+    made = VllmEngine(tiny_model, VllmEngineConfig(dtype="float32", max_model_len=192, cpu_kv_cache_gib=1))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def trainer(tiny_model: Path) -> TrainingEngine:
+    return TrainingEngine(tiny_model, OptimizerConfig(lr=1e-2, dtype="float32"), pad_id=0, seed=0)
+
+
+def prompts(count: int) -> list[list[int]]:
+    generator = torch.Generator().manual_seed(3)
+    return [torch.randint(5, 250, (PROMPT_TOKENS,), generator=generator).tolist() for _ in range(count)]
+
+
+def rollout_of(engine: VllmEngine, trainer: TrainingEngine, tiny_model: Path, temperature: float = 1.0) -> Rollout:
+    config = GrpoConfig(temperature=temperature, optimizer=OptimizerConfig(dtype="float32"), probe_tokens=12)
+    return Rollout(engine, load_encoder(tiny_model, ChatConfig()), trainer, config, prompts(8))
+
+
+def change_weights(trainer: TrainingEngine) -> None:
+    segments = [Segment(tuple(prompt), tuple(range(5, 25))) for prompt in prompts(4)]
+    for step in range(3):
+        trainer.update(segments, negative_log_likelihood, 1.0, step)
+
+
+def test_a_seed_decides_a_completion_whatever_else_is_in_the_batch(engine: VllmEngine) -> None:
+    together = engine.generate(prompts(6), SAMPLING, [11, 12, 13, 14, 15, 16])
+    alone = engine.generate(prompts(6)[2:3], SAMPLING, [13])
+    other = engine.generate(prompts(6)[2:3], SAMPLING, [99])
+    assert alone[0].token_ids == together[2].token_ids
+    assert other[0].token_ids != together[2].token_ids
+
+
+def test_a_completion_ends_at_the_stop_token_and_keeps_it(engine: VllmEngine) -> None:
+    free = engine.generate(prompts(1), SAMPLING, [1])[0]
+    assert (len(free.token_ids), free.finish_reason) == (12, "length")
+    stop = free.token_ids[4]
+    stopped = engine.generate(prompts(1), SamplingParams(max_tokens=12, stop_token_ids=(stop,)), [1])[0]
+    assert stopped.finish_reason == "stop"
+    assert stopped.token_ids == free.token_ids[: free.token_ids.index(stop) + 1]
+    assert len(stopped.logprobs) == len(stopped.token_ids)
+
+
+def test_a_prompt_that_leaves_no_room_is_an_error(engine: VllmEngine) -> None:
+    with pytest.raises(ValueError, match="prompt 0 has 192 tokens"):
+        engine.generate([[7] * 192], SAMPLING, [0])
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+def test_both_engines_give_the_same_logprobs_after_a_sync(
+    engine: VllmEngine, trainer: TrainingEngine, tiny_model: Path, temperature: float
+) -> None:
+    rollout = rollout_of(engine, trainer, tiny_model, temperature)
+    rollout.sync(1)
+    change_weights(trainer)
+    assert rollout.sync(2).mean_abs < 1e-5
+
+
+def test_weights_that_were_not_synced_are_caught(engine: VllmEngine, trainer: TrainingEngine, tiny_model: Path) -> None:
+    rollout = rollout_of(engine, trainer, tiny_model)
+    rollout.sync(3)
+    change_weights(trainer)
+    with pytest.raises(GuardError, match="weights version 3 the sampling and the training engine disagree"):
+        rollout.probe()
+
+
+def test_a_stale_output_head_is_caught(
+    engine: VllmEngine, trainer: TrainingEngine, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rollout = rollout_of(engine, trainer, tiny_model)
+    rollout.sync(4)
+    change_weights(trainer)
+    whole = trainer.named_tensors
+    monkeypatch.setattr(trainer, "named_tensors", lambda: ((n, t) for n, t in whole() if n != "lm_head.weight"))
+    with pytest.raises(GuardError, match="disagree"):
+        rollout.sync(5)
+
+
+def test_a_prefix_cache_of_older_weights_is_caught(
+    engine: VllmEngine, trainer: TrainingEngine, tiny_model: Path
+) -> None:
+    rollout = rollout_of(engine, trainer, tiny_model)
+    rollout.sync(6)
+    change_weights(trainer)
+    engine.update_weights(trainer.named_tensors(), version=6)  # the same version: the salt does not change
+    with pytest.raises(GuardError, match="disagree"):
+        rollout.probe()
+
+
+def test_a_temperature_on_one_side_only_is_caught(
+    engine: VllmEngine, trainer: TrainingEngine, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rollout = rollout_of(engine, trainer, tiny_model, temperature=0.7)
+    at_any = trainer.logprobs
+    monkeypatch.setattr(trainer, "logprobs", lambda segments, temperature: at_any(segments, 1.0))
+    with pytest.raises(GuardError, match="disagree"):
+        rollout.sync(7)
+
+
+def test_rollout_logprobs_are_those_of_the_trainer(engine: VllmEngine, trainer: TrainingEngine) -> None:
+    engine.update_weights(trainer.named_tensors(), version=8)
+    sampled = engine.generate(prompts(4), SAMPLING, [1, 2, 3, 4])
+    segments = [
+        Segment(tuple(prompt), done.token_ids, done.logprobs) for prompt, done in zip(prompts(4), sampled, strict=True)
+    ]
+    batch = collate(segments, pad_id=0)
+    own = torch.stack(trainer.logprobs(segments, 1.0))
+    assert mismatch(batch.rollout, own, batch.mask).mean_abs < 1e-5
