@@ -85,7 +85,7 @@ def convert_smollm2(inputs: Mapping[str, Path], config: SmolLM2Model, out_dir: P
     model = AutoModelForCausalLM.from_pretrained(
         folder, gguf_file=name, dtype=torch.float32, quantization_config=dequantize
     )
-    del model.config.quantization_config
+    vars(model.config).pop("quantization_config", None)
     model.hf_quantizer = None
     model.is_quantized = False
     model = model.to(getattr(torch, config.dtype))

@@ -1,4 +1,4 @@
-"""vLLM beside the trainer: seeded samples, the trainer's log-probabilities, and a probe that catches what went stale."""
+"""vLLM beside the trainer: seeded samples, the trainer's log-probabilities, a probe that catches what went stale."""
 
 from __future__ import annotations
 
