@@ -26,6 +26,12 @@ _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
 _OTHER_SPACES = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+# Full-width digits and letters only: full-width punctuation is how Chinese and Japanese are written.
+_FULL_WIDTH = {
+    code: code - 0xFEE0
+    for first, last in ((0xFF10, 0xFF19), (0xFF21, 0xFF3A), (0xFF41, 0xFF5A))
+    for code in range(first, last + 1)
+}
 _EMPTY_LINES = re.compile(r"\n{3,}")
 
 # Zero-width (non-)joiners carry meaning between letters of Arabic, Indic and kindred scripts, and glue emoji together.
@@ -77,7 +83,7 @@ def _drop_control(text: str) -> str:
 def _unicode(text: str) -> str:
     if text.isascii():
         return text
-    text = _INVISIBLE.sub("", unicodedata.normalize("NFC", text))
+    text = _INVISIBLE.sub("", unicodedata.normalize("NFC", text)).translate(_FULL_WIDTH)
     # Once more: an accent composes with its letter only when the invisible character between them is gone.
     return unicodedata.normalize("NFC", _STRAY_JOINER.sub("", text))
 
