@@ -118,21 +118,17 @@ def _landlock_version() -> int:
 
 
 def _prefect() -> Iterator[Finding]:
-    from truegold.flows.server import prefect_cache
+    from truegold.flows.server import answers, prefect_home
 
     found = _distribution("prefect")
     yield Finding("Prefect", found is not None, found or "missing", "pip install truegold")
     url = os.environ.get("PREFECT_API_URL")
     if url is None:
-        detail = f"started for each run; past runs: PREFECT_HOME={prefect_cache() / 'home-0'} prefect server start"
+        detail = f"started for each run; past runs: PREFECT_HOME={prefect_home()} prefect server start"
         yield Finding("Prefect server", None, detail)
         return
-    from truegold.flows.server import _healthy
-
-    answers = _healthy(url)
-    yield Finding(
-        "Prefect server", answers, f"{url} {'answers' if answers else 'does not answer'}", "prefect server start"
-    )
+    healthy = answers(url)
+    yield Finding("Prefect server", healthy, f"{url} {'answers' if healthy else 'does not'}", "prefect server start")
 
 
 def _imported(module: str) -> str | None:

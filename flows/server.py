@@ -20,6 +20,7 @@ from pathlib import Path
 
 import httpx
 
+from truegold.pipeline.cache_folder import cache_folder
 from truegold.verifiers import SetupError
 
 STARTUP_SECONDS = 180
@@ -37,11 +38,6 @@ SETTINGS = {
 }
 
 
-def prefect_cache() -> Path:
-    """The folder of the databases of servers that truegold starts."""
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "truegold" / "prefect"
-
-
 @contextmanager
 def prefect_api() -> Iterator[str]:
     """Yield the URL of a Prefect API that answers, with this process's environment set for it.
@@ -53,7 +49,7 @@ def prefect_api() -> Iterator[str]:
         os.environ.setdefault(name, value)
     given = os.environ.get("PREFECT_API_URL")
     if given:
-        if not _healthy(given):
+        if not answers(given):
             raise SetupError(
                 f"PREFECT_API_URL is {given}, and nothing answers there.",
                 "Start it (prefect server start), unset the variable, or use --engine local.",
@@ -75,10 +71,15 @@ def prefect_api() -> Iterator[str]:
         yield url
 
 
+def prefect_home(number: int = 0) -> Path:
+    """The folder of one of the databases of servers that truegold starts."""
+    return cache_folder("prefect") / f"home-{number}"
+
+
 @contextmanager
 def _own_home() -> Iterator[Path]:
     for number in range(HOMES):
-        home = prefect_cache() / f"home-{number}"
+        home = prefect_home(number)
         home.mkdir(parents=True, exist_ok=True)
         with (home / "truegold.lock").open("w") as lock:
             try:
@@ -87,7 +88,7 @@ def _own_home() -> Iterator[Path]:
                 continue
             yield home
             return
-    raise SetupError(f"{HOMES} runs are using Prefect servers under {prefect_cache()}.", "Use --engine local.")
+    raise SetupError(f"{HOMES} runs are using Prefect servers in {cache_folder('prefect')}.", "Use --engine local.")
 
 
 def _free_port() -> int:
@@ -96,7 +97,8 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _healthy(url: str) -> bool:
+def answers(url: str) -> bool:
+    """Whether a Prefect API is healthy at `url`."""
     try:
         return httpx.get(f"{url}/health", timeout=5).status_code == 200
     except httpx.TransportError:
@@ -108,7 +110,7 @@ def _wait(server: subprocess.Popen[bytes], url: str, home: Path) -> None:
     while time.monotonic() < deadline:
         if server.poll() is not None:
             break
-        if _healthy(url):
+        if answers(url):
             return
         time.sleep(0.2)
     raise SetupError(

@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 from pydantic import BaseModel
 
+from truegold.pipeline.cache_folder import cache_folder
 from truegold.pipeline.progress import Progress, relay
 from truegold.verifiers import SetupError
 from truegold.verifiers.errors import ERROR_TYPES
@@ -63,7 +64,7 @@ def call_isolated(
                 }
             )
         )
-        status = _run(spec, log, progress)
+        status = _run(spec, log, progress, Path(scratch))
         if answer.exists():
             outcome: dict[str, Any] = orjson.loads(answer.read_bytes())
             if "error" in outcome:
@@ -82,7 +83,14 @@ def call_isolated(
     raise StageCrashed(f"The process of {fn} ended with status {status}. The end of {log}:\n{tail}")
 
 
-def _run(spec: Path, log: Path, progress: Progress) -> int:
+def _environment(scratch: Path) -> dict[str, str]:
+    """Quiet, and with a temporary folder that goes with the stage: vLLM leaves sockets and lists of ports behind. What
+    torch compiles must outlive it, or every stage would compile again."""
+    kept = {"TORCHINDUCTOR_CACHE_DIR": str(cache_folder("torchinductor"))}
+    return {**QUIET_ENVIRONMENT, **kept, **os.environ, "TMPDIR": str(scratch)}
+
+
+def _run(spec: Path, log: Path, progress: Progress, scratch: Path) -> int:
     read_end, write_end = os.pipe()
     # -P: without it the working directory shadows installed packages, such as `verifiers`.
     command = [sys.executable, "-P", "-m", "truegold.pipeline.worker", str(spec), str(write_end)]
@@ -93,7 +101,7 @@ def _run(spec: Path, log: Path, progress: Progress) -> int:
             stdout=sink,
             stderr=sink,
             pass_fds=(write_end,),
-            env={**os.environ, **{k: v for k, v in QUIET_ENVIRONMENT.items() if k not in os.environ}},
+            env=_environment(scratch),
         )
         os.close(write_end)
         try:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import importlib
 import os
-import signal
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -16,16 +14,7 @@ import orjson
 
 from truegold.pipeline.progress import PipeProgress
 from truegold.verifiers import SetupError, TruegoldError
-
-PR_SET_PDEATHSIG = 1
-
-
-def die_with_parent(parent: int) -> None:
-    """Ask the kernel to kill this process when its parent dies, so that `kill -9` of a run leaves nothing behind."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # it died before the call above
-        os._exit(1)
+from truegold.verifiers.lifetime import die_with_parent
 
 
 def load_object(spec: str) -> object:

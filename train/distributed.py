@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from truegold.pipeline.cache_folder import cache_folder
 from truegold.verifiers import SetupError
 
 
@@ -51,8 +52,7 @@ def _extensions_folder() -> Iterator[None]:
     later process waits for it for ever. Under our lock, which the kernel frees at death, a left-over is known to be
     stale and is removed.
     """
-    default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "truegold" / "torch_extensions"
-    folder = Path(os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(default)))
+    folder = Path(os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(cache_folder("torch_extensions"))))
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "truegold.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -6,23 +6,21 @@ neither can break into the conversation. The process ends when its parent ends o
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import resource
 import signal
-import sys
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Self
 
-_PR_SET_PDEATHSIG = 1
+from truegold.verifiers.lifetime import die_with_parent
 
 
 class Conversation:
     """The two ends of the line to the parent."""
 
     def __init__(self) -> None:
-        _die_with_parent()
+        die_with_parent()
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash is an ordinary event here: no core files
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle; it ends its children itself
         self._in: BinaryIO = os.fdopen(os.dup(0), "rb")
@@ -55,8 +53,3 @@ class Conversation:
 
 def limit_memory(max_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (max_bytes, max_bytes))
-
-
-def _die_with_parent() -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
