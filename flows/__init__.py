@@ -1,1 +1,1 @@
-"""Part of truegold."""
+"""Prefect flows and the command line: they wire stages together and decide nothing."""

@@ -1,1 +1,1 @@
-"""Part of truegold."""
+"""Where positives for hard problems come from: reflection and context distillation. Empty so far."""
