@@ -189,6 +189,9 @@ def _run(until: str, path: Path, overrides: Sequence[str] | None, engine: Engine
     else:
         from truegold.flows.server import prefect_api
 
+        with open_run(config):
+            pass  # a directory in use should not cost the start of a server to find out
+
         errors.print(
             "starting Prefect (about 20 s; --engine local runs without it)"
             if "PREFECT_API_URL" not in os.environ

@@ -61,7 +61,7 @@ def read_lines(path: Path, max_bytes: int) -> Iterator[Line]:
                 start = data[: EXCERPT_CHARS * 4]
                 while data and not data.endswith(b"\n"):
                     data = file.readline(SKIP_BYTES)
-                    size += len(data)
+                    size += len(data.rstrip(b"\r\n") if data.endswith(b"\n") else data)
                 yield Line(number, start, size, too_long=True)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise InputError(

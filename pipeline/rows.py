@@ -112,9 +112,11 @@ class TableWriter:
 
 def read_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
     """Stream a Parquet table as dicts, a bounded number of rows in memory at a time."""
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=columns):
-            yield from batch.to_pylist()
+    with pq.ParquetFile(path, pre_buffer=False) as file:
+        # Group by group: a batch over several would undo the writer's bound on the text in one.
+        for group in range(file.num_row_groups):
+            for batch in file.iter_batches(batch_size=BATCH_ROWS, row_groups=[group], columns=columns):
+                yield from batch.to_pylist()
 
 
 def count_rows(path: Path) -> int:

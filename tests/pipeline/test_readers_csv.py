@@ -1,0 +1,76 @@
+"""CSV: quoted line breaks, wrong field counts, stray quotes, bytes that are no text, records above the bound."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from truegold.pipeline.readers import open_file
+from truegold.pipeline.records import Record, Reject
+from truegold.verifiers import InputError
+
+HEADER = b"question,answer\n"
+
+
+def read(folder: Path, data: bytes, limit: int = 2**20) -> list[Record | Reject]:
+    path = folder / "data.csv"
+    path.write_bytes(data)
+    return list(open_file(path, "auto", limit).records)
+
+
+def outcomes(records: list[Record | Reject]) -> list[tuple[int, str]]:
+    return [(record.number, record.reason if isinstance(record, Reject) else "row") for record in records]
+
+
+def test_a_record_is_numbered_by_the_line_it_starts_on(tmp_path):
+    records = read(tmp_path, HEADER + b'"What is 6*7,\nplease?",42\n\nHow many?,7\n')
+    assert outcomes(records) == [(2, "row"), (5, "row")]
+    assert isinstance(records[0], Record)
+    assert records[0].values == {"question": "What is 6*7,\nplease?", "answer": "42"}
+
+
+def test_crlf_and_byte_order_mark_leave_no_trace(tmp_path):
+    (record,) = read(tmp_path, b"\xef\xbb\xbfquestion,answer\r\nHow many?,7\r\n")
+    assert isinstance(record, Record)
+    assert record.values == {"question": "How many?", "answer": "7"}
+
+
+def test_bad_records_are_rejected_and_reading_goes_on(tmp_path):
+    lines = [b"a,b,c", b"only one", b'"quote"d,1', b"caf\xe9,1", b"x" * 400 + b",1", b"good,1"]
+    assert outcomes(read(tmp_path, HEADER + b"\n".join(lines), limit=300)) == [
+        (2, "wrong_field_count"),
+        (3, "wrong_field_count"),
+        (4, "invalid_csv"),
+        (5, "invalid_utf8"),
+        (6, "row_too_long"),
+        (7, "row"),
+    ]
+
+
+def test_a_quote_that_is_never_closed_does_not_swallow_the_file(tmp_path):
+    rows = b"".join(b"q%d,%d\n" % (i, i) for i in range(100))
+    found = outcomes(read(tmp_path, HEADER + b'"open,1\n' + rows, limit=200))
+    assert found[0] == (2, "row_too_long")
+    assert sum(reason == "row" for _, reason in found) > 50
+
+
+def test_a_quote_left_open_at_the_end_is_a_reject(tmp_path):
+    assert outcomes(read(tmp_path, HEADER + b'a,1\n"b,2\n')) == [(2, "row"), (3, "invalid_csv")]
+
+
+def test_fields_above_the_csv_modules_own_limit_are_read_and_the_limit_is_put_back(tmp_path):
+    before = csv.field_size_limit()
+    (record,) = read(tmp_path, HEADER + b"x" * 300_000 + b",1")
+    assert isinstance(record, Record)
+    assert csv.field_size_limit() == before
+
+
+def test_a_header_that_is_none_is_an_error(tmp_path):
+    with pytest.raises(InputError, match="'a' more than once"):
+        read(tmp_path, b"a,b,a\n1,2,3\n")
+    with pytest.raises(InputError, match="is empty"):
+        read(tmp_path, b"\n\n")
+    with pytest.raises(InputError, match="its header"):
+        read(tmp_path, b'"a"b,c\n1,2\n')
