@@ -14,7 +14,11 @@ from dataclasses import replace
 from truegold.pipeline.config import Columns, SourceConfig
 from truegold.pipeline.mapping import MISSING, Column
 from truegold.pipeline.presets import CHOICE_COLUMNS, PRESETS, Layout, Samples
+from truegold.pipeline.records import excerpt
 from truegold.verifiers import ConfigError, InputError
+
+SHOWN_CHARS = 1000
+"""What an error shows of a source's column names: some files have data where the header should be."""
 
 
 def check_preset(name: str | None) -> None:
@@ -109,4 +113,4 @@ def _paths(samples: Samples) -> list[str]:
 def _exists(present: Set[str]) -> str:
     names = sorted(present)
     shown = ", ".join(names[:40]) + (", ..." if len(names) > 40 else "")
-    return f"Its columns: {shown}." if names else "It has no columns."
+    return f"Its columns: {excerpt(shown, SHOWN_CHARS)}." if names else "It has no columns."

@@ -96,20 +96,22 @@ class Ledger:
         key = f"{action}:{reason}"
         self.counts[key] = self.counts.get(key, 0) + 1
 
-    def keep(self, row: Mapping[str, Any], reason: str, **evidence: Any) -> None:
+    def keep(self, row: Mapping[str, Any], reason: str, /, **evidence: Any) -> None:
         """A row that could have gone and stayed, such as by a reviewer's word."""
         self._record(row, Action.KEEP, reason, evidence)
 
-    def edit(self, row: Mapping[str, Any], reason: str, before: str | None, after: str | None, **evidence: Any) -> None:
+    def edit(
+        self, row: Mapping[str, Any], reason: str, before: str | None, after: str | None, /, **evidence: Any
+    ) -> None:
         """A column's value changed; `evidence` names the column."""
         self._record(row, Action.EDIT, reason, evidence, before, after)
 
-    def drop(self, row: Row, reason: str, **evidence: Any) -> None:
+    def drop(self, row: Row, reason: str, /, **evidence: Any) -> None:
         """The row goes no further; it is kept in `dropped.parquet`."""
         self._record(row, Action.DROP, reason, evidence)
         self._dropped.write({**{name: row.get(name) for name in ROW_SCHEMA.names}, "drop_reason": reason})
 
-    def flag(self, row: Mapping[str, Any], reason: str, **evidence: Any) -> None:
+    def flag(self, row: Mapping[str, Any], reason: str, /, **evidence: Any) -> None:
         """The row stays and carries a flag."""
         self._record(row, Action.FLAG, reason, evidence)
 

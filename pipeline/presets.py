@@ -16,6 +16,7 @@ from typing import Any
 
 from truegold.pipeline.config import Columns, ColumnSpec
 from truegold.pipeline.mapping import last_boxed, text_of
+from truegold.pipeline.records import Unusable
 
 Values = Mapping[str, Any]
 Samples = Sequence[Values]
@@ -86,7 +87,10 @@ def humaneval(columns: Set[str], samples: Samples) -> Layout | None:
 
     def derive(values: Values) -> Derived:
         body = text_of(values.get("canonical_solution"))
-        arguments = {"type": "asserts", "entry_point": values.get("entry_point"), "code": values.get("test")}
+        test, entry_point = text_of(values.get("test")), text_of(values.get("entry_point"))
+        if test is None or entry_point is None:
+            raise Unusable("missing_tests", f"column {'test' if test is None else 'entry_point'!r} is empty")
+        arguments = {"type": "asserts", "entry_point": entry_point, "code": test}
         return Derived(arguments, (text_of(values.get("prompt")) or "") + body if body else None)
 
     return Layout(Columns(prompt=_column("prompt")), "code", "code", derive, needs)
@@ -104,13 +108,14 @@ def mbpp(columns: Set[str], samples: Samples) -> Layout | None:
     uses = frozenset({text.column, "code", "test_list", "test_setup_code", "test_imports"})
 
     def derive(values: Values) -> Derived:
-        tests = [str(test) for test in values.get("test_list") or []]
-        setup = [str(line) for line in values.get("test_imports") or []] + [values.get("test_setup_code") or ""]
+        tests = _texts(values.get("test_list"))
+        if not tests:
+            raise Unusable("missing_tests", "column 'test_list' is empty")
+        setup = _texts(values.get("test_imports")) + _texts(values.get("test_setup_code"))
         prompt = text_of(values.get(text.column))
-        if prompt and tests:
+        if prompt:
             prompt = f"{prompt}\n\nYour code should pass this test:\n\n{tests[0]}"
-        code = "\n".join(part for part in [*setup, *tests] if part)
-        return Derived({"type": "asserts", "code": code}, prompt=prompt)
+        return Derived({"type": "asserts", "code": "\n".join([*setup, *tests])}, prompt=prompt)
 
     return Layout(Columns(prompt=text, solution=_column("code")), "code", "code", derive, uses)
 
@@ -151,6 +156,12 @@ def _prompt_and_gold(prompt: ColumnSpec, gold: ColumnSpec, columns: Set[str], sa
         boxed = ColumnSpec(column="solution", extract="boxed")
         return Layout(Columns(prompt=prompt, gold=boxed, solution=gold))
     return Layout(Columns(prompt=prompt, gold=gold))
+
+
+def _texts(value: Any) -> list[str]:
+    """The texts of a list, or of a value that stands alone."""
+    texts = (text_of(item) for item in (value if isinstance(value, list) else [value]))
+    return [text for text in texts if text is not None]
 
 
 def _boxed_solutions(samples: Samples) -> bool:

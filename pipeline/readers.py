@@ -13,7 +13,7 @@ from pathlib import Path
 from truegold.pipeline.csv_records import read_csv
 from truegold.pipeline.jsonl_lines import read_jsonl
 from truegold.pipeline.parquet_records import open_parquet, read_parquet
-from truegold.pipeline.records import Record, Reject, Source
+from truegold.pipeline.records import Record, Reject, Source, excerpt
 from truegold.verifiers import InputError
 
 SUFFIXES = {
@@ -26,6 +26,10 @@ SUFFIXES = {
 }
 
 
+FILE_NAME_CHARS = 255
+"""The longest name a file can have; it may hold bytes that are no text, which a table could not."""
+
+
 def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
     """The records of a file; InputError before the first one where there can be none."""
     check_file(path)
@@ -34,10 +38,12 @@ def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
     if form == "parquet":
         with open_parquet(path) as file:
             total = file.metadata.num_rows
-        return Source(path.name, str(path), read_parquet(path, max_row_bytes), unit="row", total=total)
+        return Source(
+            excerpt(path.name, FILE_NAME_CHARS), str(path), read_parquet(path, max_row_bytes), unit="row", total=total
+        )
     records: Iterator[Record | Reject]
     records = read_csv(path, max_row_bytes) if form == "csv" else read_jsonl(path, max_row_bytes)
-    return Source(path.name, str(path), records)
+    return Source(excerpt(path.name, FILE_NAME_CHARS), str(path), records)
 
 
 def check_file(path: Path) -> None:

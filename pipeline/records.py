@@ -63,9 +63,9 @@ class Unusable(Exception):
         self.detail = detail
 
 
-def excerpt(text: str) -> str:
+def excerpt(text: str, chars: int = EXCERPT_CHARS) -> str:
     """The start of `text`, safe to write as UTF-8."""
-    return text[:EXCERPT_CHARS].encode("utf-8", "replace").decode("utf-8")
+    return text[:chars].encode("utf-8", "replace").decode("utf-8")
 
 
 def value_size(values: Mapping[str, Any]) -> int:

@@ -231,7 +231,7 @@ def test_errors_of_the_configuration_come_before_files_are_opened(tmp_path):
     def start(**config: Any) -> None:
         ingest({"data": tmp_path / "none"}, FileSource(path="none", **config), tmp_path, NullProgress())
 
-    with pytest.raises(ConfigError, match="no preset 'gsm8'. Did you mean 'gsm8k'"):
+    with pytest.raises(ConfigError, match=r"no preset 'gsm8'\. Did you mean 'gsm8k'"):
         start(preset="gsm8")
     with pytest.raises(ConfigError, match=r"columns.gold.extract: 'box' is no extract"):
         start(columns={"prompt": "q", "gold": {"column": "a", "extract": "box"}})
@@ -283,7 +283,17 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
 )
-NAMES = st.sampled_from(["question", "answer", "prompt", "solution", "problem", "reward_model", "test_list", "code", "x"])
+NAMES = st.sampled_from(
+    ["question", "answer", "prompt", "solution", "problem", "reward_model", "test_list", "code", "x"]
+)
+SHAPES = [
+    ("question", "answer"),
+    ("problem", "answer", "solution"),
+    ("prompt", "canonical_solution", "test", "entry_point"),
+    ("text", "code", "test_list", "test_setup_code", "test_imports"),
+    ("prompt", "reward_model"),
+    ("prompt", "solution"),
+]
 RECORDS = st.dictionaries(NAMES | st.text(st.characters(), max_size=4), VALUES, max_size=6)
 
 
@@ -295,6 +305,14 @@ def test_whatever_json_comes_everything_is_counted_and_nothing_crashes(tmp_path,
         run(tmp_path, data)
     except InputError as error:
         assert "\n" not in error.message
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data(), shape=st.sampled_from(SHAPES))
+def test_whatever_stands_in_a_presets_columns_everything_is_counted_and_nothing_crashes(tmp_path, data, shape):
+    record = data.draw(st.fixed_dictionaries(dict.fromkeys(shape, VALUES)))
+    good = dict.fromkeys(shape, "12") | {"test_list": ["assert f(1)"], "reward_model": {"ground_truth": "1"}}
+    run(tmp_path, lines({name: good[name] for name in shape}, record))
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -187,7 +187,9 @@ def test_the_verifier_comes_from_the_config_then_the_row_then_the_preset(tmp_pat
     columns = {"verifier": "v", "verifier_args": "a"}
     (row,) = rows_of(tmp_path, shape, columns=columns)
     assert (row["verifier"], row["verifier_args"]) == ("exact", '{"tolerance":1,"unit":"m"}')
-    (row,) = rows_of(tmp_path, shape, columns=columns, verifier="choice", verifier_args={"tolerance": 2}, domain="choice")
+    (row,) = rows_of(
+        tmp_path, shape, columns=columns, verifier="choice", verifier_args={"tolerance": 2}, domain="choice"
+    )
     assert (row["verifier"], row["domain"]) == ("choice", "choice")
     assert row["verifier_args"] == '{"tolerance":2,"unit":"m"}'
     (row,) = rows_of(tmp_path, {**shape, "v": None}, columns={"verifier": "v"})

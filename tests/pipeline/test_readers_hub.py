@@ -71,5 +71,5 @@ def test_without_the_package_the_error_names_the_install_line(monkeypatch):
 
 
 def test_without_a_network_the_error_says_so(folders):
-    with pytest.raises(SetupError, match="openai/gsm8k.*network"):
+    with pytest.raises(SetupError, match=r"openai/gsm8k.*network"):
         open_hub(HubSource(name="openai/gsm8k", subset="main"))

@@ -119,13 +119,17 @@ def test_one_line_of_50_megabytes_is_skipped_in_bounded_memory(tmp_path):
         "found = [getattr(r, 'reason', 'row') for r in read_jsonl(Path(sys.argv[1]), 2**20)]\n"
         "print(*found, tracemalloc.get_traced_memory()[1])"
     )
-    answer = subprocess.run([sys.executable, "-P", "-c", program, str(path)], capture_output=True, check=True, text=True)
+    answer = subprocess.run(
+        [sys.executable, "-P", "-c", program, str(path)], capture_output=True, check=True, text=True
+    )
     *found, peak = answer.stdout.split()
     assert found == ["row", "row_too_long", "row"]
     assert int(peak) < 6 * 2**20
 
 
-@pytest.mark.parametrize("start", [b'[{"question": 1}, {"question": 2}]', b'[\n  {"question": 1}\n]', b"\xef\xbb\xbf[\n{"])
+@pytest.mark.parametrize(
+    "start", [b'[{"question": 1}, {"question": 2}]', b'[\n  {"question": 1}\n]', b"\xef\xbb\xbf[\n{"]
+)
 def test_a_json_array_is_refused_with_the_line_that_converts_it(tmp_path, start):
     with pytest.raises(InputError, match=r"one JSON array.*jq -c '\.\[\]' data\.json >"):
         read(tmp_path, start, "data.json")
@@ -134,20 +138,20 @@ def test_a_json_array_is_refused_with_the_line_that_converts_it(tmp_path, start)
 def test_other_formats_under_a_wrong_name_are_named(tmp_path):
     with pytest.raises(InputError, match="is a Parquet file"):
         read(tmp_path, b"PAR1....")
-    with pytest.raises(InputError, match="UTF-16.*iconv"):
+    with pytest.raises(InputError, match=r"UTF-16.*iconv"):
         read(tmp_path, GOOD.decode().encode("utf-16"))
 
 
 def test_errors_before_the_first_row_say_what_to_do(tmp_path):
     with pytest.raises(InputError, match="is empty"):
         read(tmp_path, b"")
-    with pytest.raises(InputError, match="does not exist.*data.jsonl"):
+    with pytest.raises(InputError, match=r"does not exist.*data.jsonl"):
         open_file(tmp_path / "dta.jsonl", "auto", LIMIT)
     with pytest.raises(InputError, match="relative paths start at"):
         open_file(tmp_path / "nowhere" / "data.jsonl", "auto", LIMIT)
-    with pytest.raises(InputError, match="folder.*type: hf"):
+    with pytest.raises(InputError, match=r"folder.*type: hf"):
         open_file(tmp_path, "auto", LIMIT)
-    with pytest.raises(InputError, match="does not say its format.*jsonl, parquet, csv"):
+    with pytest.raises(InputError, match=r"does not say its format.*jsonl, parquet, csv"):
         read(tmp_path, GOOD, "data.txt")
 
 
@@ -156,7 +160,7 @@ def test_a_file_without_permission_is_an_error(tmp_path):
     path = tmp_path / "secret.jsonl"
     path.write_bytes(GOOD)
     path.chmod(0)
-    with pytest.raises(InputError, match="may not be read.*chmod"):
+    with pytest.raises(InputError, match=r"may not be read.*chmod"):
         open_file(path, "auto", LIMIT)
 
 

@@ -66,7 +66,9 @@ def test_files_that_are_none_or_cut_short_are_errors(tmp_path):
 
 def test_a_file_of_one_row_group_is_not_held_whole(tmp_path):
     path = tmp_path / "a.parquet"
-    with pq.ParquetWriter(path, pa.schema([("question", pa.string())]), compression="none", use_dictionary=False) as out:
+    with pq.ParquetWriter(
+        path, pa.schema([("question", pa.string())]), compression="none", use_dictionary=False
+    ) as out:
         out.write_table(pa.table({"question": [f"{i:08d}" * 128 for i in range(60_000)]}), row_group_size=60_000)
     assert pq.read_metadata(path).num_row_groups == 1
     program = (
@@ -74,7 +76,9 @@ def test_a_file_of_one_row_group_is_not_held_whole(tmp_path):
         "for record in open_file(Path(sys.argv[1]), 'auto', 2**20).records: pass\n"
         "print(record.number, pa.default_memory_pool().max_memory())"
     )
-    answer = subprocess.run([sys.executable, "-P", "-c", program, str(path)], capture_output=True, check=True, text=True)
+    answer = subprocess.run(
+        [sys.executable, "-P", "-c", program, str(path)], capture_output=True, check=True, text=True
+    )
     last, peak = map(int, answer.stdout.split())
     assert last == 60_000
     assert peak < 25 * 2**20 < path.stat().st_size // 2

@@ -1,0 +1,240 @@
+"""Dedup: what counts as the same, which row stays, held-out rows first, conflicts flagged, and everything counted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from truegold.pipeline.config import DedupConfig
+from truegold.pipeline.dedup import dedup
+from truegold.pipeline.dedup_table import canonical_gold
+from truegold.pipeline.progress import NullProgress
+from truegold.pipeline.rows import ROW_SCHEMA, Row, read_rows, row_id, write_rows
+from truegold.pipeline.stage import StageReport
+
+
+def make(prompt: str, gold: str | None = "42", split: str = "train", **more: Any) -> Row:
+    return {
+        "id": row_id(prompt, gold),
+        "prompt": prompt,
+        "gold": gold,
+        "domain": "math",
+        "verifier": "math",
+        "verifier_args": "{}",
+        "solution": None,
+        "source": "eval.jsonl" if split == "heldout" else "train.jsonl",
+        "split": split,
+        "meta": "{}",
+        **more,
+    }
+
+
+class Result:
+    """What a run left behind."""
+
+    def __init__(self, folder: Path, report: StageReport) -> None:
+        self.report = report
+        self.rows = list(read_rows(folder / "rows.parquet"))
+        self.dropped = list(read_rows(folder / "dropped.parquet"))
+        self.flags = list(read_rows(folder / "flags.parquet"))
+        self.ledger = list(read_rows(folder / "ledger.parquet"))
+
+    @property
+    def kept(self) -> list[int]:
+        return [row["source_row"] for row in self.rows]
+
+    def drops(self) -> list[tuple[int, str, str]]:
+        return [
+            (entry["source_row"], entry["reason"], json.loads(entry["evidence"])["kept"])
+            for entry in self.ledger
+            if entry["action"] == "drop"
+        ]
+
+
+def run(folder: Path, *rows: Row, case_sensitive: bool = False) -> Result:
+    numbered = [{**row, "source_row": number} for number, row in enumerate(rows, 1)]
+    write_rows(folder / "in.parquet", numbered, ROW_SCHEMA)
+    out = folder / "out"
+    out.mkdir(exist_ok=True)
+    report = dedup({"rows": folder / "in.parquet"}, DedupConfig(case_sensitive=case_sensitive), out, NullProgress())
+    result = Result(out, report)
+    drops = sum(count for key, count in report.counts.items() if key.startswith("drop:"))
+    assert report.rows_in == len(rows) == report.rows_out + drops
+    assert (report.rows_out, drops) == (len(result.rows), len(result.dropped))
+    assert report.counts.get("flag:conflicting_labels", 0) == len(result.flags)
+    assert result.kept == sorted(result.kept)
+    return result
+
+
+def test_the_first_of_equal_rows_stays_and_the_others_name_it(tmp_path):
+    result = run(tmp_path, make("What is 6*7?"), make("Other?"), make("what is  6*7?\n", "42.0"))
+    assert result.kept == [1, 2]
+    assert result.drops() == [(3, "exact_duplicate", "train.jsonl:1")]
+    (drop,) = result.ledger
+    assert json.loads(drop["evidence"])["kept_id"] == make("What is 6*7?")["id"]
+    assert result.dropped[0]["drop_reason"] == "exact_duplicate"
+    assert result.flags == []
+
+
+def test_case_counts_where_it_is_asked_to(tmp_path):
+    rows = make("What is 6*7?"), make("WHAT is 6*7?")
+    assert run(tmp_path, *rows).kept == [1]
+    assert run(tmp_path, *rows, case_sensitive=True).kept == [1, 2]
+
+
+def test_a_heldout_row_wins_over_train_rows_wherever_it_stands(tmp_path):
+    rows = (
+        make("A?" * 5),
+        make("B?" * 5),
+        make("A?" * 5, split="heldout"),
+        make("A?" * 5),
+        make("A?" * 5, split="heldout"),
+    )
+    result = run(tmp_path, *rows)
+    assert result.kept == [2, 3]
+    assert result.drops() == [
+        (1, "leaked_heldout", "eval.jsonl:3"),
+        (4, "leaked_heldout", "eval.jsonl:3"),
+        (5, "exact_duplicate", "eval.jsonl:3"),
+    ]
+
+
+def test_the_same_prompt_with_different_golds_stays_and_is_flagged(tmp_path):
+    result = run(tmp_path, make("Legs?" * 3, "4"), make("Fine?" * 3), make("Legs?" * 3, "8"), make("LEGS?" * 3, "4.0"))
+    assert result.kept == [1, 2, 3]
+    assert [(flag["source_row"], flag["reason"], flag["blocks"]) for flag in result.flags] == [
+        (1, "conflicting_labels", True),
+        (3, "conflicting_labels", True),
+    ]
+    (first, second) = result.flags
+    assert (first["detector"], first["confidence"]) == ("dedup", 0.9)
+    evidence = {"golds": {"4": 2, "8": 1}, "rows": ["train.jsonl:1", "train.jsonl:3", "train.jsonl:4"]}
+    assert json.loads(first["evidence"]) == json.loads(second["evidence"]) == evidence
+    mirrored = [entry for entry in result.ledger if entry["action"] == "flag"]
+    assert [json.loads(entry["evidence"]) for entry in mirrored] == [evidence, evidence]
+
+
+def test_the_evidence_of_a_large_conflict_is_bounded(tmp_path):
+    result = run(tmp_path, *(make("How many?", str(number)) for number in range(500)))
+    assert len(result.flags) == 500
+    evidence = json.loads(result.flags[-1]["evidence"])
+    assert len(evidence["golds"]) == len(evidence["rows"]) == 10
+    assert evidence["rows_with_other_golds"] == 490
+
+
+def test_for_code_the_tests_count_as_part_of_the_problem_and_case_matters(tmp_path):
+    def code(prompt: str, tests: str) -> Row:
+        return make(prompt, None, domain="code", verifier="code", verifier_args=json.dumps({"tests": tests}))
+
+    result = run(
+        tmp_path,
+        code("Write f.", "assert f(1)"),
+        code("Write f.", "assert f(2)"),
+        code("Write F.", "assert f(1)"),
+        code("Write  f.", "assert f(1)"),
+    )
+    assert result.kept == [1, 2, 3]
+    assert result.flags == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("42", "42.0"),
+        ("1,000", "1000"),
+        ("1,234,567.50", "1234567.5"),
+        ("+7", "7"),
+        ("007", "7"),
+        ("-0", "0"),
+        ("5.", "5"),
+        ("Yes", "yes"),
+        ("a  b", "a b"),
+        ("123456789012345678901234567890", "123456789012345678901234567890.0"),
+    ],
+)
+def test_golds_that_differ_in_writing_only_are_equal(one, other):
+    assert canonical_gold(one) == canonical_gold(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("42", "-42"),
+        ("1,0", "10"),
+        ("1.5", "15"),
+        ("12,34", "1234"),
+        ("123456789012345678901234567890", "123456789012345678901234567891"),
+        ("0.1", "0.10000000000000000000000000001"),
+        ("1/2", "0.5"),
+        (None, ""),
+    ],
+)
+def test_golds_that_differ_in_value_or_are_no_plain_numbers_are_different(one, other):
+    assert canonical_gold(one) != canonical_gold(other)
+
+
+def test_an_empty_table_stays_one(tmp_path):
+    result = run(tmp_path)
+    assert (result.rows, result.flags, result.ledger) == ([], [], [])
+
+
+ROWS = st.lists(
+    st.builds(
+        make,
+        st.sampled_from(["one apple", "ONE apple", "two  apples", "two apples", "three"]),
+        st.sampled_from(["1", "1.0", "2", "x", "X"]),
+        st.sampled_from(["train", "heldout"]),
+    ),
+    max_size=25,
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=ROWS)
+def test_it_agrees_with_the_obvious_way_to_do_it(tmp_path, rows):
+    def key(row: Row) -> tuple[str, str | None]:
+        return " ".join(row["prompt"].casefold().split()), canonical_gold(row["gold"])
+
+    winners: dict[Any, int] = {}
+    for split in ("heldout", "train"):
+        for number, row in enumerate(rows, 1):
+            if row["split"] == split:
+                winners.setdefault(key(row), number)
+    golds: dict[str, set[Any]] = {}
+    for row in rows:
+        golds.setdefault(key(row)[0], set()).add(key(row)[1])
+
+    result = run(tmp_path, *rows)
+    assert result.kept == sorted(winners.values())
+    assert [(row, place.split(":")[1]) for row, _, place in result.drops()] == [
+        (number, str(winners[key(row)])) for number, row in enumerate(rows, 1) if winners[key(row)] != number
+    ]
+    assert [flag["source_row"] for flag in result.flags] == [
+        number for number in result.kept if len(golds[key(rows[number - 1])[0]]) > 1
+    ]
+
+
+def test_memory_is_tens_of_bytes_a_row():
+    import tracemalloc
+
+    from truegold.pipeline.dedup_table import DedupTable
+
+    count = 40_000
+    tracemalloc.start()
+    table = DedupTable(case_sensitive=False)
+    row = make("")
+    for number in range(count):
+        row["prompt"] = f"prompt {number % 30_000}"
+        table.add(row)
+    held = tracemalloc.get_traced_memory()[0]
+    same = table.resolve()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert int((same.winner != range(count)).sum()) == 10_000
+    assert held / count < 32
+    assert peak / count < 110

@@ -1,0 +1,119 @@
+"""verify_gold: gold that its own verifier does not accept is flagged, with the reason; nothing is dropped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from truegold.pipeline.config import VerifyGoldConfig
+from truegold.pipeline.progress import NullProgress
+from truegold.pipeline.rows import ROW_SCHEMA, Row, read_rows, row_id, write_rows
+from truegold.pipeline.stage import StageReport
+from truegold.pipeline.verify_gold import verify_gold
+from truegold.verifiers import ConfigError
+
+CHECKS = """
+from truegold.verifiers import Reason, Verdict
+
+class Checks:
+    name = "checks"
+    version = "1"
+
+    def __call__(self, response, gold, *, problem=None, info={}):
+        if gold == "unreadable":
+            return Verdict(None, Reason.GOLD_UNPARSED, evidence={"where": "at 1"})
+        if gold == "slow":
+            return Verdict(None, Reason.TIMEOUT)
+        if gold == "half":
+            return Verdict(0.5, Reason.PARTIAL, extracted="h")
+        return Verdict(float(response == "R:" + gold), Reason.MATCH)
+
+    def gold_response(self, gold, solution):
+        return None if gold == "picture" else "R:" + gold
+"""
+
+
+def make(gold: str | None, verifier: str = "math", **more: Any) -> Row:
+    return {
+        "id": row_id("What?", gold),
+        "prompt": "What?",
+        "gold": gold,
+        "domain": "math",
+        "verifier": verifier,
+        "verifier_args": "{}",
+        "solution": None,
+        "source": "train.jsonl",
+        "split": "train",
+        "meta": "{}",
+        **more,
+    }
+
+
+def run(folder: Path, *rows: Row, workers: int = 1) -> tuple[StageReport, list[Row], list[Row]]:
+    """The report, the flags and the ledger."""
+    numbered = [{**row, "source_row": number} for number, row in enumerate(rows, 1)]
+    write_rows(folder / "in.parquet", numbered, ROW_SCHEMA)
+    out = folder / "out"
+    out.mkdir(exist_ok=True)
+    report = verify_gold({"rows": folder / "in.parquet"}, VerifyGoldConfig(workers=workers), out, NullProgress())
+    assert report.rows_in == report.rows_out == len(rows)
+    assert list(read_rows(out / "rows.parquet")) == numbered
+    flags = list(read_rows(out / "flags.parquet"))
+    assert sum(count for key, count in report.counts.items() if key.startswith("flag:")) == len(flags)
+    return report, flags, list(read_rows(out / "ledger.parquet"))
+
+
+@pytest.fixture
+def checks(tmp_path) -> str:
+    (tmp_path / "checks.py").write_text(CHECKS)
+    return f"{tmp_path / 'checks.py'}:Checks"
+
+
+def test_gold_that_passes_its_verifier_leaves_no_trace(tmp_path):
+    report, flags, ledger = run(tmp_path, make("42"), make(r"\frac{1}{2}"), make("B", "choice"), make("Paris", "exact"))
+    assert dict(report.counts) == {}
+    assert flags == ledger == []
+
+
+def test_what_does_not_pass_is_flagged_by_why(tmp_path, checks):
+    golds = ["fine", "unreadable", "slow", "half", "picture", None, "fine too"]
+    report, flags, ledger = run(tmp_path, *(make(gold, checks) for gold in golds))
+    assert dict(report.counts) == {
+        "flag:gold_unparsed": 1,
+        "flag:gold_unverified": 1,
+        "flag:gold_fails_verifier": 1,
+        "skip:no_gold_response": 2,
+    }
+    assert [(flag["source_row"], flag["reason"]) for flag in flags] == [
+        (2, "gold_unparsed"),
+        (3, "gold_unverified"),
+        (4, "gold_fails_verifier"),
+    ]
+    assert all((flag["detector"], flag["confidence"], flag["blocks"]) == ("verify_gold", 1.0, True) for flag in flags)
+    evidence = [json.loads(flag["evidence"]) for flag in flags]
+    assert [entry["reason"] for entry in evidence] == ["gold_unparsed", "timeout", "partial"]
+    assert evidence[0]["verifier"] == checks
+    assert evidence[0]["verdict"] == {"where": "at 1"}
+    assert (evidence[2]["gold"], evidence[2]["score"], evidence[2]["extracted"]) == ("half", 0.5, "h")
+    assert [json.loads(entry["evidence"]) for entry in ledger] == evidence
+
+
+def test_many_rows_in_processes_keep_their_order(tmp_path, checks):
+    rows = [make("half" if number % 7 == 0 else f"g{number}", checks) for number in range(300)]
+    _, flags, _ = run(tmp_path, *rows, workers=2)
+    assert [flag["source_row"] for flag in flags] == [number + 1 for number in range(300) if number % 7 == 0]
+
+
+def test_an_unknown_verifier_is_an_error_that_names_the_row(tmp_path):
+    with pytest.raises(ConfigError, match=r"train\.jsonl:2.*no verifier 'mth'.*'math'"):
+        run(tmp_path, make("1"), make("2", "mth"))
+    with pytest.raises(ConfigError, match=r"train\.jsonl:1"):
+        run(tmp_path, make("1", "nowhere.checks:f"))
+
+
+def test_an_empty_table_stays_one(tmp_path):
+    report, flags, _ = run(tmp_path)
+    assert (dict(report.counts), flags) == ({}, [])
