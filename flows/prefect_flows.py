@@ -5,10 +5,12 @@ cached by content in its run directory. The flows take the pydantic configuratio
 served or deployed as they are:
 
     from truegold.flows.prefect_flows import run
-    run.serve(name="gsm8k")                      # or: prefect deploy truegold/flows/prefect_flows.py:run
-"""
 
-from __future__ import annotations
+    if __name__ == "__main__":
+        run.serve(name="gsm8k")
+
+Annotations are real types here, not strings: a served flow is loaded in a way that cannot resolve strings.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path

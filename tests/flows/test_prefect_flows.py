@@ -1,0 +1,30 @@
+"""The flows are ordinary Prefect deployments: loadable from their file, with the configuration as their parameter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+FLOWS = Path(__file__).parents[2] / "flows" / "prefect_flows.py"
+
+
+@pytest.mark.parametrize("name", ["curate", "profile", "select", "train", "run"])
+def test_a_flow_is_loaded_and_validates_its_configuration_as_a_deployment_does(name: str) -> None:
+    from prefect.flows import load_flow_from_entrypoint
+
+    flow = load_flow_from_entrypoint(f"{FLOWS}:{name}")
+    given = flow.validate_parameters({"config": {"data": {"path": "train.jsonl"}, "profile": {"samples": 3}}})
+    assert given["config"].profile.samples == 3
+    assert {"data", "profile", "train"} <= set(flow.parameters.definitions["RunConfig"]["properties"])
+
+
+def test_a_wrong_configuration_is_refused_before_the_flow_runs() -> None:
+    from prefect.exceptions import ParameterTypeError
+    from prefect.flows import load_flow_from_entrypoint
+
+    flow = load_flow_from_entrypoint(f"{FLOWS}:run")
+    with pytest.raises(ParameterTypeError, match=r"config\.nmae"):
+        flow.validate_parameters({"config": {"data": {"path": "train.jsonl"}, "nmae": "x"}})
