@@ -10,7 +10,7 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -48,44 +48,26 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the resolved conf
 RunDir = Annotated[Path, typer.Option("--run", help="The run's directory.", show_default=False)]
 
 
-@app.command()
-def run(
-    config: ConfigPath, set_: Overrides = None, engine: EngineOption = EngineChoice.PREFECT, dry_run: DryRun = False
-) -> None:
-    """The main job: curate, profile, select, train, report; whatever the configuration has."""
-    _run("report", config, set_, engine, dry_run)
+PHASE_COMMANDS = {
+    "run": ("report", "The main job: curate, profile, select, train, report; whatever the configuration has."),
+    "curate": ("curate", "Clean, deduplicate, verify gold and flag; report on every row."),
+    "profile": ("profile", "Curate, then measure pass rates with the model."),
+    "select": ("select", "Curate and profile, then choose the rows worth training on."),
+    "train": ("train", "Everything up to and including GRPO."),
+}
 
 
-@app.command()
-def curate(
-    config: ConfigPath, set_: Overrides = None, engine: EngineOption = EngineChoice.PREFECT, dry_run: DryRun = False
-) -> None:
-    """Clean, deduplicate, verify gold and flag; report on every row."""
-    _run("curate", config, set_, engine, dry_run)
+def _phase_command(until: str) -> Callable[..., None]:
+    def command(
+        config: ConfigPath, set_: Overrides = None, engine: EngineOption = EngineChoice.PREFECT, dry_run: DryRun = False
+    ) -> None:
+        _run(until, config, set_, engine, dry_run)
+
+    return command
 
 
-@app.command()
-def profile(
-    config: ConfigPath, set_: Overrides = None, engine: EngineOption = EngineChoice.PREFECT, dry_run: DryRun = False
-) -> None:
-    """Curate, then measure pass rates with the model."""
-    _run("profile", config, set_, engine, dry_run)
-
-
-@app.command()
-def select(
-    config: ConfigPath, set_: Overrides = None, engine: EngineOption = EngineChoice.PREFECT, dry_run: DryRun = False
-) -> None:
-    """Curate and profile, then choose the rows worth training on."""
-    _run("select", config, set_, engine, dry_run)
-
-
-@app.command()
-def train(
-    config: ConfigPath, set_: Overrides = None, engine: EngineOption = EngineChoice.PREFECT, dry_run: DryRun = False
-) -> None:
-    """Everything up to and including GRPO."""
-    _run("train", config, set_, engine, dry_run)
+for _name, (_until, _help) in PHASE_COMMANDS.items():
+    app.command(_name, help=_help)(_phase_command(_until))
 
 
 @app.command()

@@ -111,4 +111,4 @@ def describe(result: StageResult) -> str:
     counts = sorted(report.counts.items(), key=lambda item: -item[1])
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in counts[:4] if count)
     when = "from the cache" if result.cached else f"{result.seconds:.1f} s"
-    return "  ".join(part for part in (f"{result.name:<13} {when:<14}", rows, reasons) if part)
+    return "  ".join(part for part in (f"{result.name:<13} {when:<14}", rows, reasons, f"in {result.path}") if part)

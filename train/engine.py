@@ -77,7 +77,8 @@ class TrainingEngine:
         """One optimizer step on `segments`; `step` counts from 0 and sets the learning rate.
 
         Returns loss, grad_norm, lr and, divided by the number of tokens, whatever sums the loss function reports.
-        Raises GuardError where the loss or the gradient is not finite; the weights are then as before.
+        Raises GuardError where the loss or the gradient is not finite. The weights may then be spoilt: the run has to
+        go on from its last checkpoint.
         """
         self._engine.train()
         tokens = self._global_sum(sum(len(segment.output_ids) for segment in segments))

@@ -1,0 +1,144 @@
+"""Pass rates, suspicion and selection, on the scripted engine: every number by hand."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from truegold.pipeline.config import ProfileConfig, ScriptedEngineConfig, SelectConfig
+from truegold.pipeline.profile import profile
+from truegold.pipeline.progress import NullProgress
+from truegold.pipeline.rows import Row, row_id, write_rows
+from truegold.pipeline.select import balanced_order, select
+from truegold.pipeline.stage import StageReport
+from truegold.verifiers import InputError
+
+RIGHT = "so \\boxed{5}"
+WRONG = "so \\boxed{6}"
+
+
+def make_row(number: int, split: str = "train", gold: str = "5") -> Row:
+    prompt = f"Problem number <{number}>"
+    return {
+        "id": row_id(prompt, gold),
+        "prompt": prompt,
+        "gold": gold,
+        "domain": "math",
+        "verifier": "math",
+        "verifier_args": "{}",
+        "solution": None,
+        "source": "train.jsonl",
+        "source_row": number,
+        "split": split,
+        "meta": "{}",
+    }
+
+
+def run_profile(
+    folder: Path, completions: Mapping[int, Sequence[str]], heldout: Sequence[int] = (), **config: Any
+) -> StageReport:
+    rows = [make_row(number, "heldout" if number in heldout else "train") for number in completions]
+    write_rows(folder / "rows.parquet", rows)
+    script = [{"prompt": f"<{number}>", "completions": list(texts)} for number, texts in completions.items()]
+    (folder / "script.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in script))
+    engine = ScriptedEngineConfig(path=str(folder / "script.jsonl"))
+    settings = ProfileConfig(engine=engine, samples=4, shard_rows=2, **config)
+    out = folder / "profile"
+    out.mkdir(exist_ok=True)
+    return profile({"rows": folder / "rows.parquet"}, settings, out, NullProgress())
+
+
+def run_select(folder: Path, **config: Any) -> StageReport:
+    inputs = {name: folder / "profile" / f"{name}.parquet" for name in ("rows", "profile", "flags")}
+    out = folder / "select"
+    out.mkdir(exist_ok=True)
+    return select(inputs, SelectConfig(**config), out, NullProgress())
+
+
+def test_a_profile_counts_passes_and_finds_the_majority(tmp_path: Path) -> None:
+    completions = {
+        1: [RIGHT, WRONG, "so \\boxed{5.0}", "no idea"],
+        2: ["\\boxed{6}", "\\boxed{6.0}", "\\boxed{\\frac{12}{2}}", "\\boxed{7}"],
+        3: ["nothing at all"],
+    }
+    report = run_profile(tmp_path, completions)
+    found = pl.read_parquet(tmp_path / "profile" / "profile.parquet").sort("source_row")
+    assert found["passes"].to_list() == [2, 0, 0]
+    assert found["pass_rate"].to_list() == [0.5, 0.0, 0.0]
+    assert found["majority_agreement"].to_list() == [0.5, 0.75, 0.0]
+    assert json.loads(found["pass_at"][0]) == {"1": 0.5, "2": 0.833333, "4": 1.0}
+    flags = pl.read_parquet(tmp_path / "profile" / "flags.parquet")
+    assert flags["source_row"].to_list() == [2]  # three forms of 6 are one answer against the gold 5
+    assert flags["suggestion"].to_list() == ["6"]
+    assert report.facts["train"]["mean_pass_rate"] == pytest.approx(1 / 6, abs=1e-4)
+
+
+def test_a_killed_profile_draws_only_the_missing_shards(tmp_path: Path) -> None:
+    completions = {number: [RIGHT, WRONG] for number in range(1, 6)}
+    run_profile(tmp_path, completions)
+    whole = (tmp_path / "profile" / "samples.parquet").read_bytes()
+    shards = sorted((tmp_path / "profile" / "scratch" / "shards").glob("*.parquet"))
+    assert len(shards) == 3
+    shards[1].unlink()
+    stamps = {path: path.stat().st_mtime_ns for path in (shards[0], shards[2])}
+    run_profile(tmp_path, completions)
+    assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
+    assert (tmp_path / "profile" / "samples.parquet").read_bytes() == whole
+
+
+def test_selection_takes_what_carries_signal_and_says_why_not(tmp_path: Path) -> None:
+    half = [RIGHT, WRONG, RIGHT, "\\boxed{7}"]
+    completions = {
+        1: half,
+        2: [RIGHT],
+        3: ["\\boxed{1}", "\\boxed{2}", "\\boxed{3}", "\\boxed{4}"],
+        4: [WRONG],
+        5: half,
+    }
+    run_profile(tmp_path, completions, heldout=[5])
+    report = run_select(tmp_path)
+    assert pl.read_parquet(tmp_path / "select" / "selected.parquet")["source_row"].to_list() == [1]
+    dropped = pl.read_parquet(tmp_path / "select" / "dropped.parquet").sort("source_row")
+    assert dropped["source_row"].to_list() == [2, 3, 4]
+    assert dropped["drop_reason"].to_list() == ["all_pass", "no_pass", "held_for_review"]
+    assert pl.read_parquet(tmp_path / "select" / "heldout.parquet")["source_row"].to_list() == [5]
+    assert sorted(pl.read_parquet(tmp_path / "select" / "after.parquet")["source_row"]) == [1, 5]
+    assert report.rows_in == 5
+
+
+def test_zero_share_lets_some_never_passed_rows_come_along(tmp_path: Path) -> None:
+    never = ["\\boxed{1}", "\\boxed{2}", "\\boxed{3}", "\\boxed{4}"]
+    completions = {1: [RIGHT, WRONG], 2: [RIGHT, WRONG], **dict.fromkeys(range(3, 9), never)}
+    run_profile(tmp_path, completions)
+    run_select(tmp_path, zero_share=0.5)
+    selected = pl.read_parquet(tmp_path / "select" / "selected.parquet")
+    assert (selected["pass_rate"] == 0).sum() == 2
+    assert selected.height == 4
+
+
+def test_rows_beyond_the_wanted_number_are_the_reserve(tmp_path: Path) -> None:
+    run_profile(tmp_path, {number: [RIGHT, WRONG] for number in range(1, 7)})
+    run_select(tmp_path, max_rows=4)
+    assert pl.read_parquet(tmp_path / "select" / "selected.parquet").height == 4
+    assert pl.read_parquet(tmp_path / "select" / "reserve.parquet").height == 2
+    assert pl.read_parquet(tmp_path / "select" / "dropped.parquet")["drop_reason"].to_list() == ["over_max_rows"] * 2
+
+
+def test_a_selection_of_nothing_is_a_clear_error(tmp_path: Path) -> None:
+    run_profile(tmp_path, {1: [RIGHT], 2: ["nothing at all"]})
+    with pytest.raises(InputError, match=r"None of 2 profiled rows is left.*1 all_pass, 1 no_pass.*zero_share"):
+        run_select(tmp_path)
+
+
+def test_every_prefix_of_a_balanced_order_is_balanced() -> None:
+    rows = [{"pass_rate": rate} for rate in [0.1] * 8 + [0.3] * 8 + [0.6] * 8 + [0.9] * 2]
+    ordered = balanced_order(rows, 4, random.Random(0))
+    assert len(ordered) == len(rows)
+    first = [row["pass_rate"] for row in ordered[:8]]
+    assert sorted(first) == [0.1, 0.1, 0.3, 0.3, 0.6, 0.6, 0.9, 0.9]
