@@ -7,14 +7,15 @@ finish reason, sampling parameters, verdict) and one in `profile.parquet`:
     tokens_mean=41.2  tokens_max=77  truncated=0.0  majority_answer="18"  majority_agreement=0.375
 
 Samples that could not be judged are left out of the pass rate and counted. A pass rate of 0 drops nothing; where the
-samples agree on one other answer the row is flagged `suspect_gold`, with that answer as the suggestion. The table of
-rows is held in memory, the samples are not.
+samples agree on one other answer the row is flagged `suspect_gold`, with that answer as the suggestion. One shard of
+rows and samples is held in memory, and a few numbers for each row.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,7 +25,7 @@ from truegold.pipeline.engines import build_engine
 from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger
 from truegold.pipeline.passrate import largest_cluster, pass_at_k, powers_up_to, wilson_interval
 from truegold.pipeline.progress import Progress
-from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, dump_json, read_rows
+from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, dump_json, read_rows, read_shards
 from truegold.pipeline.sampling import SAMPLE_SCHEMA, Sampler, draw_shards
 from truegold.pipeline.stage import SCRATCH, StageReport
 from truegold.verifiers import gold_response, resolve
@@ -60,15 +61,14 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
     Writes samples.parquet, profile.parquet, flags.parquet, rows.parquet (the profiled rows), ledger and dropped rows.
     """
     started = time.monotonic()
-    rows = list(read_rows(inputs["rows"]))
-    shards = [rows[at : at + config.shard_rows] for at in range(0, len(rows), config.shard_rows)]
 
     def start() -> Sampler:
         engine, encoder = build_engine(config.engine, config.chat, inputs.get("model"))
         return Sampler(engine, encoder, config)
 
-    drawn = draw_shards(shards, out_dir / SCRATCH / "shards", start, progress)
-    summaries: list[Row] = []
+    drawn = draw_shards(inputs["rows"], config.shard_rows, out_dir / SCRATCH / "shards", start, progress)
+    tallies = {"train": Tally(), "heldout": Tally()}
+    rows_in = count_rows(inputs["rows"])
     with (
         Ledger(out_dir, "profile") as ledger,
         TableWriter(out_dir / "samples.parquet", SAMPLE_SCHEMA) as samples,
@@ -76,7 +76,7 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
         TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags,
         TableWriter(out_dir / "rows.parquet", ROW_SCHEMA) as kept,
     ):
-        for shard, path in zip(shards, drawn, strict=True):
+        for shard, path in zip(read_shards(inputs["rows"], config.shard_rows), drawn, strict=True):
             by_row = _group(read_rows(path))
             for row in shard:
                 own = by_row.get((row["id"], row["source"], row["source_row"]))
@@ -88,11 +88,12 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
                     samples.write(sample)
                 profiles.write(summary)
                 kept.write(row)
-                summaries.append(summary)
+                tallies[row["split"]].add(summary)
                 if row["split"] != "heldout" and is_suspect(summary, config.suspect_agreement):
                     _flag(row, summary, flags, ledger)
-    facts = {**_facts(summaries), "seconds": round(time.monotonic() - started, 1)}
-    return StageReport(len(rows), len(rows) - ledger.drops, dict(ledger.counts), facts)
+    facts = {split: tally.facts() for split, tally in tallies.items()}
+    seconds = round(time.monotonic() - started, 1)
+    return StageReport(rows_in, rows_in - ledger.drops, dict(ledger.counts), {**facts, "seconds": seconds})
 
 
 def summarise(row: Row, samples: Sequence[Row]) -> Row:
@@ -163,16 +164,35 @@ def _group(samples: Iterable[Row]) -> dict[tuple[str, str, int], list[Row]]:
     return groups
 
 
-def _facts(summaries: Sequence[Row]) -> dict[str, object]:
-    facts: dict[str, object] = {}
-    for split in ("train", "heldout"):
-        rates = [s["pass_rate"] for s in summaries if s["split"] == split and s["pass_rate"] is not None]
-        facts[split] = {
-            "problems": sum(s["split"] == split for s in summaries),
-            "unjudged_samples": sum(s["n"] - s["judged"] for s in summaries if s["split"] == split),
-            "mean_pass_rate": round(sum(rates) / len(rates), 4) if rates else None,
-            "never_passed": sum(rate == 0 for rate in rates),
-            "always_passed": sum(rate == 1 for rate in rates),
+@dataclass
+class Tally:
+    """Running totals over the problems of one split."""
+
+    problems: int = 0
+    judged: int = 0
+    rates: float = 0.0
+    never: int = 0
+    always: int = 0
+    unjudged_samples: int = 0
+    truncated: float = 0.0
+
+    def add(self, summary: Row) -> None:
+        self.problems += 1
+        self.unjudged_samples += summary["n"] - summary["judged"]
+        self.truncated += summary["truncated"]
+        rate = summary["pass_rate"]
+        if rate is not None:
+            self.judged += 1
+            self.rates += rate
+            self.never += rate == 0
+            self.always += rate == 1
+
+    def facts(self) -> dict[str, object]:
+        return {
+            "problems": self.problems,
+            "mean_pass_rate": round(self.rates / self.judged, 4) if self.judged else None,
+            "never_passed": self.never,
+            "always_passed": self.always,
+            "unjudged_samples": self.unjudged_samples,
+            "truncated": round(self.truncated / self.problems, 4) if self.problems else None,
         }
-    facts["truncated"] = round(sum(s["truncated"] for s in summaries) / len(summaries), 4) if summaries else None
-    return facts

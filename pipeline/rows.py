@@ -16,6 +16,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -117,6 +118,13 @@ def read_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
         for group in range(file.num_row_groups):
             for batch in file.iter_batches(batch_size=BATCH_ROWS, row_groups=[group], columns=columns):
                 yield from batch.to_pylist()
+
+
+def read_shards(path: Path, rows: int) -> Iterator[list[Row]]:
+    """A Parquet table in lists of `rows` rows, the last one shorter; one list in memory at a time."""
+    source = read_rows(path)
+    while shard := list(islice(source, rows)):
+        yield shard
 
 
 def count_rows(path: Path) -> int:

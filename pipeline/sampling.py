@@ -16,7 +16,7 @@ from truegold.pipeline.config import ProfileConfig
 from truegold.pipeline.engines import Engine, PromptEncoder, SamplingParams
 from truegold.pipeline.engines.base import sample_seed
 from truegold.pipeline.progress import Progress
-from truegold.pipeline.rows import Row, dump_json, write_rows
+from truegold.pipeline.rows import Row, count_rows, dump_json, read_shards, write_rows
 from truegold.verifiers import Item, verify_batch
 
 SAMPLE_SCHEMA = pa.schema(
@@ -99,27 +99,31 @@ class Sampler:
 
 
 def draw_shards(
-    shards: Sequence[Sequence[Row]], folder: Path, start: Callable[[], Sampler], progress: Progress
+    rows: Path, shard_rows: int, folder: Path, start: Callable[[], Sampler], progress: Progress
 ) -> list[Path]:
-    """One file of samples for each shard of rows. `start` makes the sampler, once, where anything is left to draw."""
+    """One file of samples for each shard of `rows`. `start` makes the sampler, once, where anything is left to draw."""
     folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / f"{number:06d}.parquet" for number in range(len(shards))]
-    missing = [number for number, path in enumerate(paths) if not path.exists()]
-    if len(missing) < len(shards):
-        progress.note(f"{len(shards) - len(missing)} of {len(shards)} shards were drawn before; going on from there")
-    if not missing:
+    total = count_rows(rows)
+    paths = [folder / f"{number:06d}.parquet" for number in range(-(-total // shard_rows))]
+    there = sum(path.exists() for path in paths)
+    if there:
+        progress.note(f"{there} of {len(paths)} shards were drawn before; going on from there")
+    if there == len(paths):
         return paths
     progress.start("loading the model")
     sampler = start()
-    progress.start("sampling", sum(len(shards[number]) for number in missing))
-    for number in missing:
+    progress.start("sampling", total)
+    for shard, path in zip(read_shards(rows, shard_rows), paths, strict=True):
+        if path.exists():
+            progress.advance(len(shard))
+            continue
         began = time.monotonic()
-        samples = sampler.draw(shards[number])
-        aside = paths[number].with_suffix(".tmp")
+        samples = sampler.draw(shard)
+        aside = path.with_suffix(".tmp")
         write_rows(aside, samples, SAMPLE_SCHEMA)
-        aside.rename(paths[number])
+        aside.rename(path)
         tokens = sum(len(sample["token_ids"]) for sample in samples)
         rate = tokens / max(time.monotonic() - began, 1e-9)
-        progress.advance(len(shards[number]), f"{rate:,.0f} tokens/s")
+        progress.advance(len(shard), f"{rate:,.0f} tokens/s")
     sampler.engine.close()
     return paths

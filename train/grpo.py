@@ -21,7 +21,7 @@ from truegold.pipeline.engines.base import Completion
 from truegold.pipeline.engines.chat import load_encoder
 from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.pipeline.progress import Progress
-from truegold.pipeline.rows import Row, read_rows
+from truegold.pipeline.rows import Row, count_rows, read_rows
 from truegold.pipeline.stage import StageReport
 from truegold.train.completions import write_completions
 from truegold.train.config import GrpoConfig
@@ -50,9 +50,11 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     """
     progress.start("loading the trainer")
     encoder = load_encoder(inputs["model"], config.chat)
-    rows = [
-        row for row in read_rows(inputs["rows"]) if len(encoder.encode(row["prompt"])) < config.engine.max_model_len
-    ]
+
+    def fitting(path: Path) -> list[Row]:
+        return [row for row in read_rows(path) if len(encoder.encode(row["prompt"])) < config.engine.max_model_len]
+
+    rows = fitting(inputs["rows"])
     if not rows:
         raise InputError("No selected row leaves the model room to answer.", "Raise train.engine.max_model_len.")
     engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed)
@@ -64,7 +66,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     probe_prompts = sorted(candidates, key=len)[-config.probe_prompts :]
     rollout = Rollout(VllmEngine(inputs["model"], config.engine), encoder, engine, config, probe_prompts)
     rollout.sync(first)
-    heldout = list(read_rows(inputs["heldout"]))[: config.eval_problems]
+    heldout = fitting(inputs["heldout"])[: config.eval_problems]
     trainer = Trainer(rows, heldout, config, engine, rollout, out_dir)
     progress.start("GRPO", config.steps)
     progress.advance(first)
@@ -77,8 +79,9 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
                 engine.save(out_dir / CHECKPOINTS, step + 1, {})
     engine.export(out_dir / "checkpoint", encoder.tokenizer)
     rates = [line["pass_rate"] for line in read_metrics(out_dir / "metrics.jsonl") if line["pass_rate"] is not None]
-    facts = {"steps": config.steps, "first_pass_rate": rates[0] if rates else None, "last_pass_rate": rates[-1:]}
-    return StageReport(len(rows), len(rows), {}, facts)
+    facts = {"first_pass_rate": rates[0], "last_pass_rate": rates[-1]} if rates else {}
+    rows_in = count_rows(inputs["rows"])
+    return StageReport(rows_in, len(rows), {"skip:prompt_too_long_for_model": rows_in - len(rows)}, facts)
 
 
 @dataclass

@@ -44,10 +44,15 @@ class Rollout:
     floor: float | None = None
 
     def sample(self, rows: Sequence[Row], step: int, size: int) -> list[list[Completion]]:
-        """`size` completions of each row, in order. A seed depends on run, step, row and number alone."""
+        """`size` completions of each row, in order. A seed depends on run, step, the row and its place in the step, and
+        the completion's number alone."""
         config = self.config
         prompts = [self.encoder.encode(row["prompt"]) for row in rows for _ in range(size)]
-        seeds = [sample_seed(config.seed, step, row["id"], number) for row in rows for number in range(size)]
+        seeds = [
+            sample_seed(config.seed, step, place, row["id"], number)
+            for place, row in enumerate(rows)
+            for number in range(size)
+        ]
         sampling = SamplingParams(config.temperature, 1.0, config.max_tokens, self.encoder.stop_token_ids)
         flat = self.engine.generate(prompts, sampling, seeds)
         return [flat[at : at + size] for at in range(0, len(flat), size)]
