@@ -6,7 +6,6 @@ Exit codes: 0 done; 1 a bug (with its traceback); 2 the configuration or the com
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import sys
@@ -109,9 +108,10 @@ def verify(
 ) -> None:
     """Judge responses against gold answers."""
     from truegold.flows.console import Terminal
+    from truegold.pipeline.disk import full_disk_told
     from truegold.pipeline.verify_file import verify_file
 
-    with Terminal(errors).stage("verify") as terminal:
+    with full_disk_told(output_), Terminal(errors).stage("verify") as terminal:
         counts = verify_file(input_, output_, verifier, workers, terminal)
     for reason, count in sorted(counts.items(), key=lambda item: -item[1]):
         output.print(f"{count:>10,}  {reason}")
@@ -196,13 +196,6 @@ def main() -> None:
         if stop.code == INTERRUPTED:
             errors.print("interrupted; the same command goes on from here.")
         raise
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        from truegold.pipeline.worker import disk_full
-
-        full = disk_full(error, Path.cwd())
-        _fail(str(full), full.exit_code)
 
 
 def _fail(message: str, code: int) -> None:

@@ -7,13 +7,14 @@ import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
 from truegold.flows.config import RunConfig
 from truegold.flows.console import Terminal
 from truegold.pipeline.digest import DigestCache
+from truegold.pipeline.disk import full_disk_told
 from truegold.pipeline.stage import Stage, StageResult, cached_result, run_stage
 from truegold.verifiers import ConfigError
 
@@ -24,8 +25,9 @@ Call = Callable[[Stage], StageResult]
 def open_run(config: RunConfig) -> Iterator[Path]:
     """The run's directory, locked against a second run, with the resolved configuration written into it."""
     run_dir = config.run_dir
-    run_dir.mkdir(parents=True, exist_ok=True)
-    with (run_dir / ".lock").open("a+") as lock:
+    with full_disk_told(run_dir), ExitStack() as stack:
+        run_dir.mkdir(parents=True, exist_ok=True)
+        lock = stack.enter_context((run_dir / ".lock").open("a+"))
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

@@ -8,6 +8,7 @@ from pathlib import Path
 from truegold.flows.console import Terminal
 from truegold.flows.execute import stage_caller
 from truegold.flows.plan import report_stage
+from truegold.pipeline.disk import full_disk_told
 from truegold.pipeline.stage import StageResult, load_record
 from truegold.verifiers import InputError
 
@@ -19,4 +20,5 @@ def report_again(run_dir: Path, terminal: Terminal) -> StageResult:
         raise InputError(f"{run_dir} is not the directory of a run: it has no manifest.json.")
     names = [entry["name"] for entry in json.loads(manifest.read_text())["stages"] if entry["name"] != "report"]
     finished = [name for name in names if load_record(run_dir / name) is not None]
-    return stage_caller(run_dir, terminal)(report_stage(run_dir.name, finished))
+    with full_disk_told(run_dir):
+        return stage_caller(run_dir, terminal)(report_stage(run_dir.name, finished))

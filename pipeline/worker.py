@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import importlib
 import os
 import sys
@@ -12,8 +11,9 @@ from typing import Any
 
 import orjson
 
+from truegold.pipeline.disk import full_disk_told
 from truegold.pipeline.progress import PipeProgress
-from truegold.verifiers import SetupError, TruegoldError
+from truegold.verifiers import TruegoldError
 from truegold.verifiers.lifetime import die_with_parent
 
 
@@ -33,14 +33,11 @@ def main() -> None:
     config = config_type.model_validate(spec["config"])  # type: ignore[attr-defined]
     inputs = {name: Path(path) for name, path in spec["inputs"].items()}
     try:
-        report = function(inputs, config, Path(spec["out_dir"]), progress)  # type: ignore[operator]
+        with full_disk_told(Path(spec["out_dir"])):
+            report = function(inputs, config, Path(spec["out_dir"]), progress)  # type: ignore[operator]
         outcome: dict[str, Any] = {"report": asdict(report)}
     except TruegoldError as error:
         outcome = _describe(error)
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        outcome = _describe(disk_full(error, Path(spec["out_dir"])))
     Path(spec["answer"]).write_bytes(orjson.dumps(outcome, option=orjson.OPT_SERIALIZE_NUMPY))
     sys.stdout.flush()
     os._exit(0)  # the answer is written; engines torn down at interpreter exit hang or crash now and then
@@ -48,14 +45,6 @@ def main() -> None:
 
 def _describe(error: TruegoldError) -> dict[str, Any]:
     return {"error": type(error).__name__, "message": error.message, "hint": error.hint}
-
-
-def disk_full(error: OSError, place: Path) -> SetupError:
-    """The one line for a full disk."""
-    return SetupError(
-        f"No space left on the disk of {error.filename or place}.",
-        "Free some space and run the same command again: finished stages are kept.",
-    )
 
 
 if __name__ == "__main__":
