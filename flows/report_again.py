@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 from truegold.flows.console import Terminal
@@ -20,5 +21,6 @@ def report_again(run_dir: Path, terminal: Terminal) -> StageResult:
         raise InputError(f"{run_dir} is not the directory of a run: it has no manifest.json.")
     names = [entry["name"] for entry in json.loads(manifest.read_text())["stages"] if entry["name"] != "report"]
     finished = [name for name in names if load_record(run_dir / name) is not None]
+    shutil.rmtree(run_dir / "report", ignore_errors=True)  # asked for by name, so made anew
     with full_disk_told(run_dir):
         return stage_caller(run_dir, terminal)(report_stage(run_dir.name, finished))

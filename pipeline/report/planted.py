@@ -19,7 +19,7 @@ import orjson
 import polars as pl
 
 from truegold.pipeline.demo.defects import DECOY
-from truegold.pipeline.ledger import LEDGER_FILE
+from truegold.pipeline.ledger import FLAGS_FILE, LEDGER_FILE
 from truegold.pipeline.report.run_files import RunFiles
 
 DUPLICATE_REASONS = ("exact_duplicate", "leaked_heldout")
@@ -90,9 +90,19 @@ class Alarms:
 
 
 @dataclass(frozen=True)
+class Disputed:
+    """Labels that the trained model disputes (flags of `profile_after`), by what is planted in their rows."""
+
+    rows: int
+    defective: int
+    by_kind: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class Planted:
     kinds: tuple[KindScore, ...]
     alarms: tuple[Alarms, ...]
+    disputed: Disputed | None
 
 
 def score_planted(files: RunFiles) -> Planted | None:
@@ -107,7 +117,18 @@ def score_planted(files: RunFiles) -> Planted | None:
     defects = sorted((planted.keys() | ingested.keys()) - set(HARMLESS), key=_order)
     kinds = tuple(_score(kind, planted.get(kind, 0), ingested.get(kind, 0), hits, trained_on) for kind in defects)
     harmless = [kind for kind in HARMLESS if kind in ingested]
-    return Planted(kinds, tuple(_alarms(kind, ingested[kind], hits, trained_on) for kind in harmless))
+    alarms = tuple(_alarms(kind, ingested[kind], hits, trained_on) for kind in harmless)
+    return Planted(kinds, alarms, _disputed(files, population))
+
+
+def _disputed(files: RunFiles, population: pl.DataFrame) -> Disputed | None:
+    flags = files.table("profile_after", FLAGS_FILE)
+    if flags is None:
+        return None
+    places = flags.select(PLACE).unique().collect(engine="streaming")
+    by_kind = _by_kind(population.join(places, on=PLACE, how="semi"))
+    defective = sum(rows for kind, rows in by_kind.items() if kind not in HARMLESS)
+    return Disputed(places.height, defective, {kind or "clean": by_kind[kind] for kind in sorted(by_kind)})
 
 
 def _population(files: RunFiles) -> pl.DataFrame | None:

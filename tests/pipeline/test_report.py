@@ -167,6 +167,11 @@ def test_false_alarms(full: tuple[Path, str, dict[str, Any]]) -> None:
     assert (decoy["rows_of"], decoy["rows"], decoy["hit"]) == ("decoy: format_variant_gold", 1, 1)
 
 
+def test_labels_that_the_trained_model_disputes(full: tuple[Path, str, dict[str, Any]]) -> None:
+    assert full[2]["planted"]["disputed"] == {"rows": 1, "defective": 1, "by_kind": {"wrong_gold": 1}}
+    assert "Labels that the trained model disputes" in full[1]
+
+
 def test_pass_rates(full: tuple[Path, str, dict[str, Any]]) -> None:
     heldout, selected, everything = full[2]["pass_rates"]
     assert (heldout["before"]["bars"], heldout["after"]["bars"]) == ([0, 1, 0, 1, 0], [0, 0, 0, 1, 1])
