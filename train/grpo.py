@@ -59,13 +59,13 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
         raise InputError("No selected row leaves the model room to answer.", "Raise train.engine.max_model_len.")
     engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed)
     resumed = engine.load(out_dir / CHECKPOINTS)
-    first = resumed[0] if resumed else 0
+    first, state = resumed or (0, {"weights_version": 0})
     progress.start("loading vLLM")
     # The longest prompts: only those that fill a block of the prefix cache can show that it went stale.
     candidates = [encoder.encode(row["prompt"]) for row in rows[:PROBE_POOL]]
     probe_prompts = sorted(candidates, key=len)[-config.probe_prompts :]
     rollout = Rollout(VllmEngine(inputs["model"], config.engine), encoder, engine, config, probe_prompts)
-    rollout.sync(first)
+    rollout.sync(state["weights_version"])
     heldout = fitting(inputs["heldout"])[: config.eval_problems]
     trainer = Trainer(rows, heldout, config, engine, rollout, out_dir)
     progress.start("GRPO", config.steps)
@@ -76,7 +76,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
             log.write(step, metrics)
             progress.advance(1, f"pass rate {metrics['pass_rate'] or 0:.3f}")
             if (step + 1) % config.checkpoint_every == 0 or step + 1 == config.steps:
-                engine.save(out_dir / CHECKPOINTS, step + 1, {})
+                engine.save(out_dir / CHECKPOINTS, step + 1, {"weights_version": rollout.version})
     engine.export(out_dir / "checkpoint", encoder.tokenizer)
     rates = [line["pass_rate"] for line in read_metrics(out_dir / "metrics.jsonl") if line["pass_rate"] is not None]
     facts = {"first_pass_rate": rates[0], "last_pass_rate": rates[-1]} if rates else {}
