@@ -8,7 +8,7 @@ Nothing leaves the data without a record here. Flags stand in a table of their o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, dump_json, read_rows
+from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, dump_json
 
 LEDGER_SCHEMA = pa.schema(
     [
@@ -125,11 +125,3 @@ class Ledger:
     @property
     def drops(self) -> int:
         return sum(count for key, count in self.counts.items() if key.startswith("drop:"))
-
-
-def read_ledgers(run_dir: Path, stages: Iterable[str]) -> Iterator[Row]:
-    """All records of a run in the order of its stages."""
-    for stage in stages:
-        path = run_dir / stage / LEDGER_FILE
-        if path.exists():
-            yield from read_rows(path)
