@@ -17,6 +17,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from truegold.flows.verifiers_cli import verifiers_app
 from truegold.verifiers import ConfigError, TruegoldError
 
 app = typer.Typer(
@@ -26,6 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.add_typer(verifiers_app, name="verifiers")
 INTERRUPTED = 130
 output = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)

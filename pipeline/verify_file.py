@@ -4,12 +4,17 @@
 
 The response stands in a column `response` or `completion`, the gold answer in `gold`, `answer` or `target`; `id`,
 `problem`, `verifier` and `verifier_args` are read where they are there. No row is lost: one that cannot be read gets a
-row of its own with no score and the reason.
+row of its own with no score and the reason. `cpu_ms` is what judging the row took in CPU milliseconds, without what
+processes of the verifier's own took; it is empty where the judging process died or was killed. At the end the slowest
+rows and the throughput are told.
 """
 
 from __future__ import annotations
 
+import heapq
+import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from itertools import tee
 from pathlib import Path
 from typing import Any
@@ -21,7 +26,8 @@ from truegold.pipeline.progress import Progress
 from truegold.pipeline.readers import open_file
 from truegold.pipeline.records import Record, Reject
 from truegold.pipeline.rows import TableWriter, dump_json
-from truegold.verifiers import InputError, Item, resolve, verify_batch
+from truegold.verifiers import InputError, Item, resolve
+from truegold.verifiers.batch import verify_batch_timed
 
 RESPONSE_COLUMNS = ("response", "completion")
 GOLD_COLUMNS = ("gold", "answer", "target")
@@ -37,8 +43,14 @@ VERDICT_SCHEMA = pa.schema(
         ("extracted", pa.string()),
         ("verifier", pa.string()),
         ("evidence", pa.string()),
+        ("cpu_ms", pa.float64()),
     ]
 )
+
+SLOW_MS = 100.0
+"""Rows above this are told: a verdict takes about a millisecond."""
+
+MAX_SLOW_ROWS = 5
 
 
 def verify_file(source: Path, target: Path, verifier: str, workers: int, progress: Progress) -> dict[str, int]:
@@ -50,16 +62,18 @@ def verify_file(source: Path, target: Path, verifier: str, workers: int, progres
     opened = open_file(source, "auto", MAX_ROW_BYTES)
     progress.start("verifying", opened.total)
     for_items, for_output = tee(opened.records)
-    verdicts = verify_batch(_items(for_items, verifier, opened.place), workers=workers)
+    verdicts = verify_batch_timed(_items(for_items, verifier, opened.place), workers=workers)
     counts: dict[str, int] = {}
+    costs = _Costs()
     aside = target.with_name(target.name + ".tmp")
-    with TableWriter(aside, VERDICT_SCHEMA) as writer:
+    with closing(verdicts), TableWriter(aside, VERDICT_SCHEMA) as writer:
         for record in for_output:
             if isinstance(record, Reject):
                 reason = f"rejected:{record.reason}"
                 writer.write({"row": record.number, "reason": reason, "evidence": dump_json({"detail": record.detail})})
             else:
-                verdict = next(verdicts)
+                verdict, cpu_ms = next(verdicts)
+                costs.add(record.number, cpu_ms)
                 reason = str(verdict.reason)
                 writer.write(
                     {
@@ -70,12 +84,46 @@ def verify_file(source: Path, target: Path, verifier: str, workers: int, progres
                         "extracted": verdict.extracted,
                         "verifier": record.values.get("verifier") or verifier,
                         "evidence": dump_json(dict(verdict.evidence)),
+                        "cpu_ms": cpu_ms,
                     }
                 )
             counts[reason] = counts.get(reason, 0) + 1
             progress.advance()
     aside.replace(target)
+    for line in costs.lines():
+        progress.note(line)
     return counts
+
+
+class _Costs:
+    """What judging took, and the rows that took most."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._rows = 0
+        self._cpu_ms = 0.0
+        self._slow: list[tuple[float, int]] = []  # a heap of the slowest, the fastest of them first
+
+    def add(self, row: int, cpu_ms: float | None) -> None:
+        self._rows += 1
+        if cpu_ms is None:
+            return
+        self._cpu_ms += cpu_ms
+        if cpu_ms > SLOW_MS:
+            heapq.heappush(self._slow, (cpu_ms, row))
+            if len(self._slow) > MAX_SLOW_ROWS:
+                heapq.heappop(self._slow)
+
+    def lines(self) -> list[str]:
+        if not self._rows:
+            return []
+        seconds = max(time.monotonic() - self._began, 0.001)
+        total = (
+            f"{self._rows:,} rows in {seconds:,.1f} s, {self._rows / seconds:,.0f} a second;"
+            f" {self._cpu_ms / self._rows:,.2f} ms CPU each"
+        )
+        slow = ", ".join(f"row {row} ({cpu_ms:,.0f} ms)" for cpu_ms, row in sorted(self._slow, reverse=True))
+        return [total, f"slowest: {slow}"] if slow else [total]
 
 
 def _items(records: Iterator[Record | Reject], verifier: str, place: str) -> Iterator[Item]:

@@ -1,8 +1,13 @@
-"""Every step's completions as Parquet, with verdict, advantage and weights version: what the model saw itself do."""
+"""Every step's completions as Parquet, with verdict, reward, advantage, weights version: what the model saw itself do.
+
+`score`, `reason` and `extracted` are of the verdict on correctness; `reward` is the composed one, and `reward_terms`
+(JSON) has each term's score, reason and what it added.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,8 +15,9 @@ from torch import Tensor
 
 from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.rows import Row, write_rows
+from truegold.train.rewards import Scored, terms_json
 from truegold.train.segment import Segment
-from truegold.verifiers import Verdict
+from truegold.verifiers import Term
 
 COMPLETION_SCHEMA = pa.schema(
     [
@@ -28,43 +34,53 @@ COMPLETION_SCHEMA = pa.schema(
         ("score", pa.float64()),
         ("reason", pa.string()),
         ("extracted", pa.string()),
+        ("reward", pa.float64()),
+        ("reward_terms", pa.string()),
         ("advantage", pa.float64()),
         ("trained", pa.bool_()),
     ]
 )
 
 
-def write_completions(
-    out_dir: Path,
-    step: int,
-    rows: Sequence[Row],
-    segments: Sequence[Segment],
-    verdicts: Sequence[Verdict],
-    advantages: Tensor,
-    trained: Tensor,
-    encoder: PromptEncoder,
-) -> None:
-    """Write completions/step-NNNNNN.parquet; a segment's `group` is the place of its row in `rows`."""
+@dataclass(frozen=True)
+class CompletionTable:
+    """One step's completions, field by field in the same order; a segment's `group` is the place of its row in
+    `rows`."""
+
+    rows: Sequence[Row]
+    segments: Sequence[Segment]
+    scored: Sequence[Scored]
+    terms: Sequence[Term]
+    advantages: Tensor
+    trained: Tensor
+
+
+def write_completions(out_dir: Path, step: int, table: CompletionTable, encoder: PromptEncoder) -> None:
+    """Write completions/step-NNNNNN.parquet."""
     folder = out_dir / "completions"
     folder.mkdir(exist_ok=True)
     records = (
         {
             "step": step,
-            "id": rows[segment.group]["id"],
+            "id": table.rows[segment.group]["id"],
             "version": segment.version,
-            "prompt": rows[segment.group]["prompt"],
-            "gold": rows[segment.group]["gold"],
+            "prompt": table.rows[segment.group]["prompt"],
+            "gold": table.rows[segment.group]["gold"],
             "completion": encoder.decode(segment.output_ids),
             "token_ids": list(segment.output_ids),
             "rollout_logprobs": list(segment.rollout_logprobs),
             "temperature": segment.temperature,
             "truncated": segment.truncated,
-            "score": verdict.score,
-            "reason": str(verdict.reason),
-            "extracted": verdict.extracted,
+            "score": one.correct.score,
+            "reason": str(one.correct.reason),
+            "extracted": one.correct.extracted,
+            "reward": one.reward.value,
+            "reward_terms": terms_json(one, table.terms),
             "advantage": float(advantage),
             "trained": bool(used),
         }
-        for segment, verdict, advantage, used in zip(segments, verdicts, advantages, trained, strict=True)
+        for segment, one, advantage, used in zip(
+            table.segments, table.scored, table.advantages, table.trained, strict=True
+        )
     )
     write_rows(folder / f"step-{step:06d}.parquet", records, COMPLETION_SCHEMA)

@@ -1,8 +1,9 @@
 """GRPO: sample groups, verify, take advantages within the group, update with the clipped token loss, sync, again.
 
-One step, top to bottom, is `Trainer.step`. Rewards are the verifier's scores; a completion that could not be judged
-leaves its group and is counted. Groups whose rewards are all equal carry no gradient and are left out of the batch, so
-that the token mean is over tokens that teach (DAPO's dynamic sampling without the refill).
+One step, top to bottom, is `Trainer.step`. Rewards are composed of the terms in the configuration (`rewards.py`), by
+default the verifier's score alone; a completion that could not be judged leaves its group and is counted. Groups whose
+rewards are all equal carry no gradient and are left out of the batch, so that the token mean is over tokens that teach
+(DAPO's dynamic sampling without the refill).
 """
 
 from __future__ import annotations
@@ -23,23 +24,22 @@ from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.pipeline.progress import Progress
 from truegold.pipeline.rows import Row, count_rows, read_rows
 from truegold.pipeline.stage import StageReport
-from truegold.train.completions import write_completions
+from truegold.train.completions import CompletionTable, write_completions
 from truegold.train.config import GrpoConfig
 from truegold.train.engine import LossFunction, TrainingEngine
 from truegold.train.metrics import MetricsLog, read_metrics
 from truegold.train.objective import clipped_token_loss, group_advantages, mismatch_sums
+from truegold.train.rewards import Metrics, Scored, judge, reward_metrics
 from truegold.train.rollout import Rollout
 from truegold.train.segment import Batch, Segment
 from truegold.train.sft import pad_id
-from truegold.verifiers import InputError, Item, Verdict, verify_batch
+from truegold.verifiers import InputError
 
 CHECKPOINTS = "checkpoints"
 """Stays in the stage's folder: everything needed to go on training from the last step."""
 
 PROBE_POOL = 256
 """Rows whose prompts are looked at when choosing the probe's."""
-
-Metrics = dict[str, float | None]
 
 
 def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress: Progress) -> StageReport:
@@ -102,8 +102,8 @@ class Trainer:
         rows = rows_for_step(self.rows, config.prompts_per_step, config.seed, step)
         groups = self.rollout.sample(rows, step, config.group_size)
         sampled = time.monotonic()
-        verdicts = judge(rows, groups, self.rollout)
-        segments = to_segments(rows, groups, verdicts, self.rollout, config)
+        scored = judge(rows, groups, self.rollout.encoder, config.terms, config.reward_clip)
+        segments = to_segments(rows, groups, scored, self.rollout, config)
         rewards = torch.tensor([float("nan") if s.reward is None else s.reward for s in segments])
         group_of = torch.tensor([segment.group for segment in segments])
         advantages = group_advantages(rewards, group_of, config.advantage)
@@ -117,10 +117,11 @@ class Trainer:
         if chosen:
             probe = self.rollout.sync(step + 1)
             metrics |= {"probe_mean_abs": probe.mean_abs}
-        write_completions(self.out_dir, step, rows, segments, verdicts, advantages, trained, self.rollout.encoder)
+        kept = CompletionTable(rows, segments, scored, config.terms, advantages, trained)
+        write_completions(self.out_dir, step, kept, self.rollout.encoder)
         done = time.monotonic()
         return {
-            **reward_metrics(segments, rewards, group_of, config),
+            **reward_metrics(segments, scored, config.terms),
             **metrics,
             "trained_completions": len(chosen),
             "seconds_rollout": sampled - started,
@@ -150,8 +151,9 @@ class Trainer:
         if not config.eval_every or step % config.eval_every or not self.heldout:
             return {}
         groups = self.rollout.sample(self.heldout, -1 - step, config.eval_samples)
-        scores = [v.score for v in judge(self.heldout, groups, self.rollout) if v.score is not None]
-        return {"heldout_pass_rate": sum(score == 1.0 for score in scores) / len(scores) if scores else None}
+        verdicts = [scored.correct for scored in judge(self.heldout, groups, self.rollout.encoder)]
+        judged = [verdict.passed for verdict in verdicts if verdict.score is not None]
+        return {"heldout_pass_rate": sum(judged) / len(judged) if judged else None}
 
 
 def rows_for_step(rows: Sequence[Row], count: int, seed: int, step: int) -> list[Row]:
@@ -170,24 +172,14 @@ def _epoch_order(rows: int, seed: int, epoch: int) -> list[int]:
     return order
 
 
-def judge(rows: Sequence[Row], groups: Sequence[Sequence[Completion]], rollout: Rollout) -> list[Verdict]:
-    """A verdict for each completion, in order."""
-    items = [
-        Item(rollout.encoder.decode(done.token_ids), row["gold"], row["verifier"], row["verifier_args"], row["prompt"])
-        for row, group in zip(rows, groups, strict=True)
-        for done in group
-    ]
-    return list(verify_batch(items, workers=1))
-
-
 def to_segments(
     rows: Sequence[Row],
     groups: Sequence[Sequence[Completion]],
-    verdicts: Sequence[Verdict],
+    scored: Sequence[Scored],
     rollout: Rollout,
     config: GrpoConfig,
 ) -> list[Segment]:
-    """The training records of one rollout batch; the reward is the verdict's score."""
+    """The training records of one rollout batch."""
     flat = [(number, row, done) for number, row in enumerate(rows) for done in groups[number]]
     return [
         Segment(
@@ -196,11 +188,11 @@ def to_segments(
             rollout_logprobs=done.logprobs,
             version=rollout.version,
             temperature=config.temperature,
-            reward=verdict.score,
+            reward=one.reward.value,
             group=number,
             truncated=done.finish_reason == "length",
         )
-        for (number, row, done), verdict in zip(flat, verdicts, strict=True)
+        for (number, row, done), one in zip(flat, scored, strict=True)
     ]
 
 
@@ -226,20 +218,3 @@ def policy_loss(advantages: Tensor, old: Sequence[Tensor] | None, config: GrpoCo
         }
 
     return loss
-
-
-def reward_metrics(segments: Sequence[Segment], rewards: Tensor, groups: Tensor, config: GrpoConfig) -> Metrics:
-    """Pass rate, unjudged share, all-right and all-wrong groups, lengths and truncation of one rollout batch."""
-    judged = ~rewards.isnan()
-    lengths = [len(segment.output_ids) for segment in segments]
-    means = [rewards[(groups == group) & judged].mean().item() for group in torch.unique(groups)]
-    return {
-        "pass_rate": (rewards[judged] == 1.0).float().mean().item() if bool(judged.any()) else None,
-        "reward": rewards[judged].mean().item() if bool(judged.any()) else None,
-        "unjudged": (~judged).float().mean().item(),
-        "groups_all_right": sum(mean == 1.0 for mean in means) / len(means),
-        "groups_all_wrong": sum(mean == 0.0 for mean in means) / len(means),
-        "length_mean": sum(lengths) / len(lengths),
-        "length_max": float(max(lengths)),
-        "truncated": sum(segment.truncated for segment in segments) / len(segments),
-    }

@@ -1,8 +1,8 @@
 """One process of `verify_batch`, from inside.
 
 First line in: `{"path": [...]}`, where the parent imports from, answered by `{"ready"}`. Every further line is a list
-of items; each item is answered by a line of its own, `{"verdict"}`, so that the parent knows which one a crash or a
-deadline belongs to. `{"problem"}` is an error the user can mend, `{"bug"}` a traceback: both stop the batch.
+of items; each item is answered by a line of its own, `{"verdict", "cpu_ms"}`, so that the parent knows which one a
+crash or a deadline belongs to. `{"problem"}` is an error the user can mend, `{"bug"}` a traceback: both stop the batch.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ def _serve(conversation: Conversation) -> None:
 
 def _answer(judge: Judge, item: Item) -> dict[str, Any]:
     try:
-        return {"verdict": to_json(judge(item))}
+        verdict, cpu_ms = judge.timed(item)
     except TruegoldError as error:
         return {"problem": [type(error).__name__, error.message, error.hint]}
     except Exception:
         return {"bug": traceback.format_exc()}
+    return {"verdict": to_json(verdict), "cpu_ms": cpu_ms}
 
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from truegold.verifiers.registry import resolve
 from truegold.verifiers.verdict import Reason, Verdict, Verifier
@@ -22,6 +23,15 @@ class Item:
     problem: str | None = None
 
 
+class Timed(NamedTuple):
+    """A verdict and what it cost. The cost is no part of the verdict: that of the same row is always the same."""
+
+    verdict: Verdict
+    cpu_ms: float | None
+    """CPU milliseconds of the thread that judged, without those of processes that the verifier itself started;
+    None where the judging process died or was killed."""
+
+
 class Judge:
     """Judges items, resolving each verifier name once."""
 
@@ -32,6 +42,12 @@ class Judge:
         if name not in self._verifiers:
             self._verifiers[name] = resolve(name)
         return self._verifiers[name]
+
+    def timed(self, item: Item) -> Timed:
+        self.verifier(item.verifier)  # importing it is not this item's cost
+        start = time.thread_time()
+        verdict = self(item)
+        return Timed(verdict, (time.thread_time() - start) * 1000)
 
     def __call__(self, item: Item) -> Verdict:
         try:

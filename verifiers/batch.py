@@ -1,4 +1,4 @@
-"""Many rows, several processes: `verify_batch`.
+"""Many rows, several processes: `verify_batch`, and `verify_batch_timed` for what each row cost.
 
 Verdicts come out in the order the items went in, while items are still being read: no more than a few chunks are held.
 In child processes, a verifier that crashes the interpreter (memory, a signal, `os._exit`) or overruns its deadline
@@ -15,12 +15,13 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import astuple
 from typing import Any
 
-from truegold.verifiers._judge import Item, Judge, from_json
+from truegold.verifiers._judge import Item, Judge, Timed, from_json
 from truegold.verifiers._process import ChildDied, ChildProcess, DeadlinePassed
 from truegold.verifiers.errors import ERROR_TYPES, ConfigError, SetupError, TruegoldError
 from truegold.verifiers.verdict import Reason, Verdict
@@ -43,6 +44,13 @@ def verify_batch(
     items: Iterable[Item], workers: int = 0, chunk: int = 256, item_deadline_s: float = 60.0
 ) -> Iterator[Verdict]:
     """One verdict for each item, in order. `workers` 0: one process for each core; 1: none, in this process."""
+    return _verdicts(verify_batch_timed(items, workers, chunk, item_deadline_s))
+
+
+def verify_batch_timed(
+    items: Iterable[Item], workers: int = 0, chunk: int = 256, item_deadline_s: float = 60.0
+) -> Generator[Timed, None, None]:
+    """As `verify_batch`, each verdict with the CPU milliseconds that it took."""
     if workers < 0 or chunk < 1 or item_deadline_s <= 0:
         raise ConfigError(
             f"verify_batch got workers={workers}, chunk={chunk}, item_deadline_s={item_deadline_s}.",
@@ -51,17 +59,23 @@ def verify_batch(
     return _verify(iter(items), workers, chunk, item_deadline_s)
 
 
-def _verify(items: Iterator[Item], workers: int, chunk: int, item_deadline_s: float) -> Iterator[Verdict]:
+def _verdicts(timed: Generator[Timed, None, None]) -> Iterator[Verdict]:
+    with closing(timed):  # whoever stops reading verdicts stops the processes behind them
+        for verdict, _ in timed:
+            yield verdict
+
+
+def _verify(items: Iterator[Item], workers: int, chunk: int, item_deadline_s: float) -> Generator[Timed, None, None]:
     judge = Judge()
     if workers == 0:
         head = list(itertools.islice(items, SMALL_BATCH))
         items = itertools.chain(head, items)
         workers = _cores() if len(head) == SMALL_BATCH else 1
     if workers == 1:
-        yield from map(judge, items)
+        yield from map(judge.timed, items)
         return
     pool = _Pool(workers, item_deadline_s)
-    waiting: deque[Future[list[Verdict]]] = deque()
+    waiting: deque[Future[list[Timed]]] = deque()
     try:
         while batch := list(itertools.islice(items, chunk)):
             for name in {item.verifier for item in batch}:
@@ -89,7 +103,7 @@ class _Pool:
             self._seats.put(seat)
         self._threads = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="truegold-verify")
 
-    def submit(self, items: list[Item]) -> Future[list[Verdict]]:
+    def submit(self, items: list[Item]) -> Future[list[Timed]]:
         return self._threads.submit(self._run, items)
 
     def close(self) -> None:
@@ -100,7 +114,7 @@ class _Pool:
         for seat in self._all:
             seat.stop()
 
-    def _run(self, items: list[Item]) -> list[Verdict]:
+    def _run(self, items: list[Item]) -> list[Timed]:
         seat = self._seats.get()
         try:
             return seat.judge(items)
@@ -117,28 +131,29 @@ class _Seat:
         self._closed = False
         self._lock = threading.Lock()  # `interrupt` comes from another thread
 
-    def judge(self, items: list[Item]) -> list[Verdict]:
-        verdicts: list[Verdict] = []
+    def judge(self, items: list[Item]) -> list[Timed]:
+        judged: list[Timed] = []
         failures = 0
-        while len(verdicts) < len(items):
+        while len(judged) < len(items):
             # After a death the suspect goes alone: what follows it must not be judged in a process it has damaged.
-            batch = items[len(verdicts) :] if failures == 0 else [items[len(verdicts)]]
+            batch = items[len(judged) :] if failures == 0 else [items[len(judged)]]
             try:
-                for verdict in self._ask(batch):
-                    verdicts.append(verdict)
+                for timed in self._ask(batch):
+                    judged.append(timed)
                     failures = 0
             except DeadlinePassed:
                 self.stop()
-                verdicts.append(Verdict(None, Reason.TIMEOUT, evidence={"item_deadline_s": self._item_deadline_s}))
+                late = Verdict(None, Reason.TIMEOUT, evidence={"item_deadline_s": self._item_deadline_s})
+                judged.append(Timed(late, None))
                 failures = 0
             except ChildDied as error:
                 self.stop()
                 failures += 1
                 if failures == _ATTEMPTS:
                     what = f"the verifier's process {error}"
-                    verdicts.append(Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": what}))
+                    judged.append(Timed(Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": what}), None))
                     failures = 0
-        return verdicts
+        return judged
 
     def interrupt(self) -> None:
         """From another thread: the one in `judge` gives up."""
@@ -153,7 +168,7 @@ class _Seat:
         if child is not None:
             child.kill()
 
-    def _ask(self, items: list[Item]) -> Iterator[Verdict]:
+    def _ask(self, items: list[Item]) -> Iterator[Timed]:
         child = self._seated()
         child.send([astuple(item) for item in items], time.monotonic() + self._item_deadline_s)
         for _ in items:
@@ -183,10 +198,10 @@ class _Closed(Exception):
     """The caller has stopped reading verdicts."""
 
 
-def _read(reply: dict[str, Any]) -> Verdict:
+def _read(reply: dict[str, Any]) -> Timed:
     if "problem" in reply:
         kind, message, hint = reply["problem"]
         raise ERROR_TYPES.get(kind, TruegoldError)(message, hint)
     if "bug" in reply:
         raise RuntimeError(f"a verifier failed in a process of verify_batch:\n{reply['bug']}")
-    return from_json(reply["verdict"])
+    return Timed(from_json(reply["verdict"]), reply["cpu_ms"])

@@ -1,11 +1,18 @@
-r"""Multiple choice: does the response commit to the gold letter?
+r"""Multiple choice: does the response commit to the gold option?
 
-Gold is one letter A–Z, also as `(B)`, `B.` or `B) text`, or the text of one of `info["options"]`. The response commits
-in any of the forms of `extract.py` (`\boxed{C}`, `the answer is (C)`, `Answer: C`), by `option C` or 选C, or by a last
-line that is a letter alone. One that names two letters as its answer is hedging. Where `info["options"]` lists the
-texts of the options in order, a text counts as its letter.
+    gold C     \boxed{C}   Answer: (c)   选C   故选：C．   答案是Ｃ   "option C"            match
+    gold C     42, with info {"options": ["40", "41", "42"]}; 42.0, \frac{84}{2} as well     match
+    gold C     C. 42   C) forty-two   42 (C)                                              match: the letter decides
+    gold C     C. 41, with the options above                                              hedged: letter against text
+    gold C     A or C   \boxed{B, C}                                                      hedged
+    gold AC    A, C   AC   C and A, with info {"multiple": true}                          match: all of them, no other
 
-Not covered: several right letters, and a letter that stands somewhere in prose.
+Gold is a letter A–Z, also as `(B)`, `B.` or `B) text`, or the text of one of `info["options"]`; with `multiple` several
+letters. A text is an option's where they are the same text, blanks, case and markup aside, or the same mathematics
+(`math.equivalent`). Options may carry their own labels (`A. red`). The response commits in any of the forms of
+`extract.py`, by `option C` or 选C in its last line, or by a last line that is a letter alone.
+
+Not covered: a letter that stands somewhere in prose, shares of several right letters.
 """
 
 from __future__ import annotations
@@ -17,32 +24,69 @@ from dataclasses import dataclass
 from typing import Any
 
 from truegold.verifiers.extract import MAX_LINE_CHARS, Committed, committed_answer, final_part, last_line
+from truegold.verifiers.options import NO_INFO, BadOption, bad_options, switch, texts
 from truegold.verifiers.verdict import Reason, Verdict
 
 MAX_ANSWER_CHARS = 2_000
 """A longer answer is not a choice. Stops text made to be slow to normalise."""
 
-_NO_INFO: Mapping[str, Any] = {}
+MAX_MATHS_CHARS = 200
+"""Longer texts are compared as texts only. Stops a formula of a page being read once for each option."""
+
+MAX_OPTIONS = 26
+MAX_OPTION_CHARS = 10_000
+
+_NOT_FOLDED = ("<super>", "<sub>", "<fraction>")
+"""Compatibility forms that mean something: 5² is not 52."""
+
 _WRAPPER = re.compile(r"\\(?:text|textbf|mathrm|mathbf|boxed|fbox)\s{0,3}(?=\{)")
-_LABEL = re.compile(r"(?:the\s{1,3})?(?:correct\s{1,3})?(?:option|choice|answer|选项|选)\s{0,3}", re.IGNORECASE)
-_BARE = re.compile(r"\(?\s{0,3}([A-Z])\s{0,3}[).:]?")
-_LETTER_AND_TEXT = re.compile(r"(?:\(([A-Z])\)|([A-Z])[).:])\s{0,10}\S.*", re.DOTALL)
-_LETTER_AND_REASON = re.compile(r"\(?([A-Z])\)?\s{0,3},?\s{1,3}(?:because|since|as)\b.*", re.DOTALL)
-_SEVERAL = re.compile(
-    r"\(?[A-Z]\)?(?:\s{0,3}(?:,|;|/|&|、|\bor\b|\band\b|或|和|\s)\s{0,3}(?:(?:or|and)\s{1,3})?\(?[A-Z]\)?){1,25}"
+_LABEL = re.compile(
+    r"(?:the\s{1,3})?(?:correct\s{1,3})?(?:option|choice|answer|答案|[故应]?选[项择]?)\s{0,3}(?:is\s|[是为:])?\s{0,3}",
+    re.IGNORECASE,
 )
+_BARE = re.compile(r"\(?\s{0,3}([A-Za-z])\s{0,3}[).:]?")
+_LETTER_AND_TEXT = re.compile(r"(?:\(([A-Za-z])\)|([A-Z])[).:]|([a-z])[).:](?=\s))\s{0,10}(\S.*)", re.DOTALL)
+_TEXT_AND_LETTER = re.compile(r"(\S.{0,200}?),?\s{1,3}(?:which\s{1,3}is\s{1,3})?(?:option\s{0,3})?\(([A-Z])\)")
+_LETTER_AND_REASON = re.compile(
+    r"\(?([A-Z])\)?\s{0,3},?(?:\s{1,3}(?:because|since|as|not|rather\s{1,3}than|instead\s{1,3}of)\b"
+    r"|\s{0,3}(?:因为|而?不[选是])).*",
+    re.DOTALL,
+)
+_JOIN = r"\s{0,3}(?:,|;|/|&|、|\bor\b|\band\b|或|和|\s)\s{0,3}(?:(?:or|and)\s{1,3})?"
+_SEVERAL = re.compile(rf"\(?[A-Z]\)?(?:{_JOIN}\(?[A-Z]\)?|\([A-Z]\)){{1,25}}")
+_COMPACT = re.compile(r"[A-Z]{2,26}")
+_EITHER = re.compile(r"\bor\b|/|或")
 _ANOTHER_LABEL = re.compile(r"(?:[,;/或和]|\bor\b|\band\b)\s{0,3}(?:option\s{0,3})?\(?([A-Z])(?:[).:]|$)")
-_A_LETTER = re.compile(r"\b[A-Z]\b")
-_LOWER_CASE = re.compile(r"\(?([a-z])\)?")
-_PROSE_COMMITMENT = re.compile(r"(?:\b(?:option|choice)\s{1,3}(?:is\s{1,3})?|选项?\s{0,3})(\(?[A-Z]\)?(?![A-Za-z']))")
+_A_LETTER = re.compile(r"(?<![A-Za-z])[A-Z](?![A-Za-z])")
+
+_CLAUSE_END = re.compile(r"[;。!]|\.\s|,\s{0,3}(?!\(?[A-Z]\)?(?:\W|$))|\b(?:so|but|therefore|hence)\b|所以|因此")
+_SECOND_THOUGHT = re.compile(r"\b(?:or|maybe|perhaps)\b[^A-Za-z]*\(?([A-J])\b")
+_NEGATION = re.compile(
+    r"\b(?:not|never|neither|nor|cannot|wrong|incorrect|false|except)\b|n't\b|eliminat|exclud|rul(?:e|ed|ing) out"
+    r"|不|错|排除|非",
+    re.IGNORECASE,
+)
+_ENGLISH_NAME = re.compile(r"\b(?:option|choice)\s{1,3}(?:is\s{1,3})?(\(?[A-Z]\)?)(?![A-Za-z'])", re.IGNORECASE)
+_CHINESE_NAME = re.compile(
+    r"(?:选[项择]?|答案)\s{0,3}】?\s{0,3}[是为:]?\s{0,3}(\(?[A-Z]\)?(?:\s{0,3}[、,和或]?\s{0,3}\(?[A-Z]\)?){0,25})(?![A-Za-z])"
+)
+
+_MATHS = re.compile(r"[\d\\^_=+*/<>°√π∞]")
+_COMMAND = re.compile(r"\\[A-Za-z]{1,30}")
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_UNANNOUNCED = ("whole_response", "last_line", "conclusion")
+"""Forms by which an answer is found where none is announced; letters are looked for first."""
+
+_LIST_MARKS = str.maketrans("[]\"'", "    ")
 
 
 @dataclass(frozen=True, slots=True)
 class ChoiceVerifier:
-    """Verifier `choice`. Reads `info["options"]`, the texts of the options in the order of their letters."""
+    """Verifier `choice`. Reads from `info`: `options`, the texts of the options in the order of their letters, and
+    `multiple` (false): gold is one or more letters, and all of them are needed."""
 
     name: str = "choice"
-    version: str = "1"
+    version: str = "2"
 
     def __call__(
         self,
@@ -50,73 +94,154 @@ class ChoiceVerifier:
         gold: str | None,
         *,
         problem: str | None = None,
-        info: Mapping[str, Any] = _NO_INFO,
+        info: Mapping[str, Any] = NO_INFO,
     ) -> Verdict:
+        try:
+            multiple = switch(info, "multiple", False)
+            options = _without_labels(texts(info, "options", (), MAX_OPTIONS, MAX_OPTION_CHARS))
+        except BadOption as error:
+            return bad_options(error)
         if gold is None or not gold.strip():
             return Verdict(None, Reason.GOLD_MISSING)
-        options = info.get("options") or []
-        if not isinstance(options, list) or len(options) > 26 or not all(isinstance(text, str) for text in options):
-            error = "options must be a list of at most 26 texts"
-            return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": error})
-        wanted = _letters(gold, options)
-        if len(wanted) != 1:
+        wanted = _read(gold, options, multiple)
+        known = not options or all(ord(letter) - ord("A") < len(options) for letter in wanted.letters)
+        if wanted.hedged or not wanted.letters or not known:
             return Verdict(None, Reason.GOLD_UNPARSED, evidence={"gold": gold[:MAX_ANSWER_CHARS]})
-        return _against(wanted, _committed(response), options)
+        return _against(wanted.letters, _committed(response, multiple), options, multiple)
 
     def gold_response(self, gold: str, solution: str | None) -> str | None:
-        return f"\\boxed{{{''.join(_letters(gold, ())) or gold}}}"
+        letters = _read(gold, (), False).letters
+        return f"\\boxed{{{', '.join(sorted(letters)) or gold}}}"
 
 
-def _against(wanted: set[str], found: Committed | None, options: Sequence[str]) -> Verdict:
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """The letters that a text names; hedged where it leaves open which of them it means."""
+
+    letters: frozenset[str]
+    hedged: bool = False
+
+
+def _against(wanted: frozenset[str], found: Committed | None, options: Sequence[str], multiple: bool) -> Verdict:
     if found is None:
         return Verdict(0.0, Reason.NO_ANSWER)
     if len(found.text) > MAX_ANSWER_CHARS:
-        return Verdict(None, Reason.LIMIT, evidence={"answer_chars": len(found.text), "limit": MAX_ANSWER_CHARS})
-    letters = _letters(found.text, options)
-    evidence = {"gold": "".join(wanted), "answer": "".join(sorted(letters)), "form": found.form}
-    if len(letters) > 1:
+        evidence: dict[str, Any] = {"answer_chars": len(found.text), "limit": MAX_ANSWER_CHARS}
+        return Verdict(0.0, Reason.ANSWER_UNPARSED, found.text[:MAX_ANSWER_CHARS], evidence)
+    offered = _read(found.text, options, multiple)
+    evidence = {"gold": _shown(wanted), "answer": _shown(offered.letters), "form": found.form}
+    if offered.hedged:
         return Verdict(0.0, Reason.HEDGED, found.text, evidence)
-    match = letters == wanted
+    match = offered.letters == wanted
     return Verdict(float(match), Reason.MATCH if match else Reason.MISMATCH, found.text, evidence)
 
 
-def _committed(response: str) -> Committed | None:
-    text = final_part(response)
-    line = last_line(text)[:MAX_LINE_CHARS]
-    found = committed_answer(response)
-    if found is not None and found.form != "whole_response":
+def _shown(letters: frozenset[str]) -> str:
+    return "".join(sorted(letters))
+
+
+def _committed(response: str, multiple: bool) -> Committed | None:
+    found = committed_answer(response, several=multiple)
+    if found is not None and found.form not in _UNANNOUNCED:
         return found
+    line = _plain(last_line(final_part(response))[:MAX_LINE_CHARS])
     if _BARE.fullmatch(line) or _SEVERAL.fullmatch(line):
         return Committed(line, "last_line")
-    named = _PROSE_COMMITMENT.findall(line)
-    if named:  # every letter it names on that line, so that two of them are seen as two
-        return Committed(", ".join(dict.fromkeys(named)), "option")
-    return found
+    # Every letter that the line names, so that two of them are seen as two; what it names in order to deny, it does
+    # not commit to.
+    clauses = [clause for clause in _CLAUSE_END.split(line) if not _NEGATION.search(clause)]
+    named = [
+        name for clause in clauses for pattern in (_ENGLISH_NAME, _CHINESE_NAME) for name in pattern.findall(clause)
+    ]
+    return Committed(", ".join(dict.fromkeys(named)), "option") if named else found
 
 
-def _letters(text: str, options: Sequence[str]) -> set[str]:
-    """The letters that an answer names; empty where it names none."""
+def _read(text: str, options: Sequence[str], multiple: bool) -> _Reading:
+    """Which letters `text` names, as letters or by the texts of options."""
     plain = _plain(text)
-    texts = [_plain(option).casefold() for option in options]
-    if plain.casefold() in texts and not _BARE.fullmatch(plain):
-        return {chr(ord("A") + texts.index(plain.casefold()))}
-    return _named(_LABEL.sub("", plain, count=1) if _LABEL.match(plain) else plain)
-
-
-def _named(plain: str) -> set[str]:
-    if match := _BARE.fullmatch(plain) or _LETTER_AND_REASON.fullmatch(plain):
-        return {match.group(1)}
-    if match := _LOWER_CASE.fullmatch(plain):
-        return {match.group(1).upper()}
+    bare = _BARE.fullmatch(plain)
+    is_label = bare is not None and ord(bare[1].upper()) - ord("A") < (len(options) or MAX_OPTIONS)
+    if not is_label and (same := _options_like(text, options)):
+        return _Reading(frozenset(same), hedged=len(same) > 1)
+    if (label := _LABEL.match(plain)) and label.end() < len(plain):
+        plain = plain[label.end() :]
+    if multiple:
+        plain = " ".join(plain.translate(_LIST_MARKS).split())
+        if _COMPACT.fullmatch(plain) and len(set(plain)) == len(plain):
+            return _Reading(frozenset(plain))
     if _SEVERAL.fullmatch(plain):
-        return set(_A_LETTER.findall(plain))
+        letters = frozenset(_A_LETTER.findall(plain))
+        return _Reading(letters, hedged=len(letters) > 1 and (not multiple or bool(_EITHER.search(plain))))
+    return _letter_with_more(plain, options)
+
+
+def _letter_with_more(plain: str, options: Sequence[str]) -> _Reading:
+    """One letter, alone or beside a text; a text that is another option's contradicts it."""
+    if match := _BARE.fullmatch(plain) or _LETTER_AND_REASON.fullmatch(plain):
+        return _Reading(frozenset(match.group(1).upper()))
     if match := _LETTER_AND_TEXT.fullmatch(plain):
-        return {match.group(1) or match.group(2), *_ANOTHER_LABEL.findall(plain)}
-    return set()
+        letter = (match.group(1) or match.group(2) or match.group(3)).upper()
+        text = match.group(4)
+    elif match := _TEXT_AND_LETTER.fullmatch(plain):
+        text, letter = match.groups()
+        if _NEGATION.search(text):
+            return _Reading(frozenset())
+        if _A_LETTER.search(text):
+            return _Reading(frozenset({letter, *_A_LETTER.findall(text)}), hedged=True)
+    else:
+        return _Reading(frozenset())
+    place = ord(letter) - ord("A")
+    others = {*_ANOTHER_LABEL.findall(text), *_SECOND_THOUGHT.findall(text)} - {letter}
+    if place >= len(options) or not _same(text, options[place]):
+        others |= _options_like(text, options) - {letter}
+    return _Reading(frozenset({letter, *others}), hedged=bool(others))
+
+
+def _options_like(text: str, options: Sequence[str]) -> set[str]:
+    """The letters of the options whose text this is; the same text goes before the same mathematics."""
+    exact = [place for place, option in enumerate(options) if _key(option) == _key(text)]
+    places = exact or [place for place, option in enumerate(options) if _same(text, option)]
+    return {chr(ord("A") + place) for place in places}
+
+
+def _same(text: str, option: str) -> bool:
+    if _key(text) == _key(option):
+        return True
+    from truegold.verifiers.math import equivalent
+
+    return _is_maths(text) and _is_maths(option) and equivalent(option, text).passed
+
+
+def _is_maths(text: str) -> bool:
+    """Something that a mathematical comparison can be asked about; a unit's word is no prose."""
+    return (
+        len(text) <= MAX_MATHS_CHARS
+        and _MATHS.search(text) is not None
+        and len(_WORD.findall(_COMMAND.sub(" ", _WRAPPER.sub("", text)))) <= 1
+    )
+
+
+def _key(text: str) -> str:
+    return "".join(_plain(text).casefold().split())
+
+
+def _without_labels(options: Sequence[str]) -> list[str]:
+    """`["A. red", "B. blue"]` as `["red", "blue"]`; as they are where not all of them are labelled."""
+    labelled = [_LETTER_AND_TEXT.fullmatch(option.strip()) for option in options]
+    own = [(match[1] or match[2] or match[3]).upper() if match else "" for match in labelled]
+    if own != [chr(ord("A") + place) for place in range(len(options))]:
+        return list(options)
+    return [match[4] for match in labelled if match]
 
 
 def _plain(text: str) -> str:
-    """Without markup, maths delimiters and runs of blanks; full-width letters as ordinary ones."""
-    text = unicodedata.normalize("NFKC", text[:MAX_ANSWER_CHARS])
+    """Without markup, maths delimiters and runs of blanks; full-width and circled letters as ordinary ones."""
+    text = "".join(map(_folded, text[:MAX_ANSWER_CHARS]))
     text = _WRAPPER.sub("", text).replace("$", " ").replace("{", " ").replace("}", " ").replace("\\", " ")
     return " ".join(text.split()).strip("*_`。 ")
+
+
+def _folded(character: str) -> str:
+    if character < "\u0080" or unicodedata.decomposition(character).startswith(_NOT_FOLDED):
+        return character
+    return unicodedata.normalize("NFKC", character)

@@ -30,12 +30,24 @@ from truegold.verifiers.choice import ChoiceVerifier
 from truegold.verifiers.decorator import FunctionVerifier, guarded
 from truegold.verifiers.errors import ConfigError
 from truegold.verifiers.exact import ExactVerifier
+from truegold.verifiers.format import FormatVerifier
 from truegold.verifiers.gold import gold_response
+from truegold.verifiers.length import LengthVerifier
 from truegold.verifiers.math import MathVerifier
+from truegold.verifiers.numeric import NumericVerifier
+from truegold.verifiers.regex import RegexVerifier
 from truegold.verifiers.verdict import Verdict, Verifier
 
 ENTRY_POINT_GROUP = "truegold.verifiers"
-BUILT_IN: dict[str, type[Verifier]] = {"choice": ChoiceVerifier, "exact": ExactVerifier, "math": MathVerifier}
+BUILT_IN: dict[str, type[Verifier]] = {
+    "choice": ChoiceVerifier,
+    "exact": ExactVerifier,
+    "format": FormatVerifier,
+    "length": LengthVerifier,
+    "math": MathVerifier,
+    "numeric": NumericVerifier,
+    "regex": RegexVerifier,
+}
 
 _DIGEST_CHARS = 12
 _NAMES_SHOWN = 10

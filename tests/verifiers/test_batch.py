@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from truegold.verifiers import ConfigError, Item, Reason, SetupError, batch, verify_batch
+from truegold.verifiers.batch import verify_batch_timed
 
 CHECKS = """
 import os, signal, sys, time
@@ -169,3 +170,17 @@ def test_impossible_arguments_are_refused(arguments):
 def test_nothing_in_nothing_out():
     assert list(verify_batch([])) == []
     assert list(verify_batch([], workers=2)) == []
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_cost_of_a_verdict_stands_beside_it_not_in_it(risky, workers):
+    items = [Item(r, "a", risky) for r in ["a", "b"]]
+    timed = list(verify_batch_timed(items, workers=workers))
+    assert [verdict for verdict, _ in timed] == list(verify_batch(items, workers=workers))
+    assert all(cpu_ms >= 0 for _, cpu_ms in timed)
+
+
+def test_a_row_whose_process_died_or_was_killed_has_no_cost(risky):
+    items = [Item(r, r, risky) for r in ["a", "exit", "hang", "b"]]
+    costs = [cpu_ms for _, cpu_ms in verify_batch_timed(items, workers=2, item_deadline_s=1.0)]
+    assert [cost is None for cost in costs] == [False, True, True, False]

@@ -1,6 +1,8 @@
 """Multiple choice."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from truegold.verifiers import ChoiceVerifier, Reason
 
@@ -85,3 +87,138 @@ def test_no_commitment_earns_nothing(response):
 def test_what_cannot_be_judged_has_no_score(gold, info, reason):
     verdict = judge("Answer: A", gold, info=info)
     assert (verdict.score, verdict.reason) == (None, reason)
+
+
+NUMBERS = {"options": ["40", "41", "42", "5²"]}
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "选C",
+        "所以选 C。",
+        "故选：C．",
+        "故选：Ｃ．",
+        "应选C",
+        "答案是Ｃ",
+        "正确答案为(C)",
+        "答案：C",
+        "【答案】C",
+        "因此答案选C",
+        "Ⓒ",
+    ],
+)
+def test_chinese_forms(response):
+    assert judge(response, "C").passed
+    assert judge(f"我们先排除A。\n{response}", "C").passed
+    assert judge(response, "B").score == 0.0
+
+
+@pytest.mark.parametrize("response", ["(c)", "\\boxed{c}", "The answer is c", "c) 42", "Answer: (c) 42", "c. 42"])
+def test_lower_case_letters_count(response):
+    assert judge(response, "C", info=NUMBERS).passed
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        *[
+            "not C",
+            "\\boxed{not C}",
+            "The answer is not C.",
+            "So option C is wrong.",
+            "不选C",
+            "选A，不选C",
+            "选项C错误",
+        ],
+        *["It isn't option C.", "We can rule out option C.", "Option C is incorrect."],
+    ],
+)
+def test_a_letter_that_is_denied_is_not_chosen(response):
+    assert judge(response, "C", info=NUMBERS).score == 0.0
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "Option A is wrong, so option C.",
+        "\\boxed{C, not A}",
+        "The answer is C rather than A",
+        "不选A，故选C",
+        "选C，不选A",
+    ],
+)
+def test_what_is_chosen_beside_a_denied_letter_counts(response):
+    assert judge(response, "C").passed
+
+
+@pytest.mark.parametrize(
+    "answer", ["42", "42.0", "\\frac{84}{2}", "$42$", "\\text{42}", "C. 42", "42 (C)", "(C) 42.0", "C"]
+)
+def test_the_text_of_an_option_counts_by_what_it_says(answer):
+    assert judge(f"\\boxed{{{answer}}}", "C", info=NUMBERS).passed
+    assert judge(f"\\boxed{{{answer}}}", "42", info=NUMBERS).passed
+    assert judge(f"\\boxed{{{answer}}}", "A", info=NUMBERS).score == 0.0
+
+
+@pytest.mark.parametrize("answer", ["C. 41", "41 (C)", "(C) 41.0", "C or 41", "A) 40 or C) 42"])
+def test_a_letter_against_the_text_of_another_option_is_hedging(answer):
+    verdict = judge(f"\\boxed{{{answer}}}", "C", info=NUMBERS)
+    assert verdict.score == 0.0
+    assert verdict.reason in (Reason.HEDGED, Reason.MISMATCH)
+    assert judge("\\boxed{C. 41}", "C", info=NUMBERS).reason is Reason.HEDGED
+
+
+def test_a_letter_decides_beside_a_text_that_is_no_option():
+    assert judge("\\boxed{C. forty-two}", "C", info=NUMBERS).passed
+
+
+def test_an_exponent_is_not_flattened():
+    assert judge("\\boxed{52}", "D", info=NUMBERS).score == 0.0
+    assert judge("\\boxed{5²}", "D", info=NUMBERS).passed
+
+
+def test_labels_inside_the_options_are_left_out():
+    labelled = {"options": ["A. red", "B. dark blue", "C) green"]}
+    assert judge("\\boxed{dark blue}", "B", info=labelled).passed
+    assert judge("\\boxed{green}", "(C) green", info=labelled).passed
+
+
+def test_options_that_are_letters_themselves():
+    assert judge("\\boxed{R}", "B", info={"options": ["P", "R", "I", "S", "M"]}).passed
+
+
+@pytest.mark.parametrize("gold", ["AC", "A, C", "A and C", "(A)(C)", "['A', 'C']", "C、A"])
+@pytest.mark.parametrize("answer", ["AC", "A, C", "C and A", "(A), (C)", "A、C", "[A, C]"])
+def test_several_right_letters_are_all_needed(gold, answer):
+    several = {"multiple": True}
+    assert judge(f"\\boxed{{{answer}}}", gold, info=several).passed
+    assert judge(f"\\boxed{{{answer}}}", "A, B, C", info=several).score == 0.0
+    assert judge(f"\\boxed{{{answer}}}", "A", info=several).score == 0.0
+
+
+def test_one_letter_or_another_is_hedging_among_several_as_well():
+    verdict = judge("\\boxed{A or C}", "AC", info={"multiple": True})
+    assert (verdict.score, verdict.reason) == (0.0, Reason.HEDGED)
+    assert judge("\\boxed{A}", "A or C", info={"multiple": True}).reason is Reason.GOLD_UNPARSED
+    assert judge("故选：A、C", "AC", info={"multiple": True}).passed
+
+
+@pytest.mark.parametrize("info", [{"multiple": "yes"}, {"options": [1, 2]}, {"options": ["x"] * 27}])
+def test_bad_options_are_no_verdict(info):
+    assert judge("\\boxed{A}", "A", info=info).reason is Reason.VERIFIER_ERROR
+
+
+def test_a_gold_letter_beyond_the_options_is_a_fault_of_the_data():
+    assert judge("\\boxed{E}", "E", info=COLOURS).reason is Reason.GOLD_UNPARSED
+
+
+def test_an_endless_answer_earns_nothing_instead_of_opting_out():
+    verdict = judge("\\boxed{" + "C" * 10_000 + "}", "C")
+    assert (verdict.score, verdict.reason) == (0.0, Reason.ANSWER_UNPARSED)
+
+
+@given(st.text(max_size=80), st.booleans())
+def test_any_text_gets_a_verdict_without_an_error(text, multiple):
+    assert judge(text, "C", info={"multiple": multiple, "options": ["40", text[:9], "x+1"]}).score in (0.0, 1.0)
+    assert judge("\\boxed{C}", text, info={"multiple": multiple}).score in (0.0, 1.0, None)

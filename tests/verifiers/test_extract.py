@@ -1,93 +1,106 @@
-"""Which answer a response commits to."""
+"""Which answer a response commits to. The cases, written for truegold, are in `extract_cases.json`."""
 
-import time
+import json
+import os
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from truegold.verifiers import committed_answer
-from truegold.verifiers.extract import MAX_SCANNED_CHARS
+from truegold.verifiers.extract import final_part, last_line
+from truegold.verifiers.extract.response import MAX_SCANNED_CHARS
+
+CASES = json.loads(Path(__file__).with_name("extract_cases.json").read_text())
+ROOT = Path(__file__).resolve().parents[2]
+RESPONSES = Path(os.environ.get("TRUEGOLD_DATA", ROOT.parent / "shared" / "data")) / "math" / "responses.jsonl"
 
 
-def answer(response: str) -> str | None:
-    found = committed_answer(response)
+def answer(response: str, several: bool = False) -> str | None:
+    found = committed_answer(response, several=several)
     return found.text if found else None
 
 
-@pytest.mark.parametrize(
-    ("response", "expected"),
-    [
-        (r"So \boxed{7}.", "7"),
-        (r"\boxed{\frac{1}{\sqrt{2}}}", r"\frac{1}{\sqrt{2}}"),
-        (r"\fbox{7}", "7"),
-        (r"\boxed {7}", "7"),
-        (r"\boxed{\left\{1,2\right\}}", r"\left\{1,2\right\}"),
-        (r"First \boxed{4}, corrected: \boxed{5}", "5"),
-        (r"\boxed{\boxed{5}}", r"\boxed{5}"),
-        (r"\boxed{}", None),
-        (r"It is \boxed{12", None),
-        (r"The answer is \boxed{\frac{1}{2}", None),
-        (r"\boxed{3} and then \boxed{4", "3"),
-        (r"<think>maybe \boxed{1}</think> It is \boxed{2}", "2"),
-        (r"<think>\boxed{1}</think> I cannot tell you.", None),
-        (r"<think>a</think>b</think> \boxed{3}", "3"),
-        ("6 * 7 = 42\n#### 42", "42"),
-        ("#### 42\nLet me know if you need more.", "42"),
-        ("#### Step 2\nand then I stopped thinking about it", None),
-        ("##### 5\nthen the proof goes on for long", None),
-        ("The answer is 12.", "12"),
-        ("The final answer is $x = 3.5$. I hope that helps.", "$x = 3.5$"),
-        ("Final Answer: The final answer is $5$. I hope it is correct.", "$5$"),
-        ("**Answer:** 12", "12"),
-        ("**Answer**: 12", "12"),
-        ("**Final Answer**\n\n12", "12"),
-        ("Answer:\n12", "12"),
-        ("The answer is 3.\nNo wait, the answer is 4.", "4"),
-        ("some steps that lead there\nA: 12", "12"),
-        ("所以答案是12。", "12"),
-        ("答案为：12", "12"),
-        ("答案：$\\frac12$", "$\\frac12$"),
-        ("42", "42"),
-        ("$\\frac{3}{4}$", "$\\frac{3}{4}$"),
-        ("5 apples", "5 apples"),
-        ("x = 5", "x = 5"),
-        ("Yes", "Yes"),
-        ("I do not know that", None),
-        ("There are 5 apples and they cost 6 dollars", None),
-        ("", None),
-        ("   \n", None),
-    ],
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_the_committed_answer_and_its_form(case):
+    found = committed_answer(case["response"], several=case.get("several", False))
+    assert (found and found.text, found and found.form) == (case["text"], case["form"])
+
+
+def test_case_ids_are_unique():
+    assert len({case["id"] for case in CASES}) == len(CASES)
+
+
+def test_the_final_part_is_what_stands_after_the_thinking():
+    assert final_part("<think> 4? </think>\n It is 5. \n") == "It is 5."
+    assert final_part("<think> 4? ") == ""
+    assert last_line("a\n **b** \n\n") == "b"
+
+
+numbers = st.integers(-(10**6), 10**6)
+prose = st.text(st.characters(exclude_characters="\\<#[◁", exclude_categories=["Cs"]), max_size=100)
+
+
+@given(st.from_regex(r"[0-9a-z+\-^ ]{1,30}", fullmatch=True).filter(str.strip), prose)
+def test_a_final_box_wins_over_whatever_came_before(content, before):
+    assert answer(f"{before} \\boxed{{{content}}}") == content.strip()
+
+
+@given(numbers, numbers)
+def test_of_two_boxes_with_a_correction_between_the_last_one_counts(first, last):
+    assert answer(f"So \\boxed{{{first}}}. Wait, no.\n\nIt is \\boxed{{{last}}}.") == str(last)
+
+
+@given(
+    st.lists(numbers, min_size=2, max_size=6, unique=True), st.sampled_from([" or ", " and ", ", ", r" \text{ or } "])
 )
-def test_committed_answer(response, expected):
-    assert answer(response) == expected
+def test_unequal_boxes_side_by_side_come_out_together(values, connective):
+    text = connective.join(f"\\boxed{{{value}}}" for value in values)
+    found = answer(f"The result is {text}.")
+    assert found is not None
+    assert all(str(value) in found for value in values)
+    assert answer(text, several=True) == ", ".join(map(str, values))
 
 
-def test_a_factorial_keeps_its_mark():
-    assert answer("The answer is 5!") == "5!"
+@given(prose, numbers)
+def test_thinking_is_never_read(thinking, value):
+    assert answer(f"<think>{thinking} \\boxed{{7}} the answer is 8</think>The answer is {value}.") == str(value)
+    assert answer(f"<think>{thinking} \\boxed{{{value}}}") is None
+
+
+@given(numbers, numbers)
+def test_what_follows_in_the_next_problem_does_not_count(value, other):
+    ramble = f"\n\nQuestion: How many are left?\nThe answer is {other}. So \\boxed{{{other}}}."
+    assert answer(f"The answer is {value}.{ramble}") == str(value)
+    assert answer(f"So it is \\boxed{{{value}}}.{ramble}") == str(value)
+
+
+@given(numbers, numbers)
+def test_two_values_that_a_last_sentence_joins_are_not_one(first, second):
+    assert answer(f"We add them up.\nThe total is {first} or {second}.") == f"{first} or {second}"
 
 
 @settings(max_examples=300)
 @given(st.text(max_size=300))
 def test_random_text_never_raises(text):
     committed_answer(text)
+    committed_answer(text, several=True)
 
 
-MARKS = r"\boxed{ \fbox{ { } \{ \ #### answer_is_ Answer: A: 答案 5 $ </think> ** ."
+MARKS = (
+    r"\boxed{ \boxed \fbox{ { } \{ \ \( \) \[ \] $ $$ ** . ? 。 = is or and , 5 x 1,000 √ ( ) #### answer_is_ Answer:"
+    " A: 答案 答案是 所以 是 故选 답은 千米 <answer> </answer> <think> </think> <|begin_of_box|> <|end_of_box|> </s>"
+    " Question:"
+)
 MARKUP = st.lists(st.sampled_from([" ", "\n", *MARKS.split()]), max_size=60).map(lambda m: "".join(m).replace("_", " "))
 
 
-@settings(max_examples=500)
-@given(MARKUP)
-def test_random_markup_never_raises_and_yields_part_of_the_response(text):
-    found = committed_answer(text)
-    assert found is None or (found.text and found.text in text)
-
-
-@given(st.from_regex(r"[0-9a-z+\-^ ]{1,30}", fullmatch=True).filter(str.strip), st.text(max_size=100))
-def test_a_final_box_wins_over_whatever_came_before(content, before):
-    before = before.replace("\\", "")
-    assert answer(f"{before} \\boxed{{{content}}}") == content.strip()
+@settings(max_examples=1000)
+@given(MARKUP, st.booleans())
+def test_random_markup_never_raises_nor_yields_an_empty_answer(text, several):
+    found = committed_answer(text, several=several)
+    assert found is None or found.text.strip()
 
 
 @pytest.mark.parametrize(
@@ -96,22 +109,39 @@ def test_a_final_box_wins_over_whatever_came_before(content, before):
         "\\boxed{" * 60_000,
         "{" * MAX_SCANNED_CHARS,
         "\\boxed{" + "{}" * 150_000,
+        "\\boxed{5}, " * 30_000,
         "answer" * 60_000,
         "Answer:\n" * 50_000,
         "the answer is " * 30_000,
+        ("The answer is " + "\\(" * 900 + "\n") * 200,
+        ("the answer to " + "a " * 900 + "\n") * 200,
+        ("respuesta " * 190 + "\n") * 200,
         "#### " * 80_000,
         "####\n" * 80_000,
         "答案" * 200_000,
         "A: " * 130_000,
         "$" * MAX_SCANNED_CHARS,
+        "So it is " + "$a" * 900,
+        "So it is " + "1 " * 900,
+        "So it is 5" + " " * 1_900 + "x",
         " " * MAX_SCANNED_CHARS + "x",
         "answer " + "*" * MAX_SCANNED_CHARS,
         "The answer is " + ". " * 900,
+        "\nQuestion: x" * 33_000,
+        "<think>" * 60_000,
+        "\ud800" * MAX_SCANNED_CHARS,
+        "\0The answer is 5\0" * 20_000,
         "<" * MAX_SCANNED_CHARS * 4,
     ],
-    ids=lambda attack: attack[:12],
+    ids=lambda attack: ascii(attack[:16]),
 )
-def test_hostile_responses_cost_little(attack):
-    start = time.process_time()
+def test_hostile_responses_come_to_an_end(attack):
     committed_answer(attack)
-    assert time.process_time() - start < 2.0
+
+
+@pytest.mark.skipif(not RESPONSES.exists(), reason=f"no {RESPONSES} (TRUEGOLD_DATA says where the corpora are)")
+def test_nearly_every_right_response_of_the_corpora_commits_to_an_answer():
+    with RESPONSES.open() as lines:
+        right = [row["response"] for row in map(json.loads, lines) if row["correct"]]
+    silent = sum(committed_answer(response) is None for response in right)
+    assert silent <= len(right) * 0.001

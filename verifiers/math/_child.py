@@ -1,12 +1,12 @@
 """The symbolic rung, inside its child process (`worker.py` starts it, and keeps the deadline).
 
-One JSON line in, `{"gold", "answer"}`; one out, `{"reason", "evidence"}`. Running out of memory or stack ends the
-process: what such a failure leaves behind is not to be trusted with the next comparison.
+One JSON line in, `{"gold", "answer"}` as trees; one out, `{"reason", "evidence"}`. Every node is built by a named
+constructor of sympy: no text is ever parsed or evaluated. Running out of memory or stack ends the process: what such a
+failure leaves behind is not to be trusted with the next comparison.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 from typing import Any
 
@@ -16,14 +16,21 @@ from truegold.verifiers.verdict import Reason
 MAX_MEMORY_BYTES = 2 << 30
 """Address space of the child. Stops expressions that expand until the machine swaps."""
 
-FLOAT_DECIMALS = 12
-"""Decimals that have to agree where sympy holds a float. math-verify's own 6 would take 3.141593 for pi."""
-
-PROBE_DIGITS = 30
+PROBE_DIGITS = 40
 """To how many digits two numbers are worked out before they are believed to be equal."""
 
 MAX_SHOWN_CHARS = 200
 _EXIT_EXHAUSTED = 3
+_SAME_NAME = {
+    "sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh", "coth", "sech", "csch", "exp", "factorial",
+    "factorial2", "floor", "gcd", "lcm",
+}  # fmt: skip
+_OTHER_NAME = {
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arccot": "acot", "arcsec": "asec", "arccsc": "acsc",
+    "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "ln": "log", "log": "log", "abs": "Abs",
+    "ceil": "ceiling", "sgn": "sign", "Re": "re", "Im": "im", "max": "Max", "min": "Min", "binom": "binomial",
+    "root": "root",
+}  # fmt: skip
 
 
 def main() -> None:
@@ -33,9 +40,8 @@ def main() -> None:
 
 def _serve(conversation: Conversation) -> None:
     limit_memory(MAX_MEMORY_BYTES)
-    logging.disable(logging.CRITICAL)  # math-verify warns that nobody keeps a deadline; the parent does
     try:
-        import math_verify  # noqa: F401
+        import sympy  # noqa: F401
     except ImportError as error:
         conversation.reply({"error": str(error)})
         return
@@ -48,55 +54,71 @@ def _serve(conversation: Conversation) -> None:
         conversation.reply(reply)
 
 
-def compare(gold: str, answer: str) -> dict[str, Any]:
-    import math_verify
-
-    wanted, offered = _parse(gold), _parse(answer)
-    evidence = {"gold": _shown(wanted), "answer": _shown(offered)}
-    if not wanted:
-        return {"reason": Reason.GOLD_UNPARSED, "evidence": evidence}
-    if not offered:
-        return {"reason": Reason.ANSWER_UNPARSED, "evidence": evidence}
+def compare(gold: list[Any], answer: list[Any]) -> dict[str, Any]:
     try:
-        same = math_verify.verify(
-            wanted, offered, float_rounding=FLOAT_DECIMALS, timeout_seconds=None, raise_on_error=True
-        ) and not _differ_in_scale(wanted[0], offered[0])
+        wanted, offered = _built(gold), _built(answer)
+        same = _same(wanted, offered)
     except (MemoryError, RecursionError):
         raise
-    except Exception as error:  # sympy gives up on the pair in many ways; both were read, and nothing shows them equal
-        same = False
-        evidence["error"] = f"{type(error).__name__}: {error}"[:MAX_SHOWN_CHARS]
+    except Exception as error:  # sympy gives up on a pair in many ways, and nothing shows the two equal
+        evidence = {"error": f"{type(error).__name__}: {error}"[:MAX_SHOWN_CHARS]}
+        return {"reason": Reason.MISMATCH, "evidence": evidence}
+    evidence = {"gold_value": str(wanted)[:MAX_SHOWN_CHARS], "answer_value": str(offered)[:MAX_SHOWN_CHARS]}
     return {"reason": Reason.MATCH if same else Reason.MISMATCH, "evidence": evidence}
 
 
-def _differ_in_scale(wanted: Any, offered: Any) -> bool:
-    """math-verify takes any two tiny numbers for equal: it rounds their difference to zero (2^{-99} and 2^{-98})."""
-    if not (getattr(wanted, "is_number", False) and getattr(offered, "is_number", False)):
+def _same(wanted: Any, offered: Any) -> bool:
+    import sympy
+
+    wanted, offered = wanted.doit(), offered.doit()
+    if wanted == offered:
+        return True
+    if wanted.is_number and offered.is_number:
+        a, b = wanted.evalf(PROBE_DIGITS), offered.evalf(PROBE_DIGITS)
+        return bool(abs(a - b) <= max(abs(a), abs(b)) * 10 ** (5 - PROBE_DIGITS))
+    if wanted.has(sympy.Integral, sympy.Limit) != offered.has(sympy.Integral, sympy.Limit):
         return False
-    a, b = wanted.evalf(PROBE_DIGITS), offered.evalf(PROBE_DIGITS)
-    return bool(abs(a - b) > max(abs(a), abs(b)) * 10**-FLOAT_DECIMALS)
+    return bool(sympy.simplify(wanted - offered) == 0)
 
 
-def _parse(text: str) -> list[Any]:
-    import math_verify
+def _built(tree: list[Any]) -> Any:
+    import sympy
 
-    try:
-        parsed = math_verify.parse(
-            f"${text.replace('$', ' ')}$",
-            extraction_config=[math_verify.LatexExtractionConfig()],
-            fallback_mode="no_fallback",
-            parsing_timeout=None,
-            raise_on_error=True,
-        )
-    except (MemoryError, RecursionError):
-        raise
-    except Exception:  # of whatever kind: the text is no mathematics to it
-        return []
-    return list(parsed)
+    kind, *rest = tree
+    if kind == "num":
+        return sympy.Rational(int(rest[0]), int(rest[1]))
+    if kind == "const":
+        return {"pi": sympy.pi, "e": sympy.E, "i": sympy.I, "inf": sympy.oo}[rest[0]]
+    if kind == "sym":
+        return sympy.Symbol(rest[0])
+    if kind in ("add", "mul", "pow"):
+        return {"add": sympy.Add, "mul": sympy.Mul, "pow": sympy.Pow}[kind](*map(_built, rest))
+    if kind == "apply":
+        return sympy.Function(rest[0])(*map(_built, rest[1:]))
+    if kind == "call":
+        return _called(rest[0], list(map(_built, rest[1:])))
+    return _big(*rest)
 
 
-def _shown(parsed: list[Any]) -> str | None:
-    return str(parsed[0])[:MAX_SHOWN_CHARS] if parsed else None
+def _called(name: str, args: list[Any]) -> Any:
+    import sympy
+
+    if name == "degree":
+        return args[0] * sympy.pi / 180
+    if name not in _SAME_NAME and name not in _OTHER_NAME:
+        raise ValueError(f"no function {name}")
+    return getattr(sympy, _OTHER_NAME.get(name, name))(*args)
+
+
+def _big(kind: str, variable: str, low: list[Any] | None, high: list[Any] | None, body: list[Any]) -> Any:
+    import sympy
+
+    symbol, inner = sympy.Symbol(variable), _built(body)
+    bounds = [_built(bound) for bound in (low, high) if bound is not None]
+    if kind == "lim":
+        return sympy.Limit(inner, symbol, bounds[0], "+-" if bounds[0].is_finite else "-")
+    constructor = {"sum": sympy.Sum, "prod": sympy.Product, "int": sympy.Integral}[kind]
+    return constructor(inner, (symbol, *bounds)) if bounds else constructor(inner, symbol)
 
 
 if __name__ == "__main__":

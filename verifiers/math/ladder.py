@@ -1,155 +1,250 @@
-r"""The ladder: which rung decides whether an answer equals gold.
+r"""The verdict ladder: is an extracted answer the same as gold? Each rung is dearer than the one before.
 
-    text       the same text once both are typeset alike
-    number     both are numbers: compared as fractions, nothing rounded unless `decimals` says so
-    hedge      gold is one value, the answer offers several that are not all equal: never a match
-    words      gold is a word or a phrase: compared as text
-    symbolic   everything else: math-verify and sympy, in a child process with a deadline
+    text        the same characters, once normal
+    words       a choice's letter, yes and true, a phrase
+    exact       the same rational number, or the same rational function
+    structure   the same list, set, interval, tuple, matrix, ...
+    units       the same quantity in another unit
+    rounding    gold is the rounded answer
+    numeric     constants that agree to 300 bits
+    sampled     expressions that agree at random points
+    symbolic    what is left, integrals and limits: sympy, in a killable process with a deadline
 
-A rung decides or passes on. The verdict's evidence names the rung, and how it read either side. What no rung can judge
-comes back with score None; an answer that cannot be read where gold can earns 0.
+A rung decides or passes on. The verdict's evidence names the rung, and how both sides were read. Where notation has
+several readings (`1,234`, `1/2x`, `5m`) the usual one comes first and the others are tried against the other side.
+
+Gold that cannot be read, or that is beyond the budgets, gives no score. An answer that cannot be read, or that is
+beyond them, earns 0: a policy must not be able to opt out of a problem.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
+import re
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
+from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.math import worker
-from truegold.verifiers.math.candidates import (
-    MAX_PARTS,
-    candidates,
-    chain,
-    is_letters,
-    is_one_value,
-    is_plain_text,
-    leaves_sign_open,
-    nesting,
-    without_group_commas,
-    without_name,
-)
-from truegold.verifiers.math.clean import Cleaned, clean, unmarked
-from truegold.verifiers.math.number import NumberTooLarge, Quantity, read_quantity
+from truegold.verifiers.math.answers import read
+from truegold.verifiers.math.choices import choice_letter, same_choice
+from truegold.verifiers.math.compare import Outcome, compare
+from truegold.verifiers.math.lexer import MAX_CHARS, TooLarge, Unreadable
+from truegold.verifiers.math.normal import key_of, normal
+from truegold.verifiers.math.policy import DEFAULT, Policy, policy_of
+from truegold.verifiers.math.readings import other_readings
+from truegold.verifiers.math.show import MAX_SHOWN, show
+from truegold.verifiers.math.substitute import with_log_base_ten
+from truegold.verifiers.math.tree import Group, Items, Node, Text
 from truegold.verifiers.verdict import Reason, Verdict
 
-SCORES = {Reason.MATCH: 1.0, Reason.MISMATCH: 0.0, Reason.ANSWER_UNPARSED: 0.0}
-"""What the symbolic rung's outcome is worth; any other could not be judged."""
+_WHOLE = re.compile(r"-?\d{1,200}", re.ASCII)
+"""Both sides are, in most comparisons."""
 
-MAX_ANSWER_CHARS = 1_000
-"""Longer answers are not read. Stops expressions that are cheap to write and dear to parse."""
+CACHED_READINGS = 8_192
+"""Golds repeat, once for each completion of a group."""
 
-MAX_GOLD_CHARS = 4_000
-MAX_NESTING = 50
-"""Brackets inside brackets. Stops `((((…`, which keeps a parser busy for seconds before it fails."""
+_UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|probably|either|(?:not|un) ?sure|alternatively|guess)\b", re.IGNORECASE)
+_ANNOUNCED = frozenset({"boxed", "answer_tag", "hashes", "phrase"})
+"""The forms of extraction that announce an answer, as against a sentence that happens to end with a number."""
 
-MAX_DECIMALS = 100
-MAX_SHOWN_CHARS = 200
+MIN_PROSE_CHARS = 200
+"""A longer answer with many blanks is prose around a formula."""
+
+MAX_PROSE_CHARS = 20_000
+"""Of an answer that is searched for a formula or a box, as against read."""
 
 
-def equivalent(gold: str | None, answer: str, *, decimals: int | None = None) -> Verdict:
-    """Does `answer` say the same as `gold`? With `decimals`, numbers need to agree to so many decimals only."""
+def equivalent(gold: str | None, answer: str, **policy: Any) -> Verdict:
+    """Does `answer` say the same as `gold`? The keywords are the fields of `Policy`; ConfigError for a wrong one."""
+    return judge(gold, answer, policy_of(policy) if policy else DEFAULT)
+
+
+def judge(gold: str | None, answer: str, policy: Policy, *, boxed: bool = False) -> Verdict:
+    """`boxed`: the answer was in a box, so prose in it is no sentence to look for a number in."""
     if gold is None or not gold.strip():
         return Verdict(None, Reason.GOLD_MISSING)
     if not answer.strip():
-        return Verdict(0.0, Reason.NO_ANSWER)
-    for side, text, limit in (("gold", gold, MAX_GOLD_CHARS), ("answer", answer, MAX_ANSWER_CHARS)):
-        if len(text) > limit:
-            return Verdict(None, Reason.LIMIT, answer, {"rung": "length", f"{side}_chars": len(text), "limit": limit})
+        return Verdict(0.0, Reason.NO_ANSWER, answer)
+    if answer == gold:
+        return _same_text(answer, answer)
+    if len(answer) > MAX_PROSE_CHARS or len(gold) > MAX_PROSE_CHARS:
+        side = "gold" if len(gold) > MAX_PROSE_CHARS else "answer"
+        return _limit(
+            side, answer, f"{len(gold if side == 'gold' else answer)} characters, the limit is {MAX_PROSE_CHARS}"
+        )
+    wanted, offered = _normal(gold), normal(answer)
+    if not offered:
+        return Verdict(0.0, Reason.NO_ANSWER, answer)
+    if wanted == offered or key_of(wanted) == key_of(offered):
+        return _same_text(answer, offered)
+    if policy is DEFAULT and _WHOLE.fullmatch(wanted) and _WHOLE.fullmatch(offered):
+        return _verdict(Outcome(int(wanted) == int(offered), "exact"), answer, wanted, offered)
+    if not wanted:
+        return Verdict(None, Reason.GOLD_UNPARSED, answer, {"rung": "text", "gold": gold[:MAX_SHOWN]})
+    letter = choice_letter(wanted)
+    if letter is not None:
+        chosen = same_choice(letter, offered, policy.options, _same_normal)
+        if chosen is not None:
+            return _verdict(Outcome(chosen, "words"), answer, letter, offered[:MAX_SHOWN])
+    return _by_reading(wanted, offered, answer, policy, boxed)
+
+
+def _by_reading(wanted: str, offered: str, answer: str, policy: Policy, boxed: bool) -> Verdict:
+    gold_tree = _read_gold(wanted)
+    if isinstance(gold_tree, Verdict):
+        if gold_tree.reason is Reason.GOLD_UNPARSED and _loosely(wanted) == _loosely(offered):
+            return _same_text(answer, offered)
+        return Verdict(gold_tree.score, gold_tree.reason, answer, gold_tree.evidence)
+    if len(offered) > MIN_PROSE_CHARS and offered.count(" ") > MIN_PROSE_CHARS // 10:
+        narrowed = _narrowed(answer, gold_tree, boxed)
+        if narrowed is not None:
+            return _of_text(gold_tree, narrowed, wanted, answer, policy)[0]
+    verdict, prose = _of_text(gold_tree, offered, wanted, answer, policy)
+    if verdict.score == 1.0 or not prose:
+        return verdict
+    narrowed = _narrowed(answer, gold_tree, boxed)
+    if narrowed is None or narrowed == offered:
+        return verdict
+    return _of_text(gold_tree, narrowed, wanted, answer, policy)[0]
+
+
+def _same_normal(wanted: str, offered: str) -> bool:
+    """Do two normal texts say the same, as they stand?"""
+    tree = _read_gold(wanted)
+    if isinstance(tree, Verdict):
+        return False
     try:
-        return _climb(clean(gold), clean(answer), answer, decimals)
-    except NumberTooLarge as error:
-        return Verdict(None, Reason.LIMIT, answer, {"rung": "number", "error": str(error)})
+        return compare(tree, _read(offered), DEFAULT).same is True
+    except (TooLarge, Unreadable):
+        return False
 
 
-def _climb(gold: Cleaned, answer: Cleaned, extracted: str, decimals: int | None) -> Verdict:
-    if not answer.key:  # `$$` or a lone full stop
-        return Verdict(0.0, Reason.NO_ANSWER, extracted)
-    if gold.key == answer.key:
-        return _verdict(True, extracted, "text", gold.key, answer.key)
-    wanted = read_quantity(without_name(gold.text))
-    if wanted is not None:
-        return _against_number(wanted, gold, answer, extracted, decimals)
-    if is_plain_text(gold.text):
-        return _against_words(gold, answer, extracted)
-    if is_one_value(without_name(gold.text)):
-        hedge = _hedge(gold, answer, extracted)
-        return hedge or _symbolic(without_group_commas(gold.latex), without_group_commas(answer.latex), extracted)
-    return _symbolic(gold.latex, answer.latex, extracted)
+def _of_text(gold: Node, offered: str, wanted: str, answer: str, policy: Policy) -> tuple[Verdict, bool]:
+    """The verdict on one text, and whether it may be prose around a formula."""
+    try:
+        tree = _read(offered)
+    except TooLarge as error:
+        return _limit("answer", answer, str(error)), len(offered) > MAX_CHARS
+    except Unreadable as error:
+        evidence = {"rung": "read", "gold": show(gold), "answer": offered[:MAX_SHOWN], "unread": str(error)[:MAX_SHOWN]}
+        return Verdict(0.0, Reason.ANSWER_UNPARSED, answer, evidence), True
+    verdict = _compared(gold, tree, wanted, offered, answer, policy)
+    worded = "\\boxed" in offered or _holds_words(tree)
+    return verdict, worded and not (isinstance(gold, Text) and isinstance(tree, Text))
 
 
-def _against_number(wanted: Quantity, gold: Cleaned, answer: Cleaned, extracted: str, decimals: int | None) -> Verdict:
-    offered = read_quantity(without_name(answer.text), loose=True)
-    if offered is not None:
-        return _verdict(_agree(wanted, offered, decimals), extracted, "number", wanted, offered)
-    if is_plain_text(answer.text):
-        return _verdict(False, extracted, "number", wanted, answer.key)
-    if leaves_sign_open(answer.text) and wanted.value:
-        return _verdict(False, extracted, "hedge", wanted, answer.key, otherwise=Reason.HEDGED)
-    parts = candidates(answer.text)
-    parts = parts if len(parts) > 1 else chain(answer.text)
-    if len(parts) > 1:
-        return _all_parts(wanted, gold, parts, extracted, decimals)
-    return _symbolic(gold.latex, parts[0] if parts else answer.latex, extracted)
+def _compared(gold: Node, answer: Node, wanted: str, offered: str, extracted: str, policy: Policy) -> Verdict:
+    if policy.log == "ten":
+        gold, answer = with_log_base_ten(gold), with_log_base_ten(answer)
+    shown = show(gold), show(answer)
+    try:
+        outcome = compare(gold, answer, policy)
+        if not outcome.same:
+            for other_gold, other_answer in other_readings(gold, answer, wanted, offered, policy):
+                other = compare(other_gold, other_answer, policy)
+                if other.same:
+                    outcome, shown = other, (show(other_gold), show(other_answer))
+                    break
+    except TooLarge as error:
+        return Verdict(
+            0.0, Reason.LIMIT, extracted, {"rung": "numeric", "error": str(error), "gold": shown[0], "answer": shown[1]}
+        )
+    if outcome.same is None and worker.might_know(gold, answer):
+        return _symbolic(gold, answer, extracted, shown)
+    return _verdict(outcome, extracted, *shown)
 
 
-def _all_parts(wanted: Quantity, gold: Cleaned, parts: list[str], extracted: str, decimals: int | None) -> Verdict:
-    """`1/2 = 0.5` is one answer said twice; `6 = 5` and `5 or 6` are two answers, whichever of them is right."""
-    shown = " | ".join(parts)
-    if len(parts) > MAX_PARTS:
-        return _verdict(False, extracted, "hedge", wanted, shown, otherwise=Reason.HEDGED)
-    unread = []
-    for part in parts:
-        offered = read_quantity(without_name(part), loose=True)
-        if offered is None:
-            unread.append(part)
-        elif not _agree(wanted, offered, decimals):
-            return _verdict(False, extracted, "hedge", wanted, shown, otherwise=Reason.HEDGED)
-    for part in unread:
-        verdict = _symbolic(gold.latex, part, extracted)
-        if verdict.score != 1.0:
-            return verdict
-    return _verdict(True, extracted, "symbolic" if unread else "number", wanted, shown)
-
-
-def _against_words(gold: Cleaned, answer: Cleaned, extracted: str) -> Verdict:
-    wanted, offered = gold.key.casefold(), answer.key.casefold()
-    if wanted == offered or is_letters(answer.text):
-        return _verdict(wanted == offered, extracted, "words", wanted, offered)
-    return Verdict(None, Reason.GOLD_UNPARSED, extracted, {"rung": "words", "gold": wanted, "answer": offered})
-
-
-def _hedge(gold: Cleaned, answer: Cleaned, extracted: str) -> Verdict | None:
-    """Gold is one expression: an answer with several different ones at its top level is hedging."""
-    parts = {clean(without_name(part)).key for part in candidates(answer.text)}
-    if len(parts) > 1:
-        return _verdict(False, extracted, "hedge", gold.key, " | ".join(sorted(parts)), otherwise=Reason.HEDGED)
-    return None
-
-
-def _symbolic(gold: str, answer: str, extracted: str) -> Verdict:
-    if (depth := max(nesting(gold), nesting(answer))) > MAX_NESTING:
-        return Verdict(None, Reason.LIMIT, extracted, {"rung": "symbolic", "nesting": depth, "limit": MAX_NESTING})
-    reply = worker.compare(gold, unmarked(answer))
-    evidence = {"rung": "symbolic", **reply.evidence}
-    score = SCORES.get(reply.reason)
+def _symbolic(gold: Node, answer: Node, extracted: str, shown: tuple[str, str]) -> Verdict:
+    reply = worker.compare(gold, answer)
+    evidence = {"rung": "symbolic", "gold": shown[0], "answer": shown[1], **reply.evidence}
+    if reply.reason is Reason.MATCH:
+        return Verdict(1.0, Reason.MATCH, extracted, evidence)
+    # What gold itself makes slow is nobody's fault; what only the answer makes slow must not pay better than 0.
+    score = 0.0 if reply.reason is Reason.MISMATCH or not worker.might_know(gold, gold) else None
     return Verdict(score, reply.reason, extracted, evidence)
 
 
-def _agree(wanted: Quantity, offered: Quantity, decimals: int | None) -> bool:
-    # A unit that only one side names is taken as understood.
-    if wanted.unit and offered.unit and wanted.unit != offered.unit:
+def _verdict(outcome: Outcome, extracted: str, gold: str, answer: str) -> Verdict:
+    evidence = {"rung": outcome.rung, "gold": gold, "answer": answer}
+    if outcome.same:
+        return Verdict(1.0, Reason.MATCH, extracted, evidence)
+    if outcome.same is None and outcome.rung == "words":  # a sentence, whose meaning rules cannot compare
+        return Verdict(None, Reason.GOLD_UNPARSED, extracted, evidence)
+    return Verdict(0.0, Reason.HEDGED if outcome.hedged else Reason.MISMATCH, extracted, evidence)
+
+
+def _same_text(answer: str, shown: str) -> Verdict:
+    return Verdict(1.0, Reason.MATCH, answer, {"rung": "text", "gold": shown[:MAX_SHOWN], "answer": shown[:MAX_SHOWN]})
+
+
+def _limit(side: str, extracted: str, error: str) -> Verdict:
+    score = None if side == "gold" else 0.0
+    return Verdict(score, Reason.LIMIT, extracted[:MAX_PROSE_CHARS], {"rung": "read", "side": side, "error": error})
+
+
+@lru_cache(maxsize=CACHED_READINGS)
+def _normal(gold: str) -> str:
+    return normal(gold)
+
+
+@lru_cache(maxsize=CACHED_READINGS)
+def _read(text: str) -> Node:
+    return read(text)
+
+
+@lru_cache(maxsize=CACHED_READINGS)
+def _read_gold(text: str) -> Node | Verdict:
+    """Gold's tree, or why there is none. Where gold is a worked solution, its box counts."""
+    failure: Verdict | None = None
+    for candidate in _gold_candidates(text):
+        try:
+            tree = read(candidate)
+        except TooLarge as error:
+            failure = failure or _limit("gold", "", str(error))
+        except Unreadable as error:
+            failure = failure or Verdict(
+                None,
+                Reason.GOLD_UNPARSED,
+                None,
+                {"rung": "read", "gold": text[:MAX_SHOWN], "unread": str(error)[:MAX_SHOWN]},
+            )
+        else:
+            return tree
+    assert failure is not None
+    return failure
+
+
+def _gold_candidates(text: str) -> Iterator[str]:
+    yield text
+    if "\\boxed" in text:
+        found = committed_answer(text, several=True)
+        if found is not None:
+            yield normal(found.text)
+
+
+def _narrowed(answer: str, gold: Node, boxed: bool) -> str | None:
+    """The formula or number that a sentence commits to."""
+    if _UNSURE.search(answer[-MIN_PROSE_CHARS:]):
+        return None
+    several = isinstance(gold, Items) or (isinstance(gold, Group) and gold.opening == "{")
+    found = committed_answer(answer, several=several)
+    if found is None or (boxed and found.form not in _ANNOUNCED):
+        return None
+    return normal(found.text)
+
+
+def _holds_words(tree: Node) -> bool:
+    return isinstance(tree, Text) or (isinstance(tree, Items) and any(isinstance(item, Text) for item in tree.items))
+
+
+def wants_several(gold: str | None) -> bool:
+    """Is gold a list or a set, so that several boxes may be one answer?"""
+    if gold is None or len(gold) > MAX_PROSE_CHARS:
         return False
-    if decimals is None:
-        return wanted.value == offered.value
-    return abs(wanted.value - offered.value) <= Fraction(1, 2 * 10**decimals)
+    tree = _read_gold(_normal(gold))
+    return isinstance(tree, Items) or (isinstance(tree, Group) and tree.opening == "{")
 
 
-def _verdict(
-    match: bool, extracted: str, rung: str, gold: object, answer: object, *, otherwise: Reason = Reason.MISMATCH
-) -> Verdict:
-    evidence: dict[str, Any] = {
-        "rung": rung,
-        "gold": str(gold)[:MAX_SHOWN_CHARS],
-        "answer": str(answer)[:MAX_SHOWN_CHARS],
-    }
-    return Verdict(float(match), Reason.MATCH if match else otherwise, extracted, evidence)
+def _loosely(text: str) -> str:
+    return "".join(c for c in text.casefold() if c.isalnum() or c in "+-=<>^_()[]{}|/*!")[:MAX_CHARS]

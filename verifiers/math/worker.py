@@ -1,6 +1,6 @@
-"""The symbolic rung, from outside: one child process that runs math-verify, and is killed when it takes too long.
+"""The symbolic rung, from outside: one child process that runs sympy, and is killed when it takes too long.
 
-sympy can spend hours, or all memory, on a line of text, and Python offers no way to stop it from within. So a
+What reaches it are trees that the reader has read, never text: integrals, limits, sums without end. sympy can spend hours, or all memory, on a line of text, and Python offers no way to stop it from within. So a
 comparison runs in a child (`_child.py`) with an address-space limit, and the deadline is kept here. The child starts
 with the first comparison, lives as long as this process, and is replaced when it dies. Threads take turns; a forked
 process gets a child of its own. Not covered: several comparisons at a time in one process (`verify_batch`).
@@ -18,6 +18,9 @@ from typing import Any
 
 from truegold.verifiers._process import ChildDied, ChildProcess, DeadlinePassed
 from truegold.verifiers.errors import SetupError
+from truegold.verifiers.math.exact import rational
+from truegold.verifiers.math.numeric import MAX_SUM_TERMS
+from truegold.verifiers.math.tree import VALUES, Add, Big, Call, Const, Mul, Node, Num, Pow, Sym, walk
 from truegold.verifiers.verdict import Reason
 
 DEADLINE_S = 3.0
@@ -46,7 +49,7 @@ class Worker:
         self.lock = threading.Lock()
         self.child: ChildProcess | None = None
 
-    def compare(self, gold: str, answer: str, deadline_s: float) -> Reply:
+    def compare(self, gold: list[Any], answer: list[Any], deadline_s: float) -> Reply:
         how = ""
         with self.lock:
             for _ in range(_ATTEMPTS):
@@ -89,8 +92,8 @@ class Worker:
             if "error" in ready:
                 child.kill()
                 raise SetupError(
-                    f"the math verifier needs math-verify for symbolic answers: {ready['error']}.",
-                    "pip install 'math-verify>=0.9,<1'",
+                    f"the math verifier needs sympy for integrals and limits: {ready['error']}.",
+                    "pip install 'sympy>=1.13,<2'",
                 )
             self.child = child
         return self.child
@@ -104,9 +107,47 @@ class Worker:
 _worker = Worker()
 
 
-def compare(gold: str, answer: str, deadline_s: float = DEADLINE_S) -> Reply:
-    """Are two LaTeX texts the same mathematically? Never raises for what they say."""
-    return _worker.compare(gold, answer, deadline_s)
+def might_know(gold: Node, answer: Node) -> bool:
+    """Is there something in either side that only the symbolic rung can work out, and nothing that it cannot?"""
+    trees = [part for tree in (gold, answer) for part in walk(tree)]
+    return all(isinstance(part, VALUES) for part in trees) and any(
+        isinstance(part, Big) and _is_slow(part) for part in trees
+    )
+
+
+def compare(gold: Node, answer: Node, deadline_s: float = DEADLINE_S) -> Reply:
+    """Are two expressions the same? Never raises for what they say."""
+    return _worker.compare(encoded(gold), encoded(answer), deadline_s)
+
+
+def _is_slow(node: Big) -> bool:
+    if node.kind not in ("sum", "prod"):
+        return True
+    low, high = (rational(bound) if bound is not None else None for bound in (node.low, node.high))
+    return low is None or high is None or high - low >= MAX_SUM_TERMS
+
+
+def encoded(node: Node) -> list[Any]:
+    """A tree of values as JSON."""
+    match node:
+        case Num(value):
+            return ["num", str(value.numerator), str(value.denominator)]
+        case Const(name):
+            return ["const", name]
+        case Sym(name):
+            return ["sym", name]
+        case Add(terms):
+            return ["add", *map(encoded, terms)]
+        case Mul(factors):
+            return ["mul", *map(encoded, factors)]
+        case Pow(base, exponent):
+            return ["pow", encoded(base), encoded(exponent)]
+        case Call(name, args, applied):
+            return ["apply" if applied else "call", name, *map(encoded, args)]
+        case Big(kind, variable, low, high, body):
+            bounds = [None if bound is None else encoded(bound) for bound in (low, high)]
+            return ["big", kind, variable, *bounds, encoded(body)]
+    raise TypeError(f"{type(node).__name__} is no value")
 
 
 def stop() -> None:

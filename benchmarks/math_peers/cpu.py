@@ -1,0 +1,47 @@
+"""CPU seconds of processes and what they started, from the kernel's counts (Linux; elsewhere live children count 0)."""
+
+from __future__ import annotations
+
+import os
+import resource
+from pathlib import Path
+
+PROC = Path("/proc")
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+
+
+def reaped_s() -> float:
+    """Of this process's children that have ended and been waited for, and of theirs."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def live_children_s(pid: int) -> float:
+    """Of the living descendants of `pid`, with those that they have waited for themselves."""
+    table = {number: stat for number in _pids() if (stat := _stat(number))}
+    family, grown = {pid}, True
+    while grown:
+        born = {number for number, (parent, _) in table.items() if parent in family} - family
+        family |= born
+        grown = bool(born)
+    return sum(table[number][1] for number in family - {pid})
+
+
+def tree_s(pid: int) -> float:
+    """Of process `pid` and everything that it has started."""
+    own = _stat(pid)
+    return (own[1] if own else 0.0) + live_children_s(pid)
+
+
+def _pids() -> list[int]:
+    return [int(entry.name) for entry in PROC.iterdir() if entry.name.isdigit()] if PROC.is_dir() else []
+
+
+def _stat(pid: int) -> tuple[int, float] | None:
+    """Parent and CPU seconds (waited-for children among them); nothing of a process that has just gone."""
+    try:
+        text = (PROC / str(pid) / "stat").read_bytes()
+    except OSError:
+        return None
+    fields = text[text.rindex(b")") + 2 :].split()
+    return int(fields[1]), sum(map(int, fields[11:15])) * TICK_S

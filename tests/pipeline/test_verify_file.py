@@ -1,0 +1,76 @@
+"""`truegold verify`: a file of responses becomes a file of verdicts, with what each cost."""
+
+import polars as pl
+import pytest
+
+from truegold.pipeline import verify_file as module
+from truegold.pipeline.progress import NullProgress
+from truegold.pipeline.rows import dump_json
+from truegold.pipeline.verify_file import verify_file
+
+CHECKS = """
+import os, time
+from truegold.verifiers import verifier
+
+@verifier
+def risky(response, gold):
+    if response == "exit":
+        os._exit(7)
+    if response == "slow":
+        end = time.thread_time() + 0.02
+        while time.thread_time() < end:
+            pass
+    return response == gold
+"""
+
+
+class Notes(NullProgress):
+    def __init__(self):
+        self.texts = []
+
+    def note(self, text):
+        self.texts.append(text)
+
+
+@pytest.fixture
+def risky(tmp_path):
+    path = tmp_path / "checks.py"
+    path.write_text(CHECKS)
+    return f"{path}:risky"
+
+
+def judged(tmp_path, responses, verifier, workers):
+    source, target, notes = tmp_path / "rows.jsonl", tmp_path / "verdicts.parquet", Notes()
+    source.write_text("".join(dump_json({"response": r, "gold": "a"}) + "\n" for r in responses) + "no json\n")
+    counts = verify_file(source, target, verifier, workers, notes)
+    return pl.read_parquet(target), counts, notes.texts
+
+
+def test_each_judged_row_has_its_cpu_time_and_one_that_died_or_was_not_read_has_none(tmp_path, risky):
+    table, counts, _ = judged(tmp_path, ["a", "exit", "b", "slow"], risky, workers=2)
+    assert table["score"].to_list() == [1.0, None, 0.0, 0.0, None]
+    assert [cost is None for cost in table["cpu_ms"]] == [False, True, False, False, True]
+    assert table["cpu_ms"][3] >= 20
+    assert counts == {"match": 1, "mismatch": 2, "verifier_error": 1, "rejected:invalid_json": 1}
+
+
+def test_the_verdicts_do_not_depend_on_what_they_cost(tmp_path, risky):
+    first, _, _ = judged(tmp_path, ["a", "b", "slow"], risky, workers=1)
+    second, _, _ = judged(tmp_path, ["a", "b", "slow"], risky, workers=2)
+    assert first.drop("cpu_ms").equals(second.drop("cpu_ms"))
+
+
+def test_the_throughput_and_the_slowest_rows_are_told_slowest_first(tmp_path, risky, monkeypatch):
+    monkeypatch.setattr(module, "SLOW_MS", 10.0)
+    monkeypatch.setattr(module, "MAX_SLOW_ROWS", 2)
+    table, _, notes = judged(tmp_path, ["slow", "a", "slow", "slow"], risky, workers=1)
+    slow = table.filter(pl.col("cpu_ms") > 10).sort("cpu_ms", descending=True)["row"].to_list()
+    assert notes[0].startswith("4 rows in ")
+    assert "a second" in notes[0]
+    assert [f"row {row} (" in notes[1] for row in slow] == [True, True, False]
+    assert notes[1].index(f"row {slow[0]} ") < notes[1].index(f"row {slow[1]} ")
+
+
+def test_quick_rows_are_not_named(tmp_path, risky):
+    _, _, notes = judged(tmp_path, ["a", "b"], risky, workers=1)
+    assert len(notes) == 1

@@ -1,0 +1,97 @@
+"""`truegold verifiers ...`: what it prints, what it writes, how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TRUEGOLD = [sys.executable, "-P", "-m", "truegold.flows.cli", "verifiers"]
+EXAMPLE = Path(__file__).parents[3] / "examples" / "custom_verifier.py"
+
+
+def truegold(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [*TRUEGOLD, *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_list_names_every_built_in_with_a_line_about_it(tmp_path: Path) -> None:
+    done = truegold("list", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = {line.split()[0]: line for line in done.stdout.splitlines()}
+    assert {"math", "choice", "exact"} <= lines.keys()
+    assert "built in" in lines["choice"] and "Multiple choice" in lines["choice"]
+
+
+def test_show_prints_version_fingerprint_and_documentation(tmp_path: Path) -> None:
+    done = truegold("show", f"{EXAMPLE}:unit_price", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "fingerprint  unit_price@1+" in done.stdout
+    assert "1 for the price and the unit" in done.stdout and '{"tolerance": 0.01}' in done.stdout
+
+
+def test_check_ends_with_0_where_the_contract_is_kept(tmp_path: Path) -> None:
+    done = truegold("check", f"{EXAMPLE}:unit_price", "--gold", "2.50 USD/kg", "--gold", "$3/l", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "FAILED" not in done.stdout and "ok       deterministic" in done.stdout
+
+
+def test_check_ends_with_6_and_the_findings_where_it_is_broken(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "def dice(response, gold):\n    import random\n    return random.random() < 0.5\n"
+    )
+    done = truegold("check", "mine.py:dice", cwd=tmp_path)
+    assert done.returncode == 6, done.stderr
+    assert "FAILED   deterministic" in done.stdout and ", then " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["check", "mat"], 2, "Did you mean 'math'?"),
+        (["show", "nope.py:x"], 2, "there is no file"),
+        (["check", "math", "--args", "{"], 2, "--args is not JSON"),
+        (["check", "math", "--args", "[1]"], 2, "no JSON object"),
+        (["audit", "math", "--data", "none.jsonl"], 3, "does not exist"),
+        (
+            ["audit", "math", "--data", "rows.jsonl", "--gold-column", "answer"],
+            3,
+            "there is no column 'answer'; it has gold",
+        ),
+        (["audit", "math", "--data", "empty.jsonl"], 3, "no row has a gold answer"),
+    ],
+)
+def test_a_mistake_is_one_line_and_an_exit_code(tmp_path: Path, arguments: list[str], code: int, words: str) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"gold": "5"}\n')
+    (tmp_path / "empty.jsonl").write_text('{"gold": null}\n')
+    done = truegold(*arguments, cwd=tmp_path)
+    assert done.returncode == code
+    assert words in done.stderr and "Traceback" not in done.stderr
+
+
+def test_audit_writes_the_card_and_skips_bad_rows_by_name(tmp_path: Path) -> None:
+    rows = ['{"target": 5}', '{"target": "B"}', '{"target": ""}', "{broken", '{"other": 1}', '{"target": 5}']
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows) + "\n")
+    done = truegold(
+        "audit", "exact", "--data", "rows.jsonl", "--gold-column", "target", "--output", "out", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert "gold refused" in done.stdout and "contract: kept" in done.stdout
+    for line in ("skipped line 3: empty gold", "skipped line 4: invalid_json", "skipped line 5: no gold column"):
+        assert line in done.stderr
+    card = json.loads((tmp_path / "out" / "verifier_card.json").read_text())
+    assert (card["data"]["golds_given"], card["data"]["golds_distinct"]) == (3, 2)
+    assert card["data"]["skipped"] == {"empty gold": 1, "invalid_json": 1, "no gold column": 1}
+    text = (tmp_path / "out" / "verifier_card.md").read_text()
+    assert text.startswith("# Verifier card: `exact`") and "`rows.jsonl`" in text
+
+
+def test_audit_reads_tables_too_and_heeds_the_limit(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("gold\n" + "".join(f"{n}\n" for n in range(20)))
+    done = truegold("audit", "exact", "--data", "rows.csv", "--limit", 4, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    card = json.loads((tmp_path / "verifier_card.json").read_text())
+    assert (card["data"]["golds_distinct"], card["data"]["golds_audited"]) == (20, 4)

@@ -1,0 +1,263 @@
+"""The verifier card: what an audit found, as Markdown for people and as JSON for programs.
+
+    card = Card(report, contract, fingerprint="math@1", data="train.jsonl", date="2026-01-31")
+    markdown(card), as_json(card)
+
+A card says what was measured, on what, with which version, and what that does not show. The date is the caller's: no
+clock is read here, and the same audit gives the same card, its times aside. Every text of the data is shown as code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from truegold.verifiers.audit.contract import CheckResult
+from truegold.verifiers.audit.measure import EXAMPLES_KEPT, AuditReport, RuleCount
+from truegold.verifiers.audit.rates import Rate
+
+CARD_FORMAT = 1
+"""Of the JSON; it rises when a field changes its meaning."""
+
+EXAMPLES_SHOWN = 40
+"""Rows of the table of failures; the JSON has all that were kept."""
+
+TEXT_CHARS = 120
+"""How much of a text a table shows."""
+
+BAR = "\\|"
+
+_MARK = {True: "kept", False: "BROKEN", None: "not checked"}
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """An audit and what surrounds it. `skipped`: rows of the data that gave no gold, counted by reason."""
+
+    report: AuditReport
+    contract: Sequence[CheckResult]
+    fingerprint: str
+    data: str
+    date: str
+    description: str = ""
+    skipped: Mapping[str, int] | None = None
+
+
+def as_json(card: Card) -> dict[str, Any]:
+    """Everything the card knows, JSON-able."""
+    report = card.report
+    return {
+        "card_format": CARD_FORMAT,
+        "verifier": {
+            "name": report.name,
+            "version": report.version,
+            "fingerprint": card.fingerprint,
+            "description": card.description,
+            "info": dict(report.info),
+        },
+        "date": card.date,
+        "data": {
+            "name": card.data,
+            "golds_given": report.given,
+            "golds_distinct": report.distinct,
+            "golds_audited": report.audited,
+            "seed": report.seed,
+            "skipped": dict(card.skipped or {}),
+            "kinds": report.kinds,
+        },
+        "response_form": report.form,
+        "summary": {name: _rate_json(rate) for name, rate in _summary(report)},
+        "identity": _rule_json(report.identity),
+        "rewrites": [_rule_json(count) for count in report.rewrites.values()],
+        "edits": [_rule_json(count) for count in report.edits.values()],
+        "gaming": [_rule_json(count) for count in report.gaming.values()],
+        "undecided": dict(report.undecided),
+        "contract": [asdict(result) for result in card.contract],
+        "speed": asdict(report.speed),
+        "limits": list(_limits(card)),
+    }
+
+
+def markdown(card: Card) -> str:
+    """The card as GitHub-flavoured Markdown."""
+    return "\n".join([*_head(card), *_rates(card.report), *_contract(card), *_costs(card.report), *_tail(card)]) + "\n"
+
+
+def summary_lines(report: AuditReport) -> Iterator[str]:
+    """The rates in plain text, for a terminal."""
+    for name, rate in _summary(report):
+        undecided = f", {rate.undecided} not judged" if rate.undecided else ""
+        yield f"{name:<22} {_share(rate):>8}  {_interval(rate):<17} {rate.errors} of {rate.judged}{undecided}"
+
+
+def _head(card: Card) -> Iterator[str]:
+    report = card.report
+    yield f"# Verifier card: {code(report.name)}"
+    yield ""
+    if card.description:
+        yield from (_plain(card.description), "")
+    yield f"- version {code(report.version)}, fingerprint {code(card.fingerprint)}"
+    yield f"- audited on {_plain(card.date)} with {code(card.data)}: {_drawn(report)}"
+    if card.skipped:
+        skipped = ", ".join(f"{count} {_plain(reason)}" for reason, count in sorted(card.skipped.items()))
+        yield f"- rows without a gold: {skipped}"
+    if report.info:
+        yield f"- with `info` {code(str(dict(report.info)))}"
+    yield f"- answers were shown in the form {code(report.form)}"
+    kinds = sorted(report.kinds.items(), key=lambda item: -item[1])
+    yield f"- forms of gold: {', '.join(f'{kind} {count}' for kind, count in kinds)}"
+    yield ""
+
+
+def _drawn(report: AuditReport) -> str:
+    drawn = "" if report.audited == report.distinct else f", {report.audited} of them drawn with seed {report.seed}"
+    return f"{report.given} golds, {report.distinct} distinct{drawn}"
+
+
+def _summary(report: AuditReport) -> Iterator[tuple[str, Rate]]:
+    yield "gold refused", report.identity.rate
+    yield "right answers refused", report.false_negatives
+    yield "wrong answers accepted", report.false_positives
+    yield "gaming paid", report.gamed
+
+
+def _rates(report: AuditReport) -> Iterator[str]:
+    yield from ("## Rates", "")
+    rows = [[name, _share(rate), _interval(rate), *_counts(rate)] for name, rate in _summary(report)]
+    yield from _table(["", "rate", "95 % interval", "errors", "judged", "not judged"], rows)
+    parts = [("Right answers refused, by rewrite", report.rewrites), ("Wrong answers accepted, by edit", report.edits)]
+    for title, part in [*parts, ("Gaming responses paid", report.gaming)]:
+        yield from (f"## {title}", "")
+        yield from _by_rule([count for count in part.values() if not count.policy])
+    policies = [count for part in (report.rewrites, report.edits) for count in part.values() if count.policy]
+    if policies:
+        yield from ("## Matters of policy", "", "Sensible verifiers differ on these; they are in no rate above.", "")
+        refused = {id(count) for count in report.rewrites.values()}
+        rows = [[code(c.rule), *_verdicts(c, refused=id(c) in refused)] for c in policies]
+        yield from _table(["rule", "accepted", "refused", "not judged"], rows)
+
+
+def _by_rule(counts: Sequence[RuleCount]) -> Iterator[str]:
+    wrong = sorted((c for c in counts if c.rate.errors or c.rate.undecided), key=lambda c: -c.rate.errors)
+    if wrong:
+        rows = [[code(c.rule), _share(c.rate), _interval(c.rate), *_counts(c.rate)] for c in wrong]
+        yield from _table(["rule", "rate", "95 % interval", "errors", "judged", "not judged"], rows)
+    clean = [c for c in counts if c not in wrong]
+    if clean:
+        yield f"No errors: {', '.join(f'{code(c.rule)} ({c.rate.judged})' for c in clean)}."
+        yield ""
+    if not counts:
+        yield from ("Nothing was tried: no gold has a form that the rules know, or none passes itself.", "")
+
+
+def _contract(card: Card) -> Iterator[str]:
+    yield from ("## Contract", "")
+    rows = [[_plain(r.name), _MARK[r.ok], "<br>".join(code(finding) for finding in r.findings)] for r in card.contract]
+    yield from _table(["line", "", "findings"], rows) if rows else ("Not checked.", "")
+
+
+def _costs(report: AuditReport) -> Iterator[str]:
+    speed = report.speed
+    yield from ("## Cost", "")
+    yield (
+        f"{speed.verdicts} verdicts: {speed.mean_ms:.2f} ms of CPU time on average, median {speed.median_ms:.2f}, "
+        f"99th percentile {speed.p99_ms:.2f}, highest {speed.max_ms:.1f}."
+    )
+    yield ""
+
+
+def _tail(card: Card) -> Iterator[str]:
+    report = card.report
+    # What pays for wrong answers first, and of each rule one example before any has a second.
+    parts = (("gold", {"": report.identity}), ("edit", report.edits), ("gaming", report.gaming))
+    counts = [(part, count) for part, by_rule in (*parts, ("rewrite", report.rewrites)) for count in by_rule.values()]
+    rows = [
+        [part, code(count.rule), code(example.gold), code(example.answer), f"{example.score} {example.reason}"]
+        for index in range(EXAMPLES_KEPT)
+        for part, count in counts
+        for example in count.examples[index : index + 1]
+        if not count.policy
+    ]
+    if rows:
+        yield from ("## Some of the failures", "")
+        yield from _table(["", "rule", "gold", "answer", "verdict"], rows[:EXAMPLES_SHOWN])
+        if len(rows) > EXAMPLES_SHOWN:
+            yield from (f"{len(rows) - EXAMPLES_SHOWN} more are in the JSON.", "")
+    yield from ("## What this does not show", "")
+    yield from (f"- {limit}" for limit in _limits(card))
+
+
+def _limits(card: Card) -> Iterator[str]:
+    report = card.report
+    yield "The answers were made by rules from gold answers. What a model under training writes differs; sample it."
+    other = report.kinds.get("other", 0)
+    if other:
+        yield f"{other} of {report.audited} golds have no form that the rules know: they have no rewrites or edits."
+    failed = report.identity.rate.errors + report.identity.rate.undecided
+    if failed:
+        yield f"{failed} golds did not pass themselves: nothing else was tried with them."
+    if report.undecided:
+        reasons = ", ".join(f"{count} {_plain(reason)}" for reason, count in report.undecided.most_common())
+        yield f"Verdicts without a score are in no rate: {reasons}."
+    if report.audited < report.distinct:
+        yield f"{report.distinct - report.audited} distinct golds were not drawn."
+    unchecked = [result.name for result in card.contract if result.ok is None]
+    if unchecked:
+        yield f"Of the contract, not checked: {', '.join(unchecked)}."
+    yield "The intervals take verdicts for independent. Several answers come from each gold, so they are too narrow."
+
+
+def code(text: str) -> str:
+    """Any text as one code span on one line."""
+    text = text if len(text) <= TEXT_CHARS else f"{text[:TEXT_CHARS]}…"
+    # Line ends, surrogates and other invisible characters are shown as escapes.
+    shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    if not shown:
+        return "(empty)"
+    ticks = "`" * (max(map(len, re.findall("`+", shown)), default=0) + 1)
+    pad = " " if shown.startswith("`") or shown.endswith("`") or shown.strip() != shown else ""
+    return f"{ticks}{pad}{shown}{pad}{ticks}"
+
+
+def _plain(text: str) -> str:
+    """A text of the caller's as a text of Markdown, without markup."""
+    return re.sub(r"([\\`*_{}\[\]<>#$~])", r"\\\1", " ".join(text.split()))
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * len(head)}"
+    # A bar ends a cell even inside a code span, and there alone a backslash keeps it from doing so.
+    yield from (f"| {' | '.join(cell.replace('|', BAR) for cell in row)} |" for row in rows)
+    yield ""
+
+
+def _share(rate: Rate) -> str:
+    return "–" if rate.value is None else f"{100 * rate.value:.2f} %"
+
+
+def _interval(rate: Rate) -> str:
+    low, high = rate.interval
+    return f"{100 * low:.2f} – {100 * high:.2f} %" if rate.judged else "–"
+
+
+def _counts(rate: Rate) -> tuple[str, str, str]:
+    return str(rate.errors), str(rate.judged), str(rate.undecided)
+
+
+def _verdicts(count: RuleCount, refused: bool) -> tuple[str, str, str]:
+    errors, others = count.rate.errors, count.rate.judged - count.rate.errors
+    accepted, not_accepted = (others, errors) if refused else (errors, others)
+    return str(accepted), str(not_accepted), str(count.rate.undecided)
+
+
+def _rate_json(rate: Rate) -> dict[str, Any]:
+    low, high = rate.interval
+    return {**asdict(rate), "rate": rate.value, "low": low, "high": high}
+
+
+def _rule_json(count: RuleCount) -> dict[str, Any]:
+    examples = [asdict(example) for example in count.examples]
+    return {"rule": count.rule, "policy": count.policy, **_rate_json(count.rate), "examples": examples}

@@ -1,0 +1,204 @@
+"""A verifier in a process of its own, watched: what it says, what that costs, how it fails.
+
+    with Probe("math") as probe:
+        probe.judge("\\\\boxed{5}", "5").score      # 1.0
+
+A crash, a hang, an overrun of CPU time or memory becomes the `failure` of one observation, and a fresh process judges
+the next. The verifier is given by its name, as in a config, or as an object that can be pickled. Not covered: one that
+turns against the process on purpose.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import pickle
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any, Self
+
+from truegold.verifiers._judge import Item
+from truegold.verifiers._process import ChildDied, ChildProcess, DeadlinePassed
+from truegold.verifiers.errors import ConfigError, SetupError
+from truegold.verifiers.registry import resolve
+from truegold.verifiers.verdict import Reason, Verifier
+
+DEFAULT_CPU_S = 1.0
+"""CPU time for one verdict. A reward computation judges thousands of responses between two updates."""
+
+DEFAULT_WALL_S = 30.0
+"""Time until a verdict counts as never coming: generous, since the machine may be busy with other things."""
+
+DEFAULT_MEMORY_BYTES = 2 * 2**30
+"""What the process may take besides what it holds once the verifier is loaded."""
+
+MANY_ITEMS_FACTOR = 10
+"""Operations that judge many items at once, such as the threads', may take so many times as long."""
+
+_CHILD_MODULE = "truegold.verifiers.audit._probe_child"
+_START_S = 120.0
+
+
+class NotLoaded(Exception):
+    """The verifier could not be made in another process: it is not picklable, or not importable there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """One verdict as seen from outside; `failure` says why there is none."""
+
+    score: float | None
+    reason: Reason | None
+    extracted: str | None
+    failure: str | None
+    not_json: str | None = None
+    """Why the evidence is no JSON, if it is none."""
+    cpu_s: float = 0.0
+    process_lost: bool = False
+    """Whether the process was lost with it: a crash, a kill or a deadline."""
+
+    @property
+    def outcome(self) -> tuple[float | None, Reason | None, str | None, str | None]:
+        """What must not change from one time to the next."""
+        return self.score, self.reason, self.extracted, self.failure
+
+    @property
+    def paid(self) -> bool:
+        return self.score == 1.0
+
+
+class Probe:
+    """One verifier, one process at a time, replaced when it is lost."""
+
+    def __init__(
+        self,
+        verifier: Verifier | str,
+        cpu_s: float = DEFAULT_CPU_S,
+        wall_s: float = DEFAULT_WALL_S,
+        memory_bytes: int = DEFAULT_MEMORY_BYTES,
+        info: Mapping[str, Any] | None = None,
+    ) -> None:
+        """info: what the verifier gets as `info` with every response."""
+        self.wall_s = wall_s
+        self._info = json.dumps(dict(info or {}))
+        self.cpu_s = cpu_s
+        self.verifier = loaded(verifier)
+        self._hello = {"path": sys.path, "cpu_s": cpu_s, "memory_bytes": memory_bytes, **_reference(verifier)}
+        self._child: ChildProcess | None = None
+
+    def __enter__(self) -> Self:
+        self._seated()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    def item(self, response: str, gold: str | None) -> Item:
+        return Item(response, gold, verifier_args=self._info)
+
+    def judge(self, response: str, gold: str | None) -> Observed:
+        """The verdict on one response."""
+        try:
+            (reply,) = self._ask("judge", [self.item(response, gold)], self.wall_s)
+        except (ChildDied, DeadlinePassed) as error:
+            return Observed(None, None, None, self._how_lost(error), process_lost=True)
+        return _observed(reply)
+
+    def judge_in(self, way: str, items: Sequence[Item]) -> list[tuple[int, Observed]]:
+        """Judge all items in a `pickled` copy, a `thread`, several `threads` or asyncio `task`s.
+
+        The number of the item comes with each observation. NotLoaded where the copy cannot be made.
+        """
+        try:
+            reply = self._ask(way, items, self.wall_s * MANY_ITEMS_FACTOR)
+        except (ChildDied, DeadlinePassed) as error:
+            return [(0, Observed(None, None, None, self._how_lost(error), process_lost=True))]
+        if isinstance(reply, dict):
+            raise NotLoaded(reply["not_pickled"])
+        if way == "pickled":
+            return [(index, _observed(one)) for index, one in enumerate(reply)]
+        return [(one["item"], _observed(one)) for thread in reply for one in thread]
+
+    def gold_response(self, gold: str) -> tuple[str | None, str | None]:
+        """The response that must earn the full score, and how making it failed."""
+        try:
+            reply = self._exchange({"operation": "gold_response", "gold": gold}, self.wall_s)
+        except (ChildDied, DeadlinePassed) as error:
+            return None, f"gold_response {self._how_lost(error)}"
+        return reply["response"], reply["failure"]
+
+    def _ask(self, operation: str, items: Sequence[Item], wall_s: float) -> Any:
+        return self._exchange({"operation": operation, "items": [astuple(item) for item in items]}, wall_s)
+
+    def _exchange(self, message: dict[str, Any], wall_s: float) -> Any:
+        child = self._seated()
+        try:
+            child.send(message, time.monotonic() + wall_s)
+            return child.receive(time.monotonic() + wall_s)
+        except (ChildDied, DeadlinePassed):
+            self._stop()
+            raise
+
+    def _seated(self) -> ChildProcess:
+        if self._child is None:
+            child = ChildProcess(_CHILD_MODULE)
+            try:
+                child.send(self._hello, time.monotonic() + _START_S)
+                reply = child.receive(time.monotonic() + _START_S)
+            except (ChildDied, DeadlinePassed) as error:
+                child.kill()
+                raise SetupError(f"the process that probes a verifier did not start ({error}).") from error
+            if "not_loaded" in reply:
+                child.kill()
+                raise NotLoaded(reply["not_loaded"])
+            self._child = child
+        return self._child
+
+    def _stop(self) -> None:
+        if self._child is not None:
+            self._child.kill()
+            self._child = None
+
+    def _how_lost(self, error: ChildDied | DeadlinePassed) -> str:
+        if isinstance(error, DeadlinePassed):
+            return f"gave no verdict within {self.wall_s:g} s"
+        if str(error) == f"ended by signal {signal.SIGPROF.value}":
+            return f"was stopped beyond {self.cpu_s:g} s of CPU time"
+        return f"lost its process, which {error}"
+
+
+def loaded(verifier: Verifier | str) -> Verifier:
+    """The verifier itself; ConfigError where a name spells none."""
+    found = resolve(verifier) if isinstance(verifier, str) else verifier
+    if not isinstance(found, Verifier):
+        raise ConfigError(
+            f"{found!r} is not a verifier.",
+            "Decorate a plain function with @verifier, or name it: path/to/file.py:name.",
+        )
+    return found
+
+
+def _reference(verifier: Verifier | str) -> dict[str, Any]:
+    if isinstance(verifier, str):
+        return {"name": verifier, "pickle": None}
+    try:
+        return {"name": None, "pickle": base64.b64encode(pickle.dumps(verifier)).decode()}
+    except Exception as error:
+        raise NotLoaded(f"{type(error).__name__}: {error}") from error
+
+
+def _observed(reply: dict[str, Any]) -> Observed:
+    verdict = reply["verdict"]
+    if verdict is None:
+        return Observed(None, None, None, reply["failure"], cpu_s=reply.get("cpu_s", 0.0))
+    return Observed(
+        verdict["score"],
+        Reason(verdict["reason"]),
+        verdict["extracted"],
+        reply["failure"],
+        reply["evidence"],
+        reply.get("cpu_s", 0.0),
+    )

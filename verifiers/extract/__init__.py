@@ -1,0 +1,26 @@
+r"""What answer does a response commit to?
+
+Looked for in this order, in what stands after the thinking (`response`); the last one of a form wins:
+
+    boxed           \boxed{x}, \fbox{x}, <|begin_of_box|>x<|end_of_box|>; boxes that stand together are one answer
+    answer_tag      <answer>x</answer>, where no box follows
+    hashes          #### x on the last line, or anywhere if x is a plain number
+    phrase          the answer is x, Answer: x, **Final Answer** x, la respuesta es x, 答案是x, 故选B ... (`announce`)
+    a_line          A: x on the last line
+    whole_response  x, where the whole response is one short expression, number or word
+    last_line       x, where the last line is one expression
+    conclusion      the one value that the last sentence states (`conclude`)
+
+A line `Answer: x` or `#### x` after the last box goes before the box. Where a response goes on to another problem
+after its answer (`Question: ...`), the first problem's answer counts. A box that was cut off before its brace closed,
+and thinking that was never closed, commit to nothing. An announced sentence is narrowed to the answer in it (`narrow`),
+units stay on it. Two values joined as one answer come out joined (`5 or 6`), so that the verifier sees a hedge.
+
+Not covered: picking a number out of lines further up, which rewards a response for mentioning the answer. Every pattern
+is linear in the length of the text, or run over a bounded piece of it.
+"""
+
+from truegold.verifiers.extract.committed import Committed, committed_answer
+from truegold.verifiers.extract.response import MAX_LINE_CHARS, final_part, last_line
+
+__all__ = ["MAX_LINE_CHARS", "Committed", "committed_answer", "final_part", "last_line"]

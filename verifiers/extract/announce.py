@@ -1,0 +1,135 @@
+r"""The places where a response says that its answer follows.
+
+    The final answer is $5$. I hope it is correct.      Answer: 5       **Final Answer**\n\n5      A: 5
+    La respuesta es 5.   La réponse est 5.   Die Antwort lautet 5.   Ответ: 5   A resposta é 5.   答えは5です。
+    정답은 5입니다.   الجواب هو 5   उत्तर 5 है   所以答案是5。   故选：B．   答：小明走了12千米。
+
+Here only the place is found: what is read there is the matter of `narrow`. `if the answer is 5` announces nothing, nor
+does `the answer is not 5`. Not covered: announcements without a word for answer (`conclude` reads the last line).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from truegold.verifiers.extract.response import MAX_LINE_CHARS
+
+MAX_SCANNED_LINES = 200
+"""How many last lines are searched. Stops a response of a million lines `Answer:`."""
+
+MAX_HASHES = 16
+"""How many `####` are looked at, from the last one on. Stops a response that consists of them."""
+
+MAX_ANNOUNCED_CHARS = 20_000
+"""How much of the end is searched. Stops the patterns, slower than a search for a box, being run over a long text."""
+
+_LINK = (
+    r"(?:\b(?:is|are|was|equals|(?:will|would|should|must)[ ]be|comes[ ](?:out[ ])?to)\b"
+    r"(?:[ ](?:therefore|thus|then|simply|indeed|exactly|clearly|just|equal[ ]to|given[ ]by|as[ ]follows))?"
+    r"|[:：=])[*_]{0,3}[ \t]{0,3}[:：]?"
+)
+_ENGLISH = re.compile(
+    r"(?<!if the )(?<!If the )(?<!whether the )"
+    r"(?:\b(?:[Aa]nswers?|ANSWERS?)(?:[ ](?:choice|option))?|\b[Cc]orrect[ ](?:choice|option))\b"
+    r"(?:[*_]{1,3})?[ \t]{0,3}(?:\([^()\n]{1,40}\)[ ]?)?"
+    r"(?:,[ ][a-z]{2,12},[ ])?(?:(?:to|for|of|in)[ ][^\n.:=$\\]{1,80}?[ ](?=is\b|are\b))?"
+    + _LINK
+    + r"|\bAns(?:[.:]|[ ]?=)"
+)
+_CHINESE = re.compile(
+    r"答案(?:应该|应|即|就|便)?(?:是|为|為|选|[:：])[:：]?|(?:故|应|所以|因此|本题|此题)(?:本题|此题|答案)?应?选[择:：]?"
+    r"|(?:^|(?<=[\n。，,；】]))选[:：]?|答[:：]"
+)
+_WORDS = (
+    "respuesta", "réponse", "reponse", "antwort", "lösung", "ergebnis", "risposta", "resposta",
+    "ответ", "відповідь", "odpowiedź", "odpowiedz", "antwoord", "cevap", "yanıt", "jawaban",
+    "svar", "vastaus", "odpověď", "απάντηση", "תשובה", "الجواب", "الإجابة", "الاجابة", "الناتج", "پاسخ", "جواب",
+    "उत्तर", "উত্তর", "คำตอบ", "答え", "正解", "解答", "정답", "답은", "답:", "답이",
+    "đáp án", "đáp số", "câu trả lời", "kết quả",
+)  # fmt: skip
+_LINKS = (
+    r"[:：=]|—|–|は|(?:은|는|이)(?=[ ])|(?<=답)(?:은|는)|(?<![^\W\d_])(?:es|son|est|sont|ist|sind|lautet|beträgt|è|é"
+    r"|sono|são|to|brzmi|jest|är|er|je|on|là|adalah|είναι|היא|הוא|هو|هي|است|है|কি|будет|равен|является|คือ)(?![^\W\d_])"
+)
+_FOREIGN = re.compile(
+    rf"(?:{'|'.join(_WORDS)})[^\d$\\.。:：=\n*]{{0,30}}?(?:\*{{0,2}})(?:{_LINKS})|उत्तर(?=[ ][\d$])|답은|คำตอบคือ",
+    re.IGNORECASE,
+)
+_LAST_LINE_A = re.compile(r"\**A\**[ \t]{0,3}[:：]\**[ \t]{0,3}(\S.*)")
+_HASHES = re.compile(r"####(?!#)[ \t]{0,8}(\S.{0,400})")
+_PLAIN_NUMBER = re.compile(r"[-+−]?[$￥¥€£]?\d[\d,]{0,40}(?:\.\d{1,40})?%?\.?")
+_HEADING = frozenset({"answer", "final answer", "最终答案", "答案"})
+_EMPHASIS = "*_` \t"
+
+
+def after_hashes(text: str) -> str | None:
+    """What the last `####` announces: anything on the last line, a plain number further up (`#### Step` is a head)."""
+    start = len(text)
+    for _ in range(MAX_HASHES):
+        start = text.rfind("####", 0, start)
+        if start == -1:
+            break
+        match = _HASHES.match(text, start)
+        if match is None or text[start - 1 : start] not in {"", "\n"}:
+            continue
+        answer = match.group(1).strip(_EMPHASIS)
+        if _PLAIN_NUMBER.fullmatch(answer) or not text[match.end() :].strip():
+            return answer
+    return None
+
+
+def announced(text: str) -> Iterator[str]:
+    """What follows each announcement, the last one first."""
+    text = text[-MAX_ANNOUNCED_CHARS:]
+    patterns = _patterns(text)
+    if not patterns:
+        return
+    lines = [line for raw in text.split("\n")[-MAX_SCANNED_LINES:] if (line := raw.strip())]
+    for index in range(len(lines) - 1, -1, -1):
+        line = lines[index]
+        if len(line) > MAX_LINE_CHARS:
+            continue
+        ends = [match.end() for pattern in patterns for match in pattern.finditer(line)]
+        if ends:
+            answer = line[max(ends) :].strip(_EMPHASIS + ":：")
+            yield answer if _says_more(answer) else _block(lines, index + 1)
+        elif line.strip("#*_:：✅ \t").casefold() in _HEADING:  # `**Final Answer**` as a heading has no colon
+            yield _block(lines, index + 1)
+
+
+def after_a(line: str) -> str | None:
+    match = _LAST_LINE_A.fullmatch(line[:MAX_LINE_CHARS])
+    return match.group(1) if match else None
+
+
+def _patterns(text: str) -> list[re.Pattern[str]]:
+    """Those whose words occur at all: looking for a word is far cheaper than running a pattern."""
+    folded = text.casefold()
+    found = []
+    if "ans" in folded or "correct" in folded:
+        found.append(_ENGLISH)
+    if any(word in folded for word in _WORDS):
+        found.append(_FOREIGN)
+    if not text.isascii() and ("答" in text or "选" in text):
+        found.append(_CHINESE)
+    return found
+
+
+def _says_more(answer: str) -> bool:
+    return bool(answer) and answer not in {"$$", "\\[", "\\(", "$"}
+
+
+def _block(lines: list[str], index: int) -> str:
+    """The line at `index`, or the whole displayed formula that begins there."""
+    if index >= len(lines):
+        return ""
+    closing = {"$$": "$$", "\\[": "\\]"}.get(lines[index][:2])
+    if closing is None or (len(lines[index]) > 3 and lines[index].endswith(closing)):
+        return lines[index]
+    block = [lines[index]]
+    for line in lines[index + 1 : index + 12]:
+        block.append(line)
+        if line.endswith(closing):
+            break
+    return " ".join(block)

@@ -1,0 +1,72 @@
+r"""The answer of a response that announces none: what its last line concludes.
+
+    ... prose ...\n**5**            a last line that is one expression                               5
+    ... \[ x = 5 \]                 the same, displayed                                              x = 5
+    Therefore, John has 5 apples.   the value that the last sentence states                          5 apples
+    She paid 3 for 2 apples.        nothing: two values, and no word which of them is meant
+    So the total is 12 and          nothing: the sentence is cut off
+    Is it 5?                        nothing: a question states no value
+
+One value at most is read, in one place that the response cannot choose, so naming several does not pay. Not covered:
+lines further up, lines of code and of tables.
+"""
+
+from __future__ import annotations
+
+import re
+
+from truegold.verifiers.extract.narrow import last_sentence
+from truegold.verifiers.extract.response import MAX_LINE_CHARS
+from truegold.verifiers.extract.values import MARKS, MAX_PLAIN_WORDS, has_value, is_expression, stated
+
+MAX_TAIL_CHARS = 4_000
+"""How much of the end is read for the last line or the last displayed formula."""
+
+MAX_DISPLAY_LINES = 12
+
+_NOT_PROSE = re.compile(
+    r"```|\||#|import |from |print\(|return |\w{1,60}\s?=\s?\w{1,60}\(|\S{0,80}(?:Error|Exception)\b"
+)
+_UNFINISHED = re.compile(
+    r"(?:[,;:：，、；=+*/(（\[{<>^_\\-]|\b(?:and|or|the|a|an|of|to|is|are|was|with|by|for|from|in|on|at|so|if|that|we"
+    r"|we can|then|which|but|as|because))$"
+)
+_PLAN = re.compile(
+    r"(?:now,? |next,? |first,? |so,? )?(?:let['’]?s|let us|let me|we (?:need|can|will|must|have) )", re.IGNORECASE
+)
+
+
+def last_expression(text: str) -> str | None:
+    """The last line, where it is one expression and no sentence."""
+    line = _last_line(text)
+    if line is None or "?" in line or not has_value(line) or _is_cut_off(line):
+        return None
+    return line.strip(MARKS + ".。") if is_expression(line, MAX_PLAIN_WORDS) else None
+
+
+def conclusion(text: str) -> str | None:
+    """The value that the last sentence states."""
+    line = _last_line(text)
+    if line is None:
+        return None
+    sentence = last_sentence(line)
+    if sentence.endswith(("?", "？")) or _PLAN.match(sentence) or _is_cut_off(sentence):
+        return None
+    return stated(sentence)
+
+
+def _last_line(text: str) -> str | None:
+    tail = text[-MAX_TAIL_CHARS:].rstrip()
+    line = tail.rpartition("\n")[2].strip()
+    closing = next((mark for mark in ("\\]", "$$") if line.endswith(mark)), None)
+    if closing is not None:
+        opening = tail.rfind("\\[" if closing == "\\]" else "$$", 0, len(tail) - 2)
+        if opening != -1 and tail.count("\n", opening) <= MAX_DISPLAY_LINES and opening < len(tail) - len(line):
+            line = " ".join(tail[opening:].split())
+    if len(line) > MAX_LINE_CHARS or _NOT_PROSE.match(line):
+        return None
+    return line
+
+
+def _is_cut_off(sentence: str) -> bool:
+    return bool(_UNFINISHED.search(sentence.rstrip(MARKS)))

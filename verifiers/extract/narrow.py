@@ -1,0 +1,79 @@
+r"""From the words after an announcement to the answer in them.
+
+    $5$. I hope it is correct.            $5$
+    5, because 2 + 3 = 5                  5
+    that John has 5 apples left           5 apples, see `values`
+    小明一共走了12千米。                     12千米
+    5です。                                5
+    009\]                                 009: the formula was opened before the announcement
+    found by adding the two sides         nothing: a method is no answer
+
+Units, dollars and LaTeX stay on the answer: stripping them is the verifier's.
+"""
+
+from __future__ import annotations
+
+import re
+
+from truegold.verifiers.extract.values import FORMULA, MARKS, has_value, is_prose, stated, word_count
+
+MAX_TEXT_WORDS = 5
+"""An answer in words is not longer. Stops sentences about the answer from being taken for it."""
+
+_CUT = re.compile(
+    rf"(?P<formula>{FORMULA})|(?P<brace>[{{}}])"
+    r"|(?P<end>[.?](?=[*_`\")\]]{0,3}(?:\s|$))|!(?=\s{1,3}[A-Z])|[。！؟।]|．(?=\s|$))"
+    r"|(?P<why>[,;]?\s{1,3}(?:because|since|as|which|so|when|where|if|given|assuming|but|rather|instead|due[ ]to|hence"
+    r"|thus|therefore|i\.e\.|that[ ]is|meaning|making|considering|weil|porque|parce|denn|puisque|так[ ]как)\b"
+    r"|,?\s{1,3}(?:and\s{1,3})?not(?=\s{1,3}[\d$\\])|\s?[（(](?:since|because|as|which|where|i\.e|由于|因为)"
+    r"|[，,；]\s?(?:因为|由于|所以|因此|其中|而)|\s[—–-]\s{1,3}(?=[A-Za-z]{3}))"
+)
+_POSTPOSED = re.compile(
+    r"\s?(?:です|である|となる|になる|[にと]なります|だ|입니다|이다|이에요|예요|है|हैं|হয়|['’]?d[ıiuü]r)[。.]?$"
+)
+_ABOUT = re.compile(
+    r"(?:approximately|about|around|roughly|exactly|simply|just|equal to|therefore|thus|then|also|约为?|大约)"
+    r"(?![a-z])[,\s]*"
+)
+_DENIED = ("not ", "n't", "不")
+
+
+def narrow(text: str) -> str | None:
+    """The answer in what follows an announcement; None where nothing of the kind stands there."""
+    text = _without_strays(_POSTPOSED.sub("", until_cut(text.strip(MARKS))).strip(MARKS))
+    if (about := _ABOUT.match(text)) and about.end() < len(text):
+        text = text[about.end() :]
+    if not text or text.startswith(_DENIED) or text.endswith((":", "：")) or "\\boxed" in text:
+        return None
+    if not has_value(text):
+        return text if word_count(text) <= MAX_TEXT_WORDS else None
+    return (stated(text) or text) if is_prose(text) else text
+
+
+def until_cut(text: str) -> str:
+    """`text` up to the end of its first sentence, or to where it begins to explain itself."""
+    depth = 0
+    for match in _CUT.finditer(text):
+        kind = match.lastgroup
+        if kind == "brace":
+            depth += 1 if match.group() == "{" else -1
+        elif kind != "formula" and depth <= 0 and text[: match.start()].strip(MARKS):
+            return text[: match.start()]
+    return text
+
+
+def last_sentence(line: str) -> str:
+    """The last sentence of a line, with its mark; a full stop inside a formula ends nothing."""
+    start, stop = 0, len(line.rstrip(MARKS))
+    for match in _CUT.finditer(line):
+        if match.lastgroup == "end" and match.end() < stop:
+            start = match.end()
+    return line[start:].strip(MARKS)
+
+
+def _without_strays(text: str) -> str:
+    """Without the closing mark of a formula that was opened before the announcement."""
+    for opening, closing in (("\\[", "\\]"), ("\\(", "\\)"), ("{", "}")):
+        if text.count(opening) < text.count(closing):
+            text = text.removesuffix(closing).removeprefix(closing).strip()
+    return text[:-1].strip() if text.endswith("$") and text.count("$") % 2 else text

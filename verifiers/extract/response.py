@@ -1,0 +1,73 @@
+r"""Which part of a response can hold its answer.
+
+    <think> maybe 4 </think> It is 5.                 ->  It is 5.
+    <think> maybe 4, or                               ->  nothing: the thinking was cut off, no answer was given
+    The answer is 5.\n\nQuestion: Tom has 7 ...       ->  [The answer is 5.], [Question: Tom has 7 ...]
+    <|begin_of_box|>5<|end_of_box|><|im_end|>         ->  \boxed{5}
+
+Not covered: thinking without any tag, and a thinking tag that the prompt opened and the response never closed.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+MAX_SCANNED_CHARS = 400_000
+"""Only the end of a longer response is read. Stops megabytes of output made to stall the reward computation."""
+
+MAX_LINE_CHARS = 2_000
+"""A longer line is no statement of an answer. Stops the phrase patterns being run over megabyte-long lines."""
+
+MAX_PROBLEMS = 64
+"""How many problems a response may ramble through. Stops a response of a million lines `Question:`."""
+
+_THINKING = (
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("[THINK]", "[/THINK]"),
+    ("◁think▷", "◁/think▷"),
+    ("<|channel|>analysis", "<|channel|>final<|message|>"),
+)
+_END_OF_TURN = (
+    r"<\|im_start\|>[ \t]{0,2}(?:user|system|assistant)?\b"
+    r"|<\|(?:im_end|endoftext|eot_id|end_of_text|end|return)\|>|</s>|<eos>|<end_of_turn>"
+)
+_NEXT_PROBLEM = re.compile(
+    rf"{_END_OF_TURN}|\n(?=[ \t]{{0,4}}(?:"
+    r"[#*]{0,6}[ \t]{0,2}(?:Question|Problem|Exercise|Instruction|User|Human|Q)[ \t]{0,2}\d{0,4}[*]{0,2}[ \t]{0,2}[:：]"
+    r"|#{1,6}[ \t]{0,2}(?:Question|Problem|Exercise|Instruction)\b(?![ \t]{1,2}[a-z])"
+    r"|(?:Question|Problem|Exercise)[ \t]{1,2}\d{1,4}[.:：]?[ \t]{0,3}\n"
+    r"|[#*]{0,6}[ \t]{0,2}(?:问题|题目|问)[ \t]{0,2}\d{0,4}[*]{0,2}[:：]"
+    r"))"
+)
+_EMPHASIS = "*_` \t"
+
+
+def final_part(response: str) -> str:
+    """What stands after the thinking, stripped, and no more than the last MAX_SCANNED_CHARS of it."""
+    for opening, closing in _THINKING:
+        response = response.rpartition(closing)[2]
+        if opening in response:
+            return ""
+    return response[-MAX_SCANNED_CHARS:].strip()
+
+
+def last_line(text: str) -> str:
+    """The last line that is not blank, without emphasis around it."""
+    return text.rstrip().rpartition("\n")[2].strip(_EMPHASIS)
+
+
+def with_plain_boxes(text: str) -> str:
+    r"""The box tokens of GLM as `\boxed{}`."""
+    if "<|begin_of_box|>" not in text:
+        return text
+    return text.replace("<|begin_of_box|>", "\\boxed{").replace("<|end_of_box|>", "}")
+
+
+def problems(text: str) -> list[str]:
+    """`text` cut where a new problem or another speaker's turn begins: base models ramble on after the answer."""
+    cuts = list(islice(_NEXT_PROBLEM.finditer(text), MAX_PROBLEMS))
+    starts = [0, *(cut.end() for cut in cuts)]
+    ends = [*(cut.start() for cut in cuts), len(text)]
+    return [text[start:end] for start, end in zip(starts, ends, strict=True)]

@@ -1,0 +1,75 @@
+"""Soft punishment of overlong responses (DAPO, arXiv 2503.14476, equation 13), shifted into [0, 1].
+
+    length <= max - buffer            score 1        DAPO:  0
+    between                           falls to 0     DAPO:  ((max - buffer) - length) / buffer
+    length > max                      score 0        DAPO: -1
+
+The score of a verdict lies in [0, 1], so it is DAPO's punishment plus 1; a reward term with `offset: -1` gives the
+punishment back. Gold is not read. `info["length"]` is the length in tokens, which training gives; without it the
+response is measured in the characters or words that it has. With `info["unit"] = "tokens"` a missing length is an
+error rather than a guess. Not covered: rewards for brevity among the right answers of a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from truegold.verifiers.options import NO_INFO, BadOption, bad_options, whole, word
+from truegold.verifiers.verdict import Reason, Verdict
+
+MAX_LENGTH = 10**9
+UNITS = ("tokens", "chars", "words")
+BUFFER_SHARE = 5
+"""DAPO's buffer is a fifth of the longest length (4,096 of 20,480)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LengthVerifier:
+    """Verifier `length`. Reads from `info`: `max` (needed), `buffer` (a fifth of max), `length` (in tokens) and `unit`
+    (`tokens` where `length` is given, else `chars`)."""
+
+    name: str = "length"
+    version: str = "1"
+
+    def __call__(
+        self,
+        response: str,
+        gold: str | None,
+        *,
+        problem: str | None = None,
+        info: Mapping[str, Any] = NO_INFO,
+    ) -> Verdict:
+        try:
+            longest = whole(info, "max", 1, MAX_LENGTH)
+            if longest is None:
+                raise BadOption("max must be given: the length from which on the score is 0")
+            buffer = whole(info, "buffer", 0, longest)
+            length, unit = _measure(response, info)
+        except BadOption as error:
+            return bad_options(error)
+        buffer = longest // BUFFER_SHARE if buffer is None else buffer
+        score = 1.0 + punishment(length, longest, buffer)
+        reason = Reason.MATCH if score == 1.0 else Reason.PARTIAL if score > 0.0 else Reason.MISMATCH
+        return Verdict(score, reason, None, {"length": length, "unit": unit, "max": longest, "buffer": buffer})
+
+    def gold_response(self, gold: str, solution: str | None) -> str | None:
+        return gold
+
+
+def punishment(length: int, longest: int, buffer: int) -> float:
+    """DAPO equation 13: 0, then falling, then -1."""
+    if length <= longest - buffer:
+        return 0.0
+    return max(-1.0, ((longest - buffer) - length) / buffer) if buffer and length <= longest else -1.0
+
+
+def _measure(response: str, info: Mapping[str, Any]) -> tuple[int, str]:
+    tokens = whole(info, "length", 0, MAX_LENGTH)
+    unit = word(info, "unit", UNITS, "chars" if tokens is None else "tokens")
+    if unit == "tokens":
+        if tokens is None:
+            raise BadOption("length must be given where unit is tokens: text alone does not say how many it is")
+        return tokens, unit
+    return (len(response) if unit == "chars" else len(response.split())), unit

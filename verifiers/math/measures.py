@@ -1,0 +1,169 @@
+"""Units of measure: which words are units, and which convert into each other.
+
+`5 cm`, `5 centimetres` and `50 mm` are the same length; `5 cm` and `5 m` are not, nor `5 cm` and `5 cm^2`. A noun that
+is no unit (`5 apples`) is a label: it says what is counted and changes nothing. Not covered: temperatures are not
+converted, and neither are currencies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gmpy2 import mpq
+
+MAX_POWER = 12
+"""Of one unit. Stops `m^999999999`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """`factor` of the base units in `dimension`, as in (("m", 1), ("s", -1)). A mere label has no dimension."""
+
+    factor: mpq
+    dimension: tuple[tuple[str, int], ...]
+    label: str = ""
+
+    @property
+    def is_label(self) -> bool:
+        return not self.dimension
+
+    def __str__(self) -> str:
+        return self.label or "*".join(name if power == 1 else f"{name}^{power}" for name, power in self.dimension)
+
+
+_TABLE = """
+m       1             m meter meters metre metres 米 公尺
+m       1/1000        mm millimeter millimeters millimetre millimetres 毫米
+m       1/100         cm centimeter centimeters centimetre centimetres 厘米 公分
+m       1/10          dm decimeter decimeters decimetre decimetres 分米
+m       1000          km kilometer kilometers kilometre kilometres 千米 公里
+m       1/1000000     micrometer micrometers micron microns µm μm
+m       1/1000000000  nm nanometer nanometers
+m       127/5000      inch inches in.
+m       381/1250      foot feet ft
+m       1143/1250     yard yards yd yds
+m       201168/125    mile miles mi
+kg      1             kg kgs kilogram kilograms kilogramme kilogrammes kilo kilos 千克 公斤
+kg      1/1000        g gram grams gramme grammes gm gms 克
+kg      1/1000000     mg milligram milligrams 毫克
+kg      1000          ton tons tonne tonnes 吨
+kg      45359237/100000000    lb lbs pound pounds
+kg      45359237/1600000000   oz ounce ounces
+s       1             s sec secs second seconds 秒 秒钟
+s       1/1000        ms millisecond milliseconds
+s       60            min mins minute minutes 分钟
+s       3600          h hr hrs hour hours 小时
+s       86400         day days 天 日
+s       604800        week weeks 周 星期
+month   1             month months 月 个月
+month   12            year years yr yrs 年
+m^3     1/1000        L l liter liters litre litres 升
+m^3     1/1000000     mL ml milliliter milliliters millilitre millilitres cc 毫升
+gallon  1             gallon gallons gal
+gallon  1/4           quart quarts qt
+gallon  1/8           pint pints
+gallon  1/16          cup cups
+m^2     10000         hectare hectares 公顷
+m^2     1             平方米 ㎡
+m^2     1/10000       平方厘米
+m^2     1000000       平方千米 平方公里
+m^3     1             立方米
+m^3     1/1000000     立方厘米
+acre    1             acre acres
+degree  1             degree degrees deg degs ° 度
+degree  1/60          arcmin arcminute arcminutes
+degree  1/3600        arcsec arcsecond arcseconds
+radian  1             radian radians rad rads 弧度
+dollar  1             dollar dollars usd USD $ 美元
+dollar  1/100         cent cents ¢
+euro    1             euro euros eur EUR € 欧元
+sterling  1           £ GBP gbp 英镑
+yuan    1             ¥ yuan rmb RMB CNY 元 块 块钱 元钱 人民币
+yuan    1/10          角
+yuan    1/100         分
+yen     1             yen JPY 円 日元
+rupee   1             ₹ rupee rupees Rs Rs. INR
+ruble   1             ruble rubles rouble roubles ₽ руб рублей
+won     1             won ₩ 원
+percent 1             % percent percents percentage pct ％
+K       1             kelvin kelvins
+celsius 1             °C celsius 摄氏度 ℃
+fahrenheit 1          °F fahrenheit ℉
+kg*m*s^-2     1       N newton newtons 牛
+kg*m^2*s^-2   1       J joule joules 焦
+kg*m^2*s^-2   1000    kJ kilojoule kilojoules
+kg*m^2*s^-3   1       W watt watts 瓦
+kg*m^2*s^-3   1000    kW kilowatt kilowatts
+ampere  1             A amp amps ampere amperes
+volt    1             V volt volts
+ohm     1             ohm ohms Ω
+s^-1    1             Hz hertz
+kg*m^-1*s^-2  1       Pa pascal pascals
+mol     1             mol mole moles
+m*s^-1  44704/100000  mph
+m*s^-1  5/18          kph kmh kmph
+"""
+
+_LETTER_UNITS = frozenset({"m", "g", "s", "h", "L", "l", "N", "J", "W", "V", "A"})
+"""Units of one letter, which without a text command may as well be variables."""
+
+MULTIPLIERS: dict[str, int] = {
+    "hundred": 10**2,
+    "thousand": 10**3,
+    "million": 10**6,
+    "billion": 10**9,
+    "trillion": 10**12,
+    "dozen": 12,
+    "百": 10**2,
+    "千": 10**3,
+    "万": 10**4,
+    "亿": 10**8,
+}
+
+
+def _dimension(text: str) -> tuple[tuple[str, int], ...]:
+    powers = []
+    for part in text.split("*"):
+        name, _, power = part.partition("^")
+        powers.append((name, int(power or 1)))
+    return tuple(sorted(powers))
+
+
+UNITS: dict[str, Unit] = {}
+for _line in _TABLE.strip().splitlines():
+    _base, _factor, *_names = _line.split()
+    for _name in _names:
+        UNITS[_name] = Unit(mpq(_factor), _dimension(_base))
+
+DEGREE, RADIAN, PERCENT = UNITS["degree"], UNITS["radian"], UNITS["percent"]
+LABEL = Unit(mpq(1), (), "label")
+
+
+def unit_of(word: str) -> Unit | None:
+    """The unit that `word` spells; `M` is no metre, but `Meters` are."""
+    found = UNITS.get(word)
+    if found is None and len(word) > 2:
+        found = UNITS.get(word.lower())
+    return found
+
+
+def is_letter_unit(word: str) -> bool:
+    return word in _LETTER_UNITS
+
+
+def power(unit: Unit, exponent: int) -> Unit | None:
+    if not 1 <= abs(exponent) <= MAX_POWER:
+        return None
+    if unit.is_label:
+        return unit
+    return Unit(unit.factor**exponent, tuple((name, p * exponent) for name, p in unit.dimension))
+
+
+def product(a: Unit, b: Unit) -> Unit:
+    if a.is_label or b.is_label:
+        return b if a.is_label else a
+    powers: dict[str, int] = {}
+    for name, p in (*a.dimension, *b.dimension):
+        powers[name] = powers.get(name, 0) + p
+    left = tuple(sorted((name, p) for name, p in powers.items() if p))
+    return Unit(a.factor * b.factor, left) if left else LABEL

@@ -1,0 +1,120 @@
+r"""Names that the reader knows: commands of LaTeX, functions, constants, words.
+
+One place for all vocabularies, so that what is understood can be read off. `COMMANDS` also serves to tell `\\frac`, a
+command whose backslash was doubled, from `\\x`, the start of a row.
+"""
+
+from __future__ import annotations
+
+GREEK: dict[str, str] = {
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "zeta": "ζ", "eta": "η", "theta": "θ",
+    "iota": "ι", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ",
+    "tau": "τ", "upsilon": "υ", "phi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω", "Gamma": "Γ", "Delta": "Δ",
+    "Theta": "Θ", "Lambda": "Λ", "Xi": "Ξ", "Pi": "Π", "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω",
+}  # fmt: skip
+GREEK_NAMES = frozenset(GREEK) | {"varepsilon", "varphi", "vartheta", "varrho", "varsigma", "ell", "hbar"}
+CANONICAL_GREEK = {
+    "varepsilon": "epsilon", "varphi": "phi", "vartheta": "theta", "varrho": "rho", "varsigma": "sigma",
+}  # fmt: skip
+
+FUNCTIONS: dict[str, str] = {
+    **{name: name for name in (
+        "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "arccot", "arcsec", "arccsc",
+        "sinh", "cosh", "tanh", "coth", "sech", "csch", "arcsinh", "arccosh", "arctanh",
+        "ln", "log", "lg", "exp", "sqrt", "cbrt", "abs", "floor", "ceil", "max", "min", "gcd", "lcm", "det", "sgn",
+        "Re", "Im", "binom", "comb", "perm", "factorial",
+    )},
+    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "acot": "arccot", "asinh": "arcsinh", "acosh": "arccosh",
+    "atanh": "arctanh", "arsinh": "arcsinh", "arcosh": "arccosh", "artanh": "arctanh", "arcctg": "arccot",
+    "tg": "tan", "ctg": "cot", "cotg": "cot", "arctg": "arctan", "cosec": "csc", "ceiling": "ceil", "sign": "sgn", "nCr": "binom", "choose": "binom", "Abs": "abs",
+}  # fmt: skip
+"""Spelling to name. In plain letters and as commands alike."""
+
+PREFIX_FUNCTIONS = frozenset(FUNCTIONS.values())
+
+CONSTANTS: dict[str, str] = {
+    "pi": "pi",
+    "infty": "inf",
+    "infinity": "inf",
+    "Infinity": "inf",
+    "inf": "inf",
+    "oo": "inf",
+}
+
+RELATIONS: dict[str, str] = {
+    "=": "=", "<": "<", ">": ">", "<=": "<=", ">=": ">=", "!=": "!=", "==": "=", "=<": "<=", "=>": "=>", "le": "<=",
+    "leq": "<=", "leqslant": "<=", "leqq": "<=", "ge": ">=", "geq": ">=", "geqslant": ">=", "geqq": ">=", "ne": "!=",
+    "neq": "!=", "lt": "<", "gt": ">", "approx": "~", "simeq": "~", "cong": "~", "sim": "~", "doteq": "~",
+    "equiv": "==", "in": "in", "notin": "notin", "ni": "ni", "subset": "subset", "subseteq": "subset",
+    "coloneqq": "=", "triangleq": "=", "propto": "propto", "mid": "|", "parallel": "||", "perp": "perp",
+    "to": "to", "rightarrow": "to", "Rightarrow": "=>", "implies": "=>", "Longrightarrow": "=>", "iff": "<=>",
+    "Leftrightarrow": "<=>", "mapsto": "to", "longrightarrow": "to",
+}  # fmt: skip
+"""Symbol or command to relation."""
+
+IGNORED = frozenset({
+    "left", "right", "middle", "displaystyle", "textstyle", "scriptstyle", "limits", "nolimits", "quad", "qquad",
+    "big", "Big", "bigg", "Bigg", "bigl", "bigr", "Bigl", "Bigr", "biggl", "biggr", "Biggl", "Biggr", "bigm",
+    "hspace", "vspace", "phantom", "hphantom", "thinspace", "medspace", "thickspace", "negthinspace", "enspace",
+    "mathstrut", "strut", "nonumber", "notag", "rm", "bf", "it", "tt", "normalsize", "large", "Large", "small",
+    "hfill", "hline", "mathopen", "mathclose", "mathrel", "mathbin", "mathord", "allowbreak", "relax", "kern",
+})  # fmt: skip
+
+FACES = frozenset({
+    "mathbf", "mathit", "boldsymbol", "bm", "mathcal", "mathscr", "mathfrak", "mathsf", "mathtt", "vec", "overrightarrow",
+    "hat", "widehat", "tilde", "widetilde", "overline", "bar", "underline", "color", "boxed", "fbox", "cancel", "pmb",
+    "overbrace", "underbrace", "mathop", "mathbb", "ensuremath", "dot", "ddot", "Bbb",
+})  # fmt: skip
+"""Commands that dress their argument."""
+
+TEXT_COMMANDS = frozenset({"text", "textrm", "textnormal", "mathrm", "mbox", "textbf", "textit", "textsf", "operatorname", "hbox", "texttt", "emph", "mathnormal", "textup"})  # fmt: skip
+
+FRACTIONS = frozenset({"frac", "dfrac", "tfrac", "cfrac", "nicefrac", "sfrac", "flatfrac"})
+BINOMIALS = frozenset({"binom", "dbinom", "tbinom"})
+
+MATRICES = frozenset({"matrix", "pmatrix", "bmatrix", "Bmatrix", "vmatrix", "Vmatrix", "smallmatrix", "array", "psmallmatrix", "bsmallmatrix"})  # fmt: skip
+LINES = frozenset({"aligned", "align", "align*", "gathered", "gather", "split", "equation", "equation*", "cases", "dcases", "eqnarray", "eqnarray*"})  # fmt: skip
+
+BIG = {"sum": "sum", "prod": "prod", "int": "int", "lim": "lim", "iint": "int2", "iiint": "int3", "oint": "int2"}
+
+COMMANDS = (
+    GREEK_NAMES
+    | set(FUNCTIONS)
+    | {name for name in RELATIONS if name.isalpha()}
+    | IGNORED
+    | FACES
+    | TEXT_COMMANDS
+    | FRACTIONS
+    | BINOMIALS
+    | set(BIG)
+    | {"begin", "end", "cdot", "times", "div", "pm", "mp", "infty", "cup", "cap", "setminus", "emptyset", "varnothing",
+       "circ", "ldots", "cdots", "dots", "langle", "rangle", "lfloor", "rfloor", "lceil", "rceil", "lvert", "rvert",
+       "angle", "triangle", "forall", "exists", "lor", "land", "vee", "wedge", "pmod", "mod", "bmod", "usqrt", "over",
+       "textcirc", "degree", "textdegree", "prime", "ast", "star", "backslash"}
+)  # fmt: skip
+"""Every command that the reader does something with."""
+
+STOP_WORDS = frozenset({"a", "an", "the", "is", "are", "be", "of"})
+
+NUMBER_WORDS: dict[str, int] = {
+    word: value
+    for value, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen".split()
+    )
+} | {word: 10 * value for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)}
+
+NAMED_WORDS: dict[str, str] = {
+    "no solution": "empty", "no solutions": "empty", "no real solution": "empty", "no real solutions": "empty",
+    "no integer solutions": "empty", "no such": "empty", "empty set": "empty", "the empty set": "empty", "none": "empty",
+    "there are no solutions": "empty", "there is no solution": "empty", "无解": "empty", "不存在": "empty",
+    "does not exist": "undefined", "dne": "undefined", "undefined": "undefined", "not defined": "undefined",
+    "all real numbers": "reals", "all reals": "reals", "any real number": "reals", "all real x": "reals",
+    "the set of all real numbers": "reals", "real numbers": "reals",
+    "all integers": "integers", "all positive integers": "positive integers", "infinity": "inf",
+    "positive infinity": "inf", "negative infinity": "-inf", "minus infinity": "-inf", "infinite": "inf",
+    "yes": "true", "true": "true", "correct": "true", "是": "true", "正确": "true", "对": "true", "√": "true",
+    "no": "false", "false": "false", "incorrect": "false", "否": "false", "错误": "false", "错": "false",
+    "不正确": "false", "不是": "false",
+}  # fmt: skip
+"""Words that are a value."""

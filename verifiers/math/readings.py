@@ -1,0 +1,70 @@
+r"""The less usual readings of ambiguous notation, tried where the usual one does not match.
+
+1,234      a list of two, where the other side is a list
+1,5        one and a half, where the other side is one number
+5m         five metres, where the other side knows no m
+1/2x       1/(2x)
+h(a+b)     a product, where the other side uses h as a variable
+log 2      to the base ten, as well as natural
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from truegold.verifiers.math.answers import USUAL, Notation, read
+from truegold.verifiers.math.lexer import TooLarge, Unreadable
+from truegold.verifiers.math.policy import Policy
+from truegold.verifiers.math.substitute import mapped, with_log_base_ten
+from truegold.verifiers.math.tree import Call, Chain, Group, Items, Measure, Mul, Node, Num, Sym, facts, symbols
+
+_DECIMAL_COMMA = re.compile(r"([+-]?)(\d{1,9}),(\d{1,9})(?![\d,])")
+_SLASH_NEIGHBOUR = re.compile(r"/\s*\(?[\dA-Za-z\\]")
+_GROUPING = re.compile(r"\d,\d{3}(?!\d)")
+
+
+def other_readings(gold: Node, answer: Node, wanted: str, offered: str, policy: Policy) -> Iterator[tuple[Node, Node]]:
+    """Pairs of trees, one side read in another way."""
+    for tree in _alternatives(offered, answer, gold):
+        yield gold, tree
+    for tree in _alternatives(wanted, gold, answer):
+        yield tree, answer
+    found = facts(gold), facts(answer)
+    if policy.log == "either" and (found[0].bare_log or found[1].bare_log):
+        yield with_log_base_ten(gold), with_log_base_ten(answer)
+    if (found[0].applied | found[1].applied) & (found[0].symbols | found[1].symbols):
+        yield _multiplied(gold), _multiplied(answer)
+
+
+def _alternatives(text: str, tree: Node, other: Node) -> Iterator[Node]:
+    if _GROUPING.search(text) and _is_list(other):
+        yield from _tried(text, Notation(group_digits=False))
+    if isinstance(tree, Items) and len(tree.items) == 2 and isinstance(other, (Num, Measure)):
+        match = _DECIMAL_COMMA.match(text)
+        if match is not None:
+            yield from _tried(f"{match.group(1)}{match.group(2)}.{match.group(3)}{text[match.end() :]}")
+    if "/" in text and _SLASH_NEIGHBOUR.search(text):
+        yield from _tried(text, Notation(tight=True))
+    if symbols(tree) - symbols(other):
+        yield from _tried(text, Notation(letter_units=True))
+
+
+def _tried(text: str, notation: Notation = USUAL) -> Iterator[Node]:
+    try:
+        yield read(text, notation)
+    except (Unreadable, TooLarge):
+        return
+
+
+def _is_list(node: Node) -> bool:
+    return isinstance(node, (Items, Group, Chain))
+
+
+def _multiplied(node: Node) -> Node:
+    def product(part: Node) -> Node:
+        if isinstance(part, Call) and part.applied and len(part.args) == 1:
+            return Mul((Sym(part.name), part.args[0]))
+        return part
+
+    return mapped(node, product)

@@ -1,0 +1,204 @@
+r"""One number against one number, exactly or within a tolerance.
+
+    gold 0.5       answer 1/2, \frac{1}{2}, 50%, 5e-1, .5          match: values are exact fractions
+    gold 1234.5    answer 1,234.5, 1{,}234.5, $1,234.50            match
+    gold 3.14159   answer 3.14   info {"decimals": 2}              match: at most 0.005 apart
+    gold 9.81      answer 9.8    info {"rel_tol": 0.01}            match: at most 1 % of gold apart
+    gold 5         answer 5 or 6, 5 ± 1, {5, 6}                    hedged: 0
+    gold 5         answer five, x+1, 5 km                          answer_unparsed: 0
+
+The answer is what the response commits to (`extract.py`). It may begin with `x =` or `≈` and with a dollar sign, which
+cannot be told from the delimiter of a formula. `info["unit"]` names texts that may stand beside the number and are then
+left out of account: with `"unit": ["km", "kilometres"]` the answer `5 km` is 5, and with `"unit": "%"` the answer `50%`
+is 50. A number's own percent sign divides by 100.
+
+Not covered: conversion of units, arithmetic (`2^3`, `\sqrt{4}`, `10-3`), decimal commas (`3,5`), digits grouped by
+plain blanks (`1 234`). The verifier `math` reads more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from truegold.verifiers.extract import committed_answer
+from truegold.verifiers.options import NO_INFO, BadOption, bad_options, number, text, texts, whole
+from truegold.verifiers.verdict import Reason, Verdict
+
+MAX_NUMBER_CHARS = 1_000
+"""A longer text is not one number. Stops numbers of a million digits, which take minutes to turn into integers."""
+
+MAX_EXPONENT = 3_000
+"""Powers of ten beyond this are not read. Stops `1e999999999`, which is a gigabyte of digits."""
+
+MAX_DECIMALS = 100
+MAX_UNITS = 20
+MAX_UNIT_CHARS = 40
+
+_FULL_WIDTH = {chr(0xFF01 + i): chr(0x21 + i) for i in range(94)}
+_CHARACTERS = str.maketrans({**_FULL_WIDTH, **dict.fromkeys("−﹣‐‑–", "-"), "×": r"\times ", "。": "."})
+_GROUPING = re.compile(r"(?<=\d)(?:\{,\}|\\[,!]|[\u2009\u202f])(?=\d{3}(?!\d))")
+_TEXT = re.compile(r"\\(?:text|textbf|textrm|mathrm|mathbf|mbox)\s{0,3}\{([^{}]*)\}")
+_MARKUP = re.compile(r"\$|\\[()\[\],;:! ]|\\(?:left|right|displaystyle)(?![A-Za-z])|[*`]")
+_FRACTION = re.compile(r"\\[dtc]frac(?![A-Za-z])")
+_LEAD = re.compile(
+    r"[A-Za-z]\s{0,3}(?:=|\\approx\s)\s{0,3}|(?:\\approx(?![A-Za-z])|≈|~|about\s|approximately\s)\s{0,3}"
+)
+
+_DECIMAL = r"(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)"
+_SIGN = r"[+-]?\s{0,3}"
+_BRACED = r"\{\s{0,3}(" + _SIGN + _DECIMAL + r")\s{0,3}\}"
+_NUMBER = re.compile(_DECIMAL)
+_CONNECTIVE = re.compile(r"\b(?:or|and|to)\b|[,;/~±]|\\pm|[或和、]|\d\s{0,3}-\s{0,3}\d")
+_FORMS = {
+    "mixed": re.compile(r"(\d+)(?:\s{1,3}(\d+)/(\d+)|\s{0,3}\\frac\{(\d+)\}\{(\d+)\})"),
+    "fraction": re.compile(rf"\\frac\s{{0,3}}{_BRACED}\s{{0,3}}{_BRACED}"),
+    "short fraction": re.compile(r"\\frac\s{0,3}(\d)\s{0,3}(\d)"),
+    "ratio": re.compile(rf"({_DECIMAL})\s{{0,3}}/\s{{0,3}}({_SIGN}{_DECIMAL})"),
+    "scientific": re.compile(
+        rf"({_DECIMAL})(?:[eE]([+-]?\d+)|\s{{0,3}}(?:\\times|\\cdot|\*|x)\s{{0,3}}10\s{{0,3}}\^\s{{0,3}}\{{?([+-]?\d+)\}}?)"
+    ),
+    "decimal": re.compile(rf"({_DECIMAL})"),
+}
+_PERCENT = re.compile(r"\s{0,3}(?:\\?%|percent|per cent)\s{0,3}", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class NumericVerifier:
+    """Verifier `numeric`. Reads `abs_tol`, `rel_tol` (of gold), `decimals` and `unit` from `info`. Where several
+    tolerances are given, the widest counts; without any the numbers must be equal."""
+
+    name: str = "numeric"
+    version: str = "1"
+
+    def __call__(
+        self,
+        response: str,
+        gold: str | None,
+        *,
+        problem: str | None = None,
+        info: Mapping[str, Any] = NO_INFO,
+    ) -> Verdict:
+        try:
+            units = _units(info)
+            allowed = _Tolerance(
+                number(info, "abs_tol"), number(info, "rel_tol"), whole(info, "decimals", 0, MAX_DECIMALS)
+            )
+        except BadOption as error:
+            return bad_options(error)
+        if gold is None or not gold.strip():
+            return Verdict(None, Reason.GOLD_MISSING)
+        wanted = read_number(gold, units)
+        if wanted is None:
+            return Verdict(None, Reason.GOLD_UNPARSED, evidence={"gold": gold[:MAX_NUMBER_CHARS]})
+        found = committed_answer(response)
+        if found is None:
+            return Verdict(0.0, Reason.NO_ANSWER)
+        offered = read_number(found.text, units)
+        shown = found.text[:MAX_NUMBER_CHARS]
+        if offered is None:
+            reason = Reason.HEDGED if _names_several(shown) else Reason.ANSWER_UNPARSED
+            return Verdict(0.0, reason, shown, {"gold": _text(wanted), "form": found.form})
+        match = allowed.covers(wanted, offered)
+        evidence = {"gold": _text(wanted), "answer": _text(offered), "form": found.form}
+        return Verdict(float(match), Reason.MATCH if match else Reason.MISMATCH, shown, evidence)
+
+    def gold_response(self, gold: str, solution: str | None) -> str | None:
+        return f"\\boxed{{{gold}}}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Tolerance:
+    absolute: float | None
+    relative: float | None
+    decimals: int | None
+
+    def covers(self, wanted: Fraction, offered: Fraction) -> bool:
+        # str() first: the tolerance 0.1 is meant as 1/10 and not as the nearest binary fraction.
+        room = Fraction(str(self.absolute or 0))
+        room = max(room, Fraction(str(self.relative or 0)) * abs(wanted))
+        if self.decimals is not None:
+            room = max(room, Fraction(1, 2 * 10**self.decimals))
+        return abs(wanted - offered) <= room
+
+
+def _units(info: Mapping[str, Any]) -> list[str]:
+    if isinstance(info.get("unit"), str):
+        return [text(info, "unit", MAX_UNIT_CHARS) or ""]
+    return texts(info, "unit", (), MAX_UNITS, MAX_UNIT_CHARS)
+
+
+def read_number(written: str, units: list[str]) -> Fraction | None:
+    """The one number that `written` is, or None where it is anything else. `units` may stand before or after it."""
+    if len(written) > MAX_NUMBER_CHARS:
+        return None
+    plain = _without_unit(_plain(written), [_plain(unit) for unit in units])
+    percent = _PERCENT.search(plain)
+    if percent is not None and percent.end() == len(plain):
+        plain = plain[: percent.start()]
+    value = _signed(plain.strip())
+    return value if value is None or percent is None else value / 100
+
+
+def _plain(text: str) -> str:
+    """Without what typesets a number: delimiters, spaces, text commands, the punctuation that ends a sentence."""
+    text = _GROUPING.sub("", text[:MAX_NUMBER_CHARS].translate(_CHARACTERS))
+    text = _TEXT.sub(r" \1 ", text)
+    text = _FRACTION.sub(r"\\frac", _MARKUP.sub(" ", text.replace(r"\$", "$")))
+    text = " ".join(text.split()).rstrip(".,; ")
+    while len(text) > 1 and text[0] == "{" and text[-1] == "}" and "{" not in text[1:-1]:
+        text = text[1:-1].strip()
+    lead = _LEAD.match(text)
+    return text[lead.end() :] if lead else text
+
+
+def _names_several(text: str) -> bool:
+    plain = _plain(text)
+    return len(_NUMBER.findall(plain)) > 1 and _CONNECTIVE.search(plain) is not None
+
+
+def _without_unit(text: str, units: list[str]) -> str:
+    for unit in sorted(units, key=len, reverse=True):
+        if not unit:
+            continue
+        for bare in (text.removesuffix(unit), text.removesuffix(f"{{{unit}}}"), text.removeprefix(unit)):
+            if bare != text:
+                return bare.strip(" {}\\") if unit == "%" else bare.strip()
+    return text
+
+
+def _signed(text: str) -> Fraction | None:
+    sign = -1 if text[:1] == "-" else 1
+    body = text[1:].lstrip() if text[:1] in ("-", "+") else text
+    for form, pattern in _FORMS.items():
+        if match := pattern.fullmatch(body):
+            value = _value(form, [group for group in match.groups() if group is not None])
+            return None if value is None else sign * value
+    return None
+
+
+def _value(form: str, parts: list[str]) -> Fraction | None:
+    if form == "mixed":
+        whole_part, above, below = (int(part) for part in parts)
+        # 2\frac{5}{3} is no mixed number; it may be a product.
+        return whole_part + Fraction(above, below) if 0 < above < below else None
+    if form == "scientific":
+        too_large = len(parts[1]) > len(str(MAX_EXPONENT)) + 1 or abs(int(parts[1])) > MAX_EXPONENT
+        return None if too_large else _decimal(parts[0]) * Fraction(10) ** int(parts[1])
+    if form != "decimal":
+        below_line = _decimal(parts[1])
+        return _decimal(parts[0]) / below_line if below_line else None
+    return _decimal(parts[0])
+
+
+def _decimal(text: str) -> Fraction:
+    return Fraction("".join(text.replace(",", "").split()).rstrip("."))
+
+
+def _text(value: Fraction) -> str:
+    """For the evidence: short, whatever the number of digits."""
+    shown = str(value)
+    return shown if len(shown) <= MAX_UNIT_CHARS else f"{shown[:MAX_UNIT_CHARS]}…"

@@ -1,0 +1,129 @@
+r"""A pattern that the answer has to fit.
+
+    info {"pattern": "\\d{4}-\\d{2}-\\d{2}"}                           the answer is a date, the whole of it
+    info {"pattern": "(?i)\\bparis\\b", "full": false}                 the answer mentions Paris
+    info {"pattern": "def \\w+\\(", "where": "final", "full": false}   what stands after the thinking defines something
+    gold "colou?r", no pattern in info                                 gold is the pattern
+
+`where` names the text: `answer`, what the response commits to (`extract.py`); `final`, all that stands after the
+thinking; `response`, all of it. `full`: whether the pattern has to cover the whole text, or to be found somewhere in
+it. `flags`: any of `i` (case does not matter), `m` (`^` and `$` at every line), `s` (`.` is a line break as well).
+
+Patterns are RE2's (google-re2): the time is linear in the text whatever the pattern, so that `(a+)+$` cannot hang a
+reward. In return RE2 has no look-around and no back-references, says `\z` for Python's `\Z`, and its `\d`, `\w`, `\s`
+and `\b` are ASCII's. A pattern that cannot be read is a row that could not be judged, and the verdict says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from truegold.verifiers.errors import SetupError
+from truegold.verifiers.extract import committed_answer, final_part
+from truegold.verifiers.options import NO_INFO, BadOption, bad_options, switch, text, word
+from truegold.verifiers.verdict import Reason, Verdict
+
+MAX_PATTERN_CHARS = 2_000
+"""A longer pattern is not read. Stops patterns that are word lists in disguise, slow to compile for every row."""
+
+MAX_PATTERN_BYTES = 2**20
+"""What one compiled pattern may take up. Stops `(x{1000}){...}`: a large program costs its size for each character."""
+
+MAX_TEXT_CHARS = 400_000
+"""A longer text fits no pattern. Stops megabytes of output made to stall the reward computation."""
+
+MAX_STEPS = 400_000_000
+"""Characters times the size of the compiled pattern: about a second. Stops `(?:.{0,1000}a)+` on a long text."""
+
+CACHED_PATTERNS = 256
+SHOWN_CHARS = 200
+PLACES = ("answer", "final", "response")
+
+
+@dataclass(frozen=True, slots=True)
+class RegexVerifier:
+    """Verifier `regex`. Reads `pattern` (gold if absent), `where` (`answer`), `full` (true for the answer, false
+    elsewhere) and `flags` (none) from `info`."""
+
+    name: str = "regex"
+    version: str = "1"
+
+    def __call__(
+        self,
+        response: str,
+        gold: str | None,
+        *,
+        problem: str | None = None,
+        info: Mapping[str, Any] = NO_INFO,
+    ) -> Verdict:
+        try:
+            given = text(info, "pattern", MAX_PATTERN_CHARS)
+            where = word(info, "where", PLACES, "answer")
+            full = switch(info, "full", where == "answer")
+            flags = _flags(info)
+        except BadOption as error:
+            return bad_options(error)
+        if given is None and (gold is None or not gold.strip()):
+            return Verdict(None, Reason.GOLD_MISSING)
+        pattern = (gold or "") if given is None else given
+        compiled = _compile(pattern, flags)
+        if isinstance(compiled, str):
+            reason = Reason.GOLD_UNPARSED if given is None else Reason.VERIFIER_ERROR
+            return Verdict(None, reason, evidence={"error": compiled, "pattern": pattern[:SHOWN_CHARS]})
+        return _search(compiled, _looked_at(response, where), full, {"pattern": pattern[:SHOWN_CHARS], "where": where})
+
+    def gold_response(self, gold: str, solution: str | None) -> str | None:
+        return None  # what fits a pattern cannot be told from the pattern
+
+
+def _search(pattern: Any, looked_at: str | None, full: bool, evidence: Mapping[str, Any]) -> Verdict:
+    if looked_at is None:
+        return Verdict(0.0, Reason.NO_ANSWER, None, evidence)
+    limit = min(MAX_TEXT_CHARS, MAX_STEPS // max(1, pattern.programsize))
+    if len(looked_at) > limit:
+        return Verdict(0.0, Reason.ANSWER_UNPARSED, None, {**evidence, "chars": len(looked_at), "limit": limit})
+    # Lone surrogates, which JSON can smuggle in, have no place in RE2's UTF-8.
+    looked_at = looked_at.encode("utf-8", "replace").decode()
+    found = pattern.fullmatch(looked_at) if full else pattern.search(looked_at)
+    if found is None:
+        return Verdict(0.0, Reason.MISMATCH, looked_at[-SHOWN_CHARS:], evidence)
+    return Verdict(1.0, Reason.MATCH, found.group()[:SHOWN_CHARS], evidence)
+
+
+def _flags(info: Mapping[str, Any]) -> str:
+    flags = info.get("flags", "")
+    if isinstance(flags, str) and len(flags) <= 3 and set(flags) <= set("ims"):
+        return "".join(sorted(set(flags)))
+    raise BadOption(f"flags must be some of the letters i, m and s, got {str(flags)[:SHOWN_CHARS]!r}")
+
+
+def _looked_at(response: str, where: str) -> str | None:
+    if where == "answer":
+        found = committed_answer(response)
+        return found.text if found else None
+    return final_part(response) if where == "final" else response
+
+
+@lru_cache(maxsize=CACHED_PATTERNS)
+def _compile(pattern: str, flags: str) -> Any:
+    """The compiled pattern, or a line that says what is wrong with it."""
+    try:
+        import re2
+    except ImportError as error:
+        raise SetupError(
+            f"The verifier `regex` cannot be used ({error}).", "Install it: pip install google-re2."
+        ) from error
+    if len(pattern) > MAX_PATTERN_CHARS:
+        return f"the pattern has {len(pattern)} characters, the limit is {MAX_PATTERN_CHARS}"
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = MAX_PATTERN_BYTES
+    try:
+        return re2.compile(f"(?{flags}){pattern}" if flags else pattern, options)
+    except (re2.error, UnicodeEncodeError) as error:
+        detail = error.args[0] if error.args else error
+        said = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
+        return f"the pattern cannot be read: {said}. Look-around and back-references do not exist here."
