@@ -47,6 +47,7 @@ from truegold.verifiers.math.tree import (
     Sym,
     Text,
     symbols,
+    walk,
 )
 
 COORDINATES = frozenset({"x", "y", "z"})
@@ -77,6 +78,7 @@ def compare(gold: Node, answer: Node, policy: Policy) -> Outcome:
     if not _conditions_agree(gold, answer, policy):
         return OTHER_STRUCTURE
     gold, answer = _without_parameters(gold, answer, policy)
+    gold = _settled(gold)
     if not (has_signs(gold) or has_signs(answer)):
         return Comparison(policy).same(gold, answer)
     found = OTHER_STRUCTURE
@@ -87,6 +89,18 @@ def compare(gold: Node, answer: Node, policy: Policy) -> Outcome:
                 return outcome
             found = outcome if outcome.same is None else found
     return found
+
+
+def _settled(gold: Node) -> Node:
+    """Gold that says its value twice: the exact form of `\\frac{\\sqrt3}{3} \\approx 0.577`, the first of `{1, 2} = {2, 1}`."""
+    if not isinstance(gold, Chain):
+        return gold
+    if "~" in gold.operators and set(gold.operators) <= {"=", "~"}:
+        at = gold.operators.index("~")
+        if at:
+            return Chain(gold.parts[: at + 1], gold.operators[:at])
+        return gold.parts[1] if isinstance(gold.parts[0], Sym) else gold.parts[0]
+    return gold.parts[0] if _is_repeated_list(gold) else gold
 
 
 def _conditions_agree(gold: Node, answer: Node, policy: Policy) -> bool:
@@ -512,8 +526,8 @@ def _is_label(node: Node) -> bool:
             and node.factors[0].base.name in "fghFGH"
             and isinstance(node.factors[1], Sym)
         )
-    if isinstance(node, Mul):
-        return all(isinstance(factor, Sym) and factor.name.isupper() for factor in node.factors)
+    if isinstance(node, (Mul, Ratio)):  # of segments: NO/BO, A:B
+        return all(isinstance(part, (Mul, Pow, Ratio, Num)) or (isinstance(part, Sym) and part.name[0].isupper()) for part in walk(node)) and bool(symbols(node)) and not any(isinstance(part, Num) and part.value != -1 for part in walk(node))
     if isinstance(node, Pow):
         return isinstance(node.base, Sym) and isinstance(node.exponent, Sym) and node.exponent.name == "*"
     return isinstance(node, Sym)

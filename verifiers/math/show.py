@@ -46,7 +46,7 @@ def _show(node: Node) -> str:  # noqa: PLR0911, PLR0912
         case Add(terms):
             return "(" + " + ".join(map(_show, terms)) + ")"
         case Mul(factors):
-            return "*".join(map(_show, factors))
+            return _quotient(factors)
         case Pow(base, exponent):
             return f"{_show(base)}^({_show(exponent)})"
         case Call(name, args):
@@ -82,6 +82,22 @@ def _show(node: Node) -> str:  # noqa: PLR0911, PLR0912
             return f"{_show(body)} for integers {', '.join(sorted(parameters))}"
         case Text(words):
             return " ".join(words)
+
+
+def _quotient(factors: tuple[Node, ...]) -> str:
+    """a*b/c rather than a*b*c^(-1)."""
+    text = ""
+    for factor in factors:
+        match factor:
+            case Pow(base, Num(value)) if value == -1:
+                text += f"/{_operand(base)}" if text else f"1/{_operand(base)}"
+            case _:
+                text += f"*{_operand(factor)}" if text else _operand(factor)
+    return text
+
+
+def _operand(node: Node) -> str:
+    return f"({_show(node)})" if isinstance(node, Mul) else _show(node)
 
 
 def _number(value: object) -> str:
