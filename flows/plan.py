@@ -29,7 +29,7 @@ from truegold.pipeline.rules import detector_versions
 from truegold.pipeline.stage import RECORD, Output, Stage
 from truegold.train.config import GrpoConfig, PathModel, SftConfig, SmolLM2Model, TinyModel
 from truegold.train.models import check_local, is_local
-from truegold.verifiers import ConfigError, InputError
+from truegold.verifiers import ConfigError, InputError, fingerprint
 
 DEMO_COLUMNS = Columns.model_validate({"prompt": "question", "gold": "answer", "solution": "solution"})
 
@@ -156,7 +156,10 @@ def _training(config: RunConfig) -> list[Stage]:
         "heldout": Output("select", "heldout.parquet"),
     }
     settings = _shared(config.train, config)
-    stages = [Stage("train", "truegold.train.grpo:grpo", 1, settings, inputs, isolated=True, judges="rows")]
+    terms = {term.verifier: fingerprint(term.verifier) for term in config.train.reward if term.verifier}
+    stages = [
+        Stage("train", "truegold.train.grpo:grpo", 2, settings, inputs, isolated=True, judges="rows", extra=terms)
+    ]
     if config.profile_after:
         rows: dict[str, Path | Output] = {"rows": Output("select", "after.parquet")}
         stages.append(_profile_stage("profile_after", config, rows, Output("train", "checkpoint")))

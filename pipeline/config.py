@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
+
+from truegold.verifiers import Reason
 
 
 class StageConfig(BaseModel):
@@ -232,6 +234,31 @@ EngineConfig = Annotated[
 ]
 
 
+class JudgeConfig(StageConfig):
+    """A language model that is asked about verdicts without a score."""
+
+    name: str
+    """What the evidence calls the judge: its model, such as `Qwen3-8B`."""
+    model: str | None = None
+    """The folder of its checkpoint; for a served judge the folder of its tokenizer. A scripted engine needs none."""
+    engine: EngineConfig = VllmEngineConfig()
+    chat: ChatConfig = ChatConfig()
+    reasons: tuple[Reason, ...] = (Reason.GOLD_UNPARSED, Reason.LIMIT, Reason.TIMEOUT, Reason.DECLINED)
+    """Why rules gave no score, for those rows that are sent."""
+    max_tokens: int = Field(default=512, ge=1)
+    temperature: float = Field(default=0.0, ge=0)
+    batch_size: int = Field(default=256, ge=1)
+    """Rows asked about at a time; each takes two prompts."""
+    seed: int = 0
+
+    @field_validator("reasons")
+    @classmethod
+    def _can_be_judged(cls, reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
+        if bad := sorted({Reason.GOLD_MISSING, Reason.NO_ANSWER} & set(reasons)):
+            raise ValueError(f"nothing can be compared where the reason is {' or '.join(bad)}")
+        return reasons
+
+
 class ProfileConfig(StageConfig):
     """How pass rates are measured."""
 
@@ -250,6 +277,9 @@ class ProfileConfig(StageConfig):
     answer. A flag for review, never a drop."""
     workers: int = Field(default=1, ge=0)
     """Processes that verify; 0 takes one per core. Worth raising for slow verifiers only."""
+    judge: JudgeConfig | None = None
+    """A language model for samples that the verifier could not judge. Best a served one: in-process vLLM would hold
+    two models at once."""
 
 
 class SelectConfig(StageConfig):

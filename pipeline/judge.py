@@ -1,4 +1,4 @@
-"""Asks a language model about the verdicts that rules left open. Off unless a caller has a `JudgeConfig`.
+"""Asks a language model about the verdicts that rules left open. Off unless `profile.judge` is set.
 
     Verdict(None, gold_unparsed)   SAME in both orders    ->  Verdict(1.0, match), evidence {"judge": "Qwen3-8B", ...}
     Verdict(None, gold_unparsed)   SAME, then DIFFERENT   ->  Verdict(None, gold_unparsed), marked as asked
@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from pydantic import Field, field_validator
-
-from truegold.pipeline.config import ChatConfig, EngineConfig, StageConfig, VllmEngineConfig
+from truegold.pipeline.config import JudgeConfig
+from truegold.pipeline.engines import build_engine
 from truegold.pipeline.engines.base import Completion, Engine, SamplingParams, sample_seed
 from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.verifiers import Item, Reason, Verdict, committed_answer
@@ -28,31 +28,25 @@ from truegold.verifiers.judge import Question, decide, question, read_reply
 SHOWN_CHARS = 500
 """What the evidence keeps of a reply: its end, where the verdict stands."""
 
-NO_GOLD = frozenset({Reason.GOLD_MISSING, Reason.NO_ANSWER})
-"""Reasons that leave nothing to compare."""
+@dataclass(frozen=True)
+class Judge:
+    """A model that is asked, with its engine, which it closes."""
+
+    engine: Engine
+    encoder: PromptEncoder
+    config: JudgeConfig
+
+    def __call__(self, items: Sequence[Item], verdicts: Sequence[Verdict]) -> list[Verdict]:
+        return judge_unjudged(items, verdicts, self.engine, self.encoder, self.config)
+
+    def close(self) -> None:
+        self.engine.close()
 
 
-class JudgeConfig(StageConfig):
-    """A language model that is asked about verdicts without a score."""
-
-    name: str
-    """What the evidence calls the judge: its model, such as `Qwen3-8B`."""
-    engine: EngineConfig = VllmEngineConfig()
-    chat: ChatConfig = ChatConfig()
-    reasons: tuple[Reason, ...] = (Reason.GOLD_UNPARSED, Reason.LIMIT, Reason.TIMEOUT, Reason.DECLINED)
-    """Why rules gave no score, for those rows that are sent."""
-    max_tokens: int = Field(default=512, ge=1)
-    temperature: float = Field(default=0.0, ge=0)
-    batch_size: int = Field(default=256, ge=1)
-    """Rows asked about at a time; each takes two prompts."""
-    seed: int = 0
-
-    @field_validator("reasons")
-    @classmethod
-    def _can_be_judged(cls, reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
-        if bad := sorted(NO_GOLD & set(reasons)):
-            raise ValueError(f"nothing can be compared where the reason is {' or '.join(bad)}")
-        return reasons
+def load_judge(config: JudgeConfig) -> Judge:
+    """Start the judge's engine."""
+    model = Path(config.model) if config.model else None
+    return Judge(*build_engine(config.engine, config.chat, model), config)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from truegold.pipeline.config import ProfileConfig
 from truegold.pipeline.engines import build_engine
+from truegold.pipeline.judge import load_judge
 from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger
 from truegold.pipeline.passrate import largest_cluster, pass_at_k, powers_up_to, wilson_interval
 from truegold.pipeline.progress import Progress
@@ -64,7 +65,7 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
 
     def start() -> Sampler:
         engine, encoder = build_engine(config.engine, config.chat, inputs.get("model"))
-        return Sampler(engine, encoder, config)
+        return Sampler(engine, encoder, config, load_judge(config.judge) if config.judge is not None else None)
 
     drawn = draw_shards(inputs["rows"], config.shard_rows, out_dir / SCRATCH / "shards", start, progress)
     tallies = {"train": Tally(), "heldout": Tally()}

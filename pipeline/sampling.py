@@ -15,6 +15,7 @@ import pyarrow as pa
 from truegold.pipeline.config import ProfileConfig
 from truegold.pipeline.engines import Engine, PromptEncoder, SamplingParams
 from truegold.pipeline.engines.base import sample_seed
+from truegold.pipeline.judge import Judge
 from truegold.pipeline.progress import Progress
 from truegold.pipeline.rows import Row, count_rows, dump_json, read_shards, write_rows
 from truegold.verifiers import Item, verify_batch
@@ -50,6 +51,12 @@ class Sampler:
     engine: Engine
     encoder: PromptEncoder
     config: ProfileConfig
+    judge: Judge | None = None
+
+    def close(self) -> None:
+        self.engine.close()
+        if self.judge is not None:
+            self.judge.close()
 
     def draw(self, rows: Sequence[Row]) -> list[Row]:
         """`config.samples` judged samples (SAMPLE_SCHEMA) of each row, in order; none for a prompt that leaves the
@@ -70,7 +77,9 @@ class Sampler:
             Item(text, row["gold"], row["verifier"], row["verifier_args"], row["prompt"])
             for text, (row, _, _) in zip(texts, asked, strict=True)
         ]
-        verdicts = verify_batch(items, workers=config.workers)
+        verdicts = list(verify_batch(items, workers=config.workers))
+        if self.judge is not None:
+            verdicts = self.judge(items, verdicts)
         return [
             {
                 "id": row["id"],
@@ -125,5 +134,5 @@ def draw_shards(
         tokens = sum(len(sample["token_ids"]) for sample in samples)
         rate = tokens / max(time.monotonic() - began, 1e-9)
         progress.advance(len(shard), f"{rate:,.0f} tokens/s")
-    sampler.engine.close()
+    sampler.close()
     return paths

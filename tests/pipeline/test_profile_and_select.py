@@ -142,3 +142,27 @@ def test_every_prefix_of_a_balanced_order_is_balanced() -> None:
     assert len(ordered) == len(rows)
     first = [row["pass_rate"] for row in ordered[:8]]
     assert sorted(first) == [0.1, 0.1, 0.3, 0.3, 0.6, 0.6, 0.9, 0.9]
+
+
+def test_a_judge_is_asked_only_about_what_the_verifier_left_open(tmp_path: Path) -> None:
+    gold = "the area of the circle is larger than that of the square"
+    answers = ["\\boxed{the circle has the larger area}", "\\boxed{\\text{no}", "nothing at all, sorry", RIGHT]
+    rows = [make_row(1, gold=gold), make_row(2)]
+    write_rows(tmp_path / "rows.parquet", rows)
+    samples = [{"prompt": f"<{row['source_row']}>", "completions": answers} for row in rows]
+    (tmp_path / "script.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in samples))
+    (tmp_path / "judge.jsonl").write_text(json.dumps({"prompt": "Two people", "completions": ["SAME"]}) + "\n")
+    settings = ProfileConfig.model_validate(
+        {
+            "engine": {"type": "scripted", "path": str(tmp_path / "script.jsonl")},
+            "samples": 4,
+            "judge": {"name": "oracle", "engine": {"type": "scripted", "path": str(tmp_path / "judge.jsonl")}},
+        }
+    )
+    (tmp_path / "profile").mkdir()
+    profile({"rows": tmp_path / "rows.parquet"}, settings, tmp_path / "profile", NullProgress())
+    judged = pl.read_parquet(tmp_path / "profile" / "samples.parquet").sort("source_row", "sample")
+    asked = [json.loads(text).get("judge") for text in judged["evidence"]]
+    assert asked == ["oracle", None, None, "oracle", None, None, None, None]
+    assert judged["score"].to_list()[:1] == [1.0]
+    assert None not in judged["score"].to_list()[4:]

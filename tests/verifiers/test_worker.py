@@ -68,7 +68,9 @@ def test_memory_beyond_the_limit_is_refused():
 
 def test_threads_share_it():
     with ThreadPoolExecutor(4) as threads:
-        verdicts = list(threads.map(lambda n: equivalent(f"\\int_0^{n} 2x dx", f"\\int_{{-{n}}}^0 (-2x) dx").score, range(12)))
+        verdicts = list(
+            threads.map(lambda n: equivalent(f"\\int_0^{n} 2x dx", f"\\int_{{-{n}}}^0 (-2x) dx").score, range(12))
+        )
     assert verdicts == [1.0] * 12
 
 
@@ -126,5 +128,7 @@ def is_running(pid):
 
 def test_a_spawned_process_can_use_a_pickled_verifier():
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        verdict = pool.apply(pickle.loads(pickle.dumps(MathVerifier())), ("\\boxed{\\int_0^1 x dx}", "\\int_0^1 (1-x) dx"))
+        verdict = pool.apply(
+            pickle.loads(pickle.dumps(MathVerifier())), ("\\boxed{\\int_0^1 x dx}", "\\int_0^1 (1-x) dx")
+        )
     assert verdict.score == 1.0

@@ -81,7 +81,7 @@ def _same(wanted: Any, offered: Any) -> bool:
     return bool(sympy.simplify(wanted - offered) == 0)
 
 
-def _built(tree: list[Any]) -> Any:
+def _built(tree: list[Any]) -> Any:  # noqa: PLR0911, one for each kind of node
     import sympy
 
     kind, *rest = tree

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from truegold.verifiers.math.normal import key_of, normal
 
@@ -55,9 +56,15 @@ def same_choice(letter: str, answer: str, options: tuple[str, ...], same: Callab
 
 def _by_text(answer: str, options: tuple[str, ...], same: Callable[[str, str], bool]) -> str | None:
     """The one letter whose option says the same."""
-    texts = [normal(option) for option in options]
+    texts = _normal_options(options)
     key = key_of(answer).casefold()
     found = [i for i, text in enumerate(texts) if key_of(text).casefold() == key]
     if not found:
         found = [i for i, text in enumerate(texts) if text and same(text, answer)]
     return chr(ord("A") + found[0]) if len(found) == 1 else None
+
+
+@lru_cache(maxsize=1_024)
+def _normal_options(options: tuple[str, ...]) -> list[str]:
+    """Remembered: the options are the same for each completion of a group."""
+    return [normal(option) for option in options]

@@ -8,18 +8,21 @@ numbers that are equal modulo 2^127 - 1 at a point that neither chose are equal,
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import gmpy2
 from gmpy2 import mpq, mpz
 
-from truegold.verifiers.math.tree import Add, BaseN, Call, Const, Measure, Mul, Node, Num, Pow, Sym
+from truegold.verifiers.math.measures import PERCENT
+from truegold.verifiers.math.tree import Add, BaseN, Call, Measure, Mul, Node, Num, Pow, Sym
 
 MAX_BITS = 20_000
 """Of a numerator or denominator. Stops 9^9^9 and 100000!, each of which would fill megabytes."""
 
 MAX_FACTORIAL = 2_000
 MAX_FACTORIAL_MODULO = 20_000
+"""Stop 100000! in full, and 10^9! factor by factor."""
+
 PRIME = mpz(2) ** 127 - 1
 
 
@@ -31,7 +34,7 @@ class Undefined(Exception):
     """The expression has no value at this point."""
 
 
-def rational(node: Node) -> mpq | None:  # noqa: PLR0911, PLR0912
+def rational(node: Node) -> mpq | None:  # noqa: PLR0911, one or two for each kind of node
     """The exact value of a constant expression, or None where it is irrational, undefined or over the budget."""
     if isinstance(node, Num):
         return node.value
@@ -61,7 +64,7 @@ def rational(node: Node) -> mpq | None:  # noqa: PLR0911, PLR0912
         return None if exponent is None else _power(base, exponent)
     if isinstance(node, Call):
         return _call(node)
-    if isinstance(node, Measure) and str(node.unit) == "percent":
+    if isinstance(node, Measure) and node.unit == PERCENT:
         value = rational(node.value)
         return None if value is None else value / 100
     return None
@@ -141,50 +144,59 @@ def _rational_root(base: mpq, exponent: mpq) -> mpq | None:
     return _power(mpq(above, below), mpq(exponent.numerator)) if exact_above and exact_below else None
 
 
-def _call(node: Call) -> mpq | None:  # noqa: PLR0911
+def _call(node: Call) -> mpq | None:
     values = [rational(arg) for arg in node.args]
-    if any(value is None for value in values) or not values:
-        return None
     known = [value for value in values if value is not None]
-    first = known[0]
-    name = node.name
-    if name == "abs":
-        return abs(first)
-    if name == "floor":
-        return mpq(gmpy2.f_div(first.numerator, first.denominator))
-    if name == "ceil":
-        return mpq(gmpy2.c_div(first.numerator, first.denominator))
-    if name == "factorial":
-        return mpq(gmpy2.fac(int(first))) if _is_count(first, MAX_FACTORIAL) else None
-    if name == "factorial2":
-        return mpq(gmpy2.double_fac(int(first))) if _is_count(first, MAX_FACTORIAL) else None
-    if name in ("max", "min"):
-        return max(known) if name == "max" else min(known)
-    if name == "sgn":
-        return mpq((first > 0) - (first < 0))
-    if len(known) == 2:
-        return _call_of_two(name, first, known[1])
-    return None
+    if len(known) < len(values) or not known:
+        return None
+    if node.name in _OF_ONE:
+        return _OF_ONE[node.name](known[0])
+    if node.name in ("max", "min"):
+        return max(known) if node.name == "max" else min(known)
+    return _call_of_two(node.name, known[0], known[1]) if len(known) == 2 else None
+
+
+_OF_ONE: dict[str, Callable[[mpq], mpq | None]] = {
+    "abs": abs,
+    "floor": lambda value: mpq(gmpy2.f_div(value.numerator, value.denominator)),
+    "ceil": lambda value: mpq(gmpy2.c_div(value.numerator, value.denominator)),
+    "sgn": lambda value: mpq((value > 0) - (value < 0)),
+    "factorial": lambda value: mpq(gmpy2.fac(int(value))) if _is_count(value, MAX_FACTORIAL) else None,
+    "factorial2": lambda value: mpq(gmpy2.double_fac(int(value))) if _is_count(value, MAX_FACTORIAL) else None,
+}
 
 
 def _call_of_two(name: str, first: mpq, second: mpq) -> mpq | None:
     if name == "root" and second.denominator == 1 and second > 0:
-        if first < 0 and second % 2 == 1:
-            root = _rational_root(-first, 1 / second)
-            return None if root is None else -root
-        return _power(first, 1 / second)
-    if first.denominator != 1 or second.denominator != 1:
+        return _whole_root(first, second)
+    if first.denominator != 1 or second.denominator != 1 or name not in _OF_TWO:
         return None
-    a, b = first.numerator, second.numerator
-    if name == "binom" and _is_count(first, MAX_FACTORIAL) and 0 <= b:
-        return mpq(gmpy2.comb(int(a), int(b)))
-    if name == "perm" and _is_count(first, MAX_FACTORIAL) and 0 <= b <= a:
-        return mpq(gmpy2.fac(int(a)) // gmpy2.fac(int(a - b)))
-    if name == "gcd":
-        return mpq(gmpy2.gcd(a, b))
-    if name == "lcm":
-        return mpq(gmpy2.lcm(a, b))
-    return None
+    return _OF_TWO[name](first.numerator, second.numerator)
+
+
+def _whole_root(value: mpq, degree: mpq) -> mpq | None:
+    if value < 0 and degree % 2 == 1:
+        root = _rational_root(-value, 1 / degree)
+        return None if root is None else -root
+    return _power(value, 1 / degree)
+
+
+def _binomial(n: mpz, k: mpz) -> mpq | None:
+    return mpq(gmpy2.comb(int(n), int(k))) if _is_count(mpq(n), MAX_FACTORIAL) and k >= 0 else None
+
+
+def _permutations(n: mpz, k: mpz) -> mpq | None:
+    if not _is_count(mpq(n), MAX_FACTORIAL) or not 0 <= k <= n:
+        return None
+    return mpq(gmpy2.fac(int(n)) // gmpy2.fac(int(n - k)))
+
+
+_OF_TWO: dict[str, Callable[[mpz, mpz], mpq | None]] = {
+    "binom": _binomial,
+    "perm": _permutations,
+    "gcd": lambda a, b: mpq(gmpy2.gcd(a, b)),
+    "lcm": lambda a, b: mpq(gmpy2.lcm(a, b)),
+}
 
 
 def _is_count(value: mpq, most: int) -> bool:
@@ -192,7 +204,7 @@ def _is_count(value: mpq, most: int) -> bool:
 
 
 def _fits(value: mpq) -> bool:
-    return max(value.numerator.bit_length(), value.denominator.bit_length()) <= MAX_BITS
+    return bool(max(value.numerator.bit_length(), value.denominator.bit_length()) <= MAX_BITS)
 
 
 def _quotient(above: mpz, below: mpz) -> mpz:
@@ -209,7 +221,3 @@ def _factorial_residue(node: Call) -> mpz:
     for factor in range(2, int(count) + 1):
         total = total * factor % PRIME
     return total
-
-
-def is_constant_name(node: Node, name: str) -> bool:
-    return isinstance(node, Const) and node.name == name

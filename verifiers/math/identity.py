@@ -17,9 +17,10 @@ from functools import lru_cache
 
 from gmpy2 import mpfr, mpq, mpz
 
+from truegold.verifiers.math.arithmetic import EXACT, NeedsComplex, Unsupported, Value, exponent_of
 from truegold.verifiers.math.exact import NotArithmetic, Undefined, point_for, rational, residue, unit_interval
-from truegold.verifiers.math.numeric import EXACT, Evaluator, NeedsComplex, Unsupported, Value, exponent_of
-from truegold.verifiers.math.tree import Add, Big, Call, Const, Mul, Node, Num, Pow, facts, symbols, walk
+from truegold.verifiers.math.numeric import Evaluator
+from truegold.verifiers.math.tree import Big, Call, Const, Mul, Node, Num, Pow, facts, symbols, walk
 
 BITS = (128, 320)
 """The first tells most different values apart, the second confirms that two are equal."""
@@ -227,7 +228,7 @@ def _points(names: frozenset[str], whole: frozenset[str]) -> Iterator[dict[str, 
 
 
 def _whole_names(*nodes: Node) -> frozenset[str]:
-    """Variables that only whole numbers make sense for: in factorials, bounds of sums, exponents of negative numbers."""
+    """Variables that only whole numbers make sense for: in factorials, bounds of sums, powers of negative numbers."""
     names: set[str] = set()
     for node in nodes:
         for part in walk(node):

@@ -20,31 +20,29 @@ beyond them, earns 0: a policy must not be able to opt out of a problem.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.math import worker
-from truegold.verifiers.math.answers import read
 from truegold.verifiers.math.choices import choice_letter, same_choice
-from truegold.verifiers.math.compare import Outcome, compare
-from truegold.verifiers.math.lexer import MAX_CHARS, TooLarge, Unreadable
+from truegold.verifiers.math.comparison import Outcome, compare
+from truegold.verifiers.math.lexer import MAX_CHARS
 from truegold.verifiers.math.normal import key_of, normal
 from truegold.verifiers.math.policy import DEFAULT, Policy, policy_of
 from truegold.verifiers.math.readings import other_readings
+from truegold.verifiers.math.remembered import Refused, is_several, normal_gold, read_gold, read_text
 from truegold.verifiers.math.show import MAX_SHOWN, show
 from truegold.verifiers.math.substitute import with_log_base_ten
-from truegold.verifiers.math.tree import Group, Items, Node, Text
+from truegold.verifiers.math.tokens import TooLarge
+from truegold.verifiers.math.tree import Items, Node, Text
 from truegold.verifiers.verdict import Reason, Verdict
 
 _WHOLE = re.compile(r"-?\d{1,200}", re.ASCII)
 """Both sides are, in most comparisons."""
 
-CACHED_READINGS = 8_192
-"""Golds repeat, once for each completion of a group."""
-
-_UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|probably|either|(?:not|un) ?sure|alternatively|guess)\b", re.IGNORECASE)
+_UNSURE = re.compile(
+    r"\b(?:maybe|perhaps|possibly|probably|either|(?:not|un) ?sure|alternatively|guess)\b", re.IGNORECASE
+)
 _ANNOUNCED = frozenset({"boxed", "answer_tag", "hashes", "phrase"})
 """The forms of extraction that announce an answer, as against a sentence that happens to end with a number."""
 
@@ -65,17 +63,21 @@ def judge(gold: str | None, answer: str, policy: Policy, *, boxed: bool = False)
     if gold is None or not gold.strip():
         return Verdict(None, Reason.GOLD_MISSING)
     if not answer.strip():
-        return Verdict(0.0, Reason.NO_ANSWER, answer)
+        return Verdict(0.0, Reason.NO_ANSWER)
     if answer == gold:
         return _same_text(answer, answer)
-    if len(answer) > MAX_PROSE_CHARS or len(gold) > MAX_PROSE_CHARS:
-        side = "gold" if len(gold) > MAX_PROSE_CHARS else "answer"
-        return _limit(
-            side, answer, f"{len(gold if side == 'gold' else answer)} characters, the limit is {MAX_PROSE_CHARS}"
-        )
-    wanted, offered = _normal(gold), normal(answer)
+    for side, text in (("gold", gold), ("answer", answer)):
+        if len(text) > MAX_PROSE_CHARS:
+            return _limit(side, answer, f"{len(text)} characters, the limit is {MAX_PROSE_CHARS}")
+    wanted, offered = normal_gold(gold), normal(answer)
+    verdict = _by_text(wanted, offered, gold, answer, policy)
+    return verdict if verdict is not None else _by_reading(wanted, offered, answer, policy, boxed)
+
+
+def _by_text(wanted: str, offered: str, gold: str, answer: str, policy: Policy) -> Verdict | None:
+    """The rungs that read nothing. None where they cannot tell."""
     if not offered:
-        return Verdict(0.0, Reason.NO_ANSWER, answer)
+        return Verdict(0.0, Reason.NO_ANSWER)
     if wanted == offered or key_of(wanted) == key_of(offered):
         return _same_text(answer, offered)
     if policy is DEFAULT and _WHOLE.fullmatch(wanted) and _WHOLE.fullmatch(offered):
@@ -83,51 +85,58 @@ def judge(gold: str | None, answer: str, policy: Policy, *, boxed: bool = False)
     if not wanted:
         return Verdict(None, Reason.GOLD_UNPARSED, answer, {"rung": "text", "gold": gold[:MAX_SHOWN]})
     letter = choice_letter(wanted)
-    if letter is not None:
-        chosen = same_choice(letter, offered, policy.options, _same_normal)
-        if chosen is not None:
-            return _verdict(Outcome(chosen, "words"), answer, letter, offered[:MAX_SHOWN])
-    return _by_reading(wanted, offered, answer, policy, boxed)
+    return None if letter is None else _by_letter(letter, offered, answer, policy)
+
+
+def _by_letter(letter: str, offered: str, answer: str, policy: Policy) -> Verdict | None:
+    chosen = same_choice(letter, offered, policy.options, _same_normal)
+    return None if chosen is None else _verdict(Outcome(chosen, "words"), answer, letter, offered[:MAX_SHOWN])
 
 
 def _by_reading(wanted: str, offered: str, answer: str, policy: Policy, boxed: bool) -> Verdict:
-    gold_tree = _read_gold(wanted)
-    if isinstance(gold_tree, Verdict):
-        if gold_tree.reason is Reason.GOLD_UNPARSED and _loosely(wanted) == _loosely(offered):
-            return _same_text(answer, offered)
-        return Verdict(gold_tree.score, gold_tree.reason, answer, gold_tree.evidence)
+    gold = read_gold(wanted, policy.mixed)
+    if isinstance(gold, Refused):
+        return _without_gold(gold, wanted, offered, answer)
     if len(offered) > MIN_PROSE_CHARS and offered.count(" ") > MIN_PROSE_CHARS // 10:
-        narrowed = _narrowed(answer, gold_tree, boxed)
+        narrowed = _narrowed(answer, gold, boxed)
         if narrowed is not None:
-            return _of_text(gold_tree, narrowed, wanted, answer, policy)[0]
-    verdict, prose = _of_text(gold_tree, offered, wanted, answer, policy)
+            return _of_text(gold, narrowed, wanted, answer, policy)[0]
+    verdict, prose = _of_text(gold, offered, wanted, answer, policy)
     if verdict.score == 1.0 or not prose:
         return verdict
-    narrowed = _narrowed(answer, gold_tree, boxed)
+    narrowed = _narrowed(answer, gold, boxed)
     if narrowed is None or narrowed == offered:
         return verdict
-    return _of_text(gold_tree, narrowed, wanted, answer, policy)[0]
+    return _of_text(gold, narrowed, wanted, answer, policy)[0]
+
+
+def _without_gold(refused: Refused, wanted: str, offered: str, answer: str) -> Verdict:
+    if refused.too_large:
+        return _limit("gold", answer, refused.why)
+    if _loosely(wanted) == _loosely(offered):
+        return _same_text(answer, offered)
+    evidence = {"rung": "read", "gold": wanted[:MAX_SHOWN], "unread": refused.why[:MAX_SHOWN]}
+    return Verdict(None, Reason.GOLD_UNPARSED, answer, evidence)
 
 
 def _same_normal(wanted: str, offered: str) -> bool:
     """Do two normal texts say the same, as they stand?"""
-    tree = _read_gold(wanted)
-    if isinstance(tree, Verdict):
+    gold, answer = read_gold(wanted, DEFAULT.mixed), read_text(offered, DEFAULT.mixed)
+    if isinstance(gold, Refused) or isinstance(answer, Refused):
         return False
     try:
-        return compare(tree, _read(offered), DEFAULT).same is True
-    except (TooLarge, Unreadable):
+        return compare(gold, answer, DEFAULT).same is True
+    except TooLarge:
         return False
 
 
 def _of_text(gold: Node, offered: str, wanted: str, answer: str, policy: Policy) -> tuple[Verdict, bool]:
     """The verdict on one text, and whether it may be prose around a formula."""
-    try:
-        tree = _read(offered)
-    except TooLarge as error:
-        return _limit("answer", answer, str(error)), len(offered) > MAX_CHARS
-    except Unreadable as error:
-        evidence = {"rung": "read", "gold": show(gold), "answer": offered[:MAX_SHOWN], "unread": str(error)[:MAX_SHOWN]}
+    tree = read_text(offered, policy.mixed)
+    if isinstance(tree, Refused):
+        if tree.too_large:
+            return _limit("answer", answer, tree.why), len(offered) > MAX_CHARS
+        evidence = {"rung": "read", "gold": show(gold), "answer": offered[:MAX_SHOWN], "unread": tree.why[:MAX_SHOWN]}
         return Verdict(0.0, Reason.ANSWER_UNPARSED, answer, evidence), True
     verdict = _compared(gold, tree, wanted, offered, answer, policy)
     worded = "\\boxed" in offered or _holds_words(tree)
@@ -183,52 +192,11 @@ def _limit(side: str, extracted: str, error: str) -> Verdict:
     return Verdict(score, Reason.LIMIT, extracted[:MAX_PROSE_CHARS], {"rung": "read", "side": side, "error": error})
 
 
-@lru_cache(maxsize=CACHED_READINGS)
-def _normal(gold: str) -> str:
-    return normal(gold)
-
-
-@lru_cache(maxsize=CACHED_READINGS)
-def _read(text: str) -> Node:
-    return read(text)
-
-
-@lru_cache(maxsize=CACHED_READINGS)
-def _read_gold(text: str) -> Node | Verdict:
-    """Gold's tree, or why there is none. Where gold is a worked solution, its box counts."""
-    failure: Verdict | None = None
-    for candidate in _gold_candidates(text):
-        try:
-            tree = read(candidate)
-        except TooLarge as error:
-            failure = failure or _limit("gold", "", str(error))
-        except Unreadable as error:
-            failure = failure or Verdict(
-                None,
-                Reason.GOLD_UNPARSED,
-                None,
-                {"rung": "read", "gold": text[:MAX_SHOWN], "unread": str(error)[:MAX_SHOWN]},
-            )
-        else:
-            return tree
-    assert failure is not None
-    return failure
-
-
-def _gold_candidates(text: str) -> Iterator[str]:
-    yield text
-    if "\\boxed" in text:
-        found = committed_answer(text, several=True)
-        if found is not None:
-            yield normal(found.text)
-
-
 def _narrowed(answer: str, gold: Node, boxed: bool) -> str | None:
     """The formula or number that a sentence commits to."""
     if _UNSURE.search(answer[-MIN_PROSE_CHARS:]):
         return None
-    several = isinstance(gold, Items) or (isinstance(gold, Group) and gold.opening == "{")
-    found = committed_answer(answer, several=several)
+    found = committed_answer(answer, several=is_several(gold))
     if found is None or (boxed and found.form not in _ANNOUNCED):
         return None
     return normal(found.text)
@@ -242,8 +210,8 @@ def wants_several(gold: str | None) -> bool:
     """Is gold a list or a set, so that several boxes may be one answer?"""
     if gold is None or len(gold) > MAX_PROSE_CHARS:
         return False
-    tree = _read_gold(_normal(gold))
-    return isinstance(tree, Items) or (isinstance(tree, Group) and tree.opening == "{")
+    tree = read_gold(normal_gold(gold), DEFAULT.mixed)
+    return not isinstance(tree, Refused) and is_several(tree)
 
 
 def _loosely(text: str) -> str:

@@ -1,6 +1,6 @@
-r"""Names that the reader knows: commands of LaTeX, functions, constants, words.
+r"""Names of mathematics: commands of LaTeX, functions, constants, relations, and words that are numbers or values.
 
-One place for all vocabularies, so that what is understood can be read off. `COMMANDS` also serves to tell `\\frac`, a
+Units are in `measures`; words that only lead to a value are where they are read. `COMMANDS` also serves to tell `\\frac`, a
 command whose backslash was doubled, from `\\x`, the start of a row.
 """
 
@@ -26,11 +26,10 @@ FUNCTIONS: dict[str, str] = {
     )},
     "asin": "arcsin", "acos": "arccos", "atan": "arctan", "acot": "arccot", "asinh": "arcsinh", "acosh": "arccosh",
     "atanh": "arctanh", "arsinh": "arcsinh", "arcosh": "arccosh", "artanh": "arctanh", "arcctg": "arccot",
-    "tg": "tan", "ctg": "cot", "cotg": "cot", "arctg": "arctan", "cosec": "csc", "ceiling": "ceil", "sign": "sgn", "nCr": "binom", "choose": "binom", "Abs": "abs",
+    "tg": "tan", "ctg": "cot", "cotg": "cot", "arctg": "arctan", "cosec": "csc", "ceiling": "ceil", "sign": "sgn",
+    "nCr": "binom", "choose": "binom", "Abs": "abs",
 }  # fmt: skip
 """Spelling to name. In plain letters and as commands alike."""
-
-PREFIX_FUNCTIONS = frozenset(FUNCTIONS.values())
 
 CONSTANTS: dict[str, str] = {
     "pi": "pi",
@@ -61,19 +60,30 @@ IGNORED = frozenset({
 })  # fmt: skip
 
 FACES = frozenset({
-    "mathbf", "mathit", "boldsymbol", "bm", "mathcal", "mathscr", "mathfrak", "mathsf", "mathtt", "vec", "overrightarrow",
-    "hat", "widehat", "tilde", "widetilde", "overline", "bar", "underline", "color", "boxed", "fbox", "cancel", "pmb",
-    "overbrace", "underbrace", "mathop", "mathbb", "ensuremath", "dot", "ddot", "Bbb",
+    "mathbf", "mathit", "boldsymbol", "bm", "mathcal", "mathscr", "mathfrak", "mathsf", "mathtt", "mathbb", "Bbb",
+    "vec", "overrightarrow", "hat", "widehat", "tilde", "widetilde", "overline", "bar", "underline", "dot", "ddot",
+    "color", "boxed", "fbox", "cancel", "pmb", "overbrace", "underbrace", "mathop", "ensuremath",
 })  # fmt: skip
 """Commands that dress their argument."""
 
-TEXT_COMMANDS = frozenset({"text", "textrm", "textnormal", "mathrm", "mbox", "textbf", "textit", "textsf", "operatorname", "hbox", "texttt", "emph", "mathnormal", "textup"})  # fmt: skip
+TEXT_COMMANDS = frozenset({
+    "text", "textrm", "textnormal", "mathrm", "mbox", "textbf", "textit", "textsf", "operatorname", "hbox", "texttt",
+    "emph", "mathnormal", "textup",
+})  # fmt: skip
+"""Commands whose argument is words."""
 
 FRACTIONS = frozenset({"frac", "dfrac", "tfrac", "cfrac", "nicefrac", "sfrac", "flatfrac"})
 BINOMIALS = frozenset({"binom", "dbinom", "tbinom"})
 
-MATRICES = frozenset({"matrix", "pmatrix", "bmatrix", "Bmatrix", "vmatrix", "Vmatrix", "smallmatrix", "array", "psmallmatrix", "bsmallmatrix"})  # fmt: skip
-LINES = frozenset({"aligned", "align", "align*", "gathered", "gather", "split", "equation", "equation*", "cases", "dcases", "eqnarray", "eqnarray*"})  # fmt: skip
+MATRICES = frozenset({
+    "matrix", "pmatrix", "bmatrix", "Bmatrix", "vmatrix", "Vmatrix", "smallmatrix", "array", "psmallmatrix",
+    "bsmallmatrix",
+})  # fmt: skip
+LINES = frozenset({
+    "aligned", "align", "align*", "gathered", "gather", "split", "equation", "equation*", "cases", "dcases",
+    "eqnarray", "eqnarray*",
+})  # fmt: skip
+"""Environments."""
 
 BIG = {"sum": "sum", "prod": "prod", "int": "int", "lim": "lim", "iint": "int2", "iiint": "int3", "oint": "int2"}
 
@@ -97,17 +107,17 @@ COMMANDS = (
 STOP_WORDS = frozenset({"a", "an", "the", "is", "are", "be", "of"})
 
 NUMBER_WORDS: dict[str, int] = {
-    word: value
-    for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen".split()
-    )
-} | {word: 10 * value for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)}
+    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+    "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16,
+    "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60,
+    "seventy": 70, "eighty": 80, "ninety": 90,
+}  # fmt: skip
 
 NAMED_WORDS: dict[str, str] = {
     "no solution": "empty", "no solutions": "empty", "no real solution": "empty", "no real solutions": "empty",
-    "no integer solutions": "empty", "no such": "empty", "empty set": "empty", "the empty set": "empty", "none": "empty",
-    "there are no solutions": "empty", "there is no solution": "empty", "无解": "empty", "不存在": "empty",
+    "no integer solutions": "empty", "no such": "empty", "empty set": "empty", "the empty set": "empty",
+    "none": "empty", "there are no solutions": "empty", "there is no solution": "empty", "无解": "empty",
+    "不存在": "empty",
     "does not exist": "undefined", "dne": "undefined", "undefined": "undefined", "not defined": "undefined",
     "all real numbers": "reals", "all reals": "reals", "any real number": "reals", "all real x": "reals",
     "the set of all real numbers": "reals", "real numbers": "reals",

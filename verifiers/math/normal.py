@@ -131,10 +131,12 @@ _HTML = [
     (re.compile("&nbsp;"), " "),
 ]
 _DELIMITERS = re.compile(r"(?<!\\)\\[()\[\]]|\$\$")
+_DELIMITING = (r"\(", r"\)", r"\[", r"\]")
 _ENDING = re.compile(r"(?:\\[,;:! ](?![A-Za-z])|\s|(?<!\\right)(?<!\\left)(?<!\\)(?<!\.)[.,;:?]|(?<!\\)\\\\)+$")
 _STARTING = re.compile(r"^(?:\\[,;:! ](?![A-Za-z])|\s|[,;:.](?!\d))+")
 _MAY_END = frozenset(".,;:?\\!")
 _MAY_START = frozenset("\\,;:.")
+_COMMAND = re.compile(r"\\[A-Za-z]")
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{")
 _NUMBERING = re.compile(r"[;,.]?\s*\((?:[1-9])\)\s*")
 
@@ -163,7 +165,8 @@ def unwrapped(text: str) -> str:
     if "$" not in text and "\\" not in text:
         return text
     text = text.replace(r"\$", DOLLAR)
-    text = _DELIMITERS.sub(" ", text)
+    if "$" in text or any(mark in text for mark in _DELIMITING):
+        text = _DELIMITERS.sub(" ", text)
     if "$" in text:
         text = text.replace("$", " " if text.count("$") % 2 == 0 else DOLLAR)
     text = _strip(text)
@@ -210,9 +213,11 @@ def key_of(text: str) -> str:
 
 def _strip(text: str) -> str:
     text = text.strip()
-    if not text or (text[-1] not in _MAY_END and text[0] not in _MAY_START and text[-2:-1] != "\\"):
-        return text
-    return _STARTING.sub("", _ENDING.sub("", text)).strip()
+    if text and (text[-1] in _MAY_END or text[-2:-1] == "\\"):
+        text = _ENDING.sub("", text).strip()
+    if text and text[0] in _MAY_START and not _COMMAND.match(text):
+        text = _STARTING.sub("", text).strip()
+    return text
 
 
 def _single(match: re.Match[str]) -> str:

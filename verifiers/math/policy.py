@@ -47,7 +47,7 @@ class Policy:
     log: Literal["either", "natural", "ten"] = "either"
     """The base of a `log` without one. either: the other side decides, so that log 2 is ln 2 and log_{10} 2."""
     mixed: Literal["sum", "product"] = "sum"
-    """Whether 2\\frac13 is 7/3 or 2/3."""
+    """Whether 2\\frac13 is 7/3 or 2/3. With a blank and a slash, 2 1/3 is 7/3 in either case."""
     options: tuple[str, ...] = ()
     """The texts of the choices, where gold is the letter of one: the text answers as well as the letter."""
 

@@ -3,53 +3,30 @@
     5 cm^2        5 miles per hour        5 feet 6 inches        60^\\circ 42'        $3 million        4:30 p.m.
     12元          5 apples (a label)      twenty-one
 
-A word that might change the value (`not`, `more`, `or`) is never taken for a unit.
+Not covered: a value that words only speak of (`wording`).
 """
 
 from __future__ import annotations
 
 from gmpy2 import mpq
 
-from truegold.verifiers.math.expressions import Reader
-from truegold.verifiers.math.lexer import Token, Unreadable
-from truegold.verifiers.math.measures import (
-    DEGREE,
-    LABEL,
-    MULTIPLIERS,
-    UNITS,
-    Unit,
-    is_letter_unit,
-    power,
-    product,
-    unit_of,
-)
+from truegold.verifiers.math.grammar import Reader
+from truegold.verifiers.math.measures import DEGREE, MULTIPLIERS, Unit, unit_of
 from truegold.verifiers.math.names import NUMBER_WORDS
+from truegold.verifiers.math.notation import USUAL, Notation
+from truegold.verifiers.math.tokens import Token, Unreadable
 from truegold.verifiers.math.tree import VALUES, Call, Clock, Measure, Mul, Node, Num
-
-MAX_LABEL_WORDS = 6
-MAX_LABEL_LETTERS = 24
-MAX_STUCK_LETTERS = 12
-"""Of a noun that follows its number without a blank: `1251Ihopeitiscorrect` is not 1251 of anything."""
-
-MEANING_WORDS = frozenset(
-    "not no never wrong incorrect false or and but except less more fewer greater plus minus times to mod modulo "
-    "divided if than half quarter base unless without neither nor maybe perhaps either between at least most".split()
-)
-"""Words that may change what the number before them means."""
-
-_POWERS = {"square": 2, "sq": 2, "squared": 2, "cubic": 3, "cu": 3, "cubed": 3}
-_GENERIC = frozenset({"unit", "units"})
-_HALVES = {"am": "am", "a": "am", "AM": "am", "A": "am", "pm": "pm", "p": "pm", "PM": "pm", "P": "pm"}
+from truegold.verifiers.math.units import spelled_unit
 
 
-def read_quantity(tokens: list[Token], *, tight: bool = False, depth: int = 0) -> Node | None:
+def read_quantity(tokens: list[Token], notation: Notation = USUAL, depth: int = 0) -> Node | None:
     """The quantity that `tokens` are as a whole, or None."""
     clock = _clock(tokens)
     if clock is not None:
         return clock
     sign, amount = (-1, tokens[1:]) if tokens[0].text == "-" else (1, tokens)
     if amount and amount[0].kind == "money":
-        value = _money(amount, tight, depth)
+        value = _money(amount, notation, depth)
         return None if value is None else Measure(_scaled(value.value, mpq(sign)), value.unit)
     start = next((i for i, token in enumerate(tokens) if token.kind in ("word", "money")), len(tokens))
     if start == 0:
@@ -57,10 +34,10 @@ def read_quantity(tokens: list[Token], *, tight: bool = False, depth: int = 0) -
         return Num(mpq(number)) if number is not None else None
     if start == len(tokens):
         return _degrees_and_minutes(tokens)
-    return _compound(tokens, start, tight, depth)
+    return _compound(tokens, start, notation, depth)
 
 
-def letter_units(tokens: list[Token], *, tight: bool = False) -> Measure | None:
+def letter_units(tokens: list[Token], notation: Notation = USUAL) -> Measure | None:
     """The other reading of `5m`, in which the letters at the end are a unit."""
     end = len(tokens)
     start = end
@@ -70,14 +47,14 @@ def letter_units(tokens: list[Token], *, tight: bool = False) -> Measure | None:
         or (tokens[start - 1].kind == "num" and start > 1 and (tokens[start - 2].text in ("^", "{")))
     ):
         start -= 1
-    if start == 0 or start == end or tokens[start].kind != "name":
+    if start in (0, end) or tokens[start].kind != "name":
         return None
     words = [t if t.kind != "name" else Token("word", t.text, t.spaced) for t in tokens[start:]]
-    unit = _unit(words, labels=False)
+    unit = spelled_unit(words, labels=False)
     if unit is None:
         return None
     try:
-        return Measure(Reader(tokens[:start], tight=tight).whole(), unit)
+        return Measure(Reader(tokens[:start], notation).whole(), unit)
     except Unreadable:
         return None
 
@@ -117,51 +94,56 @@ def _only_words(tokens: list[Token]) -> bool:
     return all(token.kind == "word" or (token.kind == "op" and token.text == "-") for token in tokens)
 
 
-def _money(tokens: list[Token], tight: bool, depth: int) -> Measure | None:
+def _money(tokens: list[Token], notation: Notation, depth: int) -> Measure | None:
     unit = unit_of(tokens[0].text)
     rest = tokens[1:]
     if unit is None or not rest:
         return None
     end = next((i for i, token in enumerate(rest) if token.kind == "word"), len(rest))
     try:
-        value = Reader(rest[:end], tight=tight, depth=depth).whole()
+        value = Reader(rest[:end], notation, depth).whole()
     except Unreadable:
         return None
     words = rest[end:]
     value, words = _multiplied(value, words)
-    if words and _unit(words) is None:
+    if words and spelled_unit(words) is None:
         return None
     return Measure(value, unit) if isinstance(value, VALUES) else None
 
 
-def _compound(tokens: list[Token], start: int, tight: bool, depth: int) -> Node | None:
+def _compound(tokens: list[Token], start: int, notation: Notation, depth: int) -> Node | None:
     """One value with its unit, or several that add up."""
+    value = _value(tokens[:start], notation, depth)
+    if value is None:
+        return None
+    numbers = (i for i in range(start, len(tokens)) if tokens[i].kind == "num" and tokens[i - 1].text != "^")
+    end = next(numbers, len(tokens))
+    value, words = _multiplied(value, tokens[start:end])
+    unit = spelled_unit(words) if words else None
+    if end < len(tokens):
+        if unit is None or isinstance(value, Measure):
+            return None
+        return _added(value, unit, read_quantity(tokens[end:], notation, depth))
+    if not words:
+        return value
+    if isinstance(value, Measure):  # 50% of the people
+        return value if unit is not None and unit.is_label else None
+    return None if unit is None else Measure(value, unit)
+
+
+def _value(tokens: list[Token], notation: Notation, depth: int) -> Node | None:
     try:
-        value = Reader(tokens[:start], tight=tight, depth=depth).whole()
+        value = as_measure(Reader(tokens, notation, depth).whole())
     except Unreadable:
         return None
-    value = as_measure(value)
-    if not isinstance(value, (*VALUES, Measure)):
+    return value if isinstance(value, (*VALUES, Measure)) else None
+
+
+def _added(value: Node, unit: Unit, rest: Node | None) -> Measure | None:
+    """5 feet 6 inches"""
+    if not (isinstance(value, Num) and isinstance(rest, Measure) and isinstance(rest.value, Num)):
         return None
-    end = next(
-        (i for i in range(start, len(tokens)) if tokens[i].kind == "num" and tokens[i - 1].text != "^"), len(tokens)
-    )
-    value, words = _multiplied(value, tokens[start:end])
-    if not words:
-        return value if end == len(tokens) else None
-    unit = _unit(words)
-    if unit is None:
-        return None
-    if isinstance(value, Measure):
-        return value if end == len(tokens) and unit.is_label else None
-    if end == len(tokens):
-        return Measure(value, unit)
-    rest = read_quantity(tokens[end:], tight=tight, depth=depth)
-    if (
-        not (isinstance(rest, Measure) and isinstance(rest.value, Num) and isinstance(value, Num))
-        or rest.unit.dimension != unit.dimension
-        or unit.is_label
-    ):
+    if rest.unit.dimension != unit.dimension or unit.is_label:
         return None
     return Measure(Num(value.value + rest.value.value * rest.unit.factor / unit.factor), unit)
 
@@ -187,65 +169,6 @@ def _scaled(value: Node, factor: mpq) -> Node:
         # The precision of a scaled decimal is not the one that was written.
         return Num(value.value * factor, value.decimals if abs(factor) == 1 else None)
     return value if factor == 1 else Mul((Num(factor), value))
-
-
-def _unit(tokens: list[Token], *, labels: bool = True) -> Unit | None:  # noqa: PLR0912
-    """The unit that `tokens` spell; a label where they are nouns; None where they may be something else."""
-    unit: Unit | None = None
-    sign, prefix = 1, 1
-    unknown = 0
-    index = 0
-    while index < len(tokens):
-        token = tokens[index]
-        index += 1
-        if token.kind == "op" and token.text in ("/", "*", ".", "-"):
-            sign = -1 if token.text == "/" else sign
-            continue
-        if token.kind in ("open", "close"):
-            continue
-        if token.kind == "name" and not labels:
-            return None
-        if token.kind not in ("word", "name", "money", "func"):
-            return None
-        word = token.text
-        lower = word.lower()
-        if lower == "per":
-            sign = -1
-            continue
-        if lower in _POWERS and lower not in ("squared", "cubed"):
-            prefix = _POWERS[lower]
-            continue
-        if lower in MEANING_WORDS or len(word) > (
-            MAX_LABEL_LETTERS if token.spaced or index > 1 else MAX_STUCK_LETTERS
-        ):
-            return None
-        found = LABEL if lower in _GENERIC else unit_of(word)
-        if found is None or (len(word) == 1 and token.kind == "name" and not is_letter_unit(word) and labels):
-            unknown += 1
-            found = LABEL
-        exponent, index = _exponent(tokens, index)
-        raised = power(found, sign * prefix * exponent)
-        if raised is None:
-            return None
-        unit = raised if unit is None else product(unit, raised)
-        prefix = 1
-        sign = 1
-    if unknown > MAX_LABEL_WORDS or (unknown and not labels):
-        return None
-    return unit
-
-
-def _exponent(tokens: list[Token], index: int) -> tuple[int, int]:
-    if index < len(tokens) and tokens[index].text == "^":
-        braced = index + 1 < len(tokens) and tokens[index + 1].kind == "brace"
-        at = index + 1 + braced
-        minus = at < len(tokens) and tokens[at].text == "-"
-        at += minus
-        if at < len(tokens) and tokens[at].kind == "num" and tokens[at].text.isdigit() and len(tokens[at].text) <= 2:
-            return (-1 if minus else 1) * int(tokens[at].text), at + 1 + braced
-    if index < len(tokens) and tokens[index].text.lower() in ("squared", "cubed"):
-        return _POWERS[tokens[index].text.lower()], index + 1
-    return 1, index
 
 
 def _clock(tokens: list[Token]) -> Clock | None:
@@ -281,7 +204,3 @@ def _degrees_and_minutes(tokens: list[Token]) -> Measure | None:
         assert rest[0].value is not None
         value += rest[0].value / 3600
     return Measure(Num(value), DEGREE)
-
-
-def is_unit_word(word: str) -> bool:
-    return word in UNITS

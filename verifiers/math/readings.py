@@ -13,10 +13,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from truegold.verifiers.math.answers import USUAL, Notation, read
-from truegold.verifiers.math.lexer import TooLarge, Unreadable
+from truegold.verifiers.math.answers import read
+from truegold.verifiers.math.notation import Notation
 from truegold.verifiers.math.policy import Policy
 from truegold.verifiers.math.substitute import mapped, with_log_base_ten
+from truegold.verifiers.math.tokens import TooLarge, Unreadable
 from truegold.verifiers.math.tree import Call, Chain, Group, Items, Measure, Mul, Node, Num, Sym, facts, symbols
 
 _DECIMAL_COMMA = re.compile(r"([+-]?)(\d{1,9}),(\d{1,9})(?![\d,])")
@@ -26,9 +27,10 @@ _GROUPING = re.compile(r"\d,\d{3}(?!\d)")
 
 def other_readings(gold: Node, answer: Node, wanted: str, offered: str, policy: Policy) -> Iterator[tuple[Node, Node]]:
     """Pairs of trees, one side read in another way."""
-    for tree in _alternatives(offered, answer, gold):
+    mixed = policy.mixed == "sum"
+    for tree in _alternatives(offered, answer, gold, mixed):
         yield gold, tree
-    for tree in _alternatives(wanted, gold, answer):
+    for tree in _alternatives(wanted, gold, answer, mixed):
         yield tree, answer
     found = facts(gold), facts(answer)
     if policy.log == "either" and (found[0].bare_log or found[1].bare_log):
@@ -37,20 +39,21 @@ def other_readings(gold: Node, answer: Node, wanted: str, offered: str, policy: 
         yield _multiplied(gold), _multiplied(answer)
 
 
-def _alternatives(text: str, tree: Node, other: Node) -> Iterator[Node]:
+def _alternatives(text: str, tree: Node, other: Node, mixed: bool) -> Iterator[Node]:
     if _GROUPING.search(text) and _is_list(other):
-        yield from _tried(text, Notation(group_digits=False))
+        yield from _tried(text, Notation(mixed=mixed, group_digits=False))
     if isinstance(tree, Items) and len(tree.items) == 2 and isinstance(other, (Num, Measure)):
         match = _DECIMAL_COMMA.match(text)
         if match is not None:
-            yield from _tried(f"{match.group(1)}{match.group(2)}.{match.group(3)}{text[match.end() :]}")
+            sign, whole, places = match.groups()
+            yield from _tried(f"{sign}{whole}.{places}{text[match.end() :]}", Notation(mixed=mixed))
     if "/" in text and _SLASH_NEIGHBOUR.search(text):
-        yield from _tried(text, Notation(tight=True))
+        yield from _tried(text, Notation(mixed=mixed, tight=True))
     if symbols(tree) - symbols(other):
-        yield from _tried(text, Notation(letter_units=True))
+        yield from _tried(text, Notation(mixed=mixed, letter_units=True))
 
 
-def _tried(text: str, notation: Notation = USUAL) -> Iterator[Node]:
+def _tried(text: str, notation: Notation) -> Iterator[Node]:
     try:
         yield read(text, notation)
     except (Unreadable, TooLarge):

@@ -42,7 +42,8 @@ def _within(gold: Node, answer: Node, policy: Policy) -> bool:
 
 def _as_long_as_asked(gold: Node, answer: Node, digits: int) -> bool:
     decimal = _decimal(answer)
-    if decimal is None or decimal.decimals is None or _decimal(gold) is not None:
+    wanted = _decimal(gold)
+    if decimal is None or decimal.decimals is None or (wanted is not None and wanted.decimals is not None):
         return False
     significant = len(str(abs(decimal.value.numerator * 10**decimal.decimals // decimal.value.denominator)))
     return significant >= digits and _fits(decimal, gold)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from truegold.verifiers.math.tree import (
     Add,
     BaseN,
@@ -37,62 +40,34 @@ def show(node: Node) -> str:
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
 
 
-def _show(node: Node) -> str:  # noqa: PLR0911, PLR0912
-    match node:
-        case Num(value):
-            return _number(value)
-        case Const(name) | Sym(name) | Named(name):
-            return name
-        case Add(terms):
-            return "(" + " + ".join(map(_show, terms)) + ")"
-        case Mul(factors):
-            return _quotient(factors)
-        case Pow(base, exponent):
-            return f"{_show(base)}^({_show(exponent)})"
-        case Call(name, args):
-            return f"{name}({', '.join(map(_show, args))})"
-        case Big(kind, variable, low, high, body):
-            bounds = ", ".join("" if bound is None else _show(bound) for bound in (low, high))
-            return f"{kind}({_show(body)}, {variable}, {bounds})"
-        case Sign(flipped):
-            return "∓" if flipped else "±"
-        case Measure(value, unit):
-            return f"{_show(value)} {unit}"
-        case Items(items, joined):
-            return f"{joined} ".join(map(_show, items)) if joined in ",;" else f" {joined} ".join(map(_show, items))
-        case Group(opening, closing, items):
-            return f"{opening}{', '.join(map(_show, items))}{closing}"
-        case Matrix(rows):
-            return "[" + "; ".join(", ".join(map(_show, row)) for row in rows) + "]"
-        case Chain(parts, operators):
-            return " ".join(
-                word for part, operator in zip(parts, (*operators, ""), strict=True) for word in (_show(part), operator)
-            ).strip()
-        case SetOps(operator, parts):
-            return f" {operator} ".join(map(_show, parts))
-        case SetOf(element, condition):
-            return f"{{{_show(element)} | {_show(condition)}}}"
-        case Ratio(parts):
-            return ":".join(map(_show, parts))
-        case BaseN(digits, base):
-            return f"{digits} base {base}"
-        case Clock(minutes, half):
-            return f"{minutes // 60 % 12 or 12}:{minutes % 60:02} {half}"
-        case Family(body, parameters):
-            return f"{_show(body)} for integers {', '.join(sorted(parameters))}"
-        case Text(words):
-            return " ".join(words)
+def _show(node: Node) -> str:
+    return _SHOWN[type(node)](node)
+
+
+def _listed(nodes: tuple[Node, ...], mark: str = ", ") -> str:
+    return mark.join(map(_show, nodes))
+
+
+def _big(node: Big) -> str:
+    bounds = ", ".join("" if bound is None else _show(bound) for bound in (node.low, node.high))
+    return f"{node.kind}({_show(node.body)}, {node.variable}, {bounds})"
+
+
+def _chain(node: Chain) -> str:
+    words = [_show(node.parts[0])]
+    for operator, part in zip(node.operators, node.parts[1:], strict=True):
+        words += (operator, _show(part))
+    return " ".join(words)
 
 
 def _quotient(factors: tuple[Node, ...]) -> str:
     """a*b/c rather than a*b*c^(-1)."""
     text = ""
     for factor in factors:
-        match factor:
-            case Pow(base, Num(value)) if value == -1:
-                text += f"/{_operand(base)}" if text else f"1/{_operand(base)}"
-            case _:
-                text += f"*{_operand(factor)}" if text else _operand(factor)
+        if isinstance(factor, Pow) and isinstance(factor.exponent, Num) and factor.exponent.value == -1:
+            text += f"/{_operand(factor.base)}" if text else f"1/{_operand(factor.base)}"
+        else:
+            text += f"*{_operand(factor)}" if text else _operand(factor)
     return text
 
 
@@ -103,3 +78,29 @@ def _operand(node: Node) -> str:
 def _number(value: object) -> str:
     text = str(value)
     return text if len(text) <= MAX_SHOWN else f"{text[:20]}...({len(text)} characters)"
+
+
+_SHOWN: dict[type[Node], Callable[[Any], str]] = {
+    Num: lambda node: _number(node.value),
+    Const: lambda node: node.name,
+    Sym: lambda node: node.name,
+    Named: lambda node: node.name,
+    Add: lambda node: f"({_listed(node.terms, ' + ')})",
+    Mul: lambda node: _quotient(node.factors),
+    Pow: lambda node: f"{_show(node.base)}^({_show(node.exponent)})",
+    Call: lambda node: f"{node.name}({_listed(node.args)})",
+    Big: _big,
+    Sign: lambda node: "∓" if node.flipped else "±",
+    Measure: lambda node: f"{_show(node.value)} {node.unit}",
+    Items: lambda node: _listed(node.items, f"{node.joined} " if node.joined in ",;" else f" {node.joined} "),
+    Group: lambda node: f"{node.opening}{_listed(node.items)}{node.closing}",
+    Matrix: lambda node: f"[{'; '.join(map(_listed, node.rows))}]",
+    Chain: _chain,
+    SetOps: lambda node: _listed(node.parts, f" {node.operator} "),
+    SetOf: lambda node: f"{{{_show(node.element)} | {_show(node.condition)}}}",
+    Ratio: lambda node: _listed(node.parts, ":"),
+    BaseN: lambda node: f"{node.digits} base {node.base}",
+    Clock: lambda node: f"{node.minutes // 60 % 12 or 12}:{node.minutes % 60:02} {node.half}",
+    Family: lambda node: f"{_show(node.body)} for integers {', '.join(sorted(node.parameters))}",
+    Text: lambda node: " ".join(node.words),
+}

@@ -21,7 +21,7 @@ _PLUS, _MINUS = Num(mpq(1)), Num(mpq(-1))
 
 
 def has_signs(node: Node) -> bool:
-    return facts(node).signs > 0
+    return type(node) is not Num and facts(node).signs > 0
 
 
 def readings(node: Node) -> list[Node]:

@@ -60,7 +60,7 @@ def with_log_base_ten(node: Node) -> Node:
     return mapped(node, based)
 
 
-def rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:
+def rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:  # noqa: PLR0911, PLR0912, one for each kind of node
     """`node` with `change` applied to each of its parts."""
 
     def each(parts: tuple[Node, ...]) -> tuple[Node, ...]:

@@ -216,6 +216,8 @@ Node: TypeAlias = (
 VALUES = (Num, Const, Sym, Add, Mul, Pow, Call, Big, Sign)
 """The nodes of an expression that stands for one value."""
 
+VALUE_TYPES: frozenset[type[Node]] = frozenset(VALUES)
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
@@ -250,6 +252,8 @@ _CHILDREN: dict[type, Callable[[Any], tuple[Node, ...]]] = {
     Family: lambda node: (node.body,),
 }
 
+_TELLING = frozenset({Sym, Call, Sign, Const, Big})
+
 
 def walk(node: Node) -> Iterator[Node]:
     """Every node of the tree, `node` first."""
@@ -270,21 +274,29 @@ def facts(node: Node) -> Facts:
     applied: set[str] = set()
     signs = 0
     bare_log = infinite = False
-    for part in walk(node):
+    waiting: list[Node] = [node]
+    while waiting:
+        part = waiting.pop()
         kind = type(part)
-        if kind is Sym:
-            names.add(part.name)  # type: ignore[union-attr]
-        elif kind is Call:
-            assert isinstance(part, Call)
+        if kind is Num:
+            continue
+        below = _CHILDREN.get(kind)
+        if below is not None:
+            waiting.extend(below(part))
+        if kind not in _TELLING:
+            continue
+        if isinstance(part, Sym):
+            names.add(part.name)
+        elif isinstance(part, Call):
             if part.applied:
                 applied.add(part.name)
             bare_log |= part.name == "log" and len(part.args) == 1
-        elif kind is Sign:
+        elif isinstance(part, Sign):
             signs += 1
-        elif kind is Const:
-            infinite |= part.name == "inf"  # type: ignore[union-attr]
-        elif kind is Big:
-            bound.add(part.variable)  # type: ignore[union-attr]
+        elif isinstance(part, Const):
+            infinite |= part.name == "inf"
+        elif isinstance(part, Big):
+            bound.add(part.variable)
     return Facts(frozenset(names - bound), signs, frozenset(applied), bare_log, infinite)
 
 

@@ -1,9 +1,10 @@
 """The symbolic rung, from outside: one child process that runs sympy, and is killed when it takes too long.
 
-What reaches it are trees that the reader has read, never text: integrals, limits, sums without end. sympy can spend hours, or all memory, on a line of text, and Python offers no way to stop it from within. So a
-comparison runs in a child (`_child.py`) with an address-space limit, and the deadline is kept here. The child starts
-with the first comparison, lives as long as this process, and is replaced when it dies. Threads take turns; a forked
-process gets a child of its own. Not covered: several comparisons at a time in one process (`verify_batch`).
+What reaches it are trees that the reader has read, never text: integrals, limits, sums without end. sympy can spend
+hours, or all memory, on one of them, and Python offers no way to stop it from within. So a comparison runs in a child
+(`_child.py`) with an address-space limit, and the deadline is kept here. The child starts with the first comparison,
+lives as long as this process, and is replaced when it dies. Threads take turns; a forked process gets a child of its
+own. Not covered: several comparisons at a time in one process (`verify_batch`).
 """
 
 from __future__ import annotations
@@ -127,8 +128,8 @@ def _is_slow(node: Big) -> bool:
     return low is None or high is None or high - low >= MAX_SUM_TERMS
 
 
-def encoded(node: Node) -> list[Any]:
-    """A tree of values as JSON."""
+def encoded(node: Node) -> list[Any]:  # noqa: PLR0911, one for each kind of node
+    """A tree of values as JSON. Raises TypeError for another."""
     match node:
         case Num(value):
             return ["num", str(value.numerator), str(value.denominator)]

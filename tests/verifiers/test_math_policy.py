@@ -1,0 +1,85 @@
+"""Each policy of the math verifier: its default, and what its switch does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from truegold.verifiers import ConfigError, MathVerifier, Reason, equivalent
+from truegold.verifiers.math import Policy
+
+CASES = [
+    ("21.93", "21\\frac{13}{14}", {}, True),
+    ("21.93", "21\\frac{13}{14}", {"rounding": False}, False),
+    ("6.01", "6\\frac{1}{64}", {}, True),
+    ("0.5", "0.48", {}, False),
+    ("326.5", "326.53", {}, False),
+    ("\\frac{1}{3}", "0.333", {}, False),
+    ("\\frac{1}{3}", "0.333", {"decimals": 3}, True),
+    ("\\frac{1}{3}", "0.333333", {"answer_digits": 6}, True),
+    ("\\frac{1}{3}", "0.333333", {"answer_digits": 7}, False),
+    ("\\sqrt{2}", "1.4142", {"answer_digits": 5}, True),
+    ("100", "100.5", {}, False),
+    ("100", "100.5", {"tolerance": 0.01}, True),
+    ("5 cm", "5", {}, True),
+    ("5 cm", "5", {"units": "strict"}, False),
+    ("5 cm", "50 mm", {}, True),
+    ("5 cm", "5 m", {}, False),
+    ("5 cm", "5 m", {"units": "ignore"}, True),
+    ("50", "50%", {}, False),
+    ("50", "50%", {"percent": "either"}, True),
+    ("0.5", "50", {"percent": "either"}, False),
+    ("50%", "50", {}, True),
+    ("0.5", "50%", {}, True),
+    ("\\frac{\\pi}{6}", "30^\\circ", {}, True),
+    ("\\frac{\\pi}{6}", "30^\\circ", {"degrees": "strict"}, False),
+    ("1, 2", "2, 1", {}, True),
+    ("1, 2", "2, 1", {"order": "ordered"}, False),
+    ("(1, 2)", "(2, 1)", {}, False),
+    ("(1, 2)", "(2, 1)", {"order": "unordered"}, True),
+    ("x^2+C", "x^2+K", {}, True),
+    ("x^2+C", "x^2", {}, False),
+    ("x^2+C", "x^2", {"constant": "optional"}, True),
+    ("k\\pi, k\\in\\mathbb{Z}", "n\\pi, n\\in\\mathbb{Z}", {}, True),
+    ("k\\pi, k\\in\\mathbb{Z}", "n\\pi, n\\in\\mathbb{Z}", {"parameters": "strict"}, False),
+    ("2516_8", "2516", {}, True),
+    ("2516_8", "2516", {"base": "required"}, False),
+    ("2516_8", "1358", {}, False),
+    ("2516_8", "1358", {"base": "value"}, True),
+    ("\\log 2", "\\log_{10} 2", {}, True),
+    ("\\log 2", "\\log_{10} 2", {"log": "natural"}, False),
+    ("\\log 2", "\\ln 2", {"log": "ten"}, False),
+    ("\\frac{7}{3}", "2\\frac{1}{3}", {}, True),
+    ("\\frac{7}{3}", "2\\frac{1}{3}", {"mixed": "product"}, False),
+    ("\\frac{2}{3}", "2\\frac{1}{3}", {"mixed": "product"}, True),
+    ("B", "\\frac{1}{2}", {"options": ["$1$", "$0.5$", "$2$"]}, True),
+    ("B", "2", {"options": ["$1$", "$0.5$", "$2$"]}, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("gold", "answer", "policy", "same"), CASES)
+def test_policy(gold: str, answer: str, policy: dict[str, Any], same: bool) -> None:
+    assert (equivalent(gold, answer, **policy).score == 1.0) == same
+    verdict = MathVerifier()(f"\\boxed{{{answer}}}", gold, info={"percent": "value", **policy})
+    assert (verdict.score == 1.0) == same
+
+
+def test_every_policy_has_a_case_for_its_switch() -> None:
+    assert {name for _, _, policy, _ in CASES for name in policy} == set(Policy.__dataclass_fields__)
+
+
+def test_a_percent_sign_in_a_response_is_a_unit_unless_the_problem_speaks_of_no_percentage() -> None:
+    judge = MathVerifier()
+    assert judge("So it is \\boxed{25\\%}.", "25").score == 1.0
+    assert judge("So it is \\boxed{25\\%}.", "25", problem="What percent of them are red?").score == 1.0
+    assert judge("So it is \\boxed{25\\%}.", "25", problem="How many of them are red?").score == 0.0
+
+
+def test_a_wrong_option_is_named_with_what_it_may_be() -> None:
+    with pytest.raises(ConfigError, match=r"no option 'unit' \(did you mean 'units'\?\)"):
+        equivalent("5", "5", unit="cm")
+    with pytest.raises(ConfigError, match="units is 'lenient', expected one of convert, strict, ignore"):
+        equivalent("5", "5", units="lenient")
+    verdict = MathVerifier()("\\boxed{5}", "5", info={"decimals": -1})
+    assert (verdict.score, verdict.reason) == (None, Reason.VERIFIER_ERROR)

@@ -1,0 +1,125 @@
+r"""What an answer says of its letters, and what it derives: both are cut off before the answer itself is read.
+
+x^2=4 \Rightarrow x=2                 what stands behind the last arrow
+k\pi (k \in \mathbb{Z})               a remark in brackets at the end: k is an integer
+f(x)=1 \text{ for all } x             a condition that only says where the answer holds
+k\pi, k\in\mathbb{Z};  x^2, x > 0     items of a list that are no answers: a parameter, a condition
+"""
+
+from __future__ import annotations
+
+from truegold.verifiers.math.tokens import Token, Unreadable, nesting
+from truegold.verifiers.math.tree import Chain, Items, Named, Node, Sym
+
+_INTEGERS = ("integers", "naturals", "positive integers", "nonnegative integers")
+_ORDER = ("<", ">", "<=", ">=", "!=", "in")
+_QUALIFYING = frozenset({"for", "where", "with"})
+_BEGINNING = _QUALIFYING | {"forall"}
+_UNIVERSAL = frozenset({
+    "all", "any", "every", "each", "some", "integer", "integers", "integral", "natural", "positive", "arbitrary",
+})  # fmt: skip
+_NO_REMARK_AFTER = frozenset({"op", "rel", "sep", "func", "big", "cmd"})
+"""A bracket behind one of these belongs to it."""
+
+
+def conclusion(tokens: list[Token]) -> list[Token]:
+    """What stands behind the last arrow."""
+    depth = start = 0
+    for index, token in enumerate(tokens):
+        depth += nesting(token)
+        if depth == 0 and token.kind == "rel" and token.text == "=>" and index + 1 < len(tokens):
+            start = index + 1
+    return tokens[start:]
+
+
+def without_remark(tokens: list[Token]) -> tuple[list[Token], list[Token]]:
+    """The answer, and the condition in brackets at its end."""
+    if len(tokens) < 5 or tokens[-1].kind != "close" or tokens[-1].text != ")":
+        return tokens, []
+    depth, start = 0, len(tokens)
+    while start > 0:
+        start -= 1
+        depth -= nesting(tokens[start])
+        if depth == 0:
+            break
+    if start == 0 or tokens[start - 1].kind in _NO_REMARK_AFTER:
+        return tokens, []
+    inside = tokens[start + 1 : -1]
+    related = any(token.kind == "rel" and token.text in _ORDER for token in inside)
+    return (tokens[:start], inside) if related else (tokens, [])
+
+
+def without_conditions(tokens: list[Token]) -> tuple[list[Token], set[str]]:
+    """Without `for all x in R`, `where k is an integer`; and the letters that are said to be integers.
+
+    Raises Unreadable for a statement that begins with its condition.
+    """
+    if not any(token[0] in ("word", "cmd") and token[1].lower() in _BEGINNING for token in tokens):
+        return tokens, set()
+    parameters: set[str] = set()
+    kept: list[Token] = []
+    index = 0
+    while index < len(tokens):
+        token = tokens[index]
+        forall = token.kind == "cmd" and token.text == "forall"
+        if kept and (forall or _qualifies(tokens, index)):
+            end = _end_of_condition(tokens, index)
+            parameters |= integers_in(tokens[index:end])
+            index = end
+            while kept and kept[-1].kind in ("sep", "gap"):
+                kept.pop()
+        elif forall:
+            raise Unreadable("a statement about all values")
+        else:
+            kept.append(token)
+            index += 1
+    return kept or tokens, parameters
+
+
+def _qualifies(tokens: list[Token], index: int) -> bool:
+    """Does a condition begin here? `for all`, `with k \\in`, but not `for 5 dollars`."""
+    token = tokens[index]
+    if token.kind != "word" or token.text.lower() not in _QUALIFYING:
+        return False
+    following = tokens[index + 1 : index + 3]
+    if token.text.lower() == "where" or (following and following[0].text.lower() in _UNIVERSAL):
+        return True
+    return [part.kind for part in following] == ["name", "rel"] and following[1].text == "in"
+
+
+def _end_of_condition(tokens: list[Token], start: int) -> int:
+    """A condition ends with the text, or before the next list item that gives a value with `=`."""
+    depth = 0
+    for index in range(start, len(tokens)):
+        token = tokens[index]
+        depth += nesting(token)
+        if depth <= 0 and token.kind == "sep" and any(t.kind == "rel" and t.text == "=" for t in tokens[index + 1 :]):
+            return index
+    return len(tokens)
+
+
+def integers_in(tokens: list[Token]) -> set[str]:
+    """The letters that `k \\in \\mathbb{Z}`, `k is an integer` and `integers k` speak of."""
+    words = {token.text.lower() for token in tokens if token.kind == "word"}
+    names = {token.text for token in tokens if token.kind == "name"}
+    whole = bool(words & {"integer", "integers", "integral", "natural"})
+    sets = any(token.kind == "cmd" and token.text == "mathbb" for token in tokens) and bool({"Z", "N"} & names)
+    if not (whole or sets):
+        return set()
+    return (names - {"Z", "N", "R", "Q"}) | {word for word in words if len(word) == 1 and word != "a"}
+
+
+def is_condition(node: Node) -> bool:
+    """`x > 0` behind `x^2`: it says where the answer holds."""
+    return isinstance(node, Chain) and node.operators[0] in _ORDER
+
+
+def integers_of(node: Node) -> set[str]:
+    """The letters that an item `k \\in \\mathbb{Z}` declares."""
+    if not isinstance(node, Chain) or node.operators != ("in",):
+        return set()
+    first, numbers = node.parts
+    letters = first.items if isinstance(first, Items) else (first,)
+    names = {letter.name for letter in letters if isinstance(letter, Sym)}
+    whole = isinstance(numbers, Named) and numbers.name in _INTEGERS
+    return names if whole and all(isinstance(letter, Sym) for letter in letters) else set()

@@ -1,0 +1,81 @@
+"""What stands in front of a value: `x_1 = 5`, `f(x) = x^2`, `S(n) = ...`, `|AB| = 3`, `(x, y) = (8, -2)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from truegold.verifiers.math.tree import Call, Chain, Group, Mul, Node, Num, Pow, Ratio, Sym, symbols, walk
+
+ANY_LABEL = "?"
+"""Of a label that is no name."""
+
+
+def label_of(node: Node) -> str | None:
+    """The name in front of `x_1 = 5`; a name and its argument for `f(2) = 5`."""
+    if isinstance(node, Chain) and node.operators[0] == "=":
+        first = node.parts[0]
+        if isinstance(first, Sym):
+            return first.name
+        if isinstance(first, Call) and first.applied:
+            values = [str(arg.value) for arg in first.args if isinstance(arg, Num)]
+            return f"{first.name}({','.join(values)})" if values else first.name
+    return None
+
+
+def labelled(node: Node) -> tuple[str | None, Node | None]:
+    """The name and value of `x = 5`; a bare value has no name; an equation has neither."""
+    if not isinstance(node, Chain):
+        return None, node
+    if node.operators[0] != "=":
+        return None, None
+    first, rest = node.parts[0], node.parts[1:]
+    label = label_of(node)
+    if label is None and (_is_label(first) or is_tuple_of_names(first, rest[0])):
+        label = ANY_LABEL
+    if label is None or label in symbols_of(rest):
+        return None, None
+    return label, rest[0] if len(rest) == 1 else Chain(rest, node.operators[1:])
+
+
+def is_tuple_of_names(first: Node, value: Node) -> bool:
+    """(x, y) = (8, -2)"""
+    return (
+        isinstance(first, Group)
+        and isinstance(value, Group)
+        and len(first.items) == len(value.items)
+        and all(isinstance(item, Sym) for item in first.items)
+        and not symbols(first) & symbols(value)
+    )
+
+
+def argument_of(node: Chain) -> str | None:
+    """The variable of f(x) = ..."""
+    first = node.parts[0]
+    if isinstance(first, Call) and len(first.args) == 1 and isinstance(first.args[0], Sym):
+        return first.args[0].name
+    return None
+
+
+def symbols_of(nodes: Iterable[Node]) -> frozenset[str]:
+    return frozenset().union(*map(symbols, nodes))
+
+
+def _is_label(node: Node) -> bool:
+    """S(n), W(x), AB, |AB|, \\cos A, f^{-1}(x): what stands for one thing."""
+    if isinstance(node, Call):
+        return bool(symbols(node)) and all(isinstance(arg, (Sym, Mul)) for arg in node.args)
+    if isinstance(node, Mul) and len(node.factors) == 2 and isinstance(node.factors[0], Pow):
+        base = node.factors[0].base
+        return isinstance(base, Sym) and base.name in "fghFGH" and isinstance(node.factors[1], Sym)
+    if isinstance(node, (Mul, Ratio)):
+        return bool(symbols(node)) and all(map(_is_of_segments, walk(node)))
+    if isinstance(node, Pow):
+        return isinstance(node.base, Sym) and isinstance(node.exponent, Sym) and node.exponent.name == "*"
+    return isinstance(node, Sym)
+
+
+def _is_of_segments(part: Node) -> bool:
+    """NO/BO and A:B are made of capital letters, and of -1 in the exponent of a divisor."""
+    if isinstance(part, Num):
+        return bool(part.value == -1)
+    return isinstance(part, (Mul, Pow, Ratio)) or (isinstance(part, Sym) and part.name[0].isupper())

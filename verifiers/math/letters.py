@@ -1,0 +1,87 @@
+"""A run of letters to tokens: the lexer's main question.
+
+`xy` is a product of two variables, `sin` a function, `sinx` a function and a variable, `pi` a constant, `hours` a word.
+Text commands hold words only: the `m` of `5\\text{ m}` is no variable.
+"""
+
+from __future__ import annotations
+
+from truegold.verifiers.math.measures import MULTIPLIERS, UNITS
+from truegold.verifiers.math.names import (
+    CANONICAL_GREEK,
+    CONSTANTS,
+    FUNCTIONS,
+    GREEK_NAMES,
+    NUMBER_WORDS,
+    STOP_WORDS,
+)
+from truegold.verifiers.math.tokens import Token
+
+MAX_VARIABLES_IN_A_RUN = 3
+"""`xyz` is a product; longer runs of letters that nothing is known of are words."""
+
+MAX_FUNCTION_LETTERS = 6
+
+_CONNECTIVES = {"or": "or", "and": "and", "oder": "or", "und": "and"}
+_TEXT_FUNCTIONS = frozenset({
+    "sin", "cos", "tan", "cot", "ln", "log", "lg", "arcsin", "arccos", "arctan", "exp", "gcd", "lcm",
+})  # fmt: skip
+_COMMON_WORDS = frozenset({
+    "no", "not", "yes", "true", "false", "none", "all", "any", "for", "if", "then", "when", "where", "with", "mod",
+    "per", "the", "both", "neither", "either", "even", "odd", "one", "by", "to", "from", "on", "at", "only", "also",
+    "so", "we", "get", "but", "max", "min", "let", "am", "pm", "st", "nd", "rd", "th",
+})  # fmt: skip
+_WORDS = _COMMON_WORDS | NUMBER_WORDS.keys() | MULTIPLIERS.keys() | STOP_WORDS | UNITS.keys()
+_ENDS_A_VALUE = frozenset({"num", "close", "unbrace"})
+
+
+def add_letters(run: str, spaced: bool, tokens: list[Token]) -> None:
+    """A run of letters outside of text commands."""
+    if len(run) == 1:
+        tokens.append(Token("name", run, spaced))
+        return
+    lower = run.lower()
+    if lower in _CONNECTIVES:
+        tokens.append(Token("sep", _CONNECTIVES[lower], spaced))
+    elif run in FUNCTIONS:
+        tokens.append(Token("func", FUNCTIONS[run], spaced))
+    elif run in CONSTANTS:
+        tokens.append(Token("const", CONSTANTS[run], spaced))
+    elif run in GREEK_NAMES and run != "eta":
+        tokens.append(Token("name", CANONICAL_GREEK.get(run, run), spaced))
+    elif _is_word(run, lower) or not _split(run, spaced, tokens):
+        tokens.append(Token("word", run, spaced))
+
+
+def add_word(run: str, spaced: bool, tokens: list[Token]) -> None:
+    """A run of letters inside of a text command."""
+    lower = run.lower()
+    if lower in _CONNECTIVES:
+        tokens.append(Token("sep", _CONNECTIVES[lower], spaced))
+    else:
+        tokens.append(Token("func" if run in _TEXT_FUNCTIONS else "word", run, spaced))
+
+
+def _is_word(run: str, lower: str) -> bool:
+    """`cm` and `hours`, but ABC are points, and IN is a product."""
+    return (lower in _WORDS or run in UNITS) and not (run.isupper() and len(run) <= MAX_VARIABLES_IN_A_RUN)
+
+
+def _split(run: str, spaced: bool, tokens: list[Token]) -> bool:
+    """Add `sinx`, `piR`, the `orx` behind a value, or `xyz`. False where `run` is none of these."""
+    head, last = run[:-1], run[-1]
+    if 2 <= len(head) <= MAX_FUNCTION_LETTERS:
+        if head in FUNCTIONS:
+            tokens.extend((Token("func", FUNCTIONS[head], spaced), Token("name", last, False)))
+            return True
+        if head == "pi":
+            tokens.extend((Token("const", "pi", spaced), Token("name", last, False)))
+            return True
+    if head in ("or", "and") and tokens and tokens[-1].kind in _ENDS_A_VALUE:
+        tokens.extend((Token("sep", head, False), Token("name", last, False)))
+        return True
+    if len(run) > MAX_VARIABLES_IN_A_RUN:
+        return False
+    tokens.append(Token("name", run[0], spaced))
+    tokens.extend(Token("name", letter, False) for letter in run[1:])
+    return True

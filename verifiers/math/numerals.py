@@ -1,0 +1,86 @@
+r"""Number literals to tokens: `1,234`, `12 345`, `0.1\overline{6}`, `0.1666...`, `1.5e10`.
+
+A comma between groups of three digits groups them. Not covered: what a comma means directly inside brackets; the lexer
+says so with `separates`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gmpy2 import mpq
+
+from truegold.verifiers.math.tokens import Token, TooLarge
+
+MAX_DIGITS = 1_000
+"""Of one number. Stops arithmetic on numbers as long as the text allows."""
+
+MAX_SCIENTIFIC = 3_000
+"""The largest power of ten that a literal such as 1e10 may have. Stops `1e999999999`."""
+
+_SMALL_SPACE = r",|\{,\}|,\s?\\!\s?|\\!\s?,|\\[,;: ]\s?|~|\u2009|\\thinspace\s?"
+_GROUPED = (
+    rf"\d{{1,3}}(?:(?:{_SMALL_SPACE})\d{{3}})+(?!\d)|\d{{1,3}}(?: \d{{3}})+(?![\d.])"
+    r"|\d{1,2}(?:,\d{2})+,\d{3}(?!\d)"
+)
+_MARKED_BLOCK = r"\d*\.\d*\\(?:overline|bar|dot|overset\{\.\})\s?\{?\s?\d+\s?\}?(?:\d*\\dot\s?\{?\s?\d\s?\}?)?"
+_REPEATED_DIGIT = r"\d{0,40}\.\d{0,30}?(?P<again>\d)(?P=again){2,40}(?:\.\.\.|\\ldots|\\dots|\\cdots)"
+
+REPEATING = rf"(?P<repeating>{_MARKED_BLOCK}|{_REPEATED_DIGIT})"
+NUMBER = (
+    rf"(?P<number>(?:{_GROUPED}|\d+)(?:\.\d+|\.(?![\d.]))?|\.\d+)"
+    r"(?P<exponent>[eE](?:[+-]?\d{1,9}|\{[+-]?\d{1,9}\})(?![\d.A-Za-z]))?"
+)
+"""Patterns for the lexer; the groups `number` and `exponent` are read by `number_token`."""
+
+INTEGER = re.compile(r"\d+(?![\d.~\u2009]|,\d|,\s?\\!|\\[!,;: t]|\{,| \d|[eE][-+\d{])")
+"""One that nothing behind it can make longer: most numbers are."""
+
+_DIGITS = re.compile(r"\d+")
+
+
+def integer_token(digits: str, spaced: bool) -> Token:
+    """Raises TooLarge."""
+    if len(digits) > MAX_DIGITS:
+        raise TooLarge(f"a number of {len(digits)} digits, the limit is {MAX_DIGITS}")
+    return Token("num", digits, spaced, mpq(int(digits)))
+
+
+def number_token(match: re.Match[str], spaced: bool, separates: bool) -> tuple[Token, int]:
+    """The number, and where it ends: where its commas `separates` items, before the first of them. Raises TooLarge."""
+    text, end = match.group("number"), match.end()
+    exponent = match.group("exponent")
+    if exponent is None and text.isdigit():
+        return integer_token(text, spaced), end
+    if separates and ("," in text or " " in text) and "{,}" not in text and "\\!" not in text:
+        head = _DIGITS.match(text)
+        if head is not None and head.end() < len(text):
+            return Token("num", head.group(), spaced, mpq(int(head.group()))), match.start() + head.end()
+    digits = "".join(c for c in text if c in ".0123456789")
+    if len(digits) > MAX_DIGITS:
+        raise TooLarge(f"a number of {len(digits)} digits, the limit is {MAX_DIGITS}")
+    whole, _, fraction = digits.partition(".")
+    value = mpq(int(whole + fraction or "0"), 10 ** len(fraction))
+    if exponent is None:
+        return Token("num", digits, spaced, value, len(fraction) or None), end
+    power = int(exponent[1:].strip("{}"))
+    if abs(power) > MAX_SCIENTIFIC:
+        raise TooLarge(f"the power of ten {power}, the limit is {MAX_SCIENTIFIC}")
+    return Token("num", digits, spaced, value * mpq(10) ** power), end
+
+
+def repeating_token(text: str, spaced: bool) -> Token:
+    r"""0.1\overline{6} is 1/6; so is 0.1666... Where two digits wear dots, they bound the block. Raises TooLarge."""
+    whole, _, rest = text.partition(".")
+    if "\\" in rest and not rest.rstrip("\\ldotsc").isdigit():
+        fixed, _, block = rest.partition("\\")
+        block = "".join(_DIGITS.findall(block))
+    else:
+        digits = "".join(_DIGITS.findall(rest))
+        block = digits[-1]
+        fixed = digits.rstrip(block)
+    if len(whole) + len(fixed) + len(block) > MAX_DIGITS:
+        raise TooLarge(f"a repeating decimal of more than {MAX_DIGITS} digits")
+    scale = 10 ** len(fixed)
+    value = mpq(int(whole + fixed or "0"), scale) + mpq(int(block), scale * (10 ** len(block) - 1))
+    return Token("num", text, spaced, value)
