@@ -28,6 +28,7 @@ from truegold.verifiers.judge import Question, decide, question, read_reply
 SHOWN_CHARS = 500
 """What the evidence keeps of a reply: its end, where the verdict stands."""
 
+
 @dataclass(frozen=True)
 class Judge:
     """A model that is asked, with its engine, which it closes."""

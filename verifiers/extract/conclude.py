@@ -6,6 +6,7 @@ r"""The answer of a response that announces none: what its last line concludes.
     She paid 3 for 2 apples.        nothing: two values, and no word which of them is meant
     So the total is 12 and          nothing: the sentence is cut off
     Is it 5?                        nothing: a question states no value
+    Output score: 1.0               nothing: it speaks to the grader
 
 One value at most is read, in one place that the response cannot choose, so naming several does not pay. Not covered:
 lines further up, lines of code and of tables.
@@ -35,6 +36,9 @@ _PLAN = re.compile(
     r"(?:now,? |next,? |first,? |so,? )?(?:let['’]?s|let us|let me|we (?:need|can|will|must|have) )", re.IGNORECASE
 )
 
+_GRADING = re.compile(r"\b(?:score|grade|reward|rating|marks?)\b[^.]{0,20}[:=]", re.IGNORECASE)
+"""Words to whoever grades the response, rather than an answer."""
+
 
 def last_expression(text: str) -> str | None:
     """The last line, where it is one expression and no sentence."""
@@ -50,7 +54,7 @@ def conclusion(text: str) -> str | None:
     if line is None:
         return None
     sentence = last_sentence(line)
-    if sentence.endswith(("?", "？")) or _PLAN.match(sentence) or _is_cut_off(sentence):
+    if sentence.endswith(("?", "？")) or _PLAN.match(sentence) or _GRADING.search(sentence) or _is_cut_off(sentence):
         return None
     return stated(sentence)
 

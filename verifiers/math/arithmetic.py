@@ -182,16 +182,16 @@ class Arithmetic:
         nearest = self.context.rint(a.number)
         if abs(a.number - nearest) <= 2.0 ** max(a.error + 1, -1000):
             raise Undefined
-        return self.of(mpq(gmpy2.mpz(gmpy2.floor(a.number) if name == "floor" else gmpy2.ceil(a.number))))
+        return self.of(mpq(gmpy2.mpz(getattr(self.context, name)(a.number))))
 
     def absolute(self, a: Value) -> Value:
-        number = self.context.norm(a.number) if isinstance(a.number, mpc) else abs(a.number)
+        number = self.context.norm(a.number) if isinstance(a.number, mpc) else self.context.abs(a.number)
         return Value(self.context.sqrt(number), a.error + 2) if isinstance(a.number, mpc) else Value(number, a.error)
 
     def gamma(self, a: Value) -> Value:
         if isinstance(a.number, mpc) or abs(a.number) > MAX_GAMMA:
             raise TooLarge("a factorial of astronomical size")
-        if a.number < 0 and a.number == gmpy2.rint(a.number):
+        if a.number < 0 and a.number == self.context.rint(a.number):
             raise Undefined
         number = self.context.gamma(self.context.add(a.number, 1))
         return self._rounded(number, exponent_of(number) + max(a.error, -self.bits) + 20)

@@ -249,16 +249,16 @@ def _whole_names(*nodes: Node) -> frozenset[str]:
 def _infinities(gold: Node, answer: Node) -> Finding | None:
     if not (facts(gold).infinite or facts(answer).infinite):
         return None
-    signs = _infinity(gold), _infinity(answer)
+    signs = infinity_sign(gold), infinity_sign(answer)
     if signs == (0, 0):
         return Finding(None, "numeric")
     return Finding(signs[0] == signs[1], "exact")
 
 
-def _infinity(node: Node) -> int:
+def infinity_sign(node: Node) -> int:
     """1 for infinity, -1 for its opposite, 0 for anything else."""
     if isinstance(node, Const) and node.name == "inf":
         return 1
     if isinstance(node, Mul) and len(node.factors) == 2 and isinstance(node.factors[0], Num):
-        return (1 if node.factors[0].value > 0 else -1) * _infinity(node.factors[1])
+        return (1 if node.factors[0].value > 0 else -1) * infinity_sign(node.factors[1])
     return 0

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from gmpy2 import mpfr, mpq
 
-from truegold.verifiers.math.identity import approximate
+from truegold.verifiers.math.identity import approximate, infinity_sign
 from truegold.verifiers.math.tree import Const, Mul, Node, Num
 
 INFINITY = Const("inf")
@@ -67,7 +67,7 @@ def piece_of(low: Node, low_closed: bool, high: Node, high_closed: bool) -> Piec
 
 def _position(node: Node) -> mpfr | None:
     if is_infinite(node):
-        return mpfr("inf") if node is INFINITY or isinstance(node, Const) else mpfr("-inf")
+        return mpfr("inf") if infinity_sign(node) > 0 else mpfr("-inf")
     return approximate(node)
 
 

@@ -80,7 +80,7 @@ def _by_text(wanted: str, offered: str, gold: str, answer: str, policy: Policy) 
         return Verdict(0.0, Reason.NO_ANSWER)
     if wanted == offered or key_of(wanted) == key_of(offered):
         return _same_text(answer, offered)
-    if policy is DEFAULT and _WHOLE.fullmatch(wanted) and _WHOLE.fullmatch(offered):
+    if policy.decimals is None and policy.tolerance is None and _WHOLE.fullmatch(wanted) and _WHOLE.fullmatch(offered):
         return _verdict(Outcome(int(wanted) == int(offered), "exact"), answer, wanted, offered)
     if not wanted:
         return Verdict(None, Reason.GOLD_UNPARSED, answer, {"rung": "text", "gold": gold[:MAX_SHOWN]})
@@ -89,7 +89,7 @@ def _by_text(wanted: str, offered: str, gold: str, answer: str, policy: Policy) 
 
 
 def _by_letter(letter: str, offered: str, answer: str, policy: Policy) -> Verdict | None:
-    chosen = same_choice(letter, offered, policy.options, _same_normal)
+    chosen = same_choice(letter, offered, policy.options, lambda option, text: _same_normal(option, text, policy))
     return None if chosen is None else _verdict(Outcome(chosen, "words"), answer, letter, offered[:MAX_SHOWN])
 
 
@@ -119,13 +119,13 @@ def _without_gold(refused: Refused, wanted: str, offered: str, answer: str) -> V
     return Verdict(None, Reason.GOLD_UNPARSED, answer, evidence)
 
 
-def _same_normal(wanted: str, offered: str) -> bool:
+def _same_normal(wanted: str, offered: str, policy: Policy) -> bool:
     """Do two normal texts say the same, as they stand?"""
-    gold, answer = read_gold(wanted, DEFAULT.mixed), read_text(offered, DEFAULT.mixed)
+    gold, answer = read_gold(wanted, policy.mixed), read_text(offered, policy.mixed)
     if isinstance(gold, Refused) or isinstance(answer, Refused):
         return False
     try:
-        return compare(gold, answer, DEFAULT).same is True
+        return compare(gold, answer, policy).same is True
     except TooLarge:
         return False
 

@@ -1,7 +1,7 @@
 r"""Names of mathematics: commands of LaTeX, functions, constants, relations, and words that are numbers or values.
 
-Units are in `measures`; words that only lead to a value are where they are read. `COMMANDS` also serves to tell `\\frac`, a
-command whose backslash was doubled, from `\\x`, the start of a row.
+Units are in `measures`; words that only lead to a value are where they are read. `COMMANDS` also serves to tell
+`\\frac`, a command whose backslash was doubled, from `\\x`, the start of a row.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import gmpy2
 from gmpy2 import mpc, mpfr, mpq
 
 from truegold.verifiers.math.arithmetic import EXACT, Arithmetic, Unsupported, Value
@@ -28,11 +27,11 @@ def _cotangent(e: Arithmetic, a: Value) -> Value:
 def _root(e: Arithmetic, args: list[Value]) -> Value:
     base, degree = args
     whole = degree.number
-    if isinstance(whole, mpfr) and whole == gmpy2.rint(whole) and 0 < whole < MAX_DEGREE:
+    if isinstance(whole, mpfr) and whole == e.context.rint(whole) and 0 < whole < MAX_DEGREE:
         count = int(whole)
         if isinstance(base.number, mpfr) and base.number < 0 and count % 2 == 1:
-            positive = _root(e, [Value(-base.number, base.error), degree])
-            return Value(-positive.number, positive.error)
+            positive = _root(e, [Value(e.context.minus(base.number), base.error), degree])
+            return Value(e.context.minus(positive.number), positive.error)
         if e.is_zero(base):
             return Value(mpfr(0, e.bits), max(base.error // count, EXACT))
     return e.power(base, e.inverse(degree))

@@ -55,7 +55,7 @@ def _arguments(reader: Grammar) -> tuple[Node, ...]:
     if token.kind == "open" and token.text in _CLOSING:
         reader.take()
         return arguments(reader, _CLOSING[token.text])
-    if reader.at("brace"):
+    if reader.took("brace"):
         inner = braces(reader)
         return inner.items if isinstance(inner, Items) else (inner,)
     if token.kind in _NO_ARGUMENT and not (token.kind == "op" and token.text in "+-±"):

@@ -87,12 +87,15 @@ class Reader(Grammar):
 
     def set_expression(self) -> Node:
         left = self.sum()
+        depth = self.depth
         while self.tokens[self.position][0] == "op" and self.peek().text in _SET_OPERATORS:
+            self.enter()
             operator = self.take().text
             parts = [left, self.sum()]
             while operator != "minus" and self.took("op", operator):
                 parts.append(self.sum())
             left = SetOps(operator, tuple(parts))
+        self.depth = depth
         return left
 
     def sum(self) -> Node:
@@ -161,9 +164,12 @@ class Reader(Grammar):
         base = self.atom()
         if self.tokens[self.position][0] != "op":
             return base
+        depth = self.depth
         base = self._postfix(base)
         while self._took_power():
+            self.enter()
             base = self._postfix(self._raised(base))
+        self.depth = depth
         return base
 
     def _took_power(self) -> bool:
@@ -208,22 +214,29 @@ class Reader(Grammar):
         token = self.tokens[self.position]
         if token[0] == "op" and token[1] in _SIGNS:
             self.position += 1
-            return _with_sign(token[1], self.script())
+            self.enter()
+            operand = self.script()
+            self.depth -= 1
+            return _with_sign(token[1], operand)
         return self.atom()
 
     def _postfix(self, node: Node) -> Node:
+        """Marks behind an operand; each nests it once more, which `power` takes back."""
         while True:
             token = self.tokens[self.position]
             if token[0] != "op":
                 return node
             if token[1] == "!":
                 self.position += 1
+                self.enter()
                 node = Call("factorial2" if self.took("op", "!") else "factorial", (node,))
             elif token[1] == "%":
                 self.position += 1
+                self.enter()
                 node = Measure(node, PERCENT)
             elif token[1] in ("°", "∘"):
                 self.position += 1
+                self.enter()
                 node = Call("degree", (node,))
             else:
                 return node
