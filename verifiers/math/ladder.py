@@ -8,13 +8,14 @@ r"""The verdict ladder: is an extracted answer the same as gold? Each rung is de
     rounding    gold is the rounded answer
     numeric     constants that agree to 300 bits
     sampled     expressions that agree at random points
-    symbolic    what is left, integrals and limits: sympy, in a killable process with a deadline
+    symbolic    what is left where gold has an integral, a limit or a long sum: sympy, in a killable process
 
 A rung decides or passes on. The verdict's evidence names the rung, and how both sides were read. Where notation has
 several readings (`1,234`, `1/2x`, `5m`) the usual one comes first and the others are tried against the other side.
 
-Gold that cannot be read, or that is beyond the budgets, gives no score. An answer that cannot be read, or that is
-beyond them, earns 0: a policy must not be able to opt out of a problem.
+Gold that cannot be read, or that is beyond the budgets, gives no score. An answer that cannot be read, that is beyond
+them, or that leaves an integral to be worked out where gold has none, earns 0: a policy must not be able to opt out of
+a problem.
 """
 
 from __future__ import annotations
@@ -161,6 +162,8 @@ def _compared(gold: Node, answer: Node, wanted: str, offered: str, extracted: st
         )
     if outcome.same is None and worker.might_know(gold, answer):
         return _symbolic(gold, answer, extracted, shown)
+    if outcome.same is None and worker.is_unfinished(answer):  # for the reader of the evidence; it is no final answer
+        return _limit("answer", extracted, "an integral, a limit or a long sum is left to be worked out")
     return _verdict(outcome, extracted, *shown)
 
 
@@ -169,9 +172,7 @@ def _symbolic(gold: Node, answer: Node, extracted: str, shown: tuple[str, str]) 
     evidence = {"rung": "symbolic", "gold": shown[0], "answer": shown[1], **reply.evidence}
     if reply.reason is Reason.MATCH:
         return Verdict(1.0, Reason.MATCH, extracted, evidence)
-    # What gold itself makes slow is nobody's fault; what only the answer makes slow must not pay better than 0.
-    score = 0.0 if reply.reason is Reason.MISMATCH or not worker.might_know(gold, gold) else None
-    return Verdict(score, reply.reason, extracted, evidence)
+    return Verdict(0.0 if reply.reason is Reason.MISMATCH else None, reply.reason, extracted, evidence)
 
 
 def _verdict(outcome: Outcome, extracted: str, gold: str, answer: str) -> Verdict:

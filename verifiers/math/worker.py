@@ -109,11 +109,14 @@ _worker = Worker()
 
 
 def might_know(gold: Node, answer: Node) -> bool:
-    """Is there something in either side that only the symbolic rung can work out, and nothing that it cannot?"""
-    trees = [part for tree in (gold, answer) for part in walk(tree)]
-    return all(isinstance(part, VALUES) for part in trees) and any(
-        isinstance(part, Big) and _is_slow(part) for part in trees
-    )
+    """Does gold hold something that only the symbolic rung can work out, and neither side what it cannot?"""
+    values = all(isinstance(part, VALUES) for tree in (gold, answer) for part in walk(tree))
+    return values and is_unfinished(gold)
+
+
+def is_unfinished(node: Node) -> bool:
+    """An integral, a limit or a long sum is left to be worked out."""
+    return any(isinstance(part, Big) and _is_slow(part) for part in walk(node))
 
 
 def compare(gold: Node, answer: Node, deadline_s: float = DEADLINE_S) -> Reply:
