@@ -1,7 +1,7 @@
 """Do two expressions stand for the same value, for all values of their variables?
 
     exact       both are rational, or rational functions that agree modulo a large prime at a random point
-    numeric     constants that agree to 300 bits, each within its own error
+    numeric     constants that agree to 320 bits, each within its own error
     sampled     expressions that agree at random real points (complex ones, where there are too few real ones)
 
 Each rung fails closed: one point of disagreement is enough, and where too few points can be evaluated nothing is
@@ -17,16 +17,19 @@ from functools import lru_cache
 
 from gmpy2 import mpfr, mpq, mpz
 
-from truegold.verifiers.math.arithmetic import EXACT, NeedsComplex, Unsupported, Value, exponent_of
+from truegold.verifiers.math.arithmetic import NeedsComplex, Unsupported, Value, exponent_of
 from truegold.verifiers.math.exact import NotArithmetic, Undefined, point_for, rational, residue, unit_interval
 from truegold.verifiers.math.numeric import Evaluator
 from truegold.verifiers.math.tree import Big, Call, Const, Mul, Node, Num, Pow, facts, symbols, walk
 
-BITS = (128, 320)
-"""The first tells most different values apart, the second confirms that two are equal."""
+CONSTANT_BITS = 320
+"""Two constants are compared once, to so many bits: what agrees by chance to 95 digits does not occur."""
+
+POINT_BITS = 128
+"""Expressions are compared at several points, each to so many bits."""
 
 MAX_BITS = 1_600
-"""Where a difference is lost in rounding at both of BITS, it is looked at once more."""
+"""Where a difference is lost in rounding, it is looked at once more."""
 
 AGREEING_POINTS = 2
 """Fewer points than this, and nothing is concluded."""
@@ -91,7 +94,7 @@ def proportional(gold: Node, answer: Node) -> Finding:
         return Finding(is_zero(gold) == is_zero(answer), "exact")
     ratios: list[Value] = []
     for numbers in _points(names, _whole_names(gold, answer)):
-        pair = _pair_at(gold, answer, numbers, BITS[0])
+        pair = _pair_at(gold, answer, numbers, POINT_BITS)
         if pair is None:
             continue
         e, a, b = pair
@@ -111,7 +114,7 @@ def sign_of_ratio(gold: Node, answer: Node) -> int | None:
     """The sign of the constant by which two proportional expressions differ."""
     names = symbols(gold) | symbols(answer)
     for numbers in _points(names, _whole_names(gold, answer)):
-        pair = _pair_at(gold, answer, numbers, BITS[0])
+        pair = _pair_at(gold, answer, numbers, POINT_BITS)
         if pair is not None and not pair[0].is_zero(pair[1]) and not pair[0].is_zero(pair[2]):
             ratio = pair[0].multiply(pair[1], pair[0].inverse(pair[2])).number
             return 1 if ratio.real > 0 else -1
@@ -123,7 +126,7 @@ def approximate(node: Node) -> mpfr | None:
     if symbols(node):
         return None
     try:
-        number = _constant(node, BITS[0], False).number
+        number = _constant(node, CONSTANT_BITS, False).number
     except (Undefined, NeedsComplex, Unsupported):
         return None
     return number if isinstance(number, mpfr) else None
@@ -159,25 +162,23 @@ def _constant(node: Node, bits: int, complex_: bool) -> Value:
 
 
 def _agree_at(
-    gold: Node, answer: Node, numbers: dict[str, mpq], complex_: bool, precisions: tuple[int, ...] = BITS
+    gold: Node, answer: Node, numbers: dict[str, mpq], complex_: bool, bits: int = CONSTANT_BITS
 ) -> bool:
-    """At one point: to the last of `precisions`, and beyond where too much is lost in rounding."""
-    for bits in (*precisions, MAX_BITS):
-        e = evaluator(bits, complex_)
+    """At one point: to `bits`, and beyond where too much of them is lost in rounding."""
+    for precision in (bits, MAX_BITS):
+        e = evaluator(precision, complex_)
         if numbers:
             point = {name: e.of(value) for name, value in numbers.items()}
             a, b = e.value(gold, point), e.value(answer, point)
         else:
-            a, b = _constant(gold, bits, complex_), _constant(answer, bits, complex_)
+            a, b = _constant(gold, precision, complex_), _constant(answer, precision, complex_)
         difference = e.subtract(a, b)
         if not e.is_zero(difference):
             return False
         size = max(exponent_of(a.number), exponent_of(b.number))
-        lost = difference.error - max(size, -bits // 4 if size == EXACT else size)
-        if bits >= precisions[-1] and lost < -bits // 2:
+        both_zero = size <= difference.error + 1
+        if difference.error - (0 if both_zero else size) < -precision // 2:
             return True
-        if bits >= precisions[-1] and size <= difference.error + 1 and difference.error < -bits // 2:
-            return True  # both are zero as far as can be told
     return False
 
 
@@ -202,7 +203,7 @@ def _same_at_points(gold: Node, answer: Node, names: frozenset[str]) -> bool | N
         agreeing = 0
         for numbers in _points(names, whole):
             try:
-                if not _agree_at(gold, answer, numbers, complex_, BITS[:1]):
+                if not _agree_at(gold, answer, numbers, complex_, POINT_BITS):
                     return False
             except (NeedsComplex, Undefined):
                 continue
