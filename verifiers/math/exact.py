@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 import gmpy2
 from gmpy2 import mpq, mpz
@@ -104,7 +105,8 @@ def residue(node: Node, point: Mapping[str, mpz]) -> mpz:
     raise NotArithmetic
 
 
-def point_for(names: frozenset[str], salt: int) -> dict[str, mpz]:
+@lru_cache(maxsize=1_024)
+def point_for(names: frozenset[str], salt: int) -> Mapping[str, mpz]:
     """A point that looks random and is the same every time."""
     return {name: mpz(int.from_bytes(_digest(f"{salt}:{name}")[:15], "big")) % PRIME for name in names}
 

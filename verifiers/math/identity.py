@@ -20,6 +20,7 @@ from gmpy2 import mpfr, mpq, mpz
 from truegold.verifiers.math.arithmetic import NeedsComplex, Unsupported, Value, exponent_of
 from truegold.verifiers.math.exact import NotArithmetic, Undefined, point_for, rational, residue, unit_interval
 from truegold.verifiers.math.numeric import Evaluator
+from truegold.verifiers.math.tokens import TooLarge
 from truegold.verifiers.math.tree import Big, Call, Const, Mul, Node, Num, Pow, facts, symbols, walk
 
 CONSTANT_BITS = 320
@@ -67,20 +68,32 @@ def evaluator(bits: int, complex_: bool) -> Evaluator:
 
 def same_value(gold: Node, answer: Node) -> Finding:
     """Raises TooLarge where a value is too large to be told from its neighbours."""
-    a = rational(gold)
-    b = rational(answer)
+    a, b = _rational(gold), _rational(answer)
     if a is not None and b is not None:
         return SAME_NUMBER if a == b else OTHER_NUMBER
     infinite = _infinities(gold, answer)
     if infinite is not None:
         return infinite
     names = symbols(gold) | symbols(answer)
+    if not names:
+        return _same_numbers(gold, answer)
     found = _same_residue(gold, answer, names)
     if found is not None:
         return Finding(found, "exact")
-    if not names:
-        return Finding(_same_constant(gold, answer), "numeric")
     return Finding(_same_at_points(gold, answer, names), "sampled")
+
+
+def _same_numbers(gold: Node, answer: Node) -> Finding:
+    """By their leading digits; numbers whose leading digits agree, or that have too many, modulo a prime as well."""
+    try:
+        same = _same_constant(gold, answer)
+    except TooLarge:
+        found = _same_residue(gold, answer, frozenset())
+        if found is None:
+            raise
+        return Finding(found, "exact")
+    found = _same_residue(gold, answer, frozenset()) if same else None
+    return Finding(same, "numeric") if found is None else Finding(found, "exact")
 
 
 def is_zero(node: Node) -> bool:
@@ -156,14 +169,17 @@ def _same_constant(gold: Node, answer: Node) -> bool | None:
 
 
 @lru_cache(maxsize=4_096)
+def _rational(node: Node) -> mpq | None:
+    return rational(node)
+
+
+@lru_cache(maxsize=4_096)
 def _constant(node: Node, bits: int, complex_: bool) -> Value:
     """Remembered: an item of a list is compared with every item of the other."""
     return evaluator(bits, complex_).value(node, {})
 
 
-def _agree_at(
-    gold: Node, answer: Node, numbers: dict[str, mpq], complex_: bool, bits: int = CONSTANT_BITS
-) -> bool:
+def _agree_at(gold: Node, answer: Node, numbers: dict[str, mpq], complex_: bool, bits: int = CONSTANT_BITS) -> bool:
     """At one point: to `bits`, and beyond where too much of them is lost in rounding."""
     for precision in (bits, MAX_BITS):
         e = evaluator(precision, complex_)
