@@ -73,7 +73,7 @@ def main() -> int:
     )
     print(dict(reasons.most_common()))
     for entry in sorted(slow, reverse=True)[:SHOWN]:
-        print(*entry, sep="  |  ")
+        print(*map(ascii, entry), sep="  |  ")
     return 1 if raised else 0
 
 
