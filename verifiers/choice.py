@@ -10,7 +10,7 @@ r"""Multiple choice: does the response commit to the gold option?
 Gold is a letter A–Z, also as `(B)`, `B.` or `B) text`, or the text of one of `info["options"]`; with `multiple` several
 letters. A text is an option's where they are the same text, blanks, case and markup aside, or the same mathematics
 (`math.equivalent`). Options may carry their own labels (`A. red`). The response commits in any of the forms of
-`extract.py`, by `option C` or 选C in its last line, or by a last line that is a letter alone.
+`extract`, by `option C` or 选C in its last line, or by a last line that is a letter alone.
 
 Not covered: a letter that stands somewhere in prose, shares of several right letters.
 """

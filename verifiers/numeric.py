@@ -7,7 +7,7 @@ r"""One number against one number, exactly or within a tolerance.
     gold 5         answer 5 or 6, 5 ± 1, {5, 6}                    hedged: 0
     gold 5         answer five, x+1, 5 km                          answer_unparsed: 0
 
-The answer is what the response commits to (`extract.py`). It may begin with `x =` or `≈` and with a dollar sign, which
+The answer is what the response commits to (`extract`). It may begin with `x =` or `≈` and with a dollar sign, which
 cannot be told from the delimiter of a formula. `info["unit"]` names texts that may stand beside the number and are then
 left out of account: with `"unit": ["km", "kilometres"]` the answer `5 km` is 5, and with `"unit": "%"` the answer `50%`
 is 50. A number's own percent sign divides by 100.

@@ -5,7 +5,7 @@ r"""A pattern that the answer has to fit.
     info {"pattern": "def \\w+\\(", "where": "final", "full": false}   what stands after the thinking defines something
     gold "colou?r", no pattern in info                                 gold is the pattern
 
-`where` names the text: `answer`, what the response commits to (`extract.py`); `final`, all that stands after the
+`where` names the text: `answer`, what the response commits to (`extract`); `final`, all that stands after the
 thinking; `response`, all of it. `full`: whether the pattern has to cover the whole text, or to be found somewhere in
 it. `flags`: any of `i` (case does not matter), `m` (`^` and `$` at every line), `s` (`.` is a line break as well).
 

@@ -1,4 +1,4 @@
-"""The verifier `math`: take the committed answer out of a response, compare it with gold."""
+"""A mathematical answer: what the response commits to, compared with gold by the ladder of `ladder.py`."""
 
 from __future__ import annotations
 
