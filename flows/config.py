@@ -26,6 +26,7 @@ from truegold.pipeline.config import (
     SettleConfig,
     StageConfig,
     VerifyGoldConfig,
+    VetTestsConfig,
     VllmEngineConfig,
 )
 from truegold.train.config import GrpoConfig, ModelConfig, SftConfig, TinyModel
@@ -44,6 +45,7 @@ class RunConfig(StageConfig):
     clean: CleanConfig = CleanConfig()
     dedup: DedupConfig = DedupConfig()
     verify_gold: VerifyGoldConfig = VerifyGoldConfig()
+    vet_tests: VetTestsConfig = VetTestsConfig()
     flag: FlagConfig = FlagConfig()
     settle: SettleConfig = SettleConfig()
     decisions: str | None = None

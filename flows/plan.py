@@ -1,6 +1,6 @@
 """From a configuration to the stages of a run, in order. Nothing is run here.
 
-make_data -> ingest -> clean -> dedup -> verify_gold -> flag -> settle              curate
+make_data -> ingest -> clean -> dedup -> verify_gold -> vet_tests -> flag -> settle curate
 -> model -> sft -> profile                                                          profile
 -> select                                                                           select
 -> train -> profile_after                                                           train
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from truegold.flows.config import RunConfig
+from truegold.pipeline.code_sources import may_hold_code
 from truegold.pipeline.config import (
     Columns,
     DemoSource,
@@ -23,6 +24,7 @@ from truegold.pipeline.config import (
     ReportConfig,
     ScriptedEngineConfig,
     StageConfig,
+    VetTestsConfig,
 )
 from truegold.pipeline.readers import check_file
 from truegold.pipeline.rules import detector_versions
@@ -98,10 +100,14 @@ def _curation(config: RunConfig) -> list[Stage]:
             judges="rows",
         )
     )
+    last = "verify_gold"
+    if config.vet_tests.enabled and not isinstance(data, DemoSource) and _may_hold_code(source, ingest_inputs):
+        stages.append(_vetting(config.vet_tests))
+        last = "vet_tests"
     flag_inputs = {
-        **_rows("verify_gold"),
+        **_rows(last),
         "dedup_flags": Output("dedup", "flags.parquet"),
-        "gold_flags": Output("verify_gold", "flags.parquet"),
+        "gold_flags": Output(last, "flags.parquet"),
     }
     detectors = detector_versions(config.flag.detectors)
     stages.append(Stage("flag", "truegold.pipeline.flag:flag", 1, config.flag, flag_inputs, extra=detectors))
@@ -110,6 +116,16 @@ def _curation(config: RunConfig) -> list[Stage]:
         settle_inputs["decisions"] = _decisions_folder(config.decisions)
     stages.append(Stage("settle", "truegold.pipeline.decisions:settle", 1, config.settle, settle_inputs))
     return stages
+
+
+def _may_hold_code(source: FileSource | HubSource, inputs: dict[str, Path | Output]) -> bool:
+    file = inputs.get("data")
+    return may_hold_code(source, file if isinstance(file, Path) else None)
+
+
+def _vetting(settings: VetTestsConfig) -> Stage:
+    inputs: dict[str, Path | Output] = {**_rows("verify_gold"), "flags": Output("verify_gold", "flags.parquet")}
+    return Stage("vet_tests", "truegold.pipeline.vet_tests:vet_tests", 1, settings, inputs, judges="rows")
 
 
 def _profiling(config: RunConfig) -> list[Stage]:

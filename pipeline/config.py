@@ -159,6 +159,38 @@ class VerifyGoldConfig(StageConfig):
     """Processes; 0 takes one per core."""
 
 
+class VetTestsConfig(StageConfig):
+    """The tests of code rows must be fit to compute a reward with. Rows of other verifiers are not looked at."""
+
+    enabled: bool = True
+    workers: int = Field(default=0, ge=0)
+    """Suites vetted at a time; 0 takes one per core."""
+    programs: int = Field(default=3, ge=1, le=100)
+    """Worked solutions of a row that are run, and programs known to be wrong, where its source has several."""
+    runs: int = Field(default=3, ge=1, le=20)
+    """Runs of each worked solution, each under another hash seed: a case that passes only sometimes is flaky."""
+    mutants: int = Field(default=30, ge=0, le=1000)
+    """Faults planted in the worked solution to see how many of them the tests catch."""
+    seed: int = 0
+    """Which of the possible faults are planted."""
+    min_cases: int = Field(default=2, ge=1)
+    """Cases that have to be left when broken ones are taken out."""
+    min_case_share: float = Field(default=0.5, ge=0, le=1)
+    """The share of the cases that has to be left."""
+    min_kill_rate: float = Field(default=0.8, ge=0, le=1)
+    """Tests that catch a smaller share of the planted faults are flagged `low_kill_rate`."""
+    max_guess_chance: float = Field(default=0.05, ge=0, le=1)
+    """Tests that a guess passes with a greater chance are flagged `guessable`."""
+    max_leaked: float = Field(default=0.5, ge=0, le=1)
+    """Tests of which a greater share stands in the prompt are flagged `leaked_cases`."""
+    max_headroom: float = Field(default=0.5, ge=0, le=1)
+    """Where the worked solution needs a greater share of the CPU limit, the limit is raised."""
+    max_repeat_s: float = Field(default=60.0, gt=0)
+    """CPU seconds for each sort of repetition: slow solutions are run less often, with fewer planted faults."""
+    python: str | None = None
+    """The interpreter whose packages programs may use; truegold's own where not given."""
+
+
 class FlagConfig(StageConfig):
     """The rules that flag suspicious rows. They route and explain; they never drop."""
 

@@ -55,7 +55,7 @@ CLEAN = ""
 HARMLESS = (CLEAN, *DECOYS)
 
 DUPLICATE_KINDS = ("exact_duplicate", "format_duplicate")
-CURATION = ("clean", "dedup", "verify_gold", "flag", "settle")
+CURATION = ("clean", "dedup", "verify_gold", "vet_tests", "flag", "settle")
 CONSEQUENCES = ("held_for_review", "reviewers_disagree")
 """Drops that follow from flags and are no findings of their own."""
 

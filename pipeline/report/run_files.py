@@ -19,7 +19,7 @@ from truegold.pipeline.rows import Row, count_rows
 KEY = ["id", "source", "source_row"]
 """What tells rows apart: rows of the same content share an id."""
 
-ROW_STAGES = ("clean", "dedup", "verify_gold", "flag", "settle", "profile")
+ROW_STAGES = ("clean", "dedup", "verify_gold", "vet_tests", "flag", "settle", "profile")
 """The stages that rows pass through from ingest to selection, whichever of them a run has."""
 
 Key = tuple[str, str, int]
@@ -65,7 +65,7 @@ class RunFiles:
 
     def flags(self, *, after_training: bool) -> pl.LazyFrame | None:
         """All flags, each once. The flag stage's table repeats the earlier ones, with `blocks` as it was settled."""
-        gathered = ("flag",) if "flag" in self else ("dedup", "verify_gold")
+        gathered = ("flag",) if "flag" in self else ("dedup", "vet_tests" if "vet_tests" in self else "verify_gold")
         last = ("profile", "profile_after") if after_training else ("profile",)
         frames = [table for _, table in self.tables(FLAGS_FILE, (*gathered, *last))]
         if not frames:

@@ -20,7 +20,7 @@ from truegold.verifiers.code.checkers import checker_of
 from truegold.verifiers.code.suite import Calls, Stdio
 from truegold.verifiers.code.values_equal import call_checker_of
 from truegold.verifiers.code.vet.agreement import several_right
-from truegold.verifiers.code.vet.findings import Finding, Severity, VetReason
+from truegold.verifiers.code.vet.findings import Finding, Severity, VetReason, shown
 from truegold.verifiers.code.vet.repairs import Candidate, candidates, has_own_checker
 from truegold.verifiers.code.vet.statement import Statement
 from truegold.verifiers.code.vet.trials import Attempt, Trial
@@ -29,7 +29,6 @@ from truegold.verifiers.verdict import Reason
 SHOWN_CASES = 5
 """Cases whose evidence a finding shows."""
 
-SHOWN_CHARS = 160
 _NO_MODULE = re.compile(r"No module named '([\w.]{1,100})'")
 _READS = re.compile(r"\binput\(|stdin|readline|\bread\(|\bnext\(|\.split\(|\bopen\(0")
 _ENDS = re.compile(r"(?m)^(EOFError|ValueError|IndexError|StopIteration)\b")
@@ -49,7 +48,7 @@ def diagnose(tests: object, trials: Sequence[Trial], statement: Statement) -> Di
     found = Diagnosis()
     error = next((trial.error for trial in trials if trial.error is not None), None)
     if error is not None:
-        found.findings.append(missing_package(error) or _fails({"error": _cut(error)}))
+        found.findings.append(missing_package(error) or _fails({"error": shown(error)}))
         return found
     runs = [_padded(trial) for trial in trials]
     failing = [at for at in range(len(runs[0])) if not all(run[at].passed for run in runs)]
@@ -186,18 +185,13 @@ def _shown(
     runs: Sequence[Sequence[Attempt]], cases: Sequence[int], expected: Sequence[Any] | None = None
 ) -> dict[str, Any]:
     """The first few cases of a finding."""
-    shown = []
+    listed = []
     for at in cases[:SHOWN_CASES]:
         attempt = next((run[at] for run in runs if not run[at].passed), runs[0][at])
         entry: dict[str, Any] = {"case": at, "passes": f"{sum(run[at].passed for run in runs)} of {len(runs)} runs"}
         if attempt.why:
-            entry["why"] = _cut(attempt.why)
+            entry["why"] = shown(attempt.why)
         if expected is not None and attempt.output is not None:
-            entry |= {"expected": _cut(expected[at]), "got": _cut(attempt.output)}
-        shown.append(entry)
-    return {"count": len(cases), "of": len(runs[0]), "cases": shown}
-
-
-def _cut(value: Any) -> str:
-    text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
+            entry |= {"expected": shown(expected[at]), "got": shown(attempt.output)}
+        listed.append(entry)
+    return {"count": len(cases), "of": len(runs[0]), "cases": listed}

@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+SHOWN_CHARS = 160
+"""What evidence shows of an input or an output. Stops outputs of megabytes from being copied into reports."""
+
 
 class VetReason(StrEnum):
     """What vetting can find. A closed vocabulary, so that reports can count by it."""
@@ -106,3 +109,10 @@ def outcome_of(findings: Iterable[Finding]) -> Outcome:
     if Severity.DROP in severities:
         return Outcome.DROP
     return Outcome.REPAIR if Severity.REPAIR in severities else Outcome.KEEP
+
+
+def shown(value: Any) -> str:
+    """What evidence says of a value: its beginning, without what no file can hold."""
+    text = value if isinstance(value, str) else repr(value)
+    cut = text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
+    return cut.encode("utf-8", "replace").decode()

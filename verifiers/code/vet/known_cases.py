@@ -15,6 +15,7 @@ import ast
 import builtins
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from truegold.verifiers.code.suite import Asserts, Calls, Inserted, Stdio, UnitTest
@@ -50,6 +51,16 @@ def known_cases(tests: Stdio | Calls | Asserts | UnitTest | Inserted) -> list[Kn
     return [] if tree is None else list(_of_code(tree))
 
 
+def count_cases(tests: Stdio | Calls | Asserts | UnitTest | Inserted) -> int:
+    """Of test code the assertions, read or not, in loops or not; a lower bound of what it tests."""
+    if isinstance(tests, Stdio | Calls):
+        return len(tests.cases)
+    tree = None if isinstance(tests, Inserted) else parse(tests.code)
+    if tree is None:
+        return 1
+    return sum(_asserts(node) for node in islice(ast.walk(tree), MAX_NODES))
+
+
 def tested_names(tests: Stdio | Calls | Asserts | UnitTest | Inserted) -> list[str]:
     """Names that test code uses and nobody but the solution can give it; the entry point alone where there is one."""
     if isinstance(tests, Stdio | Inserted):
@@ -75,8 +86,8 @@ def _written(args: Sequence[Any], kwargs: Any) -> str:
 
 def _of_code(tree: ast.Module) -> Iterator[KnownCase]:
     found = 0
-    for number, node in enumerate(ast.walk(tree)):
-        if number > MAX_NODES or found == MAX_KNOWN:
+    for node in islice(ast.walk(tree), MAX_NODES):
+        if found == MAX_KNOWN:
             return
         for tested, expected in _claims(node):
             call = _call_in(tested)
@@ -85,6 +96,17 @@ def _of_code(tree: ast.Module) -> Iterator[KnownCase]:
                 value = _literal(expected) if isinstance(expected, ast.expr) else expected
                 if value is not _UNKNOWN and (arguments := _arguments(call)) is not None:
                     yield KnownCase(arguments, repr(value), value)
+
+
+def _asserts(node: ast.AST) -> bool:
+    match node:
+        case ast.Assert(test=ast.Constant()):
+            return False
+        case ast.Assert():
+            return True
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name.startswith("assert")
+    return False
 
 
 def _claims(node: ast.AST) -> Iterator[tuple[ast.expr, Any]]:

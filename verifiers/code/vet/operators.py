@@ -93,15 +93,13 @@ def _left_alone(node: ast.AST) -> bool:
     match node:
         case ast.Import() | ast.ImportFrom() | ast.JoinedStr() | ast.Global() | ast.Nonlocal():
             return True
-        case ast.Expr(value=ast.Constant()):  # a docstring
+        case ast.Expr(value=ast.Constant() | ast.Call(func=ast.Attribute(attr="setrecursionlimit"))):
+            return True  # a docstring is a constant
+        case ast.Assign(targets=[ast.Name(id="BUFSIZE")]):
             return True
         case ast.ClassDef(name=name):
             return name in _BOILERPLATE
-        case ast.Expr(value=ast.Call(func=ast.Attribute(attr="setrecursionlimit"))):
-            return True
-        case ast.Assign(targets=[ast.Name(id="BUFSIZE")]):
-            return True
-    return False
+    return isinstance(node, ast.Compare) and _is_guard(node)
 
 
 def _unused(tree: ast.Module, entry_points: Sequence[str]) -> set[int]:
@@ -170,8 +168,6 @@ class _Finder:
                 yield from self._one_turn(node, body)
 
     def _comparisons(self, node: ast.Compare) -> Iterator[Change]:
-        if _is_guard(node):
-            return
         sides = [node.left, *node.comparators]
         for left, op, right in zip(sides, node.ops, sides[1:], strict=False):
             for sign in _BOUNDARY.get(type(op), ()):

@@ -101,7 +101,7 @@ def _others(work: Work, programs: Sequence[str]) -> None:
             work.findings.append(checker)
             return
         if found.findings:
-            failing[number] = dict(found.findings[0].evidence)
+            failing[str(number)] = dict(found.findings[0].evidence)
     if failing:
         suggestion = "find out which of them is right"
         work.find(VetReason.REFERENCES_DISAGREE, Severity.FLAG, {"failing": failing}, suggestion)

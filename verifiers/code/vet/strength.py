@@ -73,7 +73,7 @@ def kills(work: Work) -> Kills:
         elif caught_by in order:
             order.remove(caught_by)  # what caught one fault is likely to catch the next
             order.insert(0, caught_by)
-    found = Kills(len(mutants), tuple(survivors))
+    found = Kills(len(mutants), tuple(sorted(survivors, key=lambda mutant: (mutant.line, mutant.after))))
     _judge(work, found)
     return found
 

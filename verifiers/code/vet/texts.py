@@ -7,6 +7,7 @@ from truegold.verifiers.code.vet.case_texts import contradictions, cut_off, dupl
 from truegold.verifiers.code.vet.diagnosis import needs_checker
 from truegold.verifiers.code.vet.findings import Severity, VetReason
 from truegold.verifiers.code.vet.guessing import guess_chance
+from truegold.verifiers.code.vet.known_cases import count_cases
 from truegold.verifiers.code.vet.leaks import leaked, mentions
 from truegold.verifiers.code.vet.repairs import Repair, has_own_checker
 from truegold.verifiers.code.vet.stated import stated
@@ -45,7 +46,9 @@ def read_texts(work: Work) -> None:
 
 
 def guess(work: Work) -> float | None:
-    """The chance that a guess passes."""
+    """The chance that a guess passes; None where not all outputs can be read."""
+    if len(work.known) < count_cases(work.suite.tests):
+        return None
     chance = guess_chance([case.value for case in work.known])
     if chance is not None and chance > work.options.max_guess_chance:
         work.find(VetReason.GUESSABLE, Severity.FLAG, {"chance": chance}, "add cases with other outputs")
@@ -62,7 +65,7 @@ def leaks(work: Work) -> float | None:
     if not work.known:
         return None
     found = leaked(work.known, work.prompt, printed=isinstance(work.suite.tests, Stdio))
-    share = len(found) / len(work.known)
+    share = len(found) / max(len(work.known), count_cases(work.suite.tests))
     evidence = {"cases": found[:SHOWN_CASES], "share": share}
     if share == 1.0:
         work.find(VetReason.MEMORIZABLE, Severity.FLAG, evidence, _MORE_CASES)

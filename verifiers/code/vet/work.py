@@ -9,7 +9,7 @@ from typing import Any
 from truegold.verifiers.code.extraction import extract_code
 from truegold.verifiers.code.suite import Calls, Stdio, Suite, read_suite
 from truegold.verifiers.code.vet.findings import Finding, Severity, VetReason
-from truegold.verifiers.code.vet.known_cases import known_cases
+from truegold.verifiers.code.vet.known_cases import count_cases, known_cases
 from truegold.verifiers.code.vet.options import VetOptions
 from truegold.verifiers.code.vet.repairs import Repair, repaired
 from truegold.verifiers.code.vet.statement import Statement, read_statement
@@ -34,11 +34,10 @@ class Work:
 
     @property
     def cases(self) -> int:
-        """Of the suite as it is. Of test code, those that a run has shown, else those that can be read."""
+        """Of the suite as it is. Of test code, those that a run has shown, else its assertions."""
         tests = self.suite.tests
-        if isinstance(tests, Stdio | Calls):
-            return len(tests.cases)
-        return self.trial.total if self.trial is not None else len(self.known)
+        is_code = not isinstance(tests, Stdio | Calls)
+        return self.trial.total if is_code and self.trial is not None else count_cases(tests)
 
     @property
     def entry_point(self) -> str:

@@ -1,0 +1,100 @@
+"""Child of `code_environments.py`: judges rows in surroundings of its own and prints the verdicts as one line of JSON.
+
+python code_environments_child.py ROWS.jsonl [--user] [--no-namespaces] [--threads N] [--ray | --batch]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import struct
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+SPELLING = "truegold.verifiers.code.verifier:CodeVerifier"
+WORKERS = 2
+ORDINARY_USER = 1000
+Rows = list[dict[str, Any]]
+Seen = list[Any]
+
+
+def forbid_namespaces() -> None:
+    """What most containers do: unshare, setns, mount and clone with a namespace flag say "not permitted"."""
+    from truegold.verifiers.code.inside import kernel, seccomp, syscalls
+
+    load, equal, any_of, give = 0x20, 0x15, 0x45, 0x06
+    allow, deny = (give, 0, 0, 0x7FFF0000), (give, 0, 0, 0x00050001)
+    program: list[tuple[int, int, int, int]] = [(load, 0, 0, 0)]
+    numbers = {"unshare": (272, 97), "setns": (308, 268), "mount": (165, 40)}  # x86-64, arm64
+    for pair in numbers.values():
+        program += [(equal, 0, 1, pair[not syscalls.has_x32()]), deny]
+    program += [(equal, 0, 1, syscalls.needed("clone3")), (give, 0, 0, 0x00050000 | 38)]
+    program += [(equal, 0, 3, syscalls.needed("clone")), (load, 0, 0, 16), (any_of, 0, 1, 0x7E020000), deny, allow]
+    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+    if seccomp.Filter(b"".join(struct.pack("=HBBI", *step) for step in program)).install() != 0:
+        raise OSError("the seccomp filter could not be installed")
+
+
+def judge(row: dict[str, Any]) -> Any:
+    from code_environments import seen_of
+
+    from truegold.verifiers.code.verifier import CodeVerifier
+
+    verdict = CodeVerifier()(row["response"], info=row["info"])
+    return seen_of(verdict.score, str(verdict.reason), verdict.evidence)
+
+
+def in_threads(rows: Rows, threads: int) -> Seen:
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(judge, rows))
+
+
+def in_batches(rows: Rows) -> Seen:
+    from code_environments import seen_of
+
+    from truegold.verifiers import verify_batch
+    from truegold.verifiers._judge import Item
+
+    items = [Item(row["response"], None, SPELLING, json.dumps(row["info"])) for row in rows]
+    found = verify_batch(items, workers=WORKERS, chunk=16, item_deadline_s=300.0)
+    return [seen_of(verdict.score, str(verdict.reason), verdict.evidence) for verdict in found]
+
+
+def in_ray(rows: Rows) -> Seen:
+    import ray
+
+    ray.init(num_cpus=WORKERS, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    try:
+        task = ray.remote(judge)
+        return list(ray.get([task.remote(row) for row in rows]))
+    finally:
+        ray.shutdown()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rows", type=Path)
+    parser.add_argument("--user", action="store_true")
+    parser.add_argument("--no-namespaces", action="store_true")
+    parser.add_argument("--threads", type=int, default=WORKERS)
+    parser.add_argument("--ray", action="store_true")
+    parser.add_argument("--batch", action="store_true")
+    arguments = parser.parse_args()
+    rows: Rows = [json.loads(line) for line in arguments.rows.read_text().split("\n") if line]
+    if arguments.user:
+        os.setgroups([])
+        os.setgid(ORDINARY_USER)
+        os.setuid(ORDINARY_USER)
+    if arguments.no_namespaces:
+        forbid_namespaces()
+    if arguments.ray:
+        seen = in_ray(rows)
+    else:
+        seen = in_batches(rows) if arguments.batch else in_threads(rows, arguments.threads)
+    print("\n" + json.dumps(seen))
+
+
+if __name__ == "__main__":
+    main()

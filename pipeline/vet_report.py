@@ -1,0 +1,139 @@
+"""What a vetting found, for a person: a few lines for the terminal and a page in Markdown.
+
+    164 suites: 163 keep, 1 drop
+    low_kill_rate 15, leaked_cases 22, memorizable 3, paid_null 1
+    humaneval.jsonl:100   kill rate 0.37 (11 of 30)   line 11: if value.count('.') == 1:  ->  ...
+
+Made from `suites.parquet` alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from truegold.pipeline.rows import Row, read_rows
+
+WEAKEST = 10
+SURVIVORS = 5
+MAX_LISTED = 500
+"""Suites that the page tells of one by one; all of them are in the table."""
+
+_COLUMNS = [
+    "source",
+    "source_row",
+    "outcome",
+    "reasons",
+    "cases",
+    "kept",
+    "mutants",
+    "kill_rate",
+    "kill_low",
+    "kill_high",
+]
+_COLUMNS += ["survivors", "paid", "findings"]
+
+
+def read_suites(path: Path) -> list[Row]:
+    """The suites as they are told of."""
+    return list(read_rows(path, _COLUMNS))
+
+
+def summary_lines(suites: Sequence[Row]) -> list[str]:
+    """A few lines for the terminal."""
+    outcomes = Counter(suite["outcome"] for suite in suites)
+    reasons = Counter(reason for suite in suites for reason in suite["reasons"])
+    lines = [f"{len(suites):,} suites: " + ", ".join(f"{count:,} {name}" for name, count in outcomes.most_common())]
+    lines += [f"{count:>8,}  {reason}" for reason, count in reasons.most_common()]
+    weak = weakest(suites)
+    if weak:
+        lines.append("the weakest:")
+        lines += [f"  {_place(suite):<32} {_strength(suite)}" for suite in weak]
+    return lines
+
+
+def weakest(suites: Sequence[Row]) -> list[Row]:
+    """Those that pay null programs, then those with the lowest kill rates."""
+    known = [suite for suite in suites if suite["paid"] or (suite["kill_rate"] is not None and suite["kill_rate"] < 1)]
+    return sorted(known, key=lambda suite: (not suite["paid"], suite["kill_rate"] or 0.0))[:WEAKEST]
+
+
+def markdown(title: str, suites: Sequence[Row]) -> str:
+    return "\n".join(_markdown(title, suites)) + "\n"
+
+
+def _markdown(title: str, suites: Sequence[Row]) -> Iterator[str]:
+    yield f"# Test suites of {_plain(title)}\n"
+    yield from _counts("outcome", Counter(suite["outcome"] for suite in suites))
+    yield from _counts("reason", Counter(reason for suite in suites for reason in suite["reasons"]))
+    rates = [suite["kill_rate"] for suite in suites if suite["kill_rate"] is not None]
+    if rates:
+        mutants = sum(suite["mutants"] for suite in suites if suite["kill_rate"] is not None)
+        mean = 100 * sum(rates) / len(rates)
+        yield f"{mutants:,} faults were planted in {len(rates):,} worked solutions. On average a suite catches {mean:.1f} %"
+        yield "of them; some faults change nothing that a test could see.\n"
+    yield from _weak(weakest(suites))
+    yield from _listed([suite for suite in suites if suite["reasons"]])
+
+
+def _counts(what: str, counts: Counter[str]) -> Iterator[str]:
+    yield f"| {what} | suites |\n|---|---|"
+    for name, count in counts.most_common():
+        yield f"| `{name}` | {count:,} |"
+    yield ""
+
+
+def _weak(suites: Sequence[Row]) -> Iterator[str]:
+    if not suites:
+        return
+    yield "## The weakest\n"
+    for suite in suites:
+        yield f"- {_plain(_place(suite))}: {_plain(_strength(suite))}"
+        for survivor in (suite["survivors"] or [])[:SURVIVORS]:
+            yield f"    - {_code(survivor)}"
+    yield ""
+
+
+def _listed(suites: Sequence[Row]) -> Iterator[str]:
+    if not suites:
+        return
+    yield "## Findings\n"
+    for suite in suites[:MAX_LISTED]:
+        yield f"- {_plain(_place(suite))}: {suite['outcome']}"
+        for finding in json.loads(suite["findings"]):
+            advice = f" ({_plain(finding['suggestion'])})" if finding["suggestion"] else ""
+            yield f"    - `{finding['reason']}` {_code(_short(finding['evidence']))}{advice}"
+    if len(suites) > MAX_LISTED:
+        yield f"- and {len(suites) - MAX_LISTED:,} more: `suites.parquet`"
+    yield ""
+
+
+def _place(suite: Row) -> str:
+    return f"{suite['source']}:{suite['source_row']}"
+
+
+def _strength(suite: Row) -> str:
+    if suite["paid"]:
+        return f"pays: {', '.join(suite['paid'][:3])}"
+    rate, low, high = suite["kill_rate"], suite["kill_low"], suite["kill_high"]
+    caught = suite["mutants"] - len(suite["survivors"] or [])
+    return f"kill rate {rate:.2f} ({caught} of {suite['mutants']}; {low:.2f} to {high:.2f})"
+
+
+def _short(evidence: Any) -> str:
+    text = json.dumps(evidence, ensure_ascii=False)
+    return text if len(text) <= 300 else f"{text[:300]}…"
+
+
+def _code(text: str) -> str:
+    """As code in Markdown, whatever is in it."""
+    line = " ".join(text.split())
+    return f"`` {line.replace('``', '` `')} ``"
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown leaves as it is."""
+    return "".join(f"\\{char}" if char in "\\`*_{}[]<>#|$" else char for char in " ".join(text.split()))

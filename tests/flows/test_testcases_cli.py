@@ -1,0 +1,137 @@
+"""`truegold testcases vet`: a table on the terminal, tables and a page in a folder; curation vets code rows too."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from truegold.flows.config import validate_config
+from truegold.flows.plan import plan
+from truegold.verifiers.code.sandbox import Tier, possible_tiers
+
+TRUEGOLD = [sys.executable, "-P", "-m", "truegold.flows.cli"]
+
+PROBLEMS: list[dict[str, Any]] = [
+    {
+        "task_id": "T/0",
+        "prompt": "def add(a, b):\n    '''The sum.'''\n",
+        "canonical_solution": "    return a + b\n",
+        "test": "def check(candidate):\n    assert candidate(1, 2) == 3\n    assert candidate(5, -5) == 0\n",
+        "entry_point": "add",
+    },
+    {
+        "task_id": "T/1",
+        "prompt": "def same(x):\n    '''The same.'''\n",
+        "canonical_solution": "    return x\n",
+        "test": "def check(candidate):\n    assert candidate(1) == 1\n    assert candidate(2) == 2\n",
+        "entry_point": "same",
+    },
+]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _sandbox() -> None:
+    if (why := possible_tiers()[Tier.FULL]) is not None:
+        pytest.skip(f"this machine does not give the tier full: {why}")
+
+
+def truegold(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [*TRUEGOLD, *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "code.jsonl").write_text("".join(json.dumps(problem) + "\n" for problem in PROBLEMS))
+    (tmp_path / "math.jsonl").write_text('{"question": "1+1?", "answer": "#### 2"}\n')
+    return tmp_path
+
+
+def test_a_file_is_vetted_and_a_second_run_does_nothing_again(project: Path) -> None:
+    arguments = ("testcases", "vet", "code.jsonl", "--out", "vetted", "--runs", 1, "--mutants", 4)
+    done = truegold(*arguments, cwd=project)
+    assert done.returncode == 0, done.stderr
+    assert "2 suites: 1 keep, 1 drop" in done.stdout
+    assert "returns its first argument" in done.stdout
+    out = project / "vetted"
+    assert pl.read_parquet(out / "rows.parquet")["source_row"].to_list() == [1]
+    assert pl.read_parquet(out / "dropped.parquet")["drop_reason"].to_list() == ["paid_null"]
+    assert pl.read_parquet(out / "ledger.parquet")["reason"].to_list() == ["paid_null"]
+    assert pl.read_parquet(out / "suites.parquet").height == 2
+    assert "code.jsonl:2" in (out / "report.md").read_text()
+    again = truegold(*arguments, cwd=project)
+    assert again.returncode == 0, again.stderr
+    assert "vet_tests     from the cache" in again.stderr
+
+
+def test_settings_can_be_given(project: Path) -> None:
+    done = truegold(
+        "testcases",
+        "vet",
+        "code.jsonl",
+        "--out",
+        "o",
+        "--limit",
+        1,
+        "--set",
+        "mutants=2",
+        "--set",
+        "runs=1",
+        cwd=project,
+    )
+    assert done.returncode == 0, done.stderr
+    assert pl.read_parquet(project / "o" / "suites.parquet")["mutants"].to_list() == [2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "expected"),
+    [
+        (["nowhere.jsonl"], 3, "does not exist"),
+        (["math.jsonl"], 3, "holds no programs with tests"),
+        (["code.jsonl", "--preset", "humanevil"], 2, "no preset"),
+        (["code.jsonl", "--set", "mutans=3"], 2, "did you mean mutants"),
+        (["code.jsonl", "--set", "mutants"], 2, "expected FIELD=VALUE"),
+        (["code.jsonl", "--set", "other.thing=1"], 2, "expected FIELD=VALUE"),
+    ],
+)
+def test_bad_input_ends_in_one_clear_line(project: Path, arguments: list[str], code: int, expected: str) -> None:
+    done = truegold("testcases", "vet", *arguments, "--out", "o", cwd=project)
+    assert done.returncode == code, done.stderr
+    assert expected in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def stages(**data: Any) -> list[str]:
+    vet_tests = data.pop("vet_tests", {})
+    config = validate_config({"data": data, "vet_tests": vet_tests}, "here")
+    return [stage.name for stage in plan(config, "curate")]
+
+
+def test_code_is_vetted_after_its_gold_is_verified_and_only_code(project: Path) -> None:
+    code, arithmetic = str(project / "code.jsonl"), str(project / "math.jsonl")
+    curation = ["ingest", "clean", "dedup", "verify_gold", "vet_tests", "flag", "settle", "report"]
+    assert stages(path=code) == curation
+    without = [name for name in curation if name != "vet_tests"]
+    assert stages(path=arithmetic) == without
+    assert stages(path=code, vet_tests={"enabled": False}) == without
+    assert stages(type="demo") == ["make_data", *without]
+    assert stages(type="hf", name="openai/openai_humaneval") == curation
+
+
+def test_curation_drops_weak_suites_and_tells_of_it(project: Path) -> None:
+    (project / "run.yaml").write_text("name: small\ndata: {path: code.jsonl}\nvet_tests: {runs: 1, mutants: 2}\n")
+    done = truegold("curate", "run.yaml", "--engine", "local", cwd=project)
+    assert done.returncode == 0, done.stderr
+    run_dir = project / "runs" / "small"
+    assert pl.read_parquet(run_dir / "settle" / "rows.parquet")["source_row"].to_list() == [1]
+    story = truegold("explain", "code.jsonl:2", "--run", run_dir, cwd=project)
+    assert "paid_null" in story.stdout
+    summary = json.loads((run_dir / "report" / "summary.json").read_text())
+    ends = {(end["stage"], end["reason"]): end["rows"] for end in summary["accounting"]["ends"]}
+    assert ends["vet_tests", "paid_null"] == 1

@@ -1,0 +1,158 @@
+"""Hostile and odd programs, in every form of tests, in both strong tiers: what each earns, and what it leaves behind.
+
+`hostile_programs.jsonl` holds a program a line:
+
+    {"id", "category": reward_hack|robustness|resource|escape|benign|opt_out, "modes": [...], "expect": fail|pass,
+     "note", "code", "tests"?, "limits"?, "info"?}
+
+Most define `add(a, b)`, or print the sum of two numbers, without doing so honestly; `modes` are the forms of tests that
+they meet (SUITES). Mode `own` stands for the row's own `tests`. A program that fails has the score 0.0, never None: a
+policy that could get None would opt out of every problem that it cannot solve. Programs of category `escape` give the
+right answer where they got out.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sandboxes import box_of
+
+from truegold.verifiers.code import CodeVerifier
+from truegold.verifiers.code.sandbox import Kind, Sandbox, Tier, sandbox
+
+ROWS = {
+    row["id"]: row
+    for row in map(json.loads, Path(__file__).with_name("hostile_programs.jsonl").read_text("utf-8").splitlines())
+}
+LIMITS = {"cpu_s": 1.5, "memory_mb": 512, "output_mb": 2.0}
+THREADS = 6
+OUTSIDE = [f"{folder}/truegold-left" for folder in ("", "/usr/lib", "/var/tmp", "/tmp", "/dev/shm", "/etc")] + [
+    "/dev/shm/h8"
+]
+CATEGORIES = ("reward_hack", "robustness", "resource", "escape", "benign", "opt_out")
+SCORES = {"fail": 0.0, "pass": 1.0}
+
+PATCHED = """\
+import unittest
+from unittest.mock import patch
+
+class TestAdd(unittest.TestCase):
+    def test_quietly(self):
+        with patch("builtins.print"):
+            self.assertEqual(add(1, 2), 3)
+            self.assertEqual(add(-5, 5), 0)
+"""
+RANDOM = """\
+import random
+
+def check(candidate):
+    for _ in range(4):
+        a, b = random.randint(1, 9**9), random.randint(1, 9**9)
+        assert candidate(a, b) == a + b
+    assert abs(candidate(2, 2) - 4) < 1e-9
+"""
+UNITTEST = """\
+import unittest
+
+class TestAdd(unittest.TestCase):
+    def test_small(self):
+        self.assertEqual(add(1, 2), 3)
+        self.assertTrue(add(-5, 5) == 0)
+
+    def test_many(self):
+        self.assertTrue(all(add(a, 7) == a + 7 for a in range(-3, 9, 4)))
+"""
+SUITES: dict[str, dict[str, Any]] = {
+    "calls": {
+        "type": "calls",
+        "entry_point": "add",
+        "cases": [{"args": [1, 2], "expected": 3}, {"args": [-5, 5], "expected": 0}],
+    },
+    "asserts": {
+        "type": "asserts",
+        "entry_point": "add",
+        "code": "def check(candidate):\n    assert candidate(1, 2) == 3\n    assert abs(candidate(-5, 9) - 4) < 1e-6\n",
+    },
+    "loop": {"type": "asserts", "entry_point": "add", "code": RANDOM},
+    "unittest": {"type": "unittest", "entry_point": "add", "code": UNITTEST},
+    "together": {"type": "unittest", "entry_point": "add", "code": PATCHED},
+    "stdio": {
+        "type": "stdio",
+        "cases": [{"input": "3\n4\n", "output": "7\n"}, {"input": "-50\n8\n", "output": "-42\n"}],
+    },
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where programs run."""
+
+    verifier: CodeVerifier
+    box: Sandbox
+    threads: ThreadPoolExecutor
+
+    def processes(self) -> list[int]:
+        found = self.box.pids()
+        for parent in found:  # grows on the way
+            found += map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
+        return found
+
+    def left(self) -> list[str]:
+        """Files in working folders, and those that programs of the list try to make elsewhere."""
+        inside = [os.path.join(folder, name) for folder in self.box.folders() for name in os.listdir(folder)]
+        return [*inside, *filter(os.path.exists, OUTSIDE)]
+
+
+@pytest.fixture(scope="module", params=[Tier.FULL, Tier.CONTAINER])
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    box_of(request.param)
+    verifier = CodeVerifier(tier=request.param)
+    with ThreadPoolExecutor(THREADS) as threads:
+        made = Place(verifier, sandbox(Kind(request.param)), threads)
+        # All seats are started, so that what is there before a program and after it can be compared.
+        waiting = "import time\ntime.sleep(0.3)\nprint(int(input()) + int(input()))"
+        assert list(threads.map(lambda _: judge(made, waiting, "stdio"), range(THREADS))) == [1.0] * THREADS
+        yield made
+
+
+def judge(place: Place, program: str, mode: str, row: dict[str, Any] | None = None) -> float | None:
+    row = row or {}
+    tests = row["tests"] if mode == "own" else SUITES[mode]
+    info = {"tests": tests, "limits": {**LIMITS, **row.get("limits", {})}, **row.get("info", {})}
+    verdict = place.verifier(f"~~~~python\n{program}\n~~~~", info=info)
+    json.dumps(dict(verdict.evidence), ensure_ascii=False).encode()
+    return verdict.score
+
+
+@pytest.mark.parametrize("category", CATEGORIES)
+def test_programs_earn_what_they_are_worth_and_leave_nothing_behind(place: Place, category: str) -> None:
+    runs = [(row, mode) for row in ROWS.values() if row["category"] == category for mode in row["modes"]]
+    processes = place.processes()
+    scores = place.threads.map(lambda run: judge(place, run[0]["code"], run[1], run[0]), runs)
+    wrong = [
+        f"{row['id']} in mode {mode}: {score}, {row['note']}"
+        for (row, mode), score in zip(runs, scores, strict=True)
+        if score != SCORES[row["expect"]]
+    ]
+    assert wrong == []
+    assert place.processes() == processes
+    assert place.left() == []
+
+
+def test_after_all_of_them_an_honest_program_passes_in_every_form(place: Place) -> None:
+    honest = "def add(a, b):\n    return a + b\nif __name__ == '__main__':\n    print(int(input()) + int(input()))"
+    assert {mode: judge(place, honest, mode) for mode in SUITES} == dict.fromkeys(SUITES, 1.0)
+
+
+def test_the_programs_are_described_completely() -> None:
+    for row in ROWS.values():
+        assert row["category"] in CATEGORIES, row["id"]
+        assert row["expect"] == ("pass" if row["category"] == "benign" else "fail"), row["id"]
+        assert set(row["modes"]) <= SUITES.keys() | {"own"}, row["id"]
+        assert ("own" in row["modes"]) == ("tests" in row), row["id"]
+        assert row["note"], row["id"]

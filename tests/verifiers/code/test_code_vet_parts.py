@@ -1,0 +1,273 @@
+"""The parts of vetting that run nothing: known cases, leaks, guesses, case texts, likeness of outputs, repairs."""
+
+import json
+
+import pytest
+
+from truegold.verifiers.code.suite import Suite, read_suite
+from truegold.verifiers.code.vet.agreement import alike, several_right
+from truegold.verifiers.code.vet.case_texts import contradictions, cut_off, duplicates, empty
+from truegold.verifiers.code.vet.findings import Finding, Outcome, Severity, VetReason, outcome_of
+from truegold.verifiers.code.vet.guessing import guess_chance
+from truegold.verifiers.code.vet.known_cases import KnownCase, count_cases, known_cases, tested_names
+from truegold.verifiers.code.vet.leaks import leaked, mentions
+from truegold.verifiers.code.vet.null_programs import null_programs
+from truegold.verifiers.code.vet.options import VetOptions
+from truegold.verifiers.code.vet.repairs import Repair, repaired
+from truegold.verifiers.code.vet.stated import stated
+from truegold.verifiers.code.vet.statement import read_statement
+
+
+def stdio(*pairs: tuple[str, str], **more: object) -> Suite:
+    cases = [{"input": given, "output": output} for given, output in pairs]
+    return read_suite({"tests": {"type": "stdio", "cases": cases, **more}})
+
+
+def code(text: str, **more: object) -> Suite:
+    return read_suite({"type": "asserts", "code": text, **more})
+
+
+ASSERTS = """
+def check(candidate):
+    assert candidate([1, 2], 0.5) == True
+    assert not candidate([3], 1)
+    assert abs(candidate([4], 2) - 1.5) < 0.01
+    assert candidate([5], 3) is None, "message"
+    assert math.isclose(candidate([6], k=4), 2.5)
+    assert set(candidate([7], 5)) == {1, 2}
+    assert candidate([8], 6) == other(8)
+    for i in range(3):
+        assert candidate([i], 7) == i
+    assert True
+"""
+
+
+def test_what_assertions_say_is_read_without_running_them() -> None:
+    cases = known_cases(code(ASSERTS, entry_point="f").tests)
+    assert [(case.input, case.value) for case in cases] == [
+        ("[1, 2], 0.5", True),
+        ("[3], 1", False),
+        ("[4], 2", 1.5),
+        ("[5], 3", None),
+        ("[6], k=4", 2.5),
+        ("[7], 5", {1, 2}),
+    ]
+    assert count_cases(code(ASSERTS, entry_point="f").tests) == 8
+
+
+def test_unittest_cases_are_read() -> None:
+    text = (
+        "import unittest\nclass T(unittest.TestCase):\n    def test(self):\n        self.assertEqual(f(1), 'a')\n"
+        "        self.assertTrue(f(2))\n        self.assertFalse(f(3))\n"
+    )
+    suite = read_suite({"type": "unittest", "code": text})
+    assert [(case.input, case.value) for case in known_cases(suite.tests)] == [("1", "a"), ("2", True), ("3", False)]
+
+
+def test_cases_of_calls_and_stdio_are_read_in_order() -> None:
+    calls = read_suite(
+        {"type": "calls", "entry_point": "f", "cases": [{"args": [1, "a"], "kwargs": {"k": [2]}, "expected": None}]}
+    )
+    assert known_cases(calls.tests) == [KnownCase("1, 'a', k=[2]", "None", None)]
+    assert known_cases(stdio(("3\n", "a  b\n")).tests) == [KnownCase("3\n", "a  b\n", "a b")]
+
+
+def test_deeply_nested_test_code_is_left_out_and_breaks_nothing() -> None:
+    deep = "assert f(" + "[" * 80 + "]" * 80 + ") == 1\nassert f(2) == " + "+".join(["1"] * 3000)
+    assert count_cases(code(deep).tests) >= 1
+    assert isinstance(known_cases(code(deep).tests), list)
+
+
+def test_the_names_that_only_a_solution_can_give() -> None:
+    check = "import math\nhelper = 3\ndef check(candidate):\n    assert candidate(1) == len(x)\n"
+    text = f"{check}assert add(1, helper) == math.pi + given()"
+    assert tested_names(code(text, prelude="def given(): pass").tests) == ["add", "x"]
+    assert tested_names(code("assert candidate(1) == 2", entry_point="Solution().f").tests) == ["Solution().f"]
+
+
+@pytest.mark.parametrize(
+    ("values", "chance"),
+    [
+        (["YES", "NO"], 0.25),
+        ([True, False], 0.25),
+        (["7", "7", "7"], 1.0),
+        ([17], 0.0),
+        (["NO"], 1.0),
+        (["17", "42"], 0.0),
+        ([True, True, False], pytest.approx(4 / 27)),
+        (["YES"] * 10 + ["NO"] * 10, pytest.approx(0.5**20)),
+        ([], None),
+    ],
+)
+def test_the_chance_of_a_guess(values: list[object], chance: float | None) -> None:
+    assert guess_chance(values) == chance
+
+
+PROMPT = """Add the numbers.
+
+Input
+3
+1 2 3
+Output
+6
+
+>>> total([4, 5], 'x')
+9
+Example: nums = [7], k = 8
+Output: 15. The value 21 is at most 100, and 30 is too.
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "output", "printed", "found"),
+    [
+        ("3\n1 2 3\n", "6\n", True, True),
+        ("3\n1 2 3\n", "7\n", True, False),
+        ("1 2\n", "6\n", True, False),
+        ("21", "30", True, True),
+        ("[4, 5], 'x'", "9", False, True),
+        ('[4,5], "x"', "9", False, True),
+        ("[4, 5]", "10", False, False),
+        ("[7], k=8", "15", False, True),
+        ("21", "30", False, False),
+        ("", "6", True, False),
+    ],
+)
+def test_cases_that_stand_in_the_text(given: str, output: str, printed: bool, found: bool) -> None:
+    assert leaked([KnownCase(given, output, None)], PROMPT, printed) == ([0] if found else [])
+
+
+def test_a_name_is_mentioned_as_a_word() -> None:
+    assert mentions("Write add(a, b).", "add")
+    assert not mentions("Write address.", "add")
+
+
+def test_what_case_texts_say() -> None:
+    suite = stdio(("3\n", "6\n"), ("3", "6"), ("4", "1"), ("4 ", "2"), ("", "0"), ("5\n" + "1 2 3 " * 20 + "...", "9"))
+    cases = known_cases(suite.tests)
+    assert duplicates(cases) == [1]
+    assert contradictions(cases) == [2, 3]
+    assert empty(suite.tests) == [4]  # type: ignore[arg-type]
+    assert cut_off(suite.tests) == [5]  # type: ignore[arg-type]
+
+
+def test_short_texts_may_end_in_dots_and_suites_without_input_may_have_none() -> None:
+    assert cut_off(stdio(("a...", "b..."), ("", "")).tests) == []  # type: ignore[arg-type]
+    assert empty(stdio(("", "1"), ("", "2")).tests) == []  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("YES\n0 0\n3 4", "YES\n0 0\n4 3", True),
+        ("PATH\n2 5 1", "PATH\n2 5 1 7", True),
+        ("3 1 2", "1 2 3", True),
+        ("abba", "baab", True),
+        ("17", "18", False),
+        ("1\n2\n3", "1\n2\n4", False),
+        ("YES\n1 2", "NO", False),
+        ("YES", "NO", False),
+        ("PATH\n1 2", "PAIRS\n3 4 5", False),
+        ("", "1 2", False),
+        ([1, 2], [2, 1], True),
+        ([1], [2], False),
+        (3, 4, False),
+        ({1, 2}, {3, 4}, True),
+    ],
+)
+def test_outputs_that_look_like_two_right_answers(one: object, other: object, same: bool) -> None:
+    assert alike(one, other) is same
+
+
+def test_all_of_several_outputs_have_to_be_alike() -> None:
+    assert several_right([("1 2", "2 1"), ("3 4", "4 3")])
+    assert not several_right([("1 2", "2 1"), ("3", "4")])
+    assert not several_right([])
+
+
+def test_null_programs_are_programs_without_repetitions() -> None:
+    for suite in (
+        stdio(("1", "a\n"), ("2", "b'\n")),
+        code("assert add(1) == 2\nassert add(2) == [3]"),
+        read_suite({"type": "calls", "entry_point": "Solution().f.g", "cases": [{"args": [], "expected": "x"}] * 2}),
+    ):
+        programs = null_programs(suite)
+        assert len(programs) > 10
+        assert len({program.source for program in programs}) == len(programs)
+        for program in programs:
+            compile(program.source, program.name, "exec")
+
+
+def test_constants_are_those_that_the_tests_expect() -> None:
+    names = [program.name for program in null_programs(code("assert add(1) == 2\nassert add(2) == [3]"))]
+    assert {"returns 2", "returns [3]", "returns None", "returns its first argument"} <= set(names)
+
+
+def test_the_output_of_an_only_case_is_no_null_program_unless_the_text_shows_it() -> None:
+    suite = stdio(("21", "42"))
+    assert "prints 42" not in [program.name for program in null_programs(suite, "Double the number.")]
+    assert "prints 42" in [program.name for program in null_programs(suite, "Input 21 Output 42")]
+
+
+def test_test_code_that_names_nothing_has_no_null_programs() -> None:
+    assert null_programs(code("assert 1 == 1")) == []
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_a_repair_changes_the_tests_and_nothing_else(nested: bool) -> None:
+    cases = [{"input": str(n), "output": str(n), "weight": n + 1} for n in range(4)]
+    tests = {"type": "stdio", "cases": cases}
+    info = {"tests": tests, "limits": {"memory_mb": 100}, "mine": 1} if nested else {**tests, "mine": 1}
+    repair = Repair(frozenset({1, 2}), {"type": "floats"}, 20.0)
+    found = repaired(info, repair)
+    assert found["mine"] == 1
+    inside = found["tests"] if nested else found
+    assert [case["input"] for case in inside["cases"]] == ["0", "3"]
+    assert (inside["checker"], inside["limits"]["cpu_s"]) == ({"type": "floats"}, 20.0)
+    assert read_suite(found).limits.cpu_s == 20.0
+    assert info == ({"tests": tests, "limits": {"memory_mb": 100}, "mine": 1} if nested else {**tests, "mine": 1})
+
+
+def test_a_repair_reads_the_shapes_of_data_sets() -> None:
+    info = {"tests": json.dumps({"inputs": ["1\n", "2\n"], "outputs": ["1\n", "4\n"]})}
+    assert read_suite(repaired(info, Repair(frozenset({0})))) == stdio(("2\n", "4\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "outputs", "checker"),
+    [
+        ("You can print each letter in any case.", ["YES", "no"], {"case_sensitive": False}),
+        ("You can print each letter in any case.", ["1", "2"], None),
+        ("The error must not exceed 10^{-4}.", ["0.5", "2"], {"type": "floats", "abs_tol": 1e-4, "rel_tol": 1e-4}),
+        ("The error must not exceed 10^{-9}.", ["0.5", "2.5"], None),
+        ("Print the numbers in any order.", ["2\n1 5", "1\n7"], {"unordered": "tokens_in_line"}),
+        ("Print the numbers in any order.", ["2\n1\n5", "7"], {"unordered": "lines"}),
+        ("Print any of them. Print the numbers in any order.", ["1 5", "7 2"], None),
+    ],
+)
+def test_the_checker_that_a_text_asks_for(text: str, outputs: list[str], checker: dict[str, object] | None) -> None:
+    suite = stdio(*((str(number), output) for number, output in enumerate(outputs)))
+    found, _ = stated(suite.tests, read_statement(text))  # type: ignore[arg-type]
+    assert found == (None if checker is None else {"type": "tokens", **checker})
+
+
+def test_a_free_order_that_no_option_fits_is_a_flag() -> None:
+    suite = stdio(("1", "1 2\n3 4\n5 6"))
+    found, findings = stated(suite.tests, read_statement("Print the edges in any order."))  # type: ignore[arg-type]
+    assert found is None
+    assert [(finding.reason, finding.severity) for finding in findings] == [(VetReason.ANY_ORDER, Severity.FLAG)]
+
+
+def test_the_gravest_finding_decides() -> None:
+    def of(*severities: Severity) -> Outcome:
+        return outcome_of([Finding(VetReason.FLAKY, severity) for severity in severities])
+
+    assert of() is of(Severity.NOTE, Severity.FLAG) is Outcome.KEEP
+    assert of(Severity.REPAIR, Severity.FLAG) is Outcome.REPAIR
+    assert of(Severity.REPAIR, Severity.DROP) is Outcome.DROP
+
+
+@pytest.mark.parametrize("field", ["runs", "mutants", "min_kill_rate", "max_repeat_s"])
+def test_options_out_of_bounds_are_one_line(field: str) -> None:
+    with pytest.raises(ValueError, match=field):
+        VetOptions(**{field: -1})  # type: ignore[arg-type]
