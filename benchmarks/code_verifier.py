@@ -30,8 +30,9 @@ import code_labelled
 import code_speed
 from code_judging import verifier
 from code_rows import Record, Row, load
-from code_tables import report, write
+from code_tables import report
 from math_verifier import machine
+from sections import write_section
 
 from truegold.verifiers.code.sandbox import Tier, close_all, sandbox
 from truegold.verifiers.errors import TruegoldError
@@ -127,7 +128,7 @@ def main() -> None:
         arguments.json.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
     text = report(results)
     if arguments.write:
-        write(arguments.write, text)
+        write_section(arguments.write, "code_verifier", "Code verifier", text)
     print(text)
 
 

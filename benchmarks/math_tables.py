@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from math_peers import OURS, REFERENCE
 
-BEGIN, END = "<!-- math_verifier:begin -->", "<!-- math_verifier:end -->"
-TITLE = "## Math verifier"
 WORST_HOSTILE = 10
 COMMANDS = """```
 python3.11 -m venv PEERS
@@ -18,17 +15,6 @@ PEERS/bin/pip install --no-deps mathruler verl lm-eval evalscope
 python benchmarks/math_verifier.py DATA_DIR --peer-python PEERS/bin/python --write docs/benchmarks.md
 ```"""
 Results = dict[str, Any]
-
-
-def write(path: Path, text: str) -> None:
-    """Puts the text between the markers, or with a section of its own at the end where there are none."""
-    old = path.read_text() if path.exists() else ""
-    before, begin, rest = old.partition(BEGIN)
-    if begin:
-        _, _, after = rest.partition(END)
-    else:
-        before, after = f"{old.rstrip()}\n\n{TITLE}\n\n".lstrip(), "\n"
-    path.write_text(f"{before}{BEGIN}\n\n{text.strip()}\n\n{END}{after}")
 
 
 def report(results: Results) -> str:

@@ -25,7 +25,8 @@ from math_counts import summary
 from math_peers import ADAPTERS, OURS, hostile
 from math_peers.streams import PeerFailed, Runner, find, verdicts
 from math_rows import PROBES, Row, load_sets, stratified
-from math_tables import report, write
+from math_tables import report
+from sections import write_section
 
 LIMITED = ("pairs", "responses")
 
@@ -110,7 +111,7 @@ def main() -> None:
         sys.exit("no peer could be run")
     text = report(results)
     if arguments.write:
-        write(arguments.write, text)
+        write_section(arguments.write, "math_verifier", "Math verifier", text)
     print(text)
 
 

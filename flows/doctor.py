@@ -92,7 +92,7 @@ def _deepspeed() -> tuple[bool, str]:
 
 
 def _sandbox() -> Iterator[Finding]:
-    from truegold.verifiers.code.sandbox import Tier, installed_languages, possible_tiers
+    from truegold.verifiers.code.sandbox import Tier, closed_languages, installed_languages, possible_tiers
 
     tiers = possible_tiers()
     chosen = next((tier for tier in (Tier.FULL, Tier.CONTAINER) if tiers[tier] is None), None)
@@ -101,6 +101,8 @@ def _sandbox() -> Iterator[Finding]:
     for tier, why in tiers.items():
         yield Finding(f"  {tier}", None, "works" if why is None else f"not here: {why}")
     yield Finding("languages", None, ", ".join(installed_languages()))
+    for trouble in closed_languages(chosen) if chosen is not None else ():
+        yield Finding("  not usable", None, trouble)
 
 
 def _prefect() -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from truegold.pipeline.config import FileSource, HubSource
 from truegold.pipeline.ingest import PEEK_BYTES, PEEK_RECORDS
-from truegold.pipeline.layout_choice import choose_layout
+from truegold.pipeline.layout_choice import check_preset, choose_layout
 from truegold.pipeline.presets import Samples
 from truegold.pipeline.readers import open_file
 from truegold.pipeline.records import Record, Source
@@ -27,7 +27,8 @@ NEVER_CODE = ("gsm8k", "math")
 
 
 def may_hold_code(config: FileSource | HubSource, data: Path | None) -> bool:
-    """data: the file of a file source, where it is there already."""
+    """data: the file of a file source, where it is there already. ConfigError for a preset that does not exist."""
+    check_preset(config.preset)
     if config.verifier is not None:
         return config.verifier == VERIFIER
     if config.columns.verifier is not None or config.columns.tests is not None:

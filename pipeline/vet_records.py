@@ -45,7 +45,6 @@ SUITES_SCHEMA = pa.schema(
         ("guess_chance", pa.float64()),
         ("leaked", pa.float64()),
         ("caught", pa.float64()),
-        ("accepted", pa.float64()),
         ("findings", pa.string()),
     ]
 )
@@ -86,7 +85,6 @@ def record_of(row: Row, vetting: Vetting) -> dict[str, Any]:
         "guess_chance": vetting.guess_chance,
         "leaked": vetting.leaked,
         "caught": vetting.caught,
-        "accepted": vetting.accepted,
     }
 
 

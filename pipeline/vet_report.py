@@ -73,8 +73,8 @@ def _markdown(title: str, suites: Sequence[Row]) -> Iterator[str]:
     if rates:
         mutants = sum(suite["mutants"] for suite in suites if suite["kill_rate"] is not None)
         mean = 100 * sum(rates) / len(rates)
-        yield f"{mutants:,} faults were planted in {len(rates):,} worked solutions. On average a suite catches {mean:.1f} %"
-        yield "of them; some faults change nothing that a test could see.\n"
+        yield f"{mutants:,} faults were planted in {len(rates):,} worked solutions. On average a suite catches"
+        yield f"{mean:.1f} % of them; some faults change nothing that a test could see.\n"
     yield from _weak(weakest(suites))
     yield from _listed([suite for suite in suites if suite["reasons"]])
 

@@ -7,9 +7,9 @@
 Input: `rows`, and `flags`, those of `verify_gold`. Only rows of the verifier `code` are looked at; the others go on as
 they are. What is looked for, and what follows: `truegold.verifiers.code.vet`. A repaired row keeps its id. Of several
 reasons to drop a row the gravest is the row's, the others are in the evidence. Flags do not hold a row back, except
-`references_disagree` and `right_rejected`; those of `verify_gold` on a row whose solution passes after the repair are
-taken back (`keep reference_passes`). A row that could not be vetted because the sandbox failed stays, flagged
-`not_vetted`. suites.parquet has one row for each suite, with everything that was measured.
+`references_disagree`; those of `verify_gold` on a row whose solution passes after the repair are taken back (`keep
+reference_passes`). A row that could not be vetted because the sandbox failed stays, flagged `not_vetted`.
+suites.parquet has one row for each suite, with everything that was measured.
 
 Rows are vetted in threads, each program in a process of the sandbox; what is done stays done when the stage is killed.
 """
@@ -57,7 +57,7 @@ ROWS_FILE = "rows.parquet"
 SUITES_FILE = "suites.parquet"
 DETECTOR = "vet_tests"
 
-BLOCKING = (VetReason.REFERENCES_DISAGREE, VetReason.RIGHT_REJECTED)
+BLOCKING = (VetReason.REFERENCES_DISAGREE,)
 """Flags that hold a row back for review: a right program may earn nothing."""
 
 LEDGER_CHARS = 20_000
@@ -130,8 +130,8 @@ def _vetted(
         while pending:
             yield _done(pending.popleft(), finished)
     except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        close_all()  # what runs ends at once
+        pool.shutdown(cancel_futures=True)
+        close_all()
         raise
     pool.shutdown()
 

@@ -20,7 +20,6 @@ import code_hostile  # noqa: E402
 import code_plain  # noqa: E402
 import code_rows  # noqa: E402
 import code_speed  # noqa: E402
-import code_tables  # noqa: E402
 import code_traces  # noqa: E402
 import code_verifier  # noqa: E402
 from code_rows import Row  # noqa: E402
@@ -299,14 +298,3 @@ def test_a_file_that_was_changed_and_a_connection_are_seen() -> None:
         canaries.file.write_text("other")
         canaries.connections += 1
         assert len(canaries.touched()) == 2
-
-
-def test_text_between_the_markers_is_replaced_and_nothing_else(tmp_path: Path) -> None:
-    path = tmp_path / "benchmarks.md"
-    path.write_text("# Benchmarks\n")
-    code_tables.write(path, "old")
-    code_tables.write(path, "new")
-    text = path.read_text()
-    assert "old" not in text
-    assert text.count(code_tables.BEGIN) == text.count(code_tables.TITLE) == 1
-    assert text.startswith("# Benchmarks\n\n## Code verifier\n")

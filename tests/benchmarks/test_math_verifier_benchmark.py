@@ -14,8 +14,8 @@ sys.path.insert(0, str(BENCHMARKS))
 
 import math_counts  # noqa: E402
 import math_rows  # noqa: E402
-import math_tables  # noqa: E402
 from math_peers.streams import PeerFailed, Runner, find, kept, verdicts  # noqa: E402
+from sections import write_section  # noqa: E402
 
 TOY = '''
 """Accepts equal strings; "?" it cannot judge; some answers break it. Notes every call."""
@@ -229,10 +229,10 @@ def test_a_peer_that_is_not_installed_is_named_with_the_package(toy: Path) -> No
 def test_tables_replace_what_stood_between_the_markers(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# Benchmarks\n\nOld words.\n")
-    math_tables.write(page, "first")
+    write_section(page, "math_verifier", "Math verifier", "first")
     page.write_text(page.read_text() + "\n## Next\n")
     once = page.read_text()
-    math_tables.write(page, "second")
+    write_section(page, "math_verifier", "Math verifier", "second")
     assert page.read_text() == once.replace("first", "second")
     assert once.startswith("# Benchmarks\n\nOld words.\n\n## Math verifier\n\n") and once.endswith("\n## Next\n")
 

@@ -24,7 +24,7 @@ from truegold.verifiers.code.sandbox import Tier, possible_tiers
 
 SUM = "print(sum(map(int, input().split())))\n"
 SUMS = [("1 2", "3"), ("10 -3", "7"), ("100 200", "300"), ("0 0", "0")]
-QUICK = VetTestsConfig(runs=2, mutants=3, workers=2)
+QUICK = VetTestsConfig(runs=2, mutants=8, workers=2)
 
 
 @pytest.fixture(autouse=True, scope="module")

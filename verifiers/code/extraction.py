@@ -181,6 +181,8 @@ def _how(blocks: Sequence[Block], chosen: Source) -> str:
 
 def _with_needs(chosen: Source, sources: Sequence[Source], how: str) -> Extracted:
     """chosen, and before it what other blocks bind of the names that it lacks."""
+    if len(sources) == 1:
+        return Extracted(chosen.text, how)
     parts: list[str] = []
     taken: set[tuple[int, int]] = set()
     at = next(index for index, source in enumerate(sources) if source is chosen)

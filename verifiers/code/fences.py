@@ -66,7 +66,9 @@ def fenced_blocks(text: str) -> list[Block]:
     while at < len(fences):
         opening = fences[at]
         at, end, closed = _end(lines, fences, at)
-        inside = [_without_indent(line, opening.indent) for line in lines[opening.line + 1 : end]]
+        inside = lines[opening.line + 1 : end]
+        if opening.indent:
+            inside = [_without_indent(line, opening.indent) for line in inside]
         blocks.append(_block(inside, _language(opening.info), closed))
     return blocks[-MAX_BLOCKS:]
 

@@ -11,6 +11,7 @@ is always the same.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -67,7 +68,12 @@ def passed(weight: float = 1.0) -> CaseResult:
     return CaseResult(True, Reason.MATCH, weight)
 
 
+_ADDRESS = re.compile(r" at 0x[0-9a-f]{6,16}\b")
+
+
 def failed(weight: float, reason: Reason = Reason.MISMATCH, /, **shown: object) -> CaseResult:
+    if isinstance(error := shown.get("error"), str):
+        shown["error"] = _ADDRESS.sub("", error)  # another one in every process
     return CaseResult(False, reason, weight, {name: cut(value) for name, value in shown.items() if value is not None})
 
 
@@ -100,7 +106,10 @@ def verdict_of(judged: Judged, reward: str, evidence: Mapping[str, Any], extract
 
 
 def cut(value: object) -> str:
+    """Text that every writer takes: lone surrogates, which programs can print and raise, are written out."""
     text = value if isinstance(value, str) else repr(value)
+    if not text.isascii():
+        text = text.encode("utf-8", "backslashreplace").decode()
     return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}… ({len(text)} characters)"
 
 

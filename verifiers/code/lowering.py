@@ -33,6 +33,7 @@ from truegold.verifiers.code.checks.names import HARMLESS, SOLUTION_MODULES, Nam
 from truegold.verifiers.code.checks.operations import Refused, items, truth
 from truegold.verifiers.code.checks.scope import UNUSABLE, Call, Constant, MathName, Returned, Scope, Target
 from truegold.verifiers.code.checks.terms import OPEN, CannotLower, Frame, Raised, Term, bind, is_data, names_of
+from truegold.verifiers.code.checks.work import Work
 from truegold.verifiers.code.stubs import stub_names
 from truegold.verifiers.code.suite import Asserts
 from truegold.verifiers.code.syntax import parse
@@ -58,21 +59,22 @@ class Check:
     calls: tuple[int, ...]
     term: Term | None
 
-    def holds(self, results: Sequence[Any]) -> bool | None:
-        """results: what the calls returned, `Raised` for those that did not. None: only running the test can tell."""
+    def holds(self, results: Sequence[Any], work: Work | None = None) -> bool | None:
+        """results: what the calls returned, `Raised` for those that did not. work: the budget for this check and
+        others. None: only running the test can tell."""
         if any(type(results[at]) is Raised for at in self.calls):
             return False
         if self.term is None:
             return True
         try:
-            return truth(self.term.run(Frame(results)))
+            return truth(self.term.run(Frame(results, work=work or Work())))
         except Refused:
             return None
         except Exception:
             return False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Lowered:
     calls: tuple[Call, ...]
     checks: tuple[Check, ...]

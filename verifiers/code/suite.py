@@ -27,6 +27,7 @@ from typing import Any
 from truegold.verifiers.code import suite_shapes
 from truegold.verifiers.code.bad_suite import BadSuite, shown
 from truegold.verifiers.code.checkers import check_spec
+from truegold.verifiers.code.inside.plain import are_plain
 from truegold.verifiers.code.languages import language_name
 from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.values_equal import check_call_spec
@@ -87,13 +88,18 @@ class CallCase:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """`entry_point(*args, **kwargs)` returns `expected`. checker: as `values_equal.call_checker_of` takes it."""
+    """`entry_point(*args, **kwargs)` returns `expected`. checker: as `values_equal.call_checker_of` takes it.
+
+    plain_args, plain_expected: known to be plain data (`inside/plain.py`), of tuples as well where it is expected.
+    """
 
     entry_point: str
     cases: tuple[CallCase, ...]
     checker: str | Mapping[str, Any] = "values"
     prelude: str = ""
     codecs: Codecs = field(default_factory=dict)
+    plain_args: bool = field(default=False, compare=False)
+    plain_expected: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +160,36 @@ def _calls(options: Mapping[str, Any], where: str) -> Calls:
     entry_point = _entry_point(options, where)
     if entry_point is None:
         raise BadSuite(f"{where}entry_point must name the function to call, such as add or Solution().twoSum")
+    given = _plain_arguments(options.get("cases"))
+    plain_expected = False
+    if given is None:
+        cases = _call_cases(options, where)
+    else:
+        wanted = [case["expected"] for case in options["cases"]]
+        plain_expected = are_plain(wanted)
+        if not plain_expected:
+            wanted = [_value(value, f"{where}cases[{at}].expected") for at, value in enumerate(wanted)]
+        cases = tuple(CallCase(args, {}, value) for args, value in zip(given, wanted, strict=True))
+    plain_expected = plain_expected or are_plain([case.expected for case in cases], tuples=True)
+    checker = options.get("checker") or "values"
+    check_call_spec(checker, f"{where}checker")
+    prelude, codecs = _code(options, "prelude", where) or "", _codecs(options, where)
+    return Calls(entry_point, cases, checker, prelude, codecs, given is not None, plain_expected)
+
+
+def _plain_arguments(cases: Any) -> list[tuple[Any, ...]] | None:
+    """Of the usual cases, a thousand at a time; None where there may be something to decode or to complain of."""
+    if not isinstance(cases, list) or not 0 < len(cases) <= MAX_CASES or set(map(type, cases)) != {dict}:
+        return None
+    if any("expected" not in case or "weight" in case or case.get("kwargs") for case in cases):
+        return None
+    given = [case.get("args", ()) for case in cases]
+    if not set(map(type, given)) <= {list, tuple} or not all(map(are_plain, given)):
+        return None
+    return [tuple(args) for args in given]
+
+
+def _call_cases(options: Mapping[str, Any], where: str) -> tuple[CallCase, ...]:
     cases = []
     for at, case in _cases(options, where, ("expected",)):
         args, kwargs = case.get("args", ()), case.get("kwargs") or {}
@@ -169,9 +205,7 @@ def _calls(options: Mapping[str, Any], where: str) -> Calls:
                 _weight(case, at),
             )
         )
-    checker = options.get("checker") or "values"
-    check_call_spec(checker, f"{where}checker")
-    return Calls(entry_point, tuple(cases), checker, _code(options, "prelude", where) or "", _codecs(options, where))
+    return tuple(cases)
 
 
 def _asserts(options: Mapping[str, Any], where: str) -> Asserts:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import array
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +31,6 @@ from truegold.verifiers.code.bad_suite import BadSuite, shown
 from truegold.verifiers.code.inside.standins import Array, Instance, Iterated, Opaque
 from truegold.verifiers.code.unordered import sort_key
 
-CallChecker = Callable[[Any, Any], str | None]
 """(expected, got) -> None where equal, else one line that says where they differ."""
 
 MAX_REASON_CHARS = 200
@@ -56,7 +55,7 @@ def values_equal(
     return ValueChecker(abs_tol, rel_tol, sequences_alike=sequences_alike)(expected, got)
 
 
-def call_checker_of(spec: str | Mapping[str, Any] | None = None) -> CallChecker:
+def call_checker_of(spec: str | Mapping[str, Any] | None = None) -> ValueChecker:
     """Raises `BadSuite`."""
     options = _read(spec or "values", "checker")
     strict = options.pop("strict", False)
@@ -97,6 +96,11 @@ class ValueChecker:
     unordered: bool = False
     unordered_inner: bool = False
     any_of: bool = False
+
+    @property
+    def accepts_equal(self) -> bool:
+        """Whether all plain data that Python calls equal passes."""
+        return not self.strict and not self.any_of
 
     def __call__(self, expected: Any, got: Any) -> str | None:
         if not self.any_of or not isinstance(expected, list):
@@ -140,6 +144,8 @@ class ValueChecker:
         return [] if _equal(expected, got) else f"expected {shown_value(expected)}, got {shown_value(got)}"
 
     def _items(self, path: _Path, expected: Any, got: Any) -> str | _Parts:
+        if type(expected) is list and type(got) is list and not self.strict and _flat(expected) and expected == got:
+            return []
         unordered = self.unordered_inner or (self.unordered and path is None)
         alike = isinstance(got, _SEQUENCES) if self.sequences_alike else type(expected) is type(got)
         if not alike and not (unordered and isinstance(got, set | frozenset)):
@@ -152,7 +158,7 @@ class ValueChecker:
         if unordered:
             wanted = sorted(wanted, key=lambda item: sort_key(item, self.unordered_inner))
             had = sorted(had, key=lambda item: sort_key(item, self.unordered_inner))
-        elif not self.strict and type(wanted) is type(had) and _flat(wanted) and _flat(had) and wanted == had:
+        elif not self.strict and type(wanted) is type(had) and _flat(wanted) and wanted == had:
             return []
         return [((path, at), one, other) for at, (one, other) in enumerate(zip(wanted, had, strict=True))][::-1]
 

@@ -9,10 +9,13 @@ Most define `add(a, b)`, or print the sum of two numbers, without doing so hones
 they meet (SUITES). Mode `own` stands for the row's own `tests`. A program that fails has the score 0.0, never None: a
 policy that could get None would opt out of every problem that it cannot solve. Programs of category `escape` give the
 right answer where they got out.
+
+Of each program's modes one is run in each tier, another one in each; TRUEGOLD_ALL_ATTACKS=1 runs all of them.
 """
 
 import json
 import os
+import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -31,6 +34,7 @@ ROWS = {
 }
 LIMITS = {"cpu_s": 1.5, "memory_mb": 512, "output_mb": 2.0}
 THREADS = 6
+ALL_MODES = os.environ.get("TRUEGOLD_ALL_ATTACKS") == "1"
 OUTSIDE = [f"{folder}/truegold-left" for folder in ("", "/usr/lib", "/var/tmp", "/tmp", "/dev/shm", "/etc")] + [
     "/dev/shm/h8"
 ]
@@ -92,6 +96,7 @@ SUITES: dict[str, dict[str, Any]] = {
 class Place:
     """Where programs run."""
 
+    tier: Tier
     verifier: CodeVerifier
     box: Sandbox
     threads: ThreadPoolExecutor
@@ -104,7 +109,7 @@ class Place:
 
     def left(self) -> list[str]:
         """Files in working folders, and those that programs of the list try to make elsewhere."""
-        inside = [os.path.join(folder, name) for folder in self.box.folders() for name in os.listdir(folder)]
+        inside = [str(path) for folder in self.box.folders() for path in Path(folder).iterdir()]
         return [*inside, *filter(os.path.exists, OUTSIDE)]
 
 
@@ -113,11 +118,18 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     box_of(request.param)
     verifier = CodeVerifier(tier=request.param)
     with ThreadPoolExecutor(THREADS) as threads:
-        made = Place(verifier, sandbox(Kind(request.param)), threads)
+        made = Place(request.param, verifier, sandbox(Kind(request.param)), threads)
         # All seats are started, so that what is there before a program and after it can be compared.
         waiting = "import time\ntime.sleep(0.3)\nprint(int(input()) + int(input()))"
         assert list(threads.map(lambda _: judge(made, waiting, "stdio"), range(THREADS))) == [1.0] * THREADS
         yield made
+
+
+def chosen(row: dict[str, Any], tier: Tier) -> list[str]:
+    """The modes in which a program is run."""
+    modes: list[str] = row["modes"]
+    at = zlib.crc32(row["id"].encode()) + (tier is Tier.CONTAINER)
+    return modes if ALL_MODES else [modes[at % len(modes)]]
 
 
 def judge(place: Place, program: str, mode: str, row: dict[str, Any] | None = None) -> float | None:
@@ -131,7 +143,7 @@ def judge(place: Place, program: str, mode: str, row: dict[str, Any] | None = No
 
 @pytest.mark.parametrize("category", CATEGORIES)
 def test_programs_earn_what_they_are_worth_and_leave_nothing_behind(place: Place, category: str) -> None:
-    runs = [(row, mode) for row in ROWS.values() if row["category"] == category for mode in row["modes"]]
+    runs = [(row, mode) for row in ROWS.values() if row["category"] == category for mode in chosen(row, place.tier)]
     processes = place.processes()
     scores = place.threads.map(lambda run: judge(place, run[0]["code"], run[1], run[0]), runs)
     wrong = [
@@ -150,9 +162,12 @@ def test_after_all_of_them_an_honest_program_passes_in_every_form(place: Place) 
 
 
 def test_the_programs_are_described_completely() -> None:
+    met = {mode for row in ROWS.values() for mode in row["modes"]}
+    assert met == SUITES.keys() | {"own"}
+    assert {row["category"] for row in ROWS.values()} == set(CATEGORIES)
     for row in ROWS.values():
-        assert row["category"] in CATEGORIES, row["id"]
         assert row["expect"] == ("pass" if row["category"] == "benign" else "fail"), row["id"]
-        assert set(row["modes"]) <= SUITES.keys() | {"own"}, row["id"]
         assert ("own" in row["modes"]) == ("tests" in row), row["id"]
         assert row["note"], row["id"]
+    codes = [(row["code"], json.dumps(row.get("tests"))) for row in ROWS.values()]
+    assert len(set(codes)) == len(codes)

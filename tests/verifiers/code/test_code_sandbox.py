@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ from sandboxes import LIMITS, box_of, run
 
 from truegold.verifiers.code.execution import End, SandboxError
 from truegold.verifiers.code.sandbox import Job, Kind, Sandbox, Tier, sandbox
+from truegold.verifiers.code.sandbox.boxes import Box, remove_abandoned
 from truegold.verifiers.errors import ConfigError, SetupError
 
 BENIGN = {
@@ -204,6 +206,24 @@ def test_nothing_of_one_program_is_there_for_the_next(box: Sandbox) -> None:
     assert done.stdout == b"[] True False\n"
 
 
+MARKS = {
+    "times": "os.utime('.', (77, 77))",
+    "a mode": "os.chmod('.', 0o755)",
+    "a file, and the time set back": "before = os.stat('.'); open('left', 'w').close()\n"
+    "os.utime('.', ns=(before.st_atime_ns, before.st_mtime_ns))",
+    "a file that came and went": "open('left', 'w').close(); os.unlink('left')",
+}
+
+
+@pytest.mark.parametrize("name", MARKS)
+def test_a_mark_on_the_working_folder_is_no_message_to_the_next_program(box: Sandbox, name: str) -> None:
+    look = "import os\nfound = os.stat('.')\nprint(os.listdir('.'), oct(found.st_mode & 0o777), found.st_mtime == 77)"
+    first = run(box, look).stdout
+    assert run(box, f"import os\n{MARKS[name]}").ok
+    assert run(box, look).stdout == first
+    assert b"left" not in first and b"True" not in first
+
+
 SEARCH = """
 import gc
 wanted = {first!r} + {second!r}
@@ -322,6 +342,24 @@ def test_closing_takes_every_process_and_folder_along(box: Sandbox) -> None:
         time.sleep(0.01)
     assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
     assert [folder for folder in folders if Path(folder).exists()] == []
+
+
+def test_folders_that_a_killed_process_left_are_removed_and_those_in_use_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    mine, abandoned, other = Box(), tmp_path / "truegold-box-1-abandoned", tmp_path / "somebody-else"
+    for folder in (abandoned / "deep" / "er", other):
+        folder.mkdir(parents=True)
+    long_ago = time.time() - 3600
+    for path in (mine.path, abandoned, other):
+        os.utime(path, (long_ago, long_ago))
+    just_made = tmp_path / "truegold-box-1-just-made"
+    just_made.mkdir()
+    remove_abandoned()
+    assert {path.name for path in tmp_path.iterdir()} == {Path(mine.path).name, "somebody-else", just_made.name}
+    mine.close()
+    assert not Path(mine.path).exists()
 
 
 def test_a_killed_parent_leaves_no_sandbox_behind(box: Sandbox, tmp_path: Path) -> None:

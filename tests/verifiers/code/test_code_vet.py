@@ -142,7 +142,7 @@ def test_a_case_that_passes_sometimes_is_taken_out() -> None:
 def test_flaky_test_code_is_dropped() -> None:
     # The hash of a text differs from run to run, by the seed that the run is given.
     reference = "def f(n):\n    return n + hash('a') % 2\n"
-    info = {"type": "asserts", "code": "assert f(1) == 1"}
+    info = {"type": "asserts", "code": "assert f(20) == 20"}
     vetting = vet(info, references=[reference], options=VetOptions(runs=8, mutants=0))
     assert (vetting.outcome, vetting.reasons) == (Outcome.DROP, ["flaky_cases"])
 
@@ -191,16 +191,16 @@ def test_contradictions_are_taken_out_unless_a_checker_program_judges() -> None:
     [
         ("print(int(input()) / 3)\n", None, [("1", "0.33333"), ("2", "0.66667")], "float_tolerance", {"abs_tol": 1e-4}),
         (
-            "print(input().upper())\n",
+            "print('EVEN' if int(input()) % 2 == 0 else 'ODD')\n",
             None,
-            [("yes", "Yes"), ("no", "No")],
+            [("2", "Even"), ("3", "Odd")],
             "case_insensitive",
             {"case_sensitive": False},
         ),
         (
-            "print(*input().split()[::-1])\n",
-            "Print the numbers in any order.",
-            [("1 2", "1 2"), ("3 5 4", "3 4 5")],
+            "n = int(input())\nprint(n + 1, n - 1)\n",
+            "Print its neighbours in any order.",
+            [("5", "4 6"), ("9", "8 10")],
             "any_order",
             {"unordered": "tokens_in_line"},
         ),
@@ -233,9 +233,39 @@ def test_several_right_answers_need_a_checker_program() -> None:
     assert "print any of them" in finding(vetting, VetReason.NEEDS_CHECKER).evidence["said"]
     silent = vet(stdio(*pairs), prompt="Print two numbers whose sum is n.", references=[reference], options=FEW)
     assert silent.reasons == ["needs_checker"]
-    code = "def check(input, output, answer):\n    return sum(map(int, output.split())) == int(input)"
+    assert [finding(each, VetReason.NEEDS_CHECKER).evidence["sign"] for each in (vetting, silent)] == [
+        "text",
+        "outputs",
+    ]
+    code = "def check(input, output, answer):\n    numbers = list(map(int, output.split()))\n"
+    code += "    return len(numbers) == 2 and sum(numbers) == int(input)\n"
     judged = stdio(*pairs, checker={"type": "program", "code": code})
     assert vet(judged, prompt=prompt, references=[reference], options=FEW).outcome is Outcome.KEEP
+
+
+def test_of_test_code_it_is_said_and_left_to_a_person() -> None:
+    info = {"type": "asserts", "entry_point": "pair", "code": "assert pair(7) == (3, 4)\nassert pair(9) == (4, 5)"}
+    reference = "def pair(n):\n    return n // 2, n - n // 2\n"
+    for text, reason in (
+        ("Return any pair with the sum n.", "needs_checker"),
+        ("Return it in any order.", "any_order"),
+    ):
+        vetting = vet(info, prompt=f"pair: {text}", references=[reference], options=FEW)
+        assert (vetting.outcome, vetting.reasons) == (Outcome.KEEP, [reason])
+
+
+def test_one_input_with_two_answers_of_one_shape_needs_a_checker_program() -> None:
+    pairs = [("7", "3 4"), ("7", "2 5"), ("5", "2 3")]
+    vetting = vet(stdio(*pairs), references=["n = int(input())\nprint(n // 2, n - n // 2)\n"], options=FEW)
+    assert (vetting.outcome, vetting.reasons) == (Outcome.DROP, ["needs_checker"])
+    assert finding(vetting, VetReason.NEEDS_CHECKER).evidence["sign"] == "same_input"
+
+
+def test_an_answer_that_comes_too_late_once_hides_no_others() -> None:
+    reference = "n = int(input())\nwhile n == 9: pass\nprint(1, n - 1)\n"
+    pairs = [("7", "3 4"), ("9", "4 5"), ("5", "2 3")]
+    vetting = vet(stdio(*pairs, limits={"cpu_s": 0.1}), references=[reference], options=VetOptions(runs=1, mutants=0))
+    assert (vetting.outcome, vetting.reasons) == (Outcome.DROP, ["needs_checker"])
 
 
 def test_solutions_that_disagree_on_shape_or_value() -> None:
@@ -257,6 +287,15 @@ def test_a_slow_solution_gets_a_higher_limit() -> None:
     assert (vetting.outcome, vetting.reasons) == (Outcome.REPAIR, ["tight_limit"])
     assert vetting.repaired is not None
     assert vetting.repaired["tests"]["limits"] == {"cpu_s": 2.0, "memory_mb": 300}
+
+
+def test_what_a_slow_solution_may_take_in_all_is_bounded() -> None:
+    spin = "end = time.process_time() + 0.3\nwhile time.process_time() < end: pass\n"
+    slow = f"import time\nn = int(input())\n{spin}print(n)\n"
+    pairs = [(str(n), str(n)) for n in range(1, 9)]
+    options = VetOptions(runs=2, mutants=0, max_repeat_s=0.5)
+    vetting = vet(stdio(*pairs, limits={"cpu_s": 0.1}), references=[slow], options=options)
+    assert (vetting.outcome, vetting.reasons) == (Outcome.DROP, ["reference_fails"])
 
 
 def test_a_solution_that_never_ends_is_not_waited_for_for_long() -> None:

@@ -81,9 +81,9 @@ def test_every_kind_of_fault_is_planted_and_shown_by_its_line() -> None:
 
 
 def test_what_nothing_uses_is_left_alone_unless_it_is_an_entry_point() -> None:
-    library = "def used(x):\n    return x + 1\n\n\ndef helper(x):\n    return x + 2\n"
-    assert all("x + 2" not in text for text in described(library, entry_points=["used"]))
-    assert any("x + 2" in text for text in described(library))
+    library = "def used(x):\n    return x + 1\n\n\ndef helper(x):\n    return x * 7\n"
+    assert all("x * 7" not in text for text in described(library, entry_points=["used"]))
+    assert any("x * 7" in text for text in described(library))
 
 
 def test_every_mutant_parses_differs_and_changes_one_place() -> None:

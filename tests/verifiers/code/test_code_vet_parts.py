@@ -6,10 +6,11 @@ import pytest
 
 from truegold.verifiers.code.suite import Suite, read_suite
 from truegold.verifiers.code.vet.agreement import alike, several_right
-from truegold.verifiers.code.vet.case_texts import contradictions, cut_off, duplicates, empty
+from truegold.verifiers.code.vet.case_texts import contradictions, cut_off, duplicates, empty, rivals
 from truegold.verifiers.code.vet.findings import Finding, Outcome, Severity, VetReason, outcome_of
 from truegold.verifiers.code.vet.guessing import guess_chance
-from truegold.verifiers.code.vet.known_cases import KnownCase, count_cases, known_cases, tested_names
+from truegold.verifiers.code.vet.known_cases import KnownCase, count_cases, known_cases
+from truegold.verifiers.code.vet.known_cases import tested_names as names_of  # pytest would take it for a test
 from truegold.verifiers.code.vet.leaks import leaked, mentions
 from truegold.verifiers.code.vet.null_programs import null_programs
 from truegold.verifiers.code.vet.options import VetOptions
@@ -81,8 +82,8 @@ def test_deeply_nested_test_code_is_left_out_and_breaks_nothing() -> None:
 def test_the_names_that_only_a_solution_can_give() -> None:
     check = "import math\nhelper = 3\ndef check(candidate):\n    assert candidate(1) == len(x)\n"
     text = f"{check}assert add(1, helper) == math.pi + given()"
-    assert tested_names(code(text, prelude="def given(): pass").tests) == ["add", "x"]
-    assert tested_names(code("assert candidate(1) == 2", entry_point="Solution().f").tests) == ["Solution().f"]
+    assert names_of(code(text, prelude="def given(): pass").tests) == ["add", "x"]
+    assert names_of(code("assert candidate(1) == 2", entry_point="Solution().f").tests) == ["Solution().f"]
 
 
 @pytest.mark.parametrize(
@@ -130,6 +131,8 @@ Output: 15. The value 21 is at most 100, and 30 is too.
         ("[4, 5]", "10", False, False),
         ("[7], k=8", "15", False, True),
         ("21", "30", False, False),
+        ("1 2 3", "6", True, True),
+        ("2 3", "6", True, False),
         ("", "6", True, False),
     ],
 )
@@ -147,6 +150,7 @@ def test_what_case_texts_say() -> None:
     cases = known_cases(suite.tests)
     assert duplicates(cases) == [1]
     assert contradictions(cases) == [2, 3]
+    assert rivals(cases) == [("1", "2")]
     assert empty(suite.tests) == [4]  # type: ignore[arg-type]
     assert cut_off(suite.tests) == [5]  # type: ignore[arg-type]
 
@@ -169,6 +173,8 @@ def test_short_texts_may_end_in_dots_and_suites_without_input_may_have_none() ->
         ("YES", "NO", False),
         ("PATH\n1 2", "PAIRS\n3 4 5", False),
         ("", "1 2", False),
+        ("0\n4\n1\n2", "4\n0\n1\n2", True),
+        ("YES\nNO", "NO\nYES", False),
         ([1, 2], [2, 1], True),
         ([1], [2], False),
         (3, 4, False),
@@ -177,6 +183,21 @@ def test_short_texts_may_end_in_dots_and_suites_without_input_may_have_none() ->
 )
 def test_outputs_that_look_like_two_right_answers(one: object, other: object, same: bool) -> None:
     assert alike(one, other) is same
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("2\n1 5\n3 4", "1\n2 6", True),
+        ("0110", "1001", True),
+        ("17", "18", False),
+        ("YES\n1 2", "NO", False),
+        ("3\n1\n2", "2\n5", False),
+    ],
+)
+def test_a_construction_may_have_another_shape(one: str, other: str, same: bool) -> None:
+    assert alike(one, other, constructs=True) is same
+    assert not alike(one, other)
 
 
 def test_all_of_several_outputs_have_to_be_alike() -> None:

@@ -25,6 +25,18 @@ SEVERAL = [
     "若存在多个答案，输出其中任意一个。",
     "如果答案不唯一，请输出任意一种方案。",
     "请输出任意一个满足条件的序列。",
+    "You don't have to minimize the number of operations.",
+    "Note that it is not necessary to maximize the length.",
+    "Construct any matrix b that meets the requirements, or say that there is none.",
+    "For each test case, output one line containing any permutation that does so.",
+    "Output n integers: any suitable matrix, or -1 if there is none.",
+    "Your task is to find any spanning tree whose first vertex has the largest degree.",
+    "Note that there may be multiple correct answers.",
+    "If multiple solutions exist, any will be accepted.",
+    "Any of the possible answers will be accepted.",
+    "The answer may not be unique.",
+    "Your output may differ from that of the example.",
+    "Otherwise print a valid sequence of moves.",
 ]
 
 ONE = [
@@ -38,6 +50,14 @@ ONE = [
     "Print the indices in any order.",
     "A permutation is an array of distinct integers in arbitrary order.",
     "每个城市可以到达任意一个城市。",
+    "Print YES if any valid permutation is good.",
+    "Print the length of any path from 1 to n that is shortest.",
+    "Print the number of pairs such that any solution contains them.",
+    "There may be multiple solutions; print the smallest one.",
+    "You need to minimize the number of operations.",
+    "Print a valid sequence, the lexicographically smallest one.",
+    "Print a possible number of pairs.",
+    "Sherlock hasn't found any direct link.",
     "",
 ]
 
@@ -99,6 +119,22 @@ def test_case_that_is_free(text: str, free: bool) -> None:
 )
 def test_tolerance(text: str, tolerance: float | None) -> None:
     assert read_statement(text).tolerance == (None if tolerance is None else pytest.approx(tolerance))
+
+
+@pytest.mark.parametrize(
+    ("text", "constructs"),
+    [
+        ("Tags: constructive algorithms, math", True),
+        ("Find a simple path of at least n / 2 vertices.", True),
+        ("Restore some such array.", True),
+        ("One of the possible answers is shown.", True),
+        ("请构造一个数列。", True),
+        ("Find the number of permutations.", False),
+        ("Print the sum.", False),
+    ],
+)
+def test_problems_that_ask_for_a_construction(text: str, constructs: bool) -> None:
+    assert (read_statement(text).constructs is not None) is constructs
 
 
 def test_interactive_problems_are_named() -> None:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from truegold.verifiers.code.checks.functions import FUNCTIONS, KEYWORDS, MATH, TYPES, call_method, mapped
+from truegold.verifiers.code.checks.functions import FUNCTIONS, KEYWORDS, MATH, QUICK, TYPES, call_method, mapped
 from truegold.verifiers.code.checks.handed_over import HandedOver
 from truegold.verifiers.code.checks.operations import BINARY, COMPARE, UNARY, hashed, item_of, truth
 from truegold.verifiers.code.checks.scope import Call, Constant, MathName, Returned, Scope, Target
@@ -42,6 +42,7 @@ from truegold.verifiers.code.checks.terms import (
     result,
     variable,
 )
+from truegold.verifiers.code.checks.work import indexed, quick, searched, whole
 
 MAX_STEPS = 300_000
 """Expressions, and parts of values handed over, that are read for one suite. Stops loops over loops."""
@@ -143,7 +144,7 @@ class Expressions:
             raise CannotLower(f"{name}, which the prelude may define")
         if name == "isinstance" and len(node.args) == 2:
             kinds = self._types(node.args[1])
-            return make(lambda value: isinstance(value, kinds), [self.term(node.args[0])])
+            return make(lambda value: isinstance(value, kinds), [self.term(node.args[0])], quick)
         if name == "map" and len(node.args) == 2 and isinstance(node.args[0], ast.Name):
             inner = node.args[0].id
             if inner in FUNCTIONS and inner not in self.scope and not self._shadowed(inner):
@@ -162,7 +163,8 @@ class Expressions:
         if isinstance(func.value, ast.Call) and (self.target(func.value.func) or "")[:1].isupper():
             raise CannotLower("a method of an object of the solution")
         name = func.attr
-        return make(lambda *values: call_method(name, *values), [self.term(func.value), *map(self.term, node.args)])
+        terms = [self.term(func.value), *map(self.term, node.args)]
+        return make(lambda *values: call_method(name, *values), terms, quick if name in QUICK else whole)
 
     def _apply(self, name: str, function: Callable[..., Any], node: ast.Call) -> Term:
         keywords = [keyword.arg for keyword in node.keywords]
@@ -171,7 +173,7 @@ class Expressions:
         count = len(node.args)
         terms = [*map(self.term, node.args), *(self.term(keyword.value) for keyword in node.keywords)]
         if not keywords:
-            return make(function, terms)
+            return make(function, terms, quick if name in QUICK else whole)
         names = [str(keyword) for keyword in keywords]
         return make(lambda *values: function(*values[:count], **dict(zip(names, values[count:], strict=True))), terms)
 
@@ -232,7 +234,7 @@ class Expressions:
                 raise CannotLower("identity of what has no identity here")
         compares = [COMPARE[type(op)] for op in node.ops]
         if len(compares) == 1:
-            return make(compares[0], terms)
+            return make(compares[0], terms, searched if isinstance(node.ops[0], ast.In | ast.NotIn) else whole)
         return chain(compares, terms)
 
     def _bool(self, node: ast.BoolOp) -> Term:
@@ -251,10 +253,10 @@ class Expressions:
 
     def _subscript(self, node: ast.Subscript) -> Term:
         if not isinstance(node.slice, ast.Slice):
-            return make(item_of, [self.term(node.value), self.term(node.slice)])
+            return make(item_of, [self.term(node.value), self.term(node.slice)], indexed)
         bounds = (node.slice.lower, node.slice.upper, node.slice.step)
         terms = [constant(None) if bound is None else self.term(bound) for bound in bounds]
-        return make(lambda value, *at: item_of(value, slice(*at)), [self.term(node.value), *terms])
+        return make(lambda value, *at: item_of(value, slice(*at)), [self.term(node.value), *terms], quick)
 
     def _display(self, node: ast.List | ast.Tuple | ast.Set) -> Term:
         build = _DISPLAYS[type(node)]

@@ -156,6 +156,9 @@ KEYWORDS: Mapping[str, frozenset[str]] = {
 }
 """Keywords that the functions understand."""
 
+QUICK = frozenset({"len", "get", "keys", "values", "items", "is_integer", "enumerate", "range"})
+"""Functions and methods that take as long for any value."""
+
 MATH: Mapping[str, Any] = {
     **{name: getattr(math, name) for name in ("pi", "e", "tau", "inf")},
     **{
@@ -188,7 +191,10 @@ def call_method(name: str, receiver: Any, *values: Any) -> Any:
     if name not in _METHODS.get(kind, ()) and hasattr(kind, name):
         raise Refused(f"{kind.__name__}.{name}")
     if kind is str and name == "join":
-        return receiver.join(list(items(*values)))
+        parts = list(items(*values))
+        if len(receiver) * len(parts) > MAX_ITEMS:
+            raise Refused("a long text")
+        return receiver.join(parts)
     if kind is str and name == "replace" and len(receiver) * max(map(_length, values[:2])) > MAX_ITEMS:
         raise Refused("a long text")
     if kind is set:

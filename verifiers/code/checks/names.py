@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from truegold.verifiers.code.inside.well_known import library_names
 from truegold.verifiers.code.syntax import parse, top_level
 
 HARMLESS = frozenset(
@@ -40,11 +41,13 @@ _METHOD = re.compile(r"[^\W\d]\w*\(\)(?:\.[^\W\d]\w*(?:\(\))?)+")
 
 @dataclass(frozen=True)
 class Names:
-    """given: names that prelude and stub bind, None among them where a foreign module may have brought any."""
+    """given: names that prelude and stub bind, None among them where a foreign module may have brought any. library:
+    names that mean a function of a library though nothing imports it."""
 
     entry_point: str | None
     given: frozenset[str | None]
     tested: frozenset[str]
+    library: frozenset[str] = frozenset()
 
     def solution_function(self, name: str) -> str | None:
         """The function of the solution that a name stands for."""
@@ -52,7 +55,8 @@ class Names:
             return self.entry_point
         if name in self.tested:
             return name
-        return None if name in _BUILTINS or name in self.given or None in self.given else name
+        known = name in _BUILTINS or name in self.given or name in self.library
+        return None if known or None in self.given else name
 
     def is_shadowed(self, name: str) -> bool:
         """Whether a builtin may be another function here."""
@@ -74,7 +78,9 @@ class Names:
 def names_for(tree: ast.Module, entry_point: str | None, given: str) -> Names | None:
     """given: prelude and stub. None where it does not parse."""
     bound = _bound(given)
-    return None if bound is None else Names(entry_point, bound, frozenset(_tested_builtins(tree, entry_point)))
+    if bound is None:
+        return None
+    return Names(entry_point, bound, frozenset(_tested_builtins(tree, entry_point)), library_names(tree, entry_point))
 
 
 def functions_under_test(code: str) -> list[str]:
@@ -83,6 +89,7 @@ def functions_under_test(code: str) -> list[str]:
     if tree is None:
         return []
     own = top_level(tree)
+    own |= library_names(tree, None)
     called = [name for name in _called(tree) if name not in own and name not in _BUILTINS]
     return list(dict.fromkeys(called)) or sorted(_tested_builtins(tree, None))
 

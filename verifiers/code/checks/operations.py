@@ -25,6 +25,9 @@ MAX_ITEMS = 1_000_000
 """Items that are walked through, and that repetition or `str.replace` may make. Stops `[0] * 10**9`, and a result of
 megabytes that takes seconds to sort."""
 
+MAX_WALKED = 1_000
+"""Numbers of a range that are looked at for one that is no integer. A range costs nothing in the budget of work."""
+
 MAX_COLLIDING = 1_000
 """Keys with the same hash. Stops integers chosen to make building a set quadratic."""
 
@@ -97,7 +100,7 @@ def contains(item: Any, container: Any) -> bool:
     no_arrays(item)
     if type(container) is Iterated:
         return item in container.items
-    if type(container) is range and type(item) is not int and len(container) > MAX_ITEMS:
+    if type(container) is range and type(item) not in (int, bool) and len(container) > MAX_WALKED:
         raise Refused("a long range")
     return item in seen(container)
 

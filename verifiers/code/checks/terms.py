@@ -5,7 +5,7 @@
     term.needs                       {0}: the first call's result
     make(operator.add, [constant(1), constant(2)]).value        3, at once
 
-Evaluation never runs code of the tests or of a solution; `operations` bounds each step, Frame.budget the loops.
+Evaluation never runs code of the tests or of a solution; `operations` bounds each step, `work` all of them together.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from truegold.verifiers.code.checks.operations import Refused, hashed, items, truth
-
-MAX_ROUNDS = 300_000
-"""Rounds of all comprehensions of one check. Stops loops over loops."""
+from truegold.verifiers.code.checks.work import Charge, Work, whole
 
 OPEN = object()
 """Stands for the value of a term that is not known before the results are."""
@@ -52,7 +50,7 @@ class Frame:
 
     results: Sequence[Any]
     variables: dict[str, Any] = field(default_factory=dict)
-    budget: list[int] = field(default_factory=lambda: [MAX_ROUNDS])
+    work: Work = field(default_factory=Work)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +91,17 @@ def variable(name: str) -> Term:
     return Term(lambda frame: frame.variables[name], frozenset({name}))
 
 
-def make(function: Callable[..., Any], terms: Sequence[Term]) -> Term:
+def make(function: Callable[..., Any], terms: Sequence[Term], charge: Charge = whole) -> Term:
     """function over the values of terms."""
     needs = frozenset().union(*(term.needs for term in terms))
-    match terms:
-        case [Term(run=only)]:
-            return folded(lambda frame: function(only(frame)), needs)
-        case [Term(run=left), Term(run=right)]:
-            return folded(lambda frame: function(left(frame), right(frame)), needs)
-    return folded(lambda frame: function(*[term.run(frame) for term in terms]), needs)
+    runs = [term.run for term in terms]
+
+    def run(frame: Frame) -> Any:
+        values = [run(frame) for run in runs]
+        charge(frame.work, values)
+        return frame.work.made(function(*values))
+
+    return folded(run, needs)
 
 
 def folded(run: Callable[[Frame], Any], needs: Needs) -> Term:
@@ -154,6 +154,7 @@ def chain(compares: Sequence[Callable[[Any, Any], bool]], terms: Sequence[Term])
         left = terms[0].run(frame)
         for compare, term in zip(compares, terms[1:], strict=True):
             right = term.run(frame)
+            whole(frame.work, (left, right))
             if not compare(left, right):
                 return False
             left = right
@@ -169,16 +170,14 @@ def comprehension(kind: type[ast.expr], rounds: Sequence[Round], parts: Sequence
 
 
 def _elements(rounds: Sequence[Round], parts: Sequence[Term], frame: Frame) -> Iterator[list[Any]]:
-    inner = Frame(frame.results, dict(frame.variables), frame.budget)
+    inner = Frame(frame.results, dict(frame.variables), frame.work)
 
     def loop(at: int) -> Iterator[list[Any]]:
         if at == len(rounds):
             yield [part.run(inner) for part in parts]
             return
         for item in items(rounds[at].source.run(inner)):
-            inner.budget[0] -= 1
-            if inner.budget[0] < 0:
-                raise Refused("a long loop")
+            inner.work.round()
             bind(rounds[at].target, item, inner.variables)
             if all(truth(condition.run(inner)) for condition in rounds[at].conditions):
                 yield from loop(at + 1)

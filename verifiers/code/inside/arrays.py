@@ -22,6 +22,8 @@ ARRAY_TYPES = frozenset({"bool", "str", *(f"{kind}{bits}" for kind, sizes in _SI
 MAX_EMPTY = 1_000_000
 """Lists that an array without items may have. Stops a shape such as (10**12, 0), which takes a few bytes to say."""
 
+MAX_LISTS = 1_000_000
+"""Lists that an array becomes. Stops a shape such as (10**6, 1, 1, 1), of which each axis makes a million."""
 
 MAX_AXES = 32
 """numpy has had no more for most of its time. Stops shapes of a million ones, which are quadratic to unfold."""
@@ -55,6 +57,8 @@ def decode_array(decoder: Any, data: dict[str, Any], depth: int) -> Any:
         raise Undecodable("an array of an unknown kind")
     if math.prod(shape) != len(flat) or math.prod(filter(None, shape)) > max(MAX_EMPTY, len(flat)):
         raise Undecodable(f"{len(flat)} items do not make an array of this shape")
+    if sum(math.prod(shape[:axis]) for axis in range(len(shape))) > MAX_LISTS:
+        raise Undecodable("an array of too many lists")
     if (numpy := decoder.numpy()) is not None:
         return numpy.array(flat, dtype=dtype).reshape(shape)
     return Array(dtype, tuple(shape), _nested(flat, shape))

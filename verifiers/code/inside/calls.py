@@ -18,12 +18,11 @@ end, and iterators are read to theirs.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from types import CoroutineType
 from typing import Any
 
-from .namespace import Missing, class_finder, entry, load, told
+from .namespace import Missing, class_finder, entry, load, to_its_end, told
 from .results import write, write_line
 from .values import KNOWN_CODECS, MAX_ENCODED, Decoder, ResultTooLarge, encode, from_json, to_json
 
@@ -50,7 +49,7 @@ def run_calls(payload: bytes) -> None:
                 function = found[number] = _look_up(namespace, functions[number])
             result = function(*args, **kwargs)
             if type(result) is CoroutineType:
-                result = asyncio.run(result)
+                result = to_its_end(result)
             line = to_json(encode(result, codecs))
             if len(line) > MAX_ENCODED:
                 raise ResultTooLarge(f"the result takes {len(line)} bytes, the limit is {MAX_ENCODED}")

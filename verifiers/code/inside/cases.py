@@ -10,13 +10,13 @@ one that skips itself while it runs has not passed. Fixtures and parameters of p
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import unittest
 from collections.abc import Callable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
+from .namespace import to_its_end
 from .report import Report, Stop
 
 
@@ -76,7 +76,7 @@ def _run_function(function: Callable[[], Any], report: Report) -> None:
     try:
         result = function()
         if inspect.iscoroutine(result):
-            asyncio.run(result)
+            to_its_end(result)
     except Stop:
         raise
     except BaseException as error:

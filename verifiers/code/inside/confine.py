@@ -28,9 +28,6 @@ FIRST_FREE = 5
 MAX_OPEN_FILES = 256
 """Stops a program that opens files until the machine has none left."""
 
-BOX_ENTRIES = 1000
-"""Files and folders in a box. Stops millions of empty files, which take kernel memory and no space."""
-
 ADDRESS_SLACK = 2**30
 """Addresses beyond the memory limit. Threads with large stacks, arenas and mapped files reserve more than they use."""
 
@@ -74,7 +71,9 @@ class Confinement:
     def steps(self, seat: int, limits: Mapping[str, Any], native: bool) -> list[Step]:
         """The calls that lock a process in, up to the filter."""
         if self.tier == "full":
-            steps = view.fresh_box_steps(limits["files_bytes"], BOX_ENTRIES)
+            # Two jobs at once must not meet in one box, and native ones fill theirs anyway.
+            shared = seat == 0 and not native
+            steps = view.enter_box_steps() if shared else view.own_box_steps(limits["files_bytes"])
         else:
             steps = [kernel.step("setpgid", 0, 0)]
             if self.user is not None and (native or self.user.reads_interpreter):

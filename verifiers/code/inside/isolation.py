@@ -14,12 +14,17 @@ import ast
 import builtins
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
+
+from .well_known import library_names
 
 SOLUTION_MODULES = frozenset("solution main submission candidate answer program student implementation".split())
 """What test code calls the module that it tests."""
 
 SOLUTION_FOLDERS = frozenset({"src", "app", "solutions", "submissions"})
 """What it calls the package around that module."""
+
+CACHED_SUITES = 256
 
 _FOREIGN_FREE = frozenset({"numpy", "pytest", "hypothesis", "sortedcontainers"})
 """Packages whose values travel, or that have none."""
@@ -58,6 +63,7 @@ _COMPARING = frozenset(
 )
 
 
+@lru_cache(maxsize=CACHED_SUITES)
 def needs_one_process(code: str) -> str | None:
     """Why the code has to share a process with the solution; None where it does not have to, or cannot be read."""
     try:
@@ -141,7 +147,7 @@ def _shares_classes(tree: ast.Module) -> str | None:
 
     A class of the solution is a capitalised name that the code calls and does not define.
     """
-    own = set(_defined(tree)) | vars(builtins).keys()
+    own = set(_defined(tree)) | vars(builtins).keys() | library_names(tree, None)
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
             for base in node.bases:

@@ -3,6 +3,7 @@
     assert add(1, 2) == 3            a stub of the solution's `add`
     from solution import add         the same; `main`, `your_module`, `my_solution` ... are the solution as well
     math.isclose(add(1, 2), 3)       the module `math`, whatever the solution calls so
+    isclose(add(1, 2), 3)            that of `math` as well (`well_known.py`)
     assert sum(10, 15) == 6          the built-in `sum`, unless it is what is tested
 
 What is tested is the entry point. Where none is given, a built-in function is meant to be the solution's if every
@@ -23,6 +24,7 @@ from .isolation import SOLUTION_FOLDERS, is_solution_module
 from .sending import OF_TEST_CODE
 from .session import NoSuchName, Session
 from .shared import shared_module
+from .well_known import library_function, library_names
 
 
 class SolutionNames(dict[str, Any]):
@@ -32,6 +34,7 @@ class SolutionNames(dict[str, Any]):
         super().__init__(vars(builtins))
         self._session = session
         self._modules = _only_looked_into(tree)
+        self._library = library_names(tree, entry_point)
         for name in tested_builtins(tree, entry_point):
             self.pop(name, None)
 
@@ -41,6 +44,12 @@ class SolutionNames(dict[str, Any]):
         if name in self._modules:
             try:
                 return shared_module(name)
+            except LookupError:
+                pass
+        if name in self._library:
+            try:
+                self[name] = library_function(name)
+                return self[name]
             except LookupError:
                 pass
         try:

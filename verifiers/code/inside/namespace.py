@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import linecache
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -59,6 +59,13 @@ def entry(namespace: Mapping[str, Any], expression: str) -> Any:
         else:
             raise Missing(f"{type(found).__name__} has no attribute {part!r}, which {expression!r} asks for")
     return found
+
+
+def to_its_end(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """What a coroutine returns."""
+    import asyncio  # as much memory as all else that is loaded, and few programs have coroutines
+
+    return asyncio.run(coroutine)
 
 
 def told(error: BaseException) -> list[Any]:

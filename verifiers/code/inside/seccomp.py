@@ -5,8 +5,8 @@ An allow-list, so that a call which a later kernel adds is denied from the start
 message queues, keyrings, io_uring, memfd_create, userfaultfd, bpf, perf events, mounting, namespaces, pidfds. `kill`
 reaches the process itself and nobody else; `fork` and `execve` exist for native programs only, threads for all.
 
-The filter is classic BPF as in seccomp(2). The kernel remembers which calls pass whatever their arguments are, so the
-length of the list costs nothing.
+The filter is classic BPF as in seccomp(2). The kernel finds out at its installation which calls pass whatever their
+arguments are, and does not run it for them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import ctypes
 import errno
 import os
 import struct
+from collections.abc import Mapping, Sequence
 
 from . import kernel, syscalls
 
@@ -65,7 +66,10 @@ _PRCTLS = (3, 15, 16, 21, 23, 38, 39, 40, 41, 42, 0x53564D41)
 """Asking, naming a thread, no_new_privs (set already), huge pages, naming memory."""
 
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _JUMP, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x05, 0x15, 0x35, 0x45, 0x06
+_FARTHEST = 255
+"""Instructions that a conditional jump can skip."""
+
 _NUMBER_AT, _ARCH_AT = 0, 4
 _X32_BIT = 0x40000000
 _SECCOMP_SET_MODE_FILTER = 1
@@ -146,28 +150,41 @@ def program(pid: int, native: bool = False, alone: bool = False, truncate: bool 
         **{name: [_MISSING] for name in ABSENT},
         **{name: [_PERMITTED if alone else _PRETENDED] for name in OWNERSHIP},
     }
+    permitted = [*ALLOWED, *(NATIVE if native else []), *(GROUPS if native and alone else [])]
+    blocks = {**{name: [_PERMITTED] for name in permitted}, **conditional}
     code: list[Instruction] = [(_LOAD, 0, 0, _ARCH_AT), (_EQUAL, 1, 0, syscalls.audit_arch()), _give(_KILL)]
     code.append((_LOAD, 0, 0, _NUMBER_AT))
-    if syscalls.has_x32():
-        code += [(_AT_LEAST, 0, 1, _X32_BIT), _FORBIDDEN]
-    for name, block in conditional.items():
-        if (number := syscalls.number(name)) is not None:
-            code += [(_EQUAL, 0, len(block), number), *block]
-    for first, last in _ranges([*ALLOWED, *(NATIVE if native else []), *(GROUPS if native and alone else [])]):
-        code += [(_AT_LEAST, 0, 2, first), (_AT_LEAST, 1, 0, last + 1), _PERMITTED]
-    code += [(_AT_LEAST, 0, 1, FIRST_NEW_CALL), _MISSING, _FORBIDDEN]
+    code += _search(_intervals(blocks))
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
 
 
-def _ranges(names: list[str]) -> list[tuple[int, int]]:
-    numbers = sorted(number for name in names if (number := syscalls.number(name)) is not None)
-    ranges: list[tuple[int, int]] = []
-    for number in numbers:
-        if ranges and ranges[-1][1] == number - 1:
-            ranges[-1] = (ranges[-1][0], number)
-        else:
-            ranges.append((number, number))
-    return ranges
+def _intervals(blocks: Mapping[str, list[Instruction]]) -> list[tuple[int, list[Instruction]]]:
+    """What to do with every number, as the first number of each interval and the block that decides it."""
+    numbered = {number: block for name, block in blocks.items() if (number := syscalls.number(name)) is not None}
+    found: list[tuple[int, list[Instruction]]] = []
+    for number in range(max(*numbered, FIRST_NEW_CALL) + 2):
+        block = numbered.get(number, [_FORBIDDEN if number < FIRST_NEW_CALL else _MISSING])
+        if not found or found[-1][1] != block:
+            found.append((number, block))
+    if syscalls.has_x32():
+        found.append((_X32_BIT, [_FORBIDDEN]))
+    return found
+
+
+def _search(intervals: Sequence[tuple[int, list[Instruction]]]) -> list[Instruction]:
+    """Find the interval of the number that is loaded, by halving.
+
+    The kernel tries the filter on every number that there is when it is installed, in every job: a list from top to
+    bottom takes ten times as long.
+    """
+    if len(intervals) == 1:
+        return intervals[0][1]
+    middle = len(intervals) // 2
+    below, above = _search(intervals[:middle]), _search(intervals[middle:])
+    first = intervals[middle][0]
+    if len(below) <= _FARTHEST:
+        return [(_AT_LEAST, len(below), 0, first), *below, *above]
+    return [(_AT_LEAST, 0, 1, first), (_JUMP, 0, 0, len(below)), *below, *above]
 
 
 class _FilterProgram(ctypes.Structure):

@@ -20,6 +20,9 @@ from .values import Encoder, Json, Undecodable
 OF_TEST_CODE = "suite"
 """The module that classes say they are of which test code defines (`tests.py`)."""
 
+_OF_DATA = frozenset({"builtins", "numpy"})
+"""Where classes are whose objects can come of data: of a list with None in it `numpy.array` makes one of objects."""
+
 NUMBER_OF_CLASS = "_truegold_number_of_class"
 """Where a class that stands for an exception of the solution's says which."""
 
@@ -73,7 +76,7 @@ class _Encoder(Encoder):
         if hasattr(kind, "__next__") and not isinstance(value, IOBase):
             return {"$": "pull", "v": self._sender.number(_advance(value))}
         made_by = value.__module__ if isinstance(value, type) else kind.__module__
-        receivable = isinstance(value, type | BaseException | ModuleType) or kind.__module__ == "builtins"
+        receivable = isinstance(value, type | BaseException | ModuleType) or kind.__module__ in _OF_DATA
         raise CannotIsolate(
             f"it passes an object of type {kind.__name__} to the solution", receivable and made_by != OF_TEST_CODE
         )

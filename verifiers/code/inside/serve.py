@@ -1,21 +1,21 @@
 """Role `serve`: load the program and do what the test code's process asks for, until it is gone.
 
-    ["call", 0, args, names, false]      ["ok", 3]  or  ["changed", contents]  or  ["error", class, message, args, {}]
+    ["call", 0, args, names]             ["ok", 3]  or  ["changed", contents]  or  ["error", class, message, args, {}]
+    ["call", 0, args, names, true]       ["changed", contents, 3] as well
     ["method", 2, "push", args, names]   the same
     ["attribute", 2, "size"]  ["set", 2, "size", 5]  ["special", 2, "__len__", args]
     ["name", "helper"]  ["entry", "Solution().twoSum"]  ["public"]
 
 Numbers are those of `handles.py`. args: a tuple, of which the last ones belong to the keyword arguments in `names`.
-`changed` answers a call that returned None and had mutable arguments (`in_place.py`). While a function runs it may call
-functions of the test code: ["callback", number, args, names], to which the answer is a message like those above, or
-further requests first.
+`changed` answers a call that had mutable arguments (`in_place.py`), and returned None or was made with `true`, for
+tests that look at its arguments afterwards (`later.py`). While a function runs it may call functions of the test code:
+["callback", number, args, names], to which the answer is a message like those above, or further requests first.
 
 The first message says whether the program could be loaded. What this process says is what the solution says.
 """
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import os
 import threading
@@ -25,7 +25,7 @@ from typing import Any
 
 from .handles import Handles
 from .in_place import contents
-from .namespace import Missing, entry, load, told
+from .namespace import Missing, entry, load, to_its_end, told
 from .shared import EXCEPTIONS, asked_name, may_stand_for
 from .values import Json, ResultTooLarge, from_json
 from .wire import Closed, Wire
@@ -64,11 +64,11 @@ class Server:
             reply = self._error(error)
         self._wire.send(reply)
 
-    def call(self, number: int, args: Json, names: list[str]) -> Json:
-        return self._called(self._handles[number], args, names)
+    def call(self, number: int, args: Json, names: list[str], keep: bool = False) -> Json:
+        return self._called(self._handles[number], args, names, keep)
 
-    def method(self, number: int, name: str, args: Json, names: list[str]) -> Json:
-        return self._called(getattr(self._handles[number], name), args, names)
+    def method(self, number: int, name: str, args: Json, names: list[str], keep: bool = False) -> Json:
+        return self._called(getattr(self._handles[number], name), args, names, keep)
 
     def special(self, number: int, name: str, args: Json) -> Json:
         target = self._handles[number]
@@ -106,19 +106,22 @@ class Server:
     def public(self) -> Json:
         return ["ok", [name for name in self._namespace if not name.startswith("_")]]
 
-    def _called(self, function: Callable[..., Any], args: Json, names: list[str]) -> Json:
+    def _called(self, function: Callable[..., Any], args: Json, names: list[str], keep: bool) -> Json:
         objects: list[Any] = []
         values = self._handles.decode(args, objects)
         first = len(values) - len(names)
         result = function(*values[:first], **dict(zip(names, values[first:], strict=True)))
         if type(result) is CoroutineType:
-            result = asyncio.run(result)
-        if result is None and objects:
-            known = {id(value): at for at, value in enumerate(objects)}
-            parts = [contents(value, self._handles.codecs) for value in objects]
-            return ["changed", self._handles.encode(parts, known)]
+            result = to_its_end(result)
         # An instance that was asked for stays one, whatever it derives from.
         made = isinstance(function, type) and isinstance(result, function)
+        if objects and (keep or result is None):
+            known = {id(value): at for at, value in enumerate(objects)}
+            parts = [contents(value, self._handles.codecs) for value in objects]
+            changed = ["changed", self._handles.encode(parts, known)]
+            if result is None:
+                return changed
+            return [*changed, self._handles.refer(result) if made else self._handles.encode(result, known)]
         return ["ok", self._handles.refer(result) if made else self._handles.encode(result)]
 
     def _call_back(self, number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -7,11 +7,13 @@ nothing by it, because a run whose session is broken has failed.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from .in_place import restore
+from .later import Later
 from .namespace import class_finder
 from .reception import Receiver
 from .sending import Sender
@@ -42,22 +44,25 @@ class NoSuchName(LookupError):
 
 
 class Session:
-    """namespace: of the test code, whose classes instances arrive as. uses_numpy: whether arrays are to be arrays."""
+    """namespace: of the test code, whose classes instances arrive as. uses_numpy: whether arrays are to be arrays.
+    later: knows which calls have arguments whose changes the test code looks at."""
 
-    def __init__(self, namespace: Mapping[str, Any], codecs: Codecs, uses_numpy: bool) -> None:
+    def __init__(self, namespace: Mapping[str, Any], codecs: Codecs, uses_numpy: bool, later: Later) -> None:
         self.broken: str | None = None
         self.cannot: str | None = None
         self.last_call: tuple[str, tuple[Any, ...], dict[str, Any], Any] | None = None
         self.codecs = {**KNOWN_CODECS, **codecs}
         self.find_class = class_finder(namespace, self.codecs)
         self.uses_numpy = uses_numpy
+        self._later = later
         self._wire = Wire()
         self._turn = threading.RLock()
         self._sender = Sender(self.codecs)
         self._receiver = Receiver(self, self._sender)
         self._specials = 0
-        self._built: set[int] = set()
-        self._asked_classes: set[int] = set()
+        self._built: dict[int, str] = {}
+        self._asked_classes: dict[int, str] = {}
+        self._holds_functions = {"Solution"}
 
     def wait_until_loaded(self) -> None:
         """Raises `NotLoaded`."""
@@ -72,6 +77,9 @@ class Session:
 
     def entry(self, expression: str) -> Any:
         """What an entry point stands for. Raises `NoSuchName`."""
+        first, _, rest = expression.partition("()")
+        if rest:
+            self._holds_functions.add(first)
         found = self._receive_name(["entry", expression], expression)
         self._ask_class(expression, found)
         return found
@@ -94,9 +102,11 @@ class Session:
         """request: the call or method call, without arguments."""
         self.last_call = (shown, args, kwargs, ...)
         data, objects = self._send_args((*args, *kwargs.values()))
-        result = self._answered([*request, data, list(kwargs)], objects)
+        keep = bool(objects) and self._later.looks_at_arguments(sys._getframe(1))
+        request = [*request, data, list(kwargs), keep] if keep else [*request, data, list(kwargs)]
+        result = self._answered(request, objects, keep=keep)
         if type(type(result)) is RemoteType and request[0] == "call" and request[1] in self._asked_classes:
-            self._built.add(result._truegold_number)
+            self._built[result._truegold_number] = self._asked_classes[request[1]]
         self.last_call = (shown, args, kwargs, result)
         return result
 
@@ -117,8 +127,10 @@ class Session:
         return number in self._built
 
     def came_back(self, number: int) -> None:
-        """An object that a call returned is the solution's word, also where it is one that the test code made."""
-        self._built.discard(number)
+        """An object of a class that only holds functions, whose results are data, is the solution's word where a call
+        returned it, also if the test code made it. Of other classes methods may return their object, to be chained."""
+        if self._built.get(number) in self._holds_functions:
+            del self._built[number]
 
     def isolate_not(self, reason: str) -> NoReturn:
         if self.broken is not None:
@@ -128,7 +140,7 @@ class Session:
 
     def _ask_class(self, name: str, found: Any) -> None:
         if type(found) is RemoteType and name.lstrip("_")[:1].isupper():
-            self._asked_classes.add(found._number)
+            self._asked_classes[found._number] = name
 
     def _receive_name(self, request: list[Any], name: str) -> Any:
         reply = self._exchange(request)
@@ -146,11 +158,18 @@ class Session:
         except ResultTooLarge as error:
             self._gone(Undecodable(f"what is passed on is too large to travel: {error}"))
 
-    def _answered(self, request: list[Any], objects: list[Any] | None = None, stops: bool = False) -> Any:
-        return self._understood(self._exchange(request), objects, stops)
+    def _answered(
+        self, request: list[Any], objects: list[Any] | None = None, stops: bool = False, keep: bool = False
+    ) -> Any:
+        return self._understood(self._exchange(request), objects, stops, keep=keep)
 
     def _understood(
-        self, reply: list[Any], objects: list[Any] | None = None, stops: bool = False, asked: str | None = None
+        self,
+        reply: list[Any],
+        objects: list[Any] | None = None,
+        stops: bool = False,
+        asked: str | None = None,
+        keep: bool = False,
     ) -> Any:
         """The value of an answer; an exception that it stands for is raised."""
         error: BaseException
@@ -158,9 +177,10 @@ class Session:
             kind, *rest = reply
             if kind == "ok":
                 return self._receiver.decode(rest[0], asked=asked)
-            if kind == "changed" and objects:
+            if kind == "changed" and objects and len(rest) <= 1 + keep:
+                value = self._receiver.decode(rest[1], known=objects) if len(rest) > 1 else None
                 self._take_back(rest[0], objects)
-                return None
+                return value
             if kind != "error":
                 raise Undecodable("it is no answer to what was asked")
             error = self._receiver.exception(*rest)

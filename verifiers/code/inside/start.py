@@ -23,7 +23,8 @@ from typing import Any
 
 from . import kernel, landlock, syscalls, view
 from .confine import Confinement, User
-from .zygote import Zygote, preload
+from .preload import preload
+from .zygote import Zygote
 
 STACK_BYTES = 256 * 2**20
 """Recursion through C code, such as a cached function's, takes half a kilobyte of stack a level."""

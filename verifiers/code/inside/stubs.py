@@ -17,11 +17,9 @@ from collections.abc import Callable, Iterator
 from types import GeneratorType
 from typing import Any
 
-TELLING = frozenset(
-    "startswith endswith issubset issuperset isdisjoint find rfind index rindex count has has_key contains includes "
-    "equals equal eq isclose matches match search compare".split()
-)
-"""Methods that are given what is expected, and answer yes or no, or where."""
+TELLING = frozenset("startswith endswith issubset issuperset isdisjoint find rfind index rindex count".split())
+"""Methods of built-in data that are given what is expected, and answer yes or no, or where. Test code that calls others
+expects an object of the solution's class."""
 
 ASKED = frozenset({"__annotations__", "__dict__", "__doc__", "__qualname__"})
 """Names with two underscores that say something of an object. Others are how libraries ask an object to do their work

@@ -229,6 +229,11 @@ def has_x32() -> bool:
     return _known() == _X86_64
 
 
+def names() -> list[str]:
+    """The calls that are known here."""
+    return list(_NUMBERS)
+
+
 def number(name: str) -> int | None:
     """The call's number here; None where this architecture does not have it."""
     return _NUMBERS[name][_known()]

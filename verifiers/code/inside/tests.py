@@ -20,7 +20,8 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from .assertions import run_code
+from .assertions import FILE, run_code
+from .later import Later
 from .names import SolutionFinder, SolutionNames
 from .namespace import PRELUDE_FILE, run, told
 from .report import Report
@@ -29,6 +30,7 @@ from .session import NoSuchName, NotLoaded, Session, SolutionGone
 from .statements import Plan, plan
 from .stubs import CannotIsolate
 from .values import from_json
+from .well_known import uses_numpy as numpy_is_meant
 
 SUITE = "suite"
 
@@ -45,7 +47,8 @@ def run_tests(payload: bytes) -> None:
         write({"bad_suite": told(error)[:2]})
         return
     uses_numpy = "numpy" in request["code"] or "numpy" in request["prelude"] or "np." in request["code"]
-    session = Session(module.__dict__, request["codecs"], uses_numpy)
+    uses_numpy = uses_numpy or numpy_is_meant(planned.tree)
+    session = Session(module.__dict__, request["codecs"], uses_numpy, Later(planned.tree, FILE))
     report = Report(session, request["stop_first"])
     try:
         session.wait_until_loaded()

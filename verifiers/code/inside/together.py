@@ -7,29 +7,34 @@ For test code that cannot be apart from the solution (`isolation.py`). The lines
 end, where every test passed, {"nonce": ...}: a program that ends the process before that, by `sys.exit` or worse, has
 not passed.
 
-What it does not stop: the program shares its process with the tests and can search it. It can override what they use,
-answer comparisons, and find the nonce, which is kept where walking frames does not lead, but not out of reach.
+What it does not stop: the program shares its process with the tests and can search it. It can override what they use
+and answer comparisons. Replacing assertions and builtins is noticed (`untouched.py`), unless it is undone in time; the
+nonce is kept in two halves where walking frames does not lead, so that no object holds it before the end.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from .assertions import run_code
 from .namespace import Missing, entry, load, told
-from .report import Alone, Report
+from .report import Alone, Report, Stop
 from .results import write
 from .statements import plan
 from .tests import fresh_randomness
+from .untouched import Untouched
 from .values import from_json
 
 
 def run_together(payload: bytes) -> None:
     request = from_json(payload, len(payload))
     del payload
-    nonce = _kept(request.pop("nonce"))
-    next(nonce)
+    halves = _halves(request.pop("nonce").encode())
+    next(halves[0]), next(halves[1])
+    untouched = Untouched()
     report = Report(Alone(), request["stop_first"])
     try:
         planned = plan(request["code"])
@@ -46,9 +51,14 @@ def run_together(payload: bytes) -> None:
         report.done()
         return
     run_code(planned, request["code"], namespace, candidate, report, request["kind"] == "unittest")
+    if (changed := untouched.broken()) is not None:
+        with suppress(Stop):
+            report.total += 1
+            report.failure("the run", None, f"the program replaced {changed}")
     report.done()
     if report.clean and 0 < report.total == report.passed:
-        write({"nonce": next(nonce)})
+        pairs = zip(*map(next, halves), strict=True)
+        write({"nonce": bytes(one ^ other for one, other in pairs).decode()})
 
 
 def _candidate(namespace: dict[str, Any], entry_point: str | None) -> Any:
@@ -60,6 +70,12 @@ def _candidate(namespace: dict[str, Any], entry_point: str | None) -> Any:
         raise NameError(str(error)) from None
 
 
-def _kept(secret: str) -> Iterator[str]:
-    yield ""
-    yield secret
+def _halves(secret: bytes) -> tuple[Iterator[bytes], Iterator[bytes]]:
+    """Two that give the secret only together."""
+    pad = os.urandom(len(secret))
+    return _kept(pad), _kept(bytes(one ^ other for one, other in zip(pad, secret, strict=True)))
+
+
+def _kept(half: bytes) -> Iterator[bytes]:
+    yield b""
+    yield half

@@ -25,6 +25,9 @@ BOX_PARENT = "/w"
 BOX = "/w/box"
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
+BOX_ENTRIES = 1000
+"""Files and folders in a box. Stops millions of empty files, which take kernel memory and no space."""
+
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 _SETTINGS = (
     "/etc/ld.so.cache",
@@ -120,15 +123,52 @@ def own_proc() -> int | None:
             kernel.mount("nothing", place, "tmpfs", kernel.MS_RDONLY | kernel.MS_NOSUID, "mode=555,size=4k")
 
 
-def fresh_box_steps(size: int, entries: int) -> list[Callable[[], int]]:
+def own_box_steps(size: int) -> list[Callable[[], int]]:
     """An empty working folder for one job, in a mount namespace of its own; gone when its last process is."""
-    flags = ctypes.c_ulong(kernel.MS_NOSUID | kernel.MS_NODEV)
-    data = f"mode=700,size={size},nr_inodes={entries}".encode()
     return [
         kernel.step("unshare", kernel.CLONE_NEWNS),
-        kernel.step("mount", b"box", BOX.encode(), b"tmpfs", flags, data),
-        kernel.step("chdir", BOX.encode()),
+        kernel.step("mount", b"box", BOX.encode(), b"tmpfs", ctypes.c_ulong(_BOX_FLAGS), _box_data(size).encode()),
+        *enter_box_steps(),
     ]
+
+
+def enter_box_steps() -> list[Callable[[], int]]:
+    return [kernel.step("chdir", BOX.encode())]
+
+
+class SharedBox:
+    """A working folder for one job after the other. What a job does to it is gone before the next one comes: most do
+    nothing, and for the others a mount takes the old one's place."""
+
+    def __init__(self) -> None:
+        self._size = 0
+        self._untouched: os.stat_result | None = None
+
+    def ready(self, size: int) -> None:
+        """See to it that it is as new. No process of an earlier job runs any more."""
+        if self._size == size and self._is_untouched():
+            return
+        if self._size:
+            kernel.detach(BOX)
+        kernel.mount("box", BOX, "tmpfs", _BOX_FLAGS, _box_data(size))
+        os.utime(BOX, (0, 0))
+        self._size, self._untouched = size, os.stat(BOX)
+
+    def _is_untouched(self) -> bool:
+        # A program can set all times but that of the change back; that one may be too coarse to tell.
+        found, wanted = os.stat(BOX), self._untouched
+        return wanted is not None and _told(found) == _told(wanted) and not os.listdir(BOX)
+
+
+def _told(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_mtime_ns, found.st_atime_ns, found.st_ctime_ns, found.st_mode, found.st_nlink
+
+
+_BOX_FLAGS = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOATIME
+
+
+def _box_data(size: int) -> str:
+    return f"mode=700,size={size},nr_inodes={BOX_ENTRIES}"
 
 
 def _staging(paths: list[str]) -> str:
@@ -165,9 +205,13 @@ def _kept_flags(path: str) -> int:
     """What a mount already forbids must stay forbidden: a user namespace may not loosen it."""
     found = os.statvfs(path).f_flag
     flags = kernel.MS_NOSUID
-    for have, keep in ((os.ST_NODEV, kernel.MS_NODEV), (os.ST_NOEXEC, kernel.MS_NOEXEC), (os.ST_NOATIME, 1024)):
+    for have, keep in (
+        (os.ST_NODEV, kernel.MS_NODEV),
+        (os.ST_NOEXEC, kernel.MS_NOEXEC),
+        (os.ST_NOATIME, kernel.MS_NOATIME),
+    ):
         flags |= keep if found & have else 0
-    for have, keep in ((os.ST_NODIRATIME, 2048), (os.ST_RELATIME, 1 << 21)):
+    for have, keep in ((os.ST_NOATIME, kernel.MS_NOATIME), (os.ST_NODIRATIME, 2048), (os.ST_RELATIME, 1 << 21)):
         flags |= keep if found & have else 0
     return flags
 

@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import array
 import atexit
-import contextlib
 import gc
-import importlib
 import json
 import mmap
 import os
@@ -26,21 +24,12 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import kernel, supervise
+from . import kernel, supervise, view
 from .cleaning import empty
 from .confine import Confinement, Step, filter_for, limit, lock_in
+from .preload import warm
 from .roles import ROLES
 from .seccomp import Filter
-
-PRELOADED = """
-abc array ast asyncio bisect builtins calendar cmath collections contextlib copy dataclasses datetime decimal enum
-fractions functools hashlib heapq inspect io itertools json linecache math numbers operator os queue random re
-sortedcontainers statistics string struct sys tempfile textwrap threading time traceback types typing unittest
-""".split()
-"""What programs import all the time; a job finds them loaded."""
-
-WARMABLE = frozenset({"numpy", "pandas", "scipy", "sympy", "networkx"})
-"""Packages that are loaded here, before the fork, once a program has asked for them."""
 
 DESCRIPTORS_PER_JOB = 5
 MAX_REQUEST_BYTES = 2**16
@@ -53,12 +42,6 @@ THREAD_STACK_BYTES = 16 * 2**20
 """Python would give each thread as much as the main thread's limit, which is large here for deep recursion."""
 
 
-def preload() -> None:
-    """Load what programs use, before anything is given up."""
-    for name in PRELOADED:
-        _load(name)
-
-
 class Zygote:
     """Serves requests until the socket closes."""
 
@@ -67,6 +50,7 @@ class Zygote:
         self._found = found
         self._own_pids = own_pids
         alone = found.tier == "full"
+        self._box = view.SharedBox() if alone else None
         self._supervisor = supervise.Supervisor(proc, found.boxes, groups=not alone)
         self._steps: dict[tuple[Any, ...], tuple[list[Step], Filter | None]] = {}
         self._limited: tuple[Any, ...] = ()
@@ -96,7 +80,7 @@ class Zygote:
         jobs = request["jobs"]
         if len(descriptors) != DESCRIPTORS_PER_JOB * len(jobs):
             raise OSError(f"{len(descriptors)} descriptors came for {len(jobs)} jobs")
-        self._warm(request.get("warm", ()))
+        warm(request["warm"])
         lines = socket.socketpair() if len(jobs) == 2 else ()
         watched: list[supervise.Watched] = []
         try:
@@ -131,6 +115,8 @@ class Zygote:
         if key != self._limited:
             limit(job["limits"], None if native else tasks, native)
             self._limited = key
+        if self._box is not None and seat == 0 and not native:
+            self._box.ready(job["limits"]["files_bytes"])
         role, size = ROLES[job["role"]], job["payload_bytes"]
         if self._own_pids is not None:
             # The next process forked becomes the first of a new pid namespace, and takes all others of it along.
@@ -167,14 +153,6 @@ class Zygote:
         for box in self._found.boxes:
             empty(box)
 
-    def _warm(self, names: Sequence[str]) -> None:
-        wanted = [name for name in names if name in WARMABLE and name not in sys.modules]
-        for name in wanted:
-            _load(name)
-        if wanted:
-            gc.collect()
-            gc.freeze()
-
     def _receive(self) -> tuple[dict[str, Any], list[int]] | None:
         """One request, a line of JSON, and its descriptors; None when the other end is gone."""
         line, descriptors = b"", array.array("i")
@@ -192,12 +170,6 @@ class Zygote:
 
     def _reply(self, message: Mapping[str, Any]) -> None:
         self._control.sendall(json.dumps(message).encode() + b"\n")
-
-
-def _load(name: str) -> None:
-    # A package may be missing, or fail in its own way where there is no home folder: then the program finds out.
-    with contextlib.suppress(Exception):
-        importlib.import_module(name)
 
 
 def _occupy_low_descriptors() -> None:

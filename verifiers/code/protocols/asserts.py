@@ -22,6 +22,7 @@ from typing import Any
 
 from truegold.verifiers.code.execution import Execution
 from truegold.verifiers.code.inside.isolation import needs_one_process
+from truegold.verifiers.code.inside.preload import warm_modules
 from truegold.verifiers.code.inside.values import Undecodable, from_json, to_json
 from truegold.verifiers.code.judging import (
     APART,
@@ -37,14 +38,17 @@ from truegold.verifiers.code.judging import (
 from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.lowering import lower
 from truegold.verifiers.code.protocols.calls import NeedsRunning, judge_lowered
+from truegold.verifiers.code.protocols.lines import Parts, lines
 from truegold.verifiers.code.protocols.source import Source
 from truegold.verifiers.code.sandbox.job import Job
-from truegold.verifiers.code.sandbox.local import Local, warm_modules
+from truegold.verifiers.code.sandbox.local import Local
 from truegold.verifiers.code.suite import Asserts, UnitTest
 from truegold.verifiers.verdict import Reason
 
 NONCE_BYTES = 16
 SEED_BYTES = 8
+MAX_MESSAGE_PARTS = 2_000_000
+"""For what is said of some tens of thousands of tests. In one process with the tests, a program can write there too."""
 
 
 def judge_code(tests: Asserts | UnitTest, source: Source, local: Local, limits: Limits, run_all: bool) -> Judged:
@@ -115,9 +119,12 @@ def _limit_of(solution: Execution) -> tuple[Reason, str] | None:
 
 def _messages(done: Execution) -> list[dict[str, Any]]:
     found = []
-    for line in done.result.split(b"\n"):
+    parts = Parts(MAX_MESSAGE_PARTS)
+    for line in lines(done.result):
+        if not parts.allow(line):
+            break
         try:
-            message = from_json(line) if line else None
+            message = from_json(line)
         except Undecodable:
             continue
         if isinstance(message, dict) and all(key in _SHAPES and _SHAPES[key](message[key]) for key in message):

@@ -1,8 +1,19 @@
 """Runs programs that nobody has read, in processes of their own that can do nothing else. No Docker, no privileges."""
 
 from truegold.verifiers.code.sandbox.job import Job
-from truegold.verifiers.code.sandbox.local import Local, installed_languages
+from truegold.verifiers.code.sandbox.local import Local, closed_languages, installed_languages
 from truegold.verifiers.code.sandbox.pool import Kind, Sandbox, close_all, possible_tiers, sandbox
 from truegold.verifiers.code.sandbox.tiers import Tier
 
-__all__ = ["Job", "Kind", "Local", "Sandbox", "Tier", "close_all", "installed_languages", "possible_tiers", "sandbox"]
+__all__ = [
+    "Job",
+    "Kind",
+    "Local",
+    "Sandbox",
+    "Tier",
+    "close_all",
+    "closed_languages",
+    "installed_languages",
+    "possible_tiers",
+    "sandbox",
+]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,10 +19,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from truegold.verifiers.code.execution import End, Execution, Prepared, Program, SandboxError
+from truegold.verifiers.code.inside.preload import warm_modules
 from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.sandbox.job import Job
 from truegold.verifiers.code.sandbox.languages import LANGUAGES, Toolchain, available
 from truegold.verifiers.code.sandbox.pool import Kind, Sandbox, sandbox
+from truegold.verifiers.code.sandbox.reach import closed_folder
 from truegold.verifiers.code.sandbox.tiers import Tier
 
 PYTHON = "python"
@@ -31,17 +32,23 @@ COMPILE_MEMORY_MB = 2048
 COMPILE_OUTPUT_MB = 64.0
 _SIGNALLED_FROM = 128
 
-_WARM = re.compile(rb"^[ \t]*(?:import|from)[ \t]+(numpy|pandas|scipy|sympy|networkx)\b", re.MULTILINE)
-
-
-def warm_modules(source: bytes) -> tuple[str, ...]:
-    """Packages that a program imports and that are worth having loaded before it starts."""
-    return tuple(sorted({name.decode() for name in _WARM.findall(source)}))
-
 
 def installed_languages() -> list[str]:
     """The languages of which programs can run on this machine."""
     return sorted({PYTHON, *available()})
+
+
+def closed_languages(tier: Tier) -> list[str]:
+    """What is wrong with those languages whose toolchain is installed where programs in this tier cannot read it."""
+    places = {name: closed_folder(toolchain.expose, tier) for name, toolchain in available().items()}
+    return [closed_to_programs(name, place) for name, place in places.items() if place is not None]
+
+
+def closed_to_programs(language: str, folder: str) -> str:
+    return (
+        f"the toolchain for {language!r} lies in {folder}, which the user that programs run as may not enter: "
+        "install it for all users, in /usr/local or /opt"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +91,8 @@ class Local:
             raise SandboxError(f"there is no toolchain for {program.language!r} on this machine, only for {known}")
         expose = tuple(dict.fromkeys(path for found in available().values() for path in found.expose))
         box = sandbox(Kind(self.tier_wanted, self.python, self.hash_seed, expose))
+        if (closed := closed_folder(toolchain.expose, box.tier)) is not None:
+            raise SandboxError(closed_to_programs(program.language, closed))
         files = {language.file_for(program.source): program.source.encode("utf-8", "replace"), **program.files}
         run = [*language.command(toolchain.run, program.source, limits), *arguments]
         if toolchain.compile is None:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +17,7 @@ from typing import Any
 
 from truegold.verifiers._process import in_spawner_thread
 from truegold.verifiers.code.execution import End, Execution, SandboxError
-from truegold.verifiers.code.inside.cleaning import empty
+from truegold.verifiers.code.sandbox.boxes import Box, remove_abandoned
 from truegold.verifiers.code.sandbox.files import Anonymous
 from truegold.verifiers.code.sandbox.job import IDLE_S, MB, Job
 from truegold.verifiers.code.sandbox.tiers import Tier
@@ -81,7 +79,7 @@ class Seat:
         self._expose = list(expose)
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
-        self._boxes: list[str] = []
+        self._boxes: list[Box] = []
 
     @property
     def pid(self) -> int | None:
@@ -89,7 +87,7 @@ class Seat:
 
     @property
     def folders(self) -> list[str]:
-        return list(self._boxes)
+        return [box.path for box in self._boxes]
 
     def run(self, jobs: Sequence[Job]) -> list[Execution]:
         """What became of each job. SandboxError where that is not known."""
@@ -112,8 +110,10 @@ class Seat:
         if self._process is not None:
             return
         ours, theirs = socket.socketpair()
-        self._boxes = [] if self.tier is Tier.FULL else [_new_box() for _ in range(JOBS_AT_ONCE)]
-        options = {"tier": str(self.tier), "boxes": self._boxes, "expose": self._expose}
+        if self.tier is not Tier.FULL:
+            remove_abandoned()
+            self._boxes = [Box() for _ in range(JOBS_AT_ONCE)]
+        options = {"tier": str(self.tier), "boxes": self.folders, "expose": self._expose}
         command = [self._python, "-s", "-c", _BOOT, str(_INSIDE), json.dumps(options)]
         environment = {**_ENVIRONMENT, "PYTHONHASHSEED": str(self._hash_seed)}
         with theirs:
@@ -147,9 +147,7 @@ class Seat:
                 self._process.kill()
             self._process.wait()
         for box in self._boxes:
-            empty(box)
-            with contextlib.suppress(OSError):
-                Path(box).rmdir()
+            box.close()
         self._control, self._process, self._boxes = None, None, []
 
     def forget(self) -> None:
@@ -158,6 +156,8 @@ class Seat:
             self._control.close()
         if self._process is not None:
             self._process.returncode = 0  # it is not ours to wait for
+        for box in self._boxes:
+            box.forget()
         self._control, self._process, self._boxes = None, None, []
 
     def _ask(self, jobs: Sequence[Job], descriptors: list[int]) -> dict[str, Any]:
@@ -221,7 +221,3 @@ def _execution(job: Job, report: dict[str, Any], files: Sequence[Anonymous]) -> 
         peak_mb=report["peak_mb"],
         result=result.read(RESULT_BYTES),
     )
-
-
-def _new_box() -> str:
-    return tempfile.mkdtemp(prefix=f"truegold-box-{os.getpid()}-")

@@ -2,13 +2,16 @@
 
 "YES\\n0 0\\n3 4"   and  "YES\\n0 0\\n4 3"      alike: another solution of the same shape
 "PATH\\n2 5 1"     and  "PATH\\n2 5 1 7"      alike: the same first line, then a solution of another length
+"0\\n4\\n1\\n2"     and  "4\\n0\\n1\\n2"         alike: the same values in another order
 "17"             and  "18"                not alike: a single value that differs is an error
 "1\\n2\\n3"        and  "1\\n2\\n4"            not alike: one value for each of several questions
+"2\\n1 5\\n3 4"    and  "1\\n2 6"             alike only where the problem asks for a construction
 [1, 2, 3]        and  [3, 1, 2]           alike
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,33 +21,46 @@ MAX_COMPARED_CHARS = 2**20
 MIN_TEXT = 3
 """Single words that differ are alike only from this length on, if they are of the same length."""
 
-
-def several_right(pairs: Sequence[tuple[Any, Any]]) -> bool:
-    """Whether all of these pairs of outputs, which differ, are alike."""
-    return bool(pairs) and all(alike(one, other) for one, other in pairs)
+MIN_DISTINCT = 3
+"""Different values in an output, from which on the same values in another order are no accident."""
 
 
-def alike(one: Any, other: Any) -> bool:
+def several_right(pairs: Sequence[tuple[Any, Any]], constructs: bool = False) -> bool:
+    """Whether all of these pairs of outputs, which differ, are alike. constructs: the problem asks for something to be
+    constructed."""
+    return bool(pairs) and all(alike(one, other, constructs) for one, other in pairs)
+
+
+def alike(one: Any, other: Any, constructs: bool = False) -> bool:
     if isinstance(one, str) and isinstance(other, str):
-        return _texts_alike(one[:MAX_COMPARED_CHARS], other[:MAX_COMPARED_CHARS])
+        return _texts_alike(one[:MAX_COMPARED_CHARS], other[:MAX_COMPARED_CHARS], constructs)
     collections = (list, tuple, dict, set)
     return isinstance(one, collections) and isinstance(other, collections) and len(one) == len(other) > 1
 
 
-def _texts_alike(one: str, other: str) -> bool:
+def _texts_alike(one: str, other: str, constructs: bool) -> bool:
     first, second = _lines(one), _lines(other)
-    if [len(line) for line in first] == [len(line) for line in second]:
-        return all(_lines_alike(*pair) for pair in zip(first, second, strict=True) if pair[0] != pair[1])
-    if not first or not second or first[0] != second[0]:
-        return False
-    return all(any(len(line) > 1 for line in lines[1:]) for lines in (first, second))
+    if [len(line) for line in first] == [len(line) for line in second] and all(
+        _lines_alike(*pair, constructs) for pair in zip(first, second, strict=True) if pair[0] != pair[1]
+    ):
+        return True
+    if _reordered(first, second):
+        return True
+    lists = all(any(len(line) > 1 for line in lines[1:]) for lines in (first, second))
+    return lists and (constructs or first[0] == second[0])
 
 
-def _lines_alike(one: Sequence[str], other: Sequence[str]) -> bool:
+def _lines_alike(one: Sequence[str], other: Sequence[str], constructs: bool) -> bool:
     if len(one) > 1:
         return True
     number = NUMBER.fullmatch(one[0]) or NUMBER.fullmatch(other[0])
-    return number is None and len(one[0]) == len(other[0]) >= MIN_TEXT
+    # Of a construction, a row of digits such as 0110 is a text.
+    return (number is None or (constructs and len(one[0]) > MIN_TEXT)) and len(one[0]) == len(other[0]) >= MIN_TEXT
+
+
+def _reordered(first: Sequence[Sequence[str]], second: Sequence[Sequence[str]]) -> bool:
+    values = Counter(token for line in first for token in line)
+    return len(values) >= MIN_DISTINCT and values == Counter(token for line in second for token in line)
 
 
 def _lines(text: str) -> list[list[str]]:

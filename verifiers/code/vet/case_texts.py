@@ -1,7 +1,7 @@
 """What is wrong with cases by their texts alone.
 
 inputs "3", "3" with outputs "6", "6"            duplicates [1]
-inputs "3", "3" with outputs "6", "7"            contradictions [0, 1]
+inputs "3", "3" with outputs "6", "7"            contradictions [0, 1], rivals [("6", "7")]
 input "200000\\n5 1 7 ..."                        cut_off [0]: data sets cut long inputs and put three dots
 inputs "", "3\\n"                                 empty [0]
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from truegold.verifiers.code.suite import Calls, Stdio
 from truegold.verifiers.code.vet.known_cases import KnownCase
@@ -37,6 +38,18 @@ def contradictions(cases: Sequence[KnownCase]) -> list[int]:
     for case in cases:
         outputs.setdefault(case.input.strip(), set()).add(" ".join(case.output.split()))
     return [number for number, case in enumerate(cases) if len(outputs[case.input.strip()]) > 1]
+
+
+def rivals(cases: Sequence[KnownCase]) -> list[tuple[Any, Any]]:
+    """The pairs of outputs that stand with one input and differ: what is printed, or the values returned."""
+    firsts: dict[str, KnownCase] = {}
+    found = []
+    for case in cases:
+        first = firsts.setdefault(case.input.strip(), case)
+        if first.value != case.value:
+            printed = isinstance(case.value, str)
+            found.append((first.output, case.output) if printed else (first.value, case.value))
+    return found
 
 
 def cut_off(tests: Stdio | Calls) -> list[int]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from truegold.verifiers.code.checkers import checker_of
@@ -94,7 +95,8 @@ def _cases(
             found.findings.append(Finding(helps.reason, Severity.REPAIR, evidence))
             return
         if _several(tests, runs, failing, statement):
-            found.findings.append(needs_checker(_shown(runs, failing, _expected(tests)), statement))
+            evidence = _shown(runs, failing, _expected(tests))
+            found.findings.append(needs_checker(Sign.OUTPUTS, evidence, statement))
             return
     flaky = [at for at in failing if any(run[at].passed for run in runs)]
     if len(flaky) == len(failing):
@@ -104,10 +106,22 @@ def _cases(
     found.findings.append(_fails(_shown(runs, failing, _expected(tests))))
 
 
-def needs_checker(evidence: dict[str, Any], statement: Statement) -> Finding:
-    said = statement.several_answers or statement.any_order
+class Sign(StrEnum):
+    """By what several right answers were recognised, where the problem's text does not say it."""
+
+    TEXT = "text"
+    OUTPUTS = "outputs"
+    """The worked solution answers otherwise, in the shape of an answer."""
+    SAME_INPUT = "same_input"
+    """Two cases with the same input have such outputs."""
+
+
+def needs_checker(sign: Sign, evidence: dict[str, Any], statement: Statement) -> Finding:
+    if statement.several_answers is not None:
+        sign = Sign.TEXT
+    said = statement.several_answers or statement.any_order or statement.constructs
     suggestion = "write a checker program and set tests.checker to it"
-    return Finding(VetReason.NEEDS_CHECKER, Severity.DROP, {**evidence, "said": said}, suggestion)
+    return Finding(VetReason.NEEDS_CHECKER, Severity.DROP, {"sign": str(sign), "said": said, **evidence}, suggestion)
 
 
 def missing_package(message: str) -> Finding | None:
@@ -151,11 +165,13 @@ def _several(
 ) -> bool:
     """Whether the failures look like other right answers: the text says so, or the outputs do."""
     wrong = [(at, run[at]) for run in runs for at in failing if not run[at].passed]
-    if any(attempt.output is None or attempt.reason is not Reason.MISMATCH for _, attempt in wrong):
+    # A case that takes too long says nothing of its answer; a crash says that the solution is wrong.
+    wrong = [(at, attempt) for at, attempt in wrong if not attempt.timed_out]
+    if not wrong or any(attempt.output is None or attempt.reason is not Reason.MISMATCH for _, attempt in wrong):
         return False
     expected = _expected(tests)
     return statement.several_answers is not None or several_right(
-        [(expected[at], attempt.output) for at, attempt in wrong]
+        [(expected[at], attempt.output) for at, attempt in wrong], statement.constructs is not None
     )
 
 

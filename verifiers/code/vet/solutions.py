@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from truegold.verifiers.code.judging import TOGETHER
-from truegold.verifiers.code.limits import CPU_S
+from truegold.verifiers.code.limits import CPU_S, Limits
+from truegold.verifiers.code.suite import Stdio
 from truegold.verifiers.code.vet.diagnosis import diagnose
 from truegold.verifiers.code.vet.findings import Severity, VetReason
 from truegold.verifiers.code.vet.repairs import Repair
@@ -24,7 +25,7 @@ ROOM = 4.0
 """A raised limit is so many times what the worked solution needs."""
 
 MIN_RUNS = 2
-"""Also of a slow solution: with one run, nothing can be seen to vary."""
+"""Also of a slow solution, unless one run takes all the time there is: with one run, nothing can be seen to vary."""
 
 SHUFFLES = 2
 SHOWN_CASES = 20
@@ -35,7 +36,7 @@ def run_solutions(work: Work, programs: Sequence[str]) -> None:
     if not programs:
         work.find(VetReason.NO_REFERENCE, Severity.NOTE, {})
         return
-    if work.has(VetReason.INTERACTIVE):
+    if work.dropped:
         return
     trials = {program: _runs(work, program) for program in dict.fromkeys(programs)}
     main = max(trials, key=lambda program: _passes(trials[program]))
@@ -57,15 +58,16 @@ def _passes(trials: Sequence[Trial]) -> int:
 
 def _runs(work: Work, program: str) -> list[Trial]:
     """Several runs under different hash seeds."""
-    bench = work.bench()
-    first = bench.run(program)
+    first = work.bench().run(program)
     if first.timed_out:
         longer = _stretch(work, program, first)
         if longer is None:
             return [first]
-        bench = work.bench()
-        first = longer if longer.complete else bench.run(program)
-    runs = max(work.options.affordable(work.options.runs, first.spent_s), min(work.options.runs, MIN_RUNS))
+        first = longer
+    options = work.options
+    least = MIN_RUNS if first.spent_s <= options.max_repeat_s else 1
+    runs = max(options.affordable(options.runs, first.spent_s), min(options.runs, least))
+    bench = work.bench()
     return [first, *(bench.run(program, hash_seed=seed) for seed in range(1, runs))]
 
 
@@ -75,12 +77,29 @@ def _stretch(work: Work, program: str, first: Trial) -> Trial | None:
     allowed = min(STRETCH * limit, MAX_STRETCH_S)
     if allowed <= limit:
         return None
-    slow = [at for at, attempt in enumerate(first.attempts) if attempt.timed_out]
-    trial = work.bench().run_some(program, slow, replace(work.suite.limits, cpu_s=allowed))
-    if trial.timed_out or trial.cpu_s is None:
+    longer = _with_more_time(work, program, first, replace(work.suite.limits, cpu_s=allowed))
+    if longer is None or longer.timed_out or longer.cpu_s is None:
         return None
-    _raise_limit(work, trial.cpu_s)
-    return trial
+    _raise_limit(work, longer.cpu_s)
+    return longer
+
+
+def _with_more_time(work: Work, program: str, first: Trial, limits: Limits) -> Trial | None:
+    """Only the cases that took too long, where each is a run of its own; None where they take too long together."""
+    bench = work.bench()
+    if not isinstance(work.suite.tests, Stdio):
+        return bench.run(program, limits=limits)
+    attempts, times, spent = list(first.attempts), [first.cpu_s or 0.0], 0.0
+    for at in [at for at, attempt in enumerate(attempts) if attempt.timed_out]:
+        if spent > work.options.max_repeat_s:
+            return None
+        again = bench.run_some(program, [at], limits)
+        attempts[at] = again.attempts[0]
+        times.append(again.cpu_s or 0.0)
+        spent += again.spent_s
+        if attempts[at].timed_out:
+            return None
+    return replace(first, attempts=attempts, cpu_s=max(times), spent_s=first.spent_s + spent)
 
 
 def _raise_limit(work: Work, needed: float) -> None:

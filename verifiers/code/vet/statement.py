@@ -5,11 +5,13 @@
     "Print the indices in any order."                           any_order
     "... if its absolute error does not exceed 10^{-4}."        tolerance 1e-4
     "This is an interactive problem."                           interactive
+    "Tags: constructive algorithms", "construct a tree"         constructs
     "如果有多组解，输出任意一组即可。"                                several_answers
 
 Read by fixed phrases, sentence by sentence. Where a text says which of several answers is wanted ("print the
 lexicographically smallest"), only one is right. Not covered: texts that leave it to the reader, such as "print a
-spanning tree"; there the outputs tell (`agreement`).
+spanning tree"; there the outputs tell (`agreement`). `constructs` alone says little: it is for problems whose worked
+solution fails.
 """
 
 from __future__ import annotations
@@ -33,9 +35,25 @@ _ANY_OF = r"any(?: one)? of (?:them|these|those)"
 _GOOD = r"(?:valid|correct|possible|suitable|optimal|acceptable|feasible|appropriate|such|legal|right)"
 _THING = r"(?:answers?|solutions?|outputs?|results?|ways?|sequences?|permutations?|options?|one|ones|representations?)"
 _PASSES = r"(?:accepted|acceptable|considered (?:as )?correct|correct|fine|ok\b|okay|allowed|counted|sufficient)"
+_IS = r"(?:will be|is|are|would be|can be|may be)"
 _EXTRA = (
     r"(?:extra|additional|other|more|debug|further|leading|trailing|spaces?|lines?|text|number of|error|message|order)"
 )
+
+_NOUN = (
+    r"(?:permutations?|sequences?|arrays?|strings?|matri(?:x|ces)|(?:sub)?trees?|graphs?|grids?|sets?|subsets?|paths?|pairs?"
+    r"|triples?|arrangements?|assignments?|colou?rings?|orderings?|partitions?|configurations?|solutions?|answers?|way|one)"
+)
+_GOOD_OR_NOUN = rf"(?:{_GOOD} (?:\w+ ){{0,2}}{_NOUN}|permutation|array|sequence|matrix|arrangement|solution|answer)"
+_WORDS = r"(?:(?!number|count|length|sum|size|cost|value)\w+ ){0,2}"
+_FREE = "".join(
+    rf"(?<!\b{word} )"
+    for word in ("if", "for", "that", "in", "from", "to", "of", "whether", "than", "by", "at", "without")
+)
+"""Words before `any` that make it mean each or one at all."""
+
+_FREELY = r"(?![^.]{0,100}(?:lexicographic|smallest|largest|minim|maxim|earliest|shortest|the one |leftmost))"
+"""Not followed by which one of them is wanted."""
 
 _SEVERAL_ANSWERS = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -44,11 +62,18 @@ _SEVERAL_ANSWERS = tuple(
         rf"\b(?:if|when|in case|should|where)\b.{{0,60}}\b{_SEVERAL}\b.{{0,160}}\b{_ANY_OF}",
         rf"\b(?:print|output|return|report|give) (?:out )?any\b(?! {_EXTRA})",
         rf"\b(?:print|output|return|report|give) (?:an? )?arbitrary (?:\w+ )?{_THING}",
-        rf"\bany (?:\w+ )?{_GOOD} (?:\w+ ){{0,2}}(?:will be|is|are|would be|can be|may be) (?:\w+ )?{_PASSES}",
+        rf"\bany (?:of the )?(?:\w+ )?{_GOOD} (?:\w+ ){{0,2}}{_IS} (?:\w+ )?{_PASSES}",
+        rf"\bany (?:one )?(?:will be|would be|can be|may be) {_PASSES}",
         rf"\b(?:all|any|every|each) {_GOOD} {_THING} (?:\w+ ){{0,2}}(?:be|is|are) {_PASSES}",
         rf"\b{_ANY_OF} (?:will be|is|are|would be) (?:\w+ )?{_PASSES}",
         rf"\b{_SEVERAL} (?:\w+ )?(?:accepted|acceptable) {_THING}",
-        rf"\b{_THING} (?:\w+ ){{0,2}}(?:is|are|be) not (?:necessarily )?unique\b",
+        rf"\b{_THING} (?:\w+ ){{0,2}}(?:(?:is|are|be) not (?:necessarily )?|(?:may|might|need) not be )unique\b",
+        r"\byour (?:answer|output|solution) (?:may|might|can) (?:differ|be different)\b",
+        rf"\b(?:print|output|return|give|report) (?:a|an|one|some) {_GOOD} {_WORDS}{_NOUN}\b{_FREELY}",
+        rf"\b(?:print|output|return|report|give|construct)\b[^.;]{{0,100}}{_FREE}any (?:one )?{_GOOD_OR_NOUN}\b",
+        rf"\b(?:to|please|must|should|you can) (?:find|construct|build|choose) any (?:\w+ ){{0,2}}{_NOUN}\b",
+        rf"\bthere (?:may|can|might|could) (?:\w+ )?be {_SEVERAL} (?:\w+ )?(?:answers|outputs|solutions)\b{_FREELY}",
+        r"\b(?:(?:do not|don't|not) (?:have|need) to|need not|not (?:necessary|required) to) (?:minimi|maximi)[sz]e",
         r"\bspecial (?:judge|checker)\b",
         r"(?:多组|多个|多种|不止一[个组种]|不唯一)[^。！？\n]{0,40}(?:任意|任一|任何|其一|其中一|均可|都可|皆可)",
         r"(?:输出|打印|返回|给出)[^。！？\n，,]{0,12}(?:任意|任一|任何)(?:一|其|解|答案|方案|合法|满足)",
@@ -59,7 +84,7 @@ _SEVERAL_ANSWERS = tuple(
 _ANY_ORDER = re.compile(
     r"\bin (?:any|arbitrary|an arbitrary|whatever|a random) (?:\w+ )?order\b"
     r"|\bany (?:special|particular|specific) order\b"
-    r"|\border (?:of \w+ )?(?:does not|doesn't|do not|is not|isn't|will not) (?:matter|important|significant)"
+    r"|\border (?:of (?:\w+ ){1,3})?(?:does not|doesn't|do not|is not|isn't|will not) (?:matter|important|significant)"
     r"|\b(?:no|not in any) (?:particular|special|specific) order\b|\bregardless of (?:the |their )?order\b"
     r"|任意(?:的)?[顺次]序|[顺次]序(?:不限|任意|无关|不重要)|不(?:要求|考虑|限)[^。！？\n]{0,8}[顺次]序",
     re.IGNORECASE,
@@ -83,6 +108,14 @@ _SMALL = re.compile(
     r"\b10\s*(?:\^|\*\*|<sup>)?\s*\{?\s*[-−–]\s*\{?\s*(?P<power>\d{1,2})\b"
     r"|\b1(?:\.0)?[eE][-−–](?P<exponent>\d{1,2})\b|\b0\.(?P<zeros>0{0,12})1\b"
 )
+_CONSTRUCTS = re.compile(
+    r"\bconstructive algorithms?\b"
+    rf"|\b(?:find|construct|build|restore|recover|reconstruct|output|print) (?:a|an|some|such|the edges|the moves)"
+    rf" (?:\w+ ){{0,3}}{_NOUN}\b"
+    r"|\b(?:one of the|other|another|several|multiple|many) (?:\w+ )?(?:possible|correct|valid|acceptable) "
+    r"(?:answers?|outputs?|solutions?)\b|\bnot the only\b|构造",
+    re.IGNORECASE,
+)
 _INTERACTIVE = re.compile(r"\binteractive (?:problem|task|question)\b|交互(?:题|式)", re.IGNORECASE)
 
 
@@ -95,6 +128,7 @@ class Statement:
     order_of_output: str | None = None
     any_case: str | None = None
     interactive: str | None = None
+    constructs: str | None = None
     tolerance: float | None = None
 
 
@@ -110,6 +144,8 @@ def read_statement(text: str | None) -> Statement:
                 found.setdefault("order_of_output", sentence)
         if _ANY_CASE.search(sentence):
             found.setdefault("any_case", sentence)
+        if _CONSTRUCTS.search(sentence):
+            found.setdefault("constructs", sentence)
         if _INTERACTIVE.search(sentence):
             found.setdefault("interactive", sentence)
         if tolerance is None and _ABOUT_ERROR.search(sentence):

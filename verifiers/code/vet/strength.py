@@ -15,8 +15,8 @@ from truegold.verifiers.code.vet.null_programs import null_programs
 from truegold.verifiers.code.vet.trials import PYTHON
 from truegold.verifiers.code.vet.work import Work
 
-FAULTY_CPU_S = 1.0
-FAULTY_CPU_FACTOR = 3.0
+FAULTY_CPU_S = 0.25
+FAULTY_CPU_FACTOR = 5.0
 """A faulty program may use this much, or so many times what the worked solution uses. Stops loops without end, which
 planted faults often make, from taking the whole limit each; one that is ended counts as caught."""
 
@@ -100,7 +100,8 @@ def _judge(work: Work, found: Kills) -> None:
     if found.rate is None or found.mutants < MIN_MUTANTS or found.rate >= work.options.min_kill_rate:
         return
     shown = [mutant.description for mutant in found.survivors[:SHOWN_SURVIVORS]]
-    evidence = {"rate": found.rate, "interval": found.interval, "mutants": found.mutants, "survivors": shown}
+    rates = {"rate": round(found.rate, 4), "interval": [round(bound, 4) for bound in found.interval or ()]}
+    evidence = {**rates, "mutants": found.mutants, "survivors": shown}
     suggestion = "add cases that catch the survivors, unless they do what the solution does"
     work.find(VetReason.WEAK, Severity.FLAG, evidence, suggestion)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 from truegold.verifiers.code.execution import Execution, Program
@@ -86,16 +87,16 @@ class Bench:
         self.suite = suite
         self._local = Local(tier, python) if python else Local(tier)
 
-    def run(self, program: str, hash_seed: int = 0) -> Trial:
-        """Every case. SandboxError where the sandbox fails."""
-        tests, limits = self.suite.tests, self.suite.limits
+    def run(self, program: str, hash_seed: int = 0, limits: Limits | None = None) -> Trial:
+        """Every case. limits: the suite's where not given. SandboxError where the sandbox fails."""
+        tests, limits = self.suite.tests, limits or self.suite.limits
         if isinstance(tests, Stdio):
             subject = Program(self.suite.language, program)
             return self._printed(tests, range(len(tests.cases)), subject, self._with(hash_seed), limits, True)
         return self._together(tests, program, self._with(hash_seed), limits, True)
 
     def run_some(self, program: str, order: Sequence[int], limits: Limits) -> Trial:
-        """Only these cases, up to the first that fails; where cases share a process, all of them."""
+        """Only these cases, up to the first that fails; where cases share a process, all."""
         tests = self.suite.tests
         if isinstance(tests, Stdio):
             return self._printed(tests, order, Program(self.suite.language, program), self._with(0), limits, False)
@@ -160,7 +161,8 @@ class Bench:
             judged = judge_stdio(moved, program, backend, plain, limits, run_all)
         except NotCompiled as error:
             return Trial((), len(tests.cases), error=str(error))
-        pairs = zip(judged.cases, backend.executions, strict=True)
+        # Where two cases took too long, the others are not run.
+        pairs = zip_longest(judged.cases, backend.executions)
         attempts = [_attempt(result, execution) for result, execution in pairs]
         return Trial(attempts, len(tests.cases), *_times(backend.executions), judged.isolation)
 
@@ -208,7 +210,9 @@ def _plain(local: Local) -> Local:
     return Local(local.tier_wanted, local.python, local.hash_seed)
 
 
-def _attempt(result: CaseResult, execution: Execution) -> Attempt:
+def _attempt(result: CaseResult, execution: Execution | None) -> Attempt:
+    if execution is None:
+        return Attempt(False, result.reason, _why(result))
     output = execution.stdout[:MAX_OUTPUT_CHARS].decode("utf-8", "replace") if ended(execution) is None else None
     stderr = execution.stderr[-2_000:].decode("utf-8", "replace")
     return Attempt(result.passed, result.reason, _why(result), output, execution.cpu_s, stderr)

@@ -47,9 +47,6 @@ class Work:
     def dropped(self) -> bool:
         return any(finding.severity is Severity.DROP for finding in self.findings)
 
-    def has(self, reason: VetReason) -> bool:
-        return any(finding.reason is reason for finding in self.findings)
-
     def find(
         self, reason: VetReason, severity: Severity, evidence: Mapping[str, Any], suggestion: str | None = None
     ) -> None:

@@ -1,0 +1,17 @@
+"""Sections of a Markdown file that a benchmark writes, and writes anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def write_section(path: Path, name: str, title: str, text: str) -> None:
+    """Put the text between the markers of `name`; where there are none, at the end under a title."""
+    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+    old = path.read_text() if path.exists() else ""
+    before, found, rest = old.partition(begin)
+    if found:
+        _, _, after = rest.partition(end)
+    else:
+        before, after = f"{old.rstrip()}\n\n## {title}\n\n".lstrip(), "\n"
+    path.write_text(f"{before}{begin}\n\n{text.strip()}\n\n{end}{after}")
