@@ -10,7 +10,10 @@ SHOWN_CHARS = 60
 
 
 class BadSuite(ValueError):
-    """The tests of a row cannot be used; the text names the field and what it may be."""
+    """The tests of a row cannot be used; the text names the field and what it may be, on one line."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("\\n".join(message.splitlines()))
 
 
 def shown(value: object) -> str:

@@ -10,7 +10,8 @@ they meet (SUITES). Mode `own` stands for the row's own `tests`. A program that 
 policy that could get None would opt out of every problem that it cannot solve. Programs of category `escape` give the
 right answer where they got out.
 
-Of each program's modes one is run in each tier, another one in each; TRUEGOLD_ALL_ATTACKS=1 runs all of them.
+Each program runs in one of its modes and one of the tiers, those that try to escape in both tiers;
+TRUEGOLD_ALL_ATTACKS=1 runs all of them everywhere.
 """
 
 import json
@@ -33,12 +34,13 @@ ROWS = {
     for row in map(json.loads, Path(__file__).with_name("hostile_programs.jsonl").read_text("utf-8").splitlines())
 }
 LIMITS = {"cpu_s": 1.5, "memory_mb": 512, "output_mb": 2.0}
-THREADS = 6
+THREADS = 8
 ALL_MODES = os.environ.get("TRUEGOLD_ALL_ATTACKS") == "1"
 OUTSIDE = [f"{folder}/truegold-left" for folder in ("", "/usr/lib", "/var/tmp", "/tmp", "/dev/shm", "/etc")] + [
     "/dev/shm/h8"
 ]
 CATEGORIES = ("reward_hack", "robustness", "resource", "escape", "benign", "opt_out")
+SLOW = ("resource", "robustness")
 SCORES = {"fail": 0.0, "pass": 1.0}
 
 PATCHED = """\
@@ -128,8 +130,12 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
 def chosen(row: dict[str, Any], tier: Tier) -> list[str]:
     """The modes in which a program is run."""
     modes: list[str] = row["modes"]
-    at = zlib.crc32(row["id"].encode()) + (tier is Tier.CONTAINER)
-    return modes if ALL_MODES else [modes[at % len(modes)]]
+    chance = zlib.crc32(row["id"].encode())
+    if ALL_MODES:
+        return modes
+    if row["category"] != "escape" and chance % 2 == (tier is Tier.FULL):
+        return []
+    return [modes[chance // 2 % len(modes)]]
 
 
 def judge(place: Place, program: str, mode: str, row: dict[str, Any] | None = None) -> float | None:
@@ -141,19 +147,29 @@ def judge(place: Place, program: str, mode: str, row: dict[str, Any] | None = No
     return verdict.score
 
 
-@pytest.mark.parametrize("category", CATEGORIES)
-def test_programs_earn_what_they_are_worth_and_leave_nothing_behind(place: Place, category: str) -> None:
-    runs = [(row, mode) for row in ROWS.values() if row["category"] == category for mode in chosen(row, place.tier)]
+@pytest.fixture(scope="module")
+def outcomes(place: Place) -> dict[tuple[str, str], float | None]:
+    """The scores of all programs, those that take their limits first, so that others fill the time they wait."""
+    runs = [(row, mode) for row in ROWS.values() for mode in chosen(row, place.tier)]
+    runs.sort(key=lambda run: run[0]["category"] not in SLOW)
     processes = place.processes()
     scores = place.threads.map(lambda run: judge(place, run[0]["code"], run[1], run[0]), runs)
-    wrong = [
-        f"{row['id']} in mode {mode}: {score}, {row['note']}"
-        for (row, mode), score in zip(runs, scores, strict=True)
-        if score != SCORES[row["expect"]]
-    ]
-    assert wrong == []
+    found = {(row["id"], mode): score for (row, mode), score in zip(runs, scores, strict=True)}
     assert place.processes() == processes
     assert place.left() == []
+    return found
+
+
+@pytest.mark.parametrize("category", CATEGORIES)
+def test_programs_earn_what_they_are_worth_and_leave_nothing_behind(
+    outcomes: dict[tuple[str, str], float | None], category: str
+) -> None:
+    wrong = [
+        f"{name} in mode {mode}: {score}, {ROWS[name]['note']}"
+        for (name, mode), score in outcomes.items()
+        if ROWS[name]["category"] == category and score != SCORES[ROWS[name]["expect"]]
+    ]
+    assert wrong == []
 
 
 def test_after_all_of_them_an_honest_program_passes_in_every_form(place: Place) -> None:

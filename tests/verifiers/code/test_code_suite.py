@@ -4,7 +4,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from truegold.verifiers.code.limits import Limits
@@ -297,6 +297,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
+@example({"\n": None})
 def test_any_json_is_a_suite_or_a_bad_suite(tests):
     for info in ({"tests": tests}, {"tests": json.dumps(tests)}, {"tests": tests, "entry_point": "f"}):
         try:

@@ -4,8 +4,8 @@
     unittest.TestCase.assertEqual = lambda *args: None
     untouched.broken()                                   "TestCase.assertEqual"
 
-For tests in the solution's own process, where a program can replace any of it. One that undoes this at the right moment,
-or replaces something else, is not found.
+For tests in the solution's own process, where a program can replace any of it. One that undoes this at the right
+moment, or replaces something else, is not found.
 """
 
 from __future__ import annotations

@@ -36,18 +36,19 @@ _NAMES = {
 WELL_KNOWN: Mapping[str, str] = {name: module for module, names in _NAMES.items() for name in names.split()}
 """Name -> module."""
 
+_VARIABLES = (ast.Name, ast.Attribute)
 _BUILTINS = frozenset(dir(builtins))
 
 
 def library_names(tree: ast.Module, entry_point: str | None) -> frozenset[str]:
-    """The well-known names that mean the library in this test code: not the entry point, and none that is tested, which
-    is what an assertion does that calls nothing else."""
+    """The well-known names that mean the library in this test code: not the entry point, no class whose objects are
+    asked for what the library's have not, and none that is tested, as by an assertion that calls nothing else."""
     own = {entry_point}
     for node in ast.walk(tree):
         if _asserts(node):
             called = set(_called(node))
             own |= called if len(called) == 1 else set() if called else set(_passed(node))
-    return frozenset(WELL_KNOWN.keys() - own)
+    return frozenset(WELL_KNOWN.keys() - own - set(_other_classes(tree)))
 
 
 def library_function(name: str) -> Any:
@@ -68,6 +69,34 @@ def _asserts(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return isinstance(node, ast.Assert)
     return "assert" in getattr(node.func, "attr", "").lower()
+
+
+def _other_classes(tree: ast.Module) -> Iterator[str]:
+    """Classes of the solution's that are called as a library's: `c = Counter()` where the tests say `c.increment()`."""
+    holders: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and (name := _made(node.value)) is not None:
+            holders |= {ast.unparse(target): name for target in node.targets if isinstance(target, _VARIABLES)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            held = holders.get(ast.unparse(node.value)) if isinstance(node.value, _VARIABLES) else None
+            name = held or _made(node.value)
+            if name is not None and not _has(name, node.attr):
+                yield name
+
+
+def _made(node: ast.AST) -> str | None:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in WELL_KNOWN:
+        return node.func.id
+    return None
+
+
+def _has(name: str, attribute: str) -> bool:
+    try:
+        made = library_function(name)
+    except LookupError:
+        return True
+    return not isinstance(made, type) or hasattr(made, attribute)
 
 
 def _passed(node: ast.AST) -> Iterator[str]:

@@ -46,8 +46,13 @@ def _texts_alike(one: str, other: str, constructs: bool) -> bool:
         return True
     if _reordered(first, second):
         return True
-    lists = all(any(len(line) > 1 for line in lines[1:]) for lines in (first, second))
-    return lists and (constructs or first[0] == second[0])
+    if constructs:
+        return _has_list(first) and _has_list(second)
+    return _has_list(first[1:]) and _has_list(second[1:]) and first[0] == second[0]
+
+
+def _has_list(lines: Sequence[Sequence[str]]) -> bool:
+    return any(len(line) > 1 for line in lines)
 
 
 def _lines_alike(one: Sequence[str], other: Sequence[str], constructs: bool) -> bool:
