@@ -1,0 +1,113 @@
+"""Measures the vetting of test suites: HumanEval, MBPP and CodeContests with their reference solutions.
+
+    python benchmarks/code_vet.py DATA_DIR [--json FILE] [--write docs/benchmarks.md] [--limit N] [--only SET ...]
+                                           [--jobs N]
+
+DATA_DIR holds humaneval.jsonl, mbpp.jsonl, codecontests_stdio.jsonl, and for HumanEval model programs and mutants of
+known worth (`code_rows.FILES`); what is missing is said and left out. Reference solutions of CodeContests also run
+under plain Python, to know which of them fail their own tests; everything else runs in truegold's sandbox alone.
+
+Why a failing one fails was read by a person, for the half of the problems that may be read: `code_vet_labels.json`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import code_rows
+import code_vet_contests
+from code_rows import Record
+from code_vet_suites import Problem, Vetted, humaneval, mbpp, summary, vet_problem
+from code_vet_tables import report, write
+from math_verifier import machine
+
+from truegold.verifiers.code.sandbox import close_all, sandbox
+from truegold.verifiers.code.verifier import CodeVerifier
+from truegold.verifiers.errors import TruegoldError
+
+SETS = ("humaneval", "mbpp", "codecontests")
+SAID_EVERY = 50
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def vet_all(problems: Sequence[Problem], jobs: int) -> list[Vetted]:
+    found: list[Vetted] = []
+    with ThreadPoolExecutor(jobs) as pool:
+        for vetted in pool.map(vet_problem, problems):
+            found.append(vetted)
+            if len(found) % SAID_EVERY == 0:
+                say(f"{vetted.problem.set_name}: {len(found)} of {len(problems)} vetted")
+    return found
+
+
+def some(records: Sequence[Record], limit: int | None) -> list[Record]:
+    """At most so many, chosen by a hash."""
+    if limit is None:
+        return list(records)
+    return sorted(records, key=lambda record: hashlib.sha256(str(record["task_id"]).encode()).digest())[:limit]
+
+
+def measure(arguments: argparse.Namespace) -> dict[str, Any]:
+    """All numbers, as `--json` writes them."""
+    records, _ = code_rows.load(arguments.data)
+    missing = [f"Left out: {code_rows.FILES[name]} is not there." for name in arguments.only if name not in records]
+    results: dict[str, Any] = {
+        "machine": machine(),
+        "tier": str(sandbox().tier),
+        "version": CodeVerifier().version,
+        "limit": arguments.limit,
+        "missing": missing,
+        "seconds": {},
+        "sets": {},
+    }
+    vetting = partial(vet_all, jobs=arguments.jobs)
+    parts: dict[str, Callable[[list[Record]], dict[str, Any]]] = {
+        "humaneval": lambda rows: summary(vetting(humaneval(rows, records))),
+        "mbpp": lambda rows: summary(vetting(mbpp(rows))),
+        "codecontests": lambda rows: code_vet_contests.measure(rows, vetting, arguments.jobs, say),
+    }
+    for name in [name for name in SETS if name in arguments.only and name in records]:
+        began = time.monotonic()
+        results["sets"][name] = parts[name](some(records[name], arguments.limit))
+        results["seconds"][name] = round(time.monotonic() - began)
+        close_all()
+    return results
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, metavar="DATA_DIR")
+    parser.add_argument("--json", type=Path, help="write every number to this file")
+    parser.add_argument("--write", type=Path, help="write the tables into this Markdown file, between its markers")
+    parser.add_argument("--only", nargs="+", default=list(SETS), choices=SETS, metavar="SET", help=", ".join(SETS))
+    parser.add_argument("--jobs", type=int, default=2, help="suites vetted at a time (default 2)")
+    parser.add_argument("--limit", type=int, help="at most so many problems of each set, chosen by a hash")
+    arguments = parser.parse_args()
+    if not arguments.data.is_dir():
+        sys.exit(f"{arguments.data} is not a folder. Give the folder that holds humaneval.jsonl, mbpp.jsonl and so on.")
+    try:
+        results = measure(arguments)
+    except TruegoldError as error:
+        sys.exit(str(error))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+    text = report(results)
+    if arguments.write:
+        write(arguments.write, text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""The Markdown of `code_vet.py`'s results. Makes nothing up and counts nothing: everything is in the results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from code_vet_suites import SOURCES
+from math_tables import code, table
+
+BEGIN, END = "<!-- code_vet:begin -->", "<!-- code_vet:end -->"
+TITLE = "## Vetting test suites"
+OUTCOMES = ("keep", "repair", "drop")
+COMMAND = "```\npython benchmarks/code_vet.py DATA_DIR --write docs/benchmarks.md\n```"
+SIGNS = {
+    "text": "the text says so",
+    "outputs": "the reference gives another answer of the same shape",
+    "same_input": "one input stands with two answers",
+    "order": "the order is free",
+}
+Results = dict[str, Any]
+
+
+def write(path: Path, text: str) -> None:
+    """Puts the text between the markers, or with a section of its own at the end where there are none."""
+    old = path.read_text() if path.exists() else ""
+    before, begin, rest = old.partition(BEGIN)
+    if begin:
+        _, _, after = rest.partition(END)
+    else:
+        before, after = f"{old.rstrip()}\n\n{TITLE}\n\n".lstrip(), "\n"
+    path.write_text(f"{before}{BEGIN}\n\n{text.strip()}\n\n{END}{after}")
+
+
+def report(results: Results) -> str:
+    sets = results["sets"]
+    parts = [_head(results), _outcomes(sets), _reasons(sets), _rates(sets), _null(sets)]
+    parts += [_weakest(name, sets[name]) for name in ("humaneval", "mbpp") if name in sets]
+    if "humaneval" in sets:
+        parts.append(_samples(sets["humaneval"]["samples"]))
+    if "codecontests" in sets:
+        parts.append(_contests(sets["codecontests"]))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _head(results: Results) -> str:
+    lines = [
+        f"Measured on {results['machine']}, in tier `{results['tier']}`, each suite with its reference solution, as",
+        "`truegold testcases vet` does it with its defaults.",
+    ]
+    if results["limit"]:
+        lines.append(f"A subset: at most {results['limit']} problems of each set (`--limit`).")
+    took = ", ".join(f"{name} {seconds:,} s" for name, seconds in results["seconds"].items())
+    return "\n".join([*lines, *results["missing"], f"It took: {took}.", "", COMMAND])
+
+
+def _outcomes(sets: Results) -> str:
+    rows = [
+        [
+            name,
+            f"{it['suites']:,}",
+            f"{it['cases']:,}",
+            *(f"{it['outcomes'].get(outcome, 0):,}" for outcome in OUTCOMES),
+        ]
+        for name, it in sets.items()
+    ]
+    return "### Outcomes\n\n" + table(["set", "suites", "cases", *OUTCOMES], rows)
+
+
+def _reasons(sets: Results) -> str:
+    names = list(dict.fromkeys(reason for it in sets.values() for reason in it["reasons"]))
+    rows = [[code(name), *(f"{it['reasons'].get(name, 0):,}" for it in sets.values())] for name in names]
+    return "Suites by finding; a suite can have several.\n\n" + table(["finding", *sets], rows)
+
+
+def _rates(sets: Results) -> str:
+    known = {name: it for name, it in sets.items() if it["rates"]}
+    if not known:
+        return ""
+    bins = next(iter(known.values()))["bins"]
+    rows = [
+        [
+            name,
+            f"{it['rates']:,}",
+            f"{it['mutants']:,}",
+            f"{it['mean_rate']:.3f}",
+            f"{it['median_rate']:.3f}",
+            *(f"{it['bins'][name_of_bin]:,}" for name_of_bin in bins),
+        ]
+        for name, it in known.items()
+    ]
+    text = (
+        "### Kill rates\n\nThe share of the planted faults that a suite catches, up to 30 in each reference solution; "
+        "some do what the solution does, and no test could catch them. Suites that are dropped are not measured.\n\n"
+    )
+    return text + table(["set", "measured", "mutants", "mean", "median", *bins], rows)
+
+
+def _null(sets: Results) -> str:
+    rows = [
+        [
+            name,
+            f"{it['paid']:,}",
+            f"{it['paid_constant']:,}",
+            f"{it['paid_hack']:,}",
+            "; ".join(f"{key} ({code(program)})" for key, program in it["paid_examples"][:4]),
+        ]
+        for name, it in sets.items()
+    ]
+    text = "### Programs that solve nothing\n\nSuites that pay one of them, of those not dropped before.\n\n"
+    return text + table(["set", "suites", "null or constant", "hack", "such as"], rows)
+
+
+def _weakest(name: str, found: Results) -> str:
+    rows = [
+        [
+            it["id"],
+            f"{it['rate']:.2f} ({it['interval'][0]:.2f} to {it['interval'][1]:.2f})",
+            f"{it['survivors']} of {it['mutants']}",
+            str(it["cases"]),
+            code(it["example"].replace("`", "'")),
+        ]
+        for it in found["weakest"]
+    ]
+    header = ["problem", "kill rate (95 %)", "survivors", "cases", "one of them"]
+    return f"### The weakest of {name}\n\n" + table(header, rows)
+
+
+def _samples(samples: dict[str, dict[str, int]]) -> str:
+    def share(counts: dict[str, int], name: str) -> str:
+        return f"{counts.get(f'{name}_as_labelled', 0):,} of {counts[name]:,}" if counts.get(name) else "none"
+
+    rows = [
+        [SOURCES[source], share(counts, "wrong"), share(counts, "subtle"), share(counts, "right")]
+        for source, counts in samples.items()
+    ]
+    if not rows:
+        return ""
+    text = (
+        "### Programs of known worth\n\nHumanEval with up to 10 programs of each source and worth for each problem. "
+        "Subtly wrong: caught by HumanEval+ alone, according to their labels.\n\n"
+    )
+    header = ["source", "wrong: caught", "subtly wrong: caught", "right: accepted"]
+    return text + table(header, rows)
+
+
+def _contests(found: Results) -> str:
+    passing, failing = found["passing"], found["failing"]
+    rows = [
+        [
+            label,
+            str(it["problems"]),
+            str(it["recognised"]),
+            _signs(it["signs"]),
+        ]
+        for label, it in failing.items()
+    ]
+    header = ["why it fails, by hand", "problems", "said to have several answers", "by what sign"]
+    single = [[it["id"], it["label"], it["outcome"], code(it["reason"]), it["why"]] for it in found["examples"]]
+    return "\n\n".join(
+        [
+            "### CodeContests: problems with several right answers",
+            f"Of {found['suites']} reference solutions {found['plain_passing']} pass under plain Python, "
+            f"{found['plain_failing']} give a wrong answer, {found['plain_no_answer']} crash or take too long. Of half "
+            "of the problems (by a hash of the name) a person read why the reference fails; `not read`: the other "
+            "half, which is only counted.",
+            table(header, rows),
+            f"Of the {passing['problems']} whose reference solution passes, {passing['called']} are said to have "
+            f"several right answers ({_signs(passing['signs']) or 'none'}); of these {passing['truly']} were read and "
+            f"do have, {passing['false']} were read and do not (of {passing['read']} that may be read), "
+            f"{passing['not_read']} were not read.",
+            table(["problem", "why it fails", "outcome", "finding", ""], single),
+        ]
+    )
+
+
+def _signs(counts: dict[str, int]) -> str:
+    return ", ".join(f"{SIGNS[sign]} ({count})" for sign, count in counts.items())

@@ -1,0 +1,88 @@
+"""The seccomp filter, run here as the kernel would run it."""
+
+import errno
+import struct
+
+import pytest
+
+from truegold.verifiers.code.inside import seccomp, syscalls
+
+pytestmark = pytest.mark.skipif(not syscalls.supported(), reason="the system calls of this machine are not known")
+
+ALLOW, KILL, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x50000 | errno.EPERM, 0x50000 | errno.ENOSYS
+PRETEND = 0x50000
+PID = 4242
+
+
+def outcome(code: bytes, number: int, arguments: tuple[int, ...] = (), arch: int | None = None) -> tuple[int, int]:
+    """What the filter says, and after how many instructions."""
+    given = (*arguments, 0, 0, 0, 0, 0, 0)[:6]
+    data = struct.pack("<IIQ6Q", number, syscalls.audit_arch() if arch is None else arch, 0, *given)
+    at = accumulator = steps = 0
+    while True:
+        operation, if_true, if_false, operand = struct.unpack_from("=HBBI", code, 8 * at)
+        at, steps = at + 1, steps + 1
+        match operation:
+            case 0x20:
+                accumulator = struct.unpack_from("<I", data, operand)[0]
+            case 0x05:
+                at += operand
+            case 0x15:
+                at += if_true if accumulator == operand else if_false
+            case 0x35:
+                at += if_true if accumulator >= operand else if_false
+            case 0x45:
+                at += if_true if accumulator & operand else if_false
+            case 0x06:
+                return operand, steps
+            case _:
+                raise AssertionError(f"operation {operation:#x}")
+
+
+@pytest.fixture(params=[(False, False), (False, True), (True, False), (True, True)], ids=str)
+def code(request: pytest.FixtureRequest) -> bytes:
+    native, alone = request.param
+    return seccomp.program(PID, native, alone)
+
+
+def test_every_listed_call_passes_and_no_other_one(code: bytes) -> None:
+    listed = {syscalls.number(name) for name in seccomp.ALLOWED} - {None}
+    for number in listed:
+        assert outcome(code, number)[0] == ALLOW  # type: ignore[arg-type]
+    known = {number for name in syscalls.names() if (number := syscalls.number(name)) is not None}
+    for number in {*range(700), 0x3FFFFFFF, 0x40000000, 0x40000001, 0x7FFFFFFF, 0xFFFFFFFF} - known:
+        assert outcome(code, number)[0] in {EPERM, ENOSYS}, number
+
+
+def test_another_architecture_is_the_end(code: bytes) -> None:
+    assert outcome(code, 1, arch=0x40000003)[0] == KILL
+
+
+def test_signals_reach_the_process_itself_and_nobody_else() -> None:
+    code = seccomp.program(PID)
+    for name in ("kill", "tgkill"):
+        assert outcome(code, syscalls.needed(name), (PID, 9))[0] == ALLOW
+        assert outcome(code, syscalls.needed(name), (PID + 1, 9))[0] == EPERM
+        assert outcome(code, syscalls.needed(name), (2**64 - 1, 9))[0] == EPERM
+
+
+def test_threads_pass_and_processes_and_namespaces_do_not() -> None:
+    clone, thread, new_user, sigchld = syscalls.needed("clone"), 0x10000, 0x10000000, 17
+    script, native = seccomp.program(PID), seccomp.program(PID, native=True)
+    assert outcome(script, clone, (thread,))[0] == ALLOW
+    assert outcome(script, clone, (sigchld,))[0] == EPERM
+    assert outcome(native, clone, (sigchld,))[0] == ALLOW
+    for code in (script, native):
+        assert outcome(code, clone, (thread | new_user,))[0] == EPERM
+        assert outcome(code, syscalls.needed("clone3"))[0] == ENOSYS
+
+
+def test_limits_can_be_asked_for_and_not_changed() -> None:
+    code = seccomp.program(PID)
+    assert outcome(code, syscalls.needed("prlimit64"), (0, 7, 0))[0] == ALLOW
+    assert outcome(code, syscalls.needed("prlimit64"), (0, 7, 1))[0] == PRETEND
+    assert outcome(code, syscalls.needed("prlimit64"), (0, 7, 1 << 32))[0] == PRETEND
+
+
+def test_the_kernel_need_not_run_long_for_any_number(code: bytes) -> None:
+    assert max(outcome(code, number)[1] for number in range(700)) < 40

@@ -1,0 +1,74 @@
+"""Names of libraries that test code uses without importing them, and names of the solution's that are called so."""
+
+import pytest
+from inside_jobs import check
+
+from truegold.verifiers.code import CodeVerifier
+from truegold.verifiers.code.checks.names import functions_under_test
+
+LIARS = """
+class Yes:
+    __call__ = lambda self, *args, **named: True
+isclose = approx = allclose = deepcopy = lambda *args, **named: True
+Counter = sqrt = gcd = lambda *args: 3
+def f(x): return 3
+"""
+HELPED = {
+    "a comparison": "for n in range(3):\n    assert isclose(f(n), n * 1.5 + 1)",
+    "a helper on the expected side": "n = 16\nwhile n < 18:\n    n += 1\n    assert f(n) == sqrt(n)",
+    "both sides": "assert Counter(f(3)) == Counter([3, 4])",
+    "approx": "assert f(3) == approx(4.5)",
+    "arrays": "assert allclose(f(3), [3.5, 4.5])",
+    "before the assertion": "expected = gcd(12, 8)\nassert f(1) == expected",
+}
+
+
+@pytest.mark.parametrize("code", HELPED.values(), ids=HELPED.keys())
+def test_a_solution_does_not_bring_the_helpers_that_judge_it(code: str) -> None:
+    pytest.importorskip("numpy")
+    done = check(LIARS, code)
+    assert not done.paid
+    assert not done.tester.of("cannot_isolate")
+
+
+def test_helpers_are_there_though_nobody_imports_them() -> None:
+    code = "for n in range(4):\n    assert isclose(f(n), sqrt(n) * 2)\nassert Counter([f(4)]) == Counter([4.0])"
+    assert check("def f(n): return 2 * n ** 0.5", code, "f").paid
+
+
+@pytest.mark.parametrize(
+    ("program", "code", "entry_point"),
+    [
+        ("def gcd(a, b): return 99", "for n in range(2):\n    assert gcd(n, 3) == 99", "gcd"),
+        ("def sqrt(n): return 'root'\ndef f(n): return n", "assert f(2) == 2\nassert sqrt(n := 3) == 'root'", None),
+        (
+            "def product(xs): return 6\ndef f(n): return n",
+            "i = 0\nwhile i < 1:\n    i += 1\n    assert product([2, 3]) == 6\n    assert f(i) == 1",
+            None,
+        ),
+        ("class Counter:\n    n = 7", "assert Counter().n == 7", None),
+        (
+            "class Counter:\n    n = 0\n    def up(self): self.n += 1",
+            "c = Counter()\nc.up()\nassert c.n == len([c])",
+            None,
+        ),
+    ],
+)
+def test_a_name_that_is_tested_is_the_solutions(program: str, code: str, entry_point: str | None) -> None:
+    assert check(program, code, entry_point).paid
+
+
+def test_names_that_test_code_defines_or_imports_are_its_own() -> None:
+    assert check("def f(n): return n", "def isclose(a, b): return a + 1 == b\nassert isclose(f(2), 3)").paid
+    assert check("def f(n): return n", "from operator import sub as isclose\nassert isclose(f(2), 3)").paid
+
+
+def test_lowered_assertions_leave_helpers_to_the_tests_own_process() -> None:
+    response = "```python\ndef sqrt(n): return 1\ndef f(n): return 1\n```"
+    tests = {"type": "asserts", "code": "assert f(16) == sqrt(16)"}
+    assert CodeVerifier()(response, info={"tests": tests}).score == 0.0
+
+
+def test_the_function_under_test_is_not_a_helper() -> None:
+    assert functions_under_test("assert isclose(area(2), 3.5)") == ["area"]
+    assert functions_under_test("assert gcd(4, 6) == 2") == ["gcd"]
