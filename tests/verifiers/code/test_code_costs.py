@@ -134,7 +134,8 @@ FORGED = {
     "texts": repeated('"ab"'),
     "digits": repeated("9" * 4000),
     "digits in lines": f"({repeated('9' * 4000, 15)}) * 4",
-    "an array of lists": 'b\'{"r":{"$":"ndarray","dtype":"int64","shape":[4000000,1],"v":[\' + b\'1,\' * 3999999 + b\'1]}}\\n\'',
+    "an array of lists": 'b\'{"r":{"$":"ndarray","dtype":"int64","shape":[4000000,1],"v":[\''
+    " + b'1,' * 3999999 + b'1]}}\\n'",
     "brackets": "b'[' * 60_000_000",
     "one text": "b'{\"r\":\"' + b'x' * 60_000_000 + b'\"}\\n'",
 }

@@ -17,17 +17,20 @@ def rem(nums, val): return Solution().rem(nums, val)
 SEEN = {
     "cut by the result": "a = [3, 2, 2, 3]\nk = rem(a, 3)\nassert k == 2\nassert a[:k] == [2, 2]",
     "on one line": "a = [3, 2, 2, 3]; k = rem(a, 3); assert k == 2 and sorted(a[:k]) == [2, 2]",
-    "by a range": "a, e = [3, 2, 2, 3], [2, 2]\nk = rem(a, 3)\nassert k == len(e)\nfor i in range(k):\n    assert a[i] == e[i]",
+    "by a range": "a, e = [3, 2, 2, 3], [2, 2]\nk = rem(a, 3)\nassert k == len(e)\n"
+    "for i in range(k):\n    assert a[i] == e[i]",
     "all of a range": "a, e = [3, 2, 2, 3], [2, 2]\nk = rem(a, 3)\nassert all(a[i] == e[i] for i in range(k))",
     "with a number": "a = [3, 2, 2, 3]\nassert rem(a, 3) == 2\nassert a[:2] == [2, 2]",
     "sorted first": "a = [3, 2, 4, 3]\nk = rem(a, 3)\na[:k] = sorted(a[:k])\nassert a[:k] == [2, 4]",
     "in a loop": "for a, v, e in [([3, 2, 2, 3], 3, [2, 2]), ([1], 1, [])]:\n    k = rem(a, v)\n    assert a[:k] == e",
-    "of a case": "case = {'nums': [3, 2, 2, 3], 'e': [2, 2]}\nk = rem(case['nums'], 3)\nassert case['nums'][:k] == case['e']",
+    "of a case": "case = {'nums': [3, 2, 2, 3], 'e': [2, 2]}\n"
+    "k = rem(case['nums'], 3)\nassert case['nums'][:k] == case['e']",
     "in a function": "def run(a, v):\n    k = rem(a, v)\n    return a[:k]\nassert run([3, 2, 2, 3], 3) == [2, 2]",
     "by name": "a = [3, 2, 2, 3]\nk = rem(nums=a, val=3)\nassert a[:k] == [2, 2]",
     "of a method": "s, a = Solution(), [3, 2, 2, 3]\nk = s.rem(a, 3)\nassert a[:k] == [2, 2]",
     "a result of no interest": "a = [3, 2, 2, 3]\nrem(a, 3)\nassert a[:2] == [2, 2]",
-    "by a function of the tests": "def values(xs): return list(xs)\na = [3, 2, 2, 3]\nk = rem(a, 3)\nassert values(a)[:k] == [2, 2]",
+    "by a function of the tests": "def values(xs): return list(xs)\na = [3, 2, 2, 3]\n"
+    "k = rem(a, 3)\nassert values(a)[:k] == [2, 2]",
     "as text": "a = list('abb')\nk = rem(a, 'a')\nassert ''.join(a[:k]) == 'bb'",
     "a test case": """
 import unittest

@@ -26,9 +26,12 @@ REPLACED = {
     "an assertion": "unittest.TestCase.assertEqual = unittest.TestCase.assertTrue = lambda *args: None",
     "the code of an assertion": "def nothing(self, *args): pass\n"
     "unittest.TestCase.assertEqual.__code__ = unittest.TestCase.assertTrue.__code__ = nothing.__code__",
-    "the run of a test": "unittest.TestCase.run = lambda self, result: (result.startTest(self), result.addSuccess(self), result.stopTest(self))",
-    "a builtin": "import builtins\nbuiltins.all = lambda items: True\nunittest.TestCase.assertEqual = lambda *args: None",
-    "while it is called": "def add(a, b):\n    unittest.TestCase.assertEqual = unittest.TestCase.assertTrue = lambda *args: None",
+    "the run of a test": "unittest.TestCase.run = lambda self, result: (result.startTest(self), "
+    "result.addSuccess(self), result.stopTest(self))",
+    "a builtin": "import builtins\nbuiltins.all = lambda items: True\n"
+    "unittest.TestCase.assertEqual = lambda *args: None",
+    "while it is called": "def add(a, b):\n"
+    "    unittest.TestCase.assertEqual = unittest.TestCase.assertTrue = lambda *args: None",
 }
 
 
@@ -72,3 +75,16 @@ def test_an_array_of_objects_made_of_an_answer_does_not_bring_one_process_about(
     program = "def items(n): return [None, 1]\ndef total(xs): return 3"
     assert judged(program, code, "asserts") == (0.0, APART)
     assert judged("def items(n): return [1, 2]\ndef total(xs): return int(xs.sum())", code, "asserts") == (1.0, APART)
+
+
+def test_what_a_program_returns_to_assertions_that_became_data_does_not_bring_one_process_about() -> None:
+    program = """
+class Yes:
+    def __next__(self): raise StopIteration
+    __iter__ = lambda self: self
+    __eq__ = lambda self, other: True
+def Solve(x): return Yes()
+"""
+    code = "for given, out in [([3, 1], [1, 3]), ([2], [2])]:\n    assert Solve(given) == out"
+    assert judged(program, code, "asserts") == (0.0, APART)
+    assert judged("def Solve(x): return sorted(x)", code, "asserts") == (1.0, APART)

@@ -168,6 +168,7 @@ def test_short_texts_may_end_in_dots_and_suites_without_input_may_have_none() ->
         ("3 1 2", "1 2 3", True),
         ("abba", "baab", True),
         ("17", "18", False),
+        ("1/2", "5/6", False),
         ("1\n2\n3", "1\n2\n4", False),
         ("YES\n1 2", "NO", False),
         ("YES", "NO", False),

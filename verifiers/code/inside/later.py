@@ -17,11 +17,15 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import islice
 from types import CodeType, FrameType
 
 from .well_known import WELL_KNOWN
+
+MAX_LOOKED_AT = 40
+"""Statements behind a call. Stops long test code from being read once more for each of its calls."""
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _PLACES = (ast.Name, ast.Attribute, ast.Subscript)
@@ -36,6 +40,7 @@ class Later:
         self._above: dict[ast.AST, ast.AST] = {}
         self._calls: dict[tuple[int, int], ast.Call] = {}
         self._own = {*dir(builtins), *WELL_KNOWN}
+        self._places: dict[ast.stmt, dict[str, list[ast.AST]]] = {}
         self._known: dict[tuple[CodeType, int], bool] = {}
 
     def looks_at_arguments(self, frame: FrameType | None) -> bool:
@@ -75,12 +80,12 @@ class Later:
         values = [*call.args, *(keyword.value for keyword in call.keywords)]
         given = [value.value if isinstance(value, ast.Starred) else value for value in values]
         places = {_text(value) for value in given if isinstance(value, _PLACES)}
-        if not places or any(len(list(_uses(statement, {place}))) > 1 for place in places):
+        if not places or any(len(self._uses(statement, {place})) > 1 for place in places):
             return False
         results = _stored(statement)
         looks = False
-        for later in self._after(statement):
-            every = list(_uses(later, places))
+        for later in islice(self._after(statement), MAX_LOOKED_AT):
+            every = self._uses(later, places)
             uses = [use for use in every if not self._is_given_on(use)]
             if uses and (len(uses) < len(every) or not self._is_subject(later, uses, results)):
                 return False
@@ -88,6 +93,15 @@ class Later:
             if isinstance(later, ast.Assign) and _stored(later) & places:
                 break
         return looks
+
+    def _uses(self, statement: ast.stmt, places: set[str]) -> list[ast.AST]:
+        if statement not in self._places:
+            found = self._places[statement] = defaultdict(list)
+            for node in ast.walk(statement):
+                if isinstance(node, _PLACES):
+                    found[_text(node)].append(node)
+        known = self._places[statement]
+        return [node for place in places & known.keys() for node in known[place]]
 
     def _statement(self, node: ast.AST) -> ast.stmt:
         while not isinstance(node, ast.stmt):
@@ -153,14 +167,8 @@ class Later:
         return False
 
 
-def _uses(node: ast.AST, places: set[str]) -> Iterator[ast.AST]:
-    for below in ast.walk(node):
-        if isinstance(below, _PLACES) and _text(below) in places:
-            yield below
-
-
 def _text(node: ast.AST) -> str:
-    return ast.unparse(node)
+    return node.id if isinstance(node, ast.Name) else ast.unparse(node)
 
 
 def _stored(statement: ast.stmt) -> set[str]:

@@ -47,7 +47,7 @@ def run_tests(payload: bytes) -> None:
         write({"bad_suite": told(error)[:2]})
         return
     uses_numpy = "numpy" in request["code"] or "numpy" in request["prelude"] or "np." in request["code"]
-    uses_numpy = uses_numpy or numpy_is_meant(planned.tree)
+    uses_numpy = uses_numpy or numpy_is_meant(request["code"])
     session = Session(module.__dict__, request["codecs"], uses_numpy, Later(planned.tree, FILE))
     report = Report(session, request["stop_first"])
     try:

@@ -18,7 +18,7 @@ from typing import Any
 _PLACES: dict[str, Any] = {
     "TestCase": unittest.TestCase,
     "TestResult": unittest.TestResult,
-    "AssertRaisesContext": unittest.case._AssertRaisesContext,  # type: ignore[attr-defined]
+    "AssertRaisesContext": unittest.case._AssertRaisesContext,
     "math": math,
 }
 _FREE = frozenset({"print", "input", "open", "exit", "quit", "help", "_", "copyright", "credits", "license"})

@@ -17,7 +17,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from truegold.verifiers.code.execution import Execution
@@ -54,8 +53,12 @@ MAX_MESSAGE_PARTS = 2_000_000
 def judge_code(tests: Asserts | UnitTest, source: Source, local: Local, limits: Limits, run_all: bool) -> Judged:
     """Run test code against the program."""
     if isinstance(tests, Asserts) and (lowered := lower(tests)) is not None:
-        with suppress(NeedsRunning):
+        try:
             return judge_lowered(lowered, source, tests.codecs, local, limits, run_all)
+        except NeedsRunning:
+            # What the program returned brought this about: it must not bring it into one process with the tests.
+            judged = _apart(tests, source, local, limits, run_all)
+            return judged or Judged([failed(1.0, error="what it returned cannot be passed on")], 1, 1.0)
     if needs_one_process(tests.code) is None:
         judged = _apart(tests, source, local, limits, run_all)
         if judged is not None:
