@@ -27,8 +27,9 @@ import code_rows
 import code_vet_contests
 from code_rows import Record
 from code_vet_suites import Problem, Vetted, humaneval, mbpp, summary, vet_problem
-from code_vet_tables import report, write
+from code_vet_tables import report
 from math_verifier import machine
+from sections import write_section
 
 from truegold.verifiers.code.sandbox import close_all, sandbox
 from truegold.verifiers.code.verifier import CodeVerifier
@@ -105,7 +106,7 @@ def main() -> None:
         arguments.json.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
     text = report(results)
     if arguments.write:
-        write(arguments.write, text)
+        write_section(arguments.write, "code_vet", "Vetting test suites", text)
     print(text)
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from code_vet_suites import SOURCES
 from math_tables import code, table
 
-BEGIN, END = "<!-- code_vet:begin -->", "<!-- code_vet:end -->"
-TITLE = "## Vetting test suites"
 OUTCOMES = ("keep", "repair", "drop")
 COMMAND = "```\npython benchmarks/code_vet.py DATA_DIR --write docs/benchmarks.md\n```"
 SIGNS = {
@@ -19,17 +16,6 @@ SIGNS = {
     "order": "the order is free",
 }
 Results = dict[str, Any]
-
-
-def write(path: Path, text: str) -> None:
-    """Puts the text between the markers, or with a section of its own at the end where there are none."""
-    old = path.read_text() if path.exists() else ""
-    before, begin, rest = old.partition(BEGIN)
-    if begin:
-        _, _, after = rest.partition(END)
-    else:
-        before, after = f"{old.rstrip()}\n\n{TITLE}\n\n".lstrip(), "\n"
-    path.write_text(f"{before}{BEGIN}\n\n{text.strip()}\n\n{END}{after}")
 
 
 def report(results: Results) -> str:
