@@ -109,3 +109,13 @@ def test_forged_lines_are_no_results(forged: str) -> None:
     assert verdict(program, MANY)[0] is not None
     wrong = program.replace("return [n]", "return [n + 1]")
     assert verdict(wrong, MANY)[0] == 0.0
+
+
+def test_there_is_room_for_results_as_large_as_they_are_expected() -> None:
+    cases = [{"args": [letter], "expected": letter * 7_000_000} for letter in "abcdefghijkl"]
+    program = "def f(letter): return letter * 7_000_000"
+    assert verdict(program, cases)[0] == 1.0
+    assert verdict(program.replace("letter *", "letter + letter *"), cases)[0] == 0.0
+    few = [{**case, "expected": case["args"][0]} for case in cases]
+    score, error = verdict(program, few)
+    assert score == 0.0 and "expected" in error

@@ -14,7 +14,8 @@ from typing import Any
 
 from .encoding import JSON_INT, MAX_DEPTH
 
-_FLAT = {int, float, bool, type(None), str}
+_NUMBERS = {int, float}
+_FLAT = {*_NUMBERS, bool, type(None), str}
 _JSON = {*_FLAT, list, dict}
 _DATA = {*_JSON, tuple}
 
@@ -27,11 +28,20 @@ def are_plain(values: Collection[Any], tuples: bool = False, depth: int = 0) -> 
     kinds = set(map(type, values))
     if depth > MAX_DEPTH or not kinds <= (_DATA if tuples else _JSON):
         return False
-    if float in kinds and not all(math.isfinite(value) for value in values if type(value) is float):
-        return False
-    if int in kinds and not all(-JSON_INT < value < JSON_INT for value in values if type(value) is int):
-        return False
+    if not kinds.isdisjoint(_NUMBERS):
+        numbers = values if kinds <= _NUMBERS else [value for value in values if type(value) in _NUMBERS]
+        if not _all_fit(numbers, float in kinds):
+            return False
     return kinds <= _FLAT or all(_is_plain(value, tuples, depth + 1) for value in values if type(value) not in _FLAT)
+
+
+def _all_fit(numbers: Collection[float], has_floats: bool) -> bool:
+    """Whether JSON has them: finite floats, integers that its readers take."""
+    try:
+        finite = not has_floats or all(map(math.isfinite, numbers))
+    except OverflowError:  # an integer beyond all floats among them
+        return False
+    return finite and min(numbers) > -JSON_INT and max(numbers) < JSON_INT
 
 
 def _is_plain(value: Any, tuples: bool, depth: int) -> bool:

@@ -36,6 +36,10 @@ class Parts:
         self._left = most
 
     def allow(self, line: bytes) -> bool:
-        containers = LIST_PARTS * line.count(b"[") + OBJECT_PARTS * line.count(b"{")
-        self._left -= containers + line.count(b",") + len(line) // BYTES_A_PART + 1
+        self._left -= parts_of(line)
         return self._left >= 0
+
+
+def parts_of(line: bytes) -> int:
+    containers = LIST_PARTS * line.count(b"[") + OBJECT_PARTS * line.count(b"{")
+    return containers + line.count(b",") + len(line) // BYTES_A_PART + 1

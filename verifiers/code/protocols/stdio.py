@@ -18,7 +18,8 @@ from truegold.verifiers.code.checkers import checker_of
 from truegold.verifiers.code.execution import Backend, End, Execution, Program, SandboxError
 from truegold.verifiers.code.judging import CannotJudge, CaseResult, Judged, cut, ended, failed, last_line, passed
 from truegold.verifiers.code.limits import Limits
-from truegold.verifiers.code.protocols.calls import call, explained
+from truegold.verifiers.code.protocols.calls import call
+from truegold.verifiers.code.protocols.results import explained
 from truegold.verifiers.code.protocols.source import Source
 from truegold.verifiers.code.sandbox.languages import LANGUAGES
 from truegold.verifiers.code.sandbox.local import Local

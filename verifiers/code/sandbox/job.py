@@ -28,14 +28,21 @@ class Job:
     native: bool = False
     """It starts other programs: compilers, other languages."""
     warm: Sequence[str] = ()
+    result_bytes: int = 0
+    """What its results may take up, where that is more than a program may write elsewhere."""
 
     def request(self) -> dict[str, Any]:
         limits = {
             "cpu_s": self.limits.cpu_s,
             "idle_s": IDLE_S,
             "memory_bytes": int(self.limits.memory_mb * MB),
-            "output_bytes": int(self.limits.output_mb * MB),
+            "output_bytes": max(int(self.limits.output_mb * MB), _rounded(self.result_bytes)),
             "files_bytes": BOX_MB * MB,
             "threads": self.limits.threads,
         }
         return {"role": self.role, "limits": limits, "native": self.native, "payload_bytes": len(self.payload)}
+
+
+def _rounded(size: int) -> int:
+    """To a power of two: a zygote prepares, and keeps, the steps for each set of limits that it has met."""
+    return 1 << size.bit_length() if size > BOX_MB * MB else 0

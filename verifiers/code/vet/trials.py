@@ -21,8 +21,9 @@ from truegold.verifiers.code.judging import APART, CannotJudge, CaseResult, ende
 from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.lowering import lower
 from truegold.verifiers.code.protocols.asserts import judge_code
-from truegold.verifiers.code.protocols.calls import call, explained
+from truegold.verifiers.code.protocols.calls import call
 from truegold.verifiers.code.protocols.inserted import judge_inserted
+from truegold.verifiers.code.protocols.results import explained
 from truegold.verifiers.code.protocols.source import Source
 from truegold.verifiers.code.protocols.stdio import NotCompiled, judge_stdio
 from truegold.verifiers.code.sandbox import Local, Tier
