@@ -1,17 +1,22 @@
 """Programs that are wrong, or are labelled right and wrong: QuixBugs' buggy ones, model programs, mutants.
 
-Where a label and the verdict differ, program and assertions are run once more as one program in the sandbox. A label is
-called wrong where that agrees with the verdict. Of half of the rows (by a hash) that is all that is kept: counts.
+Where a label and the verdict differ, program and assertions are run once more as one ordinary program in the sandbox,
+and a label is called wrong where that agrees with the verdict. Functions that the prompt defines are the prompt's for
+the assertions there: some mutants are of such a function, and their labels speak of tests that a program's own, wrong
+helper has prepared. Of half of the rows (by a hash) that is all that is kept: counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import code_rows
 from code_judging import Outcome, as_one_program, judge_all, verifier
 from code_rows import Record, Row
+
+from truegold.verifiers.code.stubs import stub_names
 
 Say = Callable[[str], None]
 
@@ -62,7 +67,7 @@ def _set(rows: Sequence[Row], tests: Mapping[str, str], jobs: int, say: Say) -> 
 
 def _apart(row: Row, it: Outcome, tests: Mapping[str, str]) -> dict[str, Any]:
     task = row.key.partition("#")[0]
-    passed, second = as_one_program(row, tests[task]) if task in tests else (None, "")
+    passed, second = as_one_program(_with_given_helpers(row), tests[task]) if task in tests else (None, "")
     return {
         "id": row.key,
         "label": "right" if row.right else "wrong",
@@ -72,6 +77,12 @@ def _apart(row: Row, it: Outcome, tests: Mapping[str, str]) -> dict[str, Any]:
         "label_wrong": passed is not None and it.score is not None and passed is it.accepted,
         "may_be_read": row.may_be_read,
     }
+
+
+def _with_given_helpers(row: Row) -> Row:
+    helpers = stub_names(row.tests.get("stub", ""), row.tests.get("entry_point", ""))
+    own = f"_own = {{'__name__': 'solution'}}\nexec({row.program!r}, _own)\nglobals().update(_own)"
+    return replace(row, program=f"{own}\n{helpers}")
 
 
 def _has_plus_label(record: Record) -> bool:
