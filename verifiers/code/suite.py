@@ -22,7 +22,8 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 from truegold.verifiers.code import suite_shapes
 from truegold.verifiers.code.bad_suite import BadSuite, shown
@@ -78,8 +79,7 @@ class Stdio:
     checker: str | Mapping[str, Any] = "tokens"
 
 
-@dataclass(frozen=True, slots=True)
-class CallCase:
+class CallCase(NamedTuple):
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     expected: Any
@@ -181,12 +181,13 @@ def _plain_arguments(cases: Any) -> list[tuple[Any, ...]] | None:
     """Of the usual cases, a thousand at a time; None where there may be something to decode or to complain of."""
     if not isinstance(cases, list) or not 0 < len(cases) <= MAX_CASES or set(map(type, cases)) != {dict}:
         return None
-    if any("expected" not in case or "weight" in case or case.get("kwargs") for case in cases):
+    shapes = set(map(tuple, cases))  # the keys, of which there are one or two sets
+    if any("expected" not in keys or "weight" in keys for keys in shapes) or any(case.get("kwargs") for case in cases):
         return None
     given = [case.get("args", ()) for case in cases]
-    if not set(map(type, given)) <= {list, tuple} or not all(map(are_plain, given)):
+    if not set(map(type, given)) <= {list, tuple} or not are_plain(list(chain.from_iterable(given))):
         return None
-    return [tuple(args) for args in given]
+    return list(map(tuple, given))
 
 
 def _call_cases(options: Mapping[str, Any], where: str) -> tuple[CallCase, ...]:

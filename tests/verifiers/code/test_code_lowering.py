@@ -16,6 +16,7 @@ from truegold.verifiers.code.inside.values import decode, encode
 from truegold.verifiers.code.lowering import Raised, lower, why_not_lowered
 from truegold.verifiers.code.suite import Asserts, read_suite
 
+DATA = Path(os.environ.get("TRUEGOLD_DATA", Path(__file__).parents[4] / "shared" / "data"))
 LIST_NODE = "class ListNode:\n    def __init__(self, val=0, next=None):\n        self.val, self.next = val, next\n"
 
 
@@ -416,10 +417,10 @@ def test_any_text_is_lowered_or_not(text):
 
 
 def rows_of(name):
-    folder = os.environ.get("TRUEGOLD_DATA")
-    if not folder or not (Path(folder) / "code" / f"{name}.jsonl").is_file():
-        pytest.skip("TRUEGOLD_DATA names no folder with code data")
-    with (Path(folder) / "code" / f"{name}.jsonl").open(encoding="utf-8") as lines:
+    path = DATA / "code" / f"{name}.jsonl"
+    if not path.is_file():
+        pytest.skip(f"{path} is absent; set TRUEGOLD_DATA to a folder with the real data")
+    with path.open(encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
 

@@ -47,7 +47,7 @@ def judge_calls(tests: Calls, source: Source, local: Local, limits: Limits, run_
         wanted = _wanted(
             [(tests.entry_point, list(case.args), dict(case.kwargs)) for case in tests.cases], tests.codecs
         )
-    hoped = [(b'{"r":%b}' % to_json(case.expected), case.expected) for case in tests.cases if tests.plain_expected]
+    hoped = Hoped([case.expected for case in tests.cases]) if tests.plain_expected else None
     called = _call(source, wanted, len(tests.cases), tests.codecs, local, limits, hoped)
     total_weight = sum(case.weight for case in tests.cases)
     results: list[CaseResult] = []
@@ -123,7 +123,7 @@ def _call(
     codecs: Mapping[str, Any],
     local: Local,
     limits: Limits,
-    hoped: Sequence[Hoped] = (),
+    hoped: Hoped | None = None,
 ) -> Called:
     """hoped: what shall come back, where that is known. There has to be room for it."""
     payload = to_json(source.fields())[:-1] + b"," + wanted[1:]

@@ -12,7 +12,7 @@ from typing import Any
 
 from truegold.verifiers.code.execution import Execution
 from truegold.verifiers.code.inside.plain import are_plain
-from truegold.verifiers.code.inside.values import Undecodable, decode, from_json
+from truegold.verifiers.code.inside.values import Undecodable, decode, from_json, to_json
 from truegold.verifiers.code.judging import ended, last_line
 from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.lowering import Raised
@@ -20,18 +20,31 @@ from truegold.verifiers.code.protocols.lines import MAX_PARTS, Parts, lines, par
 from truegold.verifiers.code.sandbox.job import BOX_MB, MB
 from truegold.verifiers.verdict import Reason
 
-Hoped = tuple[bytes, Any]
-"""A result as the line that a process writes, and as a value."""
-
 _UNREAD = object()
 
 ROOM_FACTOR = 2
 """Where many or large results are expected, so many times as much may come: other spaces, other types."""
 
+LARGE_BYTES = 2**20
+"""From here on it is looked first which results read as those that shall come. Reading fewer takes less than that."""
+
 _LOADED = b'{"loaded":true}'
 
 TOO_LARGE = "ResultTooLarge"
 """What a call has raised whose result does not fit, here or where it was made (`inside/encoding.py`)."""
+
+
+class Hoped:
+    """Results that shall come, all of them plain data."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self.values = values
+        text = to_json(values)
+        self.room, self.parts = ROOM_FACTOR * len(text), ROOM_FACTOR * parts_of(text)
+
+    def lines(self) -> list[bytes]:
+        """As a process writes them."""
+        return [b'{"r":%b}' % to_json(value) for value in self.values]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +62,13 @@ class Missed:
     """The process ended before, or during, this call."""
 
 
-def room_for(hoped: Sequence[Hoped]) -> int:
+def room_for(hoped: Hoped | None) -> int:
     """Bytes that results may take up."""
-    return ROOM_FACTOR * sum(len(text) for text, _ in hoped)
+    return hoped.room if hoped else 0
 
 
 def read_results(
-    done: Execution, wanted: int, codecs: Mapping[str, Any], limits: Limits, hoped: Sequence[Hoped]
+    done: Execution, wanted: int, codecs: Mapping[str, Any], limits: Limits, hoped: Hoped | None
 ) -> Called:
     """wanted: how many calls were made."""
     at_once = _read_at_once(done.result, wanted, codecs, limits, hoped)
@@ -72,9 +85,9 @@ def explained(got: Any, called: Called) -> tuple[Reason, str] | None:
     return None
 
 
-def _read(done: Execution, wanted: int, codecs: Mapping[str, Any], limits: Limits, hoped: Sequence[Hoped]) -> Called:
+def _read(done: Execution, wanted: int, codecs: Mapping[str, Any], limits: Limits, hoped: Hoped | None) -> Called:
     most = max(limits.output_mb * MB, BOX_MB * MB, room_for(hoped))
-    parts = Parts(max(MAX_PARTS, ROOM_FACTOR * sum(parts_of(text) for text, _ in hoped)))
+    parts = Parts(max(MAX_PARTS, hoped.parts if hoped else 0))
     load_error: str | None = None
     results: list[Any] = []
     trouble = ended(done)
@@ -109,7 +122,7 @@ def _read(done: Execution, wanted: int, codecs: Mapping[str, Any], limits: Limit
 
 
 def _read_at_once(
-    result: bytes, wanted: int, codecs: Mapping[str, Any], limits: Limits, hoped: Sequence[Hoped]
+    result: bytes, wanted: int, codecs: Mapping[str, Any], limits: Limits, hoped: Hoped | None
 ) -> list[Any] | None:
     """What all calls returned: the usual case. None where one did not return, or cannot be read."""
     if result.count(b"\n") != wanted + 1:
@@ -117,9 +130,10 @@ def _read_at_once(
     first, *lines, rest = result.split(b"\n")
     if first != _LOADED or rest:
         return None
-    # Two values of which the same is written are the same.
-    known = [value if line == text else _UNREAD for line, (text, value) in zip(lines, hoped, strict=False)]
-    known += [_UNREAD] * (wanted - len(known))
+    known = [_UNREAD] * wanted
+    if hoped and len(result) > LARGE_BYTES:  # two values of which the same is written are the same
+        pairs = zip(lines, hoped.lines(), hoped.values, strict=True)
+        known = [value if line == text else _UNREAD for line, text, value in pairs]
     unread = [line for line, value in zip(lines, known, strict=True) if value is _UNREAD]
     found = _plain_values(unread, codecs, int(limits.output_mb * MB))
     if found is None:
