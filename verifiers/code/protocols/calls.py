@@ -17,7 +17,7 @@ from truegold.verifiers.code.inside.values import encode, to_json
 from truegold.verifiers.code.judging import CaseResult, Judged, cut, failed, passed
 from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.lowering import CACHED_SUITES, Lowered
-from truegold.verifiers.code.protocols.results import Called, Hoped, explained, read_results, room_for
+from truegold.verifiers.code.protocols.results import Called, Hoped, explained, read_results
 from truegold.verifiers.code.protocols.source import Source
 from truegold.verifiers.code.sandbox.job import Job
 from truegold.verifiers.code.sandbox.local import Local
@@ -127,7 +127,7 @@ def _call(
 ) -> Called:
     """hoped: what shall come back, where that is known. There has to be room for it."""
     payload = to_json(source.fields())[:-1] + b"," + wanted[1:]
-    done = local.sandbox().run(Job("calls", payload, limits, warm=source.warm, result_bytes=room_for(hoped)))
+    done = local.sandbox().run(Job("calls", payload, limits, warm=source.warm, result_bytes=hoped.room if hoped else 0))
     return read_results(done, number, codecs, limits, hoped)
 
 

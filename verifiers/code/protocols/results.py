@@ -1,7 +1,7 @@
 """What came back from calls: lines of JSON that a solution's process wrote, as values.
 
-Nothing in them is trusted but as the values they claim. Where the results are known that shall come (`Hoped`), a line
-that reads as one of them is not taken apart; the others are read together where they are plain, and else one by one.
+Nothing in them is trusted but as the values they claim. Where the results are known that shall come (`Hoped`) and what
+came reads the same, nothing is taken apart; else plain lines are read together, and others one by one.
 """
 
 from __future__ import annotations
@@ -20,13 +20,8 @@ from truegold.verifiers.code.protocols.lines import MAX_PARTS, Parts, lines, par
 from truegold.verifiers.code.sandbox.job import BOX_MB, MB
 from truegold.verifiers.verdict import Reason
 
-_UNREAD = object()
-
 ROOM_FACTOR = 2
 """Where many or large results are expected, so many times as much may come: other spaces, other types."""
-
-LARGE_BYTES = 2**20
-"""From here on it is looked first which results read as those that shall come. Reading fewer takes less than that."""
 
 _LOADED = b'{"loaded":true}'
 
@@ -35,16 +30,21 @@ TOO_LARGE = "ResultTooLarge"
 
 
 class Hoped:
-    """Results that shall come, all of them plain data."""
+    """Results that shall come, all of them plain data. text: as JSON, which the same results also read as."""
 
     def __init__(self, values: Sequence[Any]) -> None:
         self.values = values
-        text = to_json(values)
-        self.room, self.parts = ROOM_FACTOR * len(text), ROOM_FACTOR * parts_of(text)
+        self.text = to_json(values)
 
-    def lines(self) -> list[bytes]:
-        """As a process writes them."""
-        return [b'{"r":%b}' % to_json(value) for value in self.values]
+    @property
+    def room(self) -> int:
+        """Bytes that results may take up."""
+        return ROOM_FACTOR * len(self.text)
+
+    @property
+    def parts(self) -> int:
+        """Values within values that results may have."""
+        return ROOM_FACTOR * parts_of(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,6 @@ class Called:
 @dataclass(frozen=True, slots=True)
 class Missed:
     """The process ended before, or during, this call."""
-
-
-def room_for(hoped: Hoped | None) -> int:
-    """Bytes that results may take up."""
-    return hoped.room if hoped else 0
 
 
 def read_results(
@@ -86,7 +81,7 @@ def explained(got: Any, called: Called) -> tuple[Reason, str] | None:
 
 
 def _read(done: Execution, wanted: int, codecs: Mapping[str, Any], limits: Limits, hoped: Hoped | None) -> Called:
-    most = max(limits.output_mb * MB, BOX_MB * MB, room_for(hoped))
+    most = max(limits.output_mb * MB, BOX_MB * MB, hoped.room if hoped else 0)
     parts = Parts(max(MAX_PARTS, hoped.parts if hoped else 0))
     load_error: str | None = None
     results: list[Any] = []
@@ -123,23 +118,16 @@ def _read(done: Execution, wanted: int, codecs: Mapping[str, Any], limits: Limit
 
 def _read_at_once(
     result: bytes, wanted: int, codecs: Mapping[str, Any], limits: Limits, hoped: Hoped | None
-) -> list[Any] | None:
+) -> Sequence[Any] | None:
     """What all calls returned: the usual case. None where one did not return, or cannot be read."""
     if result.count(b"\n") != wanted + 1:
         return None
     first, *lines, rest = result.split(b"\n")
     if first != _LOADED or rest:
         return None
-    known = [_UNREAD] * wanted
-    if hoped and len(result) > LARGE_BYTES:  # two values of which the same is written are the same
-        pairs = zip(lines, hoped.lines(), hoped.values, strict=True)
-        known = [value if line == text else _UNREAD for line, text, value in pairs]
-    unread = [line for line, value in zip(lines, known, strict=True) if value is _UNREAD]
-    found = _plain_values(unread, codecs, int(limits.output_mb * MB))
-    if found is None:
-        return None
-    others = iter(found)
-    return [next(others) if value is _UNREAD else value for value in known]
+    if hoped and b"[%b]" % b",".join([line[5:-1] for line in lines]) == hoped.text:
+        return hoped.values
+    return _plain_values(lines, codecs, int(limits.output_mb * MB))
 
 
 def _plain_values(lines: Sequence[bytes], codecs: Mapping[str, Any], most: int) -> list[Any] | None:
