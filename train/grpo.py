@@ -28,7 +28,9 @@ from truegold.train.completions import CompletionTable, write_completions
 from truegold.train.config import GrpoConfig
 from truegold.train.engine import LossFunction, TrainingEngine
 from truegold.train.metrics import MetricsLog, read_metrics
-from truegold.train.objective import clipped_token_loss, group_advantages, mismatch_sums
+from truegold.train.mismatch import mismatch_sums
+from truegold.train.objective import advantages as advantages_of
+from truegold.train.objective import ppo_clip
 from truegold.train.rewards import Metrics, Scored, judge, reward_metrics
 from truegold.train.rollout import Rollout
 from truegold.train.segment import Batch, Segment
@@ -106,7 +108,7 @@ class Trainer:
         segments = to_segments(rows, groups, scored, self.rollout, config)
         rewards = torch.tensor([float("nan") if s.reward is None else s.reward for s in segments])
         group_of = torch.tensor([segment.group for segment in segments])
-        advantages = group_advantages(rewards, group_of, config.advantage)
+        advantages = advantages_of(config.advantage, rewards, group_of)
         trained = advantages != 0
         if config.mask_truncated:
             trained &= ~torch.tensor([segment.truncated for segment in segments])
@@ -206,12 +208,12 @@ def policy_loss(advantages: Tensor, old: Sequence[Tensor] | None, config: GrpoCo
             for place, index in enumerate(indices):
                 before[place, : len(old[index])] = old[index].to(before.device)
         own = advantages[indices].to(logprobs.device)
-        parts = clipped_token_loss(logprobs, before, own, batch.mask, config.clip_low, config.clip_high)
+        parts = ppo_clip(logprobs, before, own, batch.mask, config.clip_low, config.clip_high)
         positive = ((own > 0).float().unsqueeze(1) * batch.mask).sum()
-        return parts.loss, {
-            "clipped_low": parts.clipped_low,
-            "clipped_high": parts.clipped_high,
-            "ratio": parts.ratio_sum,
+        return (parts.loss * batch.mask).sum(), {
+            "clipped_low": (parts.clipped_low * batch.mask).sum(),
+            "clipped_high": (parts.clipped_high * batch.mask).sum(),
+            "ratio": (parts.ratio * batch.mask).sum(),
             "entropy": (entropy * batch.mask).sum(),
             "positive_tokens": positive,
             **mismatch_sums(batch.rollout, before, batch.mask),

@@ -16,7 +16,7 @@ from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.pipeline.rows import Row
 from truegold.train.config import GrpoConfig
 from truegold.train.engine import TrainingEngine
-from truegold.train.objective import Mismatch, mismatch
+from truegold.train.mismatch import Mismatch, mismatch
 from truegold.train.segment import Segment, collate
 from truegold.verifiers import GuardError
 

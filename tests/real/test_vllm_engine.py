@@ -14,7 +14,7 @@ from truegold.pipeline.engines.chat import load_encoder
 from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.train.config import GrpoConfig, OptimizerConfig
 from truegold.train.engine import TrainingEngine
-from truegold.train.objective import mismatch
+from truegold.train.mismatch import mismatch
 from truegold.train.rollout import Rollout
 from truegold.train.segment import Segment, collate
 from truegold.train.sft import negative_log_likelihood

@@ -1,0 +1,179 @@
+"""Checks the RL objective against a file of values: inputs, and what each formula gives for them in float64.
+
+    python benchmarks/loss_fixture.py FILE
+
+Goes through the public functions of `truegold.train.objective` alone and prints, for each value of the file, the
+largest deviation. A name in the file that is not known here is an error. Exit code 1 where anything deviates by more than 1e-6.
+
+The file: inputs {rewards_prompts_x_group [P, G], logp, old_logp, rollout_logp, entropy, mask [B, T],
+advantage_per_sequence [B, 1]} and expected {advantage, loss, dapo_with_correction, mask, context_distillation_weight,
+"soft_overlong(L=..,Lmax=..,Lcache=..)"}. Numbers in a name are the parameters: `tis_2`, `icepop_.5_5`,
+`grpo_seq_mean_clip_.2_.2`, `pass_at_k_chen_k2`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from truegold.train.objective import (
+    Aggregation,
+    advantages,
+    aggregate,
+    cispo,
+    distillation_weights,
+    engine_weights,
+    entropy_threshold,
+    gspo,
+    kl_estimate,
+    off_policy_sequence_mask,
+    ppo_clip,
+    shaped_imitation,
+    soft_overlong,
+    top_entropy_mask,
+    topr,
+    walder_rewards,
+)
+
+TOLERANCE = 1e-6
+CLIP_LOW, CLIP_HIGH = 0.2, 0.28
+"""Where a name says none: DAPO's in the section of corrections, else PPO's 0.2 on both sides."""
+
+
+class Fixture:
+    """One file: its inputs as float64 tensors, and its expected values by name."""
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        tensors = {name: torch.tensor(value, dtype=torch.float64) for name, value in content["inputs"].items()}
+        self.rewards = tensors["rewards_prompts_x_group"]
+        self.current, self.old, self.rollout = tensors["logp"], tensors["old_logp"], tensors["rollout_logp"]
+        self.entropy, self.mask = tensors["entropy"], tensors["mask"]
+        self.advantage = tensors["advantage_per_sequence"].flatten()
+        self.expected: Mapping[str, Any] = content["expected"]
+
+    @property
+    def policy(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        return self.current, self.old, self.advantage, self.mask
+
+    def deviations(self) -> Iterator[tuple[str, float]]:
+        """(name, largest absolute deviation) of every expected value. KeyError for a name that is not known."""
+        for section, values in self.expected.items():
+            if section.startswith("soft_overlong"):
+                yield section, _deviation(self.overlong(section), values)
+                continue
+            found = SECTIONS[section]
+            for name, value in values.items():
+                yield f"{section}.{name}", _deviation(found(self, name), value)
+
+    def overlong(self, name: str) -> Tensor:
+        length, longest, cache = _numbers(name)
+        return soft_overlong(torch.tensor([length], dtype=torch.float64), int(longest), int(cache)).squeeze()
+
+    def advantages(self, name: str) -> Tensor:
+        prompts, size = self.rewards.shape
+        kind, k = _name_and_k(name)
+        if kind == "pkpo_reward":
+            right = self.rewards > 0.5
+            pairs = [walder_rewards(size, int(row.sum()), k) for row in right]
+            return torch.where(right, *torch.tensor(pairs, dtype=torch.float64).T.unsqueeze(-1))
+        groups = torch.arange(prompts).repeat_interleave(size)
+        return advantages(kind, self.rewards.flatten(), groups, k).view(prompts, size)
+
+    def loss(self, name: str) -> Tensor:
+        stem, *numbers = _stem_and_numbers(name)
+        values, kind = LOSSES[stem](self, numbers)
+        return aggregate(values, self.mask, kind, int(numbers[-1]) if kind == "constant" else None)
+
+    def corrected(self, name: str) -> Tensor:
+        stem, *numbers = _stem_and_numbers(name)
+        kind = {"seq_tis": "sequence_tis", "seq_mis": "sequence_mask"}.get(stem, stem)
+        low, high = (0.0, *numbers) if len(numbers) == 1 else numbers
+        weights = engine_weights(self.old, self.rollout, self.mask, kind, high, low)  # type: ignore[arg-type]
+        return aggregate(ppo_clip(*self.policy, CLIP_LOW, CLIP_HIGH).loss * weights, self.mask, "token")
+
+    def masks(self, name: str) -> Tensor:
+        stem, number = _stem_and_numbers(name)
+        if stem == "opsm_delta":
+            return off_policy_sequence_mask(self.current, self.rollout, self.advantage, self.mask, number).unsqueeze(1)
+        if stem == "top_entropy":
+            threshold = entropy_threshold(self.entropy[self.mask > 0], number)
+            return top_entropy_mask(self.entropy, self.mask, threshold)
+        raise KeyError(name)
+
+    def distillation(self, name: str) -> Tensor:
+        stem, cap = _stem_and_numbers(name)
+        kind = stem.removesuffix("_cap")
+        return distillation_weights(self.old, self.rollout, self.mask, kind, cap)  # type: ignore[arg-type]
+
+
+LOSSES: Mapping[str, Callable[[Fixture, list[float]], tuple[Tensor, Aggregation]]] = {
+    "grpo_seq_mean_clip": lambda f, given: (ppo_clip(*f.policy, *given).loss, "sequence"),
+    "dapo_token_mean_clip": lambda f, given: (ppo_clip(*f.policy, *given).loss, "token"),
+    "dr_grpo_const": lambda f, given: (ppo_clip(*f.policy, CLIP_LOW, CLIP_LOW).loss, "constant"),
+    "dual_clip_token_mean": lambda f, given: (ppo_clip(*f.policy, CLIP_LOW, CLIP_LOW, given[0]).loss, "token"),
+    "gspo_seq_mean": lambda f, given: (gspo(*f.policy, *given).loss, "sequence"),
+    "cispo_hi_token_mean": lambda f, given: (cispo(*f.policy, *given).loss, "token"),
+    "topr_token_mean": lambda f, given: (topr(*f.policy).loss, "token"),
+    "k3_kl_to_rollout_token_mean": lambda f, given: (kl_estimate(f.current, f.rollout), "token"),
+    "luffy_gamma_positive_part_token_mean": lambda f, given: (
+        shaped_imitation(f.current, f.advantage.clamp(min=0), *given),
+        "token",
+    ),
+}
+"""By the name without its numbers: token losses and how they are aggregated."""
+
+SECTIONS: Mapping[str, Callable[[Fixture, str], Tensor]] = {
+    "advantage": Fixture.advantages,
+    "loss": Fixture.loss,
+    "dapo_with_correction": Fixture.corrected,
+    "mask": Fixture.masks,
+    "context_distillation_weight": Fixture.distillation,
+}
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(number) for number in re.findall(r"(?<![\d.a-z])\d*\.?\d+", text)]
+
+
+def _stem_and_numbers(name: str) -> list[Any]:
+    """`gspo_.1_.1_seq_mean` -> ["gspo_seq_mean", 0.1, 0.1]."""
+    parts = name.split("_")
+    is_number = [re.fullmatch(r"\d*\.?\d+", part) is not None for part in parts]
+    stem = "_".join(part for part, number in zip(parts, is_number, strict=True) if not number)
+    return [stem, *(float(part) for part, number in zip(parts, is_number, strict=True) if number)]
+
+
+def _name_and_k(name: str) -> tuple[str, int]:
+    match = re.fullmatch(r"(.+)_k(\d+)", name)
+    return (match[1], int(match[2])) if match else (name, 1)
+
+
+def _deviation(found: Tensor, expected: Any) -> float:
+    wanted = torch.tensor(expected, dtype=torch.float64)
+    if found.shape != wanted.shape:
+        raise ValueError(f"a value of shape {tuple(found.shape)} where {tuple(wanted.shape)} is expected")
+    return float((found - wanted).abs().max())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    fixture = Fixture(json.loads(parser.parse_args().file.read_text()))
+    found = dict(fixture.deviations())
+    for name, deviation in found.items():
+        print(f"{deviation:9.2e}  {name}")
+    worst = max(found, key=lambda name: found[name])
+    print(f"{len(found)} values; the largest deviation is {found[worst]:.2e} ({worst})")
+    sys.exit(0 if found[worst] <= TOLERANCE else 1)
+
+
+if __name__ == "__main__":
+    main()

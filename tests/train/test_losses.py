@@ -1,0 +1,283 @@
+"""Losses, corrections, masks and weights: by hand, against finite differences, and against each other."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from truegold.train.objective import (
+    AGGREGATIONS,
+    CORRECTIONS,
+    LOSSES,
+    Totals,
+    aggregate,
+    cispo,
+    distillation_weights,
+    engine_weights,
+    entropy_threshold,
+    gspo,
+    gspo_token,
+    kl_estimate,
+    length_outliers,
+    off_policy_sequence_mask,
+    positive_weight,
+    ppo_clip,
+    shaped_imitation,
+    soft_overlong,
+    token_weights,
+    top_entropy_mask,
+    topr,
+    weigh,
+)
+
+ROOT = Path(__file__).parents[2]
+FIXTURE = Path(os.environ.get("TRUEGOLD_DATA", ROOT.parent / "shared" / "data")) / "train" / "loss_fixture.json"
+
+MASK = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0], [1, 0, 0, 0]], dtype=torch.float64)
+ADVANTAGES = torch.tensor([1.5, -0.5, -2.0], dtype=torch.float64)
+
+
+def random_policies(seed: int = 0) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    old = -torch.rand(3, 4, generator=generator, dtype=torch.float64) * 3
+    current = old + torch.randn(3, 4, generator=generator, dtype=torch.float64) * 0.4
+    return current, old
+
+
+@pytest.mark.skipif(not FIXTURE.exists(), reason=f"no {FIXTURE} (TRUEGOLD_DATA says where the data is)")
+def test_every_value_of_the_reference_fixture(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "benchmarks" / "loss_fixture.py")]
+    found = subprocess.run([*command, str(FIXTURE)], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout + found.stderr
+    content = json.loads(FIXTURE.read_text())
+    content["expected"]["loss"]["dr_grpo_const_6"] += 1e-5
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text(json.dumps(content))
+    found = subprocess.run([*command, str(wrong)], capture_output=True, text=True, check=False)
+    assert found.returncode == 1
+    assert "1.00e-05 (loss.dr_grpo_const_6)" in found.stdout
+
+
+def test_ppo_clip_by_hand() -> None:
+    ratio = torch.tensor([[1.5, 0.5], [1.5, 0.5]])
+    found = ppo_clip(ratio.log(), torch.zeros(2, 2), torch.tensor([2.0, -1.0]), torch.ones(2, 2), 0.2, 0.28)
+    # A > 0: min(3.0, 1.28*2) = 2.56, min(1.0, 0.8*2) = 1.0; A < 0: min(-1.5, -1.28) = -1.5, min(-0.5, -0.8) = -0.8
+    torch.testing.assert_close(found.loss, torch.tensor([[-2.56, -1.0], [1.5, 0.8]]))
+    assert found.clipped_high.tolist() == [[True, False], [False, False]]
+    assert found.clipped_low.tolist() == [[False, False], [False, True]]
+
+
+def test_dual_clip_bounds_the_loss_of_negative_advantages_alone() -> None:
+    ratio = torch.tensor([[10.0], [10.0]])
+    found = ppo_clip(ratio.log(), torch.zeros(2, 1), torch.tensor([1.0, -1.0]), torch.ones(2, 1), 0.2, 0.28, dual=3.0)
+    torch.testing.assert_close(found.loss, torch.tensor([[-1.28], [3.0]]))
+    assert found.clipped_high.tolist() == [[True], [True]]
+
+
+def test_cispo_keeps_the_gradient_of_every_token_with_a_bounded_weight() -> None:
+    current = torch.tensor([[math.log(8.0), math.log(0.5)]], dtype=torch.float64, requires_grad=True)
+    found = cispo(current, torch.zeros(1, 2, dtype=torch.float64), torch.tensor([1.0]), torch.ones(1, 2), is_max=5.0)
+    found.loss.sum().backward()
+    assert current.grad is not None
+    torch.testing.assert_close(current.grad, torch.tensor([[-5.0, -0.5]], dtype=torch.float64))
+
+
+def test_topr_pushes_no_further_down_what_is_already_unlikely() -> None:
+    current = torch.tensor([[math.log(4.0), math.log(0.25)]] * 2, dtype=torch.float64, requires_grad=True)
+    topr(current, torch.zeros(2, 2), torch.tensor([1.0, -1.0]), torch.ones(2, 2)).loss.sum().backward()
+    assert current.grad is not None
+    assert current.grad.tolist() == [[-1.0, -1.0], [1.0, 0.25]]
+
+
+@pytest.mark.parametrize("name", ["ppo", "gspo"])
+@pytest.mark.parametrize("kind", AGGREGATIONS)
+def test_gradients_equal_finite_differences(name: str, kind: str) -> None:
+    current, old = random_policies()
+
+    def loss(values: Tensor) -> Tensor:
+        return aggregate(LOSSES[name](values, old, ADVANTAGES, MASK).loss, MASK, kind, 7)  # type: ignore[arg-type]
+
+    assert torch.autograd.gradcheck(loss, current.clone().requires_grad_())
+
+
+@pytest.mark.parametrize("name", ["cispo", "topr", "gspo_token"])
+def test_gradients_equal_finite_differences_with_the_weights_held(name: str) -> None:
+    """Where a weight is a stopped gradient, the surrogate has it fixed at its value."""
+    current, old = random_policies()
+    point = current.clone().requires_grad_()
+    aggregate(LOSSES[name](point, old, ADVANTAGES, MASK).loss, MASK, "token").backward()
+    ratio = torch.exp(current - old)
+    column = ADVANTAGES.unsqueeze(1)
+    if name == "cispo":
+        slope = -ratio.clamp(max=5.0) * column
+    elif name == "topr":
+        slope = -torch.where(column > 0, 1.0, ratio.clamp(max=1.0)) * column
+    else:
+        mean = ((current - old) * MASK).sum(1, keepdim=True) / MASK.sum(1, keepdim=True)
+        s = torch.exp(mean)
+        outside = ((s > 1 + 4e-4) & (column > 0)) | ((s < 1 - 3e-4) & (column < 0))
+        slope = torch.where(outside, 0.0, -s * column).expand_as(current)
+    torch.testing.assert_close(point.grad, slope * MASK / MASK.sum())
+
+
+def test_gspo_token_has_the_gradient_of_gspo() -> None:
+    current, old = random_policies(3)
+    gradients = []
+    for loss in (gspo, gspo_token):
+        point = current.clone().requires_grad_()
+        aggregate(loss(point, old, ADVANTAGES, MASK, 0.3, 0.3).loss, MASK, "sequence").backward()
+        assert point.grad is not None
+        gradients.append(point.grad)
+    torch.testing.assert_close(gradients[0], gradients[1])
+    assert float(gradients[0].abs().sum()) > 0
+
+
+@pytest.mark.parametrize("name", list(LOSSES))
+def test_padding_has_no_part_in_loss_or_gradient(name: str) -> None:
+    current, old = random_policies()
+    results = []
+    for filler in (0.0, -1e4, float("inf")):
+        point = torch.where(MASK > 0, current, filler).requires_grad_()
+        loss = aggregate(LOSSES[name](point, old, ADVANTAGES, MASK).loss, MASK, "token")
+        results.append(float(loss.detach()))
+        if math.isfinite(filler):
+            loss.backward()
+            assert point.grad is not None
+            assert not point.grad[MASK == 0].any()
+    assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.parametrize("name", list(LOSSES))
+def test_ratios_beyond_all_bounds_stay_finite(name: str) -> None:
+    current = torch.tensor([[0.0, -500.0, -0.1]], requires_grad=True)
+    old = torch.tensor([[-500.0, 0.0, -0.1]])
+    for advantage in (1.0, -1.0):
+        loss = LOSSES[name](current, old, torch.tensor([advantage]), torch.ones(1, 3)).loss.sum()
+        (gradient,) = torch.autograd.grad(loss, current)
+        assert torch.isfinite(loss)
+        assert torch.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize("kind", AGGREGATIONS)
+def test_a_batch_cut_into_pieces_weighs_the_same(kind: str) -> None:
+    values, _ = random_policies(1)
+    whole = aggregate(values, MASK, kind, 9)  # type: ignore[arg-type]
+    totals = Totals.of(MASK)
+    parts = [
+        (values[[row]] * token_weights(MASK[[row]], kind, totals, 9)).sum()  # type: ignore[arg-type]
+        for row in range(3)
+    ]
+    torch.testing.assert_close(sum(parts, torch.zeros(())).double(), whole)
+
+
+def test_aggregations_by_hand() -> None:
+    values = torch.tensor(
+        [[1.0, 2.0, 3.0, 4.0], [10.0, 20.0, 99.0, 99.0], [6.0, 99.0, 99.0, 99.0]], dtype=torch.float64
+    )
+    assert float(aggregate(values, MASK, "token")) == pytest.approx((10 + 30 + 6) / 7)
+    assert float(aggregate(values, MASK, "sequence")) == pytest.approx((2.5 + 15 + 6) / 3)
+    assert float(aggregate(values, MASK, "constant", 8)) == pytest.approx((10 + 30 + 6) / (3 * 8))
+    with pytest.raises(ValueError, match="length"):
+        aggregate(values, MASK, "constant")
+
+
+@pytest.mark.parametrize("kind", CORRECTIONS)
+def test_engines_that_agree_need_no_correction(kind: str) -> None:
+    _, old = random_policies()
+    weights = engine_weights(old, old, MASK, kind, high=2.0, low=0.5)  # type: ignore[arg-type]
+    assert (weights * MASK).tolist() == MASK.tolist()
+
+
+def test_corrections_by_hand() -> None:
+    kappa = torch.tensor([[0.25, 1.0, 4.0, 2.0], [3.0, 3.0, 50.0, 50.0], [0.9, 50.0, 50.0, 50.0]], dtype=torch.float64)
+    old, rollout = kappa.log(), torch.zeros_like(kappa)
+
+    def weights(kind: str, high: float, low: float = 0.0) -> list[list[float]]:
+        found = engine_weights(old, rollout, MASK, kind, high, low) * MASK  # type: ignore[arg-type]
+        return [[round(value, 6) for value in row] for row in found.tolist()]
+
+    assert weights("tis", 2.0) == [[0.25, 1, 2, 2], [2, 2, 0, 0], [0.9, 0, 0, 0]]
+    assert weights("icepop", 3.5, 0.5) == [[0, 1, 0, 2], [3, 3, 0, 0], [0.9, 0, 0, 0]]
+    assert weights("sequence_tis", 5.0) == [[2, 2, 2, 2], [5, 5, 0, 0], [0.9, 0, 0, 0]]
+    assert weights("sequence_mask", 5.0, 1.0) == [[2, 2, 2, 2], [0, 0, 0, 0], [0, 0, 0, 0]]
+    # 2 ** (1/4) = 1.19, 9 ** (1/2) = 3, 0.9
+    assert weights("geometric_mask", 1.2, 0.95) == [[1, 1, 1, 1], [0, 0, 0, 0], [0, 0, 0, 0]]
+
+
+def test_a_long_sequence_off_by_noise_alone_is_kept_by_the_geometric_mask() -> None:
+    drift = torch.full((1, 20_000), 0.005)
+    zero, mask = torch.zeros_like(drift), torch.ones_like(drift)
+    assert engine_weights(drift, zero, mask, "geometric_mask", 1.01, 0.99).min() == 1.0
+    assert engine_weights(drift, zero, mask, "sequence_mask", 3.0, 0.0).max() == 0.0
+
+
+def test_kl_estimates_by_hand() -> None:
+    current, reference = torch.tensor([[-1.0]]), torch.tensor([[-1.5]])
+    assert float(kl_estimate(current, reference, "k1")) == pytest.approx(0.5)
+    assert float(kl_estimate(current, reference, "k3")) == pytest.approx(math.exp(-0.5) + 0.5 - 1)
+
+
+def test_the_off_policy_sequence_mask_drops_wrong_completions_the_policy_left() -> None:
+    rollout = torch.zeros(3, 2)
+    current = torch.tensor([[-1.0, -1.0], [-1.0, -1.0], [-0.01, -0.01]])
+    found = off_policy_sequence_mask(current, rollout, torch.tensor([1.0, -1.0, -1.0]), torch.ones(3, 2), 0.1)
+    assert found.tolist() == [1.0, 0.0, 1.0]
+
+
+def test_the_highest_fifth_of_the_entropies_is_kept() -> None:
+    entropy = torch.arange(1.0, 11.0).view(2, 5)
+    mask = torch.ones(2, 5)
+    kept = top_entropy_mask(entropy, mask, entropy_threshold(entropy.flatten(), 0.2))
+    assert kept.tolist() == [[0, 0, 0, 0, 0], [0, 0, 0, 1, 1]]
+    assert entropy_threshold(torch.empty(0), 0.2) == float("-inf")
+
+
+def test_the_positive_weight_lifts_the_positive_side_to_the_floor() -> None:
+    advantages, lengths = torch.tensor([1.0, -0.5, -0.5]), torch.tensor([10.0, 40.0, 40.0])
+    weight = positive_weight(advantages, lengths, floor=1.0, most=10.0)
+    assert weight == pytest.approx(4.0)
+    mass = weigh(advantages, weight) * lengths
+    assert float(mass.clamp(min=0).sum()) == pytest.approx(float(-mass.clamp(max=0).sum()))
+    assert positive_weight(advantages, lengths, floor=1.0, most=2.0) == 2.0
+    assert positive_weight(advantages, torch.ones(3), floor=1.0, most=10.0) == 1.0
+    assert positive_weight(torch.tensor([1.0]), torch.tensor([5.0]), 1.0, 10.0) == 1.0
+
+
+def test_soft_overlong_is_a_line_within_the_cache() -> None:
+    lengths = torch.tensor([0.0, 80.0, 90.0, 100.0, 500.0])
+    assert soft_overlong(lengths, 100, 20).tolist() == [0.0, 0.0, -0.5, -1.0, -1.0]
+    with pytest.raises(ValueError, match="cache"):
+        soft_overlong(lengths, 100, 0)
+
+
+def test_only_lengths_far_from_the_others_are_outliers() -> None:
+    lengths = torch.tensor([90.0, 100.0, 110.0, 95.0, 105.0, 120.0, 80.0, 2000.0])
+    assert length_outliers(lengths).tolist() == [False] * 7 + [True]
+    assert not length_outliers(torch.tensor([10.0, 2000.0])).any()
+
+
+def test_distillation_weights_by_hand() -> None:
+    bare = torch.tensor([[0.5, 2.0, 9.0]]).log()
+    mask = torch.tensor([[1.0, 1.0, 0.0]])
+    zero = torch.zeros(1, 3)
+    assert distillation_weights(bare, zero, mask, "token")[0, :2].tolist() == pytest.approx([0.5, 1.0])
+    assert float(distillation_weights(bare, zero, mask, "sequence", 2.0)) == pytest.approx(1.0)
+    assert float(distillation_weights(bare * 2, zero, mask, "geometric", 9.0)) == pytest.approx(1.0)
+    assert float(distillation_weights(bare, zero, mask, "none")) == 1.0
+
+
+def test_shaped_imitation_pulls_hardest_where_the_policy_finds_a_token_unlikely() -> None:
+    current = torch.tensor([[math.log(0.9), math.log(0.1), math.log(0.001)]], dtype=torch.float64, requires_grad=True)
+    shaped_imitation(current, torch.ones(1, dtype=torch.float64), 0.1).sum().backward()
+    assert current.grad is not None
+    # d/dlogp of -p / (p + g) is -g p / (p + g)^2
+    expected = [-0.1 * p / (p + 0.1) ** 2 for p in (0.9, 0.1, 0.001)]
+    assert current.grad[0].tolist() == pytest.approx(expected)

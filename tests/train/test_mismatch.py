@@ -1,0 +1,25 @@
+"""The distance between two engines' log-probabilities, by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from truegold.train.mismatch import mismatch, mismatch_sums
+
+
+def test_mismatch_reports_mean_absolute_difference_and_k3() -> None:
+    own = torch.tensor([[0.0, -1.0, 7.0]])
+    other = torch.tensor([[0.1, -1.2, 0.0]])
+    mask = torch.tensor([[1.0, 1.0, 0.0]])
+    found = mismatch(own, other, mask)
+    k3 = ((math.exp(0.1) - 0.1 - 1) + (math.exp(-0.2) + 0.2 - 1)) / 2
+    assert found.tokens == 2
+    assert found.mean_abs == pytest.approx(0.15, abs=1e-6)
+    assert found.mean == pytest.approx(-0.05, abs=1e-6)
+    assert found.k3 == pytest.approx(k3, rel=1e-5)
+    sums = mismatch_sums(own, other, mask)
+    assert sums["mismatch_abs"].item() == pytest.approx(0.3, rel=1e-5)
+    assert sums["mismatch_k3"].item() == pytest.approx(2 * k3, rel=1e-4)

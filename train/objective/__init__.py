@@ -1,0 +1,59 @@
+"""The RL objective as small pure functions on tensors: advantages, losses, aggregation, weights and masks.
+
+Shapes: B completions of up to T output tokens, right-padded; `mask` is 1 on sampled tokens and 0 on padding. Three
+policies are kept apart, each a [B, T] tensor of natural-log probabilities of the sampled tokens:
+
+    rollout  the engine that sampled, at the weights it sampled with
+    old      the training engine, at the same weights, before the first update on this batch
+    current  the training engine now; the only one that carries gradients
+
+A step's loss is
+
+    (token loss * engine weights * masks * token weights).sum()
+
+with the token loss of `losses`, weights and masks of `corrections` and `masks` (never differentiated), and the token
+weights of `aggregation`, whose denominators are those of the whole batch over all ranks, before any mask.
+"""
+
+from truegold.train.objective.advantages import ADVANTAGES, PASS_AT_K, advantages
+from truegold.train.objective.aggregation import AGGREGATIONS, Aggregation, Totals, aggregate, token_weights
+from truegold.train.objective.corrections import CORRECTIONS, engine_weights
+from truegold.train.objective.distillation import DISTILLATION_WEIGHTS, distillation_weights, shaped_imitation
+from truegold.train.objective.divergence import kl_estimate
+from truegold.train.objective.lengths import length_outliers, soft_overlong
+from truegold.train.objective.losses import LOSSES, TokenLoss, cispo, gspo, gspo_token, ppo_clip, topr
+from truegold.train.objective.masks import entropy_threshold, off_policy_sequence_mask, top_entropy_mask
+from truegold.train.objective.pass_at_k import walder_rewards
+from truegold.train.objective.positives import positive_weight, weigh
+
+__all__ = [
+    "ADVANTAGES",
+    "AGGREGATIONS",
+    "Aggregation",
+    "CORRECTIONS",
+    "DISTILLATION_WEIGHTS",
+    "LOSSES",
+    "PASS_AT_K",
+    "TokenLoss",
+    "Totals",
+    "advantages",
+    "aggregate",
+    "cispo",
+    "distillation_weights",
+    "engine_weights",
+    "entropy_threshold",
+    "gspo",
+    "gspo_token",
+    "kl_estimate",
+    "length_outliers",
+    "off_policy_sequence_mask",
+    "positive_weight",
+    "ppo_clip",
+    "shaped_imitation",
+    "soft_overlong",
+    "token_weights",
+    "top_entropy_mask",
+    "topr",
+    "walder_rewards",
+    "weigh",
+]

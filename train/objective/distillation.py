@@ -1,0 +1,46 @@
+"""Training on the bare prompt x what was sampled with more in the context, y ~ p(. | x, c): weights and a shaped loss.
+
+Three log-probabilities of the same tokens, [B, T]: conditioned = log p(y | x, c), the engine's at sampling; bare =
+log p(y | x), the training engine's on the bare prompt, which is the old policy of the clip; and current. Taking
+`conditioned` as the old policy instead shrinks every positive without a word.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+DistillationWeight = Literal["token", "sequence", "geometric", "none"]
+DISTILLATION_WEIGHTS: tuple[str, ...] = get_args(DistillationWeight)
+
+
+@torch.no_grad()
+def distillation_weights(
+    bare: Tensor, conditioned: Tensor, mask: Tensor, kind: DistillationWeight, cap: float = 1.0
+) -> Tensor:
+    """Importance weights p(y | x) / p(y | x, c), at most `cap`; [B, T] for "token", else [B, 1].
+
+    sequence: the whole sequence's ratio, unbiased below the cap and next to nothing for what needed the context.
+    token: token by token, biased; it damps tokens that only the context explains. geometric: exp of the mean log
+    ratio, a measure of trust in a completion. none: 1.
+    """
+    log_ratio = bare - conditioned
+    summed = torch.where(mask > 0, log_ratio, 0).sum(1, keepdim=True)
+    if kind == "none":
+        return torch.ones_like(summed)
+    if kind == "token":
+        log_weight = log_ratio
+    else:
+        log_weight = summed if kind == "sequence" else summed / mask.sum(1, keepdim=True).clamp(min=1)
+    return torch.exp(log_weight.clamp(max=20.0)).clamp(max=cap)
+
+
+def shaped_imitation(current: Tensor, advantages: Tensor, gamma: float = 0.1) -> Tensor:
+    """[B, T]: -A p / (p + gamma) with p = exp(current): imitation that cares most for tokens the policy finds unlikely.
+
+    LUFFY, arXiv 2504.14945, policy shaping, with the behaviour policy's probability taken as 1. advantages: [B].
+    """
+    p = current.exp()
+    return -advantages.unsqueeze(1) * p / (p + gamma)

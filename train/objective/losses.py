@@ -1,0 +1,120 @@
+"""Policy losses, token by token. All: current, old, mask [B, T] and advantages [B] (or [B, T]) -> `TokenLoss`.
+
+rho = exp(current - old) throughout. Nothing is aggregated here, and padding holds whatever comes out: `aggregation`
+multiplies by weights that are 0 there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+MAX_LOG_RATIO = 20.0
+"""Log-ratios are cut here before exp: 5e8 is clipped by every objective, and infinity times 0 would be NaN."""
+
+
+@dataclass(frozen=True)
+class TokenLoss:
+    """loss: [B, T]. clipped_low, clipped_high: [B, T] bool, where the objective took the gradient away because the
+    ratio was too small or too large. ratio: [B, T], without gradient."""
+
+    loss: Tensor
+    clipped_low: Tensor
+    clipped_high: Tensor
+    ratio: Tensor
+
+
+def ppo_clip(
+    current: Tensor,
+    old: Tensor,
+    advantages: Tensor,
+    mask: Tensor,
+    low: float = 0.2,
+    high: float = 0.28,
+    dual: float | None = None,
+) -> TokenLoss:
+    """-min(rho A, clip(rho, 1 - low, 1 + high) A): PPO (arXiv 1707.06347, eq. 7), with clip-higher as in DAPO (arXiv
+    2503.14476, eq. 8). dual > 1 bounds the loss by -dual A where A < 0 (dual clip, arXiv 1912.09729)."""
+    return _clipped(_ratio(current, old), advantages, low, high, dual)
+
+
+def gspo(
+    current: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, low: float = 3e-4, high: float = 4e-4
+) -> TokenLoss:
+    """PPO's clip on the sequence ratio s = exp(mean over tokens of current - old), the same at every token.
+
+    GSPO, arXiv 2507.18071, section 4.1. With the aggregation "sequence" it is the paper's objective.
+    """
+    ratio = torch.exp(_mean_log_ratio(current, old, mask)).expand_as(current)
+    return _clipped(ratio, advantages, low, high)
+
+
+def gspo_token(
+    current: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, low: float = 3e-4, high: float = 4e-4
+) -> TokenLoss:
+    """GSPO whose gradient reaches each token by itself: s_t = sg[s] exp(current - sg[current]), for advantages that
+    differ between tokens (arXiv 2507.18071, section 4.3). With one advantage for a sequence its gradient is GSPO's."""
+    sequence = torch.exp(_mean_log_ratio(current, old, mask)).detach()
+    return _clipped(sequence * torch.exp(current - current.detach()), advantages, low, high)
+
+
+def cispo(current: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, is_max: float = 5.0) -> TokenLoss:
+    """-sg[min(rho, is_max)] A log p: every token keeps its gradient, with a bounded weight.
+
+    CISPO, MiniMax-M1, arXiv 2506.13585. is_max is the ratio itself, not 1 + something; ScaleRL (arXiv
+    2510.13786) takes 5.
+    """
+    ratio = _ratio(current, old).detach()
+    over = ratio > is_max
+    loss = -ratio.clamp(max=is_max) * _per_token(advantages, current) * current
+    return TokenLoss(loss, torch.zeros_like(over), over, ratio)
+
+
+def topr(current: Tensor, old: Tensor, advantages: Tensor, mask: Tensor) -> TokenLoss:
+    """-A log p where A > 0, and -sg[clip(rho, 0, 1)] A log p where A < 0: the unlikely is pushed down no further.
+
+    Tapered off-policy REINFORCE, arXiv 2503.14286.
+    """
+    ratio = _ratio(current, old).detach()
+    advantage = _per_token(advantages, current)
+    weight = torch.where(advantage > 0, 1.0, ratio.clamp(max=1.0))
+    return TokenLoss(-weight * advantage * current, torch.zeros_like(ratio > 1), (ratio > 1) & (advantage < 0), ratio)
+
+
+LOSSES: Mapping[str, Callable[..., TokenLoss]] = {
+    "ppo": ppo_clip,
+    "gspo": gspo,
+    "gspo_token": gspo_token,
+    "cispo": cispo,
+    "topr": topr,
+}
+"""By the name in the configuration."""
+
+
+def _ratio(current: Tensor, old: Tensor) -> Tensor:
+    return torch.exp((current - old).clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO))
+
+
+def _mean_log_ratio(current: Tensor, old: Tensor, mask: Tensor) -> Tensor:
+    """[B, 1]: the mean over a sequence's tokens; 0 for one without any."""
+    log_ratio = torch.where(mask > 0, current - old, 0).clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO)
+    return log_ratio.sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp(min=1)
+
+
+def _per_token(advantages: Tensor, like: Tensor) -> Tensor:
+    return (advantages.unsqueeze(1) if advantages.dim() == 1 else advantages).expand_as(like)
+
+
+def _clipped(ratio: Tensor, advantages: Tensor, low: float, high: float, dual: float | None = None) -> TokenLoss:
+    advantage = _per_token(advantages, ratio)
+    loss = -torch.minimum(ratio * advantage, ratio.clamp(1.0 - low, 1.0 + high) * advantage)
+    too_low = (ratio < 1.0 - low) & (advantage < 0)
+    too_high = (ratio > 1.0 + high) & (advantage > 0)
+    if dual is not None:
+        bound = -dual * advantage
+        too_high |= (advantage < 0) & (loss > bound)
+        loss = torch.where(advantage < 0, torch.minimum(loss, bound), loss)
+    return TokenLoss(loss, too_low, too_high, ratio.detach())
