@@ -29,11 +29,11 @@ from truegold.train.objective.positives import positive_weight, weigh
 __all__ = [
     "ADVANTAGES",
     "AGGREGATIONS",
-    "Aggregation",
     "CORRECTIONS",
     "DISTILLATION_WEIGHTS",
     "LOSSES",
     "PASS_AT_K",
+    "Aggregation",
     "TokenLoss",
     "Totals",
     "advantages",
