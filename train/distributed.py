@@ -1,13 +1,15 @@
-"""Joins this process to its group of ranks, and keeps DeepSpeed's compiled parts in a place that survives kills."""
+"""Joins this process to its group of ranks, adds numbers up over them, and keeps DeepSpeed's compiled parts in a place
+that survives kills."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from truegold.pipeline.cache_folder import cache_folder
 from truegold.verifiers import SetupError
@@ -36,6 +38,40 @@ def init_distributed() -> None:
                 f"DeepSpeed cannot be imported ({error}).", "Install it: pip install 'truegold[train]'."
             ) from error
         deepspeed.init_distributed(dist_backend="nccl" if on_gpu else "gloo", verbose=False)
+
+
+def all_sum(*values: float) -> list[float]:
+    """Each value summed over all ranks, in float64."""
+    return _reduced(values, "SUM")
+
+
+def all_max(value: float) -> float:
+    """The largest over all ranks."""
+    return _reduced([value], "MAX")[0]
+
+
+def gathered(value: Any) -> list[Any]:
+    """Every rank's value, by rank; it has to be picklable, and small."""
+    import torch.distributed as dist
+
+    if dist.get_world_size() == 1:
+        return [value]
+    found: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(found, value)
+    return found
+
+
+def _reduced(values: Sequence[float], operation: str) -> list[float]:
+    import torch
+    import torch.distributed as dist
+
+    if dist.get_world_size() == 1:
+        return list(values)
+    device = "cuda" if dist.get_backend() == "nccl" else "cpu"
+    total = torch.tensor(values, dtype=torch.float64, device=device)
+    dist.all_reduce(total, getattr(dist.ReduceOp, operation))
+    found: list[float] = total.tolist()
+    return found
 
 
 def _free_port() -> int:

@@ -1,7 +1,9 @@
 """The training engine: a policy on DeepSpeed, with one optimizer step as one call.
 
-A step's loss is a sum over tokens divided once by the token count of the whole batch over all ranks, however it is cut
-into micro-batches. DeepSpeed averages gradients over ranks, so each rank's sum is multiplied by their number.
+A step's loss is a sum over tokens with weights that belong to the whole batch over all ranks (`objective.aggregation`),
+however it is cut into micro-batches. DeepSpeed averages gradients over ranks, so each rank's sum is multiplied by their
+number. Ranks may hold different numbers of segments: those with fewer micro-batches run empty ones, since a rank that
+stays away from a collective operation stops all others.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ import torch
 from torch import Tensor
 
 from truegold.train.config import OptimizerConfig
-from truegold.train.distributed import init_distributed
+from truegold.train.distributed import all_max, all_sum, gathered, init_distributed
+from truegold.train.objective import Totals
 from truegold.train.policy import Policy
 from truegold.train.segment import Batch, Segment, collate, micro_batches
 from truegold.verifiers import GuardError, SetupError
@@ -26,7 +29,8 @@ LATEST = "latest.json"
 KEPT_CHECKPOINTS = 2
 
 LossFunction = Callable[[Tensor, Tensor, Batch, list[int]], tuple[Tensor, dict[str, Tensor]]]
-"""(log-probs [B, T], entropy [B, T], batch, indices of its segments) -> (loss summed over tokens, sums to report)."""
+"""(log-probs [B, T], entropy [B, T], batch, indices of its segments) -> (its share of the step's loss, sums over tokens
+to report)."""
 
 
 class TrainingEngine:
@@ -58,50 +62,77 @@ class TrainingEngine:
     def causal_lm(self) -> Any:
         return self._engine.module.causal_lm
 
-    def logprobs(self, segments: Sequence[Segment], temperature: float) -> list[Tensor]:
-        """Log-probabilities of each segment's output tokens, [its length] float32 on the CPU, without gradients."""
-        result: list[Tensor] = [torch.empty(0)] * len(segments)
+    def measure(self, segments: Sequence[Segment]) -> list[tuple[Tensor, Tensor]]:
+        """For each segment the log-probabilities of its output tokens and the entropies of the distributions they were
+        drawn from, both [its length] float32 on the CPU, without gradients."""
+        result: list[tuple[Tensor, Tensor]] = [(torch.empty(0), torch.empty(0))] * len(segments)
         self._engine.eval()
         with torch.no_grad():
-            for indices in micro_batches(segments, self._config.micro_batch_tokens):
-                batch = collate([segments[i] for i in indices], self._pad_id).to(self.device)
-                logprobs, _ = self._engine(batch, temperature)
+            for indices, batch in self._batches(segments):
+                logprobs, entropy = (values.cpu() for values in self._engine(batch))
                 for place, index in enumerate(indices):
-                    result[index] = logprobs[place, : len(segments[index].output_ids)].cpu()
+                    size = len(segments[index].output_ids)
+                    result[index] = logprobs[place, :size], entropy[place, :size]
         self._engine.train()
         return result
 
-    def update(
-        self, segments: Sequence[Segment], loss_function: LossFunction, temperature: float, step: int
-    ) -> dict[str, float]:
-        """One optimizer step on `segments`; `step` counts from 0 and sets the learning rate.
+    def logprobs(self, segments: Sequence[Segment]) -> list[Tensor]:
+        """Log-probabilities of each segment's output tokens at its own temperature, as `measure` gives them."""
+        return [logprobs for logprobs, _ in self.measure(segments)]
 
-        Returns loss, grad_norm, lr and, divided by the number of tokens, whatever sums the loss function reports.
-        Raises GuardError where the loss or the gradient is not finite. The weights may then be spoilt: the run has to
-        go on from its last checkpoint.
+    def totals(self, segments: Sequence[Segment]) -> Totals:
+        """What the weights of a step's tokens are relative to: over the segments of all ranks."""
+        tokens, sequences = all_sum(sum(len(segment.output_ids) for segment in segments), len(segments))
+        return Totals(tokens, sequences)
+
+    def update(self, segments: Sequence[Segment], loss_function: LossFunction, step: int) -> dict[str, float]:
+        """One optimizer step on this rank's `segments`; `step` counts from 0 and sets the learning rate.
+
+        Returns loss, grad_norm, lr and, divided by the number of tokens, whatever sums the loss function reports; over
+        all ranks. Raises GuardError where the loss or the gradient is not finite. The weights may then be spoilt: the
+        run has to go on from its last checkpoint.
         """
         self._engine.train()
-        tokens = self._global_sum(sum(len(segment.output_ids) for segment in segments))
         world = torch.distributed.get_world_size()
         lr = self._set_lr(step)
         sums: dict[str, Tensor] = {}
-        batches = list(micro_batches(segments, self._config.micro_batch_tokens))
-        for number, indices in enumerate(batches):
-            batch = collate([segments[i] for i in indices], self._pad_id).to(self.device)
-            logprobs, entropy = self._engine(batch, temperature)
-            loss, reported = loss_function(logprobs, entropy, batch, indices)
-            if not torch.isfinite(loss):
-                raise GuardError(f"The loss of step {step} is not finite ({float(loss)}).", "Lower the learning rate.")
-            for name, value in {"loss": loss.detach(), **reported}.items():
-                sums[name] = sums.get(name, torch.zeros((), device=self.device)) + value
+        batches = list(self._batches(segments))
+        for number, (indices, batch) in enumerate(batches):
+            logprobs, entropy = self._engine(batch)
+            if indices:
+                loss, reported = loss_function(logprobs, entropy, batch, indices)
+                for name, value in {"loss": loss, **reported}.items():
+                    sums[name] = sums.get(name, torch.zeros((), device=self.device)) + value.detach()
+            else:
+                loss = logprobs.sum() * 0.0
             self._engine.set_gradient_accumulation_boundary(number == len(batches) - 1)
-            self._engine.backward(loss * (world / tokens), scale_wrt_gas=False)
+            self._engine.backward(loss * world, scale_wrt_gas=False)
             self._engine.step()
+        found = self._over_ranks(sums, segments)
         grad_norm = float(self._engine.get_global_grad_norm() or 0.0)
-        if not math.isfinite(grad_norm):
-            raise GuardError(f"The gradient of step {step} is not finite.", "Lower the learning rate.")
-        means = {name: self._global_sum(float(value)) / tokens for name, value in sums.items()}
-        return {**means, "grad_norm": grad_norm, "lr": lr}
+        for name, value in (("loss", found["loss"]), ("gradient", grad_norm)):
+            if not math.isfinite(value):
+                raise GuardError(f"The {name} of step {step} is not finite ({value}).", "Lower the learning rate.")
+        return {**found, "grad_norm": grad_norm, "lr": lr}
+
+    def _batches(self, segments: Sequence[Segment]) -> Iterator[tuple[list[int], Batch]]:
+        """Micro-batches, as many on every rank: where this one has fewer, batches of one token without indices."""
+        own = list(micro_batches(segments, self._config.micro_batch_tokens))
+        for number in range(int(all_max(len(own)))):
+            indices = own[number] if number < len(own) else []
+            chosen = [segments[i] for i in indices] or [Segment((self._pad_id,), (self._pad_id,))]
+            yield indices, collate(chosen, self._pad_id).to(self.device)
+
+    def _over_ranks(self, sums: Mapping[str, Tensor], segments: Sequence[Segment]) -> dict[str, float]:
+        """The loss, and the reported sums per token. Ranks without segments report nothing, and learn the names."""
+        names = sorted({name for own in gathered(sorted(sums)) for name in own})
+        tokens, *values = all_sum(
+            sum(len(segment.output_ids) for segment in segments), *(float(sums.get(name, 0.0)) for name in names)
+        )
+        return {
+            name: value if name == "loss" else value / max(tokens, 1.0)
+            for name, value in zip(names, values, strict=True)
+        }
 
     def _set_lr(self, step: int) -> float:
         warmup = self._config.warmup_steps
@@ -109,12 +140,6 @@ class TrainingEngine:
         for group in self._engine.optimizer.param_groups:
             group["lr"] = lr
         return lr
-
-    def _global_sum(self, value: float) -> float:
-        total = torch.tensor(value, dtype=torch.float64)
-        if torch.distributed.get_world_size() > 1:
-            torch.distributed.all_reduce(total)
-        return float(total)
 
     def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
         """The weights by their Hugging Face names, one whole tensor at a time, `lm_head.weight` included where it is

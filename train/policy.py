@@ -25,11 +25,11 @@ class Policy(nn.Module):
         super().__init__()
         self.causal_lm = model
 
-    def forward(self, batch: Batch, temperature: float = 1.0) -> tuple[Tensor, Tensor]:
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Log-probability of each output token given all before it, and the entropy of each of those distributions.
 
-        Both [B, T] float32, 0 where the mask is 0; both of the softmax at `temperature`. The entropy carries no
-        gradient.
+        Both [B, T] float32, 0 where the mask is 0; both of the softmax at each segment's own temperature. The entropy
+        carries no gradient.
         """
         hidden = self.causal_lm.get_decoder()(
             input_ids=batch.input_ids, attention_mask=batch.attention_mask, use_cache=False
@@ -40,10 +40,11 @@ class Policy(nn.Module):
         rows = torch.arange(hidden.shape[0], device=hidden.device).unsqueeze(1).expand_as(positions)
         flat_hidden = hidden[rows[chosen], positions[chosen]]
         flat_targets = batch.targets[chosen]
+        flat_temperature = batch.temperature[rows[chosen]]
         head = self.causal_lm.get_output_embeddings()
         chunk = max(1, LOGIT_CHUNK // head.weight.shape[0])
         pieces = [
-            self._chunk(head, flat_hidden[at : at + chunk], flat_targets[at : at + chunk], temperature)
+            self._chunk(head, *(flat[at : at + chunk] for flat in (flat_hidden, flat_targets, flat_temperature)))
             for at in range(0, flat_targets.shape[0], chunk)
         ]
         logprobs = hidden.new_zeros(batch.targets.shape, dtype=torch.float32)
@@ -52,7 +53,7 @@ class Policy(nn.Module):
         entropy[chosen] = torch.cat([piece[1] for piece in pieces])
         return logprobs, entropy
 
-    def _chunk(self, head: nn.Module, hidden: Tensor, targets: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+    def _chunk(self, head: nn.Module, hidden: Tensor, targets: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:
         if torch.is_grad_enabled():
             result: tuple[Tensor, Tensor] = checkpoint(
                 token_logprobs, head, hidden, targets, temperature, use_reentrant=False
@@ -61,9 +62,10 @@ class Policy(nn.Module):
         return token_logprobs(head, hidden, targets, temperature)
 
 
-def token_logprobs(head: nn.Module, hidden: Tensor, targets: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
-    """Log-probabilities [N] of `targets` [N] and entropies [N] from hidden states [N, H], in float32."""
-    logits = head(hidden).float() / temperature
+def token_logprobs(head: nn.Module, hidden: Tensor, targets: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:
+    """Log-probabilities [N] of `targets` [N] and entropies [N] from hidden states [N, H] at temperatures [N], in
+    float32."""
+    logits = head(hidden).float() / temperature.unsqueeze(1)
     logsumexp = torch.logsumexp(logits, dim=-1)
     logprobs = logits.gather(1, targets.unsqueeze(1)).squeeze(1) - logsumexp
     with torch.no_grad():

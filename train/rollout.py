@@ -70,7 +70,7 @@ class Rollout:
         seeds = [sample_seed(config.seed, "probe", number) for number in range(len(self.probe_prompts))]
         completions = self.engine.generate(self.probe_prompts, sampling, seeds)
         segments = [
-            Segment(tuple(prompt), completion.token_ids, completion.logprobs)
+            Segment(tuple(prompt), completion.token_ids, completion.logprobs, temperature=config.temperature)
             for prompt, completion in zip(self.probe_prompts, completions, strict=True)
         ]
         found = self.compare(segments)
@@ -88,7 +88,7 @@ class Rollout:
 
     def compare(self, segments: Sequence[Segment]) -> Mismatch:
         """The training engine's log-probabilities against the ones the segments were sampled with."""
-        own = self.trainer.logprobs(segments, self.config.temperature)
+        own = self.trainer.logprobs(segments)
         batch = collate(segments, pad_id=0)
         other = batch.rollout.clone()
         for place, logprobs in enumerate(own):

@@ -6,19 +6,24 @@ values: a pad token that is also the end-of-sequence token must not drop the end
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
 import torch
 from torch import Tensor
 
+Origin = Literal["policy", "reflection", "human", "replay"]
+"""Where a completion comes from: the policy in training, its own reflection, a person, an earlier step."""
+
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One completion to train on, with the prompt it answers.
+    """One completion to train on, with the prompt it answers: a whole answer, or one turn of a dialogue.
 
     rollout_logprobs: of output_ids, under the policy at `version` and `temperature`; empty for text no policy sampled.
-    reward: None where it could not be judged. group: completions of one prompt share it. truncated: cut at max_tokens.
+    reward: None where it could not be judged. reward_terms: what each term added to it, by name. group: completions of
+    one prompt share it. turn: from 0. truncated: cut at max_tokens.
     """
 
     prompt_ids: tuple[int, ...]
@@ -26,8 +31,11 @@ class Segment:
     rollout_logprobs: tuple[float, ...] = ()
     version: int = 0
     temperature: float = 1.0
+    origin: Origin = "policy"
     reward: float | None = None
+    reward_terms: Mapping[str, float | None] = field(default_factory=dict)
     group: int = 0
+    turn: int = 0
     truncated: bool = False
 
     @property
@@ -41,6 +49,7 @@ class Batch:
 
     input_ids, attention_mask: [B, L] int64. prompt_lengths: [B] int64. mask: [B, T] float32, 1 on output tokens;
     targets: [B, T] int64, the output tokens; rollout: [B, T] float32, their rollout log-probs (0 where there are none).
+    temperature: [B] float32, each segment's own.
     """
 
     input_ids: Tensor
@@ -49,6 +58,7 @@ class Batch:
     targets: Tensor
     mask: Tensor
     rollout: Tensor
+    temperature: Tensor
 
     def to(self, device: torch.device) -> Batch:
         return Batch(*(getattr(self, name).to(device) for name in self.__dataclass_fields__))
@@ -74,7 +84,8 @@ def collate(segments: Sequence[Segment], pad_id: int) -> Batch:
         if segment.rollout_logprobs:
             rollout[place, :size] = torch.tensor(segment.rollout_logprobs)
     prompt_lengths = torch.tensor([len(segment.prompt_ids) for segment in segments])
-    return Batch(input_ids, attention_mask, prompt_lengths, targets, mask, rollout)
+    temperature = torch.tensor([segment.temperature for segment in segments])
+    return Batch(input_ids, attention_mask, prompt_lengths, targets, mask, rollout, temperature)
 
 
 def micro_batches(segments: Sequence[Segment], tokens: int) -> Iterator[list[int]]:

@@ -22,8 +22,9 @@ from truegold.pipeline.progress import Progress
 from truegold.pipeline.rows import Row, read_rows
 from truegold.pipeline.stage import StageReport
 from truegold.train.config import SftConfig
-from truegold.train.engine import TrainingEngine
+from truegold.train.engine import LossFunction, TrainingEngine
 from truegold.train.metrics import MetricsLog
+from truegold.train.objective import Totals, token_weights
 from truegold.train.segment import Batch, Segment
 from truegold.verifiers import InputError, Item, gold_response, resolve, verify_batch
 
@@ -61,7 +62,8 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
     loss = float("nan")
     with MetricsLog(out_dir, first) as log:
         for step in range(first, len(steps)):
-            metrics = engine.update([fitting[i] for i in steps[step]], negative_log_likelihood, 1.0, step)
+            chosen = [fitting[i] for i in steps[step]]
+            metrics = engine.update(chosen, negative_log_likelihood(engine.totals(chosen)), step)
             loss = metrics["loss"]
             log.write(step, metrics)
             progress.advance(1, f"loss {loss:.3f}")
@@ -71,12 +73,14 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
     return StageReport(len(examples), len(fitting), counts, {"steps": len(steps), "final_loss": round(loss, 4)})
 
 
-def negative_log_likelihood(
-    logprobs: Tensor, entropy: Tensor, batch: Batch, indices: list[int]
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """The sum of -log p over completion tokens."""
-    del indices
-    return -(logprobs * batch.mask).sum(), {"entropy": (entropy * batch.mask).sum()}
+def negative_log_likelihood(totals: Totals) -> LossFunction:
+    """The mean of -log p over all completion tokens of a step."""
+
+    def loss(logprobs: Tensor, entropy: Tensor, batch: Batch, indices: list[int]) -> tuple[Tensor, dict[str, Tensor]]:
+        weights = token_weights(batch.mask, "token", totals)
+        return -(logprobs * weights).sum(), {"entropy": (entropy * batch.mask).sum()}
+
+    return loss
 
 
 def read_pairs(path: Path) -> Iterator[tuple[str, str]]:
