@@ -7,7 +7,7 @@ import fcntl
 import os
 import socket
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -82,16 +82,18 @@ def _free_port() -> int:
 
 @contextmanager
 def _extensions_folder() -> Iterator[None]:
-    """Holds our own lock on torch's folder of compiled extensions while DeepSpeed builds or loads its own.
+    """Shares our own lock on torch's folder of compiled extensions while DeepSpeed builds or loads its own.
 
     torch marks a running build with a plain file named `lock`; a build killed half-way leaves it behind, and every
-    later process waits for it for ever. Under our lock, which the kernel frees at death, a left-over is known to be
-    stale and is removed.
+    later process waits for it for ever. Our lock the kernel frees at death. Who gets it alone knows that nobody builds
+    and removes what is left over; then all ranks hold it together, since they meet while they build.
     """
     folder = Path(os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(cache_folder("torch_extensions"))))
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "truegold.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        for stale in folder.glob("**/lock"):
-            stale.unlink(missing_ok=True)
+        with suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for stale in folder.glob("**/lock"):
+                stale.unlink(missing_ok=True)
+        fcntl.flock(lock, fcntl.LOCK_SH)
         yield

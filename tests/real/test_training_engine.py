@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,10 @@ def some_segments(count: int, seed: int) -> list[Segment]:
     ]
 
 
+def take_step(engine: TrainingEngine, batch: list[Segment], step: int) -> None:
+    engine.update(batch, negative_log_likelihood(engine.totals(batch)), step)
+
+
 def plain_torch_weights(model: Path, batches: list[list[Segment]]) -> dict[str, torch.Tensor]:
     """The same steps written out by hand: one padded-free forward a segment, full logits, torch's AdamW."""
     reference = AutoModelForCausalLM.from_pretrained(str(model), dtype=torch.float32)
@@ -54,7 +59,7 @@ def test_steps_equal_plain_torch_whatever_the_micro_batches(tiny_model: Path, ze
     config = OptimizerConfig(lr=LR, dtype="float32", zero_stage=zero_stage, micro_batch_tokens=64)
     engine = TrainingEngine(tiny_model, config, pad_id=0, seed=0)
     for step, batch in enumerate(batches):
-        engine.update(batch, negative_log_likelihood, 1.0, step)
+        take_step(engine, batch, step)
     found = {name: tensor.clone() for name, tensor in engine.named_tensors()}
     for name, value in expected.items():
         torch.testing.assert_close(found[name], value, atol=2e-5, rtol=1e-4)
@@ -67,26 +72,26 @@ def test_a_resumed_engine_takes_the_same_steps(tiny_model: Path, tmp_path: Path)
     for step, batch in enumerate(batches):
         if step == 2:
             straight.save(tmp_path, step, {"note": "half-way"})
-        straight.update(batch, negative_log_likelihood, 1.0, step)
+        take_step(straight, batch, step)
     resumed = TrainingEngine(tiny_model, config, pad_id=0, seed=1)
     taken_up = resumed.load(tmp_path)
     assert taken_up is not None
     step, state = taken_up
     assert (step, state) == (2, {"note": "half-way"})
     for step in (2, 3):
-        resumed.update(batches[step], negative_log_likelihood, 1.0, step)
+        take_step(resumed, batches[step], step)
     for (name, one), (_, other) in zip(straight.named_tensors(), resumed.named_tensors(), strict=True):
         assert torch.equal(one, other), name
 
 
-def test_logprobs_are_at_the_temperature_asked_for(tiny_model: Path) -> None:
+def test_logprobs_are_at_each_segment_s_own_temperature(tiny_model: Path) -> None:
     engine = TrainingEngine(tiny_model, OptimizerConfig(dtype="float32"), pad_id=0, seed=0)
-    segments = some_segments(4, 0)
+    segments = [replace(segment, temperature=0.4 + 0.2 * place) for place, segment in enumerate(some_segments(4, 0))]
     reference = AutoModelForCausalLM.from_pretrained(str(tiny_model), dtype=torch.float32)
-    for segment, found in zip(segments, engine.logprobs(segments, 0.5), strict=True):
+    for segment, found in zip(segments, engine.logprobs(segments), strict=True):
         ids = torch.tensor([segment.prompt_ids + segment.output_ids])
         with torch.no_grad():
-            logits = reference(ids).logits[0, len(segment.prompt_ids) - 1 : -1] / 0.5
+            logits = reference(ids).logits[0, len(segment.prompt_ids) - 1 : -1] / segment.temperature
         expected = logits.log_softmax(-1).gather(1, torch.tensor(segment.output_ids).unsqueeze(1)).squeeze(1)
         torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
 
@@ -96,7 +101,7 @@ def test_export_is_a_checkpoint_that_transformers_loads(tiny_model: Path, tmp_pa
     from truegold.pipeline.engines.chat import load_encoder
 
     engine = TrainingEngine(tiny_model, OptimizerConfig(lr=LR, dtype="float32"), pad_id=0, seed=0)
-    engine.update(some_segments(3, 0), negative_log_likelihood, 1.0, 0)
+    take_step(engine, some_segments(3, 0), 0)
     engine.export(tmp_path / "out", load_encoder(tiny_model, ChatConfig()).tokenizer)
     loaded = AutoModelForCausalLM.from_pretrained(str(tmp_path / "out"), dtype=torch.float32)
     weights = dict(loaded.named_parameters())

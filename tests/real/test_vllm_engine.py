@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,7 @@ def rollout_of(engine: VllmEngine, trainer: TrainingEngine, tiny_model: Path, te
 def change_weights(trainer: TrainingEngine) -> None:
     segments = [Segment(tuple(prompt), tuple(range(5, 25))) for prompt in prompts(4)]
     for step in range(3):
-        trainer.update(segments, negative_log_likelihood, 1.0, step)
+        trainer.update(segments, negative_log_likelihood(trainer.totals(segments)), step)
 
 
 def test_a_seed_decides_a_completion_whatever_else_is_in_the_batch(engine: VllmEngine) -> None:
@@ -125,7 +126,9 @@ def test_a_temperature_on_one_side_only_is_caught(
 ) -> None:
     rollout = rollout_of(engine, trainer, tiny_model, temperature=0.7)
     at_any = trainer.logprobs
-    monkeypatch.setattr(trainer, "logprobs", lambda segments, temperature: at_any(segments, 1.0))
+    monkeypatch.setattr(
+        trainer, "logprobs", lambda segments: at_any([replace(one, temperature=1.0) for one in segments])
+    )
     with pytest.raises(GuardError, match="disagree"):
         rollout.sync(7)
 
@@ -137,5 +140,5 @@ def test_rollout_logprobs_are_those_of_the_trainer(engine: VllmEngine, trainer: 
         Segment(tuple(prompt), done.token_ids, done.logprobs) for prompt, done in zip(prompts(4), sampled, strict=True)
     ]
     batch = collate(segments, pad_id=0)
-    own = torch.stack(trainer.logprobs(segments, 1.0))
+    own = torch.stack(trainer.logprobs(segments))
     assert mismatch(batch.rollout, own, batch.mask).mean_abs < 1e-5

@@ -1,0 +1,72 @@
+"""One rank of `test_ranks`: trains on its share of fixed rollout batches and writes the weights it ends with.
+
+    ranks_worker.py MODEL ZERO_STAGE STEPS SHARE OUT [CHECKPOINTS]
+
+SHARE: "even" gives each rank every other segment, "one" gives all to rank 0. CHECKPOINTS: save after each step there,
+and go on from what is there.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from pathlib import Path
+
+import torch
+
+from truegold.train.config import OptimizerConfig
+from truegold.train.distributed import all_sum
+from truegold.train.engine import TrainingEngine
+from truegold.train.objective_config import ObjectiveConfig
+from truegold.train.segment import Segment
+from truegold.train.update import Updater, weigh_segments
+
+
+def rollout_batch(step: int) -> list[Segment]:
+    """Four groups of four, of mixed rewards and very different lengths."""
+    draw = random.Random(step)
+    return [
+        Segment(
+            tuple(draw.randrange(5, 256) for _ in range(4 + group)),
+            tuple(draw.randrange(5, 256) for _ in range(draw.randrange(1, 24))),
+            reward=float(draw.random() < 0.4),
+            group=group,
+        )
+        for group in range(4)
+        for _ in range(4)
+    ]
+
+
+def main() -> None:
+    model, zero_stage, steps, share, out = sys.argv[1:6]
+    checkpoints = Path(sys.argv[6]) if len(sys.argv) > 6 else None
+    optimizer = OptimizerConfig(lr=1e-3, dtype="float32", zero_stage=int(zero_stage), micro_batch_tokens=96)
+    engine = TrainingEngine(Path(model), optimizer, pad_id=0, seed=0)
+    rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    config = ObjectiveConfig(advantage="batch_std", loss="ppo", corrections=(), num_iterations=2, positive_floor=1.0)
+    updater = Updater(engine, config, max_tokens=32)
+    first = 0
+    if checkpoints is not None and (resumed := engine.load(checkpoints)):
+        first, state = resumed
+        updater.steps = state["steps"]
+    for step in range(first, int(steps)):
+        batch = rollout_batch(step)
+        if share == "even":
+            own = [segment for segment in batch if segment.group % world == rank]
+        else:
+            own = batch if rank == 0 else []
+        weighed = weigh_segments(own, config)
+        chosen = weighed.trained.nonzero().flatten().tolist()
+        updater.train_on([own[i] for i in chosen], weighed.advantages[chosen], seed=str(step))
+        if checkpoints is not None:
+            engine.save(checkpoints, step + 1, {"steps": updater.steps})
+    weights = {name: tensor.clone() for name, tensor in engine.named_tensors()}
+    (total,) = all_sum(1.0)
+    if rank == 0:
+        torch.save(weights, out)
+        Path(out).with_suffix(".json").write_text(json.dumps({"ranks": total, "first": first}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Two processes over gloo train as one does, whoever holds the segments, and a resumed run as an undisturbed one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from truegold.train.distributed import _free_port
+
+pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
+
+WORKER = Path(__file__).with_name("ranks_worker.py")
+STEPS = 5
+
+
+def run(ranks: int, *arguments: object) -> None:
+    port = str(_free_port())
+    processes = [
+        subprocess.Popen(
+            [sys.executable, str(WORKER), *map(str, arguments)],
+            env=os.environ
+            | {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(ranks), "OMP_NUM_THREADS": "1"}
+            | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(ranks)
+    ]
+    for process in processes:
+        said, _ = process.communicate(timeout=240)
+        assert process.returncode == 0, said
+
+
+@pytest.fixture(scope="module")
+def alone(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, torch.Tensor]:
+    """The weights after five rollout batches in one process."""
+    out = tmp_path_factory.mktemp("alone") / "weights.pt"
+    run(1, tiny_model, 1, STEPS, "even", out)
+    weights: dict[str, torch.Tensor] = torch.load(out)
+    return weights
+
+
+def assert_same(found: Path, expected: dict[str, torch.Tensor]) -> None:
+    # Ten AdamW steps at 1e-3 move a weight by up to 1e-2; sums in another order change it by 1e-6.
+    for name, value in torch.load(found).items():
+        torch.testing.assert_close(
+            value, expected[name], atol=2e-5, rtol=0, msg=lambda text, name=name: f"{name}: {text}"
+        )
+
+
+@pytest.mark.parametrize(("zero_stage", "share"), [(2, "even"), (3, "even"), (3, "one")])
+def test_two_ranks_end_with_the_weights_of_one(
+    zero_stage: int, share: str, tiny_model: Path, tmp_path: Path, alone: dict[str, torch.Tensor]
+) -> None:
+    out = tmp_path / "weights.pt"
+    run(2, tiny_model, zero_stage, STEPS, share, out)
+    assert json.loads(out.with_suffix(".json").read_text())["ranks"] == 2.0
+    assert_same(out, alone)
+
+
+def test_training_moves_the_weights(alone: dict[str, torch.Tensor], tiny_model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "weights.pt"
+    run(1, tiny_model, 1, 0, "even", out)
+    before = torch.load(out)
+    assert max(float((alone[name] - before[name]).abs().max()) for name in before) > 2e-3
+
+
+def test_a_run_of_two_ranks_that_was_cut_ends_with_the_same_weights(
+    tiny_model: Path, tmp_path: Path, alone: dict[str, torch.Tensor]
+) -> None:
+    out, checkpoints = tmp_path / "weights.pt", tmp_path / "checkpoints"
+    run(2, tiny_model, 2, 3, "even", out, checkpoints)
+    run(2, tiny_model, 2, STEPS, "even", out, checkpoints)
+    assert json.loads(out.with_suffix(".json").read_text())["first"] == 3
+    assert_same(out, alone)
