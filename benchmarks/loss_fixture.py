@@ -2,7 +2,7 @@
 
     python benchmarks/loss_fixture.py FILE
 
-Goes through the public functions of `truegold.train.objective` alone and prints, for each value of the file, the
+Goes through the public functions of `truegold.train.objective` (and the verifier `length`) and prints, for each value of the file, the
 largest deviation. A name in the file that is not known here is an error. Exit code 1 where anything deviates by more
 than 1e-6.
 
@@ -38,11 +38,11 @@ from truegold.train.objective import (
     off_policy_sequence_mask,
     ppo_clip,
     shaped_imitation,
-    soft_overlong,
     top_entropy_mask,
     topr,
     walder_rewards,
 )
+from truegold.verifiers.length import punishment
 
 TOLERANCE = 1e-6
 CLIP_LOW, CLIP_HIGH = 0.2, 0.28
@@ -76,7 +76,7 @@ class Fixture:
 
     def overlong(self, name: str) -> Tensor:
         length, longest, cache = _numbers(name)
-        return soft_overlong(torch.tensor([length], dtype=torch.float64), int(longest), int(cache)).squeeze()
+        return torch.tensor(punishment(int(length), int(longest), int(cache)), dtype=torch.float64)
 
     def advantages(self, name: str) -> Tensor:
         prompts, size = self.rewards.shape

@@ -29,7 +29,8 @@ from truegold.pipeline.config import (
     VetTestsConfig,
     VllmEngineConfig,
 )
-from truegold.train.config import GrpoConfig, ModelConfig, SftConfig, TinyModel
+from truegold.train.config import ModelConfig, SftConfig, TinyModel
+from truegold.train.grpo_config import GrpoConfig
 from truegold.verifiers import ConfigError
 
 

@@ -29,7 +29,8 @@ from truegold.pipeline.config import (
 from truegold.pipeline.readers import check_file
 from truegold.pipeline.rules import detector_versions
 from truegold.pipeline.stage import RECORD, Output, Stage
-from truegold.train.config import GrpoConfig, PathModel, SftConfig, SmolLM2Model, TinyModel
+from truegold.train.config import PathModel, SftConfig, SmolLM2Model, TinyModel
+from truegold.train.grpo_config import GrpoConfig
 from truegold.train.models import check_local, is_local
 from truegold.verifiers import ConfigError, InputError, fingerprint
 
@@ -170,11 +171,12 @@ def _training(config: RunConfig) -> list[Stage]:
         "model": model,
         "rows": Output("select", "selected.parquet"),
         "heldout": Output("select", "heldout.parquet"),
+        "reserve": Output("select", "reserve.parquet"),
     }
     settings = _shared(config.train, config)
     terms = {term.verifier: fingerprint(term.verifier) for term in config.train.reward if term.verifier}
     stages = [
-        Stage("train", "truegold.train.grpo:grpo", 2, settings, inputs, isolated=True, judges="rows", extra=terms)
+        Stage("train", "truegold.train.grpo:grpo", 3, settings, inputs, isolated=True, judges="rows", extra=terms)
     ]
     if config.profile_after:
         rows: dict[str, Path | Output] = {"rows": Output("select", "after.parquet")}

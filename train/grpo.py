@@ -1,22 +1,19 @@
-"""GRPO: sample groups, verify, take advantages within the group, update with the clipped token loss, sync, again.
+"""RL with verifiable rewards: sample groups, verify, compare within the group, update, sync, again.
 
-One step, top to bottom, is `Trainer.step`. Rewards are composed of the terms in the configuration (`rewards.py`), by
-default the verifier's score alone; a completion that could not be judged leaves its group and is counted. Groups whose
-rewards are all equal carry no gradient and are left out of the batch, so that the token mean is over tokens that teach
-(DAPO's dynamic sampling without the refill).
+One step, top to bottom, is `Trainer.step`. Rewards are composed of the terms in the configuration (`rewards`), by default
+the verifier's score alone; a completion that could not be judged leaves its group and is counted. Groups whose rewards
+are all equal carry no gradient and never enter. Every rank takes its share of the step's rows, samples with an engine of
+its own and trains on what it sampled; what a step is compared with is the whole batch (`update`).
 """
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from truegold.pipeline.engines.base import Completion
 from truegold.pipeline.engines.chat import load_encoder
@@ -24,17 +21,19 @@ from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.pipeline.progress import Progress
 from truegold.pipeline.rows import Row, count_rows, read_rows
 from truegold.pipeline.stage import StageReport
-from truegold.train.completions import CompletionTable, write_completions
-from truegold.train.config import GrpoConfig
-from truegold.train.engine import LossFunction, TrainingEngine
+from truegold.train.completions import Sampled, write_completions
+from truegold.train.distributed import gathered, rank, world_size
+from truegold.train.diversity import distinct_ngrams, distinct_share
+from truegold.train.engine import TrainingEngine
+from truegold.train.entry import GroupScore, choose_groups, right_share
+from truegold.train.feed import Feed
+from truegold.train.grpo_config import GrpoConfig
 from truegold.train.metrics import MetricsLog, read_metrics
-from truegold.train.mismatch import mismatch_sums
-from truegold.train.objective import advantages as advantages_of
-from truegold.train.objective import ppo_clip
-from truegold.train.rewards import Metrics, Scored, judge, reward_metrics
+from truegold.train.rewards import Metrics, judge, reward_metrics
 from truegold.train.rollout import Rollout
-from truegold.train.segment import Batch, Segment
+from truegold.train.segment import Segment
 from truegold.train.sft import pad_id
+from truegold.train.update import Updater, resolved, weigh_segments
 from truegold.verifiers import InputError
 
 CHECKPOINTS = "checkpoints"
@@ -45,7 +44,7 @@ PROBE_POOL = 256
 
 
 def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """inputs: `model`, `rows` (selected), `heldout`.
+    """inputs: `model`, `rows` (selected), `heldout` and `reserve`.
 
     Writes checkpoint/ (a normal Hugging Face checkpoint), metrics.jsonl, tensorboard/, completions/step-*.parquet and
     checkpoints/, from which a killed run goes on.
@@ -60,6 +59,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     if not rows:
         raise InputError("No selected row leaves the model room to answer.", "Raise train.engine.max_model_len.")
     engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed)
+    config = config.model_copy(update={"loss": resolved(config, engine.causal_lm.config)})
     resumed = engine.load(out_dir / CHECKPOINTS)
     first, state = resumed or (0, {"weights_version": 0})
     progress.start("loading vLLM")
@@ -68,8 +68,15 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     probe_prompts = sorted(candidates, key=len)[-config.probe_prompts :]
     rollout = Rollout(VllmEngine(inputs["model"], config.engine), encoder, engine, config, probe_prompts)
     rollout.sync(state["weights_version"])
-    heldout = fitting(inputs["heldout"])[: config.eval_problems]
-    trainer = Trainer(rows, heldout, config, engine, rollout, out_dir)
+    trainer = Trainer(
+        Feed(rows, fitting(inputs["reserve"]), config.seed),
+        fitting(inputs["heldout"])[: config.eval_problems],
+        config,
+        Updater(engine, config, config.max_tokens, _reference(inputs["model"], config, pad_id(encoder))),
+        rollout,
+        out_dir,
+    )
+    trainer.restore(state)
     progress.start("GRPO", config.steps)
     progress.advance(first)
     with MetricsLog(out_dir, first) as log:
@@ -78,7 +85,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
             log.write(step, metrics)
             progress.advance(1, f"pass rate {metrics['pass_rate'] or 0:.3f}")
             if (step + 1) % config.checkpoint_every == 0 or step + 1 == config.steps:
-                engine.save(out_dir / CHECKPOINTS, step + 1, {"weights_version": rollout.version})
+                engine.save(out_dir / CHECKPOINTS, step + 1, trainer.state())
     engine.export(out_dir / "checkpoint", encoder.tokenizer)
     rates = [line["pass_rate"] for line in read_metrics(out_dir / "metrics.jsonl") if line["pass_rate"] is not None]
     facts = {"first_pass_rate": rates[0], "last_pass_rate": rates[-1]} if rates else {}
@@ -90,133 +97,43 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
 class Trainer:
     """What a step needs."""
 
-    rows: Sequence[Row]
+    feed: Feed
     heldout: Sequence[Row]
     config: GrpoConfig
-    engine: TrainingEngine
+    updater: Updater
     rollout: Rollout
     out_dir: Path
+    seconds: dict[str, float] = field(default_factory=dict)
 
     def step(self, step: int) -> Metrics:
-        """Rollout, verdicts, advantages, update, sync. Returns the step's metrics."""
-        config = self.config
-        started = time.monotonic()
-        rows = rows_for_step(self.rows, config.prompts_per_step, config.seed, step)
-        groups = self.rollout.sample(rows, step, config.group_size)
-        sampled = time.monotonic()
-        scored = judge(rows, groups, self.rollout.encoder, config.terms, config.reward_clip)
-        segments = to_segments(rows, groups, scored, self.rollout, config)
-        rewards = torch.tensor([float("nan") if s.reward is None else s.reward for s in segments])
-        group_of = torch.tensor([segment.group for segment in segments])
-        advantages = advantages_of(config.advantage, rewards, group_of)
-        trained = advantages != 0
-        if config.mask_truncated:
-            trained &= ~torch.tensor([segment.truncated for segment in segments])
+        """Rollout, verdicts, advantages, update, sync. Returns the step's metrics, of all ranks."""
+        began = time.monotonic()
+        sampled = self._rollouts(step)
+        entered = choose_groups(_scores(sampled), self._share(), self.config.right_share)
+        batch = [one for one in sampled if one.segment.group in set(entered)]
         judged = time.monotonic()
-        chosen = trained.nonzero().flatten().tolist()
-        metrics = self._update([segments[i] for i in chosen], advantages[chosen], step) if chosen else {}
-        updated = time.monotonic()
-        if chosen:
-            probe = self.rollout.sync(step + 1)
-            metrics |= {"probe_mean_abs": probe.mean_abs}
-        kept = CompletionTable(rows, segments, scored, config.terms, advantages, trained)
-        write_completions(self.out_dir, step, kept, self.rollout.encoder)
-        done = time.monotonic()
-        return {
-            **reward_metrics(segments, scored, config.terms),
-            **metrics,
-            "trained_completions": len(chosen),
-            "seconds_rollout": sampled - started,
-            "seconds_verify": judged - sampled,
-            "seconds_update": updated - judged,
-            "seconds_sync": done - updated,
-        }
-
-    def _update(self, segments: list[Segment], advantages: Tensor, step: int) -> Metrics:
-        """`minibatches` optimizer steps on one rollout batch; the mean of their metrics."""
-        config = self.config
-        # With one optimizer step a batch, the old policy is the current one: its log-probs come with the update.
-        old = self.engine.logprobs(segments, config.temperature) if config.minibatches > 1 else None
-        order = list(range(len(segments)))
-        random.Random(f"{config.seed}-{step}").shuffle(order)
-        parts = [order[at :: config.minibatches] for at in range(config.minibatches)]
-        collected: list[dict[str, float]] = []
-        for number, part in enumerate(part for part in parts if part):
-            loss = policy_loss(advantages[part], [old[i] for i in part] if old else None, config)
-            own = [segments[i] for i in part]
-            collected.append(self.engine.update(own, loss, config.temperature, step * config.minibatches + number))
-        return {name: sum(m[name] for m in collected) / len(collected) for name in collected[0]}
-
-    def evaluate(self, step: int) -> Metrics:
-        """The held-out pass rate at the rollout temperature, every `eval_every` steps."""
-        config = self.config
-        if not config.eval_every or step % config.eval_every or not self.heldout:
-            return {}
-        groups = self.rollout.sample(self.heldout, -1 - step, config.eval_samples)
-        verdicts = [scored.correct for scored in judge(self.heldout, groups, self.rollout.encoder)]
-        judged = [verdict.passed for verdict in verdicts if verdict.score is not None]
-        return {"heldout_pass_rate": sum(judged) / len(judged) if judged else None}
-
-
-def rows_for_step(rows: Sequence[Row], count: int, seed: int, step: int) -> list[Row]:
-    """The step's rows: `count` at a time from a fresh permutation each epoch; a function of its arguments alone."""
-    chosen = []
-    for position in range(step * count, (step + 1) * count):
-        epoch, place = divmod(position, len(rows))
-        chosen.append(rows[_epoch_order(len(rows), seed, epoch)[place]])
-    return chosen
-
-
-@lru_cache(maxsize=2)
-def _epoch_order(rows: int, seed: int, epoch: int) -> list[int]:
-    order = list(range(rows))
-    random.Random(f"{seed}-{epoch}").shuffle(order)
-    return order
-
-
-def to_segments(
-    rows: Sequence[Row],
-    groups: Sequence[Sequence[Completion]],
-    scored: Sequence[Scored],
-    rollout: Rollout,
-    config: GrpoConfig,
-) -> list[Segment]:
-    """The training records of one rollout batch."""
-    flat = [(number, row, done) for number, row in enumerate(rows) for done in groups[number]]
-    return [
-        Segment(
-            prompt_ids=tuple(rollout.encoder.encode(row["prompt"])),
-            output_ids=done.token_ids,
-            rollout_logprobs=done.logprobs,
-            version=rollout.version,
-            temperature=config.temperature,
-            reward=one.reward.value,
-            group=number,
-            truncated=done.finish_reason == "length",
+        segments = [one.segment for one in batch]
+        weighed = weigh_segments(segments, self.config)
+        chosen = weighed.trained.nonzero().flatten().tolist()
+        updates = self.updater.train_on(
+            [segments[i] for i in chosen], weighed.advantages[chosen], f"{self.config.seed}-{step}"
         )
-        for (number, row, done), one in zip(flat, scored, strict=True)
-    ]
-
-
-def policy_loss(advantages: Tensor, old: Sequence[Tensor] | None, config: GrpoConfig) -> LossFunction:
-    """The loss of one optimizer step; `advantages` [N] and `old` (log-probs, None: the current ones) by segment."""
-
-    def loss(logprobs: Tensor, entropy: Tensor, batch: Batch, indices: list[int]) -> tuple[Tensor, dict[str, Tensor]]:
-        before = logprobs.detach()
-        if old is not None:
-            before = torch.zeros_like(before)
-            for place, index in enumerate(indices):
-                before[place, : len(old[index])] = old[index].to(before.device)
-        own = advantages[indices].to(logprobs.device)
-        parts = ppo_clip(logprobs, before, own, batch.mask, config.clip_low, config.clip_high)
-        positive = ((own > 0).float().unsqueeze(1) * batch.mask).sum()
-        return (parts.loss * batch.mask).sum(), {
-            "clipped_low": (parts.clipped_low * batch.mask).sum(),
-            "clipped_high": (parts.clipped_high * batch.mask).sum(),
-            "ratio": (parts.ratio * batch.mask).sum(),
-            "entropy": (entropy * batch.mask).sum(),
-            "positive_tokens": positive,
-            **mismatch_sums(batch.rollout, before, batch.mask),
+        updated = time.monotonic()
+        probe = self.rollout.sync(step + 1) if updates else None
+        for place, one in enumerate(batch):
+            one.advantage, one.trained = float(weighed.advantages[place]), bool(weighed.trained[place])
+        everyone = [one for part in gathered(sampled) for one in part]
+        if rank() == 0:
+            write_completions(self.out_dir, step, everyone, self.rollout.encoder)
+        return {
+            **reward_metrics(everyone, self.config.terms),
+            **weighed.metrics,
+            **_mean(updates),
+            **({"probe_mean_abs": probe.mean_abs} if probe else {}),
+            "right_share": right_share([score for score in _scores(everyone) if score.teaches]),
+            "groups": float(len({one.segment.group for one in everyone})),
+            "trained_completions": float(sum(one.trained for one in everyone)),
+            "seconds_rollout_and_verify": judged - began,
+            "seconds_update": updated - judged,
+            "seconds_sync": time.monotonic() - updated,
         }
-
-    return loss

@@ -31,6 +31,13 @@ class CorrectionConfig(StageConfig):
     """The range of exp(old - rollout), of a token, a whole sequence, or its geometric mean."""
 
 
+class AdvantageBand(StageConfig):
+    """Another kind of advantage for problems that the profile found hard."""
+
+    pass_rate_below: float = Field(gt=0, le=1)
+    advantage: Advantage
+
+
 class KlConfig(StageConfig):
     """A penalty for leaving the model that training began from. Off without weight."""
 
@@ -43,6 +50,9 @@ class ObjectiveConfig(StageConfig):
     of them, and one that lags behind the policy is where much of the instability comes from."""
 
     advantage: Advantage = "grpo"
+    advantage_bands: tuple[AdvantageBand, ...] = ()
+    """For problems whose measured pass rate is below a bound, such as maxrl or pass_at_k_chen below 0.2. The lowest
+    bound that fits counts."""
     pass_at_k: int = Field(default=4, ge=1)
     """k of the advantages of pass@k."""
     loss: Loss = "auto"
@@ -86,6 +96,13 @@ class ObjectiveConfig(StageConfig):
         if self.loss in ("cispo", "topr") and (self.clip_low is not None or self.clip_high is not None):
             raise ValueError(f"the loss {self.loss} has no clip_low and clip_high; cispo has is_max")
         return self
+
+    def advantage_of(self, pass_rate: float | None) -> Advantage:
+        """The kind of advantage for a problem of that measured pass rate."""
+        for band in sorted(self.advantage_bands, key=lambda band: band.pass_rate_below):
+            if pass_rate is not None and pass_rate < band.pass_rate_below:
+                return band.advantage
+        return self.advantage
 
     @property
     def updates(self) -> int:

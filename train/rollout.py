@@ -14,8 +14,8 @@ from truegold.pipeline.engines.base import Completion, SamplingParams, sample_se
 from truegold.pipeline.engines.chat import ChatEncoder
 from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.pipeline.rows import Row
-from truegold.train.config import GrpoConfig
 from truegold.train.engine import TrainingEngine
+from truegold.train.grpo_config import GrpoConfig
 from truegold.train.mismatch import Mismatch, mismatch
 from truegold.train.segment import Segment, collate
 from truegold.verifiers import GuardError

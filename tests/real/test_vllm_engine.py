@@ -13,8 +13,9 @@ from truegold.pipeline.config import ChatConfig, VllmEngineConfig
 from truegold.pipeline.engines.base import SamplingParams
 from truegold.pipeline.engines.chat import load_encoder
 from truegold.pipeline.engines.vllm_local import VllmEngine
-from truegold.train.config import GrpoConfig, OptimizerConfig
+from truegold.train.config import OptimizerConfig
 from truegold.train.engine import TrainingEngine
+from truegold.train.grpo_config import GrpoConfig
 from truegold.train.mismatch import mismatch
 from truegold.train.rollout import Rollout
 from truegold.train.segment import Segment, collate

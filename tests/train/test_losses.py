@@ -31,7 +31,6 @@ from truegold.train.objective import (
     positive_weight,
     ppo_clip,
     shaped_imitation,
-    soft_overlong,
     token_weights,
     top_entropy_mask,
     topr,
@@ -249,13 +248,6 @@ def test_the_positive_weight_lifts_the_positive_side_to_the_floor() -> None:
     assert positive_weight(advantages, lengths, floor=1.0, most=2.0) == 2.0
     assert positive_weight(advantages, torch.ones(3), floor=1.0, most=10.0) == 1.0
     assert positive_weight(torch.tensor([1.0]), torch.tensor([5.0]), 1.0, 10.0) == 1.0
-
-
-def test_soft_overlong_is_a_line_within_the_cache() -> None:
-    lengths = torch.tensor([0.0, 80.0, 90.0, 100.0, 500.0])
-    assert soft_overlong(lengths, 100, 20).tolist() == [0.0, 0.0, -0.5, -1.0, -1.0]
-    with pytest.raises(ValueError, match="cache"):
-        soft_overlong(lengths, 100, 0)
 
 
 def test_only_lengths_far_from_the_others_are_outliers() -> None:

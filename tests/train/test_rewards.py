@@ -15,7 +15,7 @@ from truegold.pipeline.engines.base import Completion
 from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.rows import Row
 from truegold.train.completions import CompletionTable, write_completions
-from truegold.train.config import GrpoConfig
+from truegold.train.grpo_config import GrpoConfig
 from truegold.train.rewards import Scored, judge, reward_metrics
 from truegold.train.segment import Segment
 

@@ -20,7 +20,7 @@ from truegold.train.objective.aggregation import AGGREGATIONS, Aggregation, Tota
 from truegold.train.objective.corrections import CORRECTIONS, engine_weights
 from truegold.train.objective.distillation import DISTILLATION_WEIGHTS, distillation_weights, shaped_imitation
 from truegold.train.objective.divergence import kl_estimate
-from truegold.train.objective.lengths import length_outliers, soft_overlong
+from truegold.train.objective.lengths import length_outliers
 from truegold.train.objective.losses import LOSSES, TokenLoss, cispo, gspo, gspo_token, ppo_clip, topr
 from truegold.train.objective.masks import entropy_threshold, off_policy_sequence_mask, top_entropy_mask
 from truegold.train.objective.pass_at_k import walder_rewards
@@ -50,7 +50,6 @@ __all__ = [
     "positive_weight",
     "ppo_clip",
     "shaped_imitation",
-    "soft_overlong",
     "token_weights",
     "top_entropy_mask",
     "topr",

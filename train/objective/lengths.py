@@ -1,19 +1,9 @@
-"""What the length of a completion adds to its reward, and which lengths are out of the ordinary."""
+"""Which lengths are out of the ordinary. What a length adds to the reward is the verifier `length`'s."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
-
-
-def soft_overlong(lengths: Tensor, longest: int, cache: int) -> Tensor:
-    """[B], in [-1, 0]: 0 up to longest - cache tokens, then down in a line to -1 at `longest`, and -1 beyond.
-
-    DAPO, arXiv 2503.14476, eq. 13. lengths: [B] output tokens. ValueError unless 0 < cache <= longest.
-    """
-    if not 0 < cache <= longest:
-        raise ValueError(f"cache ({cache}) must be from 1 to longest ({longest})")
-    return ((longest - cache - lengths) / cache).clamp(-1.0, 0.0)
 
 
 def length_outliers(lengths: Tensor, fence: float = 3.0) -> Tensor:

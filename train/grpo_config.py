@@ -1,0 +1,127 @@
+"""The configuration of RL: the objective, what it is fed, how it samples, and what it is judged by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field, field_validator, model_validator
+
+from truegold.pipeline.config import ChatConfig, StageConfig, VllmEngineConfig
+from truegold.train.config import OptimizerConfig
+from truegold.train.objective_config import ObjectiveConfig
+from truegold.verifiers import Term
+from truegold.verifiers.reward import problems
+
+
+class RewardTerm(StageConfig):
+    """One term of the reward: it adds weight * (score + offset)."""
+
+    name: str
+    """Its name in metrics, completions and gates."""
+    verifier: str | None = None
+    """A built-in name, an entry point or an import string; without it, the row's own verifier: correctness."""
+    weight: float = Field(default=1.0, allow_inf_nan=False)
+    """0: measured, and no part of the reward."""
+    offset: float = Field(default=0.0, allow_inf_nan=False)
+    """Added to the score; -1 turns a score of 0 to 1 into a punishment of -1 to 0."""
+    args: dict[str, Any] = Field(default_factory=dict)
+    """Arguments for the verifier it names, the same for every row; `length`, the completion's tokens, is added."""
+    gate: str | None = None
+    """The name of another term: this one counts only where that one passed."""
+
+    def as_term(self) -> Term:
+        return Term(self.name, self.verifier, self.weight, self.offset, self.args, self.gate)
+
+
+class TemperatureSchedule(StageConfig):
+    """From `start` in a line to `end` over the first `steps` steps."""
+
+    start: float = Field(gt=0)
+    end: float = Field(gt=0)
+    steps: int = Field(ge=1)
+
+
+class TemperatureBand(StageConfig):
+    """Another temperature for problems that the profile found hard: more attempts that differ."""
+
+    pass_rate_below: float = Field(gt=0, le=1)
+    temperature: float = Field(gt=0)
+
+
+class GrpoConfig(ObjectiveConfig):
+    """RL with verifiable rewards: groups of completions of one prompt, compared with each other."""
+
+    steps: int = Field(default=100, ge=1)
+    prompts_per_step: int = Field(default=32, ge=1)
+    group_size: int = Field(default=8, ge=2)
+    max_tokens: int = Field(default=512, ge=1)
+    temperature: float | TemperatureSchedule = 1.0
+    """Rollout temperature; each completion keeps its own, and the trainer's log-probabilities are at the same. top_p is
+    1: anything else would bias the importance ratio."""
+    temperature_bands: tuple[TemperatureBand, ...] = ()
+    """The lowest bound that fits counts."""
+    refills: int = Field(default=0, ge=0)
+    """Rounds of further rollouts, from the reserve, in place of groups that are all right or all wrong (DAPO's dynamic
+    sampling)."""
+    right_share: tuple[float, float] | None = None
+    """Bounds for the share of right completions in a training batch; groups are chosen, rewards never changed."""
+    reward: tuple[RewardTerm, ...] = (RewardTerm(name="correct"),)
+    """The terms of the reward. Exactly one of them leaves `verifier` out: it is what pass rates are measured by."""
+    reward_clip: tuple[float, float] | None = None
+    """The lowest and the highest value of the sum of the terms."""
+    chat: ChatConfig = ChatConfig()
+    engine: VllmEngineConfig = VllmEngineConfig()
+    optimizer: OptimizerConfig = OptimizerConfig()
+    eval_every: int = Field(default=0, ge=0)
+    """Steps between evaluations on the held-out rows; 0: none."""
+    eval_samples: int = Field(default=4, ge=1)
+    eval_problems: int = Field(default=256, ge=1)
+    eval_temperature: float = Field(default=1.0, ge=0)
+    eval_top_p: float = Field(default=1.0, gt=0, le=1)
+    """How the held-out rows are sampled: a model's official settings, if it has any."""
+    checkpoint_every: int = Field(default=20, ge=1)
+    probe_prompts: int = Field(default=8, ge=1)
+    probe_tokens: int = Field(default=8, ge=1)
+    """After each weight sync so many prompts are continued by so many tokens, to compare the two engines."""
+    seed: int = 0
+
+    @model_validator(mode="after")
+    def _minibatches_have_groups(self) -> GrpoConfig:
+        if self.minibatches > self.prompts_per_step:
+            raise ValueError(
+                f"minibatches ({self.minibatches}) must not exceed prompts_per_step ({self.prompts_per_step})"
+            )
+        return self
+
+    @field_validator("reward")
+    @classmethod
+    def _reward_is_sound(cls, reward: tuple[RewardTerm, ...]) -> tuple[RewardTerm, ...]:
+        wrong = problems([term.as_term() for term in reward])
+        if sum(term.verifier is None for term in reward) != 1:
+            wrong.append("exactly one term must leave `verifier` out, to be judged by the row's own (weight 0 is fine)")
+        if wrong:
+            raise ValueError("; ".join(wrong))
+        return reward
+
+    @field_validator("reward_clip", "right_share")
+    @classmethod
+    def _is_a_range(cls, given: tuple[float, float] | None) -> tuple[float, float] | None:
+        if given is not None and not given[0] < given[1]:
+            raise ValueError("must be [lowest, highest]")
+        return given
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The reward's terms as the composition takes them."""
+        return tuple(term.as_term() for term in self.reward)
+
+    def temperature_of(self, step: int, pass_rate: float | None) -> float:
+        """The rollout temperature at a step for a problem of that measured pass rate."""
+        for band in sorted(self.temperature_bands, key=lambda band: band.pass_rate_below):
+            if pass_rate is not None and pass_rate < band.pass_rate_below:
+                return band.temperature
+        if isinstance(self.temperature, float):
+            return self.temperature
+        schedule = self.temperature
+        done = min(1.0, step / schedule.steps)
+        return schedule.start + (schedule.end - schedule.start) * done
