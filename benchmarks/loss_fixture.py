@@ -2,9 +2,9 @@
 
     python benchmarks/loss_fixture.py FILE
 
-Goes through the public functions of `truegold.train.objective` (and the verifier `length`) and prints, for each value of the file, the
-largest deviation. A name in the file that is not known here is an error. Exit code 1 where anything deviates by more
-than 1e-6.
+Goes through the public functions of `truegold.train.objective` (and the verifier `length`) and prints, for each value
+of the file, the largest deviation. A name in the file that is not known here is an error. Exit code 1 where anything
+deviates by more than 1e-6.
 
 The file: inputs {rewards_prompts_x_group [P, G], logp, old_logp, rollout_logp, entropy, mask [B, T],
 advantage_per_sequence [B, 1]} and expected {advantage, loss, dapo_with_correction, mask, context_distillation_weight,

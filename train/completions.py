@@ -7,22 +7,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-from torch import Tensor
 
 from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.rows import Row, write_rows
-from truegold.train.rewards import Scored, terms_json
-from truegold.train.segment import Segment
+from truegold.train.rewards import Sampled, terms_json
 from truegold.verifiers import Term
 
 COMPLETION_SCHEMA = pa.schema(
     [
         ("step", pa.int32()),
         ("id", pa.string()),
+        ("group", pa.int32()),
+        ("turn", pa.int32()),
+        ("origin", pa.string()),
         ("version", pa.int32()),
         ("prompt", pa.string()),
         ("gold", pa.string()),
@@ -42,45 +42,37 @@ COMPLETION_SCHEMA = pa.schema(
 )
 
 
-@dataclass(frozen=True)
-class CompletionTable:
-    """One step's completions, field by field in the same order; a segment's `group` is the place of its row in
-    `rows`."""
-
-    rows: Sequence[Row]
-    segments: Sequence[Segment]
-    scored: Sequence[Scored]
-    terms: Sequence[Term]
-    advantages: Tensor
-    trained: Tensor
-
-
-def write_completions(out_dir: Path, step: int, table: CompletionTable, encoder: PromptEncoder) -> None:
+def write_completions(
+    out_dir: Path, step: int, sampled: Sequence[Sampled], terms: Sequence[Term], encoder: PromptEncoder
+) -> None:
     """Write completions/step-NNNNNN.parquet."""
     folder = out_dir / "completions"
     folder.mkdir(exist_ok=True)
-    records = (
-        {
-            "step": step,
-            "id": table.rows[segment.group]["id"],
-            "version": segment.version,
-            "prompt": table.rows[segment.group]["prompt"],
-            "gold": table.rows[segment.group]["gold"],
-            "completion": encoder.decode(segment.output_ids),
-            "token_ids": list(segment.output_ids),
-            "rollout_logprobs": list(segment.rollout_logprobs),
-            "temperature": segment.temperature,
-            "truncated": segment.truncated,
-            "score": one.correct.score,
-            "reason": str(one.correct.reason),
-            "extracted": one.correct.extracted,
-            "reward": one.reward.value,
-            "reward_terms": terms_json(one, table.terms),
-            "advantage": float(advantage),
-            "trained": bool(used),
-        }
-        for segment, one, advantage, used in zip(
-            table.segments, table.scored, table.advantages, table.trained, strict=True
-        )
-    )
+    records = (_record(step, one, terms, encoder) for one in sampled)
     write_rows(folder / f"step-{step:06d}.parquet", records, COMPLETION_SCHEMA)
+
+
+def _record(step: int, one: Sampled, terms: Sequence[Term], encoder: PromptEncoder) -> Row:
+    row, segment, correct = one.row, one.segment, one.scored.correct
+    return {
+        "step": step,
+        "id": row["id"],
+        "group": segment.group,
+        "turn": segment.turn,
+        "origin": segment.origin,
+        "version": segment.version,
+        "prompt": row["prompt"],
+        "gold": row["gold"],
+        "completion": encoder.decode(segment.output_ids),
+        "token_ids": list(segment.output_ids),
+        "rollout_logprobs": list(segment.rollout_logprobs),
+        "temperature": segment.temperature,
+        "truncated": segment.truncated,
+        "score": correct.score,
+        "reason": str(correct.reason),
+        "extracted": correct.extracted,
+        "reward": one.scored.reward.value,
+        "reward_terms": terms_json(one.scored, terms),
+        "advantage": one.advantage,
+        "trained": one.trained,
+    }

@@ -40,6 +40,20 @@ def init_distributed() -> None:
         deepspeed.init_distributed(dist_backend="nccl" if on_gpu else "gloo", verbose=False)
 
 
+def rank() -> int:
+    """This process's number among the ranks, from 0."""
+    import torch.distributed as dist
+
+    return int(dist.get_rank())
+
+
+def world_size() -> int:
+    """How many ranks there are."""
+    import torch.distributed as dist
+
+    return int(dist.get_world_size())
+
+
 def all_sum(*values: float) -> list[float]:
     """Each value summed over all ranks, in float64."""
     return _reduced(values, "SUM")

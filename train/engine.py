@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,15 +39,9 @@ class TrainingEngine:
     def __init__(self, model: Path, config: OptimizerConfig, pad_id: int, seed: int) -> None:
         init_distributed()
         import deepspeed
-        from transformers import AutoModelForCausalLM
 
         torch.manual_seed(seed)
-        dtype = getattr(torch, config.dtype)
-        try:
-            causal_lm = AutoModelForCausalLM.from_pretrained(str(model), dtype=dtype)
-        except (OSError, ValueError) as error:
-            reason = str(error).strip().split("\n", 1)[0]
-            raise SetupError(f"{model} cannot be loaded as a causal language model: {reason}") from error
+        causal_lm = load_causal_lm(model, config.dtype)
         if config.gradient_checkpointing:
             causal_lm.gradient_checkpointing_enable()
         policy = Policy(causal_lm)
@@ -65,16 +59,10 @@ class TrainingEngine:
     def measure(self, segments: Sequence[Segment]) -> list[tuple[Tensor, Tensor]]:
         """For each segment the log-probabilities of its output tokens and the entropies of the distributions they were
         drawn from, both [its length] float32 on the CPU, without gradients."""
-        result: list[tuple[Tensor, Tensor]] = [(torch.empty(0), torch.empty(0))] * len(segments)
         self._engine.eval()
-        with torch.no_grad():
-            for indices, batch in self._batches(segments):
-                logprobs, entropy = (values.cpu() for values in self._engine(batch))
-                for place, index in enumerate(indices):
-                    size = len(segments[index].output_ids)
-                    result[index] = logprobs[place, :size], entropy[place, :size]
+        found = _measure(self._engine, segments, self._batches(segments))
         self._engine.train()
-        return result
+        return found
 
     def logprobs(self, segments: Sequence[Segment]) -> list[Tensor]:
         """Log-probabilities of each segment's output tokens at its own temperature, as `measure` gives them."""
@@ -97,7 +85,7 @@ class TrainingEngine:
         lr = self._set_lr(step)
         sums: dict[str, Tensor] = {}
         batches = list(self._batches(segments))
-        for number, (indices, batch) in enumerate(batches):
+        for place, (indices, batch) in enumerate(batches):
             logprobs, entropy = self._engine(batch)
             if indices:
                 loss, reported = loss_function(logprobs, entropy, batch, indices)
@@ -105,14 +93,14 @@ class TrainingEngine:
                     sums[name] = sums.get(name, torch.zeros((), device=self.device)) + value.detach()
             else:
                 loss = logprobs.sum() * 0.0
-            self._engine.set_gradient_accumulation_boundary(number == len(batches) - 1)
+            self._engine.set_gradient_accumulation_boundary(place == len(batches) - 1)
             self._engine.backward(loss * world, scale_wrt_gas=False)
             self._engine.step()
         found = self._over_ranks(sums, segments)
         grad_norm = float(self._engine.get_global_grad_norm() or 0.0)
-        for name, value in (("loss", found["loss"]), ("gradient", grad_norm)):
-            if not math.isfinite(value):
-                raise GuardError(f"The {name} of step {step} is not finite ({value}).", "Lower the learning rate.")
+        for name, number in (("loss", found["loss"]), ("gradient", grad_norm)):
+            if not math.isfinite(number):
+                raise GuardError(f"The {name} of step {step} is not finite ({number}).", "Lower the learning rate.")
         return {**found, "grad_norm": grad_norm, "lr": lr}
 
     def _batches(self, segments: Sequence[Segment]) -> Iterator[tuple[list[int], Batch]]:
@@ -195,6 +183,50 @@ class TrainingEngine:
         _, client = self._engine.load_checkpoint(str(folder), tag=latest["tag"])
         torch.set_rng_state(client["rng"])
         return int(latest["step"]), client["state"]
+
+
+class FrozenPolicy:
+    """The checkpoint in folder `model`, whole on every rank and never trained: the reference of the KL penalty."""
+
+    def __init__(self, model: Path, config: OptimizerConfig, engine: TrainingEngine) -> None:
+        self._policy = Policy(load_causal_lm(model, config.dtype)).to(engine.device).eval()
+        self._config = config
+        self._device = engine.device
+
+    def logprobs(self, segments: Sequence[Segment]) -> list[Tensor]:
+        """As `TrainingEngine.logprobs`; ranks need not call it together."""
+        batches = (
+            (indices, collate([segments[i] for i in indices], pad_id=0).to(self._device))
+            for indices in micro_batches(segments, self._config.micro_batch_tokens)
+        )
+        return [logprobs for logprobs, _ in _measure(self._policy, segments, batches)]
+
+
+def load_causal_lm(model: Path, dtype: str) -> Any:
+    """The checkpoint in folder `model`. Raises SetupError where it is none."""
+    from transformers import AutoModelForCausalLM
+
+    try:
+        return AutoModelForCausalLM.from_pretrained(str(model), dtype=getattr(torch, dtype))
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().split("\n", 1)[0]
+        raise SetupError(f"{model} cannot be loaded as a causal language model: {reason}") from error
+
+
+@torch.no_grad()
+def _measure(
+    policy: Callable[[Batch], tuple[Tensor, Tensor]],
+    segments: Sequence[Segment],
+    batches: Iterable[tuple[list[int], Batch]],
+) -> list[tuple[Tensor, Tensor]]:
+    """Each segment's log-probabilities and entropies, from micro-batches with the indices of their segments."""
+    result: list[tuple[Tensor, Tensor]] = [(torch.empty(0), torch.empty(0))] * len(segments)
+    for indices, batch in batches:
+        logprobs, entropy = (values.cpu() for values in policy(batch))
+        for place, index in enumerate(indices):
+            size = len(segments[index].output_ids)
+            result[index] = logprobs[place, :size], entropy[place, :size]
+    return result
 
 
 def deepspeed_config(config: OptimizerConfig) -> dict[str, Any]:

@@ -32,6 +32,17 @@ class Scored:
     correct: Verdict
 
 
+@dataclass(slots=True)
+class Sampled:
+    """One completion of a step: its problem, its training record, how it was judged, and what came of it."""
+
+    row: Row
+    segment: Segment
+    scored: Scored
+    advantage: float = 0.0
+    trained: bool = False
+
+
 def judge(
     rows: Sequence[Row],
     groups: Sequence[Sequence[Completion]],
@@ -62,9 +73,10 @@ def _item(term: Term, row: Row, done: Completion, text: str) -> Item:
     return Item(text, row["gold"], term.verifier, arguments, row["prompt"])
 
 
-def reward_metrics(segments: Sequence[Segment], scored: Sequence[Scored], terms: Sequence[Term]) -> Metrics:
+def reward_metrics(sampled: Sequence[Sampled], terms: Sequence[Term]) -> Metrics:
     """Pass rate, reward, unjudged share, all-right and all-wrong groups, lengths and truncation of one rollout batch;
     for each term the mean of its scores (`score/NAME`) and of what it added to the reward (`reward/NAME`)."""
+    segments, scored = [one.segment for one in sampled], [one.scored for one in sampled]
     scores = [one.correct.score for one in scored]
     lengths = [len(segment.output_ids) for segment in segments]
     groups: dict[int, list[float | None]] = {}

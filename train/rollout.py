@@ -43,18 +43,31 @@ class Rollout:
     version: int = 0
     floor: float | None = None
 
-    def sample(self, rows: Sequence[Row], step: int, size: int) -> list[list[Completion]]:
-        """`size` completions of each row, in order. A seed depends on run, step, the row and its place in the step, and
-        the completion's number alone."""
-        config = self.config
+    def sample(
+        self,
+        rows: Sequence[Row],
+        temperatures: Sequence[float],
+        where: tuple[int, Sequence[int]],
+        size: int,
+        top_p: float = 1.0,
+    ) -> list[list[Completion]]:
+        """`size` completions of each row at its temperature, in order. where: the step, and each row's place in it.
+
+        A seed depends on run, step, the row and its place in the step, and the completion's number alone.
+        """
+        config, (step, places) = self.config, where
         prompts = [self.encoder.encode(row["prompt"]) for row in rows for _ in range(size)]
         seeds = [
             sample_seed(config.seed, step, place, row["id"], number)
-            for place, row in enumerate(rows)
+            for place, row in zip(places, rows, strict=True)
             for number in range(size)
         ]
-        sampling = SamplingParams(config.temperature, 1.0, config.max_tokens, self.encoder.stop_token_ids)
-        flat = self.engine.generate(prompts, sampling, seeds)
+        sampling = [
+            SamplingParams(temperature, top_p, config.max_tokens, self.encoder.stop_token_ids)
+            for temperature in temperatures
+            for _ in range(size)
+        ]
+        flat = self.engine.generate(prompts, sampling, seeds) if prompts else []
         return [flat[at : at + size] for at in range(0, len(flat), size)]
 
     def sync(self, version: int) -> Mismatch:
@@ -66,11 +79,12 @@ class Rollout:
     def probe(self) -> Mismatch:
         """Compare the two engines on a few tokens. Raises GuardError beyond the expected mismatch."""
         config = self.config
-        sampling = SamplingParams(config.temperature, 1.0, config.probe_tokens)
+        temperature = config.temperature_of(self.version, None)
+        sampling = [SamplingParams(temperature, 1.0, config.probe_tokens)] * len(self.probe_prompts)
         seeds = [sample_seed(config.seed, "probe", number) for number in range(len(self.probe_prompts))]
         completions = self.engine.generate(self.probe_prompts, sampling, seeds)
         segments = [
-            Segment(tuple(prompt), completion.token_ids, completion.logprobs, temperature=config.temperature)
+            Segment(tuple(prompt), completion.token_ids, completion.logprobs, temperature=temperature)
             for prompt, completion in zip(self.probe_prompts, completions, strict=True)
         ]
         found = self.compare(segments)

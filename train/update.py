@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from truegold.train.distributed import gathered
-from truegold.train.engine import TrainingEngine
+from truegold.train.engine import FrozenPolicy, TrainingEngine
 from truegold.train.mismatch import mismatch_sums
 from truegold.train.objective import (
     LOSSES,
@@ -29,7 +29,7 @@ from truegold.train.objective import (
     top_entropy_mask,
     weigh,
 )
-from truegold.train.objective_config import ObjectiveConfig
+from truegold.train.objective_config import Loss, ObjectiveConfig
 from truegold.train.segment import Batch, Segment
 
 
@@ -43,17 +43,31 @@ class Weighed:
     metrics: dict[str, float]
 
 
-def weigh_segments(segments: Sequence[Segment], config: ObjectiveConfig) -> Weighed:
+def weigh_segments(segments: Sequence[Segment], config: ObjectiveConfig, kinds: Sequence[str]) -> Weighed:
     """Advantages within the whole batch over all ranks, and which of this rank's segments are trained on.
 
-    Segments of one group are on one rank. Positives are weighted up after the masks, by what is left.
+    kinds: each segment's kind of advantage, one for a group. Segments of one kind are compared with each other.
+    Positives are weighted up after the masks, by what is left.
     """
-    own = [(s.group, float("nan") if s.reward is None else s.reward, len(s.output_ids), s.truncated) for s in segments]
+    own = [
+        (
+            segment.group,
+            float("nan") if segment.reward is None else segment.reward,
+            len(segment.output_ids),
+            segment.truncated,
+            kind,
+        )
+        for segment, kind in zip(segments, kinds, strict=True)
+    ]
     parts = gathered(own)
     if not any(parts):
         return Weighed(torch.zeros(0), torch.zeros(0, dtype=torch.bool), {})
-    groups, rewards, lengths, truncated = (torch.tensor(column) for column in zip(*chain(*parts), strict=True))
-    found = advantages(config.advantage, rewards.double(), groups, config.pass_at_k)
+    *columns, everyones_kinds = zip(*chain(*parts), strict=True)
+    groups, rewards, lengths, truncated = (torch.tensor(column) for column in columns)
+    found = torch.zeros(len(rewards), dtype=torch.float64)
+    for kind in sorted(set(everyones_kinds)):
+        of_kind = torch.tensor([other == kind for other in everyones_kinds])
+        found[of_kind] = advantages(kind, rewards[of_kind].double(), groups[of_kind], config.pass_at_k)
     trained = found != 0
     if config.mask_truncated:
         trained &= ~truncated
@@ -85,7 +99,7 @@ class Updater:
     engine: TrainingEngine
     config: ObjectiveConfig
     max_tokens: int
-    reference: TrainingEngine | None = None
+    reference: FrozenPolicy | None = None
     steps: int = 0
 
     def train_on(self, segments: Sequence[Segment], weighed: Tensor, seed: str) -> list[dict[str, float]]:
@@ -193,6 +207,15 @@ def policy_loss(config: ObjectiveConfig, current: Tensor, old: Tensor, advantage
         given = {"is_max": config.is_max}
     parameters = {name: value for name, value in given.items() if value is not None}
     return LOSSES[config.loss](current, old, advantages, mask, **parameters)
+
+
+def resolved(config: ObjectiveConfig, model: object) -> Loss:
+    """The loss that `auto` means for a model, given its Hugging Face configuration."""
+    if config.loss != "auto":
+        return config.loss
+    experts = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
+    inner = getattr(model, "text_config", model)
+    return "gspo" if any((getattr(inner, name, 0) or 0) > 1 for name in experts) else "ppo"
 
 
 def aggregation(config: ObjectiveConfig) -> Aggregation:

@@ -69,8 +69,13 @@ class VllmEngine:
             raise SetupError(f"vLLM cannot load {model}: {reason}") from error
 
     def generate(
-        self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seeds: Sequence[int]
+        self,
+        prompts: Sequence[Sequence[int]],
+        sampling: SamplingParams | Sequence[SamplingParams],
+        seeds: Sequence[int],
     ) -> list[Completion]:
+        """As `Engine.generate`; each prompt may have its own sampling parameters."""
+        each = [sampling] * len(prompts) if isinstance(sampling, SamplingParams) else sampling
         check_room(prompts, self.max_model_len)
         requests = [
             # The salt ties cached prefixes to the weights that computed them: a sync makes the old ones unreachable.
@@ -79,15 +84,15 @@ class VllmEngine:
         ]
         params = [
             self._vllm.SamplingParams(
-                temperature=sampling.temperature,
-                top_p=sampling.top_p,
-                max_tokens=min(sampling.max_tokens, self.max_model_len - len(prompt)),
-                stop_token_ids=list(sampling.stop_token_ids),
+                temperature=own.temperature,
+                top_p=own.top_p,
+                max_tokens=min(own.max_tokens, self.max_model_len - len(prompt)),
+                stop_token_ids=list(own.stop_token_ids),
                 seed=seed,
                 logprobs=0,
                 detokenize=False,
             )
-            for prompt, seed in zip(prompts, seeds, strict=True)
+            for prompt, own, seed in zip(prompts, each, seeds, strict=True)
         ]
         outputs = self._llm.generate(requests, params, use_tqdm=False)
         return [_completion(output.outputs[0]) for output in outputs]

@@ -7,16 +7,15 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-import torch
 from pydantic import ValidationError
 
 from truegold.pipeline.config import ChatConfig
 from truegold.pipeline.engines.base import Completion
 from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.rows import Row
-from truegold.train.completions import CompletionTable, write_completions
+from truegold.train.completions import write_completions
 from truegold.train.grpo_config import GrpoConfig
-from truegold.train.rewards import Scored, judge, reward_metrics
+from truegold.train.rewards import Sampled, judge, reward_metrics
 from truegold.train.segment import Segment
 
 ENCODER = ByteEncoder(ChatConfig())
@@ -46,37 +45,36 @@ def completion(text: str) -> Completion:
     return Completion(ids, (-0.5,) * len(ids), "stop")
 
 
-def scored(config: GrpoConfig, rows: list[Row], groups: list[list[str]]) -> tuple[list[Segment], list[Scored]]:
+def scored(config: GrpoConfig, rows: list[Row], groups: list[list[str]]) -> list[Sampled]:
     sampled = [[completion(text) for text in group] for group in groups]
     found = judge(rows, sampled, ENCODER, config.terms, config.reward_clip)
     flat = [(number, done) for number, group in enumerate(sampled) for done in group]
-    segments = [
-        Segment((1,), done.token_ids, done.logprobs, reward=one.reward.value, group=number)
+    return [
+        Sampled(rows[number], Segment((1,), done.token_ids, done.logprobs, reward=one.reward.value, group=number), one)
         for (number, done), one in zip(flat, found, strict=True)
     ]
-    return segments, found
 
 
 def test_by_default_the_reward_is_the_score_of_the_row_s_own_verifier() -> None:
     rows = [row(0), row(1, "blue", "exact"), row(2, None)]
-    _, found = scored(GrpoConfig(), rows, [["\\boxed{4}", "\\boxed{5}"], ["blue", "red"], ["\\boxed{4}"]])
-    assert [one.reward.value for one in found] == [1.0, 0.0, 1.0, 0.0, None]
-    assert [one.correct.score for one in found] == [1.0, 0.0, 1.0, 0.0, None]
+    found = scored(GrpoConfig(), rows, [["\\boxed{4}", "\\boxed{5}"], ["blue", "red"], ["\\boxed{4}"]])
+    assert [one.scored.reward.value for one in found] == [1.0, 0.0, 1.0, 0.0, None]
+    assert [one.scored.correct.score for one in found] == [1.0, 0.0, 1.0, 0.0, None]
 
 
 def test_terms_are_composed_and_length_counts_sampled_tokens() -> None:
     config = GrpoConfig.model_validate(SHAPED)
     long = f"<think>{'x' * 27}</think>\\boxed{{4}}"
     assert len(completion(long).token_ids) == 52
-    _, found = scored(config, [row(0)], [[GOOD, long, "\\boxed{4}", "<think>x</think>\\boxed{5}"]])
-    assert [one.reward.value for one in found] == pytest.approx([1.1, 1.1 - 12 / 20, 1.0, 0.1])
-    assert found[1].verdicts[2].evidence["unit"] == "tokens"
+    found = scored(config, [row(0)], [[GOOD, long, "\\boxed{4}", "<think>x</think>\\boxed{5}"]])
+    assert [one.scored.reward.value for one in found] == pytest.approx([1.1, 1.1 - 12 / 20, 1.0, 0.1])
+    assert found[1].scored.verdicts[2].evidence["unit"] == "tokens"
 
 
 def test_the_pass_rate_is_about_correctness_whatever_the_reward() -> None:
     config = GrpoConfig.model_validate(SHAPED)
     groups = [[GOOD, "\\boxed{4}"], ["\\boxed{5}", "<think>x</think>\\boxed{5}"]]
-    metrics = reward_metrics(*scored(config, [row(0), row(1)], groups), config.terms)
+    metrics = reward_metrics(scored(config, [row(0), row(1)], groups), config.terms)
     assert metrics["pass_rate"] == 0.5
     assert (metrics["groups_all_right"], metrics["groups_all_wrong"]) == (0.5, 0.5)
     assert metrics["reward"] == pytest.approx((1.1 + 1.0 + 0.0 + 0.1) / 4)
@@ -89,25 +87,24 @@ def test_the_pass_rate_is_about_correctness_whatever_the_reward() -> None:
 def test_what_could_not_be_judged_is_left_out_of_the_means_and_counted() -> None:
     config = GrpoConfig()
     rows = [row(0), row(1, None)]
-    metrics = reward_metrics(*scored(config, rows, [[GOOD], [GOOD]]), config.terms)
+    metrics = reward_metrics(scored(config, rows, [[GOOD], [GOOD]]), config.terms)
     assert (metrics["pass_rate"], metrics["reward"], metrics["unjudged"]) == (1.0, 1.0, 0.5)
     assert (metrics["groups_all_right"], metrics["groups_all_wrong"]) == (0.5, 0.0)
-    nothing = reward_metrics(*scored(config, [row(0, None)], [[GOOD]]), config.terms)
+    nothing = reward_metrics(scored(config, [row(0, None)], [[GOOD]]), config.terms)
     assert (nothing["pass_rate"], nothing["reward"], nothing["unjudged"]) == (None, None, 1.0)
 
 
 def test_the_sum_is_clipped() -> None:
     config = GrpoConfig.model_validate({**SHAPED, "reward_clip": [0.0, 1.0]})
-    _, found = scored(config, [row(0)], [[GOOD]])
-    assert found[0].reward.value == 1.0
+    found = scored(config, [row(0)], [[GOOD]])
+    assert found[0].scored.reward.value == 1.0
 
 
 def test_completions_keep_every_term(tmp_path: Path) -> None:
     config = GrpoConfig.model_validate(SHAPED)
     rows = [row(0), row(1, None)]
-    segments, found = scored(config, rows, [[GOOD, "\\boxed{5}"], [GOOD]])
-    zeros = torch.zeros(3)
-    write_completions(tmp_path, 7, CompletionTable(rows, segments, found, config.terms, zeros, zeros > 0), ENCODER)
+    found = scored(config, rows, [[GOOD, "\\boxed{5}"], [GOOD]])
+    write_completions(tmp_path, 7, found, config.terms, ENCODER)
     table = pl.read_parquet(tmp_path / "completions" / "step-000007.parquet")
     assert table["score"].to_list() == [1.0, 0.0, None]
     assert table["reward"].to_list() == [pytest.approx(1.1), 0.0, None]
