@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
+from truegold.pipeline.boilerplate_patterns import BOILERPLATE, BOILERPLATE_END
 from truegold.verifiers import Reason
 
 
@@ -127,21 +128,19 @@ DataConfig = Annotated[
 
 
 class CleanConfig(StageConfig):
-    """Text cleaning and length bounds."""
+    """Text cleaning, what is noted of every row, and bounds."""
 
     min_prompt_chars: int = Field(default=8, ge=0)
     max_prompt_chars: int = Field(default=20_000, ge=1)
     max_gold_chars: int = Field(default=2_000, ge=1)
-    boilerplate: tuple[str, ...] = (
-        r"(?:question|problem|q|exercise|题目|问题)\s*(?:\d+(?:\.\d+)*\s*)?(?:[:：]|\.(?!\d))\s*",
-        r"(?:please\s+)?(?:solve|answer)\s+the\s+following\s+(?:math(?:ematics)?\s+)?(?:problem|question)[^.:\n]{0,40}[.:]\s*",
-        r"let'?s\s+think\s+step\s+by\s+step[.:]?\s*",
-    )
+    languages: tuple[str, ...] = ()
+    """ISO 639-1 codes such as `en` and `zh`: rows whose prompt is in another language are dropped. All stay where not
+    given, and a prompt with too few words to tell stays in any case."""
+    skip: tuple[str, ...] = ()
+    """Edits not to be made, by their reason: `multiple_choice`, `html_tags`, ..."""
+    boilerplate: tuple[str, ...] = BOILERPLATE
     """Regular expressions, without regard to case, cut from the start of a prompt."""
-    boilerplate_end: tuple[str, ...] = (
-        r"(?:please\s+)?(?:solve|answer)\s+the\s+(?:above|following)\s+(?:math(?:ematics)?\s+)?(?:problem|question)\s*[.:]?",
-        r"let'?s\s+think\s+step\s+by\s+step\s*[.:]?",
-    )
+    boilerplate_end: tuple[str, ...] = BOILERPLATE_END
     """Regular expressions, without regard to case, cut from the end of a prompt."""
 
 
