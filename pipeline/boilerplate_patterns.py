@@ -10,14 +10,20 @@ tenth" and the like decide which answer is right, and stay.
 
 from __future__ import annotations
 
-_BOX = r"(?:a\s+)?[$`]?\\{1,2}boxed\s*(?:\{\s*(?:[a-z_ ]{0,20}|\.{2,3}|…)\s*\})?[$`]?(?:\s+(?:notation|format|environment|command))?"
+_BOX = (
+    r"(?:a\s+)?[$`]?\\{1,2}boxed\s*(?:\{\s*(?:[a-z_ ]{0,20}|\.{2,3}|…)\s*\})?[$`]?"
+    r"(?:\s+(?:notation|format|environment|command))?"
+)
 _IN = r"(?:within|in|inside|into|using|with|to|enclosed\s+in)"
 _WHAT = r"(?:the|your)\s+(?:final\s+)?(?:answer|result|response)(?:\s+\(and\s+only\s+(?:the\s+)?answer\))?"
 _BOXED_ANSWER = (
     rf"(?:please\s+|remember\s+to\s+|make\s+sure\s+to\s+|be\s+sure\s+to\s+)?"
     rf"(?:put|place|write|give|provide|present|enclose|return|output|box|state|wrap)\s+{_WHAT}\s+{_IN}\s+{_BOX}"
 )
-_STEPS = r"(?:(?:let'?s|let\s+us|please)\s+)?(?:think|reason|work|solve\s+(?:this|it|the\s+problem))\s+(?:about\s+it\s+|through\s+it\s+|this\s+out\s+)?step[\s-]by[\s-]step"
+_STEPS = (
+    r"(?:(?:let'?s|let\s+us|please)\s+)?(?:think|reason|work|solve\s+(?:this|it|the\s+problem))\s+"
+    r"(?:about\s+it\s+|through\s+it\s+|this\s+out\s+)?step[\s-]by[\s-]step"
+)
 _PROBLEM = r"(?:math(?:ematics|ematical|s)?\s+|programming\s+|reasoning\s+)?(?:problem|question|exercise|task)s?"
 _MARK = r"[*#_\s]{0,8}"
 
@@ -38,7 +44,8 @@ BOILERPLATE = (
 )
 
 BOILERPLATE_END = (
-    rf"(?:please\s+)?(?:solve|answer)\s+the\s+(?:above|following)\s+{_PROBLEM}\s*[.:]?",
+    # As a sentence of its own: "the theory attempts to answer the following question:" is the problem.
+    rf"(?<![A-Za-z,]\s)(?:please\s+)?(?:solve|answer)\s+the\s+(?:above|following)\s+{_PROBLEM}\s*[.:]?",
     rf"{_STEPS}(?:,?\s+and\s+{_BOXED_ANSWER})?\s*[.:]?",
     rf"{_BOXED_ANSWER}\s*[.:]?",
     rf"(?:the|your)\s+final\s+answer\s+(?:should|must)\s+be\s+(?:given\s+|placed\s+|put\s+|enclosed\s+)?{_IN}\s+{_BOX}\s*[.:]?",

@@ -6,8 +6,8 @@ r"""Stage `clean`: texts in one shape, rows without a usable prompt or gold drop
 
 Input: `rows`. Reasons of edits: `cleaning.EDITS`; the ledger holds each whole, before and after, so that undoing the
 edits of a row from the last to the first gives the row as it came in. Reasons of drops: prompt_too_short,
-prompt_too_long, gold_too_long, empty_gold, other_language; a dropped row is kept as it came in and has no edits. Lengths
-are those of the cleaned text. A solution of nothing but whitespace becomes null. Ids stay what they were.
+prompt_too_long, gold_too_long, empty_gold, other_language; a dropped row is kept as it came in and has no edits.
+Lengths are those of the cleaned text. A solution of nothing but whitespace becomes null. Ids stay what they were.
 
 What is noted of a row stands in `meta.truegold` and is no edit, unless something else stood there.
 """

@@ -3,8 +3,8 @@ r"""Boilerplate: what a data set or a chat puts around the problem and is no par
     "Question 3: How many apples?"                                                     "How many apples?"
     "Find x. Please reason step by step, and put your final answer within \boxed{}."   "Find x."
 
-Patterns are the configuration's (`clean.boilerplate`, `clean.boilerplate_end`). They are cut as often as they fit and as
-long as enough of a prompt remains.
+Patterns are the configuration's (`clean.boilerplate`, `clean.boilerplate_end`). They are cut as often as they fit
+and as long as enough of a prompt remains.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 r"""Answers that a prompt announces itself.
 
-    "What is 6*7?\nAnswer: 42"                         gold 42    the last line is cut off (`without_answer_line`)
-    "What is 6*7? The correct answer is $42$."         gold 42    announced (`announced_answers`)
-    "Put your answer in \boxed{}."                                nothing: no answer stands there
-    "If the answer to the first part is 7, ..."        gold 42    nothing: a number that the problem gives
+"What is 6*7?\nAnswer: 42"                         gold 42    the last line is cut off (`without_answer_line`)
+"What is 6*7? The correct answer is $42$."         gold 42    announced (`announced_answers`)
+"Put your answer in \boxed{}."                                nothing: no answer stands there
+"If the answer to the first part is 7, ..."        gold 42    nothing: a number that the problem gives
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def gives_away(announced: Announced, gold: str) -> bool:
 
 
 def without_answer_line(prompt: str, gold: str | None, minimum: int) -> str:
-    """The prompt without a last line that says nothing but gold; as it is where fewer than `minimum` characters stay."""
+    """The prompt without a last line that says nothing but gold, as long as `minimum` characters remain."""
     head, newline, last = prompt.rstrip().rpartition("\n")
     if gold is None or not newline or len(rest := head.rstrip()) < minimum:
         return prompt

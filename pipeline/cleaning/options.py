@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 
 from truegold.verifiers.choice import ChoiceVerifier
 
@@ -27,7 +27,8 @@ _FONT = r"(?:\\(?:textbf|textrm|textup|text|mathrm|mathbf|bf|rm)\s{0,2}\{?\s{0,2
 _PATTERNS = (
     # (A)   \textbf{(A)}   (\mathrm{A})   \mathrm{\textbf{(A)} \ }
     re.compile(
-        rf"(?:{_FONT}{{1,2}}|(?<![\w\\)]))[(（]\s{{0,2}}{_FONT}?([A-J])\}}?\s{{0,2}}[)）](?:(?:\s|\\ |~){{0,3}}\}}){{0,2}}"
+        rf"(?:{_FONT}{{1,2}}|(?<![\w\\)]))[(（]\s{{0,2}}{_FONT}?([A-J])\}}?\s{{0,2}}[)）]"
+        r"(?:(?:\s|\\ |~){0,3}\}){0,2}"
     ),
     # A.   A、   A)   A:   at the start of a line, behind a blank or behind the end of the question
     re.compile(r"(?:(?<=\s)|^|(?<=[?？。:：）)$]))\**([A-J])\**\s{0,2}[.．、)）:：](?!=)", re.MULTILINE),
@@ -35,10 +36,8 @@ _PATTERNS = (
     re.compile(r"^\s{0,8}\(?([a-j])[.)](?=\s)", re.MULTILINE),
 )
 _DRAWING = re.compile(r"\[asy\].*?\[/asy\]", re.DOTALL)
-_EDGES = re.compile(
-    r"\A(?:\s|\\[ ,;:!]|~|\\(?:qquad|quad|indent|newline|hfill|hspace\{[^{}]{0,20}\})(?![A-Za-z])|\\\\|\$\$|[,;，；](?=\s))+"
-    r"|(?:\s|\\[ ,;:!]|~|\\(?:qquad|quad|indent|newline|hfill|hspace\{[^{}]{0,20}\})(?![A-Za-z])|\\\\|[,;，；|])+\Z"
-)
+_GAP = r"\s|\\[ ,;:!]|~|\\(?:qquad|quad|indent|newline|hfill|hspace\{[^{}]{0,20}\})(?![A-Za-z])|\\\\"
+_EDGES = re.compile(rf"\A(?:{_GAP}|\$\$|[,;，；](?=\s))+|(?:{_GAP}|[,;，；])+\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +65,17 @@ def find_options(prompt: str) -> Options | None:
         return None
     drawn = _DRAWING.sub(lambda match: "-" * len(match[0]), prompt)  # points are called A and B there
     for pattern in _PATTERNS:
-        marks = [_Mark(m[1].upper(), m.start(), m.end()) for m in islice(pattern.finditer(drawn), MAX_MARKS)]
+        found = islice(pattern.finditer(drawn), MAX_MARKS)
+        marks = [_Mark(m[1].upper(), m.start(), m.end()) for m in found if not _closes_bracket(drawn, m)]
         if (run := _last_run(marks)) and (texts := _texts(prompt, run)):
             return Options(texts, may_be_parts=pattern is _PATTERNS[-1])
     return None
+
+
+def _closes_bracket(text: str, match: re.Match[str]) -> bool:
+    r"""Whether the bracket of `A)` belongs to one that opened before, as in `(\sin A)`."""
+    before = text[max(0, match.start() - 40) : match.start()]
+    return match[0].rstrip().endswith(")") and "(" not in match[0] and before.rfind("(") > before.rfind(")")
 
 
 def _last_run(marks: list[_Mark]) -> list[_Mark] | None:
@@ -83,19 +89,17 @@ def _last_run(marks: list[_Mark]) -> list[_Mark] | None:
 
 
 def _texts(prompt: str, run: list[_Mark]) -> tuple[str, ...] | None:
-    ends = [mark.start for mark in run[1:]]
-    texts = [_option(prompt[mark.end : end]) for mark, end in zip(run, ends, strict=False)]
+    raw = [prompt[mark.end : following.start] for mark, following in pairwise(run)]
     last = prompt[run[-1].end :].lstrip(" \t\n~")
-    drawing = last.find("[/asy]")
-    line_end = last.find("\n", max(drawing, 0))
-    texts.append(_option(last if line_end < 0 else last[:line_end]))
-    longest = max(len(text) for text in texts[:-1])
+    line_end = last.find("\n", max(last.find("[/asy]"), 0))
+    raw.append(last if line_end < 0 else last[:line_end])
+    if any(len(text) > 2 * MAX_OPTION_CHARS and "[asy]" not in text for text in raw):
+        return None
+    texts = [_option(text) for text in raw]
     if not all(texts) or len(set(texts)) < len(texts):
         return None
-    if longest > MAX_OPTION_CHARS and "[asy]" not in prompt:
-        return None
     # What follows the last option on its line, such as another question, cannot be told from it.
-    return tuple(texts) if len(texts[-1]) <= 3 * longest + 40 else None
+    return tuple(texts) if len(texts[-1]) <= 3 * max(map(len, texts[:-1])) + 40 else None
 
 
 def _option(text: str) -> str:
@@ -106,11 +110,14 @@ def _option(text: str) -> str:
             text = text[:-1] if text[-1:] == "$" else text.removeprefix("$")
         if text[-1:] == "}" and text.count("{") < text.count("}"):
             text = text[:-1]
+        for opening, closing in ((r"\[", r"\]"), (r"\(", r"\)")):
+            if text.endswith(closing) and opening not in text:
+                text = text[:-2]
     return text.rstrip("?？ ")
 
 
 def chosen(options: Options, gold: str) -> str | None:
-    """The letter or letters that gold names, by letter or by the text of exactly one option; None where it names none."""
+    """The letter or letters that gold names, by letter or by the text of one option alone; None where it names none."""
     plain = re.sub(r"[\s,，、;；$(){}（）.]|\\(?:text|textbf|mathrm|mathbf)", "", gold)
     if 1 < len(plain) <= len(options.texts) and re.fullmatch("[A-J]+", plain):
         ordered = "".join(sorted(set(plain)))

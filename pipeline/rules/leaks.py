@@ -28,7 +28,8 @@ _SOLUTION_MARK = re.compile(
     re.IGNORECASE,
 )
 _CONCLUDES = re.compile(
-    r"=|\b(?:so|thus|therefore|hence|because|we\s+(?:get|have|find|obtain)|it\s+follows|answer)\b|所以|因此|故|答", re.IGNORECASE
+    r"=|\b(?:so|thus|therefore|hence|because|we\s+(?:get|have|find|obtain)|it\s+follows|answer)\b|所以|因此|故|答",
+    re.IGNORECASE,
 )
 _FINAL = re.compile(r"####[^\n]*|\\boxed\s*\{[^{}]*\}")
 _DRAWING = re.compile(r"\[asy\][\s\S]*?\[/asy\]")

@@ -11,11 +11,12 @@ Some rows, and what is said of them:
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import orjson
 
 from truegold.pipeline.cleaning.golds import truth_of
-from truegold.pipeline.cleaning.options import chosen, find_options
+from truegold.pipeline.cleaning.options import Options, chosen, find_options
 from truegold.pipeline.rows import Row
 from truegold.pipeline.rules.detector import Finding, detector
 from truegold.pipeline.rules.prose import FORMULA, excerpt, sentences, without_formulas
@@ -43,21 +44,27 @@ def choice_remnant(row: Row) -> list[Finding]:
     if orjson.loads(row.get("verifier_args") or "{}").get("options"):
         return []
     options = find_options(prompt)
-    if options is not None:
-        if chosen(options, gold) is not None or options.may_be_parts or prompt.rstrip().endswith(("?", "？")):
-            return []  # whole, and left with its verifier by the configuration; or conditions (A) and (B) of a question
-        return [Finding("choice_remnant", 0.75, {"gold_is_no_option": gold[:200], "options": list(options.texts)[:10]})]
+    evidence = _missing(prompt, gold) if options is None else _not_among(prompt, gold, options)
+    return [] if evidence is None else [Finding("choice_remnant", 0.8, evidence)]
+
+
+def _not_among(prompt: str, gold: str, options: Options) -> dict[str, Any] | None:
+    """Whole options of which gold is none. Conditions (A) and (B) of a question are no options."""
+    if chosen(options, gold) is not None or options.may_be_parts or prompt.rstrip().endswith(("?", "？")):
+        return None
+    return {"gold_is_no_option": gold[:200], "options": list(options.texts)}
+
+
+def _missing(prompt: str, gold: str) -> dict[str, Any] | None:
+    """Signs that options have been lost: gold is a letter, or the question asks to choose among what follows."""
     letter = _LETTER.fullmatch(gold.strip())
-    if letter and not re.search(rf"(?<![A-Za-z]){letter[1]}(?![A-Za-z])", prompt):
-        return [Finding("choice_remnant", 0.9, {"gold": gold, "options": "missing"})]
-    asked = _asked(prompt)
-    if asked is not None:
-        return [Finding("choice_remnant", 0.8, {"asks": excerpt(asked), "options": "missing"})]
-    if letter and _SOME_LABELS.search(prompt):
-        found = sorted(set(_SOME_LABELS.findall(prompt)))
-        if 2 <= len(found) and found != [chr(ord("A") + place) for place in range(len(found))]:
-            return [Finding("choice_remnant", 0.7, {"gold": gold, "labels": found})]
-    return []
+    if letter and not re.search(rf"(?<![a-z]){letter[1]}(?![a-z])", prompt):
+        return {"gold": gold, "options": "missing"}
+    if (asked := _asked(prompt)) is not None:
+        return {"asks": excerpt(asked), "options": "missing"}
+    labels = sorted(set(_SOME_LABELS.findall(prompt))) if letter else []
+    gap = len(labels) >= 2 and labels != [chr(ord("A") + place) for place in range(len(labels))]
+    return {"gold": gold, "labels": labels} if gap else None
 
 
 def _asked(prompt: str) -> str | None:

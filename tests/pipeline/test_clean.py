@@ -286,8 +286,31 @@ def test_hostile_texts_take_linear_time(tmp_path):
     assert time.monotonic() - started < 15
 
 
-MARKUP = ["&amp;", "&lt;", "&#38;", "lt;", "<b>", "</b>", "<br/>", "<sup>2</sup>", "<td>", "</td></tr>", "$", "\\\\frac{1}{2}"]
-DAMAGE = ["\\frac{1}{2}", "\x0crac{1}{2}", "frac{1}{2}", "\times", "\\\\", "\\n(A)", "\nAnswer: 7", "(A) 1 (B) 2 (C) 3", "\\["]
+MARKUP = [
+    "&amp;",
+    "&lt;",
+    "&#38;",
+    "lt;",
+    "<b>",
+    "</b>",
+    "<br/>",
+    "<sup>2</sup>",
+    "<td>",
+    "</td></tr>",
+    "$",
+    "\\\\frac{1}{2}",
+]
+DAMAGE = [
+    "\\frac{1}{2}",
+    "\x0crac{1}{2}",
+    "frac{1}{2}",
+    "\times",
+    "\\\\",
+    "\\n(A)",
+    "\nAnswer: 7",
+    "(A) 1 (B) 2 (C) 3",
+    "\\[",
+]
 INVISIBLE = " \t\n\r\x00\x07\x0b\x85\u00a0\u00ad\u200b\u200c\u200d\u2028\u3000\ufeff\u0301\ufe0f"
 PHRASES = ["Question: ", "Let's think step by step.", "Problem 3.", "\r\n", *MARKUP, *DAMAGE]
 TROUBLE = st.sampled_from([*INVISIBLE, *".:aQmم1क\u094d가ㄱ\u1100\u1161１Ａ\U0001f468\U0001f3fd\u212b\ufb1d", *PHRASES])
@@ -315,7 +338,8 @@ def test_cleaning_a_table_twice_changes_nothing_the_second_time(tmp_path, texts)
 
 WORDS = st.sampled_from([
     *"a b c x y A B C 1 2 42 3.5 how many apples if then find is the , . ? ( ) = < > + - * /".split(),
-    *["$x^2 < 3$", "\\(a > b\\)", "$5", "a<b", "c>d", "$\\frac{1}{2}$", "\\[x \\\\ y\\]", "50\\%", "R & D;", "x_{n}", "`f(x)`"],
+    *["$x^2 < 3$", "\\(a > b\\)", "$5", "a<b", "c>d", "$\\frac{1}{2}$", "\\[x \\\\ y\\]", "50\\%"],
+    *["R & D;", "x_{n}", "`f(x)`"],
     *["小明", "有", "几个？", "Ω", "é", "\n", "\n\n"],
 ])  # fmt: skip
 

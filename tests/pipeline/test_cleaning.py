@@ -107,7 +107,7 @@ ASKED = "What is the value of x + 3?"
         f"{ASKED}\nYour final answer should be given in \\boxed{{answer}}.",
         f"Answer the following question: {ASKED}",
         f"Solve the following math problem step by step. {ASKED}",
-        f"Solve the following math problem. Make sure to put the answer (and only answer) inside \\boxed{{}}.\n\n{ASKED}",
+        f"Solve the following math problem. Make sure to put the answer (and only answer) in \\boxed{{}}.\n\n{ASKED}",
         "Solve the following math problem step by step. The last line of your response should be of the form Answer: "
         "$Answer (without quotes) where $Answer is the answer to the problem.\n\n"
         f'{ASKED}\n\nRemember to put your answer on its own line after "Answer:".',
@@ -132,6 +132,7 @@ def test_what_data_sets_put_around_a_problem_is_cut(prompt):
         f"{ASKED} Enter the letter of the correct option.",
         "Answer the following question with yes or no: is 91 prime?",
         "Solve the following problem without a calculator: what is 17 * 23?",
+        "The well-known equation attempts to answer the following question:",
         "3.5 litres of milk cost how much?",
         "1. Find x.\n2. Find y.",
         "How many steps are there, step by step, to the top?",
@@ -156,9 +157,13 @@ def test_chinese_boilerplate_is_cut():
         ("下列最小的数是（）A．-2 B．0 C．3 D．-1/2", ("-2", "0", "3", "-1/2")),
         (r"is: $\textbf{(A)}\ 1:2\qquad\textbf{(B)}\ 1:3\qquad\textbf{(C)}\ 2:3$", ("1:2", "1:3", "2:3")),
         (r"is $\text{(A) 7 } \qquad \text{(B) 8 } \qquad \text{(C) 9 }$", ("7", "8", "9")),
-        (r"$\mathrm{\textbf{(A)} \ }226\qquad \mathrm{\textbf{(B)} \ } 243 \qquad \mathrm{(C)} 270$", ("226", "243", "270")),
+        (
+            r"$\mathrm{\textbf{(A)} \ }226\qquad \mathrm{\textbf{(B)} \ } 243 \qquad \mathrm{(C)} 270$",
+            ("226", "243", "270"),
+        ),
         ("Pick one.\n(A) red\n(B) blue\n(C) green\nEnter the letter of the correct option.", ("red", "blue", "green")),
         ('[asy] label("$A$", A, A); label("$B$", B, B); [/asy] Then x is\nA) 1\nB) 2\nC) 3', ("1", "2", "3")),
+        (r"\[(A) |x| \qquad (B) -|x| \qquad (C) |-x|\]", ("|x|", "-|x|", "|-x|")),
         ("(A) 1 (B) 2 (D) 4", None),
         ("(A) 1 (B) 2", None),
         ("(A) (B) (C)", None),
