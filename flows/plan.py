@@ -3,6 +3,7 @@
 make_data -> ingest -> clean -> dedup -> verify_gold -> vet_tests -> flag -> settle curate
 -> model -> sft -> profile                                                          profile
 -> select                                                                           select
+-> export                                             after the last of these that is run
 -> train -> profile_after                                                           train
 -> report
 """
@@ -57,8 +58,11 @@ def plan(config: RunConfig, until: str = "report") -> list[Stage]:
         stages += _profiling(config)
         if "select" in wanted:
             stages.append(_selection(config))
+        stages.append(_export(config, stages))
         if "train" in wanted and config.train is not None:
             stages += _training(config)
+    else:
+        stages.append(_export(config, stages))
     stages.append(report_stage(config.name, [stage.name for stage in stages]))
     return stages
 
@@ -160,6 +164,18 @@ def _selection(config: RunConfig) -> Stage:
         name: Output("profile", f"{name}.parquet") for name in ("rows", "profile", "flags")
     }
     return Stage("select", "truegold.pipeline.select:select", 1, config.select, inputs)
+
+
+def _export(config: RunConfig, stages: Sequence[Stage]) -> Stage:
+    """The curated set: what was selected, or what the last of `stages` has left."""
+    last = stages[-1].name
+    tables: dict[str, Path | Output] = dict(_rows(last))
+    if last == "select":
+        tables = {name: Output("select", f"{name}.parquet") for name in ("selected", "heldout")}
+    records: dict[str, Path | Output] = {stage.name: Output(stage.name, RECORD) for stage in stages}
+    given = {"suspicion": config.export.suspicion, "matches": config.export.matches}
+    named: dict[str, Path | Output] = {name: _data_file(path) for name, path in given.items() if path}
+    return Stage("export", "truegold.pipeline.export:export", 1, config.export, {**tables, **records, **named})
 
 
 def _training(config: RunConfig) -> list[Stage]:

@@ -327,6 +327,18 @@ class SelectConfig(StageConfig):
     seed: int = 0
 
 
+class ExportConfig(StageConfig):
+    """The curated set as a folder with its data card."""
+
+    license: str | None = None
+    """The licence the card states, as Hugging Face names them: `mit`, `apache-2.0`, `cc-by-4.0`, ..."""
+    suspicion: str | None = None
+    """A suspicion.parquet of `truegold flag`, from which the card estimates the share of wrong labels; the profile's
+    own where not given."""
+    matches: str | None = None
+    """A matches.parquet of `truegold decontaminate`, which the card reports."""
+
+
 class ReportConfig(StageConfig):
     """The report on a run."""
 

@@ -80,7 +80,7 @@ def metrics(run_dir: Path) -> list[dict[str, float]]:
 def test_every_stage_leaves_its_complete_folder(project: Path) -> None:
     run_dir = project / "runs" / "main"
     curation = ["ingest", "clean", "dedup", "verify_gold", "flag", "settle"]
-    stages = [*curation, "model", "sft", "profile", "select", "train", "profile_after", "report"]
+    stages = [*curation, "model", "sft", "profile", "select", "export", "train", "profile_after", "report"]
     manifest = json.loads((run_dir / "manifest.json").read_text())
     assert [stage["name"] for stage in manifest["stages"]] == stages
     for stage in stages:
