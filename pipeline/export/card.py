@@ -36,7 +36,7 @@ class Card:
     splits: tuple[Split, ...]
     records_in: int
     removed: tuple[tuple[str, str, int], ...]
-    """(stage, reason, rows) of what was rejected, dropped or left in reserve; with the splits they make `records_in`."""
+    """(stage, reason, rows) of what was rejected, dropped or left in reserve; with the splits it makes `records_in`."""
     edits: tuple[tuple[str, str, int], ...]
     """(stage, reason, edits)."""
     flags: Mapping[str, int]

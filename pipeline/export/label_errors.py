@@ -5,8 +5,8 @@ of s over the n rows that have one. If the rows' faults are independent given s,
 variance sum s (1 - s) (Wang 1993, "On the number of successes in independent trials"), and the interval is mean +-
 1.96 sqrt(sum s (1 - s)) / n, cut at 0 and 1. It says nothing about how well s is calibrated.
 
-Else from reviewers: of the rows without a flag that somebody looked at, the share that was corrected or thrown out, with
-Wilson's interval. Rows that a flag held back are left out: they are not in the set, unless a reviewer kept them.
+Else from reviewers: of the rows without a flag that somebody looked at, the share that was corrected or thrown out,
+with Wilson's interval. Rows that a flag held back are left out: they are not in the set, unless a reviewer kept them.
 """
 
 from __future__ import annotations

@@ -11,12 +11,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from rich.console import Console
 
-from truegold.flows.config import validate_config
-from truegold.flows.console import Terminal
-from truegold.flows.execute import execute, stage_caller, write_manifest
-from truegold.flows.plan import plan
 from truegold.pipeline.export.label_errors import from_reviews, from_suspicion
 from truegold.verifiers import InputError
 
@@ -30,31 +25,11 @@ PROBLEMS = [
 ]
 
 
-def lines(path: Path, entries: list[Any]) -> Path:
-    path.write_text("".join(json.dumps(entry) + "\n" for entry in entries), encoding="utf-8")
-    return path
-
-
-def curate(folder: Path, until: str = "curate", problems: Any = PROBLEMS, **sections: Any) -> Path:
-    """The run's folder after `until`."""
-    data = lines(folder / "train.jsonl", [{"question": prompt, "answer": gold} for prompt, gold in problems])
-    values = {"name": "small", "runs_dir": str(folder / "runs"), **sections}
-    columns = {"prompt": "question", "gold": "answer"}
-    source = {"path": str(data), "columns": columns, "heldout": 0.3, "verifier": "math"}
-    values["data"] = source | sections.get("data", {})
-    config = validate_config(values, "test")
-    run_dir = config.run_dir
-    run_dir.mkdir(parents=True, exist_ok=True)
-    with Terminal(Console(quiet=True)).stage("test") as terminal:
-        results = execute(plan(config, until), run_dir, stage_caller(run_dir, terminal))
-    write_manifest(run_dir, results)
-    (run_dir / "config.resolved.json").write_text(json.dumps(config.model_dump(mode="json")))
-    return run_dir
-
-
 @pytest.fixture(scope="module")
-def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return curate(tmp_path_factory.mktemp("export"), export={"license": "mit"}, flag={"advise_only": ["yes_no_answer"]})
+def run_dir(curate, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return curate(
+        tmp_path_factory.mktemp("export"), PROBLEMS, export={"license": "mit"}, flag={"advise_only": ["yes_no_answer"]}
+    )
 
 
 def card_of(run_dir: Path) -> tuple[dict[str, Any], str]:
@@ -116,15 +91,15 @@ def card_version(name: str) -> str:
     return resolve(name).version
 
 
-def test_the_configuration_digest_follows_the_settings_and_nothing_else(tmp_path):
+def test_the_configuration_digest_follows_the_settings_and_nothing_else(curate, tmp_path):
     settings = [{"name": "a"}, {"name": "b"}, {"name": "c", "clean": {"min_prompt_chars": 9}}]
-    runs = [curate(tmp_path, **given) for given in settings]
+    runs = [curate(tmp_path, PROBLEMS, **given) for given in settings]
     one, same, other = (json.loads((run / "export" / "card.json").read_text())["configuration"] for run in runs)
     assert one == same != other
 
 
-def test_a_set_without_a_row_left_still_has_its_card(tmp_path):
-    run_dir = curate(tmp_path, problems=[("Prove that two is even, please.", "0")])
+def test_a_set_without_a_row_left_still_has_its_card(curate, tmp_path):
+    run_dir = curate(tmp_path, [("Prove that two is even, please.", "0")])
     head, body = card_of(run_dir)
     assert [split["num_examples"] for split in head["dataset_info"]["splits"]] == [0]
     assert "0 problems (0 train) left of 1 records" in body
@@ -158,7 +133,7 @@ def test_label_errors_from_reviewers_look_at_rows_that_no_flag_held_back():
     assert from_reviews(ledger.filter(pl.col("reason") == "held_for_review")).rate is None
 
 
-def test_suspicion_and_matches_given_by_name_are_told(tmp_path):
+def test_suspicion_and_matches_given_by_name_are_told(curate, tmp_path):
     data = {"columns": {"prompt": "question", "gold": "answer", "id": "question"}}
     prompts = [prompt for prompt, _ in PROBLEMS]
     suspicion = tmp_path / "suspicion.parquet"
@@ -169,7 +144,7 @@ def test_suspicion_and_matches_given_by_name_are_told(tmp_path):
     pl.DataFrame(
         {"id": [prompts[0], prompts[0], prompts[22]], "against": ["math500", "gsm8k", "math500"], "kind": ["exact"] * 3}
     ).write_parquet(matches)
-    run_dir = curate(tmp_path, data=data, export={"suspicion": str(suspicion), "matches": str(matches)})
+    run_dir = curate(tmp_path, PROBLEMS, data=data, export={"suspicion": str(suspicion), "matches": str(matches)})
     _, body = card_of(run_dir)
     assert "Estimated share of wrong labels: 25.00%" in body
     assert "known for 4 of" in body
@@ -177,10 +152,10 @@ def test_suspicion_and_matches_given_by_name_are_told(tmp_path):
     assert "| gsm8k | exact | 1 | 1 |" in body
 
 
-def test_a_table_of_another_shape_is_one_helpful_line(tmp_path):
+def test_a_table_of_another_shape_is_one_helpful_line(curate, tmp_path):
     other = tmp_path / "other.parquet"
     pl.DataFrame({"id": ["x"]}).write_parquet(other)
     with pytest.raises(InputError, match=r"has no column source, source_row, suspicion"):
-        curate(tmp_path, export={"suspicion": str(other)})
+        curate(tmp_path, PROBLEMS, export={"suspicion": str(other)})
     with pytest.raises(InputError, match=r"has no column against, kind"):
-        curate(tmp_path, export={"matches": str(other)})
+        curate(tmp_path, PROBLEMS, export={"matches": str(other)})
