@@ -36,6 +36,9 @@ from truegold.verifiers import ConfigError, InputError, fingerprint
 
 DEMO_COLUMNS = Columns.model_validate({"prompt": "question", "gold": "answer", "solution": "solution"})
 
+GROUP_SIZE: int = GrpoConfig.model_fields["group_size"].default
+"""For the rewards that a report expects of a run that does not train."""
+
 PHASES = ("curate", "profile", "select", "train", "report")
 
 Section = TypeVar("Section", SftConfig, ProfileConfig, GrpoConfig)
@@ -63,7 +66,8 @@ def plan(config: RunConfig, until: str = "report") -> list[Stage]:
             stages += _training(config)
     else:
         stages.append(_export(config, stages))
-    stages.append(report_stage(config.name, [stage.name for stage in stages]))
+    group_size = config.train.group_size if config.train is not None else GROUP_SIZE
+    stages.append(report_stage(config.name, [stage.name for stage in stages], group_size))
     return stages
 
 
@@ -198,11 +202,11 @@ def _training(config: RunConfig) -> list[Stage]:
     return stages
 
 
-def report_stage(name: str, stages: Sequence[str]) -> Stage:
+def report_stage(name: str, stages: Sequence[str], group_size: int) -> Stage:
     """The stage that reports on `stages`."""
     inputs: dict[str, Path | Output] = {stage: Output(stage, RECORD) for stage in stages}
-    settings = ReportConfig(name=name, stages=tuple(stages))
-    return Stage("report", "truegold.pipeline.report:report", 1, settings, inputs)
+    settings = ReportConfig(name=name, stages=tuple(stages), group_size=group_size)
+    return Stage("report", "truegold.pipeline.report:report", 2, settings, inputs)
 
 
 def _rows(stage: str) -> dict[str, Path | Output]:

@@ -346,5 +346,7 @@ class ReportConfig(StageConfig):
     """The run's name."""
     stages: tuple[str, ...]
     """The stages it tells about, in their order."""
+    group_size: int = Field(default=8, ge=1)
+    """The samples of one group in training, for the rewards to expect; a run that has trained is read with its own."""
     max_items: int = Field(default=500, ge=0)
     """Flagged and dropped rows shown in full, most suspicious first; all of them stay in the Parquet tables."""
