@@ -22,7 +22,6 @@ from typing import Any
 import orjson
 
 from truegold.pipeline.cleaning import (
-    EDITS,
     Boilerplate,
     Edit,
     chosen,
@@ -76,8 +75,6 @@ def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progre
 
 
 def _check(config: CleanConfig) -> None:
-    if unknown := sorted(set(config.skip) - set(EDITS)):
-        raise ConfigError(f"clean.skip: there is no edit {', '.join(unknown)}.", f"There are: {', '.join(EDITS)}.")
     if config.languages and (unknown := sorted(set(config.languages) - known_languages())):
         raise ConfigError(
             f"clean.languages: {', '.join(unknown)} cannot be told.", "Give ISO 639-1 codes, such as en, zh, de."

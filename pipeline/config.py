@@ -127,16 +127,34 @@ DataConfig = Annotated[
 ]
 
 
+EditName = Literal[
+    "damaged_latex",
+    "control_characters",
+    "html_entities",
+    "html_tags",
+    "unicode",
+    "whitespace",
+    "doubled_backslashes",
+    "written_newlines",
+    "lost_backslashes",
+    "stray_dollar",
+    "leaked_answer",
+    "boilerplate",
+    "multiple_choice",
+]
+"""The reasons for which cleaning edits a row."""
+
+
 class CleanConfig(StageConfig):
     """Text cleaning, what is noted of every row, and bounds."""
 
     min_prompt_chars: int = Field(default=8, ge=0)
     max_prompt_chars: int = Field(default=20_000, ge=1)
     max_gold_chars: int = Field(default=2_000, ge=1)
-    languages: tuple[str, ...] = ()
+    languages: tuple[Annotated[str, Field(pattern=r"^[a-z]{2,3}$")], ...] = ()
     """ISO 639-1 codes such as `en` and `zh`: rows whose prompt is in another language are dropped. All stay where not
     given, and a prompt with too few words to tell stays in any case."""
-    skip: tuple[str, ...] = ()
+    skip: tuple[EditName, ...] = ()
     """Edits not to be made, by their reason: `multiple_choice`, `html_tags`, ..."""
     boilerplate: tuple[str, ...] = BOILERPLATE
     """Regular expressions, without regard to case, cut from the start of a prompt."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from typing import get_args
 
 from truegold.pipeline.cleaning.characters import one_encoding, plain_whitespace, without_control
 from truegold.pipeline.cleaning.latex import (
@@ -20,6 +21,7 @@ from truegold.pipeline.cleaning.latex import (
     written_newlines,
 )
 from truegold.pipeline.cleaning.markup import without_entities, without_tags
+from truegold.pipeline.config import EditName
 
 MAX_ROUNDS = 6
 """Rounds over one text. Ordinary texts need two; this stops one that was made to uncover something each time."""
@@ -45,7 +47,7 @@ CODE: tuple[Step, ...] = (
     ("whitespace", lambda text: text.replace("\r\n", "\n")),
 )
 
-EDITS = (*(name for name, _ in PROSE), "leaked_answer", "boilerplate", "multiple_choice")
+EDITS: tuple[EditName, ...] = get_args(EditName)
 """All reasons for which a row may be edited."""
 
 
