@@ -14,7 +14,7 @@ import re
 from truegold.pipeline.config import CleanConfig
 from truegold.verifiers import ConfigError
 
-END_SPAN = 400
+END_SPAN = 200
 """How far from the end boilerplate is looked for: a user's pattern must not be tried at every place of a long text."""
 
 

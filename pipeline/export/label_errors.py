@@ -55,7 +55,7 @@ def from_suspicion(suspicion: Path, rows: list[Path]) -> LabelErrors:
         return NOT_ESTIMATED
     margin = Z * math.sqrt(row["variance"]) / row["n"]
     return LabelErrors(
-        "suspicion from samples", row["n"], row["mean"], max(0.0, row["mean"] - margin), min(1.0, row["mean"] + margin)
+        "suspicions from samples", row["n"], row["mean"], max(0.0, row["mean"] - margin), min(1.0, row["mean"] + margin)
     )
 
 

@@ -88,12 +88,10 @@ def body(card: Card) -> str:
 def _label_errors(found: LabelErrors, rows: int) -> str:
     if found.rate is None or found.low is None or found.high is None:
         return "Estimated share of wrong labels: not estimated (no samples, and no reviewed rows without a flag)."
+    interval = f"95 % interval {found.low:.2%} to {found.high:.2%}"
     return (
-        f"Estimated share of wrong labels: {found.rate:.2%} (95 % interval {found.low:.2%} to {found.high:.2%}), "
-        f"by {found.method}, known for {found.known:,} of {rows:,} rows."
-        if found.method.startswith("suspicion")
-        else f"Estimated share of wrong labels: {found.rate:.2%} (95 % interval {found.low:.2%} to {found.high:.2%}), "
-        f"by {found.method} ({found.known:,} rows)."
+        f"Estimated share of wrong labels: {found.rate:.2%} ({interval}), by {found.method}, "
+        f"which tell of {found.known:,} rows; the set has {rows:,}."
     )
 
 

@@ -147,7 +147,7 @@ def test_suspicion_and_matches_given_by_name_are_told(curate, tmp_path):
     run_dir = curate(tmp_path, PROBLEMS, data=data, export={"suspicion": str(suspicion), "matches": str(matches)})
     _, body = card_of(run_dir)
     assert "Estimated share of wrong labels: 25.00%" in body
-    assert "known for 4 of" in body
+    assert "by suspicions from samples, which tell of 4 rows" in body
     assert "| math500 | exact | 2 | 1 |" in body
     assert "| gsm8k | exact | 1 | 1 |" in body
 
