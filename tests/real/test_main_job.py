@@ -142,7 +142,7 @@ def test_the_samples_of_a_profile_are_complete(project: Path) -> None:
 def test_a_second_run_takes_everything_from_the_cache(project: Path) -> None:
     done = truegold("run", "run.yaml", cwd=project)
     assert done.returncode == 0, done.stderr
-    assert "nothing to do: all 13 stages come from the cache" in done.stderr
+    assert "nothing to do: all 14 stages come from the cache" in done.stderr
 
 
 def test_local_and_prefect_runs_make_the_same_files(project: Path) -> None:
