@@ -99,6 +99,26 @@ def explain(
 
 
 @app.command()
+def diff(
+    run_a: Annotated[Path, typer.Argument(help="A run's directory.", show_default=False)],
+    run_b: Annotated[Path, typer.Argument(help="Another one.", show_default=False)],
+    json_: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    examples: Annotated[int, typer.Option(min=0, help="Ids named for each kind of change.")] = 5,
+) -> None:
+    """What changed between two runs, and why: rows, texts, flags, pass rates, settings."""
+    from dataclasses import asdict
+
+    from truegold.pipeline.diff import diff_lines, diff_runs
+
+    found = diff_runs(run_a, run_b, examples)
+    if json_:
+        output.print_json(json.dumps(asdict(found)))
+        return
+    for line in diff_lines(found):
+        output.print(line, markup=False, soft_wrap=True)
+
+
+@app.command()
 def verify(
     input_: Annotated[
         Path,

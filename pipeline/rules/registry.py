@@ -19,7 +19,9 @@ from typing import Any, cast
 from truegold.pipeline.rules.asking import multi_part, proof
 from truegold.pipeline.rules.detector import Detector
 from truegold.pipeline.rules.golds import empty_or_placeholder_gold, solution_contradicts_gold
+from truegold.pipeline.rules.leaks import answer_in_prompt, solution_in_prompt
 from truegold.pipeline.rules.quantities import fractional_count, missing_quantity
+from truegold.pipeline.rules.routing import choice_remnant, yes_no_answer
 from truegold.pipeline.rules.wholeness import missing_figure, truncated_text
 from truegold.verifiers import ConfigError
 
@@ -30,6 +32,10 @@ BUILT_IN: dict[str, Detector] = {
         multi_part,
         proof,
         missing_figure,
+        choice_remnant,
+        yes_no_answer,
+        answer_in_prompt,
+        solution_in_prompt,
         fractional_count,
         missing_quantity,
         solution_contradicts_gold,

@@ -22,7 +22,8 @@ DATA = Path(os.environ.get("TRUEGOLD_DATA", HERE.parents[1].parent / "shared" / 
 
 
 def make_row(prompt, gold="5", solution=None, domain="math"):
-    return {"prompt": prompt, "gold": gold, "solution": solution, "domain": domain, "verifier_args": "{}"}
+    row = {"prompt": prompt, "gold": gold, "solution": solution, "domain": domain}
+    return {**row, "verifier": "math", "verifier_args": "{}"}
 
 
 def reasons(row):
