@@ -21,7 +21,7 @@ from truegold.pipeline.suspicion.ballot import Votes
 from truegold.pipeline.suspicion.difficulty import features
 from truegold.pipeline.suspicion.items import Item
 from truegold.pipeline.suspicion.readings import SHARED, Readings, read
-from truegold.pipeline.suspicion.tiers import STRONG_RATE, Tier, has_open_answer, tier
+from truegold.pipeline.suspicion.tiers import STRONG_RATE, Strong, Tier, has_open_answer, tier
 from truegold.pipeline.suspicion.vicinity import Vicinity, with_neighbours
 
 Array = NDArray[np.float64]
@@ -92,30 +92,36 @@ def _assessments(
     items: Sequence[Item], votes: Votes, readings: Readings, suspicion: Array, ability: Ability, rates: Array
 ) -> Iterator[Assessment]:
     group = _groups(ability.theta)
-    strong = rates >= STRONG_RATE
+    is_strong = rates >= STRONG_RATE
     starts = np.searchsorted(votes.item, np.arange(votes.n_items + 1))
     for place, item in enumerate(items):
         entries = slice(starts[place], starts[place + 1])
         system, cls, samples = votes.system[entries], votes.cls[entries], votes.samples[entries]
+        weight = votes.weight[entries] * is_strong[system]
         unjudged = int(votes.unjudged[place])
         if not len(system):
             yield Assessment(item.id, None, Tier.KEEP, {"systems": 0, "samples": 0, "unjudged": unjudged}, None)
             continue
-        witnesses = int(strong[np.unique(system)].sum())
         answer = int(readings.alternative[place])
+        strong = Strong(
+            systems=int(is_strong[np.unique(system)].sum()),
+            label=float(weight[cls == 0].sum()),
+            alternative=float(weight[cls == answer].sum()) if answer else 0.0,
+        )
         favoured = _text(votes, place, answer)
         value = round(float(suspicion[place]), 6)
         evidence = _evidence(system, cls, samples, group, answer)
         evidence |= {
             "alternative": favoured,
             "label_share_at_top": round(float(readings.strong_share[place]), 4),
+            "label_outvoted_at_top": round(float(readings.outvoted[place]), 4),
             "unjudged": unjudged,
-            "strong_systems": witnesses,
+            "strong": {"systems": strong.systems, "label": strong.label, "alternative": strong.alternative},
         }
         yield Assessment(
             item.id,
             value,
-            tier(value, witnesses, has_open_answer(item)),
+            tier(value, float(readings.outvoted[place]), strong, has_open_answer(item)),
             evidence,
             favoured if readings.strong_share[place] < 0.5 else None,
         )

@@ -52,18 +52,20 @@ class Readings:
     """fault: (n,) the expected square root of the share of strong systems that do not read the label.
 
     strong_share: (n,) the posterior mean of the label's share among strong systems.
+    outvoted: (n,) the posterior probability that this share is at most one half.
     alternative: int32 (n,), the class of the alternative the posterior favours; 0 where there is none.
     """
 
     fault: Array
     strong_share: Array
+    outvoted: Array
     alternative: NDArray[np.int32]
 
 
 def read(votes: Votes, ability: Ability, features: Array) -> Readings:
     """The posterior of every item; n items of which any may have no votes at all (fault: the prior's)."""
     n, m = votes.n_items, len(votes.systems)
-    fault, share = np.empty(n), np.empty(n)
+    fault, share, outvoted = np.empty(n), np.empty(n), np.empty(n)
     alternative = np.zeros(n, dtype=np.int32)
     starts = np.searchsorted(votes.item, np.arange(n + 1))
     for start in range(0, n, BLOCK):
@@ -73,8 +75,11 @@ def read(votes: Votes, ability: Ability, features: Array) -> Readings:
             votes.item[entries] - start, votes.system[entries], votes.cls[entries], votes.weight[entries], stop - start, m
         )
         expected = ability.expected_difficulty(features[start:stop])
-        fault[start:stop], share[start:stop], alternative[start:stop] = _posterior(block, ability, expected)
-    return Readings(fault, share, alternative)
+        posterior, label_share, alternative[start:stop] = _posterior(block, ability, expected)
+        fault[start:stop] = posterior @ np.sqrt(1.0 - label_share)
+        share[start:stop] = posterior @ label_share
+        outvoted[start:stop] = posterior @ (label_share <= 0.5)
+    return Readings(fault, share, outvoted, alternative)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +102,7 @@ class _Block:
 
 
 def _posterior(block: _Block, ability: Ability, expected: Array) -> tuple[Array, Array, NDArray[np.int32]]:
+    """(n, h) probabilities of the hypotheses, (h,) the label's share among strong systems in each, (n,) alternatives."""
     p = solved(ability.theta)
     log_p, log_not = np.log(p), np.log1p(-p)
     prior = log_prior(expected, ability.spread)
@@ -128,7 +134,7 @@ def _posterior(block: _Block, ability: Ability, expected: Array) -> tuple[Array,
     label_share = np.concatenate([[1.0], np.tile(strong.ravel(), CANDIDATES)])
     by_candidate = posterior[:, 1:].reshape(block.n, CANDIDATES, -1).sum(axis=2)
     alternative = np.where(by_candidate.sum(axis=1) > 0, 1 + by_candidate.argmax(axis=1), 0).astype(np.int32)
-    return posterior @ np.sqrt(1.0 - label_share), posterior @ label_share, alternative
+    return posterior, label_share, alternative
 
 
 def _share_by_ability(weak: Array, strong: Array, theta: Array) -> Array:

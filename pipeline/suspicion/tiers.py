@@ -1,22 +1,26 @@
 """From suspicion to what is to be done: `drop`, `review` or `keep`.
 
-    suspicion 0.93, eight strong systems answered, gold "18"    ->  drop
-    suspicion 0.93, gold "C"                                    ->  review: four options make agreement cheap
-    suspicion 0.93, one 0.5B model sampled eight times          ->  review: nobody able has looked
+    outvoted 0.98; of eight strong systems none gives the label, seven the alternative; gold "18"    ->  drop
+    the same, gold "C"                                           ->  review: four options make agreement cheap
+    the same, but one 0.5B model sampled eight times             ->  review: nobody able has looked
 
 Automatic dropping needs more than a high suspicion, because weak systems agree on wrong answers: enough systems that
-are right on nearly all labels must have answered. A pass rate of 0 alone drops nothing.
+are right on nearly all labels must have answered, and must in fact not prefer the label. A pass rate of 0 alone drops
+nothing.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from enum import StrEnum
 
 from truegold.pipeline.suspicion.items import Item
 
-DROP_AT = 0.5
-"""Suspicion from which an item is dropped. See docs/suspicion.md for precision and recall at this cut."""
+OUTVOTED = 0.4
+"""Posterior probability, from which an item may be dropped, that strong systems read the label no oftener than not."""
+LEAD = 0.8
+"""And as many votes of strong systems must be for the alternative, as a share of those for the label."""
 REVIEW_AT = 0.2
 """Suspicion from which an item goes to review: about every second of them is at fault."""
 STRONG_RATE = 0.9
@@ -35,9 +39,24 @@ class Tier(StrEnum):
     KEEP = "keep"
 
 
-def tier(suspicion: float, strong_witnesses: int, open_answer: bool) -> Tier:
-    """suspicion in [0, 1]; strong_witnesses: how many strong systems answered the item."""
-    if suspicion >= DROP_AT and strong_witnesses >= STRONG_WITNESSES and open_answer:
+@dataclass(frozen=True, slots=True)
+class Strong:
+    """How the strong systems (`STRONG_RATE`) voted on one item; samples of one system count by their weight."""
+
+    systems: int
+    label: float
+    alternative: float
+
+
+def tier(suspicion: float, outvoted: float, strong: Strong, open_answer: bool) -> Tier:
+    """suspicion, outvoted: in [0, 1], see `readings`."""
+    if (
+        outvoted >= OUTVOTED
+        and open_answer
+        and strong.systems >= STRONG_WITNESSES
+        and strong.alternative > 0
+        and strong.alternative >= LEAD * strong.label
+    ):
         return Tier.DROP
     return Tier.REVIEW if suspicion >= REVIEW_AT else Tier.KEEP
 
