@@ -2,9 +2,10 @@
 
     truegold flag --data train.jsonl --samples answers.jsonl --out flagged
 
-reads the file as `truegold run` would and writes flags.parquet (what the rules say) and suspicion.parquet (id, suspicion
-in [0, 1], tier, evidence, suggestion). Samples are rows of id, system, and answer or response; `id` is the data's own
-column of that name, where it has one. What a second run needs is in the folder `work`. Exit codes are those of `truegold`.
+reads the file as `truegold run` would and writes flags.parquet (what the rules say) and suspicion.parquet (id,
+suspicion in [0, 1], tier, evidence, suggestion). Samples are rows of id, system, and answer or response; `id` is the
+data's own column of that name, where it has one. What a second run needs is in the folder `work`. Exit codes are those
+of `truegold`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ errors = Console(stderr=True, highlight=False)
 
 
 def flag(
-    data: Annotated[Path, typer.Option("--data", help="JSONL, Parquet or CSV: problems with gold.", show_default=False)],
+    data: Annotated[
+        Path, typer.Option("--data", help="JSONL, Parquet or CSV: problems with gold.", show_default=False)
+    ],
     out: Annotated[Path, typer.Option("--out", help="The folder to write to.", show_default=False)],
     samples: Annotated[
         Path | None, typer.Option("--samples", help="Rows of id, system, and answer or response.")

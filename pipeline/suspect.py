@@ -1,18 +1,19 @@
 """Stage `suspect`: samples of one or several systems say how likely each row's label is at fault.
 
-    rows.parquet + samples.jsonl  ->  suspicion.parquet: id "17", suspicion 0.93, tier "review", evidence, suggestion "26"
+    rows.parquet + samples.jsonl  ->  suspicion.parquet: id "17", suspicion 0.93, tier "review", suggestion "26", ...
 
-Rows are neither changed nor dropped here: `tier` says what may be done (`suspicion.tiers`). A sample names its row by the
-source's own id, where the rows were read with one (`meta.source_id`), or by truegold's. Without samples nothing is known:
-suspicion is null. Answers of rows whose verifier runs programs have no alternatives to compare.
+Rows are neither changed nor dropped here: `tier` says what may be done (`suspicion.tiers`). A sample names its row by
+the source's own id, where the rows were read with one (`meta.source_id`), or by truegold's. Without samples nothing is
+known: suspicion is null. Answers of rows whose verifier runs programs have no alternatives to compare.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -29,36 +30,41 @@ COLUMNS = ["id", "prompt", "gold", "verifier", "verifier_args", "solution", "sou
 
 def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, progress: Progress) -> StageReport:
     """inputs: `rows`, and `samples` where there are any. InputError where no sample belongs to any row."""
+    counts = SampleCounts()
+    samples: Iterator[Sample] = iter(())
+    if "samples" in inputs:
+        samples = track(read_samples(inputs["samples"], counts), progress, "reading samples")
+    tiers, facts = score_rows(inputs["rows"], samples, config.workers, out_dir)
+    if counts.read and facts["samples_of_unknown_rows"] + counts.rejected >= counts.read:
+        first = ", ".join(islice((_key(row) for row in read_rows(inputs["rows"], ["id", "meta"])), 3))
+        raise InputError(
+            f"{inputs['samples']}: none of its {counts.read:,} samples names a row of the data.",
+            f"The data's ids are such as {first}.",
+        )
+    total = count_rows(inputs["rows"])
+    return StageReport(total, total, tiers, facts | {"samples": counts.read, "samples_rejected": counts.rejected})
+
+
+def score_rows(
+    rows: Path, samples: Iterable[Sample], workers: int, out_dir: Path
+) -> tuple[dict[str, int], dict[str, Any]]:
+    """Write suspicion.parquet for a table of rows; how many rows are in each tier, and facts for a report."""
     items: dict[str, Item] = {}
     keys: dict[str, str] = {}  # truegold's ids to the ids that items go by
-    for row in read_rows(inputs["rows"], COLUMNS):
+    for row in read_rows(rows, COLUMNS):
         key = _key(row)
         items.setdefault(key, _item(key, row))
         keys.setdefault(row["id"], key)
     listed = list(items.values())
-    counts = SampleCounts()
-    ballot = Ballot(listed, config.workers)
-    if "samples" in inputs:
-        samples = _renamed(read_samples(inputs["samples"], counts), items, keys)
-        ballot.add(track(samples, progress, "reading samples"))
-        if counts.read and ballot.unknown_items + counts.rejected >= counts.read:
-            raise InputError(
-                f"{inputs['samples']}: none of its {counts.read:,} samples names a row of the data.",
-                f"The data's ids are such as {', '.join(list(items)[:3])}.",
-            )
-        progress.start("comparing answers")
+    ballot = Ballot(listed, workers)
+    ballot.add(_renamed(samples, items, keys))
     votes = ballot.count()
     fit, found = assess(listed, votes)
     by_key = {assessment.id: assessment for assessment in found}
-    write_suspicion(out_dir / SUSPICION_FILE, _rows(inputs["rows"]), by_key)
-    total = count_rows(inputs["rows"])
+    write_suspicion(out_dir / SUSPICION_FILE, _rows(rows), by_key)
     tiers = Counter(str(assessment.tier) for assessment in by_key.values())
-    facts = _facts(fit, by_key, votes.systems) | {
-        "samples": counts.read,
-        "samples_rejected": counts.rejected,
-        "samples_of_unknown_rows": votes.unknown_items,
-    }
-    return StageReport(total, total, {f"tier:{tier}": tiers[str(tier)] for tier in Tier}, facts)
+    facts = _facts(fit, by_key, votes.systems) | {"samples_of_unknown_rows": votes.unknown_items}
+    return {f"tier:{tier}": tiers[str(tier)] for tier in Tier}, facts
 
 
 def summary_lines(facts: Mapping[str, Any], counts: Mapping[str, int]) -> list[str]:
@@ -89,7 +95,7 @@ def _facts(fit: Fit, found: Mapping[str, Assessment], systems: list[str]) -> dic
     }
 
 
-def _renamed(samples: Iterator[Sample], items: Mapping[str, Item], keys: Mapping[str, str]) -> Iterator[Sample]:
+def _renamed(samples: Iterable[Sample], items: Mapping[str, Item], keys: Mapping[str, str]) -> Iterator[Sample]:
     for sample in samples:
         if sample.id not in items and sample.id in keys:
             yield replace(sample, id=keys[sample.id])

@@ -73,7 +73,8 @@ def fit(right: Array, seen: Array, features: Array) -> Ability:
         mean = float((posterior @ GRID).mean())
         spread = _spread(posterior, np.full(n, mean), m)
         theta = _newton(right, seen, posterior, theta - mean)
-    mean, weights = 0.0, np.zeros(features.shape[1])
+    mean = 0.0
+    weights: Array = np.zeros(features.shape[1])
     for _ in range(TEXT_ROUNDS if features.any() else 0):
         expected = mean + features @ weights
         posterior = _posterior(right, seen, theta, expected, spread)

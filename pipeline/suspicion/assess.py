@@ -1,6 +1,6 @@
 """Suspicion of items from samples: the whole computation, in the order of its steps.
 
-    votes (answers as classes of equal meaning)  ->  abilities and expected difficulty  ->  readings  ->  neighbours  ->  tier
+    votes (answers as classes of equal meaning) -> abilities and expected difficulty -> readings -> neighbours -> tier
 
 No label of good or bad items is used anywhere: what is learnt is learnt from who agrees with whom. Results depend on
 the set of samples only, not on their order; the order of the items matters for `vicinity`.
@@ -83,8 +83,10 @@ def _dense(votes: Votes) -> tuple[Array, Array, NDArray[np.intp]]:
     flat = place[votes.item[kept]] * m + votes.system[kept]
     weight = votes.weight[kept]
     size = len(answered) * m
-    seen = np.bincount(flat, weights=weight, minlength=size).reshape(-1, m)
-    right = np.bincount(flat, weights=weight * (votes.cls[kept] == 0), minlength=size).reshape(-1, m)
+    shape = (len(answered), m)
+    seen: Array = np.bincount(flat, weights=weight, minlength=size).astype(np.float64).reshape(shape)
+    agreeing = weight * (votes.cls[kept] == 0)
+    right: Array = np.bincount(flat, weights=agreeing, minlength=size).astype(np.float64).reshape(shape)
     return right, seen, answered
 
 

@@ -4,9 +4,9 @@ Why not the pass rate: a hard item and a mislabeled one both have a low one. The
 changes with ability. On a hard item it rises towards the top; where the label is wrong it falls, and an alternative
 rises; on an ambiguous item two answers share the able systems however able they get.
 
-The model. A system of ability t "solves" the item with probability p = CEILING * sigmoid(t - b). One that does gives the
-label with probability pi(t) and the alternative otherwise; logit pi is linear in t between `LOW` and `HIGH`, so it has
-two parameters, the share among weak systems and the share among strong ones, each on a grid. One that does not
+The model. A system of ability t "solves" the item with probability p = CEILING * sigmoid(t - b). One that does gives
+the label with probability pi(t) and the alternative otherwise; logit pi is linear in t between `LOW` and `HIGH`, so it
+has two parameters, the share among weak systems and the share among strong ones, each on a grid. One that does not
 gives some other answer; how those cluster is scored by the Ewens sampling formula (Ewens 1972, eq. 4; concentration
 `ALPHA`), so that many equal wrong answers are unlikely to be chance. Beside that stands the hypothesis that there is no
 second reading and every other answer is an error. Difficulty b is integrated out. The two most frequent
@@ -72,7 +72,12 @@ def read(votes: Votes, ability: Ability, features: Array) -> Readings:
         stop = min(n, start + BLOCK)
         entries = slice(starts[start], starts[stop])
         block = _Block(
-            votes.item[entries] - start, votes.system[entries], votes.cls[entries], votes.weight[entries], stop - start, m
+            votes.item[entries] - start,
+            votes.system[entries],
+            votes.cls[entries],
+            votes.weight[entries],
+            stop - start,
+            m,
         )
         expected = ability.expected_difficulty(features[start:stop])
         posterior, label_share, alternative[start:stop] = _posterior(block, ability, expected)
@@ -98,11 +103,12 @@ class _Block:
             weights=self.weight[chosen],
             minlength=self.n * self.m,
         )
-        return flat.reshape(self.n, self.m)
+        table: Array = flat.astype(np.float64, copy=False).reshape(self.n, self.m)
+        return table
 
 
 def _posterior(block: _Block, ability: Ability, expected: Array) -> tuple[Array, Array, NDArray[np.int32]]:
-    """(n, h) probabilities of the hypotheses, (h,) the label's share among strong systems in each, (n,) alternatives."""
+    """(n, h) probabilities of the hypotheses, (h,) the label's share of strong systems in each, (n,) alternatives."""
     p = solved(ability.theta)
     log_p, log_not = np.log(p), np.log1p(-p)
     prior = log_prior(expected, ability.spread)
@@ -160,7 +166,7 @@ class _Clusters:
         """(n,), of all clusters, or of all but class `without`, which another reading explains."""
         left = np.ones(len(self._cls), dtype=bool) if without is None else self._cls != without
         terms = np.bincount(self._item[left], weights=self._term[left], minlength=self._n)
-        total = np.bincount(self._item[left], weights=self._weight[left], minlength=self._n)
+        total: Array = np.bincount(self._item[left], weights=self._weight[left], minlength=self._n).astype(np.float64)
         return terms + math.lgamma(ALPHA) - _log_gamma(ALPHA + total)
 
 

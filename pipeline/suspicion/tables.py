@@ -90,7 +90,7 @@ def _check(values: Mapping[str, Any], place: str) -> None:
     missing = [what for what, names in wanted.items() if not set(names) & values.keys()]
     if missing:
         raise InputError(
-            f"{place}: a sample needs the columns {' and '.join(missing)}; it has {', '.join(map(str, values)) or 'none'}.",
+            f"{place}: a sample needs the columns {' and '.join(missing)}; it has {', '.join(map(str, values))}.",
             'Each row is one sample: {"id": ..., "system": ..., "answer": ...}, with response instead of answer where '
             "the answer has not been extracted.",
         )

@@ -1,10 +1,10 @@
 """Errors come in runs: a file's section whose labels were mangled is bad as a whole. How much an item's neighbours say.
 
-    suspicions 0.9 0.8 [0.3] 0.9 ... in a file whose mean is 0.02    ->  0.3 becomes 0.96
+    suspicions 0.9 0.8 [0.3] 0.9 ... in a file whose mean is 0.05  ->  0.3 becomes more than 0.8
 
 The rate of faulty labels around an item is its neighbours' mean suspicion, shrunk towards the whole file's (empirical
-Bayes). How wide to look and how much to shrink is chosen by the likelihood of each item given the others, and not looking
-at all is one of the choices: in a file without such runs nothing changes. No bad item's label is needed.
+Bayes). How wide to look and how much to shrink is chosen by the likelihood of each item given the others, and not
+looking at all is one of the choices: in a file without such runs nothing changes. No bad item's label is needed.
 """
 
 from __future__ import annotations

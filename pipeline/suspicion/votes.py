@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -92,13 +91,13 @@ def classify(item: Item, forms: Sequence[Form]) -> Classes:
 
 
 def key_of(text: str) -> str:
-    """Equal for texts that mean the same for certain: the same whole number, or the same text but for case and blanks."""
-    plain = unicodedata.normalize("NFKC", text[:MAX_KEY_CHARS]).strip().strip("$").strip().rstrip(".")
+    """Equal for texts that mean the same for certain: the same whole number, the same text but for runs of blanks."""
+    plain = text[:MAX_KEY_CHARS].strip().strip("$").strip().rstrip(".")
     whole = _whole(plain)
     if whole is not None:
         return f"={whole}"
     cut = f"…{len(text)}" if len(text) > MAX_KEY_CHARS else ""
-    return "".join(plain.split()) + cut
+    return " ".join(plain.split()) + cut
 
 
 def differ_for_certain(one: str, other: str) -> bool:
