@@ -7,6 +7,7 @@ Samples of items that are not in the data are counted and left out. Only distinc
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -105,28 +106,34 @@ class Ballot:
     def count(self) -> Votes:
         """Classes for all items. Systems are put in the order of their names, so that the order of rows is nothing."""
         names = sorted(self._systems)
-        rank = np.empty(len(names), dtype=np.int32)
-        rank[[self._systems[name] for name in names]] = np.arange(len(names), dtype=np.int32)
+        ranks = {self._systems[name]: place for place, name in enumerate(names)}
         texts = list(self._texts)
         rows = np.frombuffer(self._rows, dtype=np.int32).reshape(-1, 4)
         rows = rows[np.argsort(rows[:, 0], kind="stable")]
         bounds = np.searchsorted(rows[:, 0], np.arange(len(self._items) + 1))
         alternatives: list[list[str]] = []
         unjudged = np.zeros(len(self._items), dtype=np.int32)
-        entries: list[NDArray[np.int32]] = []
+        rows_out = array("i")  # item, system, class, samples
         for place, item in enumerate(self._items):
             block = rows[bounds[place] : bounds[place + 1]]
             if not len(block):
                 alternatives.append([])
                 continue
-            pairs, inverse, counts = np.unique(block[:, 2:], axis=0, return_inverse=True, return_counts=True)
-            forms = [_form(texts[text], state, int(n)) for (text, state), n in zip(pairs, counts, strict=True)]
-            found = classify(item, forms)
+            lines = block.tolist()  # a few rows: plain Python is faster than arrays here
+            seen = Counter((text, state) for _, _, text, state in lines)
+            keys = sorted(seen)
+            found = classify(item, [_form(texts[text], state, seen[text, state]) for text, state in keys])
             alternatives.append(found.alternatives)
-            cls = np.asarray(found.of_form, dtype=np.int32)[inverse.reshape(-1)]
-            unjudged[place] = int((cls < 0).sum())
-            entries.append(_tally(place, rank[block[:, 1]][cls >= 0], cls[cls >= 0]))
-        table = np.concatenate(entries) if entries else np.empty((0, 4), dtype=np.int32)
+            cls = dict(zip(keys, found.of_form, strict=True))
+            votes = Counter((cls[text, state], ranks[system]) for _, system, text, state in lines)
+            unjudged[place] = sum(n for (number, _), n in votes.items() if number < 0)
+            rows_out.extend(
+                value
+                for (number, system), n in sorted(votes.items())
+                if number >= 0
+                for value in (place, system, number, n)
+            )
+        table = np.frombuffer(rows_out, dtype=np.int32).reshape(-1, 4)
         return Votes(
             item=table[:, 0].copy(),
             system=table[:, 1].copy(),
@@ -149,14 +156,6 @@ def _state(sample: Sample) -> int:
 def _form(text: str, state: int, count: int) -> Form:
     agrees = {_RIGHT: True, _WRONG: False}.get(state)
     return Form(text, count, agrees, unjudged=state == _UNJUDGED)
-
-
-def _tally(place: int, systems: NDArray[np.int32], classes: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Rows (item, system, class, samples) of one item."""
-    pairs, counts = np.unique(np.stack([classes, systems], axis=1), axis=0, return_counts=True)
-    out = np.empty((len(pairs), 4), dtype=np.int32)
-    out[:, 0], out[:, 1], out[:, 2], out[:, 3] = place, pairs[:, 1], pairs[:, 0], counts
-    return out
 
 
 def _weights(table: NDArray[np.int32], n_systems: int) -> NDArray[np.float64]:
