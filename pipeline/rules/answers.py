@@ -26,7 +26,15 @@ _UNITS = {
 _UNIT = re.compile("|".join(f"(?P<{kind}>{names})" for kind, names in _UNITS.items()), re.IGNORECASE)
 _ASKED_UNIT = re.compile(r"\bhow\s+many\s+(?:more\s+|total\s+|whole\s+)?([a-z]+)\b", re.IGNORECASE)
 _GOLD_UNIT = re.compile(r"^[\s$]*-?[\d.,/\s]+(?:\\text\s*\{|\\mathrm\s*\{)?\s*([A-Za-z]+)\b[^\d]*$")
-_SINGULAR = {"feet": "foot", "inches": "inch", "mins": "minute", "min": "minute", "secs": "second", "hrs": "hour", "hr": "hour"}
+_SINGULAR = {
+    "feet": "foot",
+    "inches": "inch",
+    "mins": "minute",
+    "min": "minute",
+    "secs": "second",
+    "hrs": "hour",
+    "hr": "hour",
+}
 
 
 @detector("unit_mismatch", version="1")
@@ -54,7 +62,10 @@ _TWO_SOLUTIONS = re.compile(
     rf"(?P<name>\b[a-zA-Z])\s*=\s*(?P<one>{_VALUE})\$?\s*(?:,|\bor\b|\band\b|\\text\{{\s*or\s*\}}|\\quad)\s*(?:or\s*)?\$?"
     rf"(?P=name)\s*=\s*(?P<other>{_VALUE})"
 )
-_ALL_ASKED = re.compile(r"\b(?:all|sum|product|number\s+of|how\s+many|positive|negative|larg\w+|small\w+|great\w+|least|both)\b", re.IGNORECASE)
+_ALL_ASKED = re.compile(
+    r"\b(?:all|sum|product|number\s+of|how\s+many|positive|negative|larg\w+|small\w+|great\w+|least|both)\b",
+    re.IGNORECASE,
+)
 TAIL = 200
 """Two solutions that matter stand near the solution's end."""
 

@@ -22,12 +22,24 @@ MAX_DIGITS = 15
 MAX_CHARS = 20_000
 
 _CALCULATOR = re.compile(r"<<[^<>]{0,300}>>")
-_NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.\d{1,15})?|\.\d{1,15}"
+NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.\d{1,15})?|\.\d{1,15}"
 _MONEY = re.compile(r"\\?[$£€¥]|\\left|\\right|\\[,!; ]")
-_LATEX = ((r"\\times|\\cdot|×|·|(?<=[\d)%])\s*[xX](?=\s*[\d(.])", "*"), (r"\\div|÷", "/"), (r"[−–]", "-"), (r"\\%", "%"))
+_LATEX = (
+    (r"\\times|\\cdot|×|·|(?<=[\d)%])\s*[xX](?=\s*[\d(.])", "*"),
+    (r"\\div|÷", "/"),
+    (r"[−–]", "-"),
+    (r"\\%", "%"),
+)
 _SIDE = rf"[\d(.](?:[\d\s.,()+\-*/%]|\bof\b)*[\d)%]|\d"
-_EQUATION = re.compile(rf"(?<![\w.\d^_=<>])(?P<left>-?(?:{_SIDE}))\s*=\s*(?P<right>-?\s*(?:{_NUMBER}))(?P<sign>\s?%)?(?![\d^]|\s*/\s*\d|\s*\*)")
-_TOKEN = re.compile(rf"\s*(?:(?P<number>{_NUMBER})|(?P<sign>[-+*/()%])|(?P<of>of\b))")
+_EQUATION = re.compile(
+    rf"(?<![\w.\d^_=<>])(?P<left>-?(?:{_SIDE}))\s*=\s*(?P<right>-?\s*(?:{NUMBER}))(?P<sign>\s?%)?(?![\d^]|\s*[-+*/(])"
+)
+_CUT = re.compile(r"(?:[-+*/(]|\bof|\btimes|\bby|[\d)]\s*[a-z/ ]{1,30}?[-+*/x])\s*$", re.IGNORECASE)
+"""What stands before a side that is only the end of a longer one: `6 boxes * 1/4 = 15`."""
+_FRACTION_LAST = re.compile(r"/\s*(\d+\s*/\s*\d+)(?!\s*/)")
+_CLOCK = re.compile(r"(?<![\d.,])0\d")
+_RESULT = re.compile(rf"=\s*({NUMBER})")
+_TOKEN = re.compile(rf"\s*(?:(?P<number>{NUMBER})|(?P<sign>[-+*/()%])|(?P<of>of\b))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +77,28 @@ def calculations(solution: str) -> Iterator[Calculation]:
     for number, match in enumerate(_EQUATION.finditer(text)):
         if number >= MAX_CALCULATIONS:
             return
-        operands = tuple(_fraction(found) for found in re.findall(_NUMBER, match["left"]))
+        if _CUT.search(text[max(0, match.start() - 40) : match.start()]) or _CLOCK.search(match["left"]):
+            continue
+        operands = tuple(_fraction(found) for found in re.findall(NUMBER, match["left"]))
         if len(operands) < 2 or len(operands) > MAX_TERMS:
             continue
         value = evaluate(match["left"])
         if value is None:
             continue
+        other = evaluate(_FRACTION_LAST.sub(r"/(\1)", match["left"]))  # 25 / 1/3 is often meant as 25 / (1/3)
         right = match["right"].replace(" ", "")
         decimals = len(right.partition(".")[2])
         result = _fraction(right.lstrip("-")) * (-1 if right.startswith("-") else 1)
+        if other == result:
+            value = other
         yield Calculation(match["left"].strip(), value, result, decimals, operands)
+
+
+def results(solution: str) -> Iterator[tuple[int, Fraction]]:
+    """Every number right after an equals sign, with its place: also the results of calculations with words in them."""
+    text = _MONEY.sub("", _CALCULATOR.sub("", solution[:MAX_CHARS]))
+    for match in _RESULT.finditer(text):
+        yield match.start(), _fraction(match[1])
 
 
 def evaluate(text: str) -> Fraction | None:

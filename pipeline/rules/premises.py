@@ -134,7 +134,9 @@ def negative_count(row: Row) -> list[Finding]:
     return []
 
 
-_ASKS = re.compile(r"[?？]|_{2,}|\b(?:how|what|which|who|whose|when|where|why|whether)\b|多少|几|求|吗|何|什么", re.IGNORECASE)
+_ASKS = re.compile(
+    r"[?？]|_{2,}|\b(?:how|what|which|who|whose|when|where|why|whether)\b|多少|几|求|吗|何|什么", re.IGNORECASE
+)
 STORY_WORDS = 8
 _INSTRUCTS = re.compile(
     r"(?:(?:please|then|now|also|so|and|hence|next)\s+,?\s*)*(?:find|compute|calculate|determine|evaluate|solve|simplify|express|write"
