@@ -165,3 +165,48 @@ def no_question(row: Row) -> list[Finding]:
     if any(_INSTRUCTS.match(part) for part in parts) or not _TELLS.match(parts[-1]):
         return []
     return [Finding("no_question", 0.85, {"ends": excerpt(prompt, 80)})]
+
+
+_NAME = re.compile(r"(?<![.?!:“\"]\s)(?<!^)\b[A-Z][a-z]{2,}(?:'s|’s)?\b")
+_CALENDAR = re.compile(
+    r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|January|February|March|April|May|June|July|August|September|October"
+    r"|November|December|Christmas|Easter|Halloween|Thanksgiving|How|What|Mr|Mrs|Ms|Dr|Miss|English|American|Celsius|Fahrenheit"
+)
+_CONTENT = re.compile(r"[a-z]{4,}")
+_GENERIC = frozenset(
+    "many much more less than have does were will would left then they them there their that this what when each every total"
+    " altogether together combined both full whole after before does make made need needs cost costs spend spent earn earned"
+    " money dollars hours minutes days weeks months years time with from into over under same number amount average take takes"
+    " took long still remain remaining gave give given bought sold people person items things pieces percent calculate find sum"
+    " also only other been could should about your some must pay paid first last next week month year day hour minute all per"
+    " difference older younger taller longer bigger fewer most least times half twice old tall high wide deep fast".split()
+)
+MIN_OFF_TOPIC = 3
+"""So many content words of a question, all of them unheard of, show that it belongs to another story."""
+
+
+@detector("question_off_topic", version="1")
+def question_off_topic(row: Row) -> list[Finding]:
+    """The question asks about somebody or something that the story never mentions."""
+    prompt = row["prompt"]
+    if row["domain"] != "math" or _CHINESE.search(prompt):
+        return []
+    parts = sentences(without_formulas(prompt))
+    asking = [part for part in parts if _ASKED.search(part)]
+    if len(asking) != 1 or len(parts) < 2:
+        return []
+    question = asking[0]
+    told = " ".join(part for part in parts if part is not question)
+    asked = question[_ASKED.search(question).start() :]  # type: ignore[union-attr]
+    if any(mark in question[: len(question) - len(asked)] for mark in ",;") or re.search(r"\d", question):
+        return []
+    stems = {_stem(word) for word in _CONTENT.findall(told.lower())}
+    words = [word for word in _CONTENT.findall(asked.lower()) if word not in _GENERIC]
+    missing = [word for word in words if _stem(word) not in stems]
+    if len(words) >= MIN_OFF_TOPIC and len(missing) == len(words):
+        return [Finding("question_off_topic", 0.6, {"unheard_of": missing[:5]}, blocks=False)]
+    return []
+
+
+def _stem(word: str) -> str:
+    return word[:4]
