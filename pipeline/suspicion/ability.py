@@ -9,7 +9,7 @@ systems alike, strong ones a little more; with a few per cent of them that does 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,10 @@ class Ability:
         """(n,), in logits."""
         expected: Array = self.mean + features @ self.weights
         return expected
+
+    def of_systems(self, chosen: NDArray[np.bool_]) -> Ability:
+        """The chosen systems alone; chosen: (m,)."""
+        return replace(self, theta=self.theta[chosen])
 
 
 def sigmoid(values: Array) -> Array:

@@ -1,6 +1,6 @@
 """Suspicion of items from samples: the whole computation, in the order of its steps.
 
-    votes (answers as classes of equal meaning) -> abilities and expected difficulty -> readings -> neighbours -> tier
+    votes (classes of equal answers) -> abilities and expected difficulty -> readings -> pool -> neighbours -> tier
 
 No label of good or bad items is used anywhere: what is learnt is learnt from who agrees with whom. Results depend on
 the set of samples only, not on their order; the order of the items matters for `vicinity`.
@@ -20,6 +20,7 @@ from truegold.pipeline.suspicion.ability import MAX_ITEMS, Ability, fit
 from truegold.pipeline.suspicion.ballot import Votes
 from truegold.pipeline.suspicion.difficulty import features
 from truegold.pipeline.suspicion.items import Item
+from truegold.pipeline.suspicion.pool import pooled
 from truegold.pipeline.suspicion.readings import SHARED, Readings, read
 from truegold.pipeline.suspicion.tiers import STRONG_RATE, Strong, Tier, has_open_answer, tier
 from truegold.pipeline.suspicion.vicinity import Vicinity, with_neighbours
@@ -65,8 +66,8 @@ def assess(items: Sequence[Item], votes: Votes) -> tuple[Fit, Iterator[Assessmen
     ability = fit(right, seen, text[chosen])
     readings = read(votes, ability, text)
     answered = np.bincount(votes.item, minlength=votes.n_items) > 0
-    suspicion = readings.fault.copy()
-    vicinity = with_neighbours(readings.fault[answered])
+    suspicion = pooled(readings.fault, votes, ability, text)
+    vicinity = with_neighbours(suspicion[answered])
     suspicion[answered] = vicinity.suspicion
     return Fit(ability, rates, vicinity), _assessments(items, votes, readings, suspicion, ability, rates)
 
@@ -111,7 +112,7 @@ def _assessments(
             alternative=float(weight[cls == answer].sum()) if answer else 0.0,
         )
         favoured = _text(votes, place, answer)
-        value = round(float(suspicion[place]), 6)
+        value = float(f"{suspicion[place]:.6g}")  # significant digits: the order of small ones matters
         evidence = _evidence(system, cls, samples, group, answer)
         evidence |= {
             "alternative": favoured,

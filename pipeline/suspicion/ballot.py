@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,20 @@ class Votes:
     @property
     def n_items(self) -> int:
         return len(self.alternatives)
+
+    def of_systems(self, chosen: NDArray[np.bool_]) -> Votes:
+        """The votes of the chosen systems alone; chosen: (m,). The items and their alternatives stay."""
+        kept = chosen[self.system]
+        place = np.cumsum(chosen) - 1
+        return replace(
+            self,
+            item=self.item[kept],
+            system=place[self.system[kept]].astype(np.int32),
+            cls=self.cls[kept],
+            weight=self.weight[kept],
+            samples=self.samples[kept],
+            systems=[name for name, wanted in zip(self.systems, chosen, strict=True) if wanted],
+        )
 
 
 class Ballot:

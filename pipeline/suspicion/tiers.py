@@ -27,6 +27,8 @@ STRONG_RATE = 0.9
 """A strong system agrees with at least this share of all labels: its own errors are then no more common than theirs."""
 STRONG_WITNESSES = 8
 """So many strong systems must have answered an item that is to be dropped: with five, one drop in five was wrong."""
+MANY_WITNESSES = 16
+"""Fewer than these must give the alternative no less often than the label: `LEAD` is for a crowd."""
 
 _CLOSED = re.compile(r"\s*(?:\(?[A-Za-z]\)?[.:]?|yes|no|true|false|是|否|对|错)\s*", re.IGNORECASE)
 
@@ -55,7 +57,7 @@ def tier(suspicion: float, outvoted: float, strong: Strong, open_answer: bool) -
         and open_answer
         and strong.systems >= STRONG_WITNESSES
         and strong.alternative > 0
-        and strong.alternative >= LEAD * strong.label
+        and strong.alternative >= (LEAD if strong.systems >= MANY_WITNESSES else 1.0) * strong.label
     ):
         return Tier.DROP
     return Tier.REVIEW if suspicion >= REVIEW_AT else Tier.KEEP
