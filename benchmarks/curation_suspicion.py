@@ -10,6 +10,7 @@ sha256(file name + id) begins with an even hex digit. "odd" is the other half.
     1-pass     1 - share of systems that agree with the label (the usual filter)
     alt        share of the most frequent other answer minus that of the label
     suspicion  truegold.pipeline.suspicion
+    reachable  what a perfect order would reach of the items on which the systems show anything, chance beyond them
 """
 
 from __future__ import annotations
@@ -31,9 +32,15 @@ from truegold.pipeline.suspicion import Ballot, Item, Sample, Tier, assess
 
 WEAK, MID = 0.72, 0.88
 """Systems below WEAK are weak, from there to MID middling, by agreement with the labels."""
+STRONG = 0.90
 HARD = 0.10
 """Hard items: weak systems pass at most this share of the time."""
 GSM8K, MMLU = "gsm8k_platinum.jsonl", "mmlu_redux_helm.jsonl"
+
+DRAWS = 10
+"""Random halves of the items, and random sets of systems, that robustness is averaged over."""
+SOME = 20
+"""Systems in a random set."""
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -60,14 +67,16 @@ def is_even(file: str, identity: object) -> bool:
     return int(hashlib.sha256(f"{file}{identity}".encode()).hexdigest()[0], 16) % 2 == 0
 
 
-def measure(rows: Sequence[Mapping[str, Any]], systems: Sequence[str], verifier: str) -> Measured:
-    """Assess `rows` from the answers of `systems` alone."""
+def measure(
+    rows: Sequence[Mapping[str, Any]], systems: Sequence[str], verifier: str, called: str | None = None
+) -> Measured:
+    """Assess `rows` from the answers of `systems`; `called`: as if all were samples of one system of that name."""
     items = [
         Item(str(row["id"]), row["gold_original"], row["question"], row.get("gold_solution"), verifier) for row in rows
     ]
     ballot = Ballot(items)
     ballot.add(
-        Sample(str(row["id"]), system, answer=str(row["preds"][system]))
+        Sample(str(row["id"]), called or system, answer=str(row["preds"][system]))
         for row in rows
         for system in systems
         if row["preds"].get(system) is not None
@@ -143,7 +152,39 @@ def gsm8k(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             f"  {_hits(found.dropped, bad)} ({_hits(found.dropped & ~even, bad & ~even)})  {_hits(found.review, bad)}"
         )
     yield f"hard items (weak pass <= {HARD:.0%}): {weak.sum()}, of them bad {(weak & bad).sum()}"
-    yield from _calibration(measure(rows, ranked, "math").suspicion, bad)
+    every = measure(rows, ranked, "math")
+    yield from _calibration(every.suspicion, bad)
+    strong = measure(rows, [name for name in ranked if rate[name] >= STRONG], "math").one_pass
+    shown = strong > 0
+    yield (
+        f"bad items on whose label all strong systems (>= {STRONG:.0%}) agree: {(bad & ~shown).sum()} of {bad.sum()};"
+        f" reachable AP {average_precision(bad, np.where(shown, 1.0 + bad, 0.0)):.3f} where one of them dissents"
+    )
+    yield from _robustness(rows, bad, ranked)
+
+
+def _robustness(rows: Sequence[Mapping[str, Any]], bad: Mask, ranked: Sequence[str]) -> Iterator[str]:
+    """Fewer items, other systems, repeated samples of one system."""
+    rng = np.random.default_rng(0)
+    halves, sets = [], []
+    for _ in range(DRAWS):
+        part = np.sort(rng.choice(len(rows), len(rows) // 2, replace=False))
+        found = measure([rows[place] for place in part], ranked, "math")
+        halves.append((average_precision(bad[part], found.one_pass), average_precision(bad[part], found.suspicion)))
+        some = [ranked[place] for place in np.sort(rng.choice(len(ranked), min(SOME, len(ranked)), replace=False))]
+        found = measure(rows, some, "math")
+        sets.append((average_precision(bad, found.one_pass), average_precision(bad, found.suspicion)))
+    alone = measure(rows, ranked[:8], "math", called="one")
+    for name, pairs in (("half of the items", halves), (f"{SOME} random systems", sets)):
+        one_pass, suspicion = np.array(pairs).T
+        yield (
+            f"{name}, {DRAWS} draws: AP {suspicion.mean():.3f} (1-pass {one_pass.mean():.3f}),"
+            f" better in {(suspicion > one_pass).sum()}"
+        )
+    yield (
+        f"the best 8 as samples of one system: AP {average_precision(bad, alone.suspicion):.3f}"
+        f" (1-pass {average_precision(bad, alone.one_pass):.3f}), dropped {alone.dropped.sum()}"
+    )
 
 
 def mmlu(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -161,8 +202,14 @@ def mmlu(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             f" odd {area_under_roc(wrong[~even], score[~even]):.3f})"
             f" AP {average_precision(wrong, score):.3f}; any: AP {average_precision(~good, score):.3f}"
         )
+    clear = wrong | good
+    yield f"against good items alone: AUC {area_under_roc(wrong[clear], found.suspicion[clear]):.3f}"
     silent = wrong & (found.one_pass == 0)
-    yield f"wrong labels that no system disagrees with: {silent.sum()}"
+    reachable = np.where(found.one_pass > 0, 1.0 + wrong, 0.0)
+    yield (
+        f"wrong labels that no system disagrees with: {silent.sum()} of {wrong.sum()};"
+        f" reachable AUC {area_under_roc(wrong, reachable):.3f}"
+    )
     yield f"review: {_hits(found.review, ~good)}; dropped: {found.dropped.sum()}"
 
 

@@ -3,8 +3,8 @@ r"""Reads the calculations in a worked solution, exactly: `"3*12 = <<3*12=36>>36
     calculations("She pays 20% of $50 = $10, so 50-10=40")
       ->  [Calculation("20% of $50", 10), Calculation("50-10", 40)]     with operands (20, 50) and (50, 10)
 
-Numbers, + - * / x × ÷ ·, brackets, percent signs and the word "of" are read; a side that holds anything else (letters, powers,
-functions) is left alone. Nothing is evaluated as code.
+Numbers, + - * / x × ÷ ·, brackets, percent signs and the word "of" are read; a side that holds anything else (letters,
+powers, functions) is left alone. Nothing is evaluated as code.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LATEX = (
     (r"[−–]", "-"),
     (r"\\%", "%"),
 )
-_SIDE = rf"[\d(.](?:[\d\s.,()+\-*/%]|\bof\b)*[\d)%]|\d"
+_SIDE = r"[\d(.](?:[\d\s.,()+\-*/%]|\bof\b)*[\d)%]|\d"
 _EQUATION = re.compile(
     rf"(?<![\w.\d^_=<>])(?P<left>-?(?:{_SIDE}))\s*=\s*(?P<right>-?\s*(?:{NUMBER}))(?P<sign>\s?%)?(?![\d^]|\s*[-+*/(])"
 )

@@ -17,8 +17,9 @@ from __future__ import annotations
 import re
 
 from truegold.pipeline.rows import Row
+from truegold.pipeline.rules.calculation import calculations
 from truegold.pipeline.rules.detector import Finding, detector
-from truegold.pipeline.rules.prose import FORMULA, excerpt, sentences, without_formulas
+from truegold.pipeline.rules.prose import FORMULA, PUZZLE, excerpt, sentences, without_formulas
 
 _ASKED = re.compile(r"\bhow\s+(?:many|much)\b", re.IGNORECASE)
 _CHINESE = re.compile(r"[一-鿿]")
@@ -167,21 +168,17 @@ def no_question(row: Row) -> list[Finding]:
     return [Finding("no_question", 0.85, {"ends": excerpt(prompt, 80)})]
 
 
-_NAME = re.compile(r"(?<![.?!:“\"]\s)(?<!^)\b[A-Z][a-z]{2,}(?:'s|’s)?\b")
-_CALENDAR = re.compile(
-    r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|January|February|March|April|May|June|July|August|September|October"
-    r"|November|December|Christmas|Easter|Halloween|Thanksgiving|How|What|Mr|Mrs|Ms|Dr|Miss|English|American|Celsius|Fahrenheit"
-)
 _CONTENT = re.compile(r"[a-z]{4,}")
 _GENERIC = frozenset(
-    "many much more less than have does were will would left then they them there their that this what when each every total"
-    " altogether together combined both full whole after before does make made need needs cost costs spend spent earn earned"
-    " money dollars hours minutes days weeks months years time with from into over under same number amount average take takes"
-    " took long still remain remaining gave give given bought sold people person items things pieces percent calculate find sum"
-    " also only other been could should about your some must pay paid first last next week month year day hour minute all per"
-    " difference older younger taller longer bigger fewer most least times half twice old tall high wide deep fast".split()
+    "many much more less than have does were will would left then they them there their that this what when each"
+    " every total altogether together combined both full whole after before does make made need needs cost costs"
+    " spend spent earn earned money dollars hours minutes days weeks months years time with from into over under"
+    " same number amount average take takes took long still remain remaining gave give given bought sold people"
+    " person items things pieces percent calculate find sum also only other been could should about your some must"
+    " pay paid first last next week month year day hour minute all per difference older younger taller longer"
+    " bigger fewer most least times half twice old tall high wide deep fast".split()
 )
-MIN_OFF_TOPIC = 3
+MIN_OFF_TOPIC = 2
 """So many content words of a question, all of them unheard of, show that it belongs to another story."""
 
 
@@ -189,8 +186,10 @@ MIN_OFF_TOPIC = 3
 def question_off_topic(row: Row) -> list[Finding]:
     """The question asks about somebody or something that the story never mentions."""
     prompt = row["prompt"]
-    if row["domain"] != "math" or _CHINESE.search(prompt):
+    if row["domain"] != "math" or _CHINESE.search(prompt) or PUZZLE.search(prompt):
         return []
+    if row["solution"] and any(True for _ in calculations(row["solution"])):
+        return []  # what is asked was computed from what is told, or `number_from_nowhere` says that it was not
     parts = sentences(without_formulas(prompt))
     asking = [part for part in parts if _ASKED.search(part)]
     if len(asking) != 1 or len(parts) < 2:

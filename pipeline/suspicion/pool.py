@@ -2,9 +2,9 @@
 
     60 systems: 0.31     the best 30: 0.52     the best 15: 0.68     ->  0.51
 
-The curves of `readings` are an approximation, and where it errs depends on who votes: many weak systems that share a trap
-pull the curve of all, one slip moves that of the ablest few. The logarithmic opinion pool (Genest and Zidek 1986, Statistical
-Science 1, eq. 3.3; equal weights) believes neither alone: the mean of the log odds.
+The curves of `readings` are an approximation, and where it errs depends on who votes: many weak systems that share a
+trap pull the curve of all, one slip moves that of the ablest few. The logarithmic opinion pool (Genest and Zidek 1986,
+Statistical Science 1, section 3; equal weights) believes neither alone: it is the mean of the log odds.
 """
 
 from __future__ import annotations
