@@ -13,7 +13,7 @@ import re
 
 from truegold.pipeline.rows import Row
 from truegold.pipeline.rules.detector import Finding, detector
-from truegold.pipeline.rules.numbers import read_number
+from truegold.pipeline.rules.numbers import MAX_CHARS, read_number
 from truegold.pipeline.rules.prose import excerpt, sentences
 
 _UNITS = {
@@ -40,7 +40,8 @@ _SINGULAR = {
 @detector("unit_mismatch", version="1")
 def unit_mismatch(row: Row) -> list[Finding]:
     """The question asks for a number of one unit, and gold is given in another."""
-    gold = _GOLD_UNIT.match(row["gold"] or "")
+    text = row["gold"] or ""
+    gold = _GOLD_UNIT.match(text) if len(text) <= MAX_CHARS else None
     if gold is None or not _UNIT.fullmatch(gold[1]):
         return []
     for sentence in reversed(sentences(row["prompt"])):

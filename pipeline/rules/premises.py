@@ -86,8 +86,8 @@ _COUNT_WORD = re.compile(
     r"|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|dozens?|half|halves"
     r"|halved|thirds?|fourths?|fifths?|sixths?|sevenths?|eighths?|ninths?|tenths?|quarters?|quartered|twice|thrice|double[sd]?"
     r"|doubling|triple[sd]?|tripling|quadruple[sd]?|quintuple[sd]?|once|first|second|pairs?|couples?|both|each|every|equally"
-    r"|per|twins?|triplets?|percent|even|odd|consecutive|digits?|prime|square|cube|circle|triangle|rectangle|week|month|year"
-    r"|day|hour|minute|daily|weekly|monthly|yearly|annual(?:ly)?|inch(?:es)?|feet|foot|yards?|alphabet|dice?|cards?|deck|leap"
+    r"|per|twins?|triplets?|percent|even|odd|consecutive|digits?|prime|square|cube|circle|triangle|rectangle|weeks?|months?|years?"
+    r"|days?|hours?|minutes?|daily|weekly|monthly|yearly|annual(?:ly)?|inch(?:es)?|feet|foot|yards?|alphabet|dice?|cards?|deck|leap"
     r"|factors?|multiples?|divisors?|sides?|states?|letters?|coins?|nickels?|dimes?|penn(?:y|ies)|january|february|march|april"
     r"|may|june|july|august|september|october|november|december|century|decade|fortnight|whole|remaining|rest)\b",
     re.IGNORECASE,
@@ -141,7 +141,7 @@ _ASKS = re.compile(
 STORY_WORDS = 8
 _INSTRUCTS = re.compile(
     r"(?:(?:please|then|now|also|so|and|hence|next)\s+,?\s*)*(?:find|compute|calculate|determine|evaluate|solve|simplify|express|write"
-    r"|give|list|name|round|convert|estimate|prove|show|state|answer|complete|choose|fill|count|work\s+out|figure|tell|help)\b"
+    r"|give|list|name|round|convert|estimate|prove|show|state|answer|complete|choose|fill|count|work\s+out|figure|tell|help|use)\b"
     r"|.*[,;:]\s*(?:then\s+)?(?:find|compute|calculate|determine|evaluate|solve|express|prove|show|estimate|list)\b",
     re.IGNORECASE | re.DOTALL,
 )
@@ -161,7 +161,12 @@ def no_question(row: Row) -> list[Finding]:
         return []
     prose = without_formulas(prompt)
     parts = sentences(prose)
-    if FORMULA in prose or not prose.endswith((".", "!", "。")) or len(prose.split()) < STORY_WORDS:
+    if (
+        FORMULA in prose
+        or not prose.endswith((".", "!", "。"))
+        or prose.endswith("..")
+        or len(prose.split()) < STORY_WORDS
+    ):
         return []
     if any(_INSTRUCTS.match(part) for part in parts) or not _TELLS.match(parts[-1]):
         return []

@@ -10,6 +10,7 @@ the ones that words bring along (a week's 7) count too. Rows whose solution comp
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ MAX_GIVEN = 3
 """More numbers reach nearly everything."""
 MAX_NUMBERS = 25
 """With those that words bring along; bounds the table of pairs."""
-_ALWAYS = (1.0, 2.0, 100.0)
+_ALWAYS = (1.0, 2.0)
 _ASKS_NUMBER = re.compile(r"\bhow\s+(?:many|much|long|far|old|tall|fast|big|heavy)\b", re.IGNORECASE)
 _REUSED = re.compile(r"\bthan\b|\btimes\b|\btwice\b|\bthrice\b|\bdouble|\btripl|\bas\s+many\b", re.IGNORECASE)
 """Quantities made of others: a total of them uses the same number again and again."""
@@ -45,14 +46,22 @@ def gold_out_of_reach(row: Row) -> list[Finding]:
     if row["solution"] and any(True for _ in calculations(row["solution"])):
         return []
     given = {value for value in given_numbers(prompt) if value > 0}
-    shares = {abs(100 - value) / 100 for value in given} | {value / 100 for value in given} if "%" in prompt else set()
-    numbers = np.array(sorted({*map(float, given | shares | implied_numbers(prompt)), *_ALWAYS} - {0.0}))
+    numbers = np.array(
+        sorted({*map(float, given | _shares(given, prompt) | implied_numbers(prompt)), *_ALWAYS} - {0.0})
+    )
     if not 1 <= len(given) <= MAX_GIVEN or len(numbers) > MAX_NUMBERS:
         return []
     if _reached(float(gold.value), numbers):
         return []
     evidence = {"gold": row["gold"], "numbers": [f"{float(value):g}" for value in sorted(given)]}
     return [Finding("gold_out_of_reach", 0.6, evidence, blocks=False)]
+
+
+def _shares(given: set[Fraction], prompt: str) -> set[Fraction]:
+    """The numbers as percentages, and what they leave, where the prompt speaks of percent."""
+    if "%" not in prompt and "percent" not in prompt.lower():
+        return set()
+    return {share for value in given for share in (value / 100, abs(100 - value) / 100)} | {Fraction(100)}
 
 
 def _reached(target: float, numbers: Array) -> bool:
