@@ -93,19 +93,30 @@ def _config(data: Path, out: Path, preset: str | None, limit: int | None, overri
         except yaml.YAMLError as error:
             raise ConfigError(f"--set {override}: the value is not valid YAML.") from error
     columns = sections["data"].setdefault("columns", {})
-    if isinstance(columns, dict) and "id" not in columns and (own := _id_column(data)) is not None:
-        columns["id"] = own
+    if isinstance(columns, dict):
+        sections["data"]["columns"] = _guessed(data, preset) | columns
     return validate_config({"name": WORK, "runs_dir": str(out), **sections}, "truegold flag")
 
 
-def _id_column(data: Path) -> str | None:
-    """The column that holds the source's own ids, by its name; None where the file has none."""
+def _guessed(data: Path, preset: str | None) -> dict[str, str]:
+    """Columns by their names: the source's own id; and question and gold where answer options stand beside them.
+
+    A run refuses such a file, because the question alone cannot be trained on. Answers can be compared all the same.
+    """
+    from truegold.pipeline.presets import CHOICE_COLUMNS, PRESETS
     from truegold.pipeline.readers import open_file
     from truegold.pipeline.records import Record
 
     records = islice(open_file(data, "auto", MAX_ROW_BYTES).records, PEEK)
-    first = next((record for record in records if isinstance(record, Record)), None)
-    return None if first is None else next((name for name in ID_COLUMNS if name in first.values), None)
+    values = next((record.values for record in records if isinstance(record, Record)), {})
+    guessed: dict[str, str] = {}
+    if (own := next((name for name in ID_COLUMNS if name in values), None)) is not None:
+        guessed["id"] = own
+    if preset is None and any(values.get(name) for name in CHOICE_COLUMNS):
+        layout = PRESETS["generic"][0](values.keys(), [values])
+        if layout is not None and layout.columns.prompt is not None and layout.columns.gold is not None:
+            guessed |= {"prompt": layout.columns.prompt.column, "gold": layout.columns.gold.column}
+    return guessed
 
 
 def _stages(config: RunConfig, samples: Path | None) -> list[Stage]:

@@ -22,7 +22,7 @@ from truegold.pipeline.suspicion.difficulty import features
 from truegold.pipeline.suspicion.items import Item
 from truegold.pipeline.suspicion.pool import pooled
 from truegold.pipeline.suspicion.readings import SHARED, Readings, read
-from truegold.pipeline.suspicion.tiers import STRONG_RATE, Strong, Tier, has_open_answer, tier
+from truegold.pipeline.suspicion.tiers import STRONG_RATE, Strong, Tier, has_open_answer, of_closed, tier
 from truegold.pipeline.suspicion.vicinity import Vicinity, with_neighbours
 
 Array = NDArray[np.float64]
@@ -69,6 +69,8 @@ def assess(items: Sequence[Item], votes: Votes) -> tuple[Fit, Iterator[Assessmen
     suspicion = pooled(readings.fault, votes, ability, text)
     vicinity = with_neighbours(suspicion[answered])
     suspicion[answered] = vicinity.suspicion
+    closed = np.array([not has_open_answer(item) for item in items], dtype=bool)
+    suspicion[closed] = of_closed(suspicion[closed])
     return Fit(ability, rates, vicinity), _assessments(items, votes, readings, suspicion, ability, rates)
 
 

@@ -15,6 +15,9 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
+from numpy.typing import NDArray
+
 from truegold.pipeline.suspicion.items import Item
 
 OUTVOTED = 0.4
@@ -29,6 +32,10 @@ STRONG_WITNESSES = 8
 """So many strong systems must have answered an item that is to be dropped: with five, one drop in five was wrong."""
 MANY_WITNESSES = 16
 """Fewer than these must give the alternative no less often than the label: `LEAD` is for a crowd."""
+
+CLOSED_ODDS = 12.0
+"""Where an answer is one of a few, able systems agree on wrong ones that often: the odds are divided by it. So chosen
+that the mean suspicion is the share of bad items on one half of MMLU-Redux; the order stays."""
 
 _CLOSED = re.compile(r"\s*(?:\(?[A-Za-z]\)?[.:]?|yes|no|true|false|是|否|对|错)\s*", re.IGNORECASE)
 
@@ -61,6 +68,12 @@ def tier(suspicion: float, outvoted: float, strong: Strong, open_answer: bool) -
     ):
         return Tier.DROP
     return Tier.REVIEW if suspicion >= REVIEW_AT else Tier.KEEP
+
+
+def of_closed(suspicion: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n,) of items with closed answers, in [0, 1]: made a probability again (`CLOSED_ODDS`)."""
+    lowered: NDArray[np.float64] = suspicion / (suspicion + CLOSED_ODDS * (1.0 - suspicion))
+    return lowered
 
 
 def has_open_answer(item: Item) -> bool:

@@ -15,7 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from truegold.pipeline.suspicion import Ballot, Item, Sample, Tier, assess
-from truegold.pipeline.suspicion.tiers import Strong, has_open_answer, tier
+from truegold.pipeline.suspicion.ability import fit as fit_ability
+from truegold.pipeline.suspicion.pool import pooled
+from truegold.pipeline.suspicion.tiers import Strong, has_open_answer, of_closed, tier
 from truegold.pipeline.suspicion.vicinity import with_neighbours
 from truegold.pipeline.suspicion.votes import Form, classify, differ_for_certain, key_of
 
@@ -215,6 +217,42 @@ def test_letters_and_yes_no_are_never_dropped():
     assert tier(0.1, 0.0, strong, open_answer=True) is Tier.KEEP
 
 
+def test_few_witnesses_must_favour_the_alternative_where_many_need_not_quite():
+    assert tier(0.97, 0.9, Strong(27, label=10.0, alternative=8.0), open_answer=True) is Tier.DROP
+    assert tier(0.97, 0.9, Strong(12, label=5.0, alternative=4.0), open_answer=True) is Tier.REVIEW
+    assert tier(0.97, 0.9, Strong(12, label=4.0, alternative=4.0), open_answer=True) is Tier.DROP
+
+
+def test_closed_answers_have_their_odds_divided_by_twelve():
+    assert of_closed(np.array([0.0, 0.5, 12 / 13, 1.0])) == pytest.approx([0.0, 1 / 13, 0.5, 1.0])
+    open_items, samples = world({0: mislabeled})
+    _, of_open = assessed(open_items, samples)
+    _, of_choice = assessed([Item(item.id, item.gold, verifier="choice") for item in open_items], samples)
+    odds = of_open["0"].suspicion / (1 - of_open["0"].suspicion)
+    assert of_choice["0"].suspicion == pytest.approx(odds / (odds + 12), rel=1e-3)
+
+
+def test_the_abler_systems_are_heard_apart_and_few_systems_are_read_once():
+    everybody = {f"w{n:02d}": 0.5 for n in range(30)} | {f"s{n:02d}": 0.97 for n in range(20)}
+    found = {}
+    for name, systems in (("many", everybody), ("few", {f"s{n:02d}": 0.97 for n in range(20)})):
+        items, samples = world({0: trap, 1: mislabeled}, systems)
+        ballot = Ballot(items)
+        ballot.add(samples)
+        votes = ballot.count()
+        no_text = np.zeros((votes.n_items, 1))
+        shape = (votes.n_items, len(votes.systems))
+        right, seen = np.zeros(shape), np.zeros(shape)
+        seen[votes.item, votes.system] = 1.0
+        right[votes.item, votes.system] = votes.cls == 0
+        ability = fit_ability(right, seen, no_text)
+        fault = np.full(votes.n_items, 0.3)
+        found[name] = pooled(fault, votes, ability, no_text)
+    assert np.array_equal(found["few"], np.full(N_ITEMS, 0.3))
+    assert found["many"][0] < 0.2  # the able ones all read the label
+    assert found["many"][1] > 0.6
+
+
 def test_neighbours_raise_a_run_of_bad_labels_and_leave_an_even_file_alone():
     rng = np.random.default_rng(0)
     calm = rng.choice([0.01, 0.02, 0.6], size=1000, p=[0.6, 0.37, 0.03])
@@ -268,6 +306,18 @@ def test_the_command_finds_the_wrong_label_and_writes_both_tables(files):
     assert json.loads(worst["evidence"])["strong"]["alternative"] == 10
     assert table.filter(pl.col("tier") != "keep").height == 1
     assert "reason" in pl.read_parquet(files / "out" / "flags.parquet").columns
+
+
+def test_the_command_takes_questions_with_their_options_beside_them(files):
+    rows = [{"id": n, "question": f"Q{n}?", "choices": ["x", "y"], "answer": "AB"[n == 3]} for n in range(40)]
+    votes = [{"id": n, "system": f"s{s}", "answer": "A"} for n in range(40) for s in range(10)]
+    (files / "choice.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (files / "votes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in votes))
+    done = flag(files, "--data", "choice.jsonl", "--samples", "votes.jsonl", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    table = pl.read_parquet(files / "out" / "suspicion.parquet").sort("suspicion", descending=True)
+    assert table["id"][0] == "3"
+    assert "drop" not in table["tier"].to_list()
 
 
 def test_the_command_without_samples_knows_nothing(files):
