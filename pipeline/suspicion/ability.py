@@ -84,9 +84,8 @@ def fit(right: Array, seen: Array, features: Array) -> Ability:
         posterior = _posterior(right, seen, theta, expected, spread)
         found = posterior @ GRID
         mean = float(found.mean())
-        weights = np.linalg.solve(
-            features.T @ features + RIDGE * np.eye(features.shape[1]), features.T @ (found - mean)
-        )
+        precision = features.T @ features + RIDGE * np.eye(features.shape[1])
+        weights = np.linalg.solve(precision, features.T @ (found - mean)).astype(np.float64)
         spread = _spread(posterior, mean + features @ weights, m)
     return Ability(theta, mean, weights, spread)
 

@@ -24,8 +24,9 @@ OUTVOTED = 0.4
 """Posterior probability, from which an item may be dropped, that strong systems read the label no oftener than not."""
 LEAD = 0.8
 """And as many votes of strong systems must be for the alternative, as a share of those for the label."""
-REVIEW_AT = 0.2
-"""Suspicion from which an item goes to review: about every second of them is at fault."""
+REVIEW_AT = 0.15
+"""Suspicion from which an item goes to review: about two of three are at fault where strong systems have answered, one
+of three where none has."""
 STRONG_RATE = 0.9
 """A strong system agrees with at least this share of all labels: its own errors are then no more common than theirs."""
 STRONG_WITNESSES = 8
