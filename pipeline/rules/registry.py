@@ -31,6 +31,7 @@ from truegold.pipeline.rules.premises import (
 )
 from truegold.pipeline.rules.quantities import fractional_count, missing_quantity
 from truegold.pipeline.rules.reach import gold_out_of_reach
+from truegold.pipeline.rules.residue import foreign_instruction, generator_talk, repeated_text
 from truegold.pipeline.rules.wholeness import missing_figure, truncated_text
 from truegold.verifiers import ConfigError
 
@@ -45,6 +46,9 @@ BUILT_IN: dict[str, Detector] = {
         missing_quantity,
         solution_contradicts_gold,
         empty_or_placeholder_gold,
+        generator_talk,
+        repeated_text,
+        foreign_instruction,
         no_question,
         dangling_reference,
         question_off_topic,
