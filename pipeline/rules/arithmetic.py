@@ -10,6 +10,7 @@ Some rows, and what is said of them:
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from fractions import Fraction
 
 from truegold.pipeline.rows import Row
@@ -75,32 +76,35 @@ def number_from_nowhere(row: Row) -> list[Finding]:
     given = given_numbers(row["prompt"])
     if not given or len(given) > MAX_GIVEN:
         return []
-    known = given | _ALWAYS | implied_numbers(row["prompt"] + " " + row["solution"][:MAX_CHARS])
+    steps = list(calculations(row["solution"]))
+    known = given | _ALWAYS
     known |= set(map(Fraction, range(len(given) + 2))) if _COUNTED.search(row["prompt"]) else set()
     # every number that a step gives, also where words stand in between: an operand may be one of them
     known |= {value for _, value in results(row["solution"])}
-    strange: list[Fraction] = []
-    recent: list[Fraction] = []
-    steps = 0
-    for found in calculations(row["solution"]):
-        steps += 1
-        last = recent[-MENTAL:]
-        mental = {sign * one + other for one in last for other in last for sign in (1, -1)}
-        strange.extend(value for value in found.operands if not _follows(value, known) and value not in mental)
-        known |= {found.result, *found.operands}
-        recent += [*found.operands, found.result]
-    if not steps or not strange:
+    strange = _strange(steps, known)
+    if strange:  # seldom, and what words bring along takes a while to look up
+        strange = _strange(steps, known | implied_numbers(row["prompt"] + " " + row["solution"][:MAX_CHARS]))
+    if not strange:
         return []
     shown = [_plain(value) for value in dict.fromkeys(strange)]
-    confidence = 0.6
-    return [
-        Finding(
-            "number_from_nowhere",
-            confidence,
-            {"numbers": shown[:MAX_SHOWN], "ends": excerpt(row["solution"])},
-            blocks=False,
-        )
-    ]
+    evidence = {"numbers": shown[:MAX_SHOWN], "ends": excerpt(row["solution"])}
+    return [Finding("number_from_nowhere", 0.6, evidence, blocks=False)]
+
+
+def _strange(steps: Sequence[Calculation], known: set[Fraction]) -> list[Fraction]:
+    """The operands that follow neither from the known numbers nor from the steps before."""
+    known = set(known)
+    strange: list[Fraction] = []
+    recent: list[Fraction] = []
+    for step in steps:
+        unknown = [value for value in step.operands if value not in known and not _follows(value, known)]
+        if unknown:
+            last = recent[-MENTAL:]
+            mental = {sign * one + other for one in last for other in last for sign in (1, -1)}
+            strange.extend(value for value in unknown if value not in mental)
+        known |= {step.result, *step.operands}
+        recent += [*step.operands, step.result]
+    return strange
 
 
 def _follows(value: Fraction, known: set[Fraction]) -> bool:

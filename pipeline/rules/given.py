@@ -43,7 +43,7 @@ _CONSTANTS = (
     (r"cards|deck", (52, 13)),
     (r"million|billion", (1_000_000,)),
 )
-_CONSTANT_PATTERNS = tuple((re.compile(pattern, re.IGNORECASE), values) for pattern, values in _CONSTANTS)
+_CONSTANT_PATTERNS = tuple((re.compile(pattern), values) for pattern, values in _CONSTANTS)
 _WORDS = {
     word: value
     for value, words in enumerate(
@@ -75,6 +75,7 @@ _DIGITS = re.compile(r"\d[\d,]*(?:\.\d+)?|\.\d+")
 
 def implied_numbers(text: str) -> set[Fraction]:
     """Days of a week, minutes of an hour, legs of a dog: what the words of a text stand for."""
+    text = text.lower()
     return {Fraction(value) for pattern, values in _CONSTANT_PATTERNS if pattern.search(text) for value in values}
 
 
