@@ -160,7 +160,7 @@ def _profile_stage(name: str, config: RunConfig, rows: dict[str, Path | Output],
     if model is not None:
         inputs["model"] = model
     settings = _shared(config.profile, config)
-    return Stage(name, "truegold.pipeline.profile:profile", 1, settings, inputs, isolated=True, judges="rows")
+    return Stage(name, "truegold.pipeline.profile:profile", 2, settings, inputs, isolated=True, judges="rows")
 
 
 def _selection(config: RunConfig) -> Stage:

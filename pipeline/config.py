@@ -217,6 +217,13 @@ class FlagConfig(StageConfig):
     """Reasons that should only be reported and not hold a row back for review."""
 
 
+class SuspicionConfig(StageConfig):
+    """How likely each label is at fault, from samples of one or several systems."""
+
+    workers: int = Field(default=0, ge=0)
+    """Processes that judge whole responses; 0 takes one per core."""
+
+
 class SettleConfig(StageConfig):
     """Applying the reviewers' decisions. There is nothing to set: which flags hold a row back is `flag.advise_only`."""
 
