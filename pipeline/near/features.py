@@ -1,0 +1,339 @@
+"""Turns texts into the arrays that they are compared by: words, quantities, the question; bounded memory, in bulk.
+
+    add(["Tom has 3 apples. How many?"])  ->  row 0 of three sparse tables:
+    words      tom, has, apple, how, many     every distinct stem, stopwords included
+    asked      how, many                      those of the question (the last sentence with a question mark, else the last)
+    numbers    3 (weight 1.0)                 quantities with their weights, added up; formulas count as quantities
+    contexts   3-apple, 3-has                 each quantity with the content words next to it (hashes)
+
+Chinese is compared by pairs of neighbouring characters in place of words.
+
+A row takes about 400 bytes for a problem of 250 characters; the texts themselves are not held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import xxhash
+
+from truegold.pipeline.near.words import CLEANED, FORMULAS, TOKENS, Kind, Meaning, formula, interpret
+
+CHUNK = 20_000
+"""Texts that are cut at a time."""
+MAX_CHARS = 20_000
+"""Of a longer text only so much is compared."""
+
+STRONG = 0.35
+"""Quantities of a smaller weight are no reason to compare: a rewording may drop them."""
+FORMULA_WEIGHT = 1.0
+CONTEXT_REACH = 4
+"""Tokens between a quantity and a content word that count as next to each other."""
+WORDLIKE = (Kind.WORD, Kind.STOP, Kind.NUMBER, Kind.HAN)
+
+Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.uint32]
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """Rows of sorted feature numbers: row r is `codes[starts[r]:starts[r + 1]]`, with `weights` alongside or None."""
+
+    starts: Ints
+    codes: npt.NDArray[np.int32]
+    weights: Floats | None = None
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def row(self, index: int) -> npt.NDArray[np.int32]:
+        """The feature numbers of one text."""
+        return self.codes[self.starts[index] : self.starts[index + 1]]
+
+
+@dataclass(frozen=True)
+class Features:
+    """What is known of `len(words)` texts.
+
+    stems: the stem (or `#` and a quantity) that each feature number stands for. stop: which are stopwords or signs.
+    tokens: the number of word tokens of each text.
+    """
+
+    words: Sparse
+    asked: Sparse
+    numbers: Sparse
+    contexts: Sparse
+    stems: list[str]
+    stop: npt.NDArray[np.bool_]
+    tokens: npt.NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+class FeatureBuilder:
+    """`add` texts in order, then `finish` once."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}  # stem -> feature number
+        self._stop: list[bool] = []
+        # Tokens are numbered by polars, in a numbering of this builder's own.
+        self._categories = pl.Categorical(pl.Categories.random())
+        self._alive = pl.Series([], dtype=self._categories)
+        self._place = np.full(2**16, -1, dtype=np.int64)  # token number -> place in the tables below
+        self._kind = _Growing(np.uint8)
+        self._feature = _Growing(np.int32)
+        self._first = _Growing(np.int32)  # of a token's quantities in the two lists after it
+        self._count = _Growing(np.int32)
+        self._quantity = _Growing(np.int32)
+        self._weight = _Growing(np.float32)
+        self._hash = _Growing(np.uint64)  # of a token's stem or first quantity
+        self._formulas: dict[str, int] = {}  # formula as written -> feature number, or -1
+        self._words, self._asked, self._numbers_rows, self._contexts = _Rows(), _Rows(), _Rows(), _Rows()
+        self._tokens: list[npt.NDArray[np.int32]] = []
+
+    def add(self, texts: Sequence[str] | pl.Series) -> None:
+        """Cut and count more texts."""
+        series = texts if isinstance(texts, pl.Series) else pl.Series(texts, dtype=pl.String)
+        for start in range(0, len(series), CHUNK):
+            self._add(series.slice(start, CHUNK))
+
+    def _add(self, texts: pl.Series) -> None:
+        cleaned = texts.fill_null("").str.slice(0, MAX_CHARS).str.to_lowercase()
+        for pattern, replacement in CLEANED:
+            cleaned = cleaned.str.replace_all(pattern, replacement)
+        lists = cleaned.str.extract_all(TOKENS)
+        lengths = lists.list.len().to_numpy().astype(np.int64)
+        tokens = lists.explode(empty_as_null=False) if int(lengths.sum()) else pl.Series([], dtype=pl.String)
+        token = self._known(tokens)
+        row = np.repeat(np.arange(len(lengths)), lengths)
+        kind = self._kind.array[token]
+        self._tokens.append(np.bincount(row[_among(kind, WORDLIKE)], minlength=len(lengths)).astype(np.int32))
+        features = self._feature.array[token]
+        features = self._pair_characters(kind, row, features)
+        spoken = features >= 0
+        self._words.add(row[spoken], features[spoken], len(lengths))
+        asked = _asked(kind, lengths)
+        self._asked.add(row[spoken & asked], features[spoken & asked], len(lengths))
+        counts = self._count.array[token]
+        places = np.repeat(self._first.array[token], counts) + _within(counts)
+        formula_row, formula_feature = self._formula_features(cleaned)
+        self._numbers_rows.add(
+            np.concatenate([np.repeat(row, counts), formula_row]),
+            np.concatenate([self._quantity.array[places], formula_feature]),
+            len(lengths),
+            np.concatenate([self._weight.array[places], np.full(len(formula_row), FORMULA_WEIGHT, np.float32)]),
+        )
+        self._contexts.add(*self._context_features(kind, row, token), len(lengths))
+
+    def _pair_characters(
+        self, kind: npt.NDArray[np.uint8], row: Ints, features: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.int32]:
+        """Replaces each Chinese character's feature by that of it and the next one; the last of a run goes."""
+        han = kind == Kind.HAN
+        if not han.any():
+            return features
+        follows = np.zeros(len(kind), dtype=bool)
+        follows[:-1] = han[:-1] & han[1:] & (row[:-1] == row[1:])
+        places = np.flatnonzero(follows)
+        pairs = (features[places].astype(np.int64) << 32) | features[places + 1]
+        distinct, back = np.unique(pairs, return_inverse=True)
+        stems = list(self._numbers)
+        numbers = [self._number(stems[pair >> 32] + stems[pair & 0xFFFFFFFF], False) for pair in distinct.tolist()]
+        result = np.where(han, -1, features).astype(np.int32)
+        result[places] = np.array(numbers, dtype=np.int32)[back]
+        return result
+
+    def _formula_features(self, cleaned: pl.Series) -> tuple[Ints, npt.NDArray[np.int32]]:
+        lists = cleaned.str.extract_all(FORMULAS)
+        lengths = lists.list.len().to_numpy().astype(np.int64)
+        if not int(lengths.sum()):
+            return np.zeros(0, np.int64), np.zeros(0, np.int32)
+        found = []
+        for text in lists.explode(empty_as_null=False).to_list():
+            number = self._formulas.get(text)
+            if number is None:
+                form = formula(text)
+                number = self._number("#" + form, False) if form else -1
+                self._formulas[text] = number
+            found.append(number)
+        features = np.array(found, dtype=np.int32)
+        return np.repeat(np.arange(len(lengths)), lengths)[features >= 0], features[features >= 0]
+
+    def _context_features(
+        self, kind: npt.NDArray[np.uint8], row: Ints, token: Ints
+    ) -> tuple[Ints, npt.NDArray[np.int32]]:
+        """Each strong quantity with the content word before and after it, within the text."""
+        number = np.flatnonzero((kind == Kind.NUMBER) & (self._count.array[token] > 0))
+        if not len(number):
+            return np.zeros(0, np.int64), np.zeros(0, np.int32)
+        first = self._weight.array[self._first.array[token[number]]]
+        number = number[first > STRONG]
+        content = np.flatnonzero((kind == Kind.WORD) | (kind == Kind.HAN))
+        if not len(content) or not len(number):
+            return np.zeros(0, np.int64), np.zeros(0, np.int32)
+        after = np.searchsorted(content, number)
+        hashes = self._hash.array[token]
+        rows, codes = [], []
+        for place in (after - 1, after):
+            inside = (place >= 0) & (place < len(content))
+            here, word = number[inside], content[place[inside]]
+            near = (row[here] == row[word]) & (np.abs(here - word) <= CONTEXT_REACH)
+            here, word = here[near], word[near]
+            mixed = (hashes[here] * np.uint64(0x9E3779B97F4A7C15)) ^ hashes[word]
+            rows.append(row[here])
+            codes.append((mixed >> np.uint64(33)).astype(np.int32))
+        return np.concatenate(rows), np.concatenate(codes)
+
+    def _known(self, tokens: pl.Series) -> npt.NDArray[np.int64]:
+        """The place of each token in the tables; tokens never seen before are interpreted."""
+        known = tokens.cast(self._categories)
+        self._alive = known.slice(0, 1)  # polars forgets a numbering that no series uses
+        codes = known.to_physical().to_numpy()
+        while len(self._place) <= codes.max(initial=0):
+            self._place = np.concatenate([self._place, np.full_like(self._place, -1)])
+        new = np.flatnonzero(self._place[codes] < 0)
+        numbers, first = np.unique(codes[new], return_index=True)
+        # In the order of the text: numbering must not depend on how polars numbers its categories.
+        order = np.argsort(first)
+        texts = known.gather(new[first[order]]).cast(pl.String).to_list()
+        for number, token in zip(numbers[order].tolist(), texts, strict=True):
+            self._place[number] = len(self._kind)
+            self._learn(interpret(token))
+        places: npt.NDArray[np.int64] = self._place[codes]
+        return places
+
+    def _learn(self, meaning: Meaning) -> None:
+        self._kind.append(meaning.kind)
+        self._feature.append(self._number(meaning.stem, meaning.kind in (Kind.STOP, Kind.SIGN)) if meaning.stem else -1)
+        self._first.append(len(self._quantity))
+        self._count.append(len(meaning.quantities))
+        text = "#" + meaning.quantities[0][0] if meaning.quantities else meaning.stem
+        self._hash.append(xxhash.xxh3_64_intdigest(text.encode("utf-8", "replace")))
+        for value, weight in meaning.quantities:
+            self._quantity.append(self._number("#" + value, False))
+            self._weight.append(weight)
+
+    def _number(self, stem: str, stop: bool) -> int:
+        number = self._numbers.get(stem)
+        if number is None:
+            number = self._numbers[stem] = len(self._numbers)
+            self._stop.append(stop)
+        return number
+
+    def finish(self) -> Features:
+        """The features of all texts added."""
+        tokens = np.concatenate(self._tokens) if self._tokens else np.zeros(0, np.int32)
+        return Features(
+            self._words.finish(False),
+            self._asked.finish(False),
+            self._numbers_rows.finish(True),
+            self._contexts.finish(False),
+            list(self._numbers),
+            np.array(self._stop, dtype=bool),
+            tokens,
+        )
+
+
+def stable_hashes(stems: Sequence[str]) -> npt.NDArray[np.uint64]:
+    """A 64-bit hash of each stem that does not depend on what else was read."""
+    return np.fromiter((xxhash.xxh3_64_intdigest(stem.encode("utf-8", "replace")) for stem in stems), np.uint64, len(stems))
+
+
+def _asked(kind: npt.NDArray[np.uint8], lengths: Ints) -> npt.NDArray[np.bool_]:
+    """Marks each text's question: the tokens of its last sentence that ends in a question mark, else of its last one."""
+    ends = np.cumsum(lengths)
+    mark = (kind == Kind.QUESTION) | (kind == Kind.PERIOD)
+    sentence = np.concatenate(([0], np.cumsum(mark)[:-1])) if len(mark) else np.zeros(0, np.int64)
+    row = np.repeat(np.arange(len(lengths)), lengths)
+    if not len(row):
+        return np.zeros(0, bool)
+    # The sentence with the last question mark of each text; without one, the sentence of its last token that is no mark.
+    wanted = np.full(len(lengths), -1, dtype=np.int64)
+    plain = np.flatnonzero(~mark)
+    wanted[row[plain]] = sentence[plain]
+    questions = np.flatnonzero(kind == Kind.QUESTION)
+    wanted[row[questions]] = sentence[questions]
+    del ends
+    result: npt.NDArray[np.bool_] = sentence == wanted[row]
+    return result
+
+
+def _among(kind: npt.NDArray[np.uint8], kinds: Sequence[Kind]) -> npt.NDArray[np.bool_]:
+    table = np.zeros(len(Kind), dtype=bool)
+    table[list(kinds)] = True
+    marks: npt.NDArray[np.bool_] = table[kind]
+    return marks
+
+
+def _within(counts: npt.NDArray[np.int32]) -> Ints:
+    """0, 1, .. for each run: [2, 0, 3] -> 0 1 0 1 2."""
+    total = int(counts.sum())
+    starts = np.repeat(np.cumsum(counts) - counts, counts)
+    return np.arange(total) - starts
+
+
+def _fresh(ordered: Ints) -> npt.NDArray[np.bool_]:
+    """Where a sorted array's value differs from the one before."""
+    marks = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=marks[1:])
+    return marks
+
+
+class _Growing:
+    """A flat array that values are appended to one by one."""
+
+    def __init__(self, dtype: type) -> None:
+        self._data = np.zeros(1024, dtype=dtype)
+        self._filled = 0
+
+    def __len__(self) -> int:
+        return self._filled
+
+    def append(self, value: float) -> None:
+        if self._filled == len(self._data):
+            self._data = np.concatenate([self._data, np.zeros_like(self._data)])
+        self._data[self._filled] = value
+        self._filled += 1
+
+    @property
+    def array(self) -> npt.NDArray[np.generic]:
+        return self._data[: self._filled]
+
+
+class _Rows:
+    """Collects (row, feature) pairs of consecutive chunks into one `Sparse`."""
+
+    def __init__(self) -> None:
+        self._lengths: list[Ints] = []
+        self._codes: list[npt.NDArray[np.int32]] = []
+        self._weights: list[Floats] = []
+
+    def add(self, row: Ints, feature: npt.NDArray[np.int32], rows: int, weight: Floats | None = None) -> None:
+        key = (row.astype(np.int64) << 32) | feature.astype(np.int64)
+        if weight is None:
+            key.sort()
+            key = key[_fresh(key)]
+        else:
+            order = np.argsort(key, kind="stable")
+            key = key[order]
+            heads = np.flatnonzero(_fresh(key))
+            sums = np.add.reduceat(weight[order], heads) if len(heads) else np.zeros(0)
+            self._weights.append(sums.astype(np.float32))
+            key = key[heads]
+        self._lengths.append(np.bincount(key >> 32, minlength=rows))
+        self._codes.append((key & 0xFFFFFFFF).astype(np.int32))
+
+    def finish(self, weighted: bool) -> Sparse:
+        lengths = np.concatenate(self._lengths) if self._lengths else np.zeros(0, np.int64)
+        starts = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+        codes = np.concatenate(self._codes) if self._codes else np.zeros(0, np.int32)
+        weights = np.concatenate(self._weights) if weighted and self._weights else None
+        if weighted and weights is None:
+            weights = np.zeros(0, np.float32)
+        return Sparse(starts, codes, weights)

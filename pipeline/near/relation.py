@@ -1,0 +1,120 @@
+"""What two problems are to each other, from the measures of the pair: a few rules and a logistic score, all on this page.
+
+    original      "Tom has 3 red cars and buys 4 more. How many cars has he?"
+    same_problem  "After Tom, who owned three red cars, bought 4 others, what is the number of his cars?"
+    same_template "Tom has 5 red cars and buys 9 more. How many cars has he?"
+    edited        "Tom has some red cars and buys 4 more. How many cars has he?"
+
+1. Quantities that only the left text has *and* others that only the right one has: never the same problem.
+2. Texts that are nearly copies are the same problem when no quantity, no word that carries meaning and no neighbour of a
+   quantity differs, or when both have the same gold answer and no quantity differs.
+3. Other texts are the same problem when the logistic score says so: many rare words, the question and the quantities in
+   common. Equal golds add to it, different golds take away from it (in nats: log-likelihood ratios at about one wrong
+   label in twenty and one coincidence in five).
+4. Otherwise texts with most words in common are `same_template` where quantities were replaced, else `edited_variant`.
+
+The weights were fitted by logistic regression (L2, standardised columns) on pairs of the development half: rewordings by
+language models against all other candidate pairs of a pool of grade-school, competition and Chinese problems with their
+edited and renumbered variants. `benchmarks/curation_dedup.py` measures them.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from truegold.pipeline.near.compare import Measures
+from truegold.pipeline.near.features import Floats
+
+WEIGHTS = {
+    "words": 6.43,
+    "evidence": 0.32,
+    "asked": 4.12,
+    "numbers": 4.31,
+    "telling": 5.37,
+    "words*numbers": 8.08,
+    "words*telling": -7.26,
+    "only_both": -1.71,
+    "only_one": -1.61,
+    "length": 9.66,
+    "contexts": -3.09,
+    "surface*only_one": -1.71,
+}
+BIAS = -17.12
+
+SAME_GOLD = 1.5
+OTHER_GOLD = -3.0
+"""What the golds add to the score; see rule 3."""
+REPLACED = 0.6
+"""Weight of quantities missing on either side from which they count as replaced: less than one number in words."""
+NEAR_COPY = 0.75
+"""Overlap of all words from which two texts count as near copies of each other."""
+SAME_NUMBERS = 0.3
+"""Weight of quantities that may be on one side only where numbers have to agree: "one", "first"."""
+RELATED = 0.5
+"""Overlap of all words from which texts that are not the same problem are still of one family."""
+RELATED_WORDS = 0.6
+
+
+class Relation(IntEnum):
+    """Of a pair of problems, the closest last."""
+
+    UNRELATED = 0
+    EDITED_VARIANT = 1
+    SAME_TEMPLATE = 2
+    SAME_PROBLEM = 3
+    EXACT = 4
+
+    @property
+    def label(self) -> str:
+        """The name in tables."""
+        return self.name.lower()
+
+
+def same_story_score(m: Measures) -> Floats:
+    """The logistic score (log-odds) that two texts that are no near copies tell the same problem."""
+    both, one = np.minimum(m.only_left, m.only_right), np.maximum(m.only_left, m.only_right)
+    telling = np.minimum(m.telling, 3)
+    columns = {
+        "words": m.words,
+        "evidence": np.minimum(m.evidence, 12),
+        "asked": m.asked,
+        "numbers": m.numbers,
+        "telling": telling,
+        "words*numbers": m.words * m.numbers,
+        "words*telling": m.words * telling,
+        "only_both": np.minimum(both, 2),
+        "only_one": np.minimum(one, 3),
+        "length": m.length,
+        "contexts": m.contexts,
+        "surface*only_one": m.surface * np.minimum(one, 1),
+    }
+    score = np.full(len(m), BIAS, dtype=np.float32)
+    for name, weight in WEIGHTS.items():
+        score += np.float32(weight) * columns[name]
+    return score
+
+
+def relate(m: Measures, gold: npt.NDArray[np.int8] | None = None) -> tuple[npt.NDArray[np.uint8], Floats]:
+    """The `Relation` of each pair and its score (log-odds of the same problem).
+
+    gold: for each pair 1 where both golds are known and equal, -1 where they differ, 0 otherwise.
+    """
+    gold = np.zeros(len(m), dtype=np.int8) if gold is None else gold
+    both, one = np.minimum(m.only_left, m.only_right), np.maximum(m.only_left, m.only_right)
+    replaced = both > REPLACED
+    numbers_agree = one <= SAME_NUMBERS
+    near = m.surface >= NEAR_COPY
+    untouched = numbers_agree & (m.changed == 0) & ((m.contexts > 0.99) | (m.telling == 0))
+    score = same_story_score(m) + np.select([gold > 0, gold < 0], [SAME_GOLD, OTHER_GOLD], 0).astype(np.float32)
+    copy = near & (untouched | ((gold > 0) & numbers_agree))
+    same = ~replaced & np.where(near, copy, score > 0)
+    related = (m.surface >= RELATED) & (m.words >= RELATED_WORDS)
+    relation = np.select(
+        [same, related & replaced, related],
+        [Relation.SAME_PROBLEM, Relation.SAME_TEMPLATE, Relation.EDITED_VARIANT],
+        Relation.UNRELATED,
+    )
+    return relation.astype(np.uint8), score
