@@ -77,9 +77,7 @@ class Comparer:
         self._spread = np.where(features.stop, 0, np.log((1 + rows) / (1 + frequency)) / np.log(2 + rows) / idf**2)
         harmless = np.fromiter((stem in HARMLESS for stem in features.stems), dtype=bool, count=width)
         self._meaning = np.where(harmless, 0, 1 / idf**2).astype(np.float32)
-        self._meant = np.bincount(
-            np.repeat(np.arange(rows), np.diff(features.words.starts)), ~harmless[features.words.codes], minlength=rows
-        ).astype(np.float32)
+        self._meant = _row_sums(features.words.starts, ~harmless[features.words.codes])
         self._asked = _matrix(features.asked, idf, width)
         self._numbers = _matrix(features.numbers, None, width)
         owners = np.bincount(features.numbers.codes, minlength=width)
@@ -91,15 +89,6 @@ class Comparer:
         self._word_norm = _norm(self._words)
         self._asked_norm = _norm(self._asked)
         self._weight = np.asarray(self._numbers.sum(axis=1)).astype(np.float32)
-
-    def words(self, left: Ints, right: Ints) -> Floats:
-        """The first of the measures alone: a fifth of the work."""
-        parts = [np.zeros(0, np.float32)]
-        for start in range(0, len(left), BATCH):
-            one, other = left[start : start + BATCH], right[start : start + BATCH]
-            shared = np.asarray(self._words[one].multiply(self._words[other]).sum(axis=1), np.float32)
-            parts.append(_over(shared, self._word_norm[one] * self._word_norm[other]))
-        return np.concatenate(parts)
 
     def measure(self, left: Ints, right: Ints) -> Measures:
         """The measures of the pairs (left[i], right[i])."""
@@ -143,13 +132,24 @@ def _matrix(table: Sparse, idf: Floats | None, width: int) -> csr_array:
     weights = table.weights if idf is None else idf[table.codes]
     if weights is None:
         weights = np.ones(len(table.codes), dtype=np.float32)
-    matrix = csr_array((weights, table.codes, table.starts), shape=(len(table), width))
+    # 32-bit row starts where they fit: scipy would else widen the codes too, to twice the memory.
+    starts = table.starts.astype(np.int32) if len(table.codes) < 2**31 else table.starts
+    matrix = csr_array((weights, table.codes, starts), shape=(len(table), width))
     matrix.has_canonical_format = True
     return matrix
 
 
 def _norm(matrix: csr_array) -> Floats:
-    return np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1), dtype=np.float32))
+    return np.sqrt(_row_sums(matrix.indptr, matrix.data * matrix.data))
+
+
+def _row_sums(starts: npt.NDArray[Any], values: npt.NDArray[Any]) -> Floats:
+    """Sums of `values[starts[i]:starts[i + 1]]`; 0 for an empty run."""
+    sums = np.zeros(len(starts) - 1, dtype=np.float32)
+    filled = np.flatnonzero(np.diff(starts))
+    if len(filled):
+        sums[filled] = np.add.reduceat(values, starts[filled], dtype=np.float32)
+    return sums
 
 
 def _over(top: Floats, bottom: Floats) -> Floats:

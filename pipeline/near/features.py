@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -95,7 +96,7 @@ class FeatureBuilder:
         self._hash = _Growing(np.uint64)  # of a token's stem or first quantity
         self._formulas: dict[str, int] = {}  # formula as written -> feature number, or -1
         self._words, self._asked, self._numbers_rows, self._contexts = _Rows(), _Rows(), _Rows(), _Rows()
-        self._tokens: list[npt.NDArray[np.int32]] = []
+        self._tokens = _Column(np.int32)
 
     def add(self, texts: Sequence[str] | pl.Series) -> None:
         """Cut and count more texts."""
@@ -113,7 +114,7 @@ class FeatureBuilder:
         token = self._known(tokens)
         row = np.repeat(np.arange(len(lengths)), lengths)
         kind = self._kind.array[token]
-        self._tokens.append(np.bincount(row[_among(kind, WORDLIKE)], minlength=len(lengths)).astype(np.int32))
+        self._tokens.extend(np.bincount(row[_among(kind, WORDLIKE)], minlength=len(lengths)))
         features = self._feature.array[token]
         features = self._pair_characters(kind, row, features)
         spoken = features >= 0
@@ -228,7 +229,6 @@ class FeatureBuilder:
 
     def finish(self) -> Features:
         """The features of all texts added."""
-        tokens = np.concatenate(self._tokens) if self._tokens else np.zeros(0, np.int32)
         return Features(
             self._words.finish(False),
             self._asked.finish(False),
@@ -236,7 +236,7 @@ class FeatureBuilder:
             self._contexts.finish(False),
             list(self._numbers),
             np.array(self._stop, dtype=bool),
-            tokens,
+            self._tokens.array,
         )
 
 
@@ -310,9 +310,9 @@ class _Rows:
     """Collects (row, feature) pairs of consecutive chunks into one `Sparse`."""
 
     def __init__(self) -> None:
-        self._lengths: list[Ints] = []
-        self._codes: list[npt.NDArray[np.int32]] = []
-        self._weights: list[Floats] = []
+        self._lengths = _Column(np.int32)
+        self._codes = _Column(np.int32)
+        self._weights = _Column(np.float32)
 
     def add(self, row: Ints, feature: npt.NDArray[np.int32], rows: int, weight: Floats | None = None) -> None:
         key = (row.astype(np.int64) << 32) | feature.astype(np.int64)
@@ -323,17 +323,32 @@ class _Rows:
             order = np.argsort(key, kind="stable")
             key = key[order]
             heads = np.flatnonzero(_fresh(key))
-            sums = np.add.reduceat(weight[order], heads) if len(heads) else np.zeros(0)
-            self._weights.append(sums.astype(np.float32))
+            self._weights.extend(np.add.reduceat(weight[order], heads) if len(heads) else np.zeros(0))
             key = key[heads]
-        self._lengths.append(np.bincount(key >> 32, minlength=rows))
-        self._codes.append((key & 0xFFFFFFFF).astype(np.int32))
+        self._lengths.extend(np.bincount(key >> 32, minlength=rows))
+        self._codes.extend(key & 0xFFFFFFFF)
 
     def finish(self, weighted: bool) -> Sparse:
-        lengths = np.concatenate(self._lengths) if self._lengths else np.zeros(0, np.int64)
-        starts = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-        codes = np.concatenate(self._codes) if self._codes else np.zeros(0, np.int32)
-        weights = np.concatenate(self._weights) if weighted and self._weights else None
-        if weighted and weights is None:
-            weights = np.zeros(0, np.float32)
-        return Sparse(starts, codes, weights)
+        starts = np.concatenate(([0], np.cumsum(self._lengths.array, dtype=np.int64)))
+        return Sparse(starts, self._codes.array, self._weights.array if weighted else None)
+
+
+class _Column:
+    """One array that is extended in place; many small ones would leave the memory in pieces."""
+
+    def __init__(self, dtype: type) -> None:
+        self._data = np.zeros(2**16, dtype=dtype)
+        self._filled = 0
+
+    def extend(self, values: npt.NDArray[Any]) -> None:
+        end = self._filled + len(values)
+        if end > len(self._data):
+            larger = np.empty(max(end, len(self._data) * 3 // 2), dtype=self._data.dtype)
+            larger[: self._filled] = self._data[: self._filled]
+            self._data = larger
+        self._data[self._filled : end] = values
+        self._filled = end
+
+    @property
+    def array(self) -> npt.NDArray[Any]:
+        return self._data[: self._filled]

@@ -34,8 +34,8 @@ SHARD_ROWS = 100_000
 Pairs = tuple[Ints, Ints]
 
 
-def rarest(features: Features, count: int = RAREST) -> npt.NDArray[np.uint64]:
-    """For each text the stable hashes of its rarest features that others have too: rows x count, zeros where fewer."""
+def rarest(features: Features, count: int = RAREST) -> npt.NDArray[np.uint32]:
+    """For each text its rarest features that others have too, numbered from 1: rows x count, zeros where fewer."""
     tables = (features.words, features.numbers)
     frequency = sum(np.bincount(table.codes, minlength=len(features.stems)) for table in tables)
     hashes = stable_hashes(features.stems)
@@ -43,7 +43,7 @@ def rarest(features: Features, count: int = RAREST) -> npt.NDArray[np.uint64]:
     rank = np.empty(len(hashes), dtype=np.int64)
     rank[np.lexsort((hashes, frequency))] = np.arange(len(hashes))
     useful = (frequency >= 2) & ~features.stop
-    result = np.zeros((len(features), count), dtype=np.uint64)
+    result = np.zeros((len(features), count), dtype=np.uint32)
     for start in range(0, len(features), CHUNK):
         end = min(start + CHUNK, len(features))
         parts = [_chunk(table, start, end) for table in tables]
@@ -54,7 +54,7 @@ def rarest(features: Features, count: int = RAREST) -> npt.NDArray[np.uint64]:
         rows, codes = rows[order], codes[order]
         place = np.arange(len(rows)) - np.searchsorted(rows, rows)
         taken = place < count
-        result[start + rows[taken], place[taken]] = hashes[codes[taken]]
+        result[start + rows[taken], place[taken]] = codes[taken] + 1
     return result
 
 
@@ -88,17 +88,24 @@ def candidate_pairs(features: Features, *, split: Ints | None = None, window: in
     """
     table = rarest(features, max(RAREST, BESIDE))
     numbers = number_keys(features)
-    columns = [(table[:, i], table[:, j]) for i in range(RAREST) for j in range(i + 1, RAREST)]
-    columns += [(numbers, table[:, i]) for i in range(BESIDE)]
+    # Rows in the order of their quantities: a stable sort by key then leaves equal quantities next to each other.
+    by_numbers = np.argsort(numbers, kind="stable")
+    table, ordered = np.ascontiguousarray(table[by_numbers].T), numbers[by_numbers]
+    pairs = [(i, j) for i in range(RAREST) for j in range(i + 1, RAREST)]
     shards = shard_count(len(features))
     for shard in range(shards):
-        keys, rows = [], []
-        for left, right in columns:
-            key = _mix(np.minimum(left, right), np.maximum(left, right))
+        keys, places = [], []
+        for i, j in [*pairs, *((-1, j) for j in range(BESIDE))]:
+            left = ordered if i < 0 else table[i].astype(np.uint64)
+            right = table[j].astype(np.uint64)
+            key = _mix(left, right) if i < 0 else _mix(np.minimum(left, right), np.maximum(left, right))
             mine = np.flatnonzero((left != 0) & (right != 0) & (key % np.uint64(shards) == shard))
             keys.append(key[mine])
-            rows.append(mine)
-        yield bucket_pairs(np.concatenate(keys), np.concatenate(rows), numbers, window, split)
+            places.append(mine.astype(np.int32))
+        key, place = np.concatenate(keys), np.concatenate(places)
+        del keys, places
+        order = np.lexsort((place, key))
+        yield bucket_pairs(key[order], by_numbers[place[order]], numbers, window, split)
 
 
 def bucket_pairs(
@@ -108,13 +115,11 @@ def bucket_pairs(
     window: int,
     split: Ints | None = None,
 ) -> Pairs:
-    """Distinct pairs of rows with equal keys.
+    """Distinct pairs of rows with equal keys; both arrays are in the order of keys, then of `order_key`, then of rows.
 
     In a bucket of up to `window` + 1 texts every pair; in a larger one each text with its first neighbours, with the
     bucket's first text, and with the first of those texts of the bucket that have the same quantities.
     """
-    order = np.lexsort((rows, order_key[rows], keys))
-    keys, rows = keys[order], rows[order]
     places = np.arange(len(rows))
     new_bucket = np.diff(keys, prepend=~keys[:1]) != 0
     new_group = new_bucket | (np.diff(order_key[rows], prepend=~order_key[rows[:1]]) != 0)

@@ -17,9 +17,6 @@ from truegold.pipeline.near.features import Features, Floats, Ints
 from truegold.pipeline.near.keys import WINDOW, candidate_pairs, shard_count
 from truegold.pipeline.near.relation import Relation, relate
 
-MIN_WORDS = 0.15
-"""Pairs with less of their words in common are not looked at further."""
-
 
 @dataclass(frozen=True)
 class Links:
@@ -90,8 +87,6 @@ def _related(
     comparer: Comparer, gold: Ints, code: Ints
 ) -> tuple[Ints, npt.NDArray[np.uint8], Floats]:
     left, right = code >> 32, code & 0xFFFFFFFF
-    enough = comparer.words(left, right) >= MIN_WORDS
-    left, right, code = left[enough], right[enough], code[enough]
     relation, score = relate(comparer.measure(left, right), gold_agreement(gold, left, right))
     kept = relation > Relation.UNRELATED
     return code[kept], relation[kept], score[kept]
