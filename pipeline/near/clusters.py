@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from truegold.pipeline.near.features import Floats, Ints
+from truegold.pipeline.near.sparse import Floats, Ints
 from truegold.pipeline.near.links import Links
 from truegold.pipeline.near.relation import Relation
 

@@ -22,14 +22,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from truegold.pipeline.near.features import Features, Floats, Ints, Sparse
+from truegold.pipeline.near.features import ASKED, Features
+from truegold.pipeline.near.sparse import Floats, Ints, Sparse, run_sums
 from truegold.pipeline.near.words import HARMLESS
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-BATCH = 50_000
-"""Pairs measured at a time: some 50 MB."""
+BATCH = 20_000
+"""Pairs measured at a time: some 20 MB."""
 
 
 @dataclass(frozen=True)
@@ -67,28 +68,30 @@ class Comparer:
     """Measures pairs of rows of one set of features."""
 
     def __init__(self, features: Features) -> None:
-        rows = len(features)
-        frequency = np.bincount(features.words.codes, minlength=len(features.stems))
+        rows, width = len(features), len(features.stems)
+        frequency = np.bincount(features.words.codes, minlength=width)
         # Smooth idf as in scikit-learn; function words and signs count a fifth of a word equally common.
         idf = np.log((1 + rows) / (1 + frequency)) + 1
-        idf = np.where(features.stop, 0.2 * idf, idf).astype(np.float32)
-        width = len(features.stems)
-        self._words = _matrix(features.words, idf, width)
-        self._spread = np.where(features.stop, 0, np.log((1 + rows) / (1 + frequency)) / np.log(2 + rows) / idf**2)
+        self._square = (np.where(features.stop, 0.2 * idf, idf) ** 2).astype(np.float32)
+        self._tell = np.where(features.stop, 0, np.log((1 + rows) / (1 + frequency)) / np.log(2 + rows))
         harmless = np.fromiter((stem in HARMLESS for stem in features.stems), dtype=bool, count=width)
-        self._meaning = np.where(harmless, 0, 1 / idf**2).astype(np.float32)
-        self._meant = _row_sums(features.words.starts, ~harmless[features.words.codes])
-        self._asked = _matrix(features.asked, idf, width)
-        self._numbers = _matrix(features.numbers, None, width)
+        self._meaning = (~harmless).astype(np.float32)
+        words = features.words
+        self._words = _matrix(words, width)
+        self._meant = words.row_sums(self._meaning[words.codes])
+        self._count = np.diff(words.starts).astype(np.float32)
+        square = self._square[words.codes]
+        self._word_norm = np.sqrt(words.row_sums(square))
+        square *= words.values == ASKED
+        self._asked_norm = np.sqrt(words.row_sums(square))
+        del square
+        self._numbers = _matrix(features.numbers, width)
+        self._weight = features.numbers.row_sums(features.numbers.values)
         owners = np.bincount(features.numbers.codes, minlength=width)
         self._rarity = (np.log((1 + rows) / (1 + owners)) / np.log(2 + rows)).astype(np.float32)
-        self._contexts = _matrix(features.contexts, None, 2**31 - 1)
+        self._contexts = _matrix(features.contexts, 2**31 - 1)
         self._contexts_norm = np.sqrt(np.diff(features.contexts.starts)).astype(np.float32)
-        self._count = np.diff(features.words.starts).astype(np.float32)
         self._tokens = features.tokens.astype(np.float32)
-        self._word_norm = _norm(self._words)
-        self._asked_norm = _norm(self._asked)
-        self._weight = np.asarray(self._numbers.sum(axis=1)).astype(np.float32)
 
     def measure(self, left: Ints, right: Ints) -> Measures:
         """The measures of the pairs (left[i], right[i])."""
@@ -99,26 +102,29 @@ class Comparer:
         return join_measures(parts)
 
     def _measure(self, left: Ints, right: Ints) -> Measures:
+        # The product of two values is ASKED * ASKED only for words that both questions have.
         words = self._words[left].multiply(self._words[right])
         shared = np.diff(words.indptr).astype(np.float32)
+        square = self._square[words.indices]
+        inner = run_sums(words.indptr, square)
+        square *= words.data == ASKED * ASKED
+        asked = run_sums(words.indptr, square)
+        meant = run_sums(words.indptr, self._meaning[words.indices])
         both = self._numbers[left].minimum(self._numbers[right])
-        telling = np.asarray(both @ self._rarity, dtype=np.float32)
-        common = np.asarray(both.sum(axis=1), dtype=np.float32)
+        common = run_sums(both.indptr, both.data)
         weight_left, weight_right = self._weight[left], self._weight[right]
-        union = weight_left + weight_right - common
-        asked = np.asarray(self._asked[left].multiply(self._asked[right]).sum(axis=1), dtype=np.float32)
+        contexts = self._contexts[left].multiply(self._contexts[right])
         one, other = self._tokens[left], self._tokens[right]
         return Measures(
-            words=_over(np.asarray(words.sum(axis=1), np.float32), self._word_norm[left] * self._word_norm[right]),
-            evidence=np.asarray(words @ self._spread, np.float32),
+            words=_over(inner, self._word_norm[left] * self._word_norm[right]),
+            evidence=run_sums(words.indptr, self._tell[words.indices]),
             surface=_over(shared, self._count[left] + self._count[right] - shared),
-            changed=np.rint(self._meant[left] + self._meant[right] - 2 * (words @ self._meaning)).astype(np.float32),
+            changed=self._meant[left] + self._meant[right] - 2 * meant,
             asked=_over(asked, self._asked_norm[left] * self._asked_norm[right]),
-            numbers=common / (union + 1),
-            telling=telling,
+            numbers=common / (weight_left + weight_right - common + 1),
+            telling=run_sums(both.indptr, both.data * self._rarity[both.indices]),
             contexts=_over(
-                np.diff(self._contexts[left].multiply(self._contexts[right]).indptr).astype(np.float32),
-                self._contexts_norm[left] * self._contexts_norm[right],
+                np.diff(contexts.indptr).astype(np.float32), self._contexts_norm[left] * self._contexts_norm[right]
             ),
             only_left=np.maximum(weight_left - common, 0),
             only_right=np.maximum(weight_right - common, 0),
@@ -126,30 +132,14 @@ class Comparer:
         )
 
 
-def _matrix(table: Sparse, idf: Floats | None, width: int) -> csr_array:
+def _matrix(table: Sparse, width: int) -> csr_array:
     from scipy.sparse import csr_array
 
-    weights = table.weights if idf is None else idf[table.codes]
-    if weights is None:
-        weights = np.ones(len(table.codes), dtype=np.float32)
     # 32-bit row starts where they fit: scipy would else widen the codes too, to twice the memory.
     starts = table.starts.astype(np.int32) if len(table.codes) < 2**31 else table.starts
-    matrix = csr_array((weights, table.codes, starts), shape=(len(table), width))
+    matrix = csr_array((table.values, table.codes, starts), shape=(len(table), width))
     matrix.has_canonical_format = True
     return matrix
-
-
-def _norm(matrix: csr_array) -> Floats:
-    return np.sqrt(_row_sums(matrix.indptr, matrix.data * matrix.data))
-
-
-def _row_sums(starts: npt.NDArray[Any], values: npt.NDArray[Any]) -> Floats:
-    """Sums of `values[starts[i]:starts[i + 1]]`; 0 for an empty run."""
-    sums = np.zeros(len(starts) - 1, dtype=np.float32)
-    filled = np.flatnonzero(np.diff(starts))
-    if len(filled):
-        sums[filled] = np.add.reduceat(values, starts[filled], dtype=np.float32)
-    return sums
 
 
 def _over(top: Floats, bottom: Floats) -> Floats:

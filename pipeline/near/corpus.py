@@ -19,7 +19,8 @@ import numpy.typing as npt
 import polars as pl
 
 from truegold.pipeline.dedup_table import canonical_gold
-from truegold.pipeline.near.features import FeatureBuilder, Features, Ints
+from truegold.pipeline.near.features import FeatureBuilder, Features
+from truegold.pipeline.near.sparse import Ints
 from truegold.pipeline.rules.numbers import read_number
 
 NO_GOLD = -1

@@ -1,19 +1,21 @@
 """Turns texts into the arrays that they are compared by: words, quantities, the question; bounded memory, in bulk.
 
     add(["Tom has 3 apples. How many?"])  ->  row 0 of three sparse tables:
-    words      tom, has, apple, how, many     every distinct stem, stopwords included
-    asked      how, many                      those of the question (the last sentence with a question mark, else the last)
+    words      tom, has, apple, how, many     every distinct stem, stopwords included; of value ASKED those of the question
+                                              (the last sentence with a question mark, else the last one), here how, many
     numbers    3 (weight 1.0)                 quantities with their weights, added up; formulas count as quantities
     contexts   3-apple, 3-has                 each quantity with the content words next to it (hashes)
 
 Chinese is compared by pairs of neighbouring characters in place of words.
 
-A row takes about 400 bytes for a problem of 250 characters; the texts themselves are not held.
+A row takes about 250 bytes for a problem of 250 characters; the texts themselves are not held. While the texts of one
+chunk are counted, those of the next are cut in a second thread.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +24,8 @@ import numpy.typing as npt
 import polars as pl
 import xxhash
 
+from truegold.pipeline.near.growing import Growing, GrowingSparse
+from truegold.pipeline.near.sparse import Floats, Ints, Sparse
 from truegold.pipeline.near.words import CLEANED, FORMULAS, TOKENS, Kind, Meaning, formula, interpret
 
 CHUNK = 20_000
@@ -29,6 +33,8 @@ CHUNK = 20_000
 MAX_CHARS = 20_000
 """Of a longer text only so much is compared."""
 
+ASKED = 2
+"""The value of a word that the question has."""
 STRONG = 0.35
 """Quantities of a smaller weight are no reason to compare: a rewording may drop them."""
 FORMULA_WEIGHT = 1.0
@@ -36,37 +42,17 @@ CONTEXT_REACH = 4
 """Tokens between a quantity and a content word that count as next to each other."""
 WORDLIKE = (Kind.WORD, Kind.STOP, Kind.NUMBER, Kind.HAN)
 
-Ints = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.uint32]
-Floats = npt.NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class Sparse:
-    """Rows of sorted feature numbers: row r is `codes[starts[r]:starts[r + 1]]`, with `weights` alongside or None."""
-
-    starts: Ints
-    codes: npt.NDArray[np.int32]
-    weights: Floats | None = None
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    def row(self, index: int) -> npt.NDArray[np.int32]:
-        """The feature numbers of one text."""
-        return self.codes[self.starts[index] : self.starts[index + 1]]
-
 
 @dataclass(frozen=True)
 class Features:
     """What is known of `len(words)` texts.
 
+    words: value 1 or ASKED. numbers: the values are weights. contexts: all values are 1.
     stems: the stem (or `#` and a quantity) that each feature number stands for. stop: which are stopwords or signs.
     tokens: the number of word tokens of each text.
     """
 
     words: Sparse
-    asked: Sparse
     numbers: Sparse
     contexts: Sparse
     stems: list[str]
@@ -77,60 +63,87 @@ class Features:
         return len(self.words)
 
 
+@dataclass(frozen=True)
+class _Cut:
+    """A chunk of texts as tokens and as formulas, one after the other, with how many each text has."""
+
+    tokens: pl.Series
+    lengths: Ints
+    formulas: pl.Series
+    formula_lengths: Ints
+
+
+def _cut(texts: pl.Series) -> _Cut:
+    cleaned = texts.fill_null("").str.slice(0, MAX_CHARS).str.to_lowercase()
+    for pattern, replacement in CLEANED:
+        cleaned = cleaned.str.replace_all(pattern, replacement)
+    return _Cut(*_pieces(cleaned.str.extract_all(TOKENS)), *_pieces(cleaned.str.extract_all(FORMULAS)))
+
+
+def _pieces(lists: pl.Series) -> tuple[pl.Series, Ints]:
+    lengths = lists.list.len().to_numpy().astype(np.int64)
+    return lists.filter(pl.Series(lengths > 0)).explode().cast(pl.String), lengths
+
+
 class FeatureBuilder:
     """`add` texts in order, then `finish` once."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}  # stem -> feature number
         self._stop: list[bool] = []
+        self._cutter = ThreadPoolExecutor(1)
+        self._ahead: Future[_Cut] | None = None
         # Tokens are numbered by polars, in a numbering of this builder's own.
         self._categories = pl.Categorical(pl.Categories.random())
         self._alive = pl.Series([], dtype=self._categories)
         self._place = np.full(2**16, -1, dtype=np.int64)  # token number -> place in the tables below
-        self._kind = _Growing(np.uint8)
-        self._feature = _Growing(np.int32)
-        self._first = _Growing(np.int32)  # of a token's quantities in the two lists after it
-        self._count = _Growing(np.int32)
-        self._quantity = _Growing(np.int32)
-        self._weight = _Growing(np.float32)
-        self._hash = _Growing(np.uint64)  # of a token's stem or first quantity
+        self._kind = Growing(np.uint8)
+        self._feature = Growing(np.int32)
+        self._first = Growing(np.int32)  # of a token's quantities in the two lists after it
+        self._count = Growing(np.int32)
+        self._quantity = Growing(np.int32)
+        self._weight = Growing(np.float32)
+        self._hash = Growing(np.uint64)  # of a token's stem or first quantity
         self._formulas: dict[str, int] = {}  # formula as written -> feature number, or -1
-        self._words, self._asked, self._numbers_rows, self._contexts = _Rows(), _Rows(), _Rows(), _Rows()
-        self._tokens = _Column(np.int32)
+        self._words = GrowingSparse(np.int8)
+        self._numbers_rows = GrowingSparse(np.float32)
+        self._contexts = GrowingSparse(np.int8)
+        self._tokens = Growing(np.int32)
 
     def add(self, texts: Sequence[str] | pl.Series) -> None:
         """Cut and count more texts."""
         series = texts if isinstance(texts, pl.Series) else pl.Series(texts, dtype=pl.String)
         for start in range(0, len(series), CHUNK):
-            self._add(series.slice(start, CHUNK))
+            ahead = self._cutter.submit(_cut, series.slice(start, CHUNK))
+            self._catch_up()
+            self._ahead = ahead
 
-    def _add(self, texts: pl.Series) -> None:
-        cleaned = texts.fill_null("").str.slice(0, MAX_CHARS).str.to_lowercase()
-        for pattern, replacement in CLEANED:
-            cleaned = cleaned.str.replace_all(pattern, replacement)
-        lists = cleaned.str.extract_all(TOKENS)
-        lengths = lists.list.len().to_numpy().astype(np.int64)
-        tokens = lists.explode(empty_as_null=False) if int(lengths.sum()) else pl.Series([], dtype=pl.String)
-        token = self._known(tokens)
+    def _catch_up(self) -> None:
+        if self._ahead is not None:
+            self._count_in(self._ahead.result())
+            self._ahead = None
+
+    def _count_in(self, cut: _Cut) -> None:
+        lengths = cut.lengths
+        token = self._known(cut.tokens)
         row = np.repeat(np.arange(len(lengths)), lengths)
         kind = self._kind.array[token]
         self._tokens.extend(np.bincount(row[_among(kind, WORDLIKE)], minlength=len(lengths)))
         features = self._feature.array[token]
         features = self._pair_characters(kind, row, features)
         spoken = features >= 0
-        self._words.add(row[spoken], features[spoken], len(lengths))
-        asked = _asked(kind, lengths)
-        self._asked.add(row[spoken & asked], features[spoken & asked], len(lengths))
+        self._words.add_largest(row[spoken], features[spoken], _asked(kind, lengths)[spoken], len(lengths))
         counts = self._count.array[token]
         places = np.repeat(self._first.array[token], counts) + _within(counts)
-        formula_row, formula_feature = self._formula_features(cleaned)
-        self._numbers_rows.add(
+        formula_row, formula_feature = self._formula_features(cut)
+        self._numbers_rows.add_sums(
             np.concatenate([np.repeat(row, counts), formula_row]),
             np.concatenate([self._quantity.array[places], formula_feature]),
-            len(lengths),
             np.concatenate([self._weight.array[places], np.full(len(formula_row), FORMULA_WEIGHT, np.float32)]),
+            len(lengths),
         )
-        self._contexts.add(*self._context_features(kind, row, token), len(lengths))
+        near_row, near = self._context_features(kind, row, token)
+        self._contexts.add_largest(near_row, near, np.zeros(len(near), dtype=bool), len(lengths))
 
     def _pair_characters(
         self, kind: npt.NDArray[np.uint8], row: Ints, features: npt.NDArray[np.int32]
@@ -150,13 +163,10 @@ class FeatureBuilder:
         result[places] = np.array(numbers, dtype=np.int32)[back]
         return result
 
-    def _formula_features(self, cleaned: pl.Series) -> tuple[Ints, npt.NDArray[np.int32]]:
-        lists = cleaned.str.extract_all(FORMULAS)
-        lengths = lists.list.len().to_numpy().astype(np.int64)
-        if not int(lengths.sum()):
-            return np.zeros(0, np.int64), np.zeros(0, np.int32)
+    def _formula_features(self, cut: _Cut) -> tuple[Ints, npt.NDArray[np.int32]]:
+        lengths = cut.formula_lengths
         found = []
-        for text in lists.explode(empty_as_null=False).to_list():
+        for text in cut.formulas.to_list():
             number = self._formulas.get(text)
             if number is None:
                 form = formula(text)
@@ -229,11 +239,12 @@ class FeatureBuilder:
 
     def finish(self) -> Features:
         """The features of all texts added."""
+        self._catch_up()
+        self._cutter.shutdown()
         return Features(
-            self._words.finish(False),
-            self._asked.finish(False),
-            self._numbers_rows.finish(True),
-            self._contexts.finish(False),
+            self._words.finish(),
+            self._numbers_rows.finish(),
+            self._contexts.finish(),
             list(self._numbers),
             np.array(self._stop, dtype=bool),
             self._tokens.array,
@@ -247,7 +258,6 @@ def stable_hashes(stems: Sequence[str]) -> npt.NDArray[np.uint64]:
 
 def _asked(kind: npt.NDArray[np.uint8], lengths: Ints) -> npt.NDArray[np.bool_]:
     """Marks each text's question: the tokens of its last sentence that ends in a question mark, else of its last one."""
-    ends = np.cumsum(lengths)
     mark = (kind == Kind.QUESTION) | (kind == Kind.PERIOD)
     sentence = np.concatenate(([0], np.cumsum(mark)[:-1])) if len(mark) else np.zeros(0, np.int64)
     row = np.repeat(np.arange(len(lengths)), lengths)
@@ -259,7 +269,6 @@ def _asked(kind: npt.NDArray[np.uint8], lengths: Ints) -> npt.NDArray[np.bool_]:
     wanted[row[plain]] = sentence[plain]
     questions = np.flatnonzero(kind == Kind.QUESTION)
     wanted[row[questions]] = sentence[questions]
-    del ends
     result: npt.NDArray[np.bool_] = sentence == wanted[row]
     return result
 
@@ -276,79 +285,3 @@ def _within(counts: npt.NDArray[np.int32]) -> Ints:
     total = int(counts.sum())
     starts = np.repeat(np.cumsum(counts) - counts, counts)
     return np.arange(total) - starts
-
-
-def _fresh(ordered: Ints) -> npt.NDArray[np.bool_]:
-    """Where a sorted array's value differs from the one before."""
-    marks = np.ones(len(ordered), dtype=bool)
-    np.not_equal(ordered[1:], ordered[:-1], out=marks[1:])
-    return marks
-
-
-class _Growing:
-    """A flat array that values are appended to one by one."""
-
-    def __init__(self, dtype: type) -> None:
-        self._data = np.zeros(1024, dtype=dtype)
-        self._filled = 0
-
-    def __len__(self) -> int:
-        return self._filled
-
-    def append(self, value: float) -> None:
-        if self._filled == len(self._data):
-            self._data = np.concatenate([self._data, np.zeros_like(self._data)])
-        self._data[self._filled] = value
-        self._filled += 1
-
-    @property
-    def array(self) -> npt.NDArray[np.generic]:
-        return self._data[: self._filled]
-
-
-class _Rows:
-    """Collects (row, feature) pairs of consecutive chunks into one `Sparse`."""
-
-    def __init__(self) -> None:
-        self._lengths = _Column(np.int32)
-        self._codes = _Column(np.int32)
-        self._weights = _Column(np.float32)
-
-    def add(self, row: Ints, feature: npt.NDArray[np.int32], rows: int, weight: Floats | None = None) -> None:
-        key = (row.astype(np.int64) << 32) | feature.astype(np.int64)
-        if weight is None:
-            key.sort()
-            key = key[_fresh(key)]
-        else:
-            order = np.argsort(key, kind="stable")
-            key = key[order]
-            heads = np.flatnonzero(_fresh(key))
-            self._weights.extend(np.add.reduceat(weight[order], heads) if len(heads) else np.zeros(0))
-            key = key[heads]
-        self._lengths.extend(np.bincount(key >> 32, minlength=rows))
-        self._codes.extend(key & 0xFFFFFFFF)
-
-    def finish(self, weighted: bool) -> Sparse:
-        starts = np.concatenate(([0], np.cumsum(self._lengths.array, dtype=np.int64)))
-        return Sparse(starts, self._codes.array, self._weights.array if weighted else None)
-
-
-class _Column:
-    """One array that is extended in place; many small ones would leave the memory in pieces."""
-
-    def __init__(self, dtype: type) -> None:
-        self._data = np.zeros(2**16, dtype=dtype)
-        self._filled = 0
-
-    def extend(self, values: npt.NDArray[Any]) -> None:
-        end = self._filled + len(values)
-        if end > len(self._data):
-            larger = np.empty(max(end, len(self._data) * 3 // 2), dtype=self._data.dtype)
-            larger[: self._filled] = self._data[: self._filled]
-            self._data = larger
-        self._data[self._filled : end] = values
-        self._filled = end
-
-    @property
-    def array(self) -> npt.NDArray[Any]:
-        return self._data[: self._filled]

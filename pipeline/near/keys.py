@@ -16,7 +16,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from truegold.pipeline.near.features import STRONG, Features, Ints, Sparse, stable_hashes
+from truegold.pipeline.near.features import STRONG, Features, stable_hashes
+from truegold.pipeline.near.sparse import Ints, Sparse
 
 RAREST = 7
 """Features of a text that keys are made of: 7 make 21 keys."""
@@ -66,8 +67,8 @@ def _chunk(table: Sparse, start: int, end: int) -> tuple[npt.NDArray[np.int32], 
 def number_keys(features: Features) -> npt.NDArray[np.uint64]:
     """A hash of each text's set of quantities, weak ones left out; 0 where it has fewer than two."""
     table = features.numbers
-    assert table.weights is not None
-    strong = table.weights > STRONG
+    
+    strong = table.values > STRONG
     rows = np.repeat(np.arange(len(table)), np.diff(table.starts))[strong]
     hashes = stable_hashes(features.stems)[table.codes[strong]]
     total = np.zeros(len(table), dtype=np.uint64)

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from truegold.pipeline.near.compare import Comparer
-from truegold.pipeline.near.features import Features, Floats, Ints
+from truegold.pipeline.near.features import Features
+from truegold.pipeline.near.sparse import Floats, Ints
 from truegold.pipeline.near.keys import WINDOW, candidate_pairs, shard_count
 from truegold.pipeline.near.relation import Relation, relate
 

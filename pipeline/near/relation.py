@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from truegold.pipeline.near.compare import Measures
-from truegold.pipeline.near.features import Floats
+from truegold.pipeline.near.sparse import Floats
 
 WEIGHTS = {
     "words": 6.43,
