@@ -11,12 +11,15 @@ with its neighbours in the order of their quantities, so that the work stays pro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from truegold.pipeline.near.features import STRONG, Features, stable_hashes
+from truegold.pipeline.near.growing import run_starts
 from truegold.pipeline.near.sparse import Ints, Sparse
 
 RAREST = 7
@@ -27,12 +30,16 @@ WINDOW = 8
 """A bucket of one text more is compared in full."""
 NEIGHBOURS = 2
 """Neighbours that a text is compared with in a larger bucket."""
-CHUNK = 100_000
+CHUNK = 50_000
 """Rows whose features are sorted at a time."""
-SHARD_ROWS = 100_000
+SHARD_ROWS = 50_000
 """Keys are gone through in parts of as many as so many rows have: bounds memory, and the unit of work of a cluster."""
-
-Pairs = tuple[Ints, Ints]
+HEAD_BITS = 16
+MIN_PLACE_BITS = 20
+"""Of the 64 bits of a packed key, those that choose its shard, and the fewest for the place of its text. The other 28
+(for ten million texts 24) hash the key within its head: two different keys fall together with a probability of 1e-6.
+What fell together would be compared in vain.
+"""
 
 
 def rarest(features: Features, count: int = RAREST) -> npt.NDArray[np.uint32]:
@@ -77,84 +84,129 @@ def number_keys(features: Features) -> npt.NDArray[np.uint64]:
     return total
 
 
-def shard_count(rows: int) -> int:
-    """Parts that the keys of so many rows are gone through in. The pairs found do not depend on it."""
-    return max(1, -(-rows // SHARD_ROWS))
+@dataclass(frozen=True)
+class Keys:
+    """Every key of every text, packed, in shards that can be gone through in any order.
 
-
-def candidate_pairs(features: Features, *, split: Ints | None = None, window: int = WINDOW) -> Iterator[Pairs]:
-    """Pairs of rows (left < right) to compare, shard by shard; a pair may come up in several shards.
-
-    split: where given, only pairs whose rows have different numbers here.
+    A packed key has the hash of the key's rarest feature in its highest bits, by which it belongs to a shard, then a
+    hash of the whole key, and in its lowest `place_bits` the place of the text. places: the row at each place.
+    quantities: for each row the hash of its quantities, the order of places.
     """
-    table = rarest(features, max(RAREST, BESIDE))
-    numbers = number_keys(features)
-    # Rows in the order of their quantities: a stable sort by key then leaves equal quantities next to each other.
-    by_numbers = np.argsort(numbers, kind="stable")
-    table, ordered = np.ascontiguousarray(table[by_numbers].T), numbers[by_numbers]
-    pairs = [(i, j) for i in range(RAREST) for j in range(i + 1, RAREST)]
-    shards = shard_count(len(features))
-    for shard in range(shards):
-        keys, places = [], []
-        for i, j in [*pairs, *((-1, j) for j in range(BESIDE))]:
-            left = ordered if i < 0 else table[i].astype(np.uint64)
-            right = table[j].astype(np.uint64)
-            key = _mix(left, right) if i < 0 else _mix(np.minimum(left, right), np.maximum(left, right))
-            mine = np.flatnonzero((left != 0) & (right != 0) & (key % np.uint64(shards) == shard))
-            keys.append(key[mine])
-            places.append(mine.astype(np.int32))
-        key, place = np.concatenate(keys), np.concatenate(places)
-        del keys, places
-        order = np.lexsort((place, key))
-        yield bucket_pairs(key[order], by_numbers[place[order]], numbers, window, split)
+
+    folder: Path
+    shards: int
+    place_bits: int
+    places: npt.NDArray[np.int32]
+    quantities: npt.NDArray[np.uint64]
+
+    def pairs(self, shard: int, split: Ints | None = None, window: int = WINDOW) -> npt.NDArray[np.int64]:
+        """The distinct pairs of rows to compare that share a key of this shard, as left << 32 | right, left < right.
+
+        split: where given, only pairs whose rows have different numbers here. A pair may come up in several shards.
+        """
+        packed = np.fromfile(self._file(shard), dtype=np.uint64)
+        packed.sort()
+        rows = self.places[packed & np.uint64((1 << self.place_bits) - 1)]
+        return bucket_pairs(packed >> np.uint64(self.place_bits), rows, self.quantities[rows], window, split)
+
+    def _file(self, shard: int) -> Path:
+        return self.folder / f"keys-{shard:05}"
+
+
+def write_keys(features: Features, folder: Path) -> Keys:
+    """Make the keys of all texts, in files of `folder`: about 270 bytes a text, a bounded number of them in memory."""
+    table = rarest(features, BESIDE)
+    quantities = number_keys(features)
+    # Places are rows in the order of their quantities: in a bucket, equal quantities are then next to each other.
+    places = np.argsort(quantities, kind="stable").astype(np.int32)
+    place_bits = max(MIN_PLACE_BITS, int(len(features)).bit_length())
+    keys = Keys(folder, max(1, -(-len(features) // SHARD_ROWS)), place_bits, places, quantities)
+    with ExitStack() as opened:
+        files = [opened.enter_context(keys._file(shard).open("wb")) for shard in range(keys.shards)]
+        for start in range(0, len(features), CHUNK):
+            rows = places[start : start + CHUNK]
+            packed = _packed(table[rows], quantities[rows], start, place_bits)
+            shard = (((packed >> np.uint64(32)) * np.uint64(keys.shards)) >> np.uint64(32)).astype(np.uint16)
+            order = np.argsort(shard, kind="stable")
+            ends = np.searchsorted(shard[order], np.arange(1, keys.shards), side="left")
+            for file, part in zip(files, np.split(packed[order], ends), strict=True):
+                part.tofile(file)
+    return keys
+
+
+def _packed(
+    table: npt.NDArray[np.uint32], quantities: npt.NDArray[np.uint64], first_place: int, place_bits: int
+) -> npt.NDArray[np.uint64]:
+    place = np.arange(first_place, first_place + len(table), dtype=np.uint64)
+    columns = [table[:, column].astype(np.uint64) for column in range(table.shape[1])]
+    heads = [_mix(column, np.uint64(0)) >> np.uint64(64 - HEAD_BITS) for column in columns]
+    number_head = quantities >> np.uint64(64 - HEAD_BITS)
+    tail_bits = np.uint64(64 - HEAD_BITS - place_bits)
+    found = []
+
+    def add(head: npt.NDArray[np.uint64], left: npt.NDArray[np.uint64], right: npt.NDArray[np.uint64]) -> None:
+        both = (left != 0) & (right != 0)
+        tail = _mix(left[both], right[both]) >> np.uint64(64 - int(tail_bits))
+        found.append((((head[both] << tail_bits) | tail) << np.uint64(place_bits)) | place[both])
+
+    for i in range(RAREST):
+        for j in range(i + 1, RAREST):
+            # The rarer of two features comes first in every text, so that the order needs no care.
+            add(heads[i], columns[i], columns[j])
+    for column in columns:
+        add(number_head, quantities, column)
+    return np.concatenate(found)
 
 
 def bucket_pairs(
     keys: npt.NDArray[np.uint64],
-    rows: Ints,
-    order_key: npt.NDArray[np.uint64],
-    window: int,
+    rows: npt.NDArray[np.int32],
+    quantities: npt.NDArray[np.uint64],
+    window: int = WINDOW,
     split: Ints | None = None,
-) -> Pairs:
-    """Distinct pairs of rows with equal keys; both arrays are in the order of keys, then of `order_key`, then of rows.
+) -> npt.NDArray[np.int64]:
+    """Distinct pairs of rows with equal keys; all arrays are in the order of keys, then of quantities, then of rows.
 
     In a bucket of up to `window` + 1 texts every pair; in a larger one each text with its first neighbours, with the
     bucket's first text, and with the first of those texts of the bucket that have the same quantities.
     """
-    places = np.arange(len(rows))
-    new_bucket = np.diff(keys, prepend=~keys[:1]) != 0
-    new_group = new_bucket | (np.diff(order_key[rows], prepend=~order_key[rows[:1]]) != 0)
+    new_bucket = run_starts(keys)
+    shared = ~new_bucket
+    shared[:-1] |= ~new_bucket[1:]  # most keys are of one text alone
+    keys, rows, quantities, new_bucket = keys[shared], rows[shared].astype(np.int64), quantities[shared], new_bucket[shared]
+    if not len(keys):
+        return np.zeros(0, np.int64)
     heads = np.flatnonzero(new_bucket)
-    size = np.repeat(np.diff(heads, append=len(rows)), np.diff(heads, append=len(rows)))
+    lengths = np.diff(heads, append=len(keys))
+    large = np.repeat(lengths > window + 1, lengths)
     found = []
 
     def add(one: Ints, other: Ints) -> None:
         left, right = rows[one], rows[other]
-        keep = left != right
         if split is not None:
-            keep &= split[left] != split[right]
-        left, right = left[keep], right[keep]
+            apart = split[left] != split[right]
+            left, right = left[apart], right[apart]
         found.append((np.minimum(left, right) << 32) | np.maximum(left, right))
 
     for step in range(1, window + 1):
         same = np.flatnonzero(keys[step:] == keys[:-step])
         if step > NEIGHBOURS:
-            same = same[size[same] <= window + 1]
+            same = same[~large[same]]
         if not len(same):
             break
         add(same, same + step)
-    large = size > window + 1
+    places = np.arange(len(rows))
+    new_group = new_bucket | run_starts(quantities)
     for first in (new_bucket, new_group):
         hub = np.maximum.accumulate(np.where(first, places, 0))
         far = np.flatnonzero(large & (places - hub > NEIGHBOURS))
         add(hub[far], far)
-    codes = np.concatenate(found) if found else np.zeros(0, np.int64)
+    codes = np.concatenate(found)
     codes.sort()
-    codes = codes[np.flatnonzero(np.diff(codes, prepend=-1))]
-    return codes >> 32, codes & 0xFFFFFFFF
+    return codes[run_starts(codes)]
 
 
-def _mix(left: npt.NDArray[np.uint64], right: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _mix(left: npt.NDArray[np.uint64], right: npt.NDArray[np.uint64] | np.uint64) -> npt.NDArray[np.uint64]:
     """One hash of two (the finaliser of MurmurHash3 over a weighted sum)."""
     value = left * np.uint64(0x9E3779B97F4A7C15) + right
     value ^= value >> np.uint64(33)

@@ -1,22 +1,31 @@
 """Finds every related pair in a set of problems: candidates by shared keys, measured, related; shard by shard.
 
 `find_links(features, gold)` gives the pairs (left < right) that are the same problem, one template, or edits of each
-other. What is held is the arrays of features and the links found, about 13 bytes each.
+other. What is held is the arrays of features and the links found, 13 bytes each; keys lie in temporary files. Shards are
+independent of each other and are worked on in threads: numpy, scipy and polars let go of Python's lock. The result does
+not depend on how many there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from truegold.pipeline.near.compare import Comparer
+from truegold.pipeline.near.compare import BATCH, Comparer
 from truegold.pipeline.near.features import Features
-from truegold.pipeline.near.sparse import Floats, Ints
-from truegold.pipeline.near.keys import WINDOW, candidate_pairs, shard_count
+from truegold.pipeline.near.growing import run_starts
+from truegold.pipeline.near.keys import WINDOW, Keys, write_keys
 from truegold.pipeline.near.relation import Relation, relate
+from truegold.pipeline.near.sparse import Floats, Ints
+
+THREADS = 2
+"""Each holds some 100 MB while it works on a shard."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +46,57 @@ class Links:
         return Links(self.left[which], self.right[which], self.relation[which], self.score[which])
 
 
+@dataclass(frozen=True)
+class Found:
+    """Related pairs of one shard: sorted codes (left << 32 | right), relations and scores alongside."""
+
+    codes: Ints
+    relation: npt.NDArray[np.uint8]
+    score: Floats
+
+
 def gold_agreement(gold: Ints, left: Ints, right: Ints) -> npt.NDArray[np.int8]:
     """1 for equal golds, -1 for different ones, 0 where one is missing (a negative number)."""
     one, other = gold[left], gold[right]
     return np.where((one < 0) | (other < 0), 0, np.where(one == other, 1, -1)).astype(np.int8)
+
+
+@dataclass(frozen=True)
+class Searcher:
+    """What a worker needs to find the links of a shard.
+
+    gold: a number for each row's gold answer, equal for equal golds, -1 for none. split: where given, only pairs whose
+    rows have different numbers here are compared.
+    """
+
+    keys: Keys
+    comparer: Comparer
+    gold: Ints
+    split: Ints | None = None
+    window: int = WINDOW
+
+    def links(self, shard: int) -> Found:
+        """The related pairs among those that share a key of the shard."""
+        codes = self.keys.pairs(shard, self.split, self.window)
+        found = [self._related(codes[start : start + BATCH]) for start in range(0, len(codes), BATCH)]
+        return join_found(found)
+
+    def _related(self, codes: Ints) -> Found:
+        left, right = codes >> 32, codes & 0xFFFFFFFF
+        relation, score = relate(self.comparer.measure(left, right), gold_agreement(self.gold, left, right))
+        kept = relation > Relation.UNRELATED
+        return Found(codes[kept], relation[kept], score[kept])
+
+
+def join_found(parts: Iterable[Found]) -> Found:
+    """Several as one, sorted, each pair once."""
+    kept = list(parts)
+    codes = np.concatenate([np.zeros(0, np.int64), *(part.codes for part in kept)])
+    relation = np.concatenate([np.zeros(0, np.uint8), *(part.relation for part in kept)])
+    score = np.concatenate([np.zeros(0, np.float32), *(part.score for part in kept)])
+    order = np.argsort(codes, kind="stable")
+    order = order[run_starts(codes[order])]
+    return Found(codes[order], relation[order], score[order])
 
 
 def find_links(
@@ -49,45 +105,16 @@ def find_links(
     *,
     split: Ints | None = None,
     window: int = WINDOW,
+    scratch: Path | None = None,
     tell: Callable[[int, int], None] = lambda done, total: None,
 ) -> Links:
-    """All related pairs. gold: a number for each row's gold answer, equal for equal golds, -1 for none.
-
-    split: where given, only pairs whose rows have different numbers here are compared.
-    """
-    comparer = Comparer(features)
-    codes = np.zeros(0, dtype=np.int64)
-    relations = np.zeros(0, dtype=np.uint8)
-    scores = np.zeros(0, dtype=np.float32)
-    shards = shard_count(len(features))
-    for shard, (left, right) in enumerate(candidate_pairs(features, split=split, window=window)):
-        code = (left << 32) | right
-        if len(codes):  # known already
-            place = np.minimum(np.searchsorted(codes, code), len(codes) - 1)
-            new = codes[place] != code
-            left, right, code = left[new], right[new], code[new]
-        found = [_related(comparer, gold, part) for part in _parts(code)]
-        more, relation, score = (np.concatenate(column) for column in zip(*found, strict=True)) if found else ([], [], [])
-        codes = np.concatenate([codes, np.asarray(more, np.int64)])
-        order = np.argsort(codes, kind="stable")
-        codes = codes[order]
-        relations = np.concatenate([relations, np.asarray(relation, np.uint8)])[order]
-        scores = np.concatenate([scores, np.asarray(score, np.float32)])[order]
-        tell(shard + 1, shards)
-    return Links(codes >> 32, codes & 0xFFFFFFFF, relations, scores)
-
-
-PART = 250_000
-
-
-def _parts(code: Ints) -> list[Ints]:
-    return [code[start : start + PART] for start in range(0, len(code), PART)]
-
-
-def _related(
-    comparer: Comparer, gold: Ints, code: Ints
-) -> tuple[Ints, npt.NDArray[np.uint8], Floats]:
-    left, right = code >> 32, code & 0xFFFFFFFF
-    relation, score = relate(comparer.measure(left, right), gold_agreement(gold, left, right))
-    kept = relation > Relation.UNRELATED
-    return code[kept], relation[kept], score[kept]
+    """All related pairs; see `Searcher`. scratch: a folder for temporary files, some 270 bytes a row."""
+    with tempfile.TemporaryDirectory(dir=scratch) as folder, ThreadPoolExecutor(THREADS) as pool:
+        keys = write_keys(features, Path(folder))
+        searcher = Searcher(keys, Comparer(features), gold, split, window)
+        parts = []
+        for done, part in enumerate(pool.map(searcher.links, range(keys.shards)), 1):
+            parts.append(part)
+            tell(done, keys.shards)
+    found = join_found(parts)
+    return Links(found.codes >> 32, found.codes & 0xFFFFFFFF, found.relation, found.score)
