@@ -113,10 +113,10 @@ class _Reader:
             batch.solutions.append(0)
             return
         values = record.values
-        batch.ids.append((text_of(self.id(values)) if self.id else None) or str(record.number))
+        batch.ids.append((_text(self.id, values) if self.id else None) or str(record.number))
         batch.prompts.append(_prompt(self.prompt(values)))
-        gold = text_of(self.gold(values)) if self.gold else None
-        solution = text_of(self.solution(values)) if self.solution else None
+        gold = _text(self.gold, values) if self.gold else None
+        solution = _text(self.solution, values) if self.solution else None
         if gold is not None and FINAL_MARK in gold:
             solution = solution or gold
             gold = gold.rpartition(FINAL_MARK)[2].strip() or None
@@ -126,8 +126,13 @@ class _Reader:
         batch.solutions.append(len(solution or ""))
 
 
+def _text(column: Column, values: Mapping[str, Any]) -> str | None:
+    value = column(values)
+    return value if type(value) is str and value[:1] > " " else text_of(value)
+
+
 def _prompt(value: Any) -> str:
     if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
         value = last_user_content(value)
-    text = text_of(value) or ""
+    text = (value if type(value) is str else text_of(value)) or ""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -101,6 +101,13 @@ class Comparer:
         ]
         return join_measures(parts)
 
+    def only(self, one: Ints, other: Ints, weight: float) -> tuple[Ints, npt.NDArray[np.int32]]:
+        """The quantities that one[i] has and other[i] has not, of more than `weight`: the places i and the features."""
+        mine = self._numbers[one]
+        rest = (mine - mine.minimum(self._numbers[other])).tocoo()
+        shown = rest.data > weight
+        return rest.coords[0][shown].astype(np.int64), rest.coords[1][shown].astype(np.int32)
+
     def _measure(self, left: Ints, right: Ints) -> Measures:
         # The product of two values is ASKED * ASKED only for words that both questions have.
         words = self._words[left].multiply(self._words[right])

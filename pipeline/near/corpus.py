@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ import polars as pl
 
 from truegold.pipeline.dedup_table import canonical_gold
 from truegold.pipeline.near.features import FeatureBuilder, Features
+from truegold.pipeline.near.seen import Seen
 from truegold.pipeline.near.sparse import Ints
 from truegold.pipeline.rules.numbers import read_number
 
@@ -29,12 +31,14 @@ NO_GOLD = -1
 @dataclass(frozen=True)
 class Corpus:
     """What is known of all rows. text: each row's distinct text, -1 for an empty prompt. gold: equal numbers for equal
-    golds, NO_GOLD for none. quality: higher is better; of copies the best is kept. text_gold: of each text's first row.
+    golds, NO_GOLD for none; golds: as written. quality: higher is better; of copies the best is kept. text_gold: of each
+    text the gold of its rows, NO_GOLD where they differ or have none.
     """
 
     features: Features
     text: Ints
     gold: Ints
+    golds: pl.Series
     quality: npt.NDArray[np.float32]
     text_gold: Ints
 
@@ -45,13 +49,11 @@ class CorpusBuilder:
     def __init__(self, case_sensitive: bool = False) -> None:
         self._case_sensitive = case_sensitive
         self._features = FeatureBuilder()
-        self._known = np.zeros(0, dtype=np.uint64)  # hashes of distinct texts, sorted
-        self._number = np.zeros(0, dtype=np.int64)  # and their numbers
-        self._texts = 0
+        self._seen = Seen()
         self._text: list[Ints] = []
         self._gold: list[Ints] = []
         self._quality: list[npt.NDArray[np.float32]] = []
-        self._text_gold: list[Ints] = []
+        self._golds: list[pl.Series] = []
 
     def add(
         self,
@@ -65,44 +67,38 @@ class CorpusBuilder:
         plain = series.str.normalize("NFC").str.replace_all(r"\s+", " ").str.strip_chars()
         hashes = (plain if self._case_sensitive else plain.str.to_lowercase()).hash(seed=7).to_numpy()
         filled = (plain.str.len_bytes() > 0).to_numpy()
-        distinct, first, back = np.unique(hashes, return_index=True, return_inverse=True)
-        place = np.searchsorted(self._known, distinct)
-        known = np.zeros(len(distinct), dtype=bool)
-        inside = place < len(self._known)
-        known[inside] = self._known[place[inside]] == distinct[inside]
-        known |= ~filled[first]
-        fresh = np.flatnonzero(~known)
-        fresh = fresh[np.argsort(first[fresh])]  # numbered in the order in which they come
-        number = np.full(len(distinct), -1, dtype=np.int64)
-        old = np.flatnonzero(known & filled[first])
-        number[old] = self._number[place[old]]
-        number[fresh] = self._texts + np.arange(len(fresh))
-        self._texts += len(fresh)
-        self._remember(distinct[fresh], number[fresh])
+        text = np.full(len(series), -1, dtype=np.int64)
+        text[filled], fresh = self._seen.number(hashes[filled])
+        fresh = np.flatnonzero(filled)[fresh]
         gold = np.fromiter((_gold_number(value) for value in golds), dtype=np.int64, count=len(golds))
-        self._features.add(series.gather(first[fresh]))
-        self._text_gold.append(gold[first[fresh]])
-        self._text.append(number[back])
+        self._features.add(series.gather(fresh))
+        self._text.append(text)
         self._gold.append(gold)
+        self._golds.append(pl.Series([_writable(value) for value in golds], dtype=pl.String))
         complete = plain.str.contains(r"[.?!。？！$)}\]]$").to_numpy()
         self._quality.append(_quality(gold, solutions, complete, preferred))
-
-    def _remember(self, hashes: npt.NDArray[np.uint64], numbers: Ints) -> None:
-        both = np.concatenate([self._known, hashes])
-        order = np.argsort(both, kind="stable")
-        self._known = both[order]
-        self._number = np.concatenate([self._number, numbers])[order]
 
     def finish(self) -> Corpus:
         """Everything added."""
         empty = np.zeros(0, dtype=np.int64)
+        text, gold = np.concatenate([empty, *self._text]), np.concatenate([empty, *self._gold])
         return Corpus(
             self._features.finish(),
-            np.concatenate([empty, *self._text]),
-            np.concatenate([empty, *self._gold]),
+            text,
+            gold,
+            pl.concat([pl.Series([], dtype=pl.String), *self._golds]),
             np.concatenate([empty.astype(np.float32), *self._quality]),
-            np.concatenate([empty, *self._text_gold]),
+            _text_golds(text, gold, len(self._seen)),
         )
+
+
+def _text_golds(text: Ints, gold: Ints, texts: int) -> Ints:
+    given = (text >= 0) & (gold != NO_GOLD)
+    smallest = np.full(texts, np.iinfo(np.int64).max)
+    largest = np.full(texts, NO_GOLD, dtype=np.int64)
+    np.minimum.at(smallest, text[given], gold[given])
+    np.maximum.at(largest, text[given], gold[given])
+    return np.where(smallest == largest, largest, NO_GOLD)
 
 
 def same_gold_form(gold: str | None) -> str | None:
@@ -114,6 +110,12 @@ def same_gold_form(gold: str | None) -> str | None:
     return str(number.value) if number is not None else form.replace(" ", "")
 
 
+def _writable(text: str | None) -> str | None:
+    """The text without lone surrogates, which no table can hold."""
+    return text if text is None or text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+@lru_cache(2**16)
 def _gold_number(gold: str | None) -> int:
     form = same_gold_form(gold)
     if form is None:

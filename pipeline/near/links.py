@@ -1,6 +1,6 @@
 """Finds every related pair in a set of problems: candidates by shared keys, measured, related; shard by shard.
 
-`find_links(features, gold)` gives the pairs (left < right) that are the same problem, one template, or edits of each
+`find_links` gives the pairs (left < right) that are the same problem, one template, or edits of each
 other. What is held is the arrays of features and the links found, 13 bytes each; keys lie in temporary files. Shards are
 independent of each other and are worked on in threads: numpy, scipy and polars let go of Python's lock. The result does
 not depend on how many there are.
@@ -9,7 +9,7 @@ not depend on how many there are.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,9 @@ from truegold.pipeline.near.growing import run_starts
 from truegold.pipeline.near.keys import WINDOW, Keys, write_keys
 from truegold.pipeline.near.relation import Relation, relate
 from truegold.pipeline.near.sparse import Floats, Ints
+from truegold.pipeline.progress import NullProgress, Progress, track
 
+SILENT = NullProgress()
 THREADS = 2
 """Each holds some 100 MB while it works on a shard."""
 
@@ -101,20 +103,17 @@ def join_found(parts: Iterable[Found]) -> Found:
 
 def find_links(
     features: Features,
+    comparer: Comparer,
     gold: Ints,
     *,
     split: Ints | None = None,
     window: int = WINDOW,
     scratch: Path | None = None,
-    tell: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = SILENT,
 ) -> Links:
     """All related pairs; see `Searcher`. scratch: a folder for temporary files, some 270 bytes a row."""
     with tempfile.TemporaryDirectory(dir=scratch) as folder, ThreadPoolExecutor(THREADS) as pool:
         keys = write_keys(features, Path(folder))
-        searcher = Searcher(keys, Comparer(features), gold, split, window)
-        parts = []
-        for done, part in enumerate(pool.map(searcher.links, range(keys.shards)), 1):
-            parts.append(part)
-            tell(done, keys.shards)
-    found = join_found(parts)
+        searcher = Searcher(keys, comparer, gold, split, window)
+        found = join_found(track(pool.map(searcher.links, range(keys.shards)), progress, "comparing", keys.shards))
     return Links(found.codes >> 32, found.codes & 0xFFFFFFFF, found.relation, found.score)
