@@ -12,6 +12,7 @@ For a pair the columns of `Measures`, all in [0, 1] unless said otherwise:
     contexts   cosine of the sets of quantities with the words next to them
     only_left  weight of the quantities that only the left text has (a plain number of 1.0 each), only_right likewise
     length     the shorter text's number of words over the longer one's
+    code       1 where one of the two is about a program
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ class Measures:
     only_left: Floats
     only_right: Floats
     length: Floats
+    code: Floats
 
     def __len__(self) -> int:
         return len(self.words)
@@ -92,6 +94,8 @@ class Comparer:
         self._contexts = _matrix(features.contexts, 2**31 - 1)
         self._contexts_norm = np.sqrt(np.diff(features.contexts.starts)).astype(np.float32)
         self._tokens = features.tokens.astype(np.float32)
+        self._code = features.code
+        self.texts = rows
 
     def measure(self, left: Ints, right: Ints) -> Measures:
         """The measures of the pairs (left[i], right[i])."""
@@ -136,6 +140,7 @@ class Comparer:
             only_left=np.maximum(weight_left - common, 0),
             only_right=np.maximum(weight_right - common, 0),
             length=_over(np.minimum(one, other), np.maximum(one, other)),
+            code=(self._code[left] | self._code[right]).astype(np.float32),
         )
 
 

@@ -26,7 +26,7 @@ import xxhash
 
 from truegold.pipeline.near.growing import Growing, GrowingSparse
 from truegold.pipeline.near.sparse import Floats, Ints, Sparse
-from truegold.pipeline.near.words import CLEANED, FORMULAS, TOKENS, Kind, Meaning, formula, interpret
+from truegold.pipeline.near.words import CLEANED, CODE, FORMULAS, TOKENS, Kind, Meaning, formula, interpret
 
 CHUNK = 20_000
 """Texts that are cut at a time."""
@@ -49,7 +49,7 @@ class Features:
 
     words: value 1 or ASKED. numbers: the values are weights. contexts: all values are 1.
     stems: the stem (or `#` and a quantity) that each feature number stands for. stop: which are stopwords or signs.
-    tokens: the number of word tokens of each text.
+    tokens: the number of word tokens of each text. code: which texts ask for a program or show one.
     """
 
     words: Sparse
@@ -58,6 +58,7 @@ class Features:
     stems: list[str]
     stop: npt.NDArray[np.bool_]
     tokens: npt.NDArray[np.int32]
+    code: npt.NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.words)
@@ -71,13 +72,15 @@ class _Cut:
     lengths: Ints
     formulas: pl.Series
     formula_lengths: Ints
+    code: npt.NDArray[np.bool_]
 
 
 def _cut(texts: pl.Series) -> _Cut:
     cleaned = texts.fill_null("").str.slice(0, MAX_CHARS).str.to_lowercase()
     for pattern, replacement in CLEANED:
         cleaned = cleaned.str.replace_all(pattern, replacement)
-    return _Cut(*_pieces(cleaned.str.extract_all(TOKENS)), *_pieces(cleaned.str.extract_all(FORMULAS)))
+    code = cleaned.str.contains(CODE).to_numpy()
+    return _Cut(*_pieces(cleaned.str.extract_all(TOKENS)), *_pieces(cleaned.str.extract_all(FORMULAS)), code)
 
 
 def _pieces(lists: pl.Series) -> tuple[pl.Series, Ints]:
@@ -109,6 +112,7 @@ class FeatureBuilder:
         self._numbers_rows = GrowingSparse(np.float32)
         self._contexts = GrowingSparse(np.int8)
         self._tokens = Growing(np.int32)
+        self._code = Growing(np.bool_)
 
     def add(self, texts: Sequence[str] | pl.Series) -> None:
         """Cut and count more texts."""
@@ -124,6 +128,7 @@ class FeatureBuilder:
             self._ahead = None
 
     def _count_in(self, cut: _Cut) -> None:
+        self._code.extend(cut.code)
         lengths = cut.lengths
         token = self._known(cut.tokens)
         row = np.repeat(np.arange(len(lengths)), lengths)
@@ -248,6 +253,7 @@ class FeatureBuilder:
             list(self._numbers),
             np.array(self._stop, dtype=bool),
             self._tokens.array,
+            self._code.array,
         )
 
 

@@ -85,7 +85,8 @@ class Searcher:
 
     def _related(self, codes: Ints) -> Found:
         left, right = codes >> 32, codes & 0xFFFFFFFF
-        relation, score = relate(self.comparer.measure(left, right), gold_agreement(self.gold, left, right))
+        agreement = gold_agreement(self.gold, left, right)
+        relation, score = relate(self.comparer.measure(left, right), agreement, self.comparer.texts)
         kept = relation > Relation.UNRELATED
         return Found(codes[kept], relation[kept], score[kept])
 

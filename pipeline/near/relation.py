@@ -10,12 +10,15 @@
    quantity differs, or when both have the same gold answer and no quantity differs.
 3. Other texts are the same problem when the logistic score says so: many rare words, the question and the quantities in
    common. Equal golds add to it, different golds take away from it (in nats: log-likelihood ratios at about one wrong
-   label in twenty and one coincidence in five).
+   label in twenty and one coincidence in five). Programming tasks are told apart by a few words among long boilerplate,
+   and have no quantities: for them there is no such score.
 4. Otherwise texts with most words in common are `same_template` where quantities were replaced, else `edited_variant`.
 
 The weights were fitted by logistic regression (L2, standardised columns) on pairs of the development half: rewordings by
-language models against all other candidate pairs of a pool of grade-school, competition and Chinese problems with their
-edited and renumbered variants. `benchmarks/curation_dedup.py` measures them.
+language models against all other candidate pairs, alone, together with edited and renumbered variants, and among 22,000
+problems with known answers of grade-school, competition and Chinese sets. The number of texts is one of the columns,
+because the more there are, the more often two problems have words and quantities in common by chance.
+`benchmarks/curation_dedup.py` measures the result.
 """
 
 from __future__ import annotations
@@ -29,20 +32,27 @@ from truegold.pipeline.near.compare import Measures
 from truegold.pipeline.near.sparse import Floats
 
 WEIGHTS = {
-    "words": 6.43,
-    "evidence": 0.32,
-    "asked": 4.12,
-    "numbers": 4.31,
-    "telling": 5.37,
-    "words*numbers": 8.08,
-    "words*telling": -7.26,
-    "only_both": -1.71,
-    "only_one": -1.61,
-    "length": 9.66,
-    "contexts": -3.09,
-    "surface*only_one": -1.71,
+    "words": 5.68,
+    "few_words": -32.41,
+    "evidence": 0.29,
+    "asked": 2.83,
+    "numbers": 11.93,
+    "telling": 5.49,
+    "words*numbers": -4.78,
+    "words*telling": -7.68,
+    "only_both": -1.74,
+    "only_one": -1.59,
+    "length": 8.14,
+    "contexts": -4.32,
+    "surface*only_one": -2.26,
+    "no_numbers": 0.59,
+    "log10_texts": -2.51,
 }
-BIAS = -17.12
+BIAS = -3.93
+FEW_WORDS = 0.35
+"""Below this cosine each missing word counts again."""
+TEXTS = (1_000, 100_000)
+"""Outside of this range of numbers of texts, which the weights were not fitted for, the nearest end is taken."""
 
 SAME_GOLD = 1.5
 OTHER_GOLD = -3.0
@@ -73,12 +83,16 @@ class Relation(IntEnum):
         return self.name.lower()
 
 
-def same_story_score(m: Measures) -> Floats:
-    """The logistic score (log-odds) that two texts that are no near copies tell the same problem."""
+def same_story_score(m: Measures, texts: int) -> Floats:
+    """The logistic score (log-odds) that two texts that are no near copies tell the same problem.
+
+    texts: how many the pair was found among.
+    """
     both, one = np.minimum(m.only_left, m.only_right), np.maximum(m.only_left, m.only_right)
     telling = np.minimum(m.telling, 3)
     columns = {
         "words": m.words,
+        "few_words": np.maximum(FEW_WORDS - m.words, 0),
         "evidence": np.minimum(m.evidence, 12),
         "asked": m.asked,
         "numbers": m.numbers,
@@ -90,27 +104,28 @@ def same_story_score(m: Measures) -> Floats:
         "length": m.length,
         "contexts": m.contexts,
         "surface*only_one": m.surface * np.minimum(one, 1),
+        "no_numbers": m.telling == 0,
     }
-    score = np.full(len(m), BIAS, dtype=np.float32)
-    for name, weight in WEIGHTS.items():
-        score += np.float32(weight) * columns[name]
+    score = np.full(len(m), BIAS + WEIGHTS["log10_texts"] * np.log10(np.clip(texts, *TEXTS)), dtype=np.float32)
+    for name, column in columns.items():
+        score += np.float32(WEIGHTS[name]) * column
     return score
 
 
-def relate(m: Measures, gold: npt.NDArray[np.int8] | None = None) -> tuple[npt.NDArray[np.uint8], Floats]:
+def relate(m: Measures, gold: npt.NDArray[np.int8], texts: int) -> tuple[npt.NDArray[np.uint8], Floats]:
     """The `Relation` of each pair and its score (log-odds of the same problem).
 
-    gold: for each pair 1 where both golds are known and equal, -1 where they differ, 0 otherwise.
+    gold: for each pair 1 where both golds are known and equal, -1 where they differ, 0 otherwise. texts: how many texts
+    the pairs were found among.
     """
-    gold = np.zeros(len(m), dtype=np.int8) if gold is None else gold
     both, one = np.minimum(m.only_left, m.only_right), np.maximum(m.only_left, m.only_right)
     replaced = both > REPLACED
     numbers_agree = one <= SAME_NUMBERS
     near = m.surface >= NEAR_COPY
     untouched = numbers_agree & (m.changed == 0) & ((m.contexts > 0.99) | (m.telling == 0))
-    score = same_story_score(m) + np.select([gold > 0, gold < 0], [SAME_GOLD, OTHER_GOLD], 0).astype(np.float32)
+    score = same_story_score(m, texts) + np.select([gold > 0, gold < 0], [SAME_GOLD, OTHER_GOLD], 0).astype(np.float32)
     copy = near & (untouched | ((gold > 0) & numbers_agree))
-    same = ~replaced & np.where(near, copy, score > 0)
+    same = ~replaced & np.where(near, copy, (score > 0) & (m.code == 0))
     related = (m.surface >= RELATED) & (m.words >= RELATED_WORDS)
     relation = np.select(
         [same, related & replaced, related],

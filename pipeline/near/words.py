@@ -56,6 +56,9 @@ STOPWORDS = frozenset(
 FORMULAS = r"\$\$?[^$\n]{3,300}\$\$?|\\\[.{3,300}?\\\]|\\\(.{3,300}?\\\)"
 """Formulas set in LaTeX; what a pair of dollar signs encloses by accident is told apart by `formula`."""
 
+CODE = r"```|\bdef \w+\(|\bclass solution\b|#include\s*<|\bstdin\b"
+"""In a text in lower case: it asks for a program or shows one."""
+
 _PLAIN_WORD = re.compile(r"(?<![\\a-z])[a-z]{3,}")
 _FORMULA_NOISE = re.compile(r"\\(?:left|right|displaystyle|,|;|!|:|quad|dfrac|tfrac)|[$\s{}\[\]()]|[.,;]+$")
 _OPERATOR = re.compile(r"[=+*/^<>≤≥_|-]|\\[a-z]")
