@@ -154,7 +154,6 @@ def _evidence(
     details = np.full(len(rows), "{}", dtype=object)
     details[measured] = witness.tell(here, there, found.score[rows[measured]]).to_numpy()
     named = pl.DataFrame({"with": ids.gather(np.maximum(other, 0)), "with_row": numbers.gather(np.maximum(other, 0))})
-    named = named.with_columns(capped=pl.Series(found.capped[rows]))
     both = pl.DataFrame(
         {
             "tied": other >= 0,

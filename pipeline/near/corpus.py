@@ -46,8 +46,7 @@ class Corpus:
 class CorpusBuilder:
     """`add` rows in order, then `finish` once."""
 
-    def __init__(self, case_sensitive: bool = False) -> None:
-        self._case_sensitive = case_sensitive
+    def __init__(self) -> None:
         self._features = FeatureBuilder()
         self._seen = Seen()
         self._text: list[Ints] = []
@@ -65,7 +64,7 @@ class CorpusBuilder:
         """Take in more rows. solutions: characters of each worked solution. preferred: rows to keep before others."""
         series = pl.Series(prompts, dtype=pl.String)
         plain = series.str.normalize("NFC").str.replace_all(r"\s+", " ").str.strip_chars()
-        hashes = (plain if self._case_sensitive else plain.str.to_lowercase()).hash(seed=7).to_numpy()
+        hashes = plain.str.to_lowercase().hash(seed=7).to_numpy()
         filled = (plain.str.len_bytes() > 0).to_numpy()
         text = np.full(len(series), -1, dtype=np.int64)
         text[filled], fresh = self._seen.number(hashes[filled])
