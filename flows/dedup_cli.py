@@ -1,9 +1,10 @@
-"""The command `truegold dedup`: which problems of a file are the same, and which one of them should stay?
+"""The commands `truegold dedup` and `truegold decontaminate`: which problems are the same, within a file or of two?
 
     truegold dedup --data train.jsonl --out deduplicated
+    truegold decontaminate --data train.jsonl --against math500 --against evals.jsonl --out decontaminated
 
-writes clusters.parquet and flags.parquet (`truegold.pipeline.dedup_file`) and prints what was found. Exit codes are
-those of `truegold`.
+The first writes clusters.parquet and flags.parquet (`truegold.pipeline.dedup_file`), the second matches.parquet
+(`truegold.pipeline.decontaminate_file`); both print what was found. Exit codes are those of `truegold`.
 """
 
 from __future__ import annotations
@@ -46,3 +47,32 @@ def dedup(
     for name, count in counts.items():
         output.print(f"{count:>10,}  {name}")
     output.print(f"clusters: {out / 'clusters.parquet'}", markup=False, soft_wrap=True)
+
+
+def decontaminate(
+    data: DataFile,
+    against: Annotated[
+        list[str],
+        typer.Option(help="A file, a hub set owner/name:subset@split, or a name such as math500.", show_default=False),
+    ],
+    out: OutFolder,
+    prompt_column: PromptColumn = None,
+    gold_column: GoldColumn = None,
+    id_column: IdColumn = None,
+    against_prompt_column: Annotated[str | None, typer.Option(help="The same for what is compared against.")] = None,
+    against_gold_column: Annotated[str | None, typer.Option(help="The same for what is compared against.")] = None,
+    against_id_column: Annotated[str | None, typer.Option(help="The same for what is compared against.")] = None,
+) -> None:
+    """Find problems of evaluation sets in a file: copies, parts of longer texts, rewordings."""
+    from truegold.flows.console import Terminal
+    from truegold.pipeline.decontaminate_file import decontaminate_file
+    from truegold.pipeline.disk import full_disk_told
+    from truegold.pipeline.problem_file import ProblemColumns
+
+    columns = ProblemColumns(prompt_column, gold_column, id_column)
+    theirs = ProblemColumns(against_prompt_column, against_gold_column, against_id_column)
+    with full_disk_told(out), Terminal(errors).stage("decontaminate") as terminal:
+        counts = decontaminate_file(data, against, out, columns, theirs, terminal)
+    for name, count in counts.items():
+        output.print(f"{count:>10,}  {name}", markup=False)
+    output.print(f"matches: {out / 'matches.parquet'}", markup=False, soft_wrap=True)

@@ -95,7 +95,6 @@ class Comparer:
         self._contexts_norm = np.sqrt(np.diff(features.contexts.starts)).astype(np.float32)
         self._tokens = features.tokens.astype(np.float32)
         self._code = features.code
-        self.texts = rows
 
     def measure(self, left: Ints, right: Ints) -> Measures:
         """The measures of the pairs (left[i], right[i])."""
@@ -111,6 +110,18 @@ class Comparer:
         rest = (mine - mine.minimum(self._numbers[other])).tocoo()
         shown = rest.data > weight
         return rest.coords[0][shown].astype(np.int64), rest.coords[1][shown].astype(np.int32)
+
+    def words_missing(self, item: Ints, text: Ints) -> Floats:
+        """How many distinct words that carry meaning item[i] has and text[i] has not."""
+        shared = self._words[item].multiply(self._words[text])
+        missing: Floats = self._meant[item] - run_sums(shared.indptr, self._meaning[shared.indices])
+        return missing
+
+    def contexts_held(self, item: Ints, text: Ints) -> Floats:
+        """The share of the contexts of item[i] that text[i] has; 1 where the item has none."""
+        shared = np.diff(self._contexts[item].multiply(self._contexts[text]).indptr).astype(np.float32)
+        whole = self._contexts_norm[item] ** 2
+        return np.where(whole > 0, _over(shared, whole), np.float32(1))
 
     def _measure(self, left: Ints, right: Ints) -> Measures:
         # The product of two values is ASKED * ASKED only for words that both questions have.

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import polars as pl
 
 from truegold.pipeline.dedup_table import canonical_gold
-from truegold.pipeline.near.features import FeatureBuilder, Features
+from truegold.pipeline.near.features import FeatureBuilder, Features, Listener
 from truegold.pipeline.near.seen import Seen
 from truegold.pipeline.near.sparse import Ints
 from truegold.pipeline.rules.numbers import read_number
@@ -76,6 +76,15 @@ class CorpusBuilder:
         self._golds.append(pl.Series([_writable(value) for value in golds], dtype=pl.String))
         complete = plain.str.contains(r"[.?!。？！$)}\]]$").to_numpy()
         self._quality.append(_quality(gold, solutions, complete, preferred))
+
+    @property
+    def texts(self) -> int:
+        """The number of distinct texts so far."""
+        return len(self._seen)
+
+    def listen(self, listener: Listener) -> None:
+        """See `FeatureBuilder.listen`; each distinct text is told once."""
+        self._features.listen(listener)
 
     def finish(self) -> Corpus:
         """Everything added."""

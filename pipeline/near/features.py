@@ -14,7 +14,7 @@ chunk are counted, those of the next are cut in a second thread.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +41,9 @@ FORMULA_WEIGHT = 1.0
 CONTEXT_REACH = 4
 """Tokens between a quantity and a content word that count as next to each other."""
 WORDLIKE = (Kind.WORD, Kind.STOP, Kind.NUMBER, Kind.HAN)
+
+
+Listener = Callable[[Ints, npt.NDArray[np.uint64], int], None]
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,7 @@ class FeatureBuilder:
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}  # stem -> feature number
         self._stop: list[bool] = []
+        self._listener: Listener | None = None
         self._cutter = ThreadPoolExecutor(1)
         self._ahead: Future[_Cut] | None = None
         # Tokens are numbered by polars, in a numbering of this builder's own.
@@ -122,17 +126,26 @@ class FeatureBuilder:
             self._catch_up()
             self._ahead = ahead
 
+    def listen(self, listener: Listener) -> None:
+        """From the next text on, tell `listener` the tokens of each chunk: the text and a hash of each token, ascending
+        by text, and the number of texts."""
+        self._catch_up()
+        self._listener = listener
+
     def _catch_up(self) -> None:
         if self._ahead is not None:
             self._count_in(self._ahead.result())
             self._ahead = None
 
     def _count_in(self, cut: _Cut) -> None:
-        self._code.extend(cut.code)
         lengths = cut.lengths
         token = self._known(cut.tokens)
         row = np.repeat(np.arange(len(lengths)), lengths)
         kind = self._kind.array[token]
+        if self._listener is not None:
+            heard = ~_among(kind, (Kind.QUESTION, Kind.PERIOD))
+            self._listener(row[heard] + len(self._code), self._hash.array[token[heard]], len(lengths))
+        self._code.extend(cut.code)
         self._tokens.extend(np.bincount(row[_among(kind, WORDLIKE)], minlength=len(lengths)))
         features = self._feature.array[token]
         features = self._pair_characters(kind, row, features)

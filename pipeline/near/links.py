@@ -68,12 +68,13 @@ class Searcher:
     """What a worker needs to find the links of a shard.
 
     gold: a number for each row's gold answer, equal for equal golds, -1 for none. split: where given, only pairs whose
-    rows have different numbers here are compared.
+    rows have different numbers here are compared. texts: see `relate`.
     """
 
     keys: Keys
     comparer: Comparer
     gold: Ints
+    texts: int
     split: Ints | None = None
     window: int = WINDOW
 
@@ -86,7 +87,7 @@ class Searcher:
     def _related(self, codes: Ints) -> Found:
         left, right = codes >> 32, codes & 0xFFFFFFFF
         agreement = gold_agreement(self.gold, left, right)
-        relation, score = relate(self.comparer.measure(left, right), agreement, self.comparer.texts)
+        relation, score = relate(self.comparer.measure(left, right), agreement, self.texts)
         kept = relation > Relation.UNRELATED
         return Found(codes[kept], relation[kept], score[kept])
 
@@ -108,13 +109,14 @@ def find_links(
     gold: Ints,
     *,
     split: Ints | None = None,
+    texts: int | None = None,
     window: int = WINDOW,
     scratch: Path | None = None,
     progress: Progress = SILENT,
 ) -> Links:
-    """All related pairs; see `Searcher`. scratch: a folder for temporary files, some 270 bytes a row."""
+    """All related pairs; see `Searcher`. texts: the number of texts where not given. scratch: a folder for temporary files, some 270 bytes a row."""
     with tempfile.TemporaryDirectory(dir=scratch) as folder, ThreadPoolExecutor(THREADS) as pool:
         keys = write_keys(features, Path(folder))
-        searcher = Searcher(keys, comparer, gold, split, window)
+        searcher = Searcher(keys, comparer, gold, texts or len(features), split, window)
         found = join_found(track(pool.map(searcher.links, range(keys.shards)), progress, "comparing", keys.shards))
     return Links(found.codes >> 32, found.codes & 0xFFFFFFFF, found.relation, found.score)

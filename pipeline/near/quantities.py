@@ -6,7 +6,8 @@ r"""Reads the quantities of a problem, however they are written: digits, words, 
 
 Each quantity has a weight in (0, 1]: how sure it is that the problem depends on it. "one" is mostly a pronoun, "first"
 and "twice" may be written otherwise in other words, a number in digits is hardly ever an accident. The unit is not read:
-a rewording is free to say "$5" or "5 dollars". A percentage is read as its number, because rewordings keep the percent.
+a rewording is free to say "$5" or "5 dollars". A percentage is read as its number, because rewordings keep the percent,
+but 50% as a half and 25% as a quarter.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ ORDINAL_PARTS = {"fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8,
 """Parts after "one", positions of a list otherwise."""
 MULTIPLES = {"twice": 2, "double": 2, "doubled": 2, "doubles": 2, "doubling": 2, "thrice": 3, "triple": 3}
 MULTIPLES |= {"tripled": 3, "triples": 3, "tripling": 3, "quadruple": 4, "quadrupled": 4, "quadruples": 4}
+COMMON_PERCENTAGES = {Fraction(25): Fraction(1, 4), Fraction(50): Fraction(1, 2), Fraction(75): Fraction(3, 4)}
+"""Those that rewordings often write as a fraction."""
 CHINESE_DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 CHINESE_SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "亿": 10**8}
 
@@ -72,6 +75,8 @@ def digits_quantity(text: str) -> list[Quantity]:
     value *= SCALES.get(match["scale"] or "", 1)
     for char in match["chinese"] or "":
         value *= CHINESE_SCALES[char]
+    if match["percent"]:
+        value = COMMON_PERCENTAGES.get(value, value)
     if match["ordinal"]:
         return [(str(value), ORDINAL_WEIGHT)]
     return [(str(value), ONE_WEIGHT * 2 if value == 1 else DIGITS_WEIGHT)]

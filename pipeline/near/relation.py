@@ -32,23 +32,23 @@ from truegold.pipeline.near.compare import Measures
 from truegold.pipeline.near.sparse import Floats
 
 WEIGHTS = {
-    "words": 5.68,
-    "few_words": -32.41,
-    "evidence": 0.29,
-    "asked": 2.83,
-    "numbers": 11.93,
-    "telling": 5.49,
-    "words*numbers": -4.78,
-    "words*telling": -7.68,
-    "only_both": -1.74,
-    "only_one": -1.59,
-    "length": 8.14,
-    "contexts": -4.32,
-    "surface*only_one": -2.26,
-    "no_numbers": 0.59,
-    "log10_texts": -2.51,
+    "words": 5.18,
+    "few_words": -33.85,
+    "evidence": 0.27,
+    "asked": 2.81,
+    "numbers": 12.6,
+    "telling": 5.24,
+    "words*numbers": -4.27,
+    "words*telling": -7.67,
+    "only_both": -1.94,
+    "only_one": -1.41,
+    "length": 8.33,
+    "contexts": -4.55,
+    "surface*only_one": -2.41,
+    "no_numbers": 0.9,
+    "log10_texts": -2.4,
 }
-BIAS = -3.93
+BIAS = -4.36
 FEW_WORDS = 0.35
 """Below this cosine each missing word counts again."""
 TEXTS = (1_000, 100_000)
@@ -116,7 +116,7 @@ def relate(m: Measures, gold: npt.NDArray[np.int8], texts: int) -> tuple[npt.NDA
     """The `Relation` of each pair and its score (log-odds of the same problem).
 
     gold: for each pair 1 where both golds are known and equal, -1 where they differ, 0 otherwise. texts: how many texts
-    the pairs were found among.
+    the pairs were found among; where a texts were compared with b others only, as many pairs are among sqrt(2ab) texts.
     """
     both, one = np.minimum(m.only_left, m.only_right), np.maximum(m.only_left, m.only_right)
     replaced = both > REPLACED

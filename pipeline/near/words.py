@@ -53,7 +53,7 @@ STOPWORDS = frozenset(
 )
 """Words that any two problems may share. They count little, and never as the reason to compare two problems."""
 
-FORMULAS = r"\$\$?[^$\n]{3,300}\$\$?|\\\[.{3,300}?\\\]|\\\(.{3,300}?\\\)"
+FORMULAS = r"\$\$[^$]{1,300}\$\$|\$[^$\n]{1,300}\$|\\\[.{1,300}?\\\]|\\\(.{1,300}?\\\)"
 """Formulas set in LaTeX; what a pair of dollar signs encloses by accident is told apart by `formula`."""
 
 CODE = r"```|\bdef \w+\(|\bclass solution\b|#include\s*<|\bstdin\b"
