@@ -109,7 +109,9 @@ def verbatim(planted: Planted, item: str, text: str, draw: random.Random, filler
     elif dress == 1:
         planted.add("verbatim", item, "  ".join(text.upper().split(" ") if "$" not in text else text.split(" ")) + "\n")
     elif dress == 2:
-        planted.add("verbatim", item, f"Solve the following problem step by step.\n\n{text}\n\nPut the answer in a box.")
+        planted.add(
+            "verbatim", item, f"Solve the following problem step by step.\n\n{text}\n\nPut the answer in a box."
+        )
     else:
         planted.add("verbatim", item, f"{draw.choice(fillers)}\n\n{text}\n\n{draw.choice(fillers)}")
 
@@ -166,7 +168,9 @@ def ngram_rule(planted: Planted, size: int) -> set[tuple[str, str]]:
     for item, text in planted.items.items():
         for gram in set(grams(text, size)):
             where.setdefault(gram, []).append(item)
-    return {(name, item) for name, text in planted.records for gram in grams(text, size) for item in where.get(gram, ())}
+    return {
+        (name, item) for name, text in planted.records for gram in grams(text, size) for item in where.get(gram, ())
+    }
 
 
 def grams(text: str, size: int) -> Iterator[tuple[str, ...]]:

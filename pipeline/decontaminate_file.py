@@ -49,7 +49,7 @@ MATCH_SCHEMA = pa.schema(
         ("evidence", pa.string()),
     ]
 )
-SHARE = 0.8
+SHARE = 0.9
 """Of an item's runs, by weight."""
 MIN_WEIGHT = 1.5
 """Shared weight below which an overlap tells nothing: fewer than two rare runs."""
@@ -57,6 +57,8 @@ MISSING_WEIGHT = 0.1
 """A quantity of more weight that the item has and the text has not: the text is another problem."""
 CONTEXTS = 0.75
 """Of an item's quantities with their neighbouring words, the share that the text must have."""
+PROBABILITY = 0.6
+"""Of being the same problem, from which a rewording is called a leak."""
 SHOWN_CHARS = 500
 
 KINDS = ("exact", "overlap", "reworded")
@@ -141,10 +143,12 @@ def _pairs(
         scratch=scratch,
         progress=progress,
     ).of(Relation.SAME_PROBLEM)
-    text = np.concatenate([own, held.text[sound], links.right])
-    item = np.concatenate([own, held.item[sound], links.left])
-    kind = np.repeat(np.arange(3, dtype=np.int8), [len(own), int(sound.sum()), len(links)])
-    score = np.concatenate([np.ones(len(own)), held.share[sound], 1 / (1 + np.exp(-links.score.astype(np.float64)))])
+    probability = 1 / (1 + np.exp(-links.score.astype(np.float64)))
+    likely = probability >= PROBABILITY
+    text = np.concatenate([own, held.text[sound], links.right[likely]])
+    item = np.concatenate([own, held.item[sound], links.left[likely]])
+    kind = np.repeat(np.arange(3, dtype=np.int8), [len(own), int(sound.sum()), int(likely.sum())])
+    score = np.concatenate([np.ones(len(own)), held.share[sound], probability[likely]])
     order = np.lexsort((kind, item, text))
     first = np.ones(len(order), dtype=bool)
     first[1:] = (np.diff(text[order]) != 0) | (np.diff(item[order]) != 0)

@@ -170,9 +170,7 @@ def _evidence(
     return both.select(pl.when("tied").then(capped).otherwise(pl.lit("{}")).alias("evidence"))["evidence"]
 
 
-def _write_flags(
-    path: Path, source: str, ids: pl.Series, numbers: pl.Series, corpus: Corpus, found: Duplicates
-) -> int:
+def _write_flags(path: Path, source: str, ids: pl.Series, numbers: pl.Series, corpus: Corpus, found: Duplicates) -> int:
     """One flag for each record of a cluster with several golds; their number."""
     with TableWriter(path, FLAG_SCHEMA) as writer:
         for members in conflicts(found):

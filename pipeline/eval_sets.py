@@ -1,8 +1,8 @@
 """The evaluation sets that `truegold decontaminate` knows by name, and how to open whatever it is pointed at.
 
-    "math500"                    the test split of HuggingFaceH4/MATH-500, streamed from the hub
-    "evals/mine.jsonl"           a file
-    "owner/name:subset@split"    any other set of the hub; subset and split (`test` where not given) may be left out
+"math500"                    the test split of HuggingFaceH4/MATH-500, streamed from the hub
+"evals/mine.jsonl"           a file
+"owner/name:subset@split"    any other set of the hub; subset and split (`test` where not given) may be left out
 """
 
 from __future__ import annotations

@@ -74,7 +74,8 @@ def problems_of(source: Source, given: ProblemColumns) -> Iterator[Batch]:
         names = ", ".join(samples[0]) if samples else "no record that can be read"
         wanted = given.prompt or ", ".join(PROMPT_COLUMNS)
         raise InputError(
-            f"{source.place} has no prompt column ({wanted}); it has: {names[:1000]}.", "Name it: --prompt-column COLUMN"
+            f"{source.place} has no prompt column ({wanted}); it has: {names[:1000]}.",
+            "Name it: --prompt-column COLUMN",
         )
     gold = _column(given.gold, GOLD_COLUMNS, samples)
     if given.gold is not None and gold is None:

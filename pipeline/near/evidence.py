@@ -48,6 +48,8 @@ class Witness:
         pair, codes = self.comparer.only(one, other, SHOWN_WEIGHT)
         distinct, back = np.unique(codes, return_inverse=True)
         shown = pl.Series([self.features.stems[code][1 : MAX_CHARS + 1] for code in distinct.tolist()], dtype=pl.String)
-        found = pl.DataFrame({"pair": pair, name: shown.gather(back)}).group_by("pair").agg(pl.col(name).head(MAX_SHOWN))
+        found = (
+            pl.DataFrame({"pair": pair, name: shown.gather(back)}).group_by("pair").agg(pl.col(name).head(MAX_SHOWN))
+        )
         pairs = pl.DataFrame({"pair": np.arange(len(one))})
         return pairs.join(found, on="pair", how="left", maintain_order="left")[name].fill_null([])

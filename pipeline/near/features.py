@@ -272,7 +272,9 @@ class FeatureBuilder:
 
 def stable_hashes(stems: Sequence[str]) -> npt.NDArray[np.uint64]:
     """A 64-bit hash of each stem that does not depend on what else was read."""
-    return np.fromiter((xxhash.xxh3_64_intdigest(stem.encode("utf-8", "replace")) for stem in stems), np.uint64, len(stems))
+    return np.fromiter(
+        (xxhash.xxh3_64_intdigest(stem.encode("utf-8", "replace")) for stem in stems), np.uint64, len(stems)
+    )
 
 
 def _asked(kind: npt.NDArray[np.uint8], lengths: Ints) -> npt.NDArray[np.bool_]:

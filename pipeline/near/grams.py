@@ -109,7 +109,10 @@ class GramIndex:
             *(
                 np.concatenate([np.zeros(0, dtype), *(getattr(part, name) for part in parts)])
                 for name, dtype in (
-                    ("text", np.int64), ("item", np.int64), ("share", np.float32), ("weight", np.float32)
+                    ("text", np.int64),
+                    ("item", np.int64),
+                    ("share", np.float32),
+                    ("weight", np.float32),
                 )
             )
         )
@@ -117,7 +120,9 @@ class GramIndex:
         kept = (ratio >= share) & (whole.weight >= weight)
         return Containment(whole.text[kept], whole.item[kept], ratio[kept].astype(np.float32), whole.weight[kept])
 
-    def _add_up(self, text: npt.NDArray[np.int32], run: npt.NDArray[np.int32], told: npt.NDArray[np.float64]) -> Containment:
+    def _add_up(
+        self, text: npt.NDArray[np.int32], run: npt.NDArray[np.int32], told: npt.NDArray[np.float64]
+    ) -> Containment:
         counts = np.diff(self._starts)[run]
         within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
         item = self._items[np.repeat(self._starts[run], counts) + within]

@@ -74,7 +74,7 @@ def _chunk(table: Sparse, start: int, end: int) -> tuple[npt.NDArray[np.int32], 
 def number_keys(features: Features) -> npt.NDArray[np.uint64]:
     """A hash of each text's set of quantities, weak ones left out; 0 where it has fewer than two."""
     table = features.numbers
-    
+
     strong = table.values > STRONG
     rows = np.repeat(np.arange(len(table)), np.diff(table.starts))[strong]
     hashes = stable_hashes(features.stems)[table.codes[strong]]
@@ -173,7 +173,12 @@ def bucket_pairs(
     new_bucket = run_starts(keys)
     shared = ~new_bucket
     shared[:-1] |= ~new_bucket[1:]  # most keys are of one text alone
-    keys, rows, quantities, new_bucket = keys[shared], rows[shared].astype(np.int64), quantities[shared], new_bucket[shared]
+    keys, rows, quantities, new_bucket = (
+        keys[shared],
+        rows[shared].astype(np.int64),
+        quantities[shared],
+        new_bucket[shared],
+    )
     if not len(keys):
         return np.zeros(0, np.int64)
     heads = np.flatnonzero(new_bucket)

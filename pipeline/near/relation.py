@@ -32,25 +32,28 @@ from truegold.pipeline.near.compare import Measures
 from truegold.pipeline.near.sparse import Floats
 
 WEIGHTS = {
-    "words": 5.18,
-    "few_words": -33.85,
-    "evidence": 0.27,
-    "asked": 2.81,
-    "numbers": 12.6,
-    "telling": 5.24,
-    "words*numbers": -4.27,
-    "words*telling": -7.67,
-    "only_both": -1.94,
-    "only_one": -1.41,
-    "length": 8.33,
-    "contexts": -4.55,
-    "surface*only_one": -2.41,
-    "no_numbers": 0.9,
-    "log10_texts": -2.4,
+    "words": 4.77,
+    "few_words": -24.73,
+    "evidence": 0.24,
+    "asked": 2.86,
+    "numbers": 9.36,
+    "telling": 5.17,
+    "words*numbers": 2.90,
+    "words*telling": -7.45,
+    "only_both": -1.88,
+    "only_one": -1.60,
+    "length": 9.08,
+    "contexts": -3.60,
+    "surface*only_one": -0.92,
+    "no_numbers": 1.80,
+    "log10_texts": -2.66,
+    "much_surface": -33.32,
 }
-BIAS = -4.36
+BIAS = -4.30
 FEW_WORDS = 0.35
 """Below this cosine each missing word counts again."""
+MUCH_SURFACE = 0.55
+"""Above this overlap of all words what differs is more likely an edit than a rewording, which changes words all over."""
 TEXTS = (1_000, 100_000)
 """Outside of this range of numbers of texts, which the weights were not fitted for, the nearest end is taken."""
 
@@ -59,7 +62,7 @@ OTHER_GOLD = -3.0
 """What the golds add to the score; see rule 3."""
 REPLACED = 0.6
 """Weight of quantities missing on either side from which they count as replaced: less than one number in words."""
-NEAR_COPY = 0.75
+NEAR_COPY = 0.7
 """Overlap of all words from which two texts count as near copies of each other."""
 SAME_NUMBERS = 0.3
 """Weight of quantities that may be on one side only where numbers have to agree: "one", "first"."""
@@ -105,6 +108,7 @@ def same_story_score(m: Measures, texts: int) -> Floats:
         "contexts": m.contexts,
         "surface*only_one": m.surface * np.minimum(one, 1),
         "no_numbers": m.telling == 0,
+        "much_surface": np.maximum(m.surface - MUCH_SURFACE, 0),
     }
     score = np.full(len(m), BIAS + WEIGHTS["log10_texts"] * np.log10(np.clip(texts, *TEXTS)), dtype=np.float32)
     for name, column in columns.items():
