@@ -9,10 +9,10 @@ Planted for half of the items of each kind, never two for one item:
     reworded    a language model's rewording (GSM8K)
     renumbered  decoys: the same words, other quantities and another answer (GSM-Plus, MATH-Perturb): no leaks
 
-The pool is made of the other corpora, filled up with copies in which words are exchanged; what of it is an exact copy of
-an item is left out. Beside truegold: the rules "any run of 8 (13) words in common". A found pair counts where it names
-the right item; whatever else is called a leak counts against precision, so that true leaks which the pool has of its
-own make it worse. --odd: only items whose hash is odd (those that no threshold was chosen on).
+The pool is made of the other corpora, filled up with copies in which words are exchanged; what of it is an exact copy
+of an item is left out. Beside truegold: the rules "any run of 8 (13) words in common". A found pair counts where it
+names the right item; whatever else is called a leak counts against precision, so that true leaks which the pool has of
+its own make it worse. --odd: only items whose hash is odd (those that no threshold was chosen on).
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ from truegold.pipeline.progress import NullProgress
 
 POOL_FILES = (
     "gsm8k_train", "math_train_7474", "ape210k_test", "ape210k_valid", "qwen_college_math", "qwen_mawps", "qwen_cmath",
-    "leetcode_train", "mmlu_redux_helm", "olympiad_bench_675", "aime_1983_2023", "aqua_dev", "aqua_test", "qwen_carp_en",
+    "leetcode_train", "mmlu_redux_helm", "olympiad_bench_675", "aime_1983_2023", "aqua_dev", "aqua_test",
+    "qwen_carp_en",
 )  # fmt: skip
 COLUMNS = ("question", "problem", "prompt", "original_text", "input", "content")
 OURS, EIGHT, THIRTEEN = "truegold", "8-gram", "13-gram"

@@ -8,12 +8,12 @@
                                                    drop same_problem {"kept": ..., "score": 4.2, "words": 0.81, ...}
 
 Input: `rows`. A held-out row wins over train rows, which are dropped as `leaked_heldout`; then a row with gold over one
-without, a complete text, and the longer worked solution. Exact copies come first: prompts are compared without regard to
-whitespace and case, golds also to how a plain number is written; for code the tests count as part of the problem. What
-is left is compared for rewordings (`dedup_near`, `near`), unless `reworded` is off or case counts; with `template_cap`
-rows beyond the best of a template are dropped as `template_cap`. The evidence of a rewording is explained in
-`near.evidence`. The file is read four times: for hashes (`dedup_table`), for rewordings (some 500 bytes for each row
-that is no copy), for what the evidence needs, and to write.
+without, a complete text, and the longer worked solution. Exact copies come first: prompts are compared without regard
+to whitespace and case, golds also to how a plain number is written; for code the tests count as part of the problem.
+What is left is compared for rewordings (`dedup_near`, `near`), unless `reworded` is off or case counts; with
+`template_cap` rows beyond the best of a template are dropped as `template_cap`. The evidence of a rewording is
+explained in `near.evidence`. The file is read four times: for hashes (`dedup_table`), for rewordings (some 500 bytes
+for each row that is no copy), for what the evidence needs, and to write.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The second half of stage `dedup`: of the rows that are no exact copies, which are the same problem in other words?
 
     train.jsonl:3  "Tom has 3 red cars and buys 4 more. How many cars has he?"              stays
-    train.jsonl:8  "Tom, who owned three red cars, buys 4 more. How many cars has he now?"  same problem as train.jsonl:3
+    train.jsonl:8  "Tom, who owned three red cars, buys 4 more. How many has he now?"  same problem as train.jsonl:3
 
 `compare_rows` takes what the exact half found and gives the same kind of answer for all rows, with the relation and the
 evidence for those that go. Rows of code are left as they are: a few words among long boilerplate tell them apart, and

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from truegold.pipeline.config import HubSource
@@ -25,7 +25,7 @@ class EvalSet:
     name: str
     subset: str | None = None
     split: str = "test"
-    columns: ProblemColumns = ProblemColumns()
+    columns: ProblemColumns = field(default_factory=ProblemColumns)
 
 
 EVAL_SETS = {

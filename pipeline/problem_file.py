@@ -1,4 +1,4 @@
-r"""Reads problems from any file, for commands that work alone on one: id, prompt, gold, and how long a worked solution is.
+r"""Reads problems from any file, for commands that work alone on one: id, prompt, gold, length of the solution.
 
     {"id": 7, "question": "Natalia sold clips to 48 ...", "answer": "48+24 = 72\n#### 72"}
     ->  id "7", prompt "Natalia sold ...", gold "72", solution of 21 characters

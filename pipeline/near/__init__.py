@@ -1,4 +1,4 @@
-"""Near duplicates among short problems: quantities and words, candidate pairs, and what two problems are to each other."""
+"""Near duplicates among short problems: quantities, words, candidate pairs, and what two problems are to each other."""
 
 from truegold.pipeline.near.compare import Comparer
 from truegold.pipeline.near.corpus import Corpus, CorpusBuilder

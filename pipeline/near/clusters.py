@@ -1,13 +1,13 @@
 """From related pairs to clusters: every text that goes is linked to the text that stays for it, without chains.
 
     best     links of "same problem"    cluster   kept
-    a (1st)  a-b, b-c                   a: a, b   a      c is linked to b and not to a: it stays, as a cluster of its own
+    a (1st)  a-b, b-c                   a: a, b   a      c is linked to b, not to a: it stays, in a cluster of its own
     c
 
-Texts are gone through from the best to the worst; each that is in no cluster yet founds one and takes in the texts it is
-directly linked to. Merging along chains instead would join problems that nobody said are the same. Templates are built
-likewise from clusters and links of "same template", from the cluster with the most links down, because a large template
-is compared through a few of its instances (`keys`).
+Texts are gone through from the best to the worst; each that is in no cluster yet founds one and takes in the texts
+that it is directly linked to. Merging along chains instead would join problems that nobody said are the same. Templates
+are built likewise from clusters and links of "same template", from the cluster with the most links down, because a
+large template is compared through a few of its instances (`keys`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Measures pairs of texts: how much of their words, questions and quantities they share. Vectorised, for millions of pairs.
+"""Measures pairs of texts, millions of them at a time: how much of their words, questions and quantities they share.
 
 For a pair the columns of `Measures`, all in [0, 1] unless said otherwise:
 

@@ -31,8 +31,8 @@ NO_GOLD = -1
 @dataclass(frozen=True)
 class Corpus:
     """What is known of all rows. text: each row's distinct text, -1 for an empty prompt. gold: equal numbers for equal
-    golds, NO_GOLD for none; golds: as written. quality: higher is better; of copies the best is kept. text_gold: of each
-    text the gold of its rows, NO_GOLD where they differ or have none.
+    golds, NO_GOLD for none; golds: as written. quality: higher is better; of copies the best is kept. text_gold: of
+    each text the gold of its rows, NO_GOLD where they differ or have none.
     """
 
     features: Features
@@ -110,7 +110,7 @@ def _text_golds(text: Ints, gold: Ints, texts: int) -> Ints:
 
 
 def same_gold_form(gold: str | None) -> str | None:
-    """A gold's form for comparison: plain numbers by value however they are written (LaTeX, units, %), else the text."""
+    """A gold's form for comparison: a plain number by value however it is written (LaTeX, units, %), else the text."""
     form = canonical_gold(gold)
     if form is None or not form or form.lstrip("-").replace(".", "", 1).isdigit():
         return form or None

@@ -1,8 +1,8 @@
 """Turns texts into the arrays that they are compared by: words, quantities, the question; bounded memory, in bulk.
 
     add(["Tom has 3 apples. How many?"])  ->  row 0 of three sparse tables:
-    words      tom, has, apple, how, many     every distinct stem, stopwords included; of value ASKED those of the question
-                                              (the last sentence with a question mark, else the last one), here how, many
+    words      tom, has, apple, how, many     every distinct stem, stopwords included; of value ASKED those of the
+                                              question (the last sentence with a question mark, else the last one)
     numbers    3 (weight 1.0)                 quantities with their weights, added up; formulas count as quantities
     contexts   3-apple, 3-has                 each quantity with the content words next to it (hashes)
 
@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +24,7 @@ import polars as pl
 import xxhash
 
 from truegold.pipeline.near.growing import Growing, GrowingSparse
-from truegold.pipeline.near.sparse import Floats, Ints, Sparse
+from truegold.pipeline.near.sparse import Ints, Sparse
 from truegold.pipeline.near.words import CLEANED, CODE, FORMULAS, TOKENS, Kind, Meaning, formula, interpret
 
 CHUNK = 20_000
@@ -278,13 +277,13 @@ def stable_hashes(stems: Sequence[str]) -> npt.NDArray[np.uint64]:
 
 
 def _asked(kind: npt.NDArray[np.uint8], lengths: Ints) -> npt.NDArray[np.bool_]:
-    """Marks each text's question: the tokens of its last sentence that ends in a question mark, else of its last one."""
+    """Marks each text's question: the tokens of its last sentence with a question mark at its end, else of its last."""
     mark = (kind == Kind.QUESTION) | (kind == Kind.PERIOD)
     sentence = np.concatenate(([0], np.cumsum(mark)[:-1])) if len(mark) else np.zeros(0, np.int64)
     row = np.repeat(np.arange(len(lengths)), lengths)
     if not len(row):
         return np.zeros(0, bool)
-    # The sentence with the last question mark of each text; without one, the sentence of its last token that is no mark.
+    # The sentence with the last question mark of each text; without one, that of its last token that is no mark.
     wanted = np.full(len(lengths), -1, dtype=np.int64)
     plain = np.flatnonzero(~mark)
     wanted[row[plain]] = sentence[plain]

@@ -23,7 +23,7 @@ from truegold.pipeline.near.sparse import Floats, Ints
 SIZE = 5
 """Tokens of a run."""
 MAX_PAIRS = 200_000
-"""A run that would tie more pairs of a text and an item is boilerplate, whatever its weight: it counts as not shared."""
+"""A run that ties more pairs of a text and an item is boilerplate, whatever its weight: it counts as not shared."""
 TEXTS = 100_000
 """Texts whose shared runs are added up at a time."""
 FILTER_BITS = 4
@@ -71,7 +71,7 @@ class GramIndex:
         heads = np.flatnonzero(run_starts(runs))
         self._starts = np.append(heads, len(runs))
         self._runs = runs[heads]
-        self._shift = np.uint64(64 - max(16, int(len(heads)).bit_length() + FILTER_BITS))
+        self._shift = np.uint64(64 - max(16, len(heads).bit_length() + FILTER_BITS))
         self._passes = np.zeros(1 << (64 - int(self._shift)), dtype=bool)
         self._passes[self._runs >> self._shift] = True
         return self._runs

@@ -17,7 +17,7 @@ class Growing:
     """
 
     def __init__(self, dtype: type) -> None:
-        self._data = np.zeros(1024, dtype=dtype)
+        self._data: npt.NDArray[Any] = np.zeros(1024, dtype=dtype)
         self._filled = 0
 
     def __len__(self) -> int:

@@ -5,8 +5,8 @@
 
 A rewording keeps names, things and numbers, and changes verbs and order; so it shares some pair of rare features where
 it shares no run of three words. A feature that only one text has is no help and is not counted among the rarest. Texts
-with a key in common form a bucket; in a large bucket (a template with thousands of instances) each text is compared only
-with its neighbours in the order of their quantities, so that the work stays proportional to the number of texts.
+with a key in common form a bucket; in a large bucket (a template with thousands of instances) each text is compared
+only with its neighbours in the order of their quantities, so that the work stays proportional to the number of texts.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ What fell together would be compared in vain.
 def rarest(features: Features, count: int = RAREST) -> npt.NDArray[np.uint32]:
     """For each text its rarest features that others have too, numbered from 1: rows x count, zeros where fewer."""
     tables = (features.words, features.numbers)
-    frequency = sum(np.bincount(table.codes, minlength=len(features.stems)) for table in tables)
+    frequency = np.zeros(len(features.stems), dtype=np.int64)
+    for table in tables:
+        frequency += np.bincount(table.codes, minlength=len(frequency))
     hashes = stable_hashes(features.stems)
     # Ties between equally rare features are broken by their hash, so that they fall alike in every text.
     rank = np.empty(len(hashes), dtype=np.int64)
@@ -119,7 +121,7 @@ def write_keys(features: Features, folder: Path) -> Keys:
     quantities = number_keys(features)
     # Places are rows in the order of their quantities: in a bucket, equal quantities are then next to each other.
     places = np.argsort(quantities, kind="stable").astype(np.int32)
-    place_bits = max(MIN_PLACE_BITS, int(len(features)).bit_length())
+    place_bits = max(MIN_PLACE_BITS, len(features).bit_length())
     keys = Keys(folder, max(1, -(-len(features) // SHARD_ROWS)), place_bits, places, quantities)
     with ExitStack() as opened:
         files = [opened.enter_context(keys._file(shard).open("wb")) for shard in range(keys.shards)]
@@ -206,9 +208,10 @@ def bucket_pairs(
         hub = np.maximum.accumulate(np.where(first, places, 0))
         far = np.flatnonzero(large & (places - hub > NEIGHBOURS))
         add(hub[far], far)
-    codes = np.concatenate(found)
+    codes: Ints = np.concatenate(found)
     codes.sort()
-    return codes[run_starts(codes)]
+    distinct: Ints = codes[run_starts(codes)]
+    return distinct
 
 
 def _mix(left: npt.NDArray[np.uint64], right: npt.NDArray[np.uint64] | np.uint64) -> npt.NDArray[np.uint64]:

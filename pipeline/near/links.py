@@ -1,9 +1,9 @@
 """Finds every related pair in a set of problems: candidates by shared keys, measured, related; shard by shard.
 
 `find_links` gives the pairs (left < right) that are the same problem, one template, or edits of each
-other. What is held is the arrays of features and the links found, 13 bytes each; keys lie in temporary files. Shards are
-independent of each other and are worked on in threads: numpy, scipy and polars let go of Python's lock. The result does
-not depend on how many there are.
+other. What is held is the arrays of features and the links found, 13 bytes each; keys lie in temporary files. Shards
+are independent of each other and are worked on in threads: numpy, scipy and polars let go of Python's lock. The result
+does not depend on how many there are.
 """
 
 from __future__ import annotations
@@ -114,7 +114,10 @@ def find_links(
     scratch: Path | None = None,
     progress: Progress = SILENT,
 ) -> Links:
-    """All related pairs; see `Searcher`. texts: the number of texts where not given. scratch: a folder for temporary files, some 270 bytes a row."""
+    """All related pairs; see `Searcher`. texts: the number of texts where not given.
+
+    scratch: a folder for temporary files, some 270 bytes a row.
+    """
     with tempfile.TemporaryDirectory(dir=scratch) as folder, ThreadPoolExecutor(THREADS) as pool:
         keys = write_keys(features, Path(folder))
         searcher = Searcher(keys, comparer, gold, texts or len(features), split, window)

@@ -1,13 +1,13 @@
-r"""Reads the quantities of a problem, however they are written: digits, words, fractions, percentages, Chinese numerals.
+r"""Reads the quantities of a problem, however they are written: digits, words, fractions, percentages, in Chinese.
 
     "1,250"  -> 1250      "twenty-five" -> 25       "3/4"      -> 3/4      "two thirds" -> 2/3
     "40%"    -> 40        "two dozen"   -> 24       "twice"    -> 2        "三分之二"    -> 2/3
     "5th"    -> 5 (weak)  "four five"   -> 4 and 5  "一"       -> 1 (weak) "百分之二十"  -> 20
 
 Each quantity has a weight in (0, 1]: how sure it is that the problem depends on it. "one" is mostly a pronoun, "first"
-and "twice" may be written otherwise in other words, a number in digits is hardly ever an accident. The unit is not read:
-a rewording is free to say "$5" or "5 dollars". A percentage is read as its number, because rewordings keep the percent,
-but 50% as a half and 25% as a quarter.
+and "twice" may be written otherwise in other words, a number in digits is hardly ever an accident. The unit is not
+read: a rewording is free to say "$5" or "5 dollars". A percentage is read as its number, because rewordings keep the
+percent, but 50% as a half and 25% as a quarter.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What two problems are to each other, from the measures of the pair: a few rules and a logistic score, all on this page.
+"""What two problems are to each other, from the measures of the pair: a few rules and a logistic score, all here.
 
     original      "Tom has 3 red cars and buys 4 more. How many cars has he?"
     same_problem  "After Tom, who owned three red cars, bought 4 others, what is the number of his cars?"
@@ -6,18 +6,18 @@
     edited        "Tom has some red cars and buys 4 more. How many cars has he?"
 
 1. Quantities that only the left text has *and* others that only the right one has: never the same problem.
-2. Texts that are nearly copies are the same problem when no quantity, no word that carries meaning and no neighbour of a
-   quantity differs, or when both have the same gold answer and no quantity differs.
+2. Texts that are nearly copies are the same problem when no quantity, no word that carries meaning and no neighbour of
+   a quantity differs, or when both have the same gold answer and no quantity differs.
 3. Other texts are the same problem when the logistic score says so: many rare words, the question and the quantities in
    common. Equal golds add to it, different golds take away from it (in nats: log-likelihood ratios at about one wrong
    label in twenty and one coincidence in five). Programming tasks are told apart by a few words among long boilerplate,
    and have no quantities: for them there is no such score.
 4. Otherwise texts with most words in common are `same_template` where quantities were replaced, else `edited_variant`.
 
-The weights were fitted by logistic regression (L2, standardised columns) on pairs of the development half: rewordings by
-language models against all other candidate pairs, alone, together with edited and renumbered variants, and among 22,000
-problems with known answers of grade-school, competition and Chinese sets. The number of texts is one of the columns,
-because the more there are, the more often two problems have words and quantities in common by chance.
+The weights were fitted by logistic regression (L2, standardised columns) on pairs of the development half: rewordings
+by language models against all other candidate pairs, alone, together with edited and renumbered variants, and among
+22,000 problems with known answers of grade-school, competition and Chinese sets. The number of texts is one of the
+columns, because the more there are, the more often two problems have words and quantities in common by chance.
 `benchmarks/curation_dedup.py` measures the result.
 """
 
@@ -53,7 +53,7 @@ BIAS = -4.30
 FEW_WORDS = 0.35
 """Below this cosine each missing word counts again."""
 MUCH_SURFACE = 0.55
-"""Above this overlap of all words what differs is more likely an edit than a rewording, which changes words all over."""
+"""Above this overlap of all words what differs is rather an edit than a rewording, which changes words all over."""
 TEXTS = (1_000, 100_000)
 """Outside of this range of numbers of texts, which the weights were not fitted for, the nearest end is taken."""
 

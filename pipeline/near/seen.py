@@ -11,7 +11,7 @@ Hashes = npt.NDArray[np.uint64]
 
 
 class Seen:
-    """Sorted arrays, each at least twice as long as the next: a lookup searches them all, growing merges the last ones."""
+    """Sorted arrays, each at least twice as long as the next: a lookup searches all, growing merges the last ones."""
 
     def __init__(self) -> None:
         self._levels: list[tuple[Hashes, Ints]] = []

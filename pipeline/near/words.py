@@ -1,10 +1,10 @@
-r"""Cuts a problem into tokens and says what each distinct token means. A token is interpreted once, however often it occurs.
+r"""Cuts a problem into tokens and says what each distinct token means, once, however often it occurs.
 
     "Tom buys twenty-five apples at $1.50 each. How many ...?"
     tom · buys · twenty-five · apples · at · 1.50 · each · . · how · many · ... · ?
 
-`TOKENS` is one regular expression for polars (Rust, no look-around): texts are cut in bulk, in threads. `interpret` gives
-a token its word stem (the feature that texts are compared by), its quantities, and its kind.
+`TOKENS` is one regular expression for polars (Rust, no look-around): texts are cut in bulk, in threads. `interpret`
+gives a token its word stem (the feature that texts are compared by), its quantities, and its kind.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from truegold.pipeline.near.quantities import (
 )
 
 _WORDS = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
-_HAN_NUMERAL = "[零〇一二两三四五六七八九十百千万亿]"
+CHINESE_NUMERALS = "零〇一二两三四五六七八九十百千万亿"
+_HAN_NUMERAL = f"[{CHINESE_NUMERALS}]"
 
 TOKENS = (
     r"(?:\d+\s)?(?:\d+(?:,\d{3})+|\d+)(?:\.\d+)?(?:/\d+)(?:\s?(?:\\?%|％|percent\b))?"
@@ -44,9 +45,9 @@ CLEANED = (
 """Rewritten before the text is cut: ways of writing the same formula."""
 
 STOPWORDS = frozenset(
-    "a an the of in on at to for from by with and or but if then than as is are was were be been being am do does did has"
-    " have had having he she it they we you i his her hers its their theirs our your my him them us me this that these"
-    " those there here who whom which what whose when where why how many much more most some any each every all both"
+    "a an the of in on at to for from by with and or but if then than as is are was were be been being am do does did"
+    " has have had having he she it they we you i his her hers its their theirs our your my him them us me this that"
+    " these those there here who whom which what whose when where why how many much more most some any each every all both"
     " will would can could should may might must shall not no so such same other another also just only very too into"
     " out up down over under about after before during per s t let suppose given find determine calculate compute"
     " total altogether now one needs need get gets got".split()
@@ -68,7 +69,7 @@ HARMLESS = frozenset(
     " your my him them us me is are was were be been being am do does did has have had having will would can could who"
     " which there here then so just very now also please".split()
 )
-"""Function words that may come and go without making another problem; "more", "least", "not" and "or" are not among them."""
+"""Function words that may come and go without making another problem; "more", "least" and "not" are not among them."""
 
 MAX_WORD = 40
 
@@ -85,6 +86,9 @@ class Kind(IntEnum):
     HAN = 6
 
 
+MARKS = {**dict.fromkeys("?？", Kind.QUESTION), **dict.fromkeys(".!。！", Kind.PERIOD)}
+
+
 @dataclass(frozen=True, slots=True)
 class Meaning:
     """A token's kind, its stem (empty for a number or a mark), and its quantities."""
@@ -96,28 +100,28 @@ class Meaning:
 
 def interpret(token: str) -> Meaning:
     """What a token of `TOKENS` means."""
-    first = token[0]
-    if first in "?？":
-        return Meaning(Kind.QUESTION)
-    if first in ".!。！":
-        return Meaning(Kind.PERIOD)
-    if first.isdecimal() and first.isascii():
-        if "分之" in token:
-            return Meaning(Kind.NUMBER, quantities=tuple(chinese_quantities(token)))
-        return Meaning(Kind.NUMBER, quantities=tuple(digits_quantity(token)))
-    if first in "零〇一二两三四五六七八九十百千万亿":
-        return Meaning(Kind.NUMBER, quantities=tuple(chinese_quantities(token)))
-    if first.isascii() and first.isalpha():
-        found = words_quantities(token) if token.split(" ")[0].split("-")[0] in _NUMBER_WORDS else []
-        if found:
-            return Meaning(Kind.NUMBER, quantities=tuple(found))
-    if not first.isalpha() and first != "\\":
+    if token[0] in MARKS:
+        return Meaning(MARKS[token[0]])
+    quantities = _quantities(token)
+    if quantities is not None:
+        return Meaning(Kind.NUMBER, quantities=tuple(quantities))
+    if not token[0].isalpha() and token[0] != "\\":
         return Meaning(Kind.SIGN, token)
     if "一" <= token <= "鿿":
         return Meaning(Kind.HAN, token)
-    if token in STOPWORDS:
-        return Meaning(Kind.STOP, token)
-    return Meaning(Kind.WORD, stem(token[:MAX_WORD]))
+    return Meaning(Kind.STOP, token) if token in STOPWORDS else Meaning(Kind.WORD, stem(token[:MAX_WORD]))
+
+
+def _quantities(token: str) -> list[Quantity] | None:
+    """The quantities of a token that is a number, however written; None for other tokens."""
+    first = token[0]
+    if first in CHINESE_NUMERALS or "分之" in token:
+        return chinese_quantities(token)
+    if first.isdecimal() and first.isascii():
+        return digits_quantity(token)
+    if re.split(r"[\s-]", token, maxsplit=1)[0] in _NUMBER_WORDS:
+        return words_quantities(token) or None
+    return None
 
 
 def formula(text: str) -> str:
