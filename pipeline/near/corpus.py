@@ -112,7 +112,7 @@ def _text_golds(text: Ints, gold: Ints, texts: int) -> Ints:
 def same_gold_form(gold: str | None) -> str | None:
     """A gold's form for comparison: a plain number by value however it is written (LaTeX, units, %), else the text."""
     form = canonical_gold(gold)
-    if form is None or not form or form.lstrip("-").replace(".", "", 1).isdigit():
+    if form is None or not form or form.lstrip("-").isdigit():
         return form or None
     number = read_number(gold)
     return str(number.value) if number is not None else form.replace(" ", "")

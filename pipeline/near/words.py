@@ -50,9 +50,9 @@ CLEANED = (
 STOPWORDS = frozenset(
     "a an the of in on at to for from by with and or but if then than as is are was were be been being am do does did"
     " has have had having he she it they we you i his her hers its their theirs our your my him them us me this that"
-    " these those there here who whom which what whose when where why how many much more most some any each every all both"
-    " will would can could should may might must shall not no so such same other another also just only very too into"
-    " out up down over under about after before during per s t let suppose given find determine calculate compute"
+    " these those there here who whom which what whose when where why how many much more most some any each every all"
+    " both will would can could should may might must shall not no so such same other another also just only very too"
+    " into out up down over under about after before during per s t let suppose given find determine calculate compute"
     " total altogether now one needs need get gets got".split()
 )
 """Words that any two problems may share. They count little, and never as the reason to compare two problems."""
@@ -64,7 +64,7 @@ CODE = r"```|(?-u:\b)def \w+\(|(?-u:\b)class solution(?-u:\b)|#include\s*<|(?-u:
 """In a text in lower case: it asks for a program or shows one."""
 
 _PLAIN_WORD = re.compile(r"(?<![\\a-z])[a-z]{3,}")
-_FORMULA_NOISE = re.compile(r"\\(?:left|right|displaystyle|,|;|!|:|quad|dfrac|tfrac)|[$\s{}\[\]()]|[.,;]+$")
+_FORMULA_NOISE = re.compile(r"\\(?:left|right|displaystyle|,|;|!|:|quad|dfrac|tfrac)|[$\s{}\[\]()]")
 _OPERATOR = re.compile(r"[=+*/^<>≤≥_|-]|\\[a-z]")
 
 HARMLESS = frozenset(
@@ -131,7 +131,7 @@ def formula(text: str) -> str:
     """A formula without its layout, as something to compare; empty for a single variable or number, and for prose."""
     if _PLAIN_WORD.search(text) or not _OPERATOR.search(text):
         return ""
-    return _FORMULA_NOISE.sub("", text)
+    return _FORMULA_NOISE.sub("", text).rstrip(".,;")
 
 
 _NUMBER_WORDS = frozenset(NUMBER_WORDS)
