@@ -62,8 +62,12 @@ class Planted:
 
 
 def rows(folder: Path, name: str) -> list[dict[str, Any]]:
+    """The records of one file of the folder; none where it is absent."""
     path = folder / f"{name}.jsonl"
-    return [json.loads(line) for line in path.open(encoding="utf-8")] if path.exists() else []
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
 
 
 def is_odd(text: str) -> bool:

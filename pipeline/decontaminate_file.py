@@ -32,6 +32,7 @@ import pyarrow as pa
 from truegold.pipeline.eval_sets import read_eval_set
 from truegold.pipeline.near import Comparer, Corpus, CorpusBuilder, Relation, Witness, find_links
 from truegold.pipeline.near.grams import GramIndex
+from truegold.pipeline.near.quantities import SPELLING
 from truegold.pipeline.near.sparse import Floats, Ints
 from truegold.pipeline.problem_file import ProblemColumns, read_problems
 from truegold.pipeline.progress import Progress
@@ -53,8 +54,6 @@ SHARE = 0.9
 """Of an item's runs, by weight."""
 MIN_WEIGHT = 1.5
 """Shared weight below which an overlap tells nothing: fewer than two rare runs."""
-MISSING_WEIGHT = 0.1
-"""A quantity of more weight that the item has and the text has not: the text is another problem."""
 CONTEXTS = 0.75
 """Of an item's quantities with their neighbouring words, the share that the text must have."""
 PROBABILITY = 0.6
@@ -131,7 +130,7 @@ def _pairs(
     side = (np.arange(len(corpus.features)) >= item_texts).astype(np.int64)
     held = grams.contained(SHARE, MIN_WEIGHT)
     sound = np.ones(len(held.text), dtype=bool)
-    sound[comparer.only(held.item, held.text, MISSING_WEIGHT)[0]] = False
+    sound[comparer.only(held.item, held.text, SPELLING)[0]] = False
     sound &= comparer.words_missing(held.item, held.text) == 0
     sound &= comparer.contexts_held(held.item, held.text) >= CONTEXTS
     links = find_links(

@@ -15,9 +15,9 @@ import polars as pl
 
 from truegold.pipeline.near.compare import Comparer
 from truegold.pipeline.near.features import Features
+from truegold.pipeline.near.quantities import SPELLING
 from truegold.pipeline.near.sparse import Floats, Ints
 
-SHOWN_WEIGHT = 0.1
 MAX_SHOWN = 8
 """Quantities named on either side; a text may hold thousands."""
 MAX_CHARS = 40
@@ -45,7 +45,7 @@ class Witness:
         return frame.select(pl.struct(pl.all()).struct.json_encode().alias("evidence"))["evidence"]
 
     def _only(self, one: Ints, other: Ints, name: str) -> pl.Series:
-        pair, codes = self.comparer.only(one, other, SHOWN_WEIGHT)
+        pair, codes = self.comparer.only(one, other, SPELLING)
         distinct, back = np.unique(codes, return_inverse=True)
         shown = pl.Series([self.features.stems[code][1 : MAX_CHARS + 1] for code in distinct.tolist()], dtype=pl.String)
         found = (

@@ -51,6 +51,8 @@ MULTIPLE_WEIGHT = 0.4
 ORDINAL_WEIGHT = 0.2
 ONE_WEIGHT = 0.15
 """Weights: see above. They are the only place where the way a number is written matters."""
+SPELLING = 0.16
+"""Weights differ by less between digits and words for one number, "1" and "one" included."""
 
 Quantity = tuple[str, float]
 """The value as a canonical text (`"2/3"`, `"25"`) and its weight."""
