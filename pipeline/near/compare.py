@@ -10,6 +10,7 @@ For a pair the columns of `Measures`, all in [0, 1] unless said otherwise:
     numbers    weighted overlap of the quantities, shrunk: shared / (all + 1), so that one shared number is 1/2
     telling    how much the shared quantities tell: the sum of their weights times their rarity, not bounded by 1
     contexts   cosine of the sets of quantities with the words next to them
+    order      cosine of the sets of quantities with the next one, smoothed: 1 where neither text has two quantities
     only_left  weight of the quantities that only the left text has (a plain number of 1.0 each), only_right likewise
     length     the shorter text's number of words over the longer one's
     code       1 where one of the two is about a program
@@ -46,6 +47,7 @@ class Measures:
     numbers: Floats
     telling: Floats
     contexts: Floats
+    order: Floats
     only_left: Floats
     only_right: Floats
     length: Floats
@@ -93,6 +95,8 @@ class Comparer:
         self._rarity = (np.log((1 + rows) / (1 + owners)) / np.log(2 + rows)).astype(np.float32)
         self._contexts = _matrix(features.contexts, 2**31 - 1)
         self._contexts_norm = np.sqrt(np.diff(features.contexts.starts)).astype(np.float32)
+        self._orders = _matrix(features.orders, 2**31 - 1)
+        self._orders_norm = np.sqrt(np.diff(features.orders.starts)).astype(np.float32)
         self._tokens = features.tokens.astype(np.float32)
         self._code = features.code
 
@@ -136,6 +140,8 @@ class Comparer:
         common = run_sums(both.indptr, both.data)
         weight_left, weight_right = self._weight[left], self._weight[right]
         contexts = self._contexts[left].multiply(self._contexts[right])
+        orders = self._orders[left].multiply(self._orders[right])
+        ordered = self._orders_norm[left] * self._orders_norm[right]
         one, other = self._tokens[left], self._tokens[right]
         return Measures(
             words=_over(inner, self._word_norm[left] * self._word_norm[right]),
@@ -148,6 +154,7 @@ class Comparer:
             contexts=_over(
                 np.diff(contexts.indptr).astype(np.float32), self._contexts_norm[left] * self._contexts_norm[right]
             ),
+            order=(np.diff(orders.indptr).astype(np.float32) + 1) / (ordered + 1),
             only_left=np.maximum(weight_left - common, 0),
             only_right=np.maximum(weight_right - common, 0),
             length=_over(np.minimum(one, other), np.maximum(one, other)),

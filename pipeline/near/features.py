@@ -5,6 +5,7 @@
                                               question (the last sentence with a question mark, else the last one)
     numbers    3 (weight 1.0)                 quantities with their weights, added up; formulas count as quantities
     contexts   3-apple, 3-has                 each quantity with the content words next to it (hashes)
+    orders     -                              each quantity with the next one (hashes)
 
 Chinese is compared by pairs of neighbouring characters in place of words.
 
@@ -49,7 +50,7 @@ Listener = Callable[[Ints, npt.NDArray[np.uint64], int], None]
 class Features:
     """What is known of `len(words)` texts.
 
-    words: value 1 or ASKED. numbers: the values are weights. contexts: all values are 1.
+    words: value 1 or ASKED. numbers: the values are weights. contexts, orders: all values are 1.
     stems: the stem (or `#` and a quantity) that each feature number stands for. stop: which are stopwords or signs.
     tokens: the number of word tokens of each text. code: which texts ask for a program or show one.
     """
@@ -57,6 +58,7 @@ class Features:
     words: Sparse
     numbers: Sparse
     contexts: Sparse
+    orders: Sparse
     stems: list[str]
     stop: npt.NDArray[np.bool_]
     tokens: npt.NDArray[np.int32]
@@ -114,6 +116,7 @@ class FeatureBuilder:
         self._words = GrowingSparse(np.int8)
         self._numbers_rows = GrowingSparse(np.float32)
         self._contexts = GrowingSparse(np.int8)
+        self._orders = GrowingSparse(np.int8)
         self._tokens = Growing(np.int32)
         self._code = Growing(np.bool_)
 
@@ -159,8 +162,13 @@ class FeatureBuilder:
             np.concatenate([self._weight.array[places], np.full(len(formula_row), FORMULA_WEIGHT, np.float32)]),
             len(lengths),
         )
-        near_row, near = self._context_features(kind, row, token)
-        self._contexts.add_largest(near_row, near, np.zeros(len(near), dtype=bool), len(lengths))
+        number = np.flatnonzero((kind == Kind.NUMBER) & (counts > 0))
+        number = number[self._weight.array[self._first.array[token[number]]] > STRONG]
+        for table, (its_row, feature) in (
+            (self._contexts, self._context_features(kind, row, token, number)),
+            (self._orders, self._order_features(row, token, number)),
+        ):
+            table.add_largest(its_row, feature, np.zeros(len(feature), dtype=bool), len(lengths))
 
     def _pair_characters(
         self, kind: npt.NDArray[np.uint8], row: Ints, features: npt.NDArray[np.int32]
@@ -194,14 +202,9 @@ class FeatureBuilder:
         return np.repeat(np.arange(len(lengths)), lengths)[features >= 0], features[features >= 0]
 
     def _context_features(
-        self, kind: npt.NDArray[np.uint8], row: Ints, token: Ints
+        self, kind: npt.NDArray[np.uint8], row: Ints, token: Ints, number: Ints
     ) -> tuple[Ints, npt.NDArray[np.int32]]:
-        """Each strong quantity with the content word before and after it, within the text."""
-        number = np.flatnonzero((kind == Kind.NUMBER) & (self._count.array[token] > 0))
-        if not len(number):
-            return np.zeros(0, np.int64), np.zeros(0, np.int32)
-        first = self._weight.array[self._first.array[token[number]]]
-        number = number[first > STRONG]
+        """Each strong quantity (at the places `number`) with the content word before and after it, within the text."""
         content = np.flatnonzero((kind == Kind.WORD) | (kind == Kind.HAN))
         if not len(content) or not len(number):
             return np.zeros(0, np.int64), np.zeros(0, np.int32)
@@ -213,10 +216,15 @@ class FeatureBuilder:
             here, word = number[inside], content[place[inside]]
             near = (row[here] == row[word]) & (np.abs(here - word) <= CONTEXT_REACH)
             here, word = here[near], word[near]
-            mixed = (hashes[here] * np.uint64(0x9E3779B97F4A7C15)) ^ hashes[word]
             rows.append(row[here])
-            codes.append((mixed >> np.uint64(33)).astype(np.int32))
+            codes.append(_paired(hashes[here], hashes[word]))
         return np.concatenate(rows), np.concatenate(codes)
+
+    def _order_features(self, row: Ints, token: Ints, number: Ints) -> tuple[Ints, npt.NDArray[np.int32]]:
+        """Each strong quantity with the next one of its text."""
+        hashes = self._hash.array[token[number]]
+        inside = row[number[1:]] == row[number[:-1]]
+        return row[number[1:]][inside], _paired(hashes[:-1], hashes[1:])[inside]
 
     def _known(self, tokens: pl.Series) -> npt.NDArray[np.int64]:
         """The place of each token in the tables; tokens never seen before are interpreted."""
@@ -262,6 +270,7 @@ class FeatureBuilder:
             self._words.finish(),
             self._numbers_rows.finish(),
             self._contexts.finish(),
+            self._orders.finish(),
             list(self._numbers),
             np.array(self._stop, dtype=bool),
             self._tokens.array,
@@ -291,6 +300,12 @@ def _asked(kind: npt.NDArray[np.uint8], lengths: Ints) -> npt.NDArray[np.bool_]:
     wanted[row[questions]] = sentence[questions]
     result: npt.NDArray[np.bool_] = sentence == wanted[row]
     return result
+
+
+def _paired(one: npt.NDArray[np.uint64], other: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
+    """A feature number of 31 bits for two hashes in this order."""
+    mixed = (one * np.uint64(0x9E3779B97F4A7C15)) ^ other
+    return (mixed >> np.uint64(33)).astype(np.int32)
 
 
 def _among(kind: npt.NDArray[np.uint8], kinds: Sequence[Kind]) -> npt.NDArray[np.bool_]:
