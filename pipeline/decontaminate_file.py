@@ -56,8 +56,6 @@ MIN_WEIGHT = 1.5
 """Shared weight below which an overlap tells nothing: fewer than two rare runs."""
 CONTEXTS = 0.75
 """Of an item's quantities with their neighbouring words, the share that the text must have."""
-PROBABILITY = 0.6
-"""Of being the same problem, from which a rewording is called a leak."""
 SHOWN_CHARS = 500
 
 KINDS = ("exact", "overlap", "reworded")
@@ -143,11 +141,10 @@ def _pairs(
         progress=progress,
     ).of(Relation.SAME_PROBLEM)
     probability = 1 / (1 + np.exp(-links.score.astype(np.float64)))
-    likely = probability >= PROBABILITY
-    text = np.concatenate([own, held.text[sound], links.right[likely]])
-    item = np.concatenate([own, held.item[sound], links.left[likely]])
-    kind = np.repeat(np.arange(3, dtype=np.int8), [len(own), int(sound.sum()), int(likely.sum())])
-    score = np.concatenate([np.ones(len(own)), held.share[sound], probability[likely]])
+    text = np.concatenate([own, held.text[sound], links.right])
+    item = np.concatenate([own, held.item[sound], links.left])
+    kind = np.repeat(np.arange(3, dtype=np.int8), [len(own), int(sound.sum()), len(links)])
+    score = np.concatenate([np.ones(len(own)), held.share[sound], probability])
     order = np.lexsort((kind, item, text))
     first = np.ones(len(order), dtype=bool)
     first[1:] = (np.diff(text[order]) != 0) | (np.diff(item[order]) != 0)

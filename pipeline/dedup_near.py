@@ -84,7 +84,7 @@ def compare_rows(path: Path, same: Sameness, config: DedupConfig, scratch: Path,
     positions = np.concatenate([np.zeros(0, np.int64), *looked_at])
     comparer = Comparer(corpus.features)
     links = find_links(corpus.features, comparer, corpus.text_gold, scratch=scratch, progress=progress)
-    found = find_duplicates(corpus, links, config.template_cap)
+    found = find_duplicates(corpus, links.confident(config.confidence), config.template_cap)
     gone = np.flatnonzero(~found.keep & (found.relation != Relation.EXACT) & (found.other == found.kept_for))
     told = Witness(corpus.features, comparer).tell(
         corpus.text[gone], corpus.text[found.kept_for[gone]], found.score[gone]

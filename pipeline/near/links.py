@@ -47,6 +47,12 @@ class Links:
         which = np.isin(self.relation, relations)
         return Links(self.left[which], self.right[which], self.relation[which], self.score[which])
 
+    def confident(self, probability: float) -> Links:
+        """Without the links of "same problem" that are less likely than this."""
+        sure = self.score >= np.log(probability / (1 - probability))
+        which = (self.relation != Relation.SAME_PROBLEM) | sure
+        return Links(self.left[which], self.right[which], self.relation[which], self.score[which])
+
 
 @dataclass(frozen=True)
 class Found:
