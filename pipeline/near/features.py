@@ -25,6 +25,7 @@ import polars as pl
 import xxhash
 
 from truegold.pipeline.near.growing import Growing, GrowingSparse
+from truegold.pipeline.near.quantities import ORDINAL_WEIGHT
 from truegold.pipeline.near.sparse import Ints, Sparse
 from truegold.pipeline.near.words import CLEANED, CODE, FORMULAS, TOKENS, Kind, Meaning, formula, interpret
 
@@ -163,10 +164,10 @@ class FeatureBuilder:
             len(lengths),
         )
         number = np.flatnonzero((kind == Kind.NUMBER) & (counts > 0))
-        number = number[self._weight.array[self._first.array[token[number]]] > STRONG]
+        first = self._weight.array[self._first.array[token[number]]]
         for table, (its_row, feature) in (
-            (self._contexts, self._context_features(kind, row, token, number)),
-            (self._orders, self._order_features(row, token, number)),
+            (self._contexts, self._context_features(kind, row, token, number[first > STRONG])),
+            (self._orders, self._order_features(row, token, number[first > ORDINAL_WEIGHT])),
         ):
             table.add_largest(its_row, feature, np.zeros(len(feature), dtype=bool), len(lengths))
 
@@ -221,7 +222,7 @@ class FeatureBuilder:
         return np.concatenate(rows), np.concatenate(codes)
 
     def _order_features(self, row: Ints, token: Ints, number: Ints) -> tuple[Ints, npt.NDArray[np.int32]]:
-        """Each strong quantity with the next one of its text."""
+        """Each quantity (at the places `number`) with the next one of its text."""
         hashes = self._hash.array[token[number]]
         inside = row[number[1:]] == row[number[:-1]]
         return row[number[1:]][inside], _paired(hashes[:-1], hashes[1:])[inside]
