@@ -101,7 +101,7 @@ class Keys:
     places: npt.NDArray[np.int32]
     quantities: npt.NDArray[np.uint64]
 
-    def pairs(self, shard: int, split: Ints | None = None, window: int = WINDOW) -> npt.NDArray[np.int64]:
+    def pairs(self, shard: int, split: Ints | None = None) -> npt.NDArray[np.int64]:
         """The distinct pairs of rows to compare that share a key of this shard, as left << 32 | right, left < right.
 
         split: where given, only pairs whose rows have different numbers here. A pair may come up in several shards.
@@ -109,7 +109,7 @@ class Keys:
         packed = np.fromfile(self._file(shard), dtype=np.uint64)
         packed.sort()
         rows = self.places[packed & np.uint64((1 << self.place_bits) - 1)]
-        return bucket_pairs(packed >> np.uint64(self.place_bits), rows, self.quantities[rows], window, split)
+        return bucket_pairs(packed >> np.uint64(self.place_bits), rows, self.quantities[rows], split)
 
     def _file(self, shard: int) -> Path:
         return self.folder / f"keys-{shard:05}"
@@ -164,12 +164,11 @@ def bucket_pairs(
     keys: npt.NDArray[np.uint64],
     rows: npt.NDArray[np.int32],
     quantities: npt.NDArray[np.uint64],
-    window: int = WINDOW,
     split: Ints | None = None,
 ) -> npt.NDArray[np.int64]:
     """Distinct pairs of rows with equal keys; all arrays are in the order of keys, then of quantities, then of rows.
 
-    In a bucket of up to `window` + 1 texts every pair; in a larger one each text with its first neighbours, with the
+    In a bucket of up to WINDOW + 1 texts every pair; in a larger one each text with its first neighbours, with the
     bucket's first text, and with the first of those texts of the bucket that have the same quantities.
     """
     new_bucket = run_starts(keys)
@@ -185,7 +184,7 @@ def bucket_pairs(
         return np.zeros(0, np.int64)
     heads = np.flatnonzero(new_bucket)
     lengths = np.diff(heads, append=len(keys))
-    large = np.repeat(lengths > window + 1, lengths)
+    large = np.repeat(lengths > WINDOW + 1, lengths)
     found = []
 
     def add(one: Ints, other: Ints) -> None:
@@ -195,7 +194,7 @@ def bucket_pairs(
             left, right = left[apart], right[apart]
         found.append((np.minimum(left, right) << 32) | np.maximum(left, right))
 
-    for step in range(1, window + 1):
+    for step in range(1, WINDOW + 1):
         same = np.flatnonzero(keys[step:] == keys[:-step])
         if step > NEIGHBOURS:
             same = same[~large[same]]

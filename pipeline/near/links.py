@@ -20,7 +20,7 @@ import numpy.typing as npt
 from truegold.pipeline.near.compare import BATCH, Comparer
 from truegold.pipeline.near.features import Features
 from truegold.pipeline.near.growing import run_starts
-from truegold.pipeline.near.keys import WINDOW, Keys, write_keys
+from truegold.pipeline.near.keys import Keys, write_keys
 from truegold.pipeline.near.relation import Relation, relate
 from truegold.pipeline.near.sparse import Floats, Ints
 from truegold.pipeline.progress import NullProgress, Progress, track
@@ -82,11 +82,10 @@ class Searcher:
     gold: Ints
     texts: int
     split: Ints | None = None
-    window: int = WINDOW
 
     def links(self, shard: int) -> Found:
         """The related pairs among those that share a key of the shard."""
-        codes = self.keys.pairs(shard, self.split, self.window)
+        codes = self.keys.pairs(shard, self.split)
         found = [self._related(codes[start : start + BATCH]) for start in range(0, len(codes), BATCH)]
         return join_found(found)
 
@@ -116,7 +115,6 @@ def find_links(
     *,
     split: Ints | None = None,
     texts: int | None = None,
-    window: int = WINDOW,
     scratch: Path | None = None,
     progress: Progress = SILENT,
 ) -> Links:
@@ -126,6 +124,6 @@ def find_links(
     """
     with tempfile.TemporaryDirectory(dir=scratch) as folder, ThreadPoolExecutor(THREADS) as pool:
         keys = write_keys(features, Path(folder))
-        searcher = Searcher(keys, comparer, gold, texts or len(features), split, window)
+        searcher = Searcher(keys, comparer, gold, texts or len(features), split)
         found = join_found(track(pool.map(searcher.links, range(keys.shards)), progress, "comparing", keys.shards))
     return Links(found.codes >> 32, found.codes & 0xFFFFFFFF, found.relation, found.score)

@@ -293,3 +293,9 @@ def test_golds_that_the_verifier_finds_equal_are_no_conflict(tmp_path):
     result = run(tmp_path, make(TOM, "0.5"), make(TOM, "\\frac{1}{2}"))
     assert result.drops() == [(2, "exact_duplicate", "train.jsonl:1")]
     assert result.flags == []
+
+
+def test_a_rewording_that_is_not_sure_enough_stays(tmp_path):
+    rows = make(TOM, "82"), make(TOM_REWORDED, "82")
+    assert run(tmp_path, *rows, confidence=0.98).kept == [1]
+    assert run(tmp_path, *rows, confidence=0.999999999).kept == [1, 2]

@@ -166,3 +166,17 @@ def test_the_work_in_a_large_bucket_is_proportional_to_its_texts():
 @pytest.mark.parametrize("texts", [[], ["one text"], ["", ""], ["?", "..."], ["a b c"] * 40])
 def test_small_and_odd_inputs_are_no_error(texts):
     assert len(all_links(build(*texts))) >= 0
+
+
+def test_links_that_are_not_sure_enough_go_and_only_those_of_the_same_problem():
+    same, template = Relation.SAME_PROBLEM, Relation.SAME_TEMPLATE
+    links = Links(
+        np.array([0, 0, 1]), np.array([1, 2, 3]), np.array([same, same, template], np.uint8), np.array([1.0, 3.0, -5.0])
+    )
+    assert links.confident(0.9).right.tolist() == [2, 3]
+    assert links.confident(0.5).right.tolist() == [1, 2, 3]
+
+
+def test_a_swap_of_quantities_is_another_problem_even_with_the_same_gold():
+    assert relation("What is 9+31?", "What is 31+9?", ("40", "40")) != Relation.SAME_PROBLEM
+    assert relation("What is 9+1?", "What is 1+9?", ("10", "10")) != Relation.SAME_PROBLEM
