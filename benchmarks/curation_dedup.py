@@ -11,8 +11,8 @@ DATA_DIR is laid out like the labelled corpora (gsm8k_test_rephrased.jsonl, gsm_
   the share of each kind that falls into one cluster with its original. `problem understanding` is a rewording, and of
   the others those with "same answer" may be called the same; the rest must not.
 - Speed: the command `truegold dedup` in a process of its own, and beside it rensa's deduplicator with word 3-grams
-  (threshold .7, 128 permutations), on the same file. Problems: the corpora's own of up to 1,000 characters, filled up with copies of which 2 to
-  40 % of the words are exchanged for words of others.
+  (threshold .7, 128 permutations), on the same file. Problems: the corpora's own of up to 1,000 characters, filled up
+  with copies of which 2 to 40 % of the words are exchanged for words of others.
 
 --odd: only pairs whose original has an odd hash; thresholds and weights were chosen on the even ones.
 """
