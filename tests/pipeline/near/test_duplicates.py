@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from truegold.pipeline.near import Comparer, Corpus, CorpusBuilder, Duplicates, Relation, find_duplicates, find_links
@@ -114,6 +114,7 @@ ROWS = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(rows=ROWS, cap=st.sampled_from([None, 1, 2]))
 def test_whatever_the_rows_each_has_one_that_stays_for_it(rows, cap):
     found = duplicates(*rows, cap=cap)
@@ -132,6 +133,7 @@ def test_whatever_the_rows_each_has_one_that_stays_for_it(rows, cap):
         assert found.keep.sum() == len(golds) + len(alone)
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(0, 30), max_size=15), max_size=8))
 def test_distinct_hashes_are_numbered_in_the_order_in_which_they_come(batches):
     seen, known = Seen(), {}

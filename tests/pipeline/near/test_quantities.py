@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from truegold.pipeline.near.quantities import chinese_quantities, digits_quantity, words_quantities
@@ -83,12 +83,14 @@ ONES = "one two three four five six seven eight nine".split()
 TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 
 
+@settings(deadline=None)
 @given(st.integers(0, 7), st.integers(1, 9), st.booleans())
 def test_words_and_digits_of_one_number_agree(ten, one, hyphen):
     words = f"{TENS[ten]}{'-' if hyphen else ' '}{ONES[one - 1]}"
     assert words_quantities(words)[0][0] == digits_quantity(str(10 * (ten + 2) + one))[0][0]
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="零〇一二两三四五六七八九十百千万亿分之", max_size=12))
 def test_no_run_of_numerals_is_an_error(text):
     for value, weight in chinese_quantities(text):
