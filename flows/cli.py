@@ -17,6 +17,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from truegold.flows.dedup_cli import decontaminate, dedup
 from truegold.flows.flag_cli import flag
 from truegold.flows.testcases_cli import testcases_app
 from truegold.flows.verifiers_cli import verifiers_app
@@ -32,6 +33,8 @@ app = typer.Typer(
 app.add_typer(verifiers_app, name="verifiers")
 app.add_typer(testcases_app, name="testcases")
 app.command()(flag)
+app.command("dedup")(dedup)
+app.command("decontaminate")(decontaminate)
 INTERRUPTED = 130
 output = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)

@@ -97,7 +97,7 @@ def _curation(config: RunConfig) -> list[Stage]:
                 ingest_inputs["heldout"] = _data_file(data.heldout_path)
     stages.append(Stage("ingest", "truegold.pipeline.ingest:ingest", 1, source, ingest_inputs))
     stages.append(Stage("clean", "truegold.pipeline.clean:clean", 2, config.clean, _rows("ingest")))
-    stages.append(Stage("dedup", "truegold.pipeline.dedup:dedup", 1, config.dedup, _rows("clean")))
+    stages.append(Stage("dedup", "truegold.pipeline.dedup:dedup", 2, config.dedup, _rows("clean")))
     stages.append(
         Stage(
             "verify_gold",

@@ -163,10 +163,17 @@ class CleanConfig(StageConfig):
 
 
 class DedupConfig(StageConfig):
-    """Exact deduplication."""
+    """Deduplication: exact copies, rewordings of the same problem, instances of one template."""
 
     case_sensitive: bool = False
-    """Whether prompts that differ in case only are different."""
+    """Whether prompts that differ in case only are different. Only exact copies are looked for then."""
+    reworded: bool = True
+    """Whether the same problem in other words, with the same quantities, is a duplicate. Code rows are only compared
+    exactly."""
+    confidence: float = Field(default=0.9, ge=0.5, lt=1)
+    """How likely two rows must be the same problem for one of them to go, as the weights of `near.relation` say."""
+    template_cap: int | None = Field(default=None, ge=1)
+    """Problems of one template (the same words, other quantities) that stay; null keeps all. Needs `reworded`."""
 
 
 class VerifyGoldConfig(StageConfig):
