@@ -34,16 +34,26 @@ def dedup(
     template_cap: Annotated[
         int | None, typer.Option(min=1, help="Keep at most so many problems of one template; all where not given.")
     ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            help="Compare on a Ray cluster, through Prefect: its address, or local. The folder of --out has to be"
+            " visible to all of it."
+        ),
+    ] = None,
 ) -> None:
     """Find copies, rewordings and templates among the problems of a file."""
     from truegold.flows.console import Terminal
+    from truegold.flows.ray_shards import on_ray
     from truegold.pipeline.dedup_file import dedup_file
     from truegold.pipeline.disk import full_disk_told
+    from truegold.pipeline.near import in_threads
     from truegold.pipeline.problem_file import ProblemColumns
 
     columns = ProblemColumns(prompt_column, gold_column, id_column)
+    spread = in_threads if ray is None else on_ray(None if ray == "local" else ray)
     with full_disk_told(out), Terminal(errors).stage("dedup") as terminal:
-        counts = dedup_file(data, out, columns, template_cap, terminal)
+        counts = dedup_file(data, out.absolute(), columns, template_cap, terminal, spread)
     for name, count in counts.items():
         output.print(f"{count:>10,}  {name}")
     output.print(f"clusters: {out / 'clusters.parquet'}", markup=False, soft_wrap=True)

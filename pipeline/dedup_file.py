@@ -11,10 +11,11 @@ becomes `clusters.parquet` with a row for each record, in the order of the file:
     b   2    2 ...
 
 row: the record's number from 1. cluster: the row that stands for all records of the same problem; equal exactly for
-those. template: the row that stands for its instances of one template, empty where there is only one. relation: the
-closest to any other record, which `with` names (exact, same_problem, same_template, edited_variant, unrelated). keep:
-whether the record stays; kept_id: the one that stays for it. Records of a cluster whose golds differ all go into
-`flags.parquet` as `conflicting_labels`, and the best record of each gold stays.
+those. template: the row that stands for its instances of one template, empty where there is only one. relation: of a
+record that goes to the one that stays for it, else the closest to any other record (exact, same_problem,
+same_template, edited_variant, unrelated); `with` names the other. keep: whether the record stays; kept_id: the one
+that stays for it. Records of a cluster whose golds differ all go into `flags.parquet` as `conflicting_labels`, and the
+best record of each gold stays.
 
 Memory: some 500 bytes a record of 250 characters. Exact copies and records without a prompt cost far less.
 """
@@ -31,7 +32,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE
-from truegold.pipeline.near import Comparer, CorpusBuilder, Duplicates, Relation, Witness, find_duplicates, find_links
+from truegold.pipeline.near import (
+    Comparer,
+    CorpusBuilder,
+    Duplicates,
+    Relation,
+    Spread,
+    Witness,
+    find_duplicates,
+    find_links,
+    in_threads,
+)
 from truegold.pipeline.near.corpus import Corpus
 from truegold.pipeline.problem_file import ProblemColumns, read_problems
 from truegold.pipeline.progress import Progress
@@ -77,9 +88,11 @@ def dedup_file(
     columns: ProblemColumns,
     template_cap: int | None,
     progress: Progress,
+    spread: Spread = in_threads,
 ) -> dict[str, int]:
     """Write `clusters.parquet` and `flags.parquet` and return how many records there are by what became of them.
 
+    spread: who compares; the result is the same. Temporary files lie in `out_dir` while it does.
     Raises InputError where the file cannot be read or has no column for the prompt.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
@@ -94,7 +107,7 @@ def dedup_file(
     del builder
     ids, numbers = records.columns()
     comparer = Comparer(corpus.features)
-    links = find_links(corpus.features, comparer, corpus.text_gold, scratch=out_dir, progress=progress)
+    links = find_links(corpus.features, comparer, corpus.text_gold, scratch=out_dir, spread=spread, progress=progress)
     found = find_duplicates(corpus, links, template_cap)
     del links
     progress.start("writing", len(ids))

@@ -5,7 +5,7 @@ from truegold.pipeline.near.corpus import Corpus, CorpusBuilder
 from truegold.pipeline.near.duplicates import Duplicates, find_duplicates
 from truegold.pipeline.near.evidence import Witness
 from truegold.pipeline.near.features import FeatureBuilder, Features
-from truegold.pipeline.near.links import Links, find_links
+from truegold.pipeline.near.links import Links, Searcher, Spread, find_links, in_threads
 from truegold.pipeline.near.relation import Relation
 
 __all__ = [
@@ -17,7 +17,10 @@ __all__ = [
     "Features",
     "Links",
     "Relation",
+    "Searcher",
+    "Spread",
     "Witness",
     "find_duplicates",
     "find_links",
+    "in_threads",
 ]

@@ -9,7 +9,7 @@ does not depend on how many there are.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,7 +71,7 @@ def gold_agreement(gold: Ints, left: Ints, right: Ints) -> npt.NDArray[np.int8]:
 
 @dataclass(frozen=True)
 class Searcher:
-    """What a worker needs to find the links of a shard.
+    """What a worker needs to find the links of a shard: some 400 bytes a text, and the files of the keys.
 
     gold: a number for each row's gold answer, equal for equal golds, -1 for none. split: where given, only pairs whose
     rows have different numbers here are compared. texts: see `relate`.
@@ -108,6 +108,16 @@ def join_found(parts: Iterable[Found]) -> Found:
     return Found(codes[order], relation[order], score[order])
 
 
+Spread = Callable[[Searcher], Iterator[Found]]
+"""Has every shard of a searcher gone through, by whatever workers and in any order."""
+
+
+def in_threads(searcher: Searcher) -> Iterator[Found]:
+    """All shards, in threads of this process."""
+    with ThreadPoolExecutor(THREADS) as pool:
+        yield from pool.map(searcher.links, range(searcher.keys.shards))
+
+
 def find_links(
     features: Features,
     comparer: Comparer,
@@ -116,14 +126,15 @@ def find_links(
     split: Ints | None = None,
     texts: int | None = None,
     scratch: Path | None = None,
+    spread: Spread = in_threads,
     progress: Progress = SILENT,
 ) -> Links:
     """All related pairs; see `Searcher`. texts: the number of texts where not given.
 
-    scratch: a folder for temporary files, some 270 bytes a row.
+    scratch: a folder for temporary files, some 270 bytes a row; the workers of `spread` have to see it.
     """
-    with tempfile.TemporaryDirectory(dir=scratch) as folder, ThreadPoolExecutor(THREADS) as pool:
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
         keys = write_keys(features, Path(folder))
         searcher = Searcher(keys, comparer, gold, texts or len(features), split)
-        found = join_found(track(pool.map(searcher.links, range(keys.shards)), progress, "comparing", keys.shards))
+        found = join_found(track(spread(searcher), progress, "comparing", keys.shards))
     return Links(found.codes >> 32, found.codes & 0xFFFFFFFF, found.relation, found.score)
