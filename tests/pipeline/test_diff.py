@@ -15,7 +15,7 @@ STORY = "Ann has {} pens and buys {} more at the shop. How many pens has she now
 PROBLEMS = [(STORY.format(n, n + 1), str(2 * n + 1)) for n in range(1, 13)]
 GERMAN = ("Anna hat drei Stifte und kauft noch vier dazu. Wie viele Stifte hat sie jetzt?", "7")
 PROOF = ("Prove that the sum of two odd numbers is even.", "0")
-PROMPTED = (PROBLEMS[0][0].replace("Ann", "Bob") + " Let's think step by step.", "3")
+PROMPTED = ("A box holds 6 red balls and 9 blue ones. How many balls are in it? Let's think step by step.", "15")
 ALL = [*PROBLEMS, GERMAN, PROOF, PROMPTED]
 
 
