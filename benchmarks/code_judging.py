@@ -74,7 +74,7 @@ def judge_all(rows: Sequence[Row], by: CodeVerifier, jobs: int) -> list[Outcome]
         return list(pool.map(partial(judge, by=by), rows))
 
 
-def as_one_program(row: Row, test: str) -> tuple[bool, str]:
+def as_one_program(row: Row, test: str, stdin: bytes = b"") -> tuple[bool, str]:
     """A second opinion that shares no comparison with the first: program and assertions run in the sandbox as one
     ordinary program, with much time. Where it comes to its end, everything has passed.
 
@@ -84,7 +84,7 @@ def as_one_program(row: Row, test: str) -> tuple[bool, str]:
     whole = script(replace(row, tests={**row.tests, "code": test}))
     try:
         with Local().prepare(Program("python", f"{whole}\nprint('\\n' + {mark!r})\n"), ONE_PROGRAM) as ready:
-            done = ready.run(b"")
+            done = ready.run(stdin)
     except SandboxError as error:
         return False, f"not run: {error}"
     if done.ok and done.stdout.rstrip().endswith(mark.encode()):

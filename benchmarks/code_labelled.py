@@ -1,13 +1,15 @@
 """Programs that are wrong, or are labelled right and wrong: QuixBugs' buggy ones, model programs, mutants.
 
-Where a label and the verdict differ, program and assertions are run once more as one ordinary program in the sandbox,
-and a label is called wrong where that agrees with the verdict. Functions that the prompt defines are the prompt's for
+Where a label and the verdict differ, program and tests are run once more as one ordinary program in the sandbox, and a
+label is called wrong where that agrees with the verdict. Tests that are calls become assertions on every case, with
+numpy's default tolerance for floats. Functions that the prompt defines are the prompt's for
 the assertions there: some mutants are of such a function, and their labels speak of tests that a program's own, wrong
 helper has prepared. Of half of the rows (by a hash) that is all that is kept: counts.
 """
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,6 +19,25 @@ from code_judging import Outcome, as_one_program, judge_all, verifier
 from code_rows import Record, Row
 
 from truegold.verifiers.code.stubs import stub_names
+from truegold.verifiers.code.suite import Calls, read_suite
+
+CHECK_CASES = """
+def check(candidate):
+    import copy, math, pickle, sys
+
+    def same(got, expected):
+        if isinstance(expected, float) or isinstance(got, float):
+            return got == expected or math.isclose(got, expected, rel_tol=1e-5, abs_tol=1e-8)
+        if isinstance(expected, (list, tuple)) and isinstance(got, (list, tuple)):
+            return len(got) == len(expected) and all(map(same, got, expected))
+        if isinstance(expected, dict) and isinstance(got, dict):
+            return got.keys() == expected.keys() and all(same(got[key], expected[key]) for key in expected)
+        return got == expected
+
+    for args, kwargs, expected in pickle.load(sys.stdin.buffer):
+        got = candidate(*copy.deepcopy(args), **kwargs)
+        assert same(got, expected), f"{args!r:.60} gives {got!r:.60}, expected {expected!r:.60}"
+"""
 
 Say = Callable[[str], None]
 
@@ -37,14 +58,13 @@ def measure(
         rows = code_rows.samples(f"{name} base", records[name], base, "base_pass", lambda _: True)
         sets[f"{name} base"] = _set(rows, own, jobs, say)
         more = {row.key: row.tests for row in plus.get("humanevalplus", [])}
-        own = {it["task_id"]: it["test"] for it in records.get("humanevalplus", [])}
         rows = code_rows.samples(f"{name} plus", records[name], more, "plus_pass", _has_plus_label)
-        sets[f"{name} plus"] = _set(rows, own, jobs, say)
+        sets[f"{name} plus"] = _set(rows, {}, jobs, say)
     return {name: counts for name, counts in sets.items() if counts["rows"]}
 
 
 def _set(rows: Sequence[Row], tests: Mapping[str, str], jobs: int, say: Say) -> dict[str, Any]:
-    """tests: the assertions of each problem as one piece of code, for the second opinion."""
+    """tests: the assertions of each problem as one piece of code, for the second opinion, where a row has none."""
     outcomes = judge_all(rows, verifier(), jobs)
     pairs = list(zip(rows, outcomes, strict=True))
     apart = [_apart(row, it, tests) for row, it in pairs if it.accepted is not row.right]
@@ -66,8 +86,7 @@ def _set(rows: Sequence[Row], tests: Mapping[str, str], jobs: int, say: Say) -> 
 
 
 def _apart(row: Row, it: Outcome, tests: Mapping[str, str]) -> dict[str, Any]:
-    task = row.key.partition("#")[0]
-    passed, second = as_one_program(_with_given_helpers(row), tests[task]) if task in tests else (None, "")
+    passed, second = _second_opinion(row, tests.get(row.key.partition("#")[0]))
     return {
         "id": row.key,
         "label": "right" if row.right else "wrong",
@@ -77,6 +96,16 @@ def _apart(row: Row, it: Outcome, tests: Mapping[str, str]) -> dict[str, Any]:
         "label_wrong": passed is not None and it.score is not None and passed is it.accepted,
         "may_be_read": row.may_be_read,
     }
+
+
+def _second_opinion(row: Row, test: str | None) -> tuple[bool | None, str]:
+    if row.tests["type"] == "calls":
+        suite = read_suite(row.tests).tests
+        assert isinstance(suite, Calls)
+        cases = pickle.dumps([(case.args, dict(case.kwargs), case.expected) for case in suite.cases])
+        return as_one_program(_with_given_helpers(row), CHECK_CASES, cases)
+    test = row.tests.get("code", test)
+    return as_one_program(_with_given_helpers(row), test) if test is not None else (None, "")
 
 
 def _with_given_helpers(row: Row) -> Row:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -32,7 +31,7 @@ from code_judging import verifier
 from code_rows import Record, Row, load
 from code_tables import report
 from math_verifier import machine
-from sections import write_section
+from sections import publish
 
 from truegold.verifiers.code.sandbox import Tier, close_all, sandbox
 from truegold.verifiers.errors import TruegoldError
@@ -124,12 +123,7 @@ def main() -> None:
         results = measure(arguments)
     except TruegoldError as error:
         sys.exit(str(error))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
-    text = report(results)
-    if arguments.write:
-        write_section(arguments.write, "code_verifier", "Code verifier", text)
-    print(text)
+    publish(results, report(results), arguments.json, arguments.write, ("code_verifier", "Code verifier"))
 
 
 if __name__ == "__main__":

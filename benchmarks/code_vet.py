@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -29,7 +28,7 @@ from code_rows import Record
 from code_vet_suites import Problem, Vetted, humaneval, mbpp, summary, vet_problem
 from code_vet_tables import report
 from math_verifier import machine
-from sections import write_section
+from sections import publish
 
 from truegold.verifiers.code.sandbox import close_all, sandbox
 from truegold.verifiers.code.verifier import CodeVerifier
@@ -102,12 +101,7 @@ def main() -> None:
         results = measure(arguments)
     except TruegoldError as error:
         sys.exit(str(error))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
-    text = report(results)
-    if arguments.write:
-        write_section(arguments.write, "code_vet", "Vetting test suites", text)
-    print(text)
+    publish(results, report(results), arguments.json, arguments.write, ("code_vet", "Vetting test suites"))
 
 
 if __name__ == "__main__":

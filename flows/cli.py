@@ -17,6 +17,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from truegold.flows.dedup_cli import decontaminate, dedup
+from truegold.flows.flag_cli import flag
 from truegold.flows.testcases_cli import testcases_app
 from truegold.flows.verifiers_cli import verifiers_app
 from truegold.verifiers import ConfigError, TruegoldError
@@ -30,6 +32,9 @@ app = typer.Typer(
 )
 app.add_typer(verifiers_app, name="verifiers")
 app.add_typer(testcases_app, name="testcases")
+app.command()(flag)
+app.command("dedup")(dedup)
+app.command("decontaminate")(decontaminate)
 INTERRUPTED = 130
 output = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
@@ -95,6 +100,26 @@ def explain(
     from truegold.pipeline.explain import explain_lines
 
     for line in explain_lines(find(run_dir, row)):
+        output.print(line, markup=False, soft_wrap=True)
+
+
+@app.command()
+def diff(
+    run_a: Annotated[Path, typer.Argument(help="A run's directory.", show_default=False)],
+    run_b: Annotated[Path, typer.Argument(help="Another one.", show_default=False)],
+    json_: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    examples: Annotated[int, typer.Option(min=0, help="Ids named for each kind of change.")] = 5,
+) -> None:
+    """What changed between two runs, and why: rows, texts, flags, pass rates, settings."""
+    from dataclasses import asdict
+
+    from truegold.pipeline.diff import diff_lines, diff_runs
+
+    found = diff_runs(run_a, run_b, examples)
+    if json_:
+        output.print_json(json.dumps(asdict(found)))
+        return
+    for line in diff_lines(found):
         output.print(line, markup=False, soft_wrap=True)
 
 

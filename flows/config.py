@@ -20,6 +20,7 @@ from truegold.pipeline.config import (
     DedupConfig,
     DemoSource,
     EngineConfig,
+    ExportConfig,
     FlagConfig,
     ProfileConfig,
     SelectConfig,
@@ -61,6 +62,7 @@ class RunConfig(StageConfig):
     """SFT cold start."""
     profile: ProfileConfig = ProfileConfig()
     select: SelectConfig = SelectConfig()
+    export: ExportConfig = ExportConfig()
     train: GrpoConfig | None = None
     """GRPO."""
     profile_after: bool = True

@@ -3,6 +3,7 @@
 make_data -> ingest -> clean -> dedup -> verify_gold -> vet_tests -> flag -> settle curate
 -> model -> sft -> profile                                                          profile
 -> select                                                                           select
+-> export                                             after the last of these that is run
 -> train -> profile_after                                                           train
 -> report
 """
@@ -36,6 +37,9 @@ from truegold.verifiers import ConfigError, InputError, fingerprint
 
 DEMO_COLUMNS = Columns.model_validate({"prompt": "question", "gold": "answer", "solution": "solution"})
 
+GROUP_SIZE: int = GrpoConfig.model_fields["group_size"].default
+"""For the rewards that a report expects of a run that does not train."""
+
 PHASES = ("curate", "profile", "select", "train", "report")
 
 Section = TypeVar("Section", SftConfig, ProfileConfig, GrpoConfig)
@@ -58,9 +62,13 @@ def plan(config: RunConfig, until: str = "report") -> list[Stage]:
         stages += _profiling(config)
         if "select" in wanted:
             stages.append(_selection(config))
+        stages.append(_export(config, stages))
         if "train" in wanted and config.train is not None:
             stages += _training(config)
-    stages.append(report_stage(config.name, [stage.name for stage in stages]))
+    else:
+        stages.append(_export(config, stages))
+    group_size = config.train.group_size if config.train is not None else GROUP_SIZE
+    stages.append(report_stage(config.name, [stage.name for stage in stages], group_size))
     return stages
 
 
@@ -89,8 +97,8 @@ def _curation(config: RunConfig) -> list[Stage]:
             if data.heldout_path:
                 ingest_inputs["heldout"] = _data_file(data.heldout_path)
     stages.append(Stage("ingest", "truegold.pipeline.ingest:ingest", 1, source, ingest_inputs))
-    stages.append(Stage("clean", "truegold.pipeline.clean:clean", 1, config.clean, _rows("ingest")))
-    stages.append(Stage("dedup", "truegold.pipeline.dedup:dedup", 1, config.dedup, _rows("clean")))
+    stages.append(Stage("clean", "truegold.pipeline.clean:clean", 2, config.clean, _rows("ingest")))
+    stages.append(Stage("dedup", "truegold.pipeline.dedup:dedup", 2, config.dedup, _rows("clean")))
     stages.append(
         Stage(
             "verify_gold",
@@ -153,7 +161,7 @@ def _profile_stage(name: str, config: RunConfig, rows: dict[str, Path | Output],
     if model is not None:
         inputs["model"] = model
     settings = _shared(config.profile, config)
-    return Stage(name, "truegold.pipeline.profile:profile", 1, settings, inputs, isolated=True, judges="rows")
+    return Stage(name, "truegold.pipeline.profile:profile", 2, settings, inputs, isolated=True, judges="rows")
 
 
 def _selection(config: RunConfig) -> Stage:
@@ -161,6 +169,18 @@ def _selection(config: RunConfig) -> Stage:
         name: Output("profile", f"{name}.parquet") for name in ("rows", "profile", "flags")
     }
     return Stage("select", "truegold.pipeline.select:select", 1, config.select, inputs)
+
+
+def _export(config: RunConfig, stages: Sequence[Stage]) -> Stage:
+    """The curated set: what was selected, or what the last of `stages` has left."""
+    last = stages[-1].name
+    tables: dict[str, Path | Output] = dict(_rows(last))
+    if last == "select":
+        tables = {name: Output("select", f"{name}.parquet") for name in ("selected", "heldout")}
+    records: dict[str, Path | Output] = {stage.name: Output(stage.name, RECORD) for stage in stages}
+    given = {"suspicion": config.export.suspicion, "matches": config.export.matches}
+    named: dict[str, Path | Output] = {name: _data_file(path) for name, path in given.items() if path}
+    return Stage("export", "truegold.pipeline.export:export", 1, config.export, {**tables, **records, **named})
 
 
 def _training(config: RunConfig) -> list[Stage]:
@@ -184,11 +204,11 @@ def _training(config: RunConfig) -> list[Stage]:
     return stages
 
 
-def report_stage(name: str, stages: Sequence[str]) -> Stage:
+def report_stage(name: str, stages: Sequence[str], group_size: int) -> Stage:
     """The stage that reports on `stages`."""
     inputs: dict[str, Path | Output] = {stage: Output(stage, RECORD) for stage in stages}
-    settings = ReportConfig(name=name, stages=tuple(stages))
-    return Stage("report", "truegold.pipeline.report:report", 1, settings, inputs)
+    settings = ReportConfig(name=name, stages=tuple(stages), group_size=group_size)
+    return Stage("report", "truegold.pipeline.report:report", 2, settings, inputs)
 
 
 def _rows(stage: str) -> dict[str, Path | Output]:

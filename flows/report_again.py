@@ -8,7 +8,7 @@ from pathlib import Path
 
 from truegold.flows.console import Terminal
 from truegold.flows.execute import stage_caller
-from truegold.flows.plan import report_stage
+from truegold.flows.plan import GROUP_SIZE, report_stage
 from truegold.pipeline.disk import full_disk_told
 from truegold.pipeline.stage import StageResult, load_record
 from truegold.verifiers import InputError
@@ -23,4 +23,11 @@ def report_again(run_dir: Path, terminal: Terminal) -> StageResult:
     finished = [name for name in names if load_record(run_dir / name) is not None]
     shutil.rmtree(run_dir / "report", ignore_errors=True)  # asked for by name, so made anew
     with full_disk_told(run_dir):
-        return stage_caller(run_dir, terminal)(report_stage(run_dir.name, finished))
+        return stage_caller(run_dir, terminal)(report_stage(run_dir.name, finished, _group_size(run_dir)))
+
+
+def _group_size(run_dir: Path) -> int:
+    """The group size that the run's configuration has for training, or else would have."""
+    resolved = run_dir / "config.resolved.json"
+    train = json.loads(resolved.read_text()).get("train") if resolved.exists() else None
+    return int((train or {}).get("group_size", GROUP_SIZE))

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
+from truegold.pipeline.boilerplate_patterns import BOILERPLATE, BOILERPLATE_END
 from truegold.verifiers import Reason
 
 
@@ -126,30 +127,53 @@ DataConfig = Annotated[
 ]
 
 
+EditName = Literal[
+    "damaged_latex",
+    "control_characters",
+    "html_entities",
+    "html_tags",
+    "unicode",
+    "whitespace",
+    "doubled_backslashes",
+    "written_newlines",
+    "lost_backslashes",
+    "stray_dollar",
+    "leaked_answer",
+    "boilerplate",
+    "multiple_choice",
+]
+"""The reasons for which cleaning edits a row."""
+
+
 class CleanConfig(StageConfig):
-    """Text cleaning and length bounds."""
+    """Text cleaning, what is noted of every row, and bounds."""
 
     min_prompt_chars: int = Field(default=8, ge=0)
     max_prompt_chars: int = Field(default=20_000, ge=1)
     max_gold_chars: int = Field(default=2_000, ge=1)
-    boilerplate: tuple[str, ...] = (
-        r"(?:question|problem|q|exercise|题目|问题)\s*(?:\d+(?:\.\d+)*\s*)?(?:[:：]|\.(?!\d))\s*",
-        r"(?:please\s+)?(?:solve|answer)\s+the\s+following\s+(?:math(?:ematics)?\s+)?(?:problem|question)[^.:\n]{0,40}[.:]\s*",
-        r"let'?s\s+think\s+step\s+by\s+step[.:]?\s*",
-    )
+    languages: tuple[Annotated[str, Field(pattern=r"^[a-z]{2,3}$")], ...] = ()
+    """ISO 639-1 codes such as `en` and `zh`: rows whose prompt is in another language are dropped. All stay where not
+    given, and a prompt with too few words to tell stays in any case."""
+    skip: tuple[EditName, ...] = ()
+    """Edits not to be made, by their reason: `multiple_choice`, `html_tags`, ..."""
+    boilerplate: tuple[str, ...] = BOILERPLATE
     """Regular expressions, without regard to case, cut from the start of a prompt."""
-    boilerplate_end: tuple[str, ...] = (
-        r"(?:please\s+)?(?:solve|answer)\s+the\s+(?:above|following)\s+(?:math(?:ematics)?\s+)?(?:problem|question)\s*[.:]?",
-        r"let'?s\s+think\s+step\s+by\s+step\s*[.:]?",
-    )
+    boilerplate_end: tuple[str, ...] = BOILERPLATE_END
     """Regular expressions, without regard to case, cut from the end of a prompt."""
 
 
 class DedupConfig(StageConfig):
-    """Exact deduplication."""
+    """Deduplication: exact copies, rewordings of the same problem, instances of one template."""
 
     case_sensitive: bool = False
-    """Whether prompts that differ in case only are different."""
+    """Whether prompts that differ in case only are different. Only exact copies are looked for then."""
+    reworded: bool = True
+    """Whether the same problem in other words, with the same quantities, is a duplicate. Code rows are only compared
+    exactly."""
+    confidence: float = Field(default=0.9, ge=0.5, lt=1)
+    """How likely two rows must be the same problem for one of them to go, as the weights of `near.relation` say."""
+    template_cap: int | None = Field(default=None, ge=1)
+    """Problems of one template (the same words, other quantities) that stay; null keeps all. Needs `reworded`."""
 
 
 class VerifyGoldConfig(StageConfig):
@@ -198,6 +222,13 @@ class FlagConfig(StageConfig):
     """Names of the detectors to run, or import strings of your own; all built-in ones where not given."""
     advise_only: tuple[str, ...] = ()
     """Reasons that should only be reported and not hold a row back for review."""
+
+
+class SuspicionConfig(StageConfig):
+    """How likely each label is at fault, from samples of one or several systems."""
+
+    workers: int = Field(default=0, ge=0)
+    """Processes that judge whole responses; 0 takes one per core."""
 
 
 class SettleConfig(StageConfig):
@@ -328,6 +359,18 @@ class SelectConfig(StageConfig):
     seed: int = 0
 
 
+class ExportConfig(StageConfig):
+    """The curated set as a folder with its data card."""
+
+    license: str | None = None
+    """The licence the card states, as Hugging Face names them: `mit`, `apache-2.0`, `cc-by-4.0`, ..."""
+    suspicion: str | None = None
+    """A suspicion.parquet of `truegold flag`, from which the card estimates the share of wrong labels; the profile's
+    own where not given."""
+    matches: str | None = None
+    """A matches.parquet of `truegold decontaminate`, which the card reports."""
+
+
 class ReportConfig(StageConfig):
     """The report on a run."""
 
@@ -335,5 +378,7 @@ class ReportConfig(StageConfig):
     """The run's name."""
     stages: tuple[str, ...]
     """The stages it tells about, in their order."""
+    group_size: int = Field(default=8, ge=1)
+    """The samples of one group in training, for the rewards to expect; a run that has trained is read with its own."""
     max_items: int = Field(default=500, ge=0)
     """Flagged and dropped rows shown in full, most suspicious first; all of them stay in the Parquet tables."""

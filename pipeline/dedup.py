@@ -4,11 +4,16 @@
     train.jsonl:9   "what is  6*7?"   gold "42.0"  drop exact_duplicate {"kept": "train.jsonl:3", "kept_id": "9f0c..."}
     train.jsonl:12  "How many legs?"  gold "4"     flag conflicting_labels {"golds": {"4": 1, "8": 1}, "rows": [...]}
     train.jsonl:15  "How many legs?"  gold "8"     flag conflicting_labels, the same evidence
+    train.jsonl:20  the problem of train.jsonl:3 in other words
+                                                   drop same_problem {"kept": ..., "score": 4.2, "words": 0.81, ...}
 
-Input: `rows`. A held-out row wins over train rows, which are dropped as `leaked_heldout`. Prompts are compared without
-regard to whitespace and case, golds also to how a plain number is written; for code the tests count as part of the
-problem. The file is read three times: for hashes (`dedup_table`), for what the evidence needs (32 bytes for each row
-that has duplicates, about a kilobyte for each prompt with conflicting golds), and to write.
+Input: `rows`. A held-out row wins over train rows, which are dropped as `leaked_heldout`; then a row with gold over one
+without, a complete text, and the longer worked solution. Exact copies come first: prompts are compared without regard
+to whitespace and case, golds also to how a plain number is written; for code the tests count as part of the problem.
+What is left is compared for rewordings (`dedup_near`, `near`), unless `reworded` is off or case counts; with
+`template_cap` rows beyond the best of a template are dropped as `template_cap`. The evidence of a rewording is
+explained in `near.evidence`. The file is read four times: for hashes (`dedup_table`), for rewordings (some 500 bytes
+for each row that is no copy), for what the evidence needs, and to write.
 """
 
 from __future__ import annotations
@@ -21,8 +26,10 @@ from typing import Any
 import numpy as np
 
 from truegold.pipeline.config import DedupConfig
-from truegold.pipeline.dedup_table import KEY_COLUMNS, DedupTable, Sameness, canonical_gold
+from truegold.pipeline.dedup_near import Outcome, compare_rows, exact_only
+from truegold.pipeline.dedup_table import KEY_COLUMNS, DedupTable, canonical_gold
 from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger
+from truegold.pipeline.near.relation import Relation
 from truegold.pipeline.pacing import paced
 from truegold.pipeline.progress import Progress
 from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, dump_json, read_rows
@@ -44,25 +51,36 @@ def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progre
     for row in paced(read_rows(path, KEY_COLUMNS), progress, "hashing", total):
         table.add(row)
     same = table.resolve()
-    known = _collect(path, same)
+    if config.reworded and not config.case_sensitive:
+        outcome = compare_rows(path, same, config, out_dir, progress)
+    else:
+        outcome = exact_only(same)
+    known = _collect(path, outcome)
     with (
         Ledger(out_dir, "dedup") as ledger,
         TableWriter(out_dir / ROWS_FILE, ROW_SCHEMA) as rows,
         TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags,
     ):
         for position, row in enumerate(paced(read_rows(path), progress, "deduplicating", total)):
-            winner = int(same.winner[position])
+            winner = int(outcome.winner[position])
             if winner != position:
                 split, kept, kept_id = known.winner(winner)
                 leaked = split == "heldout" and row["split"] != "heldout"
-                ledger.drop(row, "leaked_heldout" if leaked else "exact_duplicate", kept=kept, kept_id=kept_id)
+                reason = "leaked_heldout" if leaked else _reason(outcome, position)
+                ledger.drop(row, reason, kept=kept, kept_id=kept_id, **outcome.details(position))
                 continue
             rows.write(row)
-            if (conflict := int(same.conflict[position])) >= 0:
+            if (conflict := int(outcome.conflict[position])) >= 0:
                 evidence = known.conflicts[conflict].evidence()
                 ledger.flag(row, "conflicting_labels", **evidence)
                 flags.write(_flag(row, evidence))
     return StageReport(total, rows.rows, dict(ledger.counts))
+
+
+def _reason(outcome: Outcome, position: int) -> str:
+    if outcome.capped[position]:
+        return "template_cap"
+    return "exact_duplicate" if outcome.relation[position] == Relation.EXACT else "same_problem"
 
 
 def _flag(row: Row, evidence: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,7 +128,7 @@ class _Conflict:
 class _Known:
     """What the evidence says about other rows: identities of rows kept for duplicates, and the conflicts."""
 
-    def __init__(self, same: Sameness) -> None:
+    def __init__(self, same: Outcome) -> None:
         self._positions = np.flatnonzero(same.has_duplicates)
         self._ids = np.empty(len(self._positions), dtype="S20")
         self._rows = np.empty(len(self._positions), dtype=np.int64)
@@ -134,7 +152,7 @@ class _Known:
         return split, f"{source}:{self._rows[index]}", self._ids[index].decode()
 
 
-def _collect(path: Path, same: Sameness) -> _Known:
+def _collect(path: Path, same: Outcome) -> _Known:
     known = _Known(same)
     has_duplicates = same.has_duplicates
     columns = ["id", "source", "source_row", "split", "gold"]

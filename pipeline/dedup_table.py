@@ -50,14 +50,6 @@ class Sameness:
     winner: Positions
     conflict: Positions
 
-    @property
-    def has_duplicates(self) -> npt.NDArray[np.bool_]:
-        """For each row: whether others were dropped in its favour."""
-        own = np.arange(len(self.winner))
-        marks = np.zeros(len(self.winner), dtype=bool)
-        marks[self.winner[self.winner != own]] = True
-        return marks
-
 
 class DedupTable:
     """`add` every row in order, then `resolve` once, which empties it."""

@@ -19,10 +19,9 @@ import orjson
 import polars as pl
 
 from truegold.pipeline.ledger import DROPPED_FILE, LEDGER_FILE
-from truegold.pipeline.report.run_files import ROW_STAGES, RunFiles
+from truegold.pipeline.report.run_files import ROW_STAGES, RunFiles, open_finished
 from truegold.pipeline.report.shown_text import cut, visible
 from truegold.pipeline.rows import Row
-from truegold.pipeline.stage import RECORD
 from truegold.verifiers import InputError
 
 ROWS_TOLD = 5
@@ -73,7 +72,7 @@ class Story:
 
 def explain(run_dir: Path, row_id: str) -> Story:
     """Raises InputError, with one line that helps, where nothing or more than one thing goes by that name."""
-    files = _open(run_dir)
+    files = open_finished(run_dir)
     asked = row_id.strip()
     place = _PLACE.fullmatch(asked)
     if place is not None:
@@ -99,23 +98,9 @@ def explain(run_dir: Path, row_id: str) -> Story:
     return Story(asked, run_dir, rows, max(0, found.height - ROWS_TOLD), None)
 
 
-def _open(run_dir: Path) -> RunFiles:
-    manifest = run_dir / "manifest.json"
-    if not manifest.exists():
-        raise InputError(
-            f"{run_dir} is no run of truegold: it has no manifest.json.", "Give the folder: --run runs/NAME."
-        )
-    names = [stage["name"] for stage in orjson.loads(manifest.read_bytes())["stages"]]
-    records = {name: run_dir / name / RECORD for name in names}
-    files = RunFiles.open(records, [name for name in names if records[name].exists()])
-    if files.table("ingest", "rows.parquet") is None:
-        raise InputError(f"{run_dir} has no rows yet.", "Run it first: truegold run.")
-    return files
-
-
 def _ingested(files: RunFiles) -> pl.LazyFrame:
     rows = files.table("ingest", "rows.parquet")
-    assert rows is not None  # _open made sure
+    assert rows is not None  # open_finished made sure
     return rows
 
 

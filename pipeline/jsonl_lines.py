@@ -4,19 +4,22 @@ The line `{"question": "What is 6*7?", "answer": 42}\\r\\n` becomes `Record(1, {
 
 Covered: LF and CRLF, a byte order mark, gzip, a last line without an end, lines longer than the bound (skipped without
 being held), invalid UTF-8, NaN and Infinity (not JSON), nesting beyond the parser's depth, integers of any size (kept
-exactly; `orjson` would turn those beyond 64 bits into floats). Blank lines are no rows. Not covered: a JSON array and
-UTF-16, which are refused by name before any row is read.
+exactly; `orjson`, which reads all other lines, would turn those beyond 64 bits into floats). Blank lines are no rows.
+Not covered: a JSON array and UTF-16, which are refused by name before any row is read.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NoReturn, cast
+
+import orjson
 
 from truegold.pipeline.records import EXCERPT_CHARS, Record, Reject, excerpt
 from truegold.verifiers import InputError
@@ -99,12 +102,22 @@ def _parse(line: Line) -> Record | Reject:
 _JSON_NAMES = {list: "array", str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
 
 
+_LONG_NUMBER = re.compile(r"\d{19}", re.ASCII)
+"""Digits that may be an integer beyond 64 bits, which `orjson` would not keep exactly."""
+
+
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
 def parse_json(text: str) -> object:
     """Strict JSON; ValueError with one line that says what is wrong."""
+    if _LONG_NUMBER.search(text) is None:
+        try:
+            parsed: object = orjson.loads(text)
+            return parsed
+        except orjson.JSONDecodeError:
+            pass  # it is stricter about lone surrogates and huge floats, and says less about what is wrong
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:

@@ -7,14 +7,15 @@ finish reason, sampling parameters, verdict) and one in `profile.parquet`:
     tokens_mean=41.2  tokens_max=77  truncated=0.0  majority_answer="18"  majority_agreement=0.375
 
 Samples that could not be judged are left out of the pass rate and counted. A pass rate of 0 drops nothing; where the
-samples agree on one other answer the row is flagged `suspect_gold`, with that answer as the suggestion. One shard of
-rows and samples is held in memory, and a few numbers for each row.
+samples agree on one other answer the row is flagged `suspect_gold`, with that answer as the suggestion. What the
+samples say of each label, and how little one model can know, is in `suspicion.parquet` (`suspicion`). One shard of rows
+and samples is held in memory; for the suspicion also each row's texts and 16 bytes of each sample.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,8 @@ from truegold.pipeline.progress import Progress
 from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, dump_json, read_rows, read_shards
 from truegold.pipeline.sampling import SAMPLE_SCHEMA, Sampler, draw_shards
 from truegold.pipeline.stage import SCRATCH, StageReport
+from truegold.pipeline.suspect import score_rows
+from truegold.pipeline.suspicion import Sample
 from truegold.verifiers import gold_response, judges_solutions, resolve
 
 PROFILE_SCHEMA = pa.schema(
@@ -92,9 +95,17 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
                 tallies[row["split"]].add(summary)
                 if row["split"] != "heldout" and is_suspect(summary, config.suspect_agreement):
                     _flag(row, summary, flags, ledger)
+    _, suspicion = score_rows(out_dir / "rows.parquet", _judged(out_dir / "samples.parquet"), 1, out_dir)
     facts = {split: tally.facts() for split, tally in tallies.items()}
+    facts["suspicion"] = {"expected_faulty": suspicion["expected_faulty"], "rows": suspicion["items_with_samples"]}
     seconds = round(time.monotonic() - started, 1)
     return StageReport(rows_in, rows_in - ledger.drops, dict(ledger.counts), {**facts, "seconds": seconds})
+
+
+def _judged(path: Path) -> Iterator[Sample]:
+    """The samples of this profile, as one system's."""
+    for sample in read_rows(path, ["id", "extracted", "score"]):
+        yield Sample(sample["id"], "profiled", answer=sample["extracted"], score=sample["score"], judged=True)
 
 
 def summarise(row: Row, samples: Sequence[Row]) -> Row:

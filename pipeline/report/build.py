@@ -1,8 +1,8 @@
 """Stage `report`: one page that tells what became of every row and of the model, and its numbers for machines.
 
-    inputs {"ingest": runs/demo/ingest/stage.json, ...}  ->  index.html, summary.json
+    inputs {"ingest": runs/demo/ingest/stage.json, ...}  ->  index.html, summary.json, reward_ratio.parquet
 
-Both are functions of the run's files alone. Raises RuntimeError where rows went missing on the way: a report that does
+All are functions of the run's files alone. Raises RuntimeError where rows went missing on the way: a report that does
 not add up is a bug and not a report.
 """
 
@@ -17,6 +17,7 @@ from truegold.pipeline.config import ReportConfig
 from truegold.pipeline.progress import Progress
 from truegold.pipeline.report.contents import gather, summary
 from truegold.pipeline.report.render import render
+from truegold.pipeline.report.rewards import write_rewards
 from truegold.pipeline.report.run_files import RunFiles
 from truegold.pipeline.stage import StageReport
 
@@ -35,6 +36,8 @@ def report(inputs: Mapping[str, Path], config: ReportConfig, out_dir: Path, prog
         summary(contents), option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
     )
     (out_dir / SUMMARY).write_bytes(numbers + b"\n")
+    if contents.rewards is not None:
+        write_rewards(contents.rewards, out_dir)
     before, after = contents.heldout
     facts = {
         "page": PAGE,

@@ -15,6 +15,7 @@ from truegold.pipeline.report.changes import Changes, changes
 from truegold.pipeline.report.distribution import Distribution, Group, distributions
 from truegold.pipeline.report.flagged import Review, review
 from truegold.pipeline.report.planted import Planted, score_planted
+from truegold.pipeline.report.rewards import Rewards, rewards
 from truegold.pipeline.report.run_files import RunFiles
 from truegold.pipeline.report.training import Training, training
 
@@ -43,6 +44,7 @@ class Contents:
     account: Account
     planted: Planted | None
     groups: tuple[Group, ...]
+    rewards: Rewards | None
     training: Training | None
     review: Review | None
     changes: Changes
@@ -74,6 +76,7 @@ def gather(files: RunFiles, config: ReportConfig) -> Contents:
         account=account(files),
         planted=score_planted(files),
         groups=distributions(files),
+        rewards=rewards(files, config.group_size),
         training=training(files),
         review=review(files, config.max_items),
         changes=changes(files, config.max_items),
@@ -96,6 +99,7 @@ def summary(contents: Contents) -> dict[str, Any]:
         "accounting": asdict(contents.account),
         "planted": contents.planted and asdict(contents.planted),
         "pass_rates": [asdict(group) for group in contents.groups],
+        "reward_ratio": [asdict(ratio) for ratio in contents.rewards.ratios] if contents.rewards else None,
         "training": contents.training and _training_numbers(contents.training),
         "flagged": contents.review
         and {

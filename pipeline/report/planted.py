@@ -23,11 +23,12 @@ from truegold.pipeline.ledger import FLAGS_FILE, LEDGER_FILE
 from truegold.pipeline.report.run_files import RunFiles
 
 DUPLICATE_REASONS = ("exact_duplicate", "leaked_heldout")
+REWORDING_REASONS = ("same_problem", "leaked_heldout")
 
 KIND_REASONS: Mapping[str, tuple[str, ...]] = {
     "exact_duplicate": DUPLICATE_REASONS,
     "format_duplicate": DUPLICATE_REASONS,
-    "rephrased": ("possible_rephrasing",),
+    "rephrased": REWORDING_REASONS,
     "conflicting_label": ("conflicting_labels",),
     "wrong_gold": ("solution_contradicts_gold", "suspect_gold", "conflicting_labels"),
     "ambiguous": ("fractional_count",),
@@ -54,7 +55,7 @@ CLEAN = ""
 
 HARMLESS = (CLEAN, *DECOYS)
 
-DUPLICATE_KINDS = ("exact_duplicate", "format_duplicate")
+DUPLICATE_KINDS = ("exact_duplicate", "format_duplicate", "rephrased")
 CURATION = ("clean", "dedup", "verify_gold", "vet_tests", "flag", "settle")
 CONSEQUENCES = ("held_for_review", "reviewers_disagree")
 """Drops that follow from flags and are no findings of their own."""
@@ -166,7 +167,7 @@ def _drops(files: RunFiles, population: pl.DataFrame) -> pl.DataFrame:
     )
     pairs = drops.join(population, on=PLACE, how="left").join(twins, on="kept", how="left")
     twin = pl.col("planted").is_in(HARMLESS) & pl.col("kept_planted").is_in(DUPLICATE_KINDS)
-    twin = (twin & pl.col("reason").is_in(DUPLICATE_REASONS)).fill_null(False)
+    twin = (twin & pl.col("reason").is_in({*DUPLICATE_REASONS, *REWORDING_REASONS})).fill_null(False)
     return pairs.select(
         pl.when(twin).then("kept_source").otherwise("source").alias("source"),
         pl.when(twin).then("kept_row").otherwise("source_row").alias("source_row"),

@@ -15,6 +15,8 @@ import polars as pl
 
 from truegold.pipeline.ledger import FLAGS_FILE
 from truegold.pipeline.rows import Row, count_rows
+from truegold.pipeline.stage import RECORD
+from truegold.verifiers import InputError
 
 KEY = ["id", "source", "source_row"]
 """What tells rows apart: rows of the same content share an id."""
@@ -41,6 +43,11 @@ class RunFiles:
 
     def __contains__(self, stage: str) -> bool:
         return stage in self.folders
+
+    def only(self, stages: Iterable[str]) -> RunFiles:
+        """The same run as if it had these stages alone."""
+        names = [name for name in stages if name in self]
+        return RunFiles({name: self.folders[name] for name in names}, {name: self.records[name] for name in names})
 
     def path(self, stage: str, name: str) -> Path | None:
         """A stage's file, or None where the run has no such stage or the stage no such file."""
@@ -71,6 +78,21 @@ class RunFiles:
         if not frames:
             return None
         return pl.concat(frames).unique([*KEY, "reason", "detector"], keep="first", maintain_order=True)
+
+
+def open_finished(run_dir: Path) -> RunFiles:
+    """The finished stages that a run's manifest names. InputError where it is no run, or has no rows yet."""
+    manifest = run_dir / "manifest.json"
+    if not manifest.exists():
+        raise InputError(
+            f"{run_dir} is no run of truegold: it has no manifest.json.", "Give the run's folder, such as runs/NAME."
+        )
+    names = [stage["name"] for stage in orjson.loads(manifest.read_bytes())["stages"]]
+    records = {name: run_dir / name / RECORD for name in names}
+    files = RunFiles.open(records, [name for name in names if records[name].exists()])
+    if files.table("ingest", "rows.parquet") is None:
+        raise InputError(f"{run_dir} has no rows yet.", "Run it first: truegold run.")
+    return files
 
 
 def fetch(table: pl.LazyFrame, keys: pl.DataFrame, columns: Iterable[str]) -> list[Row]:

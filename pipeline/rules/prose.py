@@ -40,6 +40,13 @@ _INSTRUCTION = re.compile(
     re.IGNORECASE,
 )
 
+PUZZLE = re.compile(
+    r"\bways?\b|arrang|\bchoos|\bchose|select|combination|permut|\bdigits?\b|integer|\bnumbers\b|divis|\bmultiple|prime"
+    r"|possib|probab|handshake|\bshak|coordinate|endpoint|triangle|circle|polygon|diagonal|pattern|sequence|pyramid",
+    re.IGNORECASE,
+)
+"""Words of combinatorics, number theory and geometry: such a problem is no story of quantities."""
+
 
 def without_formulas(text: str) -> str:
     """The text with every formula, drawing and code block as one opaque word."""

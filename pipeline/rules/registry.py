@@ -16,10 +16,24 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+from truegold.pipeline.rules.answers import several_solutions, unit_mismatch
+from truegold.pipeline.rules.arithmetic import arithmetic_error, number_from_nowhere, precision_not_stated
 from truegold.pipeline.rules.asking import multi_part, proof
 from truegold.pipeline.rules.detector import Detector
 from truegold.pipeline.rules.golds import empty_or_placeholder_gold, solution_contradicts_gold
+from truegold.pipeline.rules.leaks import answer_in_prompt, solution_in_prompt
+from truegold.pipeline.rules.premises import (
+    dangling_reference,
+    money_without_amount,
+    negative_count,
+    no_question,
+    question_off_topic,
+    too_few_quantities,
+)
 from truegold.pipeline.rules.quantities import fractional_count, missing_quantity
+from truegold.pipeline.rules.reach import gold_out_of_reach
+from truegold.pipeline.rules.residue import foreign_instruction, generator_talk, repeated_text
+from truegold.pipeline.rules.routing import choice_remnant, yes_no_answer
 from truegold.pipeline.rules.wholeness import missing_figure, truncated_text
 from truegold.verifiers import ConfigError
 
@@ -30,10 +44,29 @@ BUILT_IN: dict[str, Detector] = {
         multi_part,
         proof,
         missing_figure,
+        choice_remnant,
+        yes_no_answer,
+        answer_in_prompt,
+        solution_in_prompt,
         fractional_count,
         missing_quantity,
         solution_contradicts_gold,
         empty_or_placeholder_gold,
+        generator_talk,
+        repeated_text,
+        foreign_instruction,
+        no_question,
+        dangling_reference,
+        question_off_topic,
+        too_few_quantities,
+        money_without_amount,
+        negative_count,
+        number_from_nowhere,
+        gold_out_of_reach,
+        arithmetic_error,
+        precision_not_stated,
+        unit_mismatch,
+        several_solutions,
     )
 }
 

@@ -255,3 +255,17 @@ def test_help_of_every_command_and_a_wrong_command(tmp_path: Path) -> None:
     for command in ("run", "curate", "profile", "select", "train", "report", "explain", "verify", "doctor", "init"):
         assert truegold(command, "--help", cwd=tmp_path).returncode == 0
     assert truegold("fly", cwd=tmp_path).returncode == 2
+
+
+def test_diff_names_the_rows_that_moved_and_the_setting_behind_them(project: Path) -> None:
+    for name, setting in (("a", []), ("b", ["--set", "clean.min_prompt_chars=70"])):
+        done = truegold("curate", "run.yaml", "--engine", "local", "--set", f"name={name}", *setting, cwd=project)
+        assert done.returncode == 0, done.stderr
+    told = truegold("diff", "runs/a", "runs/b", cwd=project)
+    assert told.returncode == 0, told.stderr
+    assert "because clean.min_prompt_chars: 8 -> 70" in told.stdout
+    read = json.loads(truegold("diff", "runs/a", "runs/b", "--json", cwd=project).stdout)
+    assert [move["second"] for move in read["transitions"]] == ["clean: prompt_too_short"]
+    none = truegold("diff", "runs/a", "runs", cwd=project)
+    assert none.returncode == 3
+    assert "is no run of truegold" in none.stderr

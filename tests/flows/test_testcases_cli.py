@@ -115,7 +115,7 @@ def stages(**data: Any) -> list[str]:
 
 def test_code_is_vetted_after_its_gold_is_verified_and_only_code(project: Path) -> None:
     code, arithmetic = str(project / "code.jsonl"), str(project / "math.jsonl")
-    curation = ["ingest", "clean", "dedup", "verify_gold", "vet_tests", "flag", "settle", "report"]
+    curation = ["ingest", "clean", "dedup", "verify_gold", "vet_tests", "flag", "settle", "export", "report"]
     assert stages(path=code) == curation
     without = [name for name in curation if name != "vet_tests"]
     assert stages(path=arithmetic) == without

@@ -56,12 +56,12 @@ class Result:
         ]
 
 
-def run(folder: Path, *rows: Row, case_sensitive: bool = False) -> Result:
+def run(folder: Path, *rows: Row, **settings: Any) -> Result:
     numbered = [{**row, "source_row": number} for number, row in enumerate(rows, 1)]
     write_rows(folder / "in.parquet", numbered, ROW_SCHEMA)
     out = folder / "out"
     out.mkdir(exist_ok=True)
-    report = dedup({"rows": folder / "in.parquet"}, DedupConfig(case_sensitive=case_sensitive), out, NullProgress())
+    report = dedup({"rows": folder / "in.parquet"}, DedupConfig(**settings), out, NullProgress())
     result = Result(out, report)
     drops = sum(count for key, count in report.counts.items() if key.startswith("drop:"))
     assert report.rows_in == len(rows) == report.rows_out + drops
@@ -238,3 +238,64 @@ def test_memory_is_tens_of_bytes_a_row():
     assert int((same.winner != range(count)).sum()) == 10_000
     assert held / count < 32
     assert peak / count < 110
+
+
+TOM = "Tom has 37 red cars and buys 45 more at the market. How many cars has Tom got in total?"
+TOM_REWORDED = TOM.replace("37", "thirty-seven").replace("the market", "market")
+
+
+def test_a_rewording_goes_and_the_ledger_says_why(tmp_path):
+    result = run(tmp_path, make(TOM, "82"), make("Other?"), make(TOM_REWORDED, "82.0", solution="37 + 45 = 82"))
+    assert result.kept == [2, 3]
+    assert result.drops() == [(1, "same_problem", "train.jsonl:3")]
+    evidence = json.loads(result.ledger[0]["evidence"])
+    assert evidence["kept_id"] == make(TOM_REWORDED, "82.0")["id"]
+    assert evidence["only_here"] == evidence["only_there"] == []
+    assert evidence["words"] > 0.9
+
+
+def test_a_copy_of_a_rewording_goes_for_the_row_that_stays(tmp_path):
+    result = run(tmp_path, make(TOM, "82"), make(TOM_REWORDED, "82", solution="37 + 45"), make(TOM.upper(), "82"))
+    assert result.drops() == [(1, "same_problem", "train.jsonl:2"), (3, "same_problem", "train.jsonl:2")]
+
+
+def test_a_reworded_heldout_row_is_a_leak(tmp_path):
+    result = run(tmp_path, make(TOM, "82"), make(TOM_REWORDED, None, split="heldout"))
+    assert result.drops() == [(1, "leaked_heldout", "eval.jsonl:2")]
+
+
+def test_rewordings_with_different_golds_stay_and_are_flagged(tmp_path):
+    result = run(
+        tmp_path, make(TOM, "82"), make(TOM_REWORDED, "81"), make(TOM.replace("37", "58"), "103"), make(TOM, "82")
+    )
+    assert result.kept == [1, 2, 3]
+    assert [flag["source_row"] for flag in result.flags] == [1, 2]
+    assert json.loads(result.flags[0]["evidence"]) == {
+        "golds": {"82": 2, "81": 1}, "rows": ["train.jsonl:1", "train.jsonl:2", "train.jsonl:4"],
+    }  # fmt: skip
+
+
+def test_renumbered_rows_stay_up_to_the_cap_of_their_template(tmp_path):
+    rows = [make(TOM.replace("37", str(number)), str(number + 45)) for number in (51, 62, 73)]
+    assert run(tmp_path, *rows).kept == [1, 2, 3]
+    capped = run(tmp_path, *rows, template_cap=2)
+    assert capped.kept == [1, 2]
+    assert capped.drops() == [(3, "template_cap", "train.jsonl:1")]
+
+
+def test_rewordings_stay_where_they_are_not_asked_for_and_where_case_counts(tmp_path):
+    rows = make(TOM, "82"), make(TOM_REWORDED, "82")
+    assert run(tmp_path, *rows, reworded=False).kept == [1, 2]
+    assert run(tmp_path, *rows, case_sensitive=True).kept == [1, 2]
+
+
+def test_golds_that_the_verifier_finds_equal_are_no_conflict(tmp_path):
+    result = run(tmp_path, make(TOM, "0.5"), make(TOM, "\\frac{1}{2}"))
+    assert result.drops() == [(2, "exact_duplicate", "train.jsonl:1")]
+    assert result.flags == []
+
+
+def test_a_rewording_that_is_not_sure_enough_stays(tmp_path):
+    rows = make(TOM, "82"), make(TOM_REWORDED, "82")
+    assert run(tmp_path, *rows, confidence=0.98).kept == [1]
+    assert run(tmp_path, *rows, confidence=0.999999999).kept == [1, 2]

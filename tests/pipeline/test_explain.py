@@ -121,7 +121,7 @@ def test_an_unknown_row_gets_one_helpful_line(run: Path, asked: str, line: str) 
 
 
 def test_what_is_no_run_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no run of truegold.*--run runs/NAME"):
+    with pytest.raises(InputError, match=r"no run of truegold.*runs/NAME"):
         explain(tmp_path, "abcdef")
 
 

@@ -116,6 +116,19 @@ def test_headline(full: tuple[Path, str, dict[str, Any]]) -> None:
     assert "50.0 % → 87.5 %" in Page(full[1]).said
 
 
+def test_the_rewards_to_expect_stand_in_page_numbers_and_table(full: tuple[Path, str, dict[str, Any]]) -> None:
+    folder, html, numbers = full
+    table = pl.read_parquet(folder / "report" / "reward_ratio.parquet")
+    assert table.to_dicts() == numbers["reward_ratio"]
+    both = {row["when"]: row for row in table.filter(pl.col("by") == "all").to_dicts()}
+    assert (both["profiled"]["rows"], both["selected"]["rows"]) == (len(fake.RATES), 4)
+    assert 0.25 < both["profiled"]["ones"] < 0.75  # 13 of 28 samples passed
+    assert all(abs(row["dead"] + row["saturated"] + row["informative"] - 1) < 1e-9 for row in both.values())
+    said = Page(html).said
+    assert "Rewards to expect in training" in said
+    assert f"{100 * both['profiled']['informative']:.1f} %" in said
+
+
 def test_every_record_ends_somewhere(full: tuple[Path, str, dict[str, Any]]) -> None:
     ends = {(e["kind"], e["stage"], e["reason"]): e["rows"] for e in full[2]["accounting"]["ends"]}
     assert ends == {

@@ -22,7 +22,8 @@ DATA = Path(os.environ.get("TRUEGOLD_DATA", HERE.parents[1].parent / "shared" / 
 
 
 def make_row(prompt, gold="5", solution=None, domain="math"):
-    return {"prompt": prompt, "gold": gold, "solution": solution, "domain": domain, "verifier_args": "{}"}
+    row = {"prompt": prompt, "gold": gold, "solution": solution, "domain": domain}
+    return {**row, "verifier": "math", "verifier_args": "{}"}
 
 
 def reasons(row):
@@ -113,9 +114,31 @@ def test_real_problems_are_seldom_flagged():
         pytest.skip(f"needs GSM8K's training problems at {path}; set TRUEGOLD_DATA to the folder of data")
     with path.open("rb") as file:
         lines = [json.loads(line) for line in file]
-    flagged = sum(bool(reasons(make_row(line["question"], line["answer"], line["solution"]))) for line in lines)
-    assert len(lines) > 7000
-    assert flagged / len(lines) <= 0.002
+    rules = load_detectors(None)
+    found = [
+        [finding for rule in rules for finding in rule.detect(make_row(line["question"], line["answer"], solution))]
+        for line in lines
+        for solution in (line["solution"], None)
+    ]
+    assert len(found) > 14_000
+    for each in (found[::2], found[1::2]):  # with the worked solution, and the bare question
+        assert sum(map(bool, each)) / len(each) <= 0.02
+        assert sum(any(finding.blocks for finding in one) for one in each) / len(each) <= 0.002
+
+
+def test_removed_premises_are_seen_where_the_old_solution_is_still_there():
+    path = DATA / "curation" / "mip_gsm8k.jsonl"
+    if not path.exists():
+        pytest.skip(f"needs MiP-GSM8K at {path}; set TRUEGOLD_DATA to the folder of data")
+    with path.open("rb") as file:
+        lines = [json.loads(line) for line in file]
+    rule = BUILT_IN["number_from_nowhere"]
+    cut, whole = (
+        sum(bool(rule.detect(make_row(line[column], solution=line["answer"]))) for line in lines) / len(lines)
+        for column in ("insufficient_question", "question")
+    )
+    assert cut >= 0.25
+    assert whole <= 0.02
 
 
 def test_named_detectors_come_in_their_order():

@@ -80,7 +80,7 @@ def metrics(run_dir: Path) -> list[dict[str, float]]:
 def test_every_stage_leaves_its_complete_folder(project: Path) -> None:
     run_dir = project / "runs" / "main"
     curation = ["ingest", "clean", "dedup", "verify_gold", "flag", "settle"]
-    stages = [*curation, "model", "sft", "profile", "select", "train", "profile_after", "report"]
+    stages = [*curation, "model", "sft", "profile", "select", "export", "train", "profile_after", "report"]
     manifest = json.loads((run_dir / "manifest.json").read_text())
     assert [stage["name"] for stage in manifest["stages"]] == stages
     for stage in stages:
@@ -142,7 +142,7 @@ def test_the_samples_of_a_profile_are_complete(project: Path) -> None:
 def test_a_second_run_takes_everything_from_the_cache(project: Path) -> None:
     done = truegold("run", "run.yaml", cwd=project)
     assert done.returncode == 0, done.stderr
-    assert "nothing to do: all 13 stages come from the cache" in done.stderr
+    assert "nothing to do: all 14 stages come from the cache" in done.stderr
 
 
 def test_local_and_prefect_runs_make_the_same_files(project: Path) -> None:

@@ -55,7 +55,7 @@ class Names:
             return self.entry_point
         if name in self.tested:
             return name
-        known = name in _BUILTINS or name in self.given or name in self.library
+        known = name in _BUILTINS or name in self.library or name in self.given
         return None if known or None in self.given else name
 
     def is_shadowed(self, name: str) -> bool:

@@ -1,0 +1,125 @@
+"""Measures curation against labelled corpora, all parts in one run: suspicion, rules, deduplication, decontamination.
+
+    python benchmarks/curation.py DATA_DIR [--only PART ...] [--odd] [--sizes N ...] [--json FILE]
+                                  [--write docs/benchmarks.md]
+
+DATA_DIR holds gsm8k_platinum.jsonl, gsm8k_test_rephrased.jsonl and so on; a part whose files are missing says so.
+Parts: suspicion, rules, dedup, decontamination; each is also a program of its own (`curation_PART.py`), with its
+definitions at the top. --odd: deduplication and decontamination on those pairs alone that no weight or threshold was
+chosen on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import curation_decontamination
+import curation_dedup
+import curation_rules
+import curation_suspicion
+from sections import publish
+
+PARTS = ("suspicion", "rules", "dedup", "decontamination")
+POOL = 100_000
+COMMANDS = """```
+python benchmarks/curation.py DATA_DIR --write docs/benchmarks.md
+```"""
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def suspicion(folder: Path) -> Iterator[str]:
+    for name, report in (
+        (curation_suspicion.GSM8K, curation_suspicion.gsm8k),
+        (curation_suspicion.MMLU, curation_suspicion.mmlu),
+    ):
+        yield f"{name}:"
+        yield from report(curation_suspicion.read(folder / name)) if (folder / name).exists() else ["not there"]
+        yield ""
+
+
+def rules(folder: Path) -> Iterator[str]:
+    for file, note, cases in curation_rules.SOURCES:
+        yield f"{file}{f' ({note})' if note else ''}"
+        path = folder / file
+        yield from (
+            curation_rules.report(file, cases(curation_rules.rows_of(path))) if path.exists() else ["  not there"]
+        )
+
+
+def pairs(results: dict[str, Any]) -> Iterator[str]:
+    """Numbers by name, one line for each name."""
+    for name, value in results.items():
+        if isinstance(value, dict) and any(isinstance(inner, dict) for inner in value.values()):
+            yield f"{name}:"
+            yield from (f"  {line}" for line in pairs(value))
+        else:
+            yield f"{name}: {json.dumps(value, ensure_ascii=False)}"
+
+
+def measure(arguments: argparse.Namespace) -> dict[str, list[str]]:
+    """The lines of each part."""
+    folder: Path = arguments.data
+
+    def dedup() -> Iterator[str]:
+        if not (folder / f"{curation_dedup.REWORDINGS}.jsonl").exists():
+            return iter([f"{curation_dedup.REWORDINGS}.jsonl is not there"])
+        with tempfile.TemporaryDirectory() as work:
+            found = curation_dedup.measure(
+                folder, arguments.odd, arguments.sizes, True, Path(work), lambda name, _: say(f"dedup: {name}")
+            )
+        return pairs(found)
+
+    def decontamination() -> Iterator[str]:
+        with tempfile.TemporaryDirectory() as work:
+            return pairs(curation_decontamination.measure(folder, POOL, arguments.odd, Path(work)))
+
+    parts: dict[str, Callable[[], Iterator[str]]] = {
+        "suspicion": lambda: suspicion(folder),
+        "rules": lambda: rules(folder),
+        "dedup": dedup,
+        "decontamination": decontamination,
+    }
+    results: dict[str, list[str]] = {}
+    for name in (name for name in PARTS if name in arguments.only):
+        began = time.monotonic()
+        results[name] = list(parts[name]())
+        say(f"{name}: {time.monotonic() - began:.0f} s")
+    return results
+
+
+def report(results: dict[str, list[str]], odd: bool) -> str:
+    sections = [COMMANDS]
+    for name, lines in results.items():
+        half = " (odd half)" if odd and name in ("dedup", "decontamination") else ""
+        sections.append(f"### {name.capitalize()}{half}\n\n```\n" + "\n".join(lines).rstrip() + "\n```")
+    return "\n\n".join(sections)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, metavar="DATA_DIR")
+    parser.add_argument("--only", nargs="+", default=list(PARTS), choices=PARTS, metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--odd", action="store_true", help="pairs that nothing was chosen on")
+    parser.add_argument("--sizes", type=int, nargs="*", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--json", type=Path, help="write the lines of each part to this file")
+    parser.add_argument("--write", type=Path, help="write the report into this Markdown file, between its markers")
+    arguments = parser.parse_args()
+    if not arguments.data.is_dir():
+        sys.exit(f"{arguments.data} is not a folder. Give the folder that holds gsm8k_platinum.jsonl and so on.")
+    results = measure(arguments)
+    text = report(results, arguments.odd)
+    publish(results, text, arguments.json, arguments.write, ("curation", "Curation against labelled corpora"))
+
+
+if __name__ == "__main__":
+    main()

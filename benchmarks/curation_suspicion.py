@@ -1,0 +1,244 @@
+"""Measures suspicion from samples against human reviews: GSM8K-Platinum and MMLU-Redux.
+
+    python benchmarks/curation_suspicion.py DATA_DIR          DATA_DIR holds gsm8k_platinum.jsonl, mmlu_redux_helm.jsonl
+
+gsm8k_platinum.jsonl: id, question, gold_original, gold_solution, status (kept, revised, rejected), preds {system:
+answer}; bad are the revised and the rejected. mmlu_redux_helm.jsonl: id, question, gold_original, error_type, preds.
+Suspicion uses no labels of bad items, so nothing is fitted to them; its constants were chosen on the rows whose
+sha256(file name + id) begins with an even hex digit. "odd" is the other half.
+
+    1-pass     1 - share of systems that agree with the label (the usual filter)
+    alt        share of the most frequent other answer minus that of the label
+    suspicion  truegold.pipeline.suspicion
+    reachable  what a perfect order would reach of the items on which the systems show anything, chance beyond them
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from ranking_scores import area_under_roc, average_precision, interval
+
+from truegold.pipeline.suspicion import Ballot, Item, Sample, Tier, assess
+
+WEAK, MID = 0.72, 0.88
+"""Systems below WEAK are weak, from there to MID middling, by agreement with the labels."""
+STRONG = 0.90
+HARD = 0.10
+"""Hard items: weak systems pass at most this share of the time."""
+GSM8K, MMLU = "gsm8k_platinum.jsonl", "mmlu_redux_helm.jsonl"
+
+DRAWS = 10
+"""Random halves of the items, and random sets of systems, that robustness is averaged over."""
+SOME = 20
+"""Systems in a random set."""
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Scores of every item of a file from some of its systems."""
+
+    suspicion: Array
+    one_pass: Array
+    alt: Array
+    dropped: Mask
+    review: Mask
+    weak_pass: Array
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    with path.open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def is_even(file: str, identity: object) -> bool:
+    return int(hashlib.sha256(f"{file}{identity}".encode()).hexdigest()[0], 16) % 2 == 0
+
+
+def measure(
+    rows: Sequence[Mapping[str, Any]], systems: Sequence[str], verifier: str, called: str | None = None
+) -> Measured:
+    """Assess `rows` from the answers of `systems`; `called`: as if all were samples of one system of that name."""
+    items = [
+        Item(str(row["id"]), row["gold_original"], row["question"], row.get("gold_solution"), verifier) for row in rows
+    ]
+    ballot = Ballot(items)
+    ballot.add(
+        Sample(str(row["id"]), called or system, answer=str(row["preds"][system]))
+        for row in rows
+        for system in systems
+        if row["preds"].get(system) is not None
+    )
+    votes = ballot.count()
+    _, found = assess(items, votes)
+    assessments = list(found)
+    n = len(items)
+    total = np.maximum(np.bincount(votes.item, weights=votes.samples, minlength=n), 1)
+    label = np.bincount(votes.item[votes.cls == 0], weights=votes.samples[votes.cls == 0], minlength=n)
+    other = np.bincount(votes.item[votes.cls == 1], weights=votes.samples[votes.cls == 1], minlength=n)
+    return Measured(
+        np.array([entry.suspicion or 0.0 for entry in assessments]),
+        1 - label / total,
+        (other - label) / total,
+        np.array([entry.tier is Tier.DROP for entry in assessments]),
+        np.array([entry.tier is not Tier.KEEP for entry in assessments]),
+        label / total,
+    )
+
+
+def rates(rows: Sequence[Mapping[str, Any]], verifier: str) -> dict[str, float]:
+    """Each system's share of answered labels that it agrees with."""
+    names = sorted({name for row in rows for name in row["preds"]})
+    items = [Item(str(row["id"]), row["gold_original"], None, None, verifier) for row in rows]
+    ballot = Ballot(items)
+    ballot.add(
+        Sample(str(row["id"]), name, answer=str(row["preds"][name]))
+        for row in rows
+        for name in names
+        if row["preds"].get(name) is not None
+    )
+    votes = ballot.count()
+    seen = np.bincount(votes.system, weights=votes.samples, minlength=len(votes.systems))
+    right = np.bincount(votes.system, weights=votes.samples * (votes.cls == 0), minlength=len(votes.systems))
+    return {name: float(right[n] / seen[n]) for n, name in enumerate(votes.systems)}
+
+
+def gsm8k(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Lines of the report on GSM8K-Platinum."""
+    bad = np.array([row["status"] != "kept" for row in rows])
+    even = np.array([is_even(GSM8K, row["id"]) for row in rows])
+    rate = rates(rows, "math")
+    ranked = sorted(rate, key=lambda name: (-rate[name], name))
+    groups = {
+        "all": ranked,
+        "weak + mid": [name for name in ranked if rate[name] < MID],
+        "mid": [name for name in ranked if WEAK <= rate[name] < MID],
+        "weak": [name for name in ranked if rate[name] < WEAK],
+        "top 15": ranked[:15],
+        "top 5": ranked[:5],
+        "best one": ranked[:1],
+    }
+    weak = measure(rows, groups["weak"], "math").weak_pass <= HARD if groups["weak"] else np.zeros(len(rows), bool)
+    yield f"{len(rows)} items, {bad.sum()} bad ({(bad & even).sum()} even, {(bad & ~even).sum()} odd)"
+    yield (
+        f"{'systems':<12}{'n':>3}  {'AP 1-pass':>9} {'AP alt':>7} {'AP susp':>8}  {'95 %':>12} {'even':>6} {'odd':>6}"
+        f"  {'hard AP':>7} {'odd':>6}  drop P / R (odd)            review P / R"
+    )
+    for name, systems in groups.items():
+        if not systems:
+            continue
+        found = measure(rows, systems, "math")
+        score = found.suspicion
+        low, high = interval(average_precision, bad, score)
+        yield (
+            f"{name:<12}{len(systems):>3}  {average_precision(bad, found.one_pass):>9.3f}"
+            f" {average_precision(bad, found.alt):>7.3f} {average_precision(bad, score):>8.3f}"
+            f"  [{low:.2f}, {high:.2f}] {average_precision(bad[even], score[even]):>6.3f}"
+            f" {average_precision(bad[~even], score[~even]):>6.3f}"
+            f"  {average_precision(bad[weak], score[weak]):>7.3f}"
+            f" {average_precision(bad[weak & ~even], score[weak & ~even]):>6.3f}"
+            f"  {_hits(found.dropped, bad)} ({_hits(found.dropped & ~even, bad & ~even)})  {_hits(found.review, bad)}"
+        )
+    yield f"hard items (weak pass <= {HARD:.0%}): {weak.sum()}, of them bad {(weak & bad).sum()}"
+    every = measure(rows, ranked, "math")
+    yield from _calibration(every.suspicion, bad)
+    strong = measure(rows, [name for name in ranked if rate[name] >= STRONG], "math").one_pass
+    shown = strong > 0
+    yield (
+        f"bad items on whose label all strong systems (>= {STRONG:.0%}) agree: {(bad & ~shown).sum()} of {bad.sum()};"
+        f" reachable AP {average_precision(bad, np.where(shown, 1.0 + bad, 0.0)):.3f} where one of them dissents"
+    )
+    yield from _robustness(rows, bad, ranked)
+
+
+def _robustness(rows: Sequence[Mapping[str, Any]], bad: Mask, ranked: Sequence[str]) -> Iterator[str]:
+    """Fewer items, other systems, repeated samples of one system."""
+    rng = np.random.default_rng(0)
+    halves, sets = [], []
+    for _ in range(DRAWS):
+        part = np.sort(rng.choice(len(rows), len(rows) // 2, replace=False))
+        found = measure([rows[place] for place in part], ranked, "math")
+        halves.append((average_precision(bad[part], found.one_pass), average_precision(bad[part], found.suspicion)))
+        some = [ranked[place] for place in np.sort(rng.choice(len(ranked), min(SOME, len(ranked)), replace=False))]
+        found = measure(rows, some, "math")
+        sets.append((average_precision(bad, found.one_pass), average_precision(bad, found.suspicion)))
+    alone = measure(rows, ranked[:8], "math", called="one")
+    for name, pairs in (("half of the items", halves), (f"{SOME} random systems", sets)):
+        one_pass, suspicion = np.array(pairs).T
+        yield (
+            f"{name}, {DRAWS} draws: AP {suspicion.mean():.3f} (1-pass {one_pass.mean():.3f}),"
+            f" better in {(suspicion > one_pass).sum()}"
+        )
+    yield (
+        f"the best 8 as samples of one system: AP {average_precision(bad, alone.suspicion):.3f}"
+        f" (1-pass {average_precision(bad, alone.one_pass):.3f}), dropped {alone.dropped.sum()}"
+    )
+
+
+def mmlu(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Lines of the report on MMLU-Redux."""
+    kinds = np.array([row["error_type"] for row in rows])
+    wrong, good = kinds == "wrong_groundtruth", kinds == "ok"
+    even = np.array([is_even(MMLU, row["id"]) for row in rows])
+    found = measure(rows, sorted({name for row in rows for name in row["preds"]}), "choice")
+    yield f"{len(rows)} items, {wrong.sum()} with a wrong label, {(~good).sum()} bad of any kind"
+    for name, score in (("1-pass", found.one_pass), ("alt", found.alt), ("suspicion", found.suspicion)):
+        low, high = interval(area_under_roc, wrong, score)
+        yield (
+            f"{name:<10} wrong label: AUC {area_under_roc(wrong, score):.3f} [{low:.3f}, {high:.3f}]"
+            f" (even {area_under_roc(wrong[even], score[even]):.3f},"
+            f" odd {area_under_roc(wrong[~even], score[~even]):.3f})"
+            f" AP {average_precision(wrong, score):.3f}; any: AP {average_precision(~good, score):.3f}"
+        )
+    clear = wrong | good
+    yield f"against good items alone: AUC {area_under_roc(wrong[clear], found.suspicion[clear]):.3f}"
+    silent = wrong & (found.one_pass == 0)
+    reachable = np.where(found.one_pass > 0, 1.0 + wrong, 0.0)
+    yield (
+        f"wrong labels that no system disagrees with: {silent.sum()} of {wrong.sum()};"
+        f" reachable AUC {area_under_roc(wrong, reachable):.3f}"
+    )
+    yield f"review: {_hits(found.review, ~good)}; dropped: {found.dropped.sum()}"
+
+
+def _hits(chosen: Mask, bad: Mask) -> str:
+    n, right = int(chosen.sum()), int((chosen & bad).sum())
+    precision = f"{right / n:.2f}" if n else "-"
+    return f"{right}/{n} = {precision} / {right / max(1, int(bad.sum())):.2f}"
+
+
+def _calibration(score: Array, bad: Mask) -> Iterator[str]:
+    edges = [0.0, 0.02, 0.1, 0.3, 0.6, 1.01]
+    parts = []
+    for low, high in pairwise(edges):
+        here = (score >= low) & (score < high)
+        if here.any():
+            parts.append(f"{score[here].mean():.2f}->{bad[here].mean():.2f} (n={here.sum()})")
+    yield "calibration (mean suspicion -> share bad): " + ", ".join(parts)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data_dir", type=Path)
+    folder: Path = parser.parse_args().data_dir
+    for name, report in ((GSM8K, gsm8k), (MMLU, mmlu)):
+        path = folder / name
+        print(f"\n{name}")
+        for line in report(read(path)) if path.exists() else ["not there: left out"]:
+            print(line)
+
+
+if __name__ == "__main__":
+    main()

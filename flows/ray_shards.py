@@ -1,0 +1,50 @@
+"""Comparing the shards of a large set of problems on Ray, as tasks of a Prefect flow.
+
+What a worker needs is put into Ray's object store once a machine and read there without a copy; the keys lie in files
+that every machine has to see. The result is that of threads, whatever the number of workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from truegold.flows.server import prefect_api
+from truegold.pipeline.near import Spread
+from truegold.pipeline.near.links import Found, Searcher
+from truegold.verifiers import SetupError
+
+
+def on_ray(address: str | None) -> Spread:
+    """address: of a Ray cluster; None starts one on this machine, for as long as it takes. Raises SetupError without
+    Ray."""
+
+    def spread(searcher: Searcher) -> Iterator[Found]:
+        with prefect_api():
+            try:
+                import ray
+                from prefect_ray import RayTaskRunner
+            except ImportError as error:
+                hint = "Install it: pip install 'truegold[ray]'."
+                raise SetupError(f"Ray cannot be used ({error}).", hint) from error
+            yield from _compare(searcher, RayTaskRunner(address=address), ray)
+
+    return spread
+
+
+def _compare(searcher: Searcher, runner: Any, ray: Any) -> list[Found]:
+    from prefect import flow, task
+    from prefect.cache_policies import NO_CACHE
+
+    @task(task_run_name="shard-{shard}", cache_policy=NO_CACHE, persist_result=False)
+    def links(held: Searcher, shard: int) -> Found:
+        return held.links(shard)
+
+    @flow(name="truegold-dedup-shards", task_runner=runner, persist_result=False)
+    def compare() -> list[Found]:
+        held = ray.put(searcher)  # a reference, which the task runner hands over as what it refers to
+        futures = [links.submit(held, shard) for shard in range(searcher.keys.shards)]
+        return [future.result() for future in futures]
+
+    found: list[Found] = compare()
+    return found

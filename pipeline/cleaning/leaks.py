@@ -1,0 +1,93 @@
+r"""Answers that a prompt announces itself.
+
+"What is 6*7?\nAnswer: 42"                         gold 42    the last line is cut off (`without_answer_line`)
+"What is 6*7? The correct answer is $42$."         gold 42    announced (`announced_answers`)
+"Put your answer in \boxed{}."                                nothing: no answer stands there
+"If the answer to the first part is 7, ..."        gold 42    nothing: a number that the problem gives
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+MAX_ANSWER_CHARS = 200
+
+_FINAL = r"(?:final|correct|right|expected|reference|true|gold)\s+"
+_NAME = rf"(?:(?:the\s+)?(?:{_FINAL})?answer|ans\.?|(?:标准|正确|参考|最终)?答案)"
+_ANNOUNCED = re.compile(
+    rf"(?<![A-Za-z]){_NAME}\s{{0,5}}(?:is\b\s{{0,5}}[:：]?|are\b|[:：=]|是|为)\s{{0,5}}(?P<value>[^\n]{{1,{MAX_ANSWER_CHARS}}})",
+    re.IGNORECASE,
+)
+_ANSWER_LINE = re.compile(
+    rf"[*#_\s(（\[]{{0,6}}{_NAME}[*_]{{0,2}}\s{{0,5}}(?:is\b\s{{0,5}}[:：]?|[:：=]|是|为)[*_]{{0,2}}\s{{0,5}}(?P<value>[^\n]{{1,{MAX_ANSWER_CHARS}}})",
+    re.IGNORECASE,
+)
+_HASHES = re.compile(rf"^\s{{0,5}}####\s{{0,5}}(?P<value>[^\n]{{1,{MAX_ANSWER_CHARS}}})", re.MULTILINE)
+_BOX = re.compile(r"\\(?:boxed|fbox)\s{0,3}\{")
+_SENTENCE_END = re.compile(r"[.。!！;；](?=\s|\Z)|[)）](?=\s|\Z)|[,，](?=\s)")
+_WRAPPER = re.compile(r"\\(?:text|textbf|mathrm|mathbf|boxed)\s{0,3}(?=\{)|\\[()\[\],;! ]|\\(?:left|right)(?![A-Za-z])")
+_GROUPED = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_IDLE = str.maketrans("", "", " \t\n$*{}")
+_PLACEHOLDER = re.compile(r"[_.…?？\s-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """An answer that a prompt gives away: the words around it, and the value."""
+
+    text: str
+    value: str
+
+
+def announced_answers(prompt: str) -> Iterator[Announced]:
+    """What the prompt calls the answer: "the answer is ...", "Answer: ...", "#### ...", a box with something in it."""
+    for pattern in (_ANNOUNCED, _HASHES):
+        for match in pattern.finditer(prompt):
+            yield Announced(match[0], match["value"])
+    for match in _BOX.finditer(prompt):
+        value = _braced(prompt, match.end())
+        if value is not None and not _PLACEHOLDER.fullmatch(value):
+            yield Announced(prompt[match.start() : match.end() + len(value) + 1], value)
+
+
+def gives_away(announced: Announced, gold: str) -> bool:
+    """Whether the announced value is gold, alone or at the head of its sentence."""
+    wanted = answer_key(gold)
+    if not wanted:
+        return False
+    value = announced.value.strip()
+    heads = [value, *(value[: end.start()] for end in _SENTENCE_END.finditer(value))]
+    return any(answer_key(head) == wanted for head in heads)
+
+
+def without_answer_line(prompt: str, gold: str | None, minimum: int) -> str:
+    """The prompt without a last line that says nothing but gold, as long as `minimum` characters remain."""
+    head, newline, last = prompt.rstrip().rpartition("\n")
+    if gold is None or not newline or len(rest := head.rstrip()) < minimum:
+        return prompt
+    found = _ANSWER_LINE.fullmatch(last) or _HASHES.fullmatch(last)
+    if found is None or not (wanted := answer_key(gold)) or answer_key(found["value"]) != wanted:
+        return prompt
+    return rest
+
+
+def answer_key(text: str) -> str:
+    """A text in a form that two spellings of one short answer share: no markup, blanks, digit grouping or case."""
+    text = _WRAPPER.sub("", text[: 2 * MAX_ANSWER_CHARS]).translate(_IDLE)
+    text = _GROUPED.sub("", text).rstrip(".。,，;；!！").casefold()
+    if len(text) > 2 and text[0] in "([" and text[-1] in ")]" and text[1:-1].isalnum():
+        text = text[1:-1]
+    whole, point, fraction = text.partition(".")
+    return whole if point and whole.lstrip("-").isdigit() and fraction.strip("0") == "" else text
+
+
+def _braced(text: str, start: int) -> str | None:
+    """What stands from `start` to the brace that closes the one before it; None beyond MAX_ANSWER_CHARS."""
+    depth = 1
+    for place in range(start, min(len(text), start + MAX_ANSWER_CHARS)):
+        depth += {"{": 1, "}": -1}.get(text[place], 0)
+        if depth == 0:
+            return text[start:place]
+    return None

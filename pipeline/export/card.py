@@ -1,0 +1,132 @@
+"""What a data card tells, gathered from the run's own tables before any of it is written down."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from truegold.pipeline.config import ExportConfig
+from truegold.pipeline.digest import digest_json
+from truegold.pipeline.export.decontamination import Decontamination, decontamination
+from truegold.pipeline.export.label_errors import LabelErrors, from_reviews, from_suspicion
+from truegold.pipeline.export.tables import Split, Tally
+from truegold.pipeline.ledger import LEDGER_FILE
+from truegold.pipeline.report.accounting import account
+from truegold.pipeline.report.run_files import KEY, RunFiles
+from truegold.verifiers import fingerprint
+
+
+@dataclass(frozen=True)
+class Card:
+    """Everything the card says. Counts are of rows, but for `edits`, which counts edits."""
+
+    name: str
+    truegold: str
+    configuration: str
+    """A digest over the resolved configuration and code version of every stage."""
+    license: str | None
+    features: Mapping[str, str]
+    splits: tuple[Split, ...]
+    records_in: int
+    removed: tuple[tuple[str, str, int], ...]
+    """(stage, reason, rows) of what was rejected, dropped or left in reserve; with the splits it makes `records_in`."""
+    edits: tuple[tuple[str, str, int], ...]
+    """(stage, reason, edits)."""
+    flags: Mapping[str, int]
+    """Rows of the set that carry a flag, by reason: advice, or kept by a reviewer."""
+    verifiers: Mapping[str, int]
+    """By name, version and, for imported code, digest of its file."""
+    domains: Mapping[str, int]
+    sources: Mapping[str, int]
+    languages: Mapping[str, int]
+    gold_types: Mapping[str, int]
+    label_errors: LabelErrors
+    decontamination: Decontamination
+
+
+def gather_card(
+    files: RunFiles,
+    config: ExportConfig,
+    splits: Sequence[Split],
+    schema: pa.Schema,
+    tally: Tally,
+    tables: list[Path],
+    inputs: Mapping[str, Path],
+) -> Card:
+    """Raises RuntimeError where rows went missing on the way (`report.accounting`)."""
+    counted = account(files)
+    removed = [(end.stage, end.reason, end.rows) for end in counted.ends if end.kind in ("reject", "drop", "reserve")]
+    return Card(
+        name=files.folders["ingest"].parent.name,
+        truegold=version("truegold"),
+        configuration=_configuration(files),
+        license=config.license,
+        features={field.name: _dtype(field.type) for field in schema},
+        splits=tuple(splits),
+        records_in=counted.records_in,
+        removed=tuple(removed),
+        edits=_edits(files),
+        flags=_flags(files, tables),
+        verifiers=_ordered(Counter({fingerprint(name): rows for name, rows in tally.verifiers.items()})),
+        domains=_ordered(tally.domains),
+        sources=_ordered(tally.sources),
+        languages=_ordered(tally.languages),
+        gold_types=_ordered(tally.gold_types),
+        label_errors=_label_errors(files, inputs, tables),
+        decontamination=decontamination(inputs.get("matches"), tables, _leaked(files)),
+    )
+
+
+def _configuration(files: RunFiles) -> str:
+    told = {name: {key: record[key] for key in ("fn", "version", "config")} for name, record in files.records.items()}
+    return digest_json(told)
+
+
+def _dtype(kind: pa.DataType) -> str:
+    """A column's type as Hugging Face's `dataset_info` names it."""
+    names: dict[Any, str] = {pa.string(): "string", pa.int64(): "int64", pa.float64(): "float64"}
+    return names[kind]
+
+
+def _ordered(counts: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
+
+
+def _edits(files: RunFiles) -> tuple[tuple[str, str, int], ...]:
+    found = []
+    for stage, ledger in files.tables(LEDGER_FILE):
+        counted = ledger.filter(pl.col("action") == "edit").group_by("reason").agg(pl.len())
+        ordered = counted.sort(["len", "reason"], descending=[True, False]).collect(engine="streaming")
+        found += [(stage, reason, count) for reason, count in ordered.iter_rows()]
+    return tuple(found)
+
+
+def _flags(files: RunFiles, tables: list[Path]) -> dict[str, int]:
+    flags = files.flags(after_training=False)
+    if flags is None:
+        return {}
+    keys = pl.concat([pl.scan_parquet(path).select(KEY) for path in tables])
+    own = flags.select(*KEY, "reason").unique().join(keys, on=KEY, how="semi")
+    counted = own.group_by("reason").agg(pl.len()).collect(engine="streaming")
+    return _ordered(Counter(dict(counted.iter_rows())))
+
+
+def _label_errors(files: RunFiles, inputs: Mapping[str, Path], tables: list[Path]) -> LabelErrors:
+    suspicion = inputs.get("suspicion") or files.path("profile", "suspicion.parquet")
+    if suspicion is not None:
+        found = from_suspicion(suspicion, tables)
+        if found.rate is not None:
+            return found
+    return from_reviews(files.table("settle", LEDGER_FILE))
+
+
+def _leaked(files: RunFiles) -> int:
+    counts = files.records["dedup"]["report"]["counts"] if "dedup" in files else {}
+    return int(counts.get("drop:leaked_heldout", 0))

@@ -1,0 +1,136 @@
+"""A data card as Markdown with Hugging Face's YAML head.
+
+    ---
+    configs: [{config_name: default, data_files: [{split: train, path: data/train.parquet}]}]
+    dataset_info: {features: [{name: id, dtype: string}, ...], splits: [{name: train, num_examples: 1319, ...}], ...}
+    ---
+    # gsm8k
+    ...
+
+The head's fields are those of `datasets.DatasetInfo`; sizes are in bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import yaml
+
+from truegold.pipeline.export.card import Card
+from truegold.pipeline.export.decontamination import Decontamination
+from truegold.pipeline.export.label_errors import LabelErrors
+from truegold.pipeline.report.shown_text import visible
+
+SOURCES_SHOWN = 20
+_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
+
+
+def render(card: Card) -> str:
+    head = yaml.safe_dump(front_matter(card), sort_keys=True, allow_unicode=True, width=120)
+    return f"---\n{head}---\n{body(card)}"
+
+
+def front_matter(card: Card) -> dict[str, Any]:
+    """The YAML head; `datasets` checks `num_examples` against the files when it loads the folder."""
+    rows = sum(split.rows for split in card.splits)
+    head: dict[str, Any] = {
+        "configs": [
+            {
+                "config_name": "default",
+                "data_files": [{"split": split.name, "path": split.path} for split in card.splits],
+            }
+        ],
+        "dataset_info": {
+            "config_name": "default",
+            "features": [{"name": name, "dtype": dtype} for name, dtype in card.features.items()],
+            "splits": [
+                {"name": split.name, "num_bytes": split.bytes, "num_examples": split.rows} for split in card.splits
+            ],
+            "download_size": sum(split.file_bytes for split in card.splits),
+            "dataset_size": sum(split.bytes for split in card.splits),
+        },
+        "size_categories": [next((name for limit, name in _SIZES if rows < limit), "n>10M")],
+        "tags": ["truegold", "reinforcement-learning", "verifiable-rewards"],
+    }
+    if languages := [code for code in card.languages if code != "und"]:
+        head["language"] = languages
+    if card.license:
+        head["license"] = card.license
+    return head
+
+
+def body(card: Card) -> str:
+    rows = sum(split.rows for split in card.splits)
+    parts = ", ".join(f"{split.rows:,} {split.name}" for split in card.splits)
+    sections = [
+        f"# {_cell(card.name)}",
+        f"{rows:,} problems ({parts}) left of {card.records_in:,} records, curated by truegold {card.truegold}. "
+        f"Configuration `{card.configuration}`.",
+        "## Where the records went",
+        _table(("stage", "reason", "rows"), [*card.removed, ("", "**in this set**", rows)]),
+        "## Edits",
+        _table(("stage", "reason", "edits"), card.edits) if card.edits else "Nothing was edited.",
+        "## Flags on rows of this set",
+        _table(("reason", "rows"), card.flags.items()) if card.flags else "None.",
+        "## Label errors",
+        _label_errors(card.label_errors, rows),
+        "## Decontamination",
+        _decontamination(card.decontamination),
+        "## Verifiers",
+        _table(("verifier", "rows"), card.verifiers.items()),
+        "## What the rows are",
+        _counts(card),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _label_errors(found: LabelErrors, rows: int) -> str:
+    if found.rate is None or found.low is None or found.high is None:
+        return "Estimated share of wrong labels: not estimated (no samples, and no reviewed rows without a flag)."
+    interval = f"95 % interval {found.low:.2%} to {found.high:.2%}"
+    return (
+        f"Estimated share of wrong labels: {found.rate:.2%} ({interval}), by {found.method}, "
+        f"which tell of {found.known:,} rows; the set has {rows:,}."
+    )
+
+
+def _decontamination(found: Decontamination) -> str:
+    own = f"Against this run's own held-out rows: {found.leaked_heldout:,} rows dropped."
+    if found.table is None:
+        return f"Against evaluation sets: not run. {own}"
+    if not found.matches:
+        return f"Against evaluation sets: `{_cell(found.table)}` holds no match. {own}"
+    listed = _table(
+        ("against", "kind", "rows matched", "still in this set"),
+        [(match.against, match.kind, match.rows, match.in_set) for match in found.matches],
+    )
+    return f"{own} Matches of `{_cell(found.table)}`:\n\n{listed}"
+
+
+def _counts(card: Card) -> str:
+    lines = []
+    for name, counts in (("domain", card.domains), ("language", card.languages), ("gold type", card.gold_types)):
+        lines.append((name, _listed(counts)))
+    lines.append(("source", _listed(card.sources)))
+    return _table(("", "rows"), lines)
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    shown = [f"{name} {count:,}" for name, count in list(counts.items())[:SOURCES_SHOWN]]
+    more = len(counts) - len(shown)
+    return ", ".join(shown) + (f", {more} more" if more > 0 else "")
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    names = list(head)
+    lines = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
+    for row in rows:
+        cells = [f"{cell:,}" if isinstance(cell, int) else _cell(str(cell)) for cell in row]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    """A name from the data, on one line and without the marks of a table."""
+    return " ".join(visible(text).split()).replace("|", "\\|")

@@ -1,0 +1,139 @@
+r"""Reads problems from any file, for commands that work alone on one: id, prompt, gold, length of the solution.
+
+    {"id": 7, "question": "Natalia sold clips to 48 ...", "answer": "48+24 = 72\n#### 72"}
+    ->  id "7", prompt "Natalia sold ...", gold "72", solution of 21 characters
+
+Columns are found by the names most often used, or named (`prompt="Body"`, `gold="meta.label"`). A chat is read as its
+last user message. A record without an id is called by its number in the file, from 1. No record is lost: one without a
+prompt, or one that cannot be read, comes with an empty prompt, which is compared with nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from truegold.pipeline.mapping import MISSING, Column, last_boxed, text_of
+from truegold.pipeline.readers import open_file
+from truegold.pipeline.records import Record, Reject, Source
+from truegold.pipeline.row_builder import last_user_content
+from truegold.verifiers import InputError
+
+PROMPT_COLUMNS = ("prompt", "question", "problem", "instruction", "input", "text", "content", "original_text")
+GOLD_COLUMNS = ("gold", "answer", "final_answer", "ground_truth", "reward_model.ground_truth", "target", "label")
+SOLUTION_COLUMNS = ("solution", "rationale", "worked_solution")
+ID_COLUMNS = ("id", "unique_id", "task_id", "uuid", "ID")
+LOOK_AHEAD = 100
+"""Records that are looked at to find the columns."""
+MAX_ROW_BYTES = 64 * 2**20
+BATCH_ROWS = 10_000
+FINAL_MARK = "####"
+
+
+@dataclass
+class Batch:
+    """Columns of consecutive problems; `numbers` are record numbers from 1, lines where the format has lines."""
+
+    ids: list[str] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    prompts: list[str] = field(default_factory=list)
+    golds: list[str | None] = field(default_factory=list)
+    solutions: list[int] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class ProblemColumns:
+    """Which columns to read; those not given are found by their names."""
+
+    prompt: str | None = None
+    gold: str | None = None
+    id: str | None = None
+
+
+def read_problems(path: Path, given: ProblemColumns) -> Iterator[Batch]:
+    """The problems of a JSON Lines, Parquet or CSV file, in batches of at most BATCH_ROWS.
+
+    Raises InputError where the file cannot be read or has no column for the prompt.
+    """
+    return problems_of(open_file(path, "auto", MAX_ROW_BYTES), given)
+
+
+def problems_of(source: Source, given: ProblemColumns) -> Iterator[Batch]:
+    """The problems of an opened source; see `read_problems`."""
+    records = iter(source.records)
+    ahead = list(islice(records, LOOK_AHEAD))
+    samples = [record.values for record in ahead if isinstance(record, Record)]
+    prompt = _column(given.prompt, PROMPT_COLUMNS, samples)
+    if prompt is None:
+        names = ", ".join(samples[0]) if samples else "no record that can be read"
+        wanted = given.prompt or ", ".join(PROMPT_COLUMNS)
+        raise InputError(
+            f"{source.place} has no prompt column ({wanted}); it has: {names[:1000]}.",
+            "Name it: --prompt-column COLUMN",
+        )
+    gold = _column(given.gold, GOLD_COLUMNS, samples)
+    if given.gold is not None and gold is None:
+        raise InputError(f"{source.place} has no column {given.gold!r}.", "Name the gold column: --gold-column COLUMN")
+    reader = _Reader(prompt, gold, _column(None, SOLUTION_COLUMNS, samples), _column(given.id, ID_COLUMNS, samples))
+    everything = chain(ahead, records)
+    del ahead
+    while taken := list(islice(everything, BATCH_ROWS)):
+        batch = Batch()
+        for record in taken:
+            reader.read(record, batch)
+        yield batch
+
+
+def _column(given: str | None, names: tuple[str, ...], samples: list[Mapping[str, Any]]) -> Column | None:
+    for name in (given,) if given is not None else names:
+        column = Column(name, None)
+        if any(column(values) not in (MISSING, None) for values in samples):
+            return column
+    return None
+
+
+@dataclass(frozen=True)
+class _Reader:
+    prompt: Column
+    gold: Column | None
+    solution: Column | None
+    id: Column | None
+
+    def read(self, record: Record | Reject, batch: Batch) -> None:
+        batch.numbers.append(record.number)
+        if isinstance(record, Reject):
+            batch.ids.append(str(record.number))
+            batch.prompts.append("")
+            batch.golds.append(None)
+            batch.solutions.append(0)
+            return
+        values = record.values
+        batch.ids.append((_text(self.id, values) if self.id else None) or str(record.number))
+        batch.prompts.append(_prompt(self.prompt(values)))
+        gold = _text(self.gold, values) if self.gold else None
+        solution = _text(self.solution, values) if self.solution else None
+        if gold is not None and FINAL_MARK in gold:
+            solution = solution or gold
+            gold = gold.rpartition(FINAL_MARK)[2].strip() or None
+        elif gold is None and solution is not None:
+            gold = last_boxed(solution)
+        batch.golds.append(gold)
+        batch.solutions.append(len(solution or ""))
+
+
+def _text(column: Column, values: Mapping[str, Any]) -> str | None:
+    value = column(values)
+    return value if type(value) is str and value[:1] > " " else text_of(value)
+
+
+def _prompt(value: Any) -> str:
+    if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
+        value = last_user_content(value)
+    text = (value if type(value) is str else text_of(value)) or ""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

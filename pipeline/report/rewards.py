@@ -1,0 +1,68 @@
+"""The rewards that training will see: the reward-ratio view of a run, and the table of it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from truegold.pipeline.report.run_files import RunFiles
+from truegold.pipeline.reward_ratio import EVERYTHING, RewardRatio, reward_ratios
+from truegold.pipeline.rows import write_rows
+
+REWARD_RATIO_FILE = "reward_ratio.parquet"
+GROUPS_SHOWN = 20
+"""Sources, domains and verifiers shown on the page, each; the table has all of them."""
+
+_TEXTS = ("by", "name", "when")
+_NUMBERS = ("rows", "judged_rows", "group_size")
+REWARD_RATIO_SCHEMA = pa.schema(
+    [
+        (name, pa.string() if name in _TEXTS else pa.int64() if name in _NUMBERS else pa.float64())
+        for name in RewardRatio.__dataclass_fields__
+    ]
+)
+
+
+@dataclass(frozen=True)
+class RewardPair:
+    """One group of problems as profiled, and as selected where a selection was made."""
+
+    profiled: RewardRatio
+    selected: RewardRatio | None
+
+
+@dataclass(frozen=True)
+class Rewards:
+    """`pairs` by `by` (all, source, domain, verifier); a kind with one group alone is left out, as `all` tells it."""
+
+    group_size: int
+    ratios: tuple[RewardRatio, ...]
+    pairs: tuple[RewardPair, ...]
+
+
+def rewards(files: RunFiles, group_size: int) -> Rewards | None:
+    """None where the run has no pass rates. A run that has trained is read with its own group size."""
+    profile, rows = files.table("profile", "profile.parquet"), files.table("profile", "rows.parquet")
+    if profile is None or rows is None:
+        return None
+    if "train" in files:
+        group_size = int(files.records["train"].get("config", {}).get("group_size", group_size))
+    ratios = reward_ratios(profile, rows, files.table("select", "selected.parquet"), group_size)
+    return Rewards(group_size, tuple(ratios), tuple(_pairs(ratios))) if ratios else None
+
+
+def _pairs(ratios: list[RewardRatio]) -> list[RewardPair]:
+    selected = {(ratio.by, ratio.name): ratio for ratio in ratios if ratio.when == "selected"}
+    profiled = [ratio for ratio in ratios if ratio.when == "profiled"]
+    pairs = []
+    for by in dict.fromkeys(ratio.by for ratio in profiled):
+        own = [ratio for ratio in profiled if ratio.by == by]
+        if by == EVERYTHING or len(own) > 1:
+            pairs += [RewardPair(ratio, selected.get((by, ratio.name))) for ratio in own[:GROUPS_SHOWN]]
+    return pairs
+
+
+def write_rewards(found: Rewards, out_dir: Path) -> None:
+    write_rows(out_dir / REWARD_RATIO_FILE, map(asdict, found.ratios), REWARD_RATIO_SCHEMA)

@@ -1,0 +1,81 @@
+"""The benchmarks of flagging count right and say what is not there. Their data here is tiny."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
+
+import curation_rules  # noqa: E402
+import curation_suspicion  # noqa: E402
+import pytest  # noqa: E402
+from ranking_scores import area_under_roc, average_precision  # noqa: E402
+
+SYSTEMS = {"good": 1.0, "fair": 0.8, "poor": 0.5}
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+
+
+def reviewed(n):
+    """n items with gold "7"; the first is mislabeled: every system says 9."""
+    for number in range(n):
+        preds = {
+            name: "9" if number == 0 else "7" if number % 10 < 10 * rate else "8" for name, rate in SYSTEMS.items()
+        }
+        status = "revised" if number == 0 else "kept"
+        yield {
+            "id": number,
+            "question": f"What is item {number}?",
+            "gold_original": "7",
+            "status": status,
+            "preds": preds,
+        }
+
+
+def test_scores_are_those_computed_by_hand():
+    assert average_precision([True, False, True], [0.9, 0.5, 0.4]) == pytest.approx(5 / 6)
+    assert area_under_roc([True, False, True], [0.9, 0.5, 0.4]) == pytest.approx(0.5)
+
+
+def test_the_report_on_reviewed_items_ranks_the_bad_one_first():
+    lines = list(curation_suspicion.gsm8k(list(reviewed(40))))
+    assert lines[0].startswith("40 items, 1 bad")
+    of_all = next(line for line in lines if line.startswith("all"))
+    assert of_all.split()[1] == "3"
+    assert of_all.split()[4] == "1.000"
+    assert any(line.startswith("half of the items") for line in lines)
+
+
+def test_the_report_on_choice_items_counts_wrong_labels():
+    rows = [
+        {"id": n, "question": "?", "gold_original": "A", "error_type": "wrong_groundtruth" if n < 2 else "ok"}
+        | {"preds": dict.fromkeys(SYSTEMS, "A" if n else "B")}
+        for n in range(20)
+    ]
+    lines = list(curation_suspicion.mmlu(rows))
+    assert lines[0] == "20 items, 2 with a wrong label, 2 bad of any kind"
+    assert any("no system disagrees with: 1 of 2" in line for line in lines)
+
+
+def test_reach_and_false_alarms_are_shares_of_their_own_rows():
+    whole = {"question": "Ann has 3 eggs and buys 4 eggs. How many eggs has she?", "answer": "3 + 4 = 7\n#### 7"}
+    rows = [whole | {"insufficient_question": "Ann buys 4 eggs. How many eggs has she?"}]
+    cases = list(curation_rules.mip_gsm8k(rows, with_solution=True))
+    assert [(case.ill, case.gold) for case in cases] == [(False, "7"), (True, "7")]
+    lines = list(curation_rules.report("mip_gsm8k.jsonl", cases))
+    assert "ill-posed     1: flagged 1 = 100.0%" in lines[0]
+    assert any("intact        1: flagged 0 = 0.0%" in line for line in lines)
+    assert lines[-1] == "  precision 1.00 at recall 1.00"
+
+
+@pytest.mark.parametrize("benchmark", [curation_rules, curation_suspicion], ids=lambda module: module.__name__)
+def test_a_missing_file_is_left_out_and_said(benchmark, tmp_path, monkeypatch, capsys):
+    write(tmp_path / "svamp.jsonl", [{"ID": "a", "Body": "Ann has 3 eggs", "Question": "Is it so?", "Answer": 3.0}])
+    monkeypatch.setattr(sys, "argv", ["benchmark", str(tmp_path)])
+    benchmark.main()
+    assert "not there: left out" in capsys.readouterr().out

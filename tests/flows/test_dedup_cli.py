@@ -1,0 +1,64 @@
+"""The commands `truegold dedup` and `truegold decontaminate`: what they print, write and refuse."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+TRUEGOLD = [sys.executable, "-P", "-m", "truegold.flows.cli"]
+TOM = "Tom has 37 red cars and buys 45 more at the market. How many cars has Tom got in total?"
+
+
+def truegold(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [*TRUEGOLD, *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    rows = [TOM, TOM.replace("37", "thirty-seven"), TOM.replace("37", "58"), "Else?"]
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps({"Frage": text}) + "\n" for text in rows))
+    (tmp_path / "evals.jsonl").write_text(json.dumps({"id": "g", "question": TOM}) + "\n")
+    return tmp_path
+
+
+def test_dedup_writes_clusters_and_prints_what_it_found(project: Path) -> None:
+    done = truegold("dedup", "--data", "train.jsonl", "--out", "found/here", "--prompt-column", "Frage", cwd=project)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split(maxsplit=1) for line in done.stdout.splitlines()]
+    assert lines[:3] == [["4", "records"], ["3", "keep"], ["1", "drop same_problem"]]
+    assert lines[-1] == ["clusters:", "found/here/clusters.parquet"]
+    found = pl.read_parquet(project / "found" / "here" / "clusters.parquet")
+    assert found["relation"].to_list() == ["same_problem", "same_problem", "same_template", "unrelated"]
+
+
+def test_decontaminate_writes_matches_and_prints_them_by_kind(project: Path) -> None:
+    arguments = ("decontaminate", "--data", "train.jsonl", "--against", "evals.jsonl", "--out", "found")
+    done = truegold(*arguments, "--prompt-column", "Frage", cwd=project)
+    assert done.returncode == 0, done.stderr
+    assert [line.split() for line in done.stdout.splitlines()][:2] == [["4", "records"], ["2", "matching"]]
+    assert "1  exact evals.jsonl" in done.stdout
+    found = pl.read_parquet(project / "found" / "matches.parquet")
+    assert found.columns == ["id", "row", "against", "against_id", "kind", "score", "evidence"]
+    assert found["id"].to_list() == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("dedup", "--data", "absent.jsonl", "--out", "o"), 3, "absent.jsonl does not exist"),
+        (("dedup", "--data", "train.jsonl", "--out", "o"), 3, "has no prompt column"),
+        (("decontaminate", "--data", "evals.jsonl", "--against", "nothing", "--out", "o"), 3, "Known by name: aime24"),
+        (("decontaminate", "--data", "evals.jsonl", "--out", "o"), 2, "--against"),
+    ],
+)
+def test_a_mistake_is_one_helpful_line(project: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
+    done = truegold(*arguments, cwd=project)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,59 @@
+"""Deduplication in shards on a real local Ray cluster, as a Prefect flow: the same result as in threads."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
+pytest.importorskip("prefect_ray", reason="needs the extra `ray`")
+
+NAMES = ("Tom", "Ann", "Bela", "Chen", "Dora", "Emil", "Fumi", "Gus", "Hana", "Ivo")
+THINGS = ("cars", "apples", "stamps", "marbles", "books", "coins", "shells", "pens", "cards", "buttons")
+
+
+def problems() -> list[dict[str, str]]:
+    """Two hundred stories in ten templates, each with a rewording of every fifth, and some copies."""
+    rows = []
+    for number in range(200):
+        name, thing, a, b = NAMES[number % 10], THINGS[number // 20], 11 + number, 3 * number + 7
+        rows.append({"question": f"{name} has {a} red {thing} and buys {b} more. How many {thing} has {name} now?"})
+        if number % 5 == 0:
+            rows.append(
+                {"question": f"{name}, who has {a} red {thing}, buys {b} more. How many {thing} has {name} now?"}
+            )
+        if number % 20 == 0:
+            rows.append(dict(rows[-2]))
+    return rows
+
+
+RUN = """
+import sys
+from pathlib import Path
+from truegold.flows.ray_shards import on_ray
+from truegold.pipeline.dedup_file import dedup_file
+from truegold.pipeline.near import in_threads, keys
+from truegold.pipeline.problem_file import ProblemColumns
+from truegold.pipeline.progress import NullProgress
+
+keys.SHARD_ROWS = 40
+for name, spread in (("threads", in_threads), ("ray", on_ray(None))):
+    dedup_file(Path(sys.argv[1]), Path(sys.argv[2]) / name, ProblemColumns(), None, NullProgress(), spread)
+"""
+
+
+def test_shards_on_ray_give_what_threads_give(tmp_path: Path) -> None:
+    data = tmp_path / "problems.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in problems()))
+    command = [sys.executable, "-P", "-c", RUN, str(data), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stderr
+    threads, on_ray = (pl.read_parquet(tmp_path / name / "clusters.parquet") for name in ("threads", "ray"))
+    assert threads.equals(on_ray)
+    assert set(threads["relation"]) >= {"exact", "same_problem", "same_template"}
+    assert sorted(path.name for path in (tmp_path / "ray").iterdir()) == ["clusters.parquet", "flags.parquet"]

@@ -1,0 +1,149 @@
+"""Rows in clusters: no chains, the best row stays, golds that differ stay and are a conflict, templates are capped."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from truegold.pipeline.near import Comparer, Corpus, CorpusBuilder, Duplicates, Relation, find_duplicates, find_links
+from truegold.pipeline.near.clusters import cluster
+from truegold.pipeline.near.links import Links
+from truegold.pipeline.near.seen import Seen
+
+TOM = "Tom has 37 red cars and buys 45 more at the market. How many cars has Tom got in total?"
+TOM_SAID_ANEW = TOM.replace("37", "thirty-seven")
+OTHERS = [
+    "Maria collects stamps, nine of them green. How many are not green if she has 31 in all?",
+    "A fence of 13 meters is painted by Peter in two hours. How long does he need for one meter?",
+]
+
+
+def corpus_of(*rows: tuple[str, str | None, int]) -> Corpus:
+    builder = CorpusBuilder()
+    prompts, golds, solutions = zip(*rows, strict=True) if rows else ((), (), ())
+    builder.add(list(prompts), list(golds), list(solutions))
+    return builder.finish()
+
+
+def duplicates(*rows: tuple[str, str | None, int], cap: int | None = None) -> Duplicates:
+    corpus = corpus_of(*rows, *((other, None, 0) for other in OTHERS))
+    links = find_links(corpus.features, Comparer(corpus.features), corpus.text_gold)
+    return find_duplicates(corpus, links, cap)
+
+
+def links(*pairs: tuple[int, int, Relation, float]) -> Links:
+    left, right, relation, score = zip(*sorted(pairs), strict=True)
+    return Links(np.array(left), np.array(right), np.array(relation, np.uint8), np.array(score, np.float32))
+
+
+def test_a_row_joins_only_a_row_that_it_is_linked_to():
+    same = Relation.SAME_PROBLEM
+    found = cluster(links((0, 1, same, 1.0), (1, 2, same, 3.0)), np.array([0, 1, 2]))
+    assert found.founder.tolist() == [0, 0, 2]
+    assert found.relation.tolist() == [same, same, same]
+    assert found.other.tolist() == [1, 0, 1]
+    found = cluster(links((0, 1, same, 1.0), (1, 2, same, 3.0)), np.array([1, 0, 2]))
+    assert found.founder.tolist() == [1, 1, 1]
+
+
+def test_a_template_is_built_around_its_most_linked_instance():
+    template = Relation.SAME_TEMPLATE
+    pairs = [(0, 3, template, 0.0), (1, 3, template, 0.0), (2, 3, template, 0.0), (4, 5, template, 0.0)]
+    found = cluster(links(*pairs), np.arange(7))
+    assert found.template.tolist() == [3, 3, 3, 3, 4, 4, 6]
+    assert found.founder.tolist() == list(range(7))
+
+
+def test_the_best_row_stays_one_with_gold_then_complete_then_with_the_longer_solution():
+    found = duplicates((TOM_SAID_ANEW, None, 900), (TOM, "82", 10), (TOM, "82", 300))
+    assert found.kept_for.tolist()[:3] == [2, 2, 2]
+    assert found.cluster.tolist()[:3] == [2, 2, 2]
+    assert found.relation.tolist()[:3] == [Relation.SAME_PROBLEM, Relation.EXACT, Relation.EXACT]
+    assert found.other.tolist()[:3] == [2, 2, 1]
+    assert found.keep.tolist() == [False, False, True, True, True]
+    assert not found.conflict.any()
+
+
+def test_rows_of_a_cluster_with_other_golds_stay_and_are_a_conflict():
+    found = duplicates((TOM, "82", 0), (TOM_SAID_ANEW, "83", 0), (TOM, "83.0", 0), (TOM, None, 0))
+    assert found.kept_for.tolist()[:4] == [0, 1, 1, 0]
+    assert found.conflict.tolist()[:4] == [True] * 4
+    assert set(found.cluster.tolist()[:4]) == {0}
+
+
+def test_golds_that_the_verifier_finds_equal_are_no_conflict():
+    found = duplicates((TOM, "x+1", 5), (TOM, "1+x", 0), (TOM, "\\frac{1}{2}", 0))
+    assert found.kept_for.tolist()[:3] == [0, 0, 2]
+    found = duplicates((TOM, "x+1", 5), (TOM, "1+x", 0))
+    assert found.kept_for.tolist()[:2] == [0, 0]
+    assert not found.conflict.any()
+
+
+def test_rows_beyond_a_templates_cap_go_for_its_best_row():
+    rows = [(TOM.replace("37", str(number)), str(number + 45), number) for number in (51, 62, 73, 84)]
+    assert duplicates(*rows).keep.all()
+    found = duplicates(*rows, cap=2)
+    assert found.keep.tolist()[:4] == [False, False, True, True]
+    assert found.capped.tolist()[:4] == [True, True, False, False]
+    assert found.kept_for.tolist()[:2] == [3, 3]
+    assert len(set(found.template.tolist()[:4])) == 1
+    assert found.template.tolist()[4:] == [-1, -1]
+
+
+def test_empty_prompts_are_like_nothing_else():
+    found = duplicates(("", "1", 0), ("  ", "1", 0), (TOM, None, 0))
+    assert found.keep.all()
+    assert found.relation.tolist() == [Relation.UNRELATED] * 5
+    assert found.other.tolist() == [-1] * 5
+
+
+def test_no_rows_at_all():
+    corpus = corpus_of()
+    found = find_duplicates(corpus, find_links(corpus.features, Comparer(corpus.features), corpus.text_gold), 1)
+    assert len(found.keep) == 0
+
+
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from([TOM, TOM.upper(), TOM_SAID_ANEW, TOM.replace("37", "58"), "", OTHERS[0]]),
+        st.sampled_from([None, "82", "82.0", "103", "yes"]),
+        st.integers(0, 3),
+    ),
+    max_size=12,
+)
+
+
+@settings(deadline=None)
+@given(rows=ROWS, cap=st.sampled_from([None, 1, 2]))
+def test_whatever_the_rows_each_has_one_that_stays_for_it(rows, cap):
+    found = duplicates(*rows, cap=cap)
+    kept = found.kept_for
+    assert (kept[kept] == kept).all()
+    assert (found.cluster[found.cluster] == found.cluster).all()
+    inside = ~found.capped
+    assert (found.cluster[kept[inside]] == found.cluster[inside]).all()
+    assert ((found.other >= 0) == (found.relation > Relation.UNRELATED)).all()
+    if cap is None:
+        assert found.keep[found.cluster].all()
+        # One row stays for each gold of a cluster.
+        golds = {(found.cluster[row], str(float(gold)) if gold not in (None, "yes") else gold)
+                 for row, (_, gold, _) in enumerate(rows) if gold is not None}  # fmt: skip
+        alone = {cluster for cluster in found.cluster if cluster not in {one for one, _ in golds}}
+        assert found.keep.sum() == len(golds) + len(alone)
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.integers(0, 30), max_size=15), max_size=8))
+def test_distinct_hashes_are_numbered_in_the_order_in_which_they_come(batches):
+    seen, known = Seen(), {}
+    for batch in batches:
+        numbers, fresh = seen.number(np.array(batch, dtype=np.uint64))
+        new = []
+        for place, value in enumerate(batch):
+            if value not in known:
+                known[value] = len(known)
+                new.append(place)
+        assert numbers.tolist() == [known[value] for value in batch]
+        assert fresh.tolist() == new
+    assert len(seen) == len(known)

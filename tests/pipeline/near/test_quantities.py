@@ -1,0 +1,98 @@
+"""Quantities: the same value however it is written, and how sure it is that a problem depends on it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from truegold.pipeline.near.quantities import chinese_quantities, digits_quantity, words_quantities
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1,250.50", "2501/2"),
+        ("2 1/2", "5/2"),
+        ("3/4", "3/4"),
+        ("40%", "40"),
+        ("40 percent", "40"),
+        ("50%", "1/2"),
+        ("25 percent", "1/4"),
+        ("2 dozen", "24"),
+        ("2 million", "2000000"),
+        ("3万", "30000"),
+        ("007", "7"),
+    ],
+)
+def test_digits_are_read_by_value(text, value):
+    assert [found for found, _ in digits_quantity(text)] == [value]
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("twenty-five", ["25"]),
+        ("two hundred and five", ["205"]),
+        ("one hundred twenty thousand and six", ["120006"]),
+        ("four five", ["4", "5"]),
+        ("two thirds", ["2/3"]),
+        ("three and a half", ["7/2"]),
+        ("half a dozen", ["6"]),
+        ("two dozen", ["24"]),
+        ("half", ["1/2"]),
+        ("one fourth", ["1/4"]),
+        ("fourth", ["4"]),
+        ("twice", ["2"]),
+    ],
+)
+def test_number_words_are_read_by_value(text, values):
+    assert [found for found, _ in words_quantities(text)] == values
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("二十五", ["25"]),
+        ("一万二千", ["12000"]),
+        ("三分之二", ["2/3"]),
+        ("3分之2", ["2/3"]),
+        ("百分之二十", ["20"]),
+        ("两", ["2"]),
+        ("分之", []),
+        ("零分之三", []),
+    ],
+)
+def test_chinese_numerals_are_read_by_value(text, values):
+    assert [found for found, _ in chinese_quantities(text)] == values
+
+
+def test_what_may_be_a_pronoun_or_a_place_in_a_row_weighs_little():
+    weight = {text: words_quantities(text)[0][1] for text in ("one", "two", "fourth", "twice")}
+    assert weight["one"] < weight["fourth"] < weight["twice"] < weight["two"]
+    assert digits_quantity("5th")[0][1] < digits_quantity("5")[0][1]
+
+
+def test_a_string_of_digits_too_long_for_a_quantity_is_compared_as_text():
+    digits = "123456789" * 100
+    assert digits_quantity(digits) == [(digits[:40], 1.0)]
+    assert digits_quantity("1/0") == [("1/0", 1.0)]
+
+
+ONES = "one two three four five six seven eight nine".split()
+TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+
+
+@settings(deadline=None)
+@given(st.integers(0, 7), st.integers(1, 9), st.booleans())
+def test_words_and_digits_of_one_number_agree(ten, one, hyphen):
+    words = f"{TENS[ten]}{'-' if hyphen else ' '}{ONES[one - 1]}"
+    assert words_quantities(words)[0][0] == digits_quantity(str(10 * (ten + 2) + one))[0][0]
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="零〇一二两三四五六七八九十百千万亿分之", max_size=12))
+def test_no_run_of_numerals_is_an_error(text):
+    for value, weight in chinese_quantities(text):
+        assert value
+        assert 0 < weight <= 1

@@ -1,0 +1,182 @@
+"""Pairs of problems: which relation they have, and that candidates and links do not depend on how the work is cut."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from truegold.pipeline.near import Comparer, CorpusBuilder, Relation, find_links, keys
+from truegold.pipeline.near.corpus import same_gold_form
+from truegold.pipeline.near.features import FeatureBuilder, Features
+from truegold.pipeline.near.keys import bucket_pairs, write_keys
+from truegold.pipeline.near.links import Links, gold_agreement
+
+BACKGROUND = [
+    f"{name} {verb} {number} {thing} and {other} of them are {colour}. How many {thing} are not {colour}?"
+    for number, (name, verb, thing, other, colour) in enumerate(
+        [
+            ("Maria", "collects", "stamps", "nine", "green"),
+            ("Peter", "paints", "fences", "eleven", "white"),
+            ("Olga", "grows", "tulips", "thirteen", "yellow"),
+            ("Ahmed", "repairs", "bicycles", "fourteen", "black"),
+            ("Chen", "reads", "novels", "fifteen", "long"),
+            ("Fatima", "bakes", "loaves", "sixteen", "dark"),
+        ],
+        31,
+    )
+]
+
+
+def build(*texts: str) -> Features:
+    builder = FeatureBuilder()
+    builder.add(list(texts))
+    return builder.finish()
+
+
+def relation(one: str, other: str, golds: tuple[str | None, str | None] = (None, None)) -> Relation:
+    """What the two are to each other, among a few other problems."""
+    builder = CorpusBuilder()
+    texts = [one, other, *BACKGROUND]
+    builder.add(texts, [*golds, *[None] * len(BACKGROUND)], [0] * len(texts))
+    corpus = builder.finish()
+    links = find_links(corpus.features, Comparer(corpus.features), corpus.text_gold)
+    ours = (links.left == 0) & (links.right == 1)
+    return Relation(int(links.relation[ours][0])) if ours.any() else Relation.UNRELATED
+
+
+TOM = "Tom has 37 red cars and buys 45 more at the market. How many cars has Tom got in total?"
+CASES = {
+    "reworded": (
+        "Natalia sold clips to 48 of her friends in April, and then she sold half as many clips in May. How many clips"
+        " did Natalia sell altogether in April and May?",
+        "In April, Natalia sold clips to 48 friends of hers. In May she then sold half as many clips. What is the total"
+        " number of clips that Natalia sold in April and May?",
+        Relation.SAME_PROBLEM,
+    ),
+    "numbers in words": (TOM, TOM.replace("37", "thirty-seven"), Relation.SAME_PROBLEM),
+    "harmless words": (TOM, TOM.replace("at the market", "at market"), Relation.SAME_PROBLEM),
+    "renumbered": (TOM, TOM.replace("37", "58").replace("45", "19"), Relation.SAME_TEMPLATE),
+    "one number changed": (TOM, TOM.replace("45", "46"), Relation.SAME_TEMPLATE),
+    "numbers swapped": (TOM, TOM.replace("37", "x").replace("45", "37").replace("x", "45"), Relation.EDITED_VARIANT),
+    "premise removed": (TOM, TOM.replace("37 red", "some red"), Relation.EDITED_VARIANT),
+    "more became less": (TOM, TOM.replace("buys 45 more", "sells 45"), Relation.EDITED_VARIANT),
+    "another story with the same numbers": (
+        TOM,
+        "A bus with 37 passengers stops and 45 people get on. What is the mass of the bus now?",
+        Relation.UNRELATED,
+    ),
+    "unrelated": (TOM, BACKGROUND[0], Relation.UNRELATED),
+    "chinese renumbered": (
+        "小明有37个红苹果，又买了45个青苹果，小明一共有多少个苹果？",
+        "小明有58个红苹果，又买了19个青苹果，小明一共有多少个苹果？",
+        Relation.SAME_TEMPLATE,
+    ),
+    "programs": (
+        "Write a function that returns the longest palindrome of a string.\n```python\ndef f(s):\n```",
+        "Write a function that returns the number of palindromes in a string of letters.\n```python\ndef g(s):\n```",
+        Relation.EDITED_VARIANT,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_two_problems_are_to_each_other(name):
+    one, other, expected = CASES[name]
+    assert relation(one, other) == relation(other, one) == expected
+
+
+def test_equal_golds_let_a_near_copy_with_other_words_be_the_same_problem():
+    other = TOM.replace("buys", "purchases")
+    assert relation(TOM, other) == Relation.EDITED_VARIANT
+    assert relation(TOM, other, ("82", "82.0")) == Relation.SAME_PROBLEM
+    assert relation(TOM, other, ("82", "8")) == Relation.EDITED_VARIANT
+
+
+def test_golds_are_compared_by_value():
+    assert same_gold_form("1,000") == same_gold_form("$1000$") == same_gold_form("1000.0 ")
+    assert same_gold_form("\\frac{1}{2}") == same_gold_form("0.5")
+    assert same_gold_form(None) is None
+    agreement = gold_agreement(np.array([1, 1, 2, -1]), np.array([0, 0, 0]), np.array([1, 2, 3]))
+    assert agreement.tolist() == [1, -1, 0]
+
+
+def sentences(count: int, seed: int = 0) -> list[str]:
+    """Made-up problems, many of them near copies of one another."""
+    draw = random.Random(seed)
+    names, things = ["ann", "bob", "eve", "joe", "kim", "lee"], ["pens", "cups", "hats", "keys", "nuts", "toys"]
+    texts = []
+    for _ in range(count):
+        name, thing, one, two = draw.choice(names), draw.choice(things), draw.randint(2, 30), draw.randint(2, 30)
+        if texts and draw.random() < 0.3:
+            words = draw.choice(texts).split()
+            words[draw.randrange(len(words))] = draw.choice(["blue", "old", str(one)])
+            texts.append(" ".join(words))
+        else:
+            texts.append(f"{name} has {one} {thing} and finds {two} more {thing} near the river. How many {thing}?")
+    return texts
+
+
+def all_links(features: Features) -> Links:
+    return find_links(features, Comparer(features), np.full(len(features), -1))
+
+
+def test_links_do_not_depend_on_how_many_shards_there_are(monkeypatch):
+    features = build(*sentences(400))
+    whole = all_links(features)
+    monkeypatch.setattr(keys, "SHARD_ROWS", 30)
+    monkeypatch.setattr(keys, "CHUNK", 70)
+    parts = all_links(features)
+    assert len(whole) > 300
+    for name in ("left", "right", "relation", "score"):
+        assert np.array_equal(getattr(whole, name), getattr(parts, name))
+
+
+def test_keys_pair_texts_that_share_two_rare_features(tmp_path: Path):
+    features = build("the zebra saw a kiwi", "a kiwi met the zebra", "the zebra slept", *["the dog ran home"] * 3)
+    written = write_keys(features, tmp_path)
+    found = {
+        (int(code) >> 32, int(code) & 0xFFFFFFFF) for shard in range(written.shards) for code in written.pairs(shard)
+    }
+    assert (0, 1) in found
+    assert (0, 2) not in found
+    assert {(3, 4), (3, 5), (4, 5)} <= found
+
+
+def test_only_rows_of_different_sides_are_paired_where_there_are_sides(tmp_path: Path):
+    features = build(*sentences(200))
+    side = np.arange(200) % 2
+    written = write_keys(features, tmp_path)
+    codes = np.concatenate([written.pairs(shard, side) for shard in range(written.shards)])
+    assert len(codes) > 100
+    assert (side[codes >> 32] != side[codes & 0xFFFFFFFF]).all()
+
+
+def test_the_work_in_a_large_bucket_is_proportional_to_its_texts():
+    rows = np.arange(5000, dtype=np.int32)
+    keys_, quantities = np.zeros(5000, np.uint64), np.repeat(np.arange(50, dtype=np.uint64), 100)
+    codes = bucket_pairs(keys_, rows, quantities)
+    assert len(codes) < 5 * 5000
+    assert {(0, 1), (0, 4999), (100, 199)} <= {(int(code) >> 32, int(code) & 0xFFFFFFFF) for code in codes}
+    assert len(bucket_pairs(keys_[:6], rows[:6], quantities[:6])) == 15
+
+
+@pytest.mark.parametrize("texts", [[], ["one text"], ["", ""], ["?", "..."], ["a b c"] * 40])
+def test_small_and_odd_inputs_are_no_error(texts):
+    assert len(all_links(build(*texts))) >= 0
+
+
+def test_links_that_are_not_sure_enough_go_and_only_those_of_the_same_problem():
+    same, template = Relation.SAME_PROBLEM, Relation.SAME_TEMPLATE
+    links = Links(
+        np.array([0, 0, 1]), np.array([1, 2, 3]), np.array([same, same, template], np.uint8), np.array([1.0, 3.0, -5.0])
+    )
+    assert links.confident(0.9).right.tolist() == [2, 3]
+    assert links.confident(0.5).right.tolist() == [1, 2, 3]
+
+
+def test_a_swap_of_quantities_is_another_problem_even_with_the_same_gold():
+    assert relation("What is 9+31?", "What is 31+9?", ("40", "40")) != Relation.SAME_PROBLEM
+    assert relation("What is 9+1?", "What is 1+9?", ("10", "10")) != Relation.SAME_PROBLEM

@@ -1,0 +1,137 @@
+"""`truegold decontaminate` on files: kinds of matches, what is none, evidence, and planted leaks in real data."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from truegold.pipeline.config import HubSource
+from truegold.pipeline.decontaminate_file import decontaminate_file
+from truegold.pipeline.problem_file import ProblemColumns
+from truegold.pipeline.progress import NullProgress
+from truegold.pipeline.records import Record, Source
+from truegold.verifiers import InputError
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(os.environ.get("TRUEGOLD_DATA", ROOT.parent / "shared" / "data")) / "curation"
+
+TOM = "Tom has 37 red cars and buys 45 more at the market. How many cars has Tom got in total?"
+SAM = (
+    "Natalia sold clips to 48 of her friends in April, and then she sold half as many clips in May. How many clips"
+    " did Natalia sell altogether in April and May?"
+)
+SAM_REWORDED = (
+    "In April, Natalia sold clips to 48 friends of hers. In May she then sold half as many clips. What is the total"
+    " number of clips that Natalia sold in April and May?"
+)
+ITEMS = [{"id": "g1", "question": TOM}, {"id": "g2", "question": SAM}, {"id": "g3", "question": "What is 6*7?"}]
+PEN = "A pen costs 2 dollars and 19 cents less than a ruler, which costs 4 dollars. What does the pen cost?"
+
+
+def write(path: Path, records: list[Any]) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def run(folder: Path, prompts: list[str]) -> tuple[pl.DataFrame, dict[str, int]]:
+    data = write(folder / "train.jsonl", [{"id": f"t{number}", "prompt": text} for number, text in enumerate(prompts)])
+    evals = write(folder / "evals.jsonl", ITEMS)
+    out = folder / "out"
+    counts = decontaminate_file(data, [str(evals)], out, ProblemColumns(), ProblemColumns(), NullProgress())
+    assert [path.name for path in out.iterdir()] == ["matches.parquet"]
+    return pl.read_parquet(out / "matches.parquet"), counts
+
+
+def kinds(found: pl.DataFrame) -> list[tuple[str, str, str]]:
+    return list(zip(found["id"], found["against_id"], found["kind"], strict=True))
+
+
+def test_copies_parts_and_rewordings_are_found_and_nothing_else(tmp_path):
+    prompts = [
+        TOM.lower().replace(" ", "  "),
+        f"Think step by step.\n{TOM}\nThen do this: {PEN}",
+        SAM_REWORDED,
+        TOM.replace("37", "58").replace("45", "19"),
+        TOM.replace("45", "46"),
+        f"{PEN} {TOM.replace('red', 'blue')}",
+        PEN,
+        "",
+    ]
+    found, counts = run(tmp_path, prompts)
+    assert kinds(found) == [("t0", "g1", "exact"), ("t1", "g1", "overlap"), ("t2", "g2", "reworded")]
+    assert found["row"].to_list() == [1, 2, 3]
+    assert found["score"][0] == 1.0
+    assert (found["score"] > 0.5).all()
+    spec = found["against"][0]
+    assert counts == {
+        "records": 8, "matching": 3, f"exact {spec}": 1, f"overlap {spec}": 1, f"reworded {spec}": 1,
+    }  # fmt: skip
+
+
+def test_the_evidence_shows_both_texts(tmp_path):
+    found, _ = run(tmp_path, [TOM, SAM_REWORDED])
+    first, second = (json.loads(text) for text in found["evidence"])
+    assert first == {"text": TOM, "item": TOM}
+    assert (second["text"], second["item"]) == (SAM_REWORDED, SAM)
+    assert {"score", "words", "question", "quantities", "only_here", "only_there"} < second.keys()
+
+
+def test_short_items_are_found_as_copies_only(tmp_path):
+    found, _ = run(
+        tmp_path, ["what is 6*7?", "What is 6*8?", "What is 67?", "I ask: what is 6*7 worth to you in 9 days?"]
+    )
+    assert kinds(found) == [("t0", "g3", "exact")]
+
+
+def test_one_record_may_match_several_items(tmp_path):
+    found, _ = run(tmp_path, [f"{TOM} {SAM}", TOM])
+    assert sorted(kinds(found)) == [("t0", "g1", "overlap"), ("t0", "g2", "overlap"), ("t1", "g1", "exact")]
+
+
+def test_no_match_is_an_empty_table(tmp_path):
+    found, counts = run(tmp_path, ["Nothing of it."])
+    assert len(found) == 0
+    assert counts == {"records": 1, "matching": 0}
+
+
+def test_sets_of_the_hub_are_known_by_name(tmp_path, monkeypatch):
+    asked = []
+
+    def open_hub(config: HubSource) -> Source:
+        asked.append((config.name, config.subset, config.split))
+        return Source(config.name, config.name, iter([Record(1, {"question": TOM, "answer": "#### 82"}, 100)]))
+
+    monkeypatch.setattr("truegold.pipeline.eval_sets.open_hub", open_hub)
+    data = write(tmp_path / "train.jsonl", [{"prompt": TOM}])
+    specs = ["gsm8k", "owner/mine:hard@validation", "owner/other"]
+    decontaminate_file(data, specs, tmp_path / "out", ProblemColumns(), ProblemColumns(), NullProgress())
+    assert asked == [
+        ("openai/gsm8k", "main", "test"), ("owner/mine", "hard", "validation"), ("owner/other", None, "test"),
+    ]  # fmt: skip
+    assert pl.read_parquet(tmp_path / "out" / "matches.parquet")["against"].to_list() == specs
+
+
+@pytest.mark.parametrize("spec", ["math5000", "evals/absent.jsonl"])
+def test_an_unknown_set_names_those_that_are_known(tmp_path, spec):
+    data = write(tmp_path / "train.jsonl", [{"prompt": TOM}])
+    with pytest.raises(InputError, match=r"There is no evaluation set or file .*Known by name: aime24, .*math500"):
+        decontaminate_file(data, [spec], tmp_path / "out", ProblemColumns(), ProblemColumns(), NullProgress())
+
+
+def test_planted_leaks_are_found_and_renumbered_decoys_are_not_in_real_data(tmp_path, monkeypatch):
+    if not (DATA / "gsm8k_test_rephrased.jsonl").exists():
+        pytest.skip(f"needs labelled pairs in {DATA}; set TRUEGOLD_DATA to the folder of data")
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import curation_decontamination as benchmark
+
+    planted = benchmark.plant(DATA, 5000, only_odd=True)
+    found = benchmark.score(planted, benchmark.ours(planted, tmp_path))
+    assert found["precision"] >= 0.95
+    assert found["recall verbatim"] >= 0.95
+    assert found["recall reworded"] >= 0.9
+    assert found["decoys called"] == 0

@@ -1,0 +1,114 @@
+"""`truegold dedup` on a file: one row for each record, what it says, conflicts, and how well it does on real pairs."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from truegold.pipeline.dedup_file import dedup_file
+from truegold.pipeline.problem_file import ProblemColumns
+from truegold.pipeline.progress import NullProgress
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(os.environ.get("TRUEGOLD_DATA", ROOT.parent / "shared" / "data")) / "curation"
+
+TOM = "Tom has 37 red cars and buys 45 more at the market. How many cars has Tom got in total?"
+PEN = "A pen costs 2 dollars and 19 cents less than a ruler, which costs 4 dollars. What does the pen cost?"
+RECORDS = [
+    {"id": "a", "question": TOM, "answer": "82"},
+    {"id": "b", "question": TOM.upper() + " ", "answer": "82.0"},
+    {"id": "c", "question": TOM.replace("37", "thirty-seven"), "answer": "81"},
+    {"id": "d", "question": TOM.replace("37", "58"), "answer": "103"},
+    {"id": "e", "question": PEN, "answer": "1.81"},
+    {"id": "f", "question": "", "answer": "1"},
+]
+
+
+Result = tuple[pl.DataFrame, pl.DataFrame, dict[str, int]]
+
+
+def run(folder: Path, records: list[Any], cap: int | None = None) -> Result:
+    """The clusters, the flags and the counts."""
+    path = folder / "problems.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    counts = dedup_file(path, folder / "out", ProblemColumns(), cap, NullProgress())
+    assert sorted(path.name for path in (folder / "out").iterdir()) == ["clusters.parquet", "flags.parquet"]
+    return (
+        pl.read_parquet(folder / "out" / "clusters.parquet"),
+        pl.read_parquet(folder / "out" / "flags.parquet"),
+        counts,
+    )
+
+
+def test_each_record_gets_a_row_that_tells_what_becomes_of_it(tmp_path):
+    found, _, counts = run(tmp_path, RECORDS)
+    assert found["id"].to_list() == list("abcdef")
+    assert found["row"].to_list() == [1, 2, 3, 4, 5, 6]
+    assert found["cluster"].to_list() == [1, 1, 1, 4, 5, 6]
+    assert found["relation"].to_list() == ["exact", "exact", "same_problem", "same_template", "unrelated", "unrelated"]
+    assert found["keep"].to_list() == [True, False, True, True, True, True]
+    assert found["kept_id"].to_list() == [None, "a", None, None, None, None]
+    assert found["template"].to_list()[:4] == [found["template"][0]] * 4
+    assert found["template"].to_list()[4:] == [None, None]
+    assert counts == {
+        "records": 6,
+        "keep": 5,
+        "drop exact": 1,
+        "linked same_template": 1,
+        "without_prompt": 1,
+        "conflicting_labels": 3,
+    }
+
+
+def test_the_evidence_names_the_other_record_and_what_only_one_of_them_has(tmp_path):
+    found, _, _ = run(tmp_path, RECORDS)
+    evidence = [json.loads(text) for text in found["evidence"]]
+    assert evidence[1] == {"with": "a", "with_row": 1}
+    template = evidence[3]
+    assert (template["with"], template["only_here"], template["only_there"]) in [
+        (other, ["58"], ["37"]) for other in ("a", "c")
+    ]
+    assert 0 < template["quantities"] < 1
+    assert evidence[4] == evidence[5] == {}
+
+
+def test_records_of_one_problem_with_different_golds_are_flagged(tmp_path):
+    _, flags, _ = run(tmp_path, RECORDS)
+    assert flags["id"].to_list() == ["a", "b", "c"]
+    assert set(flags["reason"]) == {"conflicting_labels"}
+    assert json.loads(flags["evidence"][0]) == {"golds": {"82": 2, "81": 1}, "rows": [1, 2, 3]}
+
+
+def test_a_capped_record_says_so(tmp_path):
+    found, _, counts = run(tmp_path, RECORDS[:1] + RECORDS[3:5], cap=1)
+    assert found["keep"].to_list() == [True, False, True]
+    assert found["kept_id"].to_list() == [None, "a", None]
+    assert json.loads(found["evidence"][1])["template_cap"] is True
+    assert counts["drop template_cap"] == 1
+
+
+@pytest.mark.parametrize(
+    "records", [[{"question": "One?"}], [{"question": "小明有三个苹果。"}] * 3, [{"question": "$"}, 5]]
+)
+def test_small_and_odd_files(tmp_path, records):
+    found, _, counts = run(tmp_path, records)
+    assert len(found) == counts["records"] == len(records)
+    assert found["keep"].sum() == len({json.dumps(record) for record in records})
+
+
+def test_it_finds_rewordings_and_keeps_renumbered_problems_apart_in_real_data(tmp_path, monkeypatch):
+    if not (DATA / "gsm8k_test_rephrased.jsonl").exists():
+        pytest.skip(f"needs labelled pairs in {DATA}; set TRUEGOLD_DATA to the folder of data")
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import curation_dedup
+
+    assert curation_dedup.rewordings(DATA, True, tmp_path, in_pool=False)["F1"] >= 0.97
+    merged = curation_dedup.variants(DATA, True, tmp_path, with_gold=False)
+    for kind in ("GSM-Plus numerical substitution", "GSM-Plus digit expansion", "MATH-Perturb hard"):
+        assert merged[kind]["merged"] <= 0.01
+    assert merged["GSM-Plus problem understanding"]["merged"] >= 0.9
