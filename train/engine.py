@@ -12,6 +12,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -132,23 +133,25 @@ class TrainingEngine:
     def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
         """The weights by their Hugging Face names, one whole tensor at a time, `lm_head.weight` included where it is
         tied. Every rank must consume all of it: under ZeRO 3 each tensor is gathered from all ranks."""
-        import deepspeed
-
-        def whole(parameter: Tensor) -> Iterator[Tensor]:
-            if self._config.zero_stage == 3:
-                with deepspeed.zero.GatheredParameters([parameter]):
-                    yield parameter.detach()
-            else:
-                yield parameter.detach()
-
         names = set()
         for name, parameter in self.causal_lm.named_parameters():
             names.add(name)
-            for tensor in whole(parameter):
+            with self.whole(parameter) as tensor:
                 yield name, tensor
         if "lm_head.weight" not in names:
-            for tensor in whole(self.causal_lm.get_output_embeddings().weight):
+            with self.whole(self.causal_lm.get_output_embeddings().weight) as tensor:
                 yield "lm_head.weight", tensor
+
+    @contextmanager
+    def whole(self, parameter: Tensor) -> Iterator[Tensor]:
+        """A parameter's values, under ZeRO 3 gathered from all ranks, each of which has to ask for it."""
+        import deepspeed
+
+        if self._config.zero_stage == 3:
+            with deepspeed.zero.GatheredParameters([parameter]):
+                yield parameter.detach()
+        else:
+            yield parameter.detach()
 
     def export(self, folder: Path, tokenizer: Any) -> None:
         """Write a normal Hugging Face checkpoint with its tokenizer."""

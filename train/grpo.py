@@ -30,6 +30,7 @@ from truegold.train.entry import GroupScore, choose_groups, right_share
 from truegold.train.feed import Feed
 from truegold.train.grpo_config import GrpoConfig
 from truegold.train.metrics import MetricsLog, read_metrics
+from truegold.train.probe import Probe
 from truegold.train.rewards import Metrics, Sampled, Scored, judge, reward_metrics
 from truegold.train.rollout import Rollout
 from truegold.train.segment import Segment
@@ -66,7 +67,8 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     # The longest prompts: only those that fill a block of the prefix cache can show that it went stale.
     candidates = [encoder.encode(row["prompt"]) for row in rows[:PROBE_POOL]]
     probe_prompts = sorted(candidates, key=len)[-config.probe_prompts :]
-    rollout = Rollout(VllmEngine(inputs["model"], config.engine), encoder, engine, config, probe_prompts)
+    sampler = VllmEngine(inputs["model"], config.engine)
+    rollout = Rollout(sampler, encoder, engine, config, Probe(sampler, engine, config, probe_prompts))
     rollout.sync(state["weights_version"] if state else 0)
     trainer = Trainer(
         Feed(rows, fitting(inputs["reserve"]), config.seed),
@@ -192,13 +194,13 @@ class Trainer:
         return {
             "weights_version": self.rollout.version,
             "updates": self.updater.steps,
-            "probe_floor": self.rollout.floor,
+            "probe_floor": self.rollout.probe.floor,
             **self.feed.state(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self.updater.steps = state["updates"]
-        self.rollout.floor = state["probe_floor"]
+        self.rollout.probe.floor = state["probe_floor"]
         self.feed.restore(state)
 
 

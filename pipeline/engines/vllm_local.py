@@ -43,6 +43,7 @@ class VllmEngine:
         self.max_model_len = config.max_model_len
         self._vllm = vllm
         self._version = 0
+        self._forgotten = 0
         on_cpu = current_platform.is_cpu()
         options: dict[str, Any] = {}
         if on_cpu:
@@ -79,7 +80,7 @@ class VllmEngine:
         check_room(prompts, self.max_model_len)
         requests = [
             # The salt ties cached prefixes to the weights that computed them: a sync makes the old ones unreachable.
-            {"prompt_token_ids": list(prompt), "cache_salt": f"weights-{self._version}"}
+            {"prompt_token_ids": list(prompt), "cache_salt": f"weights-{self._version}-{self._forgotten}"}
             for prompt in prompts
         ]
         params = [
@@ -102,6 +103,22 @@ class VllmEngine:
         the CPU build keeps a packed copy that the embedding alone would leave stale."""
         self._llm.collective_rpc("reload_weights", kwargs={"weights_iterator": named_tensors})
         self._version = version
+
+    def forget_prefixes(self) -> None:
+        """Make every cached prefix unreachable, whatever weights computed it."""
+        self._forgotten += 1
+
+    def head_logits(self, hidden: torch.Tensor) -> torch.Tensor:
+        """The logits [N, V] that the engine's own output head gives for hidden states [N, H]."""
+        logits: torch.Tensor = self._llm.apply_model(lambda model: model.compute_logits(hidden))[0]
+        return logits
+
+    def vectors(self) -> dict[str, torch.Tensor]:
+        """The model's one-dimensional weights, such as those of norms, which vLLM keeps under their own names."""
+        found: dict[str, torch.Tensor] = self._llm.apply_model(
+            lambda model: {name: value.detach() for name, value in model.named_parameters() if value.dim() == 1}
+        )[0]
+        return found
 
     def close(self) -> None:
         del self._llm
