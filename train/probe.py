@@ -83,7 +83,7 @@ class Probe:
     def _mismatch(self, segments: Sequence[Segment]) -> Mismatch:
         """The training engine's log-probabilities against those the segments were sampled with; the worst rank's."""
         own = self.trainer.logprobs(segments)
-        batch = collate(segments, pad_id=0)
+        batch = collate([[segment] for segment in segments], pad_id=0)
         other = batch.rollout.clone()
         for place, logprobs in enumerate(own):
             other[place, : len(logprobs)] = logprobs
@@ -146,9 +146,10 @@ class Probe:
 
     def _head_difference(self) -> float:
         """Between the logits of the two output heads for the same hidden states, relative to the largest."""
-        with self.trainer.whole(self.trainer.causal_lm.get_output_embeddings().weight) as weight:
+        weight = self.trainer.causal_lm.get_output_embeddings().weight
+        with self.trainer.whole(weight):
             hidden = torch.randn(4, weight.shape[1], generator=torch.Generator().manual_seed(0)).to(weight)
-            own = (hidden @ weight.T).float().cpu()
+            own = (hidden @ weight.detach().T).float().cpu()
         other = self.engine.head_logits(hidden).float().cpu()
         columns = min(own.shape[1], other.shape[1])
         difference = (own[:, :columns] - other[:, :columns]).abs().max()

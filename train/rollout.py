@@ -10,7 +10,6 @@ from truegold.pipeline.engines.chat import ChatEncoder
 from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.pipeline.rows import Row
 from truegold.train.engine import TrainingEngine
-from truegold.train.grpo_config import GrpoConfig
 from truegold.train.mismatch import Mismatch
 from truegold.train.probe import Probe
 
@@ -22,35 +21,26 @@ class Rollout:
     engine: VllmEngine
     encoder: ChatEncoder
     trainer: TrainingEngine
-    config: GrpoConfig
+    seed: int
     probe: Probe
     version: int = 0
 
     def sample(
-        self,
-        rows: Sequence[Row],
-        temperatures: Sequence[float],
-        where: tuple[int, Sequence[int]],
-        size: int,
-        top_p: float = 1.0,
+        self, rows: Sequence[Row], sampling: Sequence[SamplingParams], where: tuple[int, Sequence[int]], size: int
     ) -> list[list[Completion]]:
-        """`size` completions of each row at its temperature, in order. where: the step, and each row's place in it.
+        """`size` completions of each row by its sampling, in order. where: the step, and each row's place in it.
 
         A seed depends on run, step, the row and its place in the step, and the completion's number alone.
         """
-        config, (step, places) = self.config, where
+        step, places = where
         prompts = [self.encoder.encode(row["prompt"]) for row in rows for _ in range(size)]
         seeds = [
-            sample_seed(config.seed, step, place, row["id"], number)
+            sample_seed(self.seed, step, place, row["id"], number)
             for place, row in zip(places, rows, strict=True)
             for number in range(size)
         ]
-        sampling = [
-            SamplingParams(temperature, top_p, config.max_tokens, self.encoder.stop_token_ids)
-            for temperature in temperatures
-            for _ in range(size)
-        ]
-        flat = self.engine.generate(prompts, sampling, seeds) if prompts else []
+        each = [own for own in sampling for _ in range(size)]
+        flat = self.engine.generate(prompts, each, seeds) if prompts else []
         return [flat[at : at + size] for at in range(0, len(flat), size)]
 
     def sync(self, version: int) -> Mismatch:

@@ -51,6 +51,14 @@ class VllmEngine:
             options["max_num_batched_tokens"] = max(CPU_BATCHED_TOKENS, config.max_model_len)
         else:
             options["gpu_memory_utilization"] = config.gpu_memory_utilization
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            if config.tensor_parallel_size > 1:
+                raise SetupError(
+                    "Several ranks sample with an engine each, which cannot be spread over GPUs.",
+                    "Set engine.tensor_parallel_size: 1, or sample from a vLLM server.",
+                )
+            # One engine in each rank, within the group of ranks that is already there.
+            options["distributed_executor_backend"] = "external_launcher"
         try:
             self._llm = vllm.LLM(
                 model=str(model),
@@ -87,6 +95,7 @@ class VllmEngine:
             self._vllm.SamplingParams(
                 temperature=own.temperature,
                 top_p=own.top_p,
+                top_k=own.top_k,
                 max_tokens=min(own.max_tokens, self.max_model_len - len(prompt)),
                 stop_token_ids=list(own.stop_token_ids),
                 seed=seed,

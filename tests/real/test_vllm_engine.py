@@ -51,7 +51,7 @@ def prompts(count: int) -> list[list[int]]:
 def rollout_of(engine: VllmEngine, trainer: TrainingEngine, tiny_model: Path, temperature: float = 1.0) -> Rollout:
     config = GrpoConfig(temperature=temperature, optimizer=OptimizerConfig(dtype="float32"), probe_tokens=12)
     return Rollout(
-        engine, load_encoder(tiny_model, ChatConfig()), trainer, config, Probe(engine, trainer, config, prompts(8))
+        engine, load_encoder(tiny_model, ChatConfig()), trainer, config.seed, Probe(engine, trainer, config, prompts(8))
     )
 
 
@@ -98,7 +98,7 @@ def test_weights_that_were_not_synced_are_caught(engine: VllmEngine, trainer: Tr
     rollout = rollout_of(engine, trainer, tiny_model)
     rollout.sync(3)
     change_weights(trainer)
-    with pytest.raises(GuardError, match="weights version 3 the sampling and the training engine disagree.*stale weights"):
+    with pytest.raises(GuardError, match=r"weights version 3 the sampling and the training.* Cause: stale weights"):
         rollout.probe.check(3)
 
 
@@ -137,7 +137,7 @@ def test_a_temperature_on_one_side_only_is_caught(
         return as_asked(prompts, [replace(one, temperature=0.7) for one in sampling], seeds)
 
     monkeypatch.setattr(engine, "generate", colder)
-    with pytest.raises(GuardError, match="Cause: temperature. .* those of temperature 0.7, the trainer's are at 1"):
+    with pytest.raises(GuardError, match=r"Cause: temperature\. .* those of temperature 0.7, the trainer's are at 1"):
         rollout.sync(7)
 
 
@@ -147,6 +147,6 @@ def test_rollout_logprobs_are_those_of_the_trainer(engine: VllmEngine, trainer: 
     segments = [
         Segment(tuple(prompt), done.token_ids, done.logprobs) for prompt, done in zip(prompts(4), sampled, strict=True)
     ]
-    batch = collate(segments, pad_id=0)
+    batch = collate([[segment] for segment in segments], pad_id=0)
     own = torch.stack(trainer.logprobs(segments))
     assert mismatch(batch.rollout, own, batch.mask).mean_abs < 1e-5
