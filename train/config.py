@@ -56,7 +56,7 @@ class LoraConfig(StageConfig):
     """Adapters in place of the weights (peft). Checkpoints and rollouts have them merged."""
 
     rank: int = Field(default=32, ge=1)
-    alpha: float = Field(default=64.0, gt=0)
+    alpha: int = Field(default=64, ge=1)
     """The product of the adapters is multiplied by alpha / rank."""
     dropout: float = Field(default=0.0, ge=0, lt=1)
     targets: tuple[str, ...] = ()

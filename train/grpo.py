@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from truegold.pipeline.engines.base import SamplingParams
 from truegold.pipeline.engines.chat import load_encoder
@@ -82,7 +83,10 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
                 engine.save(out_dir / CHECKPOINTS, step + 1, trainer.state())
     engine.export(out_dir / "checkpoint", encoder.tokenizer)
     rates = [line["pass_rate"] for line in read_metrics(out_dir / "metrics.jsonl") if line["pass_rate"] is not None]
-    facts = {"sampling": sampling_facts(config, tokens, evaluation), "warnings": warnings(config, encoder)}
+    facts: dict[str, Any] = {
+        "sampling": sampling_facts(config, tokens, evaluation),
+        "warnings": warnings(config, encoder),
+    }
     if rates:
         facts |= {"first_pass_rate": rates[0], "last_pass_rate": rates[-1]}
     rows_in = count_rows(inputs["rows"])

@@ -7,7 +7,7 @@ values: a pad token that is also the end-of-sequence token must not drop the end
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import torch
@@ -66,8 +66,8 @@ class Batch:
     temperature: Tensor
 
     def to(self, device: torch.device) -> Batch:
-        values = (getattr(self, name) for name in self.__dataclass_fields__)
-        return Batch(*(None if value is None else value.to(device) for value in values))
+        tensors = {name: value.to(device) for name, value in vars(self).items() if value is not None}
+        return replace(self, **tensors)
 
 
 def collate(layout: Sequence[Sequence[Segment]], pad_id: int) -> Batch:
