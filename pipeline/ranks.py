@@ -36,13 +36,11 @@ class Ranks:
         """
         # -P: without it the working directory shadows installed packages, such as `verifiers`.
         single = [sys.executable, "-P", "-m", WORKER, str(spec)]
+        commands: list[tuple[list[str], dict[str, str]]] = [([*single, str(pipe)], {})]
         if launch.hostfile is not None:
-            commands = [
-                ([_deepspeed(), "--hostfile", launch.hostfile, "--module", WORKER, str(spec), str(NO_PIPE)], {})
-            ]
-        elif launch.ranks == 1:
-            commands = [([*single, str(pipe)], {})]
-        else:
+            launcher = [_deepspeed(), "--hostfile", launch.hostfile, "--module", WORKER]
+            commands = [([*launcher, str(spec), str(NO_PIPE)], {})]
+        elif launch.ranks > 1:
             commands = [
                 ([*single, str(pipe if rank == 0 else NO_PIPE)], variables)
                 for rank, variables in enumerate(_rank_variables(launch.ranks))
