@@ -76,13 +76,17 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     progress.advance(first)
     with MetricsLog(out_dir, first, config.trackers) as log:
         for step in range(first, config.steps):
-            metrics = trainer.evaluate(step) | trainer.step(step)
+            due = config.eval_every and step % config.eval_every == 0
+            metrics = (trainer.evaluate() if due else {}) | trainer.step(step)
             log.write(step, metrics)
             progress.advance(1, f"pass rate {metrics['pass_rate'] or 0:.3f}")
             if (step + 1) % config.checkpoint_every == 0 or step + 1 == config.steps:
                 engine.save(out_dir / CHECKPOINTS, step + 1, trainer.state())
+        if config.eval_every:
+            log.write(config.steps, trainer.evaluate())
     engine.export(out_dir / "checkpoint", encoder.tokenizer)
-    rates = [line["pass_rate"] for line in read_metrics(out_dir / "metrics.jsonl") if line["pass_rate"] is not None]
+    lines = read_metrics(out_dir / "metrics.jsonl")
+    rates = [line["pass_rate"] for line in lines if line.get("pass_rate") is not None]
     facts: dict[str, Any] = {
         "sampling": sampling_facts(config, tokens, evaluation),
         "warnings": warnings(config, encoder),

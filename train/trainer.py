@@ -112,15 +112,12 @@ class Trainer:
     def _kinds(self, batch: Sequence[Sampled]) -> list[str]:
         return [self.config.advantage_of(one.row["pass_rate"]) for one in batch]
 
-    def evaluate(self, step: int) -> Metrics:
-        """The held-out pass rate at the evaluation's own settings, every `eval_every` steps."""
-        config = self.config
-        if not config.eval_every or step % config.eval_every or not self.heldout:
-            return {}
+    def evaluate(self) -> Metrics:
+        """The held-out pass rate of the weights in force, at the evaluation's own settings."""
         places = list(range(rank(), len(self.heldout), world_size()))
         own = [self.heldout[place] for place in places]
         sampling = [self.evaluation] * len(own)
-        groups = self.rollout.sample(own, sampling, (-1 - step, places), config.eval_samples)
+        groups = self.rollout.sample(own, sampling, (-1 - self.rollout.version, places), self.config.eval_samples)
         verdicts = [scored.correct for scored in judge(own, groups, self.rollout.encoder)]
         judged = [verdict.passed for verdict in verdicts if verdict.score is not None]
         right, total = all_sum(sum(judged), len(judged))
