@@ -149,8 +149,9 @@ def _profiling(config: RunConfig) -> list[Stage]:
         else:
             inputs |= _rows("settle")
         judges = "rows" if "rows" in inputs else None
+        settings, launch = _shared(config.sft, config), config.sft.launch
         stages.append(
-            Stage("sft", "truegold.train.sft:sft", 1, _shared(config.sft, config), inputs, isolated=True, judges=judges)
+            Stage("sft", "truegold.train.sft:sft", 2, settings, inputs, isolated=True, judges=judges, launch=launch)
         )
     stages.append(_profile_stage("profile", config, _rows("settle"), _current_model(config)))
     return stages
@@ -192,11 +193,22 @@ def _training(config: RunConfig) -> list[Stage]:
         "rows": Output("select", "selected.parquet"),
         "heldout": Output("select", "heldout.parquet"),
         "reserve": Output("select", "reserve.parquet"),
+        "samples": Output("profile", "samples.parquet"),
     }
-    settings = _shared(config.train, config)
+    settings, launch = _shared(config.train, config), config.train.launch
     terms = {term.verifier: fingerprint(term.verifier) for term in config.train.reward if term.verifier}
     stages = [
-        Stage("train", "truegold.train.grpo:grpo", 3, settings, inputs, isolated=True, judges="rows", extra=terms)
+        Stage(
+            "train",
+            "truegold.train.grpo:grpo",
+            3,
+            settings,
+            inputs,
+            isolated=True,
+            judges="rows",
+            extra=terms,
+            launch=launch,
+        )
     ]
     if config.profile_after:
         rows: dict[str, Path | Output] = {"rows": Output("select", "after.parquet")}

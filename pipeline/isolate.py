@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 from collections import deque
 from collections.abc import Mapping
@@ -17,7 +15,9 @@ import orjson
 from pydantic import BaseModel
 
 from truegold.pipeline.cache_folder import cache_folder
+from truegold.pipeline.config import LaunchConfig
 from truegold.pipeline.progress import Progress, relay
+from truegold.pipeline.ranks import Ranks
 from truegold.verifiers import SetupError
 from truegold.verifiers.errors import ERROR_TYPES
 
@@ -39,17 +39,27 @@ class StageCrashed(RuntimeError):
 
 
 def call_isolated(
-    fn: str, inputs: Mapping[str, Path], config: BaseModel, out_dir: Path, progress: Progress, log: Path
+    fn: str,
+    inputs: Mapping[str, Path],
+    config: BaseModel,
+    out_dir: Path,
+    progress: Progress,
+    log: Path,
+    launch: LaunchConfig,
+    shared: Path,
 ) -> dict[str, Any]:
-    """Call the stage function `fn` in a child process and return its report's fields.
+    """Call the stage function `fn` in a child process for each rank and return rank 0's report's fields.
 
-    Raises the child's own TruegoldError; SetupError where the child was killed; StageCrashed with the end of the log
-    where it ended any other way.
+    shared: a folder for temporary files that ranks on other machines see as well.
+
+    Raises the first error that a child raised itself, by rank; SetupError where one was killed; StageCrashed with the
+    end of the log where one ended any other way.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="truegold-") as scratch:
-        spec = Path(scratch) / "spec.json"
-        answer = Path(scratch) / "answer.json"
+    if launch.hostfile:
+        shared.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="truegold-", dir=shared if launch.hostfile else None) as scratch:
+        spec = Path(scratch).resolve() / "spec.json"
         config_type = type(config)
         spec.write_bytes(
             orjson.dumps(
@@ -59,17 +69,20 @@ def call_isolated(
                     "config_type": f"{config_type.__module__}:{config_type.__qualname__}",
                     "config": config.model_dump(mode="json"),
                     "out_dir": str(out_dir.resolve()),
-                    "answer": str(answer),
-                    "parent": os.getpid(),
+                    "answers": str(spec.parent),
+                    "parent": None if launch.hostfile else os.getpid(),
                 }
             )
         )
-        status = _run(spec, log, progress, Path(scratch))
-        if answer.exists():
-            outcome: dict[str, Any] = orjson.loads(answer.read_bytes())
+        status = _run(spec, log, progress, launch)
+        outcomes: list[dict[str, Any]] = [
+            orjson.loads(answer.read_bytes()) for answer in sorted(spec.parent.glob("answer-*.json"))
+        ]
+        for outcome in outcomes:
             if "error" in outcome:
                 raise ERROR_TYPES[outcome["error"]](outcome["message"], outcome["hint"])
-            report: dict[str, Any] = outcome["report"]
+        if outcomes and not status:
+            report: dict[str, Any] = outcomes[0]["report"]
             return report
     if status == -signal.SIGINT:
         raise KeyboardInterrupt
@@ -90,25 +103,19 @@ def _environment(scratch: Path) -> dict[str, str]:
     return {**QUIET_ENVIRONMENT, **kept, **os.environ, "TMPDIR": str(scratch)}
 
 
-def _run(spec: Path, log: Path, progress: Progress, scratch: Path) -> int:
+def _run(spec: Path, log: Path, progress: Progress, launch: LaunchConfig) -> int:
     read_end, write_end = os.pipe()
-    # -P: without it the working directory shadows installed packages, such as `verifiers`.
-    command = [sys.executable, "-P", "-m", "truegold.pipeline.worker", str(spec), str(write_end)]
     with log.open("ab") as sink:
-        child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=sink,
-            stderr=sink,
-            pass_fds=(write_end,),
-            env=_environment(scratch),
-        )
-        os.close(write_end)
+        try:
+            ranks = Ranks(launch, spec, write_end, _environment(spec.parent), sink)
+        except BaseException:
+            os.close(read_end)
+            raise
+        finally:
+            os.close(write_end)
         try:
             with os.fdopen(read_end, encoding="utf-8") as lines:
                 relay(lines, progress)
-            return child.wait()
+            return ranks.wait()
         finally:
-            if child.poll() is None:
-                child.kill()
-                child.wait()
+            ranks.end()

@@ -23,6 +23,7 @@ import orjson
 import polars as pl
 from pydantic import BaseModel
 
+from truegold.pipeline.config import LaunchConfig
 from truegold.pipeline.digest import DigestCache, digest_file, digest_json
 from truegold.pipeline.isolate import call_isolated
 from truegold.pipeline.progress import Progress
@@ -58,7 +59,7 @@ class Stage:
     fn: import string of the stage function. version: raised by hand whenever its output could change.
     inputs: by the names the function knows them by. isolated: run in a process of its own, which gives all memory back
     and keeps torch, vLLM and DeepSpeed out of this one. judges: the input whose rows name verifiers that decide the
-    output, so that an edited verifier runs the stage again.
+    output, so that an edited verifier runs the stage again. launch: the processes of an isolated stage.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Stage:
     isolated: bool = False
     judges: str | None = None
     extra: Mapping[str, str] = field(default_factory=dict)
+    launch: LaunchConfig = field(default_factory=LaunchConfig)
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,8 @@ def run_stage(stage: Stage, run_dir: Path, digests: DigestCache, progress: Progr
     inputs = resolve_inputs(stage, run_dir)
     if stage.isolated:
         log = run_dir / "logs" / f"{stage.name}.log"
-        report = StageReport(**call_isolated(stage.fn, inputs, stage.config, partial, progress, log))
+        told = call_isolated(stage.fn, inputs, stage.config, partial, progress, log, stage.launch, partial / SCRATCH)
+        report = StageReport(**told)
     else:
         report = load_function(stage.fn)(inputs, stage.config, partial, progress)
     seconds = time.monotonic() - started

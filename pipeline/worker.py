@@ -1,4 +1,7 @@
-"""The child side of `isolate`: `python -m truegold.pipeline.worker SPEC.json PROGRESS_FD`."""
+"""The child side of `isolate`: `python -m truegold.pipeline.worker SPEC.json PROGRESS_FD`.
+
+A launcher puts its own arguments in front. The environment names the rank; only rank 0 tells its progress.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ from typing import Any
 import orjson
 
 from truegold.pipeline.disk import full_disk_told
-from truegold.pipeline.progress import PipeProgress
+from truegold.pipeline.progress import NullProgress, PipeProgress, Progress
+from truegold.pipeline.ranks import NO_PIPE
 from truegold.verifiers import TruegoldError
 from truegold.verifiers.lifetime import die_with_parent
 
@@ -23,11 +27,11 @@ def load_object(spec: str) -> object:
 
 
 def main() -> None:
-    spec = orjson.loads(Path(sys.argv[1]).read_bytes())
-    die_with_parent(spec["parent"])
-    pipe = int(sys.argv[2])
-    os.set_inheritable(pipe, False)  # a child of ours that outlives us must not keep the parent waiting for its end
-    progress = PipeProgress(os.fdopen(pipe, "w", encoding="utf-8"))
+    *_, path, descriptor = sys.argv
+    spec = orjson.loads(Path(path).read_bytes())
+    if spec["parent"] is not None:
+        die_with_parent(spec["parent"])
+    progress = _progress(int(descriptor))
     function = load_object(spec["fn"])
     config_type = load_object(spec["config_type"])
     config = config_type.model_validate(spec["config"])  # type: ignore[attr-defined]
@@ -38,9 +42,20 @@ def main() -> None:
         outcome: dict[str, Any] = {"report": asdict(report)}
     except TruegoldError as error:
         outcome = _describe(error)
-    Path(spec["answer"]).write_bytes(orjson.dumps(outcome, option=orjson.OPT_SERIALIZE_NUMPY))
+    answer = Path(spec["answers"]) / f"answer-{int(os.environ.get('RANK', '0')):05d}.json"
+    answer.with_suffix(".tmp").write_bytes(orjson.dumps(outcome, option=orjson.OPT_SERIALIZE_NUMPY))
+    answer.with_suffix(".tmp").replace(answer)
     sys.stdout.flush()
-    os._exit(0)  # the answer is written; engines torn down at interpreter exit hang or crash now and then
+    os._exit(
+        int("error" in outcome)
+    )  # the answer is written; engines torn down at interpreter exit hang or crash now and then
+
+
+def _progress(pipe: int) -> Progress:
+    if pipe == NO_PIPE:
+        return NullProgress()
+    os.set_inheritable(pipe, False)  # a child of ours that outlives us must not keep the parent waiting for its end
+    return PipeProgress(os.fdopen(pipe, "w", encoding="utf-8"))
 
 
 def _describe(error: TruegoldError) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, Tag, model_validator
 
-from truegold.pipeline.config import ChatConfig, StageConfig, by_type
+from truegold.pipeline.config import ChatConfig, LaunchConfig, StageConfig, by_type
 
 
 class PathModel(StageConfig):
@@ -52,6 +52,17 @@ ModelConfig = Annotated[
 ]
 
 
+class LoraConfig(StageConfig):
+    """Adapters in place of the weights (peft). Checkpoints and rollouts have them merged."""
+
+    rank: int = Field(default=32, ge=1)
+    alpha: int = Field(default=64, ge=1)
+    """The product of the adapters is multiplied by alpha / rank."""
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    targets: tuple[str, ...] = ()
+    """Names of linear layers, such as q_proj. Left out: all but the output head."""
+
+
 class OptimizerConfig(StageConfig):
     """AdamW on a DeepSpeed engine."""
 
@@ -70,6 +81,11 @@ class OptimizerConfig(StageConfig):
     micro_batch_tokens: int = Field(default=8192, ge=1)
     """Prompt plus output tokens, padding included, in one forward pass."""
     gradient_checkpointing: bool = False
+    lora: LoraConfig | None = None
+    """Train adapters only; a learning rate some ten times as high is usual."""
+
+
+Tracker = Literal["wandb", "trackio"]
 
 
 class SftConfig(StageConfig):
@@ -83,7 +99,12 @@ class SftConfig(StageConfig):
     batch_size: int = Field(default=64, ge=1)
     max_length: int = Field(default=1024, ge=8)
     """Examples of more tokens are left out and counted."""
+    packing: bool = True
+    """Put several examples into one row of a micro-batch, where the architecture keeps them apart."""
     optimizer: OptimizerConfig = OptimizerConfig(lr=1e-5)
+    launch: LaunchConfig = LaunchConfig()
+    trackers: tuple[Tracker, ...] = ()
+    """Where metrics go besides metrics.jsonl and TensorBoard."""
     checkpoint_every: int = Field(default=100, ge=1)
     """Steps between checkpoints that a killed run goes on from."""
     seed: int = 0

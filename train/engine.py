@@ -12,6 +12,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from torch import Tensor
 
 from truegold.train.config import OptimizerConfig
 from truegold.train.distributed import all_max, all_sum, gathered, init_distributed
+from truegold.train.lora import add_lora, merge, merged_parameters
 from truegold.train.objective import Totals
 from truegold.train.policy import Policy
 from truegold.train.segment import Batch, Segment, collate, micro_batches
@@ -34,7 +36,9 @@ to report)."""
 
 
 class TrainingEngine:
-    """The checkpoint in folder `model`, ready to train."""
+    """The checkpoint in folder `model`, ready to train. packed: whether micro-batches hold several segments a row."""
+
+    packed = False
 
     def __init__(self, model: Path, config: OptimizerConfig, pad_id: int, seed: int) -> None:
         init_distributed()
@@ -44,11 +48,17 @@ class TrainingEngine:
         causal_lm = load_causal_lm(model, config.dtype)
         if config.gradient_checkpointing:
             causal_lm.gradient_checkpointing_enable()
+            # With frozen embeddings no input of a layer has a gradient, which checkpointing would take for none at all.
+            causal_lm.enable_input_require_grads()
+        if config.lora is not None:
+            add_lora(causal_lm, config.lora)
         policy = Policy(causal_lm)
         self._config = config
         self._pad_id = pad_id
         self._engine, *_ = deepspeed.initialize(
-            model=policy, model_parameters=policy.parameters(), config=deepspeed_config(config)
+            model=policy,
+            model_parameters=[parameter for parameter in policy.parameters() if parameter.requires_grad],
+            config=deepspeed_config(config),
         )
         self.device = self._engine.device
 
@@ -67,6 +77,16 @@ class TrainingEngine:
     def logprobs(self, segments: Sequence[Segment]) -> list[Tensor]:
         """Log-probabilities of each segment's output tokens at its own temperature, as `measure` gives them."""
         return [logprobs for logprobs, _ in self.measure(segments)]
+
+    def pack(self) -> bool:
+        """Pack segments from now on, unless this architecture mixes what lies in one row: recurrent layers do. Returns
+        whether it does not."""
+        probe = [Segment((self._pad_id,) * 2, tuple(range(2, 2 + size))) for size in (9, 4, 3)]
+        apart = self.logprobs(probe)
+        self.packed = True
+        together = self.logprobs(probe)
+        self.packed = all(torch.allclose(one, other, atol=0.05) for one, other in zip(apart, together, strict=True))
+        return self.packed
 
     def totals(self, segments: Sequence[Segment]) -> Totals:
         """What the weights of a step's tokens are relative to: over the segments of all ranks."""
@@ -105,11 +125,11 @@ class TrainingEngine:
 
     def _batches(self, segments: Sequence[Segment]) -> Iterator[tuple[list[int], Batch]]:
         """Micro-batches, as many on every rank: where this one has fewer, batches of one token without indices."""
-        own = list(micro_batches(segments, self._config.micro_batch_tokens))
+        own = list(micro_batches(segments, self._config.micro_batch_tokens, self.packed))
         for number in range(int(all_max(len(own)))):
-            indices = own[number] if number < len(own) else []
-            chosen = [segments[i] for i in indices] or [Segment((self._pad_id,), (self._pad_id,))]
-            yield indices, collate(chosen, self._pad_id).to(self.device)
+            layout = own[number] if number < len(own) else []
+            rows = [[segments[i] for i in row] for row in layout] or [[Segment((self._pad_id,), (self._pad_id,))]]
+            yield [i for row in layout for i in row], collate(rows, self._pad_id).to(self.device)
 
     def _over_ranks(self, sums: Mapping[str, Tensor], segments: Sequence[Segment]) -> dict[str, float]:
         """The loss, and the reported sums per token. Ranks without segments report nothing, and learn the names."""
@@ -132,23 +152,27 @@ class TrainingEngine:
     def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
         """The weights by their Hugging Face names, one whole tensor at a time, `lm_head.weight` included where it is
         tied. Every rank must consume all of it: under ZeRO 3 each tensor is gathered from all ranks."""
+        names = set()
+        for name, parts, scale in merged_parameters(self.causal_lm):
+            names.add(name)
+            with self.whole(*parts):
+                yield name, merge(parts, scale)
+        if "lm_head.weight" not in names:
+            head = self.causal_lm.get_output_embeddings().weight
+            with self.whole(head):
+                yield "lm_head.weight", head.detach()
+
+    @contextmanager
+    def whole(self, *parameters: Tensor) -> Iterator[None]:
+        """While it lasts the parameters hold all their values: under ZeRO 3 they are gathered from all ranks, each of
+        which has to ask for them."""
         import deepspeed
 
-        def whole(parameter: Tensor) -> Iterator[Tensor]:
-            if self._config.zero_stage == 3:
-                with deepspeed.zero.GatheredParameters([parameter]):
-                    yield parameter.detach()
-            else:
-                yield parameter.detach()
-
-        names = set()
-        for name, parameter in self.causal_lm.named_parameters():
-            names.add(name)
-            for tensor in whole(parameter):
-                yield name, tensor
-        if "lm_head.weight" not in names:
-            for tensor in whole(self.causal_lm.get_output_embeddings().weight):
-                yield "lm_head.weight", tensor
+        if self._config.zero_stage == 3:
+            with deepspeed.zero.GatheredParameters(list(parameters)):
+                yield
+        else:
+            yield
 
     def export(self, folder: Path, tokenizer: Any) -> None:
         """Write a normal Hugging Face checkpoint with its tokenizer."""
@@ -196,8 +220,11 @@ class FrozenPolicy:
     def logprobs(self, segments: Sequence[Segment]) -> list[Tensor]:
         """As `TrainingEngine.logprobs`; ranks need not call it together."""
         batches = (
-            (indices, collate([segments[i] for i in indices], pad_id=0).to(self._device))
-            for indices in micro_batches(segments, self._config.micro_batch_tokens)
+            (
+                [i for row in layout for i in row],
+                collate([[segments[i] for i in row] for row in layout], pad_id=0).to(self._device),
+            )
+            for layout in micro_batches(segments, self._config.micro_batch_tokens)
         )
         return [logprobs for logprobs, _ in _measure(self._policy, segments, batches)]
 

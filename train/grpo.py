@@ -1,40 +1,27 @@
-"""RL with verifiable rewards: sample groups, verify, compare within the group, update, sync, again.
-
-One step, top to bottom, is `Trainer.step`. Rewards are composed of the terms in the configuration (`rewards`), by
-default the verifier's score alone; a completion that could not be judged leaves its group and is counted. Groups whose
-rewards are all equal carry no gradient and never enter. Every rank takes its share of the step's rows, samples with an
-engine of its own and trains on what it sampled; what a step is compared with is the whole batch (`update`).
-"""
+"""The stage `train`: GRPO and its family on a curated set. A step is in `trainer`."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from truegold.pipeline.engines.base import Completion
+from truegold.pipeline.engines.base import SamplingParams
 from truegold.pipeline.engines.chat import load_encoder
 from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.pipeline.progress import Progress
 from truegold.pipeline.rows import Row, count_rows, read_rows
 from truegold.pipeline.stage import StageReport
-from truegold.train.completions import write_completions
-from truegold.train.distributed import all_sum, gathered, rank, world_size
-from truegold.train.diversity import distinct_ngrams, distinct_share
 from truegold.train.engine import FrozenPolicy, TrainingEngine
-from truegold.train.entry import GroupScore, choose_groups, right_share
 from truegold.train.feed import Feed
 from truegold.train.grpo_config import GrpoConfig
 from truegold.train.metrics import MetricsLog, read_metrics
-from truegold.train.rewards import Metrics, Sampled, Scored, judge, reward_metrics
+from truegold.train.probe import Probe
 from truegold.train.rollout import Rollout
-from truegold.train.segment import Segment
 from truegold.train.sft import pad_id
-from truegold.train.update import Updater, resolved, weigh_segments
+from truegold.train.start_checks import check_prompts, eval_sampling, max_tokens, sampling_facts, warnings
+from truegold.train.trainer import Trainer
+from truegold.train.update import Updater, resolved
 from truegold.verifiers import InputError
 
 CHECKPOINTS = "checkpoints"
@@ -45,7 +32,7 @@ PROBE_POOL = 256
 
 
 def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """inputs: `model`, `rows` (selected), `heldout` and `reserve`.
+    """inputs: `model`, `rows` (selected), `heldout` and `reserve`; `samples` of the profile, if there is one.
 
     Writes checkpoint/ (a normal Hugging Face checkpoint), metrics.jsonl, tensorboard/, completions/step-*.parquet and
     checkpoints/, from which a killed run goes on.
@@ -59,193 +46,56 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     rows = fitting(inputs["rows"])
     if not rows:
         raise InputError("No selected row leaves the model room to answer.", "Raise train.engine.max_model_len.")
+    tokens, evaluation = max_tokens(config, inputs.get("samples")), eval_sampling(config, inputs["model"])
+    # The longest prompts: only those that fill a block of the prefix cache can show that it went stale.
+    prompts = sorted((encoder.encode(row["prompt"]) for row in rows[:PROBE_POOL]), key=len)
+    check_prompts(prompts, encoder.tokenizer.bos_token_id)
     engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed)
     config = config.model_copy(update={"loss": resolved(config, engine.causal_lm.config)})
     first, state = engine.load(out_dir / CHECKPOINTS) or (0, None)
     progress.start("loading vLLM")
-    # The longest prompts: only those that fill a block of the prefix cache can show that it went stale.
-    candidates = [encoder.encode(row["prompt"]) for row in rows[:PROBE_POOL]]
-    probe_prompts = sorted(candidates, key=len)[-config.probe_prompts :]
-    rollout = Rollout(VllmEngine(inputs["model"], config.engine), encoder, engine, config, probe_prompts)
+    sampler = VllmEngine(inputs["model"], config.engine)
+    probe = Probe(sampler, engine, config, prompts[-config.probe_prompts :])
+    rollout = Rollout(sampler, encoder, engine, config.seed, probe)
     rollout.sync(state["weights_version"] if state else 0)
     trainer = Trainer(
         Feed(rows, fitting(inputs["reserve"]), config.seed),
         fitting(inputs["heldout"])[: config.eval_problems],
         config,
-        Updater(engine, config, config.max_tokens, _reference(inputs["model"], config, engine)),
+        Updater(engine, config, tokens[0], _reference(inputs["model"], config, engine)),
         rollout,
+        tokens[0],
+        SamplingParams(
+            evaluation.temperature, evaluation.top_p, tokens[0], encoder.stop_token_ids, top_k=evaluation.top_k
+        ),
         out_dir,
     )
     if state is not None:
         trainer.restore(state)
     progress.start("GRPO", config.steps)
     progress.advance(first)
-    with MetricsLog(out_dir, first) as log:
+    with MetricsLog(out_dir, first, config.trackers) as log:
         for step in range(first, config.steps):
-            metrics = trainer.evaluate(step) | trainer.step(step)
+            due = config.eval_every and step % config.eval_every == 0
+            metrics = (trainer.evaluate() if due else {}) | trainer.step(step)
             log.write(step, metrics)
             progress.advance(1, f"pass rate {metrics['pass_rate'] or 0:.3f}")
             if (step + 1) % config.checkpoint_every == 0 or step + 1 == config.steps:
                 engine.save(out_dir / CHECKPOINTS, step + 1, trainer.state())
+        if config.eval_every:
+            log.write(config.steps, trainer.evaluate())
     engine.export(out_dir / "checkpoint", encoder.tokenizer)
-    rates = [line["pass_rate"] for line in read_metrics(out_dir / "metrics.jsonl") if line["pass_rate"] is not None]
-    facts = {"first_pass_rate": rates[0], "last_pass_rate": rates[-1]} if rates else {}
+    lines = read_metrics(out_dir / "metrics.jsonl")
+    rates = [line["pass_rate"] for line in lines if line.get("pass_rate") is not None]
+    facts: dict[str, Any] = {
+        "sampling": sampling_facts(config, tokens, evaluation),
+        "warnings": warnings(config, encoder),
+    }
+    if rates:
+        facts |= {"first_pass_rate": rates[0], "last_pass_rate": rates[-1]}
     rows_in = count_rows(inputs["rows"])
     return StageReport(rows_in, len(rows), {"skip:prompt_too_long_for_model": rows_in - len(rows)}, facts)
 
 
-@dataclass
-class Trainer:
-    """What a step needs."""
-
-    feed: Feed
-    heldout: Sequence[Row]
-    config: GrpoConfig
-    updater: Updater
-    rollout: Rollout
-    out_dir: Path
-
-    def step(self, step: int) -> Metrics:
-        """Rollout, verdicts, advantages, update, sync. Returns the step's metrics, of all ranks."""
-        config = self.config
-        began = time.monotonic()
-        sampled = self._rollouts(step)
-        sampled_at = time.monotonic()
-        scores = _everyones_scores(sampled)
-        numbers = list(scores)
-        places = choose_groups(list(scores.values()), config.prompts_per_step, config.right_share)
-        entered = {numbers[place] for place in places}
-        batch = [one for one in sampled if one.segment.group in entered]
-        weighed = weigh_segments([one.segment for one in batch], config, self._kinds(batch))
-        for one, advantage, trained in zip(batch, weighed.advantages, weighed.trained, strict=True):
-            one.advantage, one.trained = float(advantage), bool(trained)
-        chosen = [one for one in batch if one.trained]
-        advantages = torch.tensor([one.advantage for one in chosen])
-        updates = self.updater.train_on([one.segment for one in chosen], advantages, f"{config.seed}-{step}")
-        updated_at = time.monotonic()
-        probe = self.rollout.sync(step + 1) if updates else None
-        synced_at = time.monotonic()
-        everyone = [one for part in gathered(sampled) for one in part]
-        if rank() == 0:
-            write_completions(self.out_dir, step, everyone, config.terms, self.rollout.encoder)
-        return {
-            **reward_metrics(everyone, config.terms),
-            **diversity(everyone),
-            **weighed.metrics,
-            **_mean(updates),
-            **({"probe_mean_abs": probe.mean_abs} if probe else {}),
-            "right_share": right_share([scores[group] for group in entered]),
-            "trained_completions": float(sum(one.trained for one in everyone)),
-            "seconds_rollout": sampled_at - began,
-            "seconds_update": updated_at - sampled_at,
-            "seconds_sync": synced_at - updated_at,
-        }
-
-    def _rollouts(self, step: int) -> list[Sampled]:
-        """This rank's judged completions of the step: its share of the next rows, and of the refills for groups that
-        taught nothing."""
-        wanted = self.config.prompts_per_step
-        sampled = self._judged(self.feed.take(wanted), step, 0)
-        number = wanted
-        for _ in range(self.config.refills):
-            missing = wanted - sum(score.teaches for score in _everyones_scores(sampled).values())
-            if missing <= 0:
-                break
-            sampled += self._judged(self.feed.refill(missing), step, number)
-            number += missing
-        return sampled
-
-    def _judged(self, rows: Sequence[Row], step: int, number: int) -> list[Sampled]:
-        """Groups for this rank's share of `rows`, which are numbered from `number` on."""
-        config = self.config
-        places = list(range(number + rank(), number + len(rows), world_size()))
-        own = [rows[place - number] for place in places]
-        temperatures = [config.temperature_of(step, row["pass_rate"]) for row in own]
-        groups = self.rollout.sample(own, temperatures, (step, places), config.group_size)
-        scored = iter(judge(own, groups, self.rollout.encoder, config.terms, config.reward_clip))
-        return [
-            Sampled(row, to_segment(row, done, one, place, temperature, self.rollout), one)
-            for row, place, temperature, group in zip(own, places, temperatures, groups, strict=True)
-            for done, one in zip(group, scored, strict=False)
-        ]
-
-    def _kinds(self, batch: Sequence[Sampled]) -> list[str]:
-        return [self.config.advantage_of(one.row["pass_rate"]) for one in batch]
-
-    def evaluate(self, step: int) -> Metrics:
-        """The held-out pass rate at the evaluation's own settings, every `eval_every` steps."""
-        config = self.config
-        if not config.eval_every or step % config.eval_every or not self.heldout:
-            return {}
-        places = list(range(rank(), len(self.heldout), world_size()))
-        own = [self.heldout[place] for place in places]
-        groups = self.rollout.sample(
-            own, [config.eval_temperature] * len(own), (-1 - step, places), config.eval_samples, config.eval_top_p
-        )
-        verdicts = [scored.correct for scored in judge(own, groups, self.rollout.encoder)]
-        judged = [verdict.passed for verdict in verdicts if verdict.score is not None]
-        right, total = all_sum(sum(judged), len(judged))
-        return {"heldout_pass_rate": right / total if total else None}
-
-    def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps beside the engine's own."""
-        return {
-            "weights_version": self.rollout.version,
-            "updates": self.updater.steps,
-            "probe_floor": self.rollout.floor,
-            **self.feed.state(),
-        }
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self.updater.steps = state["updates"]
-        self.rollout.floor = state["probe_floor"]
-        self.feed.restore(state)
-
-
 def _reference(model: Path, config: GrpoConfig, engine: TrainingEngine) -> FrozenPolicy | None:
     return FrozenPolicy(model, config.optimizer, engine) if config.kl.weight else None
-
-
-def to_segment(row: Row, done: Completion, one: Scored, group: int, temperature: float, rollout: Rollout) -> Segment:
-    """The training record of one completion."""
-    return Segment(
-        prompt_ids=tuple(rollout.encoder.encode(row["prompt"])),
-        output_ids=done.token_ids,
-        rollout_logprobs=done.logprobs,
-        version=rollout.version,
-        temperature=temperature,
-        reward=one.reward.value,
-        reward_terms=one.reward.parts,
-        group=group,
-        truncated=done.finish_reason == "length",
-    )
-
-
-def diversity(sampled: Sequence[Sampled]) -> Metrics:
-    """Distinct answers and n-grams within groups (`diversity`)."""
-    groups: dict[int, list[Sampled]] = {}
-    for one in sampled:
-        groups.setdefault(one.segment.group, []).append(one)
-    return {
-        "distinct_answers": distinct_share([[one.scored.correct.extracted for one in own] for own in groups.values()]),
-        "distinct_ngrams": distinct_ngrams([[one.segment.output_ids for one in own] for own in groups.values()]),
-    }
-
-
-def _everyones_scores(sampled: Sequence[Sampled]) -> dict[int, GroupScore]:
-    """By group, in order, of the groups of all ranks."""
-    own: dict[int, list[Sampled]] = {}
-    for one in sampled:
-        own.setdefault(one.segment.group, []).append(one)
-    scores = {}
-    for group, members in own.items():
-        judged = [one for one in members if one.segment.reward is not None]
-        rewards = {one.segment.reward for one in judged}
-        scores[group] = GroupScore(sum(one.scored.correct.passed for one in judged), len(judged), len(rewards) > 1)
-    everyone = {group: score for part in gathered(scores) for group, score in part.items()}
-    return dict(sorted(everyone.items()))
-
-
-def _mean(updates: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Of each metric over the optimizer steps of one batch."""
-    return {name: sum(one[name] for one in updates) / len(updates) for name in updates[0]} if updates else {}

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, PositiveFloat, field_validator, model_validator
 
-from truegold.pipeline.config import ChatConfig, StageConfig, VllmEngineConfig
-from truegold.train.config import OptimizerConfig
+from truegold.pipeline.config import ChatConfig, LaunchConfig, StageConfig, VllmEngineConfig
+from truegold.train.config import OptimizerConfig, Tracker
 from truegold.train.objective_config import ObjectiveConfig
 from truegold.verifiers import Term
 from truegold.verifiers.reward import problems
+
+NEUTRAL: dict[str, float] = {
+    "top_p": 1.0,
+    "top_k": 0,
+    "min_p": 0.0,
+    "typical_p": 1.0,
+    "repetition_penalty": 1.0,
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+}
+"""Sampling settings that would bias the importance ratio, with the values at which they do nothing."""
 
 
 class RewardTerm(StageConfig):
@@ -54,8 +65,9 @@ class GrpoConfig(ObjectiveConfig):
     steps: int = Field(default=100, ge=1)
     prompts_per_step: int = Field(default=32, ge=1)
     group_size: int = Field(default=8, ge=2)
-    max_tokens: int = Field(default=512, ge=1)
-    temperature: float | TemperatureSchedule = 1.0
+    max_tokens: int | None = Field(default=None, ge=1)
+    """The longest completion. Left out: 1.25 times the 99.5 % quantile of the profile's right completions."""
+    temperature: PositiveFloat | TemperatureSchedule = 1.0
     """Rollout temperature; each completion keeps its own, and the trainer's log-probabilities are at the same. top_p is
     1: anything else would bias the importance ratio."""
     temperature_bands: tuple[TemperatureBand, ...] = ()
@@ -72,18 +84,36 @@ class GrpoConfig(ObjectiveConfig):
     chat: ChatConfig = ChatConfig()
     engine: VllmEngineConfig = VllmEngineConfig()
     optimizer: OptimizerConfig = OptimizerConfig()
+    launch: LaunchConfig = LaunchConfig()
+    trackers: tuple[Tracker, ...] = ()
+    """Where metrics go besides metrics.jsonl and TensorBoard."""
     eval_every: int = Field(default=0, ge=0)
     """Steps between evaluations on the held-out rows; 0: none."""
     eval_samples: int = Field(default=4, ge=1)
     eval_problems: int = Field(default=256, ge=1)
-    eval_temperature: float = Field(default=1.0, ge=0)
-    eval_top_p: float = Field(default=1.0, gt=0, le=1)
-    """How the held-out rows are sampled: a model's official settings, if it has any."""
+    eval_temperature: float | None = Field(default=None, ge=0)
+    eval_top_p: float | None = Field(default=None, gt=0, le=1)
+    eval_top_k: int | None = Field(default=None, ge=0)
+    """How the held-out rows are sampled. Left out: as the checkpoint's generation_config.json says, else plainly at
+    temperature 1."""
     checkpoint_every: int = Field(default=20, ge=1)
     probe_prompts: int = Field(default=8, ge=1)
     probe_tokens: int = Field(default=8, ge=1)
     """After each weight sync so many prompts are continued by so many tokens, to compare the two engines."""
     seed: int = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rollouts_are_the_policy(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        wrong = sorted(name for name, neutral in NEUTRAL.items() if values.get(name, neutral) not in (neutral, None))
+        if wrong:
+            raise ValueError(
+                f"{', '.join(wrong)} must stay away: rollouts have to be sampled from the policy itself, or the "
+                "importance ratio is biased. Evaluation has eval_temperature, eval_top_p and eval_top_k"
+            )
+        return {name: value for name, value in values.items() if name not in NEUTRAL}
 
     @model_validator(mode="after")
     def _minibatches_have_groups(self) -> GrpoConfig:

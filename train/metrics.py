@@ -1,43 +1,85 @@
-"""Training metrics: one JSON line a step and TensorBoard scalars, both cut back to the checkpoint on resume."""
+"""Training metrics of rank 0: one JSON line a step and TensorBoard scalars, both cut back to the checkpoint on resume,
+and wandb or trackio where they are asked for."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import shutil
-from collections.abc import Mapping
+import uuid
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Any
+
+from truegold.train.config import Tracker
+from truegold.train.distributed import rank
+from truegold.verifiers import SetupError
+
+RUN_IDS = "trackers.json"
+"""Under which ids the trackers know this run: a resumed one goes on with them."""
 
 
 class MetricsLog:
-    """Writes `metrics.jsonl` and `tensorboard/` in `folder`. `resume_at`: drop lines of this step and later ones."""
+    """Writes `metrics.jsonl` and `tensorboard/` in `folder`. `resume_at`: drop lines of this step and later ones.
 
-    def __init__(self, folder: Path, resume_at: int) -> None:
+    On ranks other than 0 it does nothing. Raises SetupError where a tracker is not installed.
+    """
+
+    def __init__(self, folder: Path, resume_at: int, trackers: Sequence[Tracker] = ()) -> None:
+        self._sinks: list[Any] = []
+        self._file = None
+        if rank() != 0:
+            return
         from torch.utils.tensorboard import SummaryWriter
 
-        self._path = folder / "metrics.jsonl"
-        kept = [line for line in read_metrics(self._path) if line["step"] < resume_at]
-        self._path.write_text("".join(json.dumps(line) + "\n" for line in kept))
-        self._file = self._path.open("a")
+        path = folder / "metrics.jsonl"
+        kept = [line for line in read_metrics(path) if line["step"] < resume_at]
+        path.write_text("".join(json.dumps(line) + "\n" for line in kept))
+        self._file = path.open("a")
         board = folder / "tensorboard"
         if resume_at == 0:
             shutil.rmtree(board, ignore_errors=True)
         self._board = SummaryWriter(str(board), purge_step=resume_at)
+        self._sinks = [start_tracker(name, folder) for name in trackers]
 
     def write(self, step: int, metrics: Mapping[str, float | None]) -> None:
         """One step's scalars; None where a value does not exist for this step."""
+        if self._file is None:
+            return
         self._file.write(json.dumps({"step": step, **metrics}) + "\n")
         self._file.flush()
-        for name, value in metrics.items():
-            if value is not None:
-                self._board.add_scalar(name, value, step)
+        known = {name: value for name, value in metrics.items() if value is not None}
+        for name, value in known.items():
+            self._board.add_scalar(name, value, step)
+        for sink in self._sinks:
+            sink.log(known, step=step)
 
     def __enter__(self) -> MetricsLog:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._file.close()
-        self._board.close()
+        if self._file is not None:
+            self._file.close()
+            self._board.close()
+        for sink in self._sinks:
+            sink.finish()
+
+
+def start_tracker(name: Tracker, folder: Path) -> Any:
+    """A run of wandb or trackio, which share an interface; an interrupted one is gone on with. Project and account are
+    theirs to find (`WANDB_PROJECT`, `WANDB_MODE`, ...)."""
+    try:
+        tracker = importlib.import_module(name)
+    except ImportError as error:
+        raise SetupError(f"The tracker {name} cannot be imported ({error}).", f"pip install {name}") from error
+    known = folder / RUN_IDS
+    ids: dict[str, str] = json.loads(known.read_text()) if known.exists() else {}
+    ids.setdefault(name, uuid.uuid4().hex[:12])
+    known.write_text(json.dumps(ids))
+    if name == "wandb":
+        return tracker.init(id=ids[name], resume="allow", dir=str(folder))
+    return tracker.init(project="truegold", name=ids[name], resume="allow")
 
 
 def read_metrics(path: Path) -> list[dict[str, float]]:

@@ -32,15 +32,17 @@ class Policy(nn.Module):
         carries no gradient.
         """
         hidden = self.causal_lm.get_decoder()(
-            input_ids=batch.input_ids, attention_mask=batch.attention_mask, use_cache=False
+            input_ids=batch.input_ids,
+            attention_mask=batch.attention_mask,
+            position_ids=batch.position_ids,
+            use_cache=False,
         ).last_hidden_state
         steps = torch.arange(batch.targets.shape[1], device=hidden.device)
-        positions = (batch.prompt_lengths.unsqueeze(1) - 1 + steps).clamp(max=hidden.shape[1] - 1)
+        positions = (batch.starts + batch.prompt_lengths).unsqueeze(1) - 1 + steps
         chosen = batch.mask.bool()
-        rows = torch.arange(hidden.shape[0], device=hidden.device).unsqueeze(1).expand_as(positions)
-        flat_hidden = hidden[rows[chosen], positions[chosen]]
+        flat_hidden = hidden[batch.rows.unsqueeze(1).expand_as(positions)[chosen], positions[chosen]]
         flat_targets = batch.targets[chosen]
-        flat_temperature = batch.temperature[rows[chosen]]
+        flat_temperature = batch.temperature.unsqueeze(1).expand_as(positions)[chosen]
         head = self.causal_lm.get_output_embeddings()
         chunk = max(1, LOGIT_CHUNK // head.weight.shape[0])
         pieces = [

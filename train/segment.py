@@ -7,7 +7,7 @@ values: a pad token that is also the end-of-sequence token must not drop the end
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import torch
@@ -45,15 +45,20 @@ class Segment:
 
 @dataclass(frozen=True)
 class Batch:
-    """Right-padded segments.
+    """B segments in R right-padded rows of L tokens: one a row, or packed.
 
-    input_ids, attention_mask: [B, L] int64. prompt_lengths: [B] int64. mask: [B, T] float32, 1 on output tokens;
-    targets: [B, T] int64, the output tokens; rollout: [B, T] float32, their rollout log-probs (0 where there are none).
-    temperature: [B] float32, each segment's own.
+    input_ids: [R, L] int64. attention_mask: [R, L] int64, None where packed. position_ids: [R, L] int64, from 0 for
+    each segment of a row, which is how the model tells them apart; None where not packed. rows, starts: [B] int64,
+    where each segment lies. prompt_lengths: [B] int64. targets: [B, T] int64, the output tokens; mask: [B, T] float32,
+    1 on them; rollout: [B, T] float32, their rollout log-probs (0 where there are none). temperature: [B] float32, each
+    segment's own.
     """
 
     input_ids: Tensor
-    attention_mask: Tensor
+    attention_mask: Tensor | None
+    position_ids: Tensor | None
+    rows: Tensor
+    starts: Tensor
     prompt_lengths: Tensor
     targets: Tensor
     mask: Tensor
@@ -61,42 +66,69 @@ class Batch:
     temperature: Tensor
 
     def to(self, device: torch.device) -> Batch:
-        return Batch(*(getattr(self, name).to(device) for name in self.__dataclass_fields__))
+        tensors = {name: value.to(device) for name, value in vars(self).items() if value is not None}
+        return replace(self, **tensors)
 
 
-def collate(segments: Sequence[Segment], pad_id: int) -> Batch:
-    """Pad segments on the right into one batch."""
-    rows = len(segments)
-    length = max(segment.length for segment in segments)
-    outputs = max(len(segment.output_ids) for segment in segments)
-    input_ids = torch.full((rows, length), pad_id, dtype=torch.int64)
-    attention_mask = torch.zeros((rows, length), dtype=torch.int64)
-    targets = torch.zeros((rows, outputs), dtype=torch.int64)
-    mask = torch.zeros((rows, outputs))
-    rollout = torch.zeros((rows, outputs))
+def collate(layout: Sequence[Sequence[Segment]], pad_id: int) -> Batch:
+    """Rows of segments as one batch, in their order, padded on the right."""
+    segments = [segment for row in layout for segment in row]
+    packed = len(segments) > len(layout)
+    shape = (len(layout), max(sum(segment.length for segment in row) for row in layout))
+    outputs = (len(segments), max(len(segment.output_ids) for segment in segments))
+    input_ids = torch.full(shape, pad_id, dtype=torch.int64)
+    position_ids, attention_mask = torch.zeros(shape, dtype=torch.int64), torch.zeros(shape, dtype=torch.int64)
+    places = []
+    for row, members in enumerate(layout):
+        start = 0
+        for segment in members:
+            end = start + segment.length
+            input_ids[row, start:end] = torch.tensor(segment.prompt_ids + segment.output_ids)
+            position_ids[row, start:end] = torch.arange(segment.length)
+            places.append((row, start))
+            start = end
+        attention_mask[row, :start] = 1
+        position_ids[row, start:] = torch.arange(shape[1] - start)
+    targets, mask, rollout = torch.zeros(outputs, dtype=torch.int64), torch.zeros(outputs), torch.zeros(outputs)
     for place, segment in enumerate(segments):
-        ids = torch.tensor(segment.prompt_ids + segment.output_ids)
         size = len(segment.output_ids)
-        input_ids[place, : len(ids)] = ids
-        attention_mask[place, : len(ids)] = 1
-        targets[place, :size] = ids[len(segment.prompt_ids) :]
+        targets[place, :size] = torch.tensor(segment.output_ids)
         mask[place, :size] = 1.0
         if segment.rollout_logprobs:
             rollout[place, :size] = torch.tensor(segment.rollout_logprobs)
-    prompt_lengths = torch.tensor([len(segment.prompt_ids) for segment in segments])
-    temperature = torch.tensor([segment.temperature for segment in segments])
-    return Batch(input_ids, attention_mask, prompt_lengths, targets, mask, rollout, temperature)
+    rows, starts = torch.tensor(places).unbind(1)
+    return Batch(
+        input_ids,
+        None if packed else attention_mask,
+        position_ids if packed else None,
+        rows,
+        starts,
+        torch.tensor([len(segment.prompt_ids) for segment in segments]),
+        targets,
+        mask,
+        rollout,
+        torch.tensor([segment.temperature for segment in segments]),
+    )
 
 
-def micro_batches(segments: Sequence[Segment], tokens: int) -> Iterator[list[int]]:
-    """Indices of segments in micro-batches of at most `tokens` tokens, padding included, longest first so that
-    little is padded. A single segment longer than that stands alone."""
+def micro_batches(segments: Sequence[Segment], tokens: int, packed: bool = False) -> Iterator[list[list[int]]]:
+    """Micro-batches of at most `tokens` tokens, padding included, as rows of indices of segments; one to a row, or
+    packed to the length of the longest. Longest first, so that little is padded. A single segment longer than `tokens`
+    stands alone."""
     order = sorted(range(len(segments)), key=lambda index: -segments[index].length)
-    current: list[int] = []
+    rows: list[list[int]] = []
+    free: list[int] = []
     for index in order:
-        if current and segments[current[0]].length * (len(current) + 1) > tokens:
-            yield current
-            current = []
-        current.append(index)
-    if current:
-        yield current
+        length = segments[index].length
+        row = next((place for place, room in enumerate(free) if packed and length <= room), None)
+        if row is not None:
+            rows[row].append(index)
+            free[row] -= length
+            continue
+        if rows and segments[rows[0][0]].length * (len(rows) + 1) > tokens:
+            yield rows
+            rows, free = [], []
+        rows.append([index])
+        free.append(segments[rows[0][0]].length - length)
+    if rows:
+        yield rows

@@ -22,6 +22,7 @@ from truegold.pipeline.progress import Progress
 from truegold.pipeline.rows import Row, read_rows
 from truegold.pipeline.stage import StageReport
 from truegold.train.config import SftConfig
+from truegold.train.distributed import rank, world_size
 from truegold.train.engine import LossFunction, TrainingEngine
 from truegold.train.metrics import MetricsLog
 from truegold.train.objective import Totals, token_weights
@@ -53,6 +54,7 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
             f"SFT has no example left of {len(examples)} ({counts}).", "Give sft.data, or raise sft.max_length."
         )
     engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed)
+    packed = config.packing and engine.pack()
     resumed = engine.load(out_dir / CHECKPOINTS)
     first = resumed[0] if resumed else 0
     order = _order(len(fitting), config, shuffled="data" not in inputs)
@@ -60,9 +62,9 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
     progress.start("SFT", len(steps))
     progress.advance(first)
     loss = float("nan")
-    with MetricsLog(out_dir, first) as log:
+    with MetricsLog(out_dir, first, config.trackers) as log:
         for step in range(first, len(steps)):
-            chosen = [fitting[i] for i in steps[step]]
+            chosen = [fitting[i] for i in steps[step][rank() :: world_size()]]
             metrics = engine.update(chosen, negative_log_likelihood(engine.totals(chosen)), step)
             loss = metrics["loss"]
             log.write(step, metrics)
@@ -70,7 +72,9 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
             if (step + 1) % config.checkpoint_every == 0 and step + 1 < len(steps):
                 engine.save(out_dir / CHECKPOINTS, step + 1, {})
     engine.export(out_dir / "checkpoint", encoder.tokenizer)
-    return StageReport(len(examples), len(fitting), counts, {"steps": len(steps), "final_loss": round(loss, 4)})
+    return StageReport(
+        len(examples), len(fitting), counts, {"steps": len(steps), "final_loss": round(loss, 4), "packed": packed}
+    )
 
 
 def negative_log_likelihood(totals: Totals) -> LossFunction:

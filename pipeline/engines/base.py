@@ -12,12 +12,14 @@ FinishReason = Literal["stop", "length", "abort"]
 
 @dataclass(frozen=True, slots=True)
 class SamplingParams:
-    """How one batch is sampled. `stop_token_ids` end a completion and stay in it as its last token."""
+    """How one batch is sampled. `stop_token_ids` end a completion and stay in it as its last token. top_k: 0 for
+    all."""
 
     temperature: float = 1.0
     top_p: float = 1.0
     max_tokens: int = 512
     stop_token_ids: tuple[int, ...] = ()
+    top_k: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ class VllmEngine:
         self.max_model_len = config.max_model_len
         self._vllm = vllm
         self._version = 0
+        self._forgotten = 0
         on_cpu = current_platform.is_cpu()
         options: dict[str, Any] = {}
         if on_cpu:
@@ -50,6 +51,14 @@ class VllmEngine:
             options["max_num_batched_tokens"] = max(CPU_BATCHED_TOKENS, config.max_model_len)
         else:
             options["gpu_memory_utilization"] = config.gpu_memory_utilization
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            if config.tensor_parallel_size > 1:
+                raise SetupError(
+                    "Several ranks sample with an engine each, which cannot be spread over GPUs.",
+                    "Set engine.tensor_parallel_size: 1, or sample from a vLLM server.",
+                )
+            # One engine in each rank, within the group of ranks that is already there.
+            options["distributed_executor_backend"] = "external_launcher"
         try:
             self._llm = vllm.LLM(
                 model=str(model),
@@ -79,13 +88,14 @@ class VllmEngine:
         check_room(prompts, self.max_model_len)
         requests = [
             # The salt ties cached prefixes to the weights that computed them: a sync makes the old ones unreachable.
-            {"prompt_token_ids": list(prompt), "cache_salt": f"weights-{self._version}"}
+            {"prompt_token_ids": list(prompt), "cache_salt": f"weights-{self._version}-{self._forgotten}"}
             for prompt in prompts
         ]
         params = [
             self._vllm.SamplingParams(
                 temperature=own.temperature,
                 top_p=own.top_p,
+                top_k=own.top_k,
                 max_tokens=min(own.max_tokens, self.max_model_len - len(prompt)),
                 stop_token_ids=list(own.stop_token_ids),
                 seed=seed,
@@ -102,6 +112,22 @@ class VllmEngine:
         the CPU build keeps a packed copy that the embedding alone would leave stale."""
         self._llm.collective_rpc("reload_weights", kwargs={"weights_iterator": named_tensors})
         self._version = version
+
+    def forget_prefixes(self) -> None:
+        """Make every cached prefix unreachable, whatever weights computed it."""
+        self._forgotten += 1
+
+    def head_logits(self, hidden: torch.Tensor) -> torch.Tensor:
+        """The logits [N, V] that the engine's own output head gives for hidden states [N, H]."""
+        logits: torch.Tensor = self._llm.apply_model(lambda model: model.compute_logits(hidden))[0]
+        return logits
+
+    def vectors(self) -> dict[str, torch.Tensor]:
+        """The model's one-dimensional weights, such as those of norms, which vLLM keeps under their own names."""
+        found: dict[str, torch.Tensor] = self._llm.apply_model(
+            lambda model: {name: value.detach() for name, value in model.named_parameters() if value.dim() == 1}
+        )[0]
+        return found
 
     def close(self) -> None:
         del self._llm

@@ -67,6 +67,7 @@ class ServerEngine:
             "prompt": list(prompt),
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
+            "top_k": sampling.top_k,
             "max_tokens": min(sampling.max_tokens, self.max_model_len - len(prompt)),
             "stop_token_ids": list(sampling.stop_token_ids),
             "seed": seed,

@@ -97,7 +97,7 @@ def training(files: RunFiles) -> Training | None:
     drawn = [name for _, names in CURVES for name in names]
     steps = sorted((files.folders["train"] / "completions").glob("step-*.parquet"))
     return Training(
-        steps=len(lines),
+        steps=sum("pass_rate" in line for line in lines),
         problems_seen=_problems_seen(steps),
         curves=tuple(curve for curve in curves if curve.metrics),
         table=tuple(_metrics(lines, (*drawn, *TABLE_ONLY))),

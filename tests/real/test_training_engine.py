@@ -10,10 +10,11 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from truegold.train.config import OptimizerConfig
+from truegold.train.config import LoraConfig, OptimizerConfig
 from truegold.train.engine import TrainingEngine
 from truegold.train.segment import Segment
 from truegold.train.sft import negative_log_likelihood
+from truegold.verifiers import ConfigError
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
 
@@ -65,6 +66,19 @@ def test_steps_equal_plain_torch_whatever_the_micro_batches(tiny_model: Path, ze
         torch.testing.assert_close(found[name], value, atol=2e-5, rtol=1e-4)
 
 
+def test_packed_steps_equal_padded_ones(tiny_model: Path) -> None:
+    batches = [some_segments(9, seed) for seed in range(3)]
+    expected = plain_torch_weights(tiny_model, batches)
+    config = OptimizerConfig(lr=LR, dtype="float32", micro_batch_tokens=64)
+    engine = TrainingEngine(tiny_model, config, pad_id=0, seed=0)
+    assert engine.pack()
+    for step, batch in enumerate(batches):
+        take_step(engine, batch, step)
+    for name, tensor in engine.named_tensors():
+        if name in expected:
+            torch.testing.assert_close(tensor, expected[name], atol=2e-5, rtol=1e-4)
+
+
 def test_a_resumed_engine_takes_the_same_steps(tiny_model: Path, tmp_path: Path) -> None:
     config = OptimizerConfig(lr=LR, dtype="float32", zero_stage=2, warmup_steps=3)
     batches = [some_segments(5, seed) for seed in range(4)]
@@ -109,3 +123,32 @@ def test_export_is_a_checkpoint_that_transformers_loads(tiny_model: Path, tmp_pa
         if name in weights:
             assert torch.equal(weights[name], tensor), name
     assert load_encoder(tmp_path / "out", ChatConfig()).encode("What is 1+1?")
+
+
+@pytest.mark.parametrize("zero_stage", [1, 3])
+def test_lora_trains_adapters_alone_and_hands_over_merged_weights(tiny_model: Path, zero_stage: int) -> None:
+    config = OptimizerConfig(lr=1e-2, dtype="float32", zero_stage=zero_stage, lora=LoraConfig(rank=4, alpha=8))
+    engine = TrainingEngine(tiny_model, config, pad_id=0, seed=0)
+    before = {name: tensor.clone() for name, tensor in engine.named_tensors()}
+    untrained = AutoModelForCausalLM.from_pretrained(str(tiny_model), dtype=torch.float32).state_dict()
+    assert set(before) == set(untrained)
+    segments = some_segments(3, 0)
+    for step in range(2):
+        take_step(engine, segments, step)
+    merged = {name: tensor.clone() for name, tensor in engine.named_tensors()}
+    changed = {name.rsplit(".", 2)[-2] for name in merged if not torch.equal(merged[name], before[name])}
+    assert changed == {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
+    reference = AutoModelForCausalLM.from_pretrained(str(tiny_model), dtype=torch.float32)
+    reference.load_state_dict(merged)
+    for segment, found in zip(segments, engine.logprobs(segments), strict=True):
+        ids = torch.tensor([segment.prompt_ids + segment.output_ids])
+        with torch.no_grad():
+            logprobs = reference(ids).logits[0, len(segment.prompt_ids) - 1 : -1].log_softmax(-1)
+        expected = logprobs.gather(1, torch.tensor(segment.output_ids).unsqueeze(1)).squeeze(1)
+        torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
+
+
+def test_lora_targets_that_no_layer_has_are_told(tiny_model: Path) -> None:
+    config = OptimizerConfig(dtype="float32", lora=LoraConfig(targets=("nothing_proj",)))
+    with pytest.raises(ConfigError, match=r"optimizer.lora: .*nothing_proj"):
+        TrainingEngine(tiny_model, config, pad_id=0, seed=0)

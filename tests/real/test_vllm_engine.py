@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,13 +10,14 @@ import pytest
 import torch
 
 from truegold.pipeline.config import ChatConfig, VllmEngineConfig
-from truegold.pipeline.engines.base import SamplingParams
+from truegold.pipeline.engines.base import Completion, SamplingParams
 from truegold.pipeline.engines.chat import load_encoder
 from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.train.config import OptimizerConfig
 from truegold.train.engine import TrainingEngine
 from truegold.train.grpo_config import GrpoConfig
 from truegold.train.mismatch import mismatch
+from truegold.train.probe import Probe
 from truegold.train.rollout import Rollout
 from truegold.train.segment import Segment, collate
 from truegold.train.sft import negative_log_likelihood
@@ -49,7 +50,9 @@ def prompts(count: int) -> list[list[int]]:
 
 def rollout_of(engine: VllmEngine, trainer: TrainingEngine, tiny_model: Path, temperature: float = 1.0) -> Rollout:
     config = GrpoConfig(temperature=temperature, optimizer=OptimizerConfig(dtype="float32"), probe_tokens=12)
-    return Rollout(engine, load_encoder(tiny_model, ChatConfig()), trainer, config, prompts(8))
+    return Rollout(
+        engine, load_encoder(tiny_model, ChatConfig()), trainer, config.seed, Probe(engine, trainer, config, prompts(8))
+    )
 
 
 def change_weights(trainer: TrainingEngine) -> None:
@@ -95,8 +98,8 @@ def test_weights_that_were_not_synced_are_caught(engine: VllmEngine, trainer: Tr
     rollout = rollout_of(engine, trainer, tiny_model)
     rollout.sync(3)
     change_weights(trainer)
-    with pytest.raises(GuardError, match="weights version 3 the sampling and the training engine disagree"):
-        rollout.probe()
+    with pytest.raises(GuardError, match=r"weights version 3 the sampling and the training.* Cause: stale weights"):
+        rollout.probe.check(3)
 
 
 def test_a_stale_output_head_is_caught(
@@ -107,7 +110,7 @@ def test_a_stale_output_head_is_caught(
     change_weights(trainer)
     whole = trainer.named_tensors
     monkeypatch.setattr(trainer, "named_tensors", lambda: ((n, t) for n, t in whole() if n != "lm_head.weight"))
-    with pytest.raises(GuardError, match="disagree"):
+    with pytest.raises(GuardError, match="Cause: stale output head"):
         rollout.sync(5)
 
 
@@ -118,19 +121,23 @@ def test_a_prefix_cache_of_older_weights_is_caught(
     rollout.sync(6)
     change_weights(trainer)
     engine.update_weights(trainer.named_tensors(), version=6)  # the same version: the salt does not change
-    with pytest.raises(GuardError, match="disagree"):
-        rollout.probe()
+    with pytest.raises(GuardError, match="Cause: stale prefix cache"):
+        rollout.probe.check(6)
 
 
 def test_a_temperature_on_one_side_only_is_caught(
     engine: VllmEngine, trainer: TrainingEngine, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rollout = rollout_of(engine, trainer, tiny_model, temperature=0.7)
-    at_any = trainer.logprobs
-    monkeypatch.setattr(
-        trainer, "logprobs", lambda segments: at_any([replace(one, temperature=1.0) for one in segments])
-    )
-    with pytest.raises(GuardError, match="disagree"):
+    rollout = rollout_of(engine, trainer, tiny_model)
+    as_asked = engine.generate
+
+    def colder(
+        prompts: Sequence[Sequence[int]], sampling: Sequence[SamplingParams], seeds: Sequence[int]
+    ) -> list[Completion]:
+        return as_asked(prompts, [replace(one, temperature=0.7) for one in sampling], seeds)
+
+    monkeypatch.setattr(engine, "generate", colder)
+    with pytest.raises(GuardError, match=r"Cause: temperature\. .* those of temperature 0.7, the trainer's are at 1"):
         rollout.sync(7)
 
 
@@ -140,6 +147,6 @@ def test_rollout_logprobs_are_those_of_the_trainer(engine: VllmEngine, trainer: 
     segments = [
         Segment(tuple(prompt), done.token_ids, done.logprobs) for prompt, done in zip(prompts(4), sampled, strict=True)
     ]
-    batch = collate(segments, pad_id=0)
+    batch = collate([[segment] for segment in segments], pad_id=0)
     own = torch.stack(trainer.logprobs(segments))
     assert mismatch(batch.rollout, own, batch.mask).mean_abs < 1e-5

@@ -1,0 +1,107 @@
+"""RL on one rank and on two, each with a vLLM of its own: the same rollouts, the same weights, one set of files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from truegold.pipeline.config import LaunchConfig, VllmEngineConfig
+from truegold.pipeline.isolate import call_isolated
+from truegold.pipeline.progress import NullProgress
+from truegold.train.config import OptimizerConfig
+from truegold.train.grpo_config import GrpoConfig
+from truegold.verifiers import GuardError
+
+pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
+
+VERIFIER = '''
+from truegold.verifiers import verifier
+
+
+@verifier(version="1")
+def short_lines(response: str, gold: str) -> bool:
+    """An untrained model passes it about every other time."""
+    return sum(map(ord, response)) % 2 == 0
+'''
+
+
+@pytest.fixture
+def inputs(tiny_model: Path, tmp_path: Path) -> dict[str, Path]:
+    """Twelve problems that an untrained model gets right by chance."""
+    verifier = tmp_path / "parity.py"
+    verifier.write_text(VERIFIER)
+    problems = [
+        {
+            "id": f"p{number}",
+            "prompt": f"What is {number}+{number + 1}?",
+            "gold": "1",
+            "verifier": f"{verifier}:short_lines",
+            "verifier_args": "{}",
+            "split": "train",
+            "pass_rate": 0.5,
+        }
+        for number in range(12)
+    ]
+    rows = tmp_path / "rows.parquet"
+    pl.DataFrame(problems).write_parquet(rows)
+    return {"model": tiny_model, "rows": rows, "heldout": rows, "reserve": rows}
+
+
+def config(**changes: object) -> GrpoConfig:
+    settings = {
+        "steps": 2,
+        "prompts_per_step": 5,
+        "group_size": 4,
+        "max_tokens": 10,
+        "refills": 1,
+        "mask_truncated": False,
+        "eval_every": 1,
+        "eval_samples": 1,
+        "engine": VllmEngineConfig(dtype="float32", max_model_len=64, cpu_kv_cache_gib=1),
+        "optimizer": OptimizerConfig(lr=1e-3, dtype="float32", zero_stage=2),
+    }
+    return GrpoConfig.model_validate({**settings, **changes})
+
+
+def train(inputs: dict[str, Path], settings: GrpoConfig, out: Path, launch: LaunchConfig) -> Path:
+    out.mkdir()
+    log = out.with_suffix(".log")
+    fn = "truegold.train.grpo:grpo"
+    call_isolated(fn, inputs, settings, out, NullProgress(), log, launch, out / "scratch")
+    return out
+
+
+def weights(out: Path) -> dict[str, torch.Tensor]:
+    model = AutoModelForCausalLM.from_pretrained(str(out / "checkpoint"), dtype=torch.float32)
+    return {name: value.detach() for name, value in model.named_parameters()}
+
+
+def test_two_ranks_roll_out_and_train_as_one_does(inputs: dict[str, Path], tmp_path: Path) -> None:
+    one = train(inputs, config(), tmp_path / "one", LaunchConfig())
+    two = train(inputs, config(), tmp_path / "two", LaunchConfig(ranks=2))
+    for step in (0, 1):
+        name = f"completions/step-{step:06d}.parquet"
+        alone, shared = (pl.read_parquet(out / name).sort("group", "completion") for out in (one, two))
+        assert alone["completion"].to_list() == shared["completion"].to_list()
+        assert alone["trained"].any()
+        assert alone["advantage"].to_list() == pytest.approx(shared["advantage"].to_list(), abs=1e-6)
+    first, second = (
+        [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()] for out in (one, two)
+    )
+    for own, other in zip(first, second, strict=True):
+        assert own["heldout_pass_rate"] == other["heldout_pass_rate"]
+        assert own["loss"] == pytest.approx(other["loss"], abs=1e-4)
+    expected = weights(one)
+    for name, value in weights(two).items():
+        torch.testing.assert_close(value, expected[name], atol=2e-4, rtol=0)
+
+
+def test_an_error_of_one_rank_ends_all_and_is_told(inputs: dict[str, Path], tmp_path: Path) -> None:
+    broken = config(optimizer=OptimizerConfig(lr=1e30, dtype="float32", zero_stage=2), steps=4)
+    with pytest.raises(GuardError):
+        train(inputs, broken, tmp_path / "out", LaunchConfig(ranks=2))

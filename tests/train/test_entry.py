@@ -1,0 +1,55 @@
+"""Groups that enter a batch: those that teach, within the bounds of the share of right answers where they can be."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from truegold.train.entry import GroupScore, choose_groups, right_share
+
+SIZE = 8
+
+
+def scores(*right: int) -> list[GroupScore]:
+    return [GroupScore(count, SIZE, 0 < count < SIZE) for count in right]
+
+
+def test_groups_that_are_all_right_or_all_wrong_stay_out() -> None:
+    assert choose_groups(scores(0, 3, 8, 5), 4, None) == [1, 3]
+
+
+def test_the_first_that_teach_enter_and_no_more_than_wanted() -> None:
+    assert choose_groups(scores(1, 2, 3, 4), 2, None) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("right", "entered"),
+    [
+        ((1, 2, 6, 1), [1, 2]),  # 3 of 16 is too low: the 1 makes room for the 6
+        ((7, 6, 2, 7), [1, 2]),  # 13 of 16 is too high: the 7 makes room for the 2
+        ((4, 4, 1, 7), [0, 1]),  # half of them is within the bounds
+        ((1, 1, 1), [0, 1]),  # nothing better is there
+    ],
+)
+def test_the_share_of_right_answers_is_moved_into_its_bounds(right: tuple[int, ...], entered: list[int]) -> None:
+    assert choose_groups(scores(*right), 2, (0.25, 0.75)) == entered
+
+
+@given(st.lists(st.integers(0, SIZE), max_size=12), st.integers(1, 6))
+def test_bounds_never_cost_a_group_nor_move_the_share_away(right: list[int], wanted: int) -> None:
+    groups = scores(*right)
+    free, bound = choose_groups(groups, wanted, None), choose_groups(groups, wanted, (0.4, 0.6))
+    assert len(free) == len(bound)
+    assert all(groups[place].teaches for place in bound)
+
+    def distance(places: list[int]) -> float:
+        share = right_share([groups[place] for place in places])
+        return max(0.4 - share, share - 0.6, 0.0)
+
+    assert distance(bound) <= distance(free) or not free
+
+
+def test_the_share_counts_judged_completions() -> None:
+    assert right_share([GroupScore(1, 2, True), GroupScore(1, 6, True)]) == 0.25
+    assert right_share([]) == 0.0

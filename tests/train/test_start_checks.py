@@ -1,0 +1,101 @@
+"""Before the first step: token budgets from the profile, evaluation by the model card, tags and BOS."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from truegold.pipeline.config import ChatConfig
+from truegold.pipeline.engines.chat import load_encoder
+from truegold.train.grpo_config import GrpoConfig
+from truegold.train.start_checks import check_prompts, eval_sampling, max_tokens, warnings
+from truegold.verifiers import InputError
+
+CONFIG = GrpoConfig()
+
+
+def samples(path: Path, right: list[int], wrong: list[int]) -> Path:
+    lengths = [*right, *wrong]
+    pl.DataFrame(
+        {
+            "token_ids": [[7] * length for length in lengths],
+            "score": [1.0] * len(right) + [0.0] * len(wrong),
+            "finish_reason": ["stop"] * len(lengths),
+        },
+        schema_overrides={"token_ids": pl.List(pl.Int32)},
+    ).write_parquet(path)
+    return path
+
+
+def test_max_tokens_come_from_the_lengths_of_right_completions(tmp_path: Path) -> None:
+    path = samples(tmp_path / "samples.parquet", [40] * 399 + [100], [900] * 50)
+    found, why = max_tokens(CONFIG, path)
+    assert found == 50  # 99.5 % of the right ones have 40 tokens
+    assert "99.5 % quantile of right completions" in why
+
+
+def test_max_tokens_are_bounded_by_the_model_s_room(tmp_path: Path) -> None:
+    assert max_tokens(CONFIG, samples(tmp_path / "samples.parquet", [1900], []))[0] == 2047
+
+
+def test_max_tokens_that_are_configured_or_cannot_be_known(tmp_path: Path) -> None:
+    path = samples(tmp_path / "samples.parquet", [], [50])
+    assert max_tokens(CONFIG, path) == (512, "default: the profile has no right completion")
+    assert max_tokens(CONFIG, None) == (512, "default: there is no profile")
+    assert max_tokens(GrpoConfig(max_tokens=64), path) == (64, "configured")
+
+
+def card(folder: Path, **settings: object) -> Path:
+    (folder / "generation_config.json").write_text(json.dumps(settings))
+    return folder
+
+
+def test_evaluation_samples_as_the_model_card_says(tmp_path: Path) -> None:
+    model = card(tmp_path, temperature=0.6, top_p=0.95, top_k=20, do_sample=True)
+    found = eval_sampling(CONFIG, model)
+    assert (found.temperature, found.top_p, found.top_k) == (0.6, 0.95, 20)
+    assert found.source == "generation_config.json"
+
+
+def test_configured_evaluation_comes_before_the_card(tmp_path: Path) -> None:
+    model = card(tmp_path, temperature=0.6, top_p=0.95)
+    found = eval_sampling(GrpoConfig(eval_temperature=0.0, eval_top_p=1.0, eval_top_k=0), model)
+    assert (found.temperature, found.top_p, found.top_k, found.source) == (0.0, 1.0, 0, "configured")
+
+
+def test_without_a_card_evaluation_is_plain_and_a_greedy_card_is_greedy(tmp_path: Path) -> None:
+    assert eval_sampling(CONFIG, tmp_path).temperature == 1.0
+    assert eval_sampling(CONFIG, tmp_path).source == "default"
+    greedy = eval_sampling(CONFIG, card(tmp_path, do_sample=False, temperature=0.6, top_p=0.9))
+    assert (greedy.temperature, greedy.top_p) == (0.0, 1.0)
+
+
+def test_a_card_that_is_no_json_is_named(tmp_path: Path) -> None:
+    (tmp_path / "generation_config.json").write_text("{")
+    with pytest.raises(InputError, match=r"generation_config\.json is not JSON"):
+        eval_sampling(CONFIG, tmp_path)
+
+
+def test_a_double_bos_is_refused_by_name() -> None:
+    check_prompts([[1, 5], [5, 1, 1], [1]], 1)
+    check_prompts([[1, 1]], None)
+    with pytest.raises(InputError, match="Double BOS: 1 of 2 prompts"):
+        check_prompts([[1, 1, 5], [1, 5]], 1)
+
+
+def test_think_tags_of_several_tokens_are_told(tiny_model: Path) -> None:
+    asked = load_encoder(tiny_model, ChatConfig(system="Reason inside <think></think>."))
+    (told,) = warnings(CONFIG, asked)
+    assert told.startswith("<think> is ")
+    assert warnings(CONFIG, load_encoder(tiny_model, ChatConfig())) == []
+
+
+def test_a_template_that_opens_the_tag_itself_is_told(tiny_model: Path) -> None:
+    encoder = load_encoder(tiny_model, ChatConfig())
+    encoder.tokenizer.chat_template += "<think>\n"
+    reward = [{"name": "correct"}, {"name": "format", "verifier": "regex", "args": {"pattern": "^<think>"}}]
+    told = warnings(GrpoConfig.model_validate({"reward": reward}), encoder)
+    assert any("The chat template opens <think> itself" in line for line in told)
