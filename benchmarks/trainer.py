@@ -96,8 +96,7 @@ def run(trainer: str, python: str, setting: Setting, questions: list[str], model
     return {
         "load_s": loaded["at"] - began,
         "steps": [_step(marks[number - 1], marks[number]) for number in at],
-        "peak_mb": watch.peak_mb(until=marks[at[-1]]["at"]),
-        "peak_rss_mb": marks[at[-1]]["peak_rss_mb"],
+        "peak_mb": max(watch.peak_mb(until=marks[at[-1]]["at"]), marks[at[-1]]["peak_rss_mb"]),
         "load_average": os.getloadavg()[0],
     }
 

@@ -51,6 +51,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     prompts = sorted((encoder.encode(row["prompt"]) for row in rows[:PROBE_POOL]), key=len)
     check_prompts(prompts, encoder.tokenizer.bos_token_id)
     engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed)
+    engine.share_prompts()
     config = config.model_copy(update={"loss": resolved(config, engine.causal_lm.config)})
     first, state = engine.load(out_dir / CHECKPOINTS) or (0, None)
     progress.start("loading vLLM")
