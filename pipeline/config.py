@@ -295,6 +295,8 @@ class ServerEngineConfig(StageConfig):
     concurrency: int = Field(default=32, ge=1)
     timeout_seconds: float = Field(default=600, gt=0)
     retries: int = Field(default=3, ge=0)
+    weights_dir: str | None = None
+    """A folder that this process and the server both see: training hands new weights over in it."""
 
 
 class ScriptedEngineConfig(StageConfig):

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field, PositiveFloat, field_validator, model_validator
+from pydantic import Field, PositiveFloat, Tag, field_validator, model_validator
 
-from truegold.pipeline.config import ChatConfig, LaunchConfig, StageConfig, VllmEngineConfig
+from truegold.pipeline.config import (
+    ChatConfig,
+    LaunchConfig,
+    ServerEngineConfig,
+    StageConfig,
+    VllmEngineConfig,
+    by_type,
+)
 from truegold.train.config import OptimizerConfig, Tracker
 from truegold.train.objective_config import ObjectiveConfig
 from truegold.verifiers import Term
 from truegold.verifiers.reward import problems
+
+RolloutEngineConfig = Annotated[
+    Annotated[VllmEngineConfig, Tag("vllm")] | Annotated[ServerEngineConfig, Tag("server")], by_type("vllm")
+]
 
 NEUTRAL: dict[str, float] = {
     "top_p": 1.0,
@@ -82,7 +93,8 @@ class GrpoConfig(ObjectiveConfig):
     reward_clip: tuple[float, float] | None = None
     """The lowest and the highest value of the sum of the terms."""
     chat: ChatConfig = ChatConfig()
-    engine: VllmEngineConfig = VllmEngineConfig()
+    engine: RolloutEngineConfig = VllmEngineConfig()
+    """vLLM in this process, or a server that takes weights (`weights_dir`)."""
     optimizer: OptimizerConfig = OptimizerConfig()
     launch: LaunchConfig = LaunchConfig()
     trackers: tuple[Tracker, ...] = ()

@@ -1,4 +1,4 @@
-"""Rollouts: vLLM beside the trainer, its weights updated after every step and checked by a probe (`probe`)."""
+"""Rollouts: vLLM beside the trainer or a vLLM server, its weights updated after every step and checked by a probe."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 from truegold.pipeline.engines.base import Completion, SamplingParams, sample_seed
 from truegold.pipeline.engines.chat import ChatEncoder
-from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.pipeline.rows import Row
 from truegold.train.engine import TrainingEngine
 from truegold.train.mismatch import Mismatch
 from truegold.train.probe import Probe
+from truegold.train.rollout_engine import RolloutEngine
 
 
 @dataclass
 class Rollout:
     """Samples with the weights of the training engine and keeps the two in step. version: of the weights."""
 
-    engine: VllmEngine
+    engine: RolloutEngine
     encoder: ChatEncoder
     trainer: TrainingEngine
     seed: int
