@@ -36,8 +36,9 @@ class EvalSampling:
 def max_tokens(configured: int | None, samples: Path | None, longest: int) -> tuple[int, str]:
     """The longest completion of a rollout, and why.
 
-    samples: the profile's. What is right has been said within the 99.5 % quantile of right lengths; a completion that
-    rambles on past 1.25 times that costs time and teaches length. longest: prompt plus completion that the engine takes.
+    samples: the profile's. longest: prompt plus completion that the engine takes. What is right has been said within
+    the 99.5 % quantile of right lengths; a completion that rambles on past 1.25 times that costs time and teaches
+    length.
     """
     if configured is not None:
         return configured, "configured"

@@ -96,7 +96,7 @@ def test_two_ranks_roll_out_and_train_as_one_does(inputs: dict[str, Path], tmp_p
     )
     for own, other in zip(first, second, strict=True):
         assert own["heldout_pass_rate"] == other["heldout_pass_rate"]
-        assert own["loss"] == pytest.approx(other["loss"], abs=1e-4)
+        assert own.get("loss") == pytest.approx(other.get("loss"), abs=1e-4)
     expected = weights(one)
     for name, value in weights(two).items():
         torch.testing.assert_close(value, expected[name], atol=2e-4, rtol=0)
