@@ -279,6 +279,8 @@ class VllmEngineConfig(StageConfig):
     gpu_memory_utilization: float = Field(default=0.5, gt=0, le=1)
     cpu_kv_cache_gib: int = Field(default=2, ge=1)
     enforce_eager: bool = True
+    sleep: bool = False
+    """Give the GPU's memory to the trainer while it updates: weights go to host memory, the cache is dropped."""
     tensor_parallel_size: int = Field(default=1, ge=1)
 
 

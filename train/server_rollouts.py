@@ -55,6 +55,12 @@ class ServerRollouts(ServerEngine):
         self._version = version
         self._salt()
 
+    def sleep(self) -> None:
+        """Nothing: the server has its own GPUs."""
+
+    def wake(self) -> None:
+        """Nothing, as `sleep`."""
+
     def forget_prefixes(self) -> None:
         """Make every cached prefix unreachable, whatever weights computed it."""
         self._forgotten += 1

@@ -59,8 +59,10 @@ class Trainer:
             one.advantage, one.trained = float(advantage), bool(trained)
         chosen = [one for one in batch if one.trained]
         advantages = torch.tensor([one.advantage for one in chosen])
+        self.rollout.engine.sleep()
         updates = self.updater.train_on([one.segment for one in chosen], advantages, f"{config.seed}-{step}")
         updated_at = time.monotonic()
+        self.rollout.engine.wake()
         probe = self.rollout.sync(step + 1) if updates else None
         synced_at = time.monotonic()
         everyone = [one for part in gathered(sampled) for one in part]
