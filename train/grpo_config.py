@@ -92,6 +92,9 @@ class GrpoConfig(ObjectiveConfig):
     """The terms of the reward. Exactly one of them leaves `verifier` out: it is what pass rates are measured by."""
     reward_clip: tuple[float, float] | None = None
     """The lowest and the highest value of the sum of the terms."""
+    workers: int = Field(default=1, ge=0)
+    """Processes that judge completions, for each rank; 0 for one a core. One will do for mathematics, programs want
+    more."""
     chat: ChatConfig = ChatConfig()
     engine: RolloutEngineConfig = VllmEngineConfig()
     """vLLM in this process, or a server that takes weights (`weights_dir`)."""
