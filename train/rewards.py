@@ -54,7 +54,10 @@ def judge(
     clip: tuple[float, float] | None = None,
     workers: int = 1,
 ) -> list[Scored]:
-    """The reward of each completion, in order. One of `terms` has no verifier of its own. workers: as `verify_batch`."""
+    """The reward of each completion, in order. One of `terms` has no verifier of its own.
+
+    workers: as `verify_batch` has it.
+    """
     items = [
         _item(term, row, done, encoder.decode(done.token_ids))
         for row, group in zip(rows, groups, strict=True)
