@@ -81,7 +81,7 @@ def spoil(rows: Path, out: Path) -> Path:
 
     def gold(name: str, right: str) -> str:
         draw = hashlib.sha256(name.encode()).digest()
-        return str(int(right) + 1 + draw[1] % 3) if draw[0] < WRONG_SHARE * 256 else right
+        return str(int(float(right)) + 1 + draw[1] % 3) if draw[0] < WRONG_SHARE * 256 else right
 
     golds = [gold(name, right) for name, right in table.select("id", "gold").iter_rows()]
     table.with_columns(pl.Series("gold", golds)).write_parquet(out)
@@ -134,16 +134,22 @@ def main() -> None:
     parser.add_argument("run", type=Path, metavar="RUN_DIR", help="of the demo, at least up to select")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="runs whose name has one of these in it")
     parser.add_argument("--steps", type=int, default=60)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Path, help="keep the results here; runs that are in it are not repeated")
     parser.add_argument("--write", type=Path, help="write the table into this Markdown file, between its markers")
     arguments = parser.parse_args()
     chosen = [one for one in variants() if not arguments.only or any(part in one.name for part in arguments.only)]
     if not chosen:
         sys.exit(f"No run is named like {arguments.only}; there are: {', '.join(one.name for one in variants())}")
-    results = {}
+    results: dict[str, dict[str, Any]] = {}
+    if arguments.json and arguments.json.exists():
+        results = json.loads(arguments.json.read_text())
     for variant in chosen:
+        if variant.name in results:
+            continue
         with tempfile.TemporaryDirectory() as work:
             results[variant.name] = train(variant, arguments.run.resolve(), arguments.steps, Path(work))
+        if arguments.json:
+            arguments.json.write_text(json.dumps(results))
         print(f"{variant.name}: {results[variant.name]}", file=sys.stderr, flush=True)
     text = report(results)
     publish(results, text, arguments.json, arguments.write, ("tiny_training", "The tiny model, by advantage and loss"))
