@@ -26,8 +26,8 @@ import polars as pl
 from sections import publish
 
 from truegold.flows.config import load_config
-from truegold.pipeline.config import LaunchConfig
 from truegold.pipeline.isolate import call_isolated
+from truegold.pipeline.launch import LaunchConfig
 from truegold.pipeline.progress import NullProgress
 from truegold.train.grpo_config import GrpoConfig
 from truegold.train.objective import ADVANTAGES, PASS_AT_K

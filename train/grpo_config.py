@@ -6,14 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, PositiveFloat, Tag, field_validator, model_validator
 
-from truegold.pipeline.config import (
-    ChatConfig,
-    LaunchConfig,
-    ServerEngineConfig,
-    StageConfig,
-    VllmEngineConfig,
-    by_type,
-)
+from truegold.pipeline.config import ChatConfig, ServerEngineConfig, StageConfig, VllmEngineConfig, by_type
+from truegold.pipeline.launch import LaunchConfig
 from truegold.train.config import OptimizerConfig, Tracker
 from truegold.train.objective_config import ObjectiveConfig
 from truegold.verifiers import Term

@@ -11,8 +11,9 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from truegold.pipeline.config import LaunchConfig, VllmEngineConfig
+from truegold.pipeline.config import VllmEngineConfig
 from truegold.pipeline.isolate import call_isolated
+from truegold.pipeline.launch import LaunchConfig
 from truegold.pipeline.progress import NullProgress
 from truegold.train.config import OptimizerConfig
 from truegold.train.grpo_config import GrpoConfig
