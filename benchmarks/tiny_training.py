@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -25,8 +26,8 @@ import polars as pl
 from sections import publish
 
 from truegold.flows.config import load_config
-from truegold.pipeline.config import LaunchConfig
 from truegold.pipeline.isolate import call_isolated
+from truegold.pipeline.launch import LaunchConfig
 from truegold.pipeline.progress import NullProgress
 from truegold.train.grpo_config import GrpoConfig
 from truegold.train.objective import ADVANTAGES, PASS_AT_K
@@ -81,7 +82,8 @@ def spoil(rows: Path, out: Path) -> Path:
 
     def gold(name: str, right: str) -> str:
         draw = hashlib.sha256(name.encode()).digest()
-        return str(int(right) + 1 + draw[1] % 3) if draw[0] < WRONG_SHARE * 256 else right
+        number = re.search(r"\d+", right)  # "16 apples", "$8$"
+        return str(int(number[0]) + 1 + draw[1] % 3) if number and draw[0] < WRONG_SHARE * 256 else right
 
     golds = [gold(name, right) for name, right in table.select("id", "gold").iter_rows()]
     table.with_columns(pl.Series("gold", golds)).write_parquet(out)
@@ -134,16 +136,22 @@ def main() -> None:
     parser.add_argument("run", type=Path, metavar="RUN_DIR", help="of the demo, at least up to select")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="runs whose name has one of these in it")
     parser.add_argument("--steps", type=int, default=60)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Path, help="keep the results here; runs that are in it are not repeated")
     parser.add_argument("--write", type=Path, help="write the table into this Markdown file, between its markers")
     arguments = parser.parse_args()
     chosen = [one for one in variants() if not arguments.only or any(part in one.name for part in arguments.only)]
     if not chosen:
         sys.exit(f"No run is named like {arguments.only}; there are: {', '.join(one.name for one in variants())}")
-    results = {}
+    results: dict[str, dict[str, Any]] = {}
+    if arguments.json and arguments.json.exists():
+        results = json.loads(arguments.json.read_text())
     for variant in chosen:
+        if variant.name in results:
+            continue
         with tempfile.TemporaryDirectory() as work:
             results[variant.name] = train(variant, arguments.run.resolve(), arguments.steps, Path(work))
+        if arguments.json:
+            arguments.json.write_text(json.dumps(results))
         print(f"{variant.name}: {results[variant.name]}", file=sys.stderr, flush=True)
     text = report(results)
     publish(results, text, arguments.json, arguments.write, ("tiny_training", "The tiny model, by advantage and loss"))

@@ -24,6 +24,7 @@ from truegold.pipeline.config import (
     FlagConfig,
     ProfileConfig,
     SelectConfig,
+    ServerEngineConfig,
     SettleConfig,
     StageConfig,
     VerifyGoldConfig,
@@ -81,8 +82,13 @@ class RunConfig(StageConfig):
         ):
             raise ValueError("a tiny model learns its vocabulary from SFT texts: set sft.data")
         train_engine = self.train.engine if self.train and "engine" in self.train.model_fields_set else self.engine
-        if self.train and not isinstance(train_engine, VllmEngineConfig):
-            raise ValueError("train needs vLLM in its own process: set train.engine.type to vllm")
+        if self.train and not isinstance(train_engine, VllmEngineConfig | ServerEngineConfig):
+            raise ValueError("train needs an engine that takes weights: set train.engine.type to vllm or server")
+        if self.train and isinstance(train_engine, ServerEngineConfig) and train_engine.weights_dir is None:
+            raise ValueError(
+                "train needs engine.weights_dir, a folder that the trainer and the server both see, or an engine of "
+                "its own: set train.engine.type to vllm"
+            )
         return self
 
     @property

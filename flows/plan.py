@@ -181,7 +181,7 @@ def _export(config: RunConfig, stages: Sequence[Stage]) -> Stage:
     records: dict[str, Path | Output] = {stage.name: Output(stage.name, RECORD) for stage in stages}
     given = {"suspicion": config.export.suspicion, "matches": config.export.matches}
     named: dict[str, Path | Output] = {name: _data_file(path) for name, path in given.items() if path}
-    return Stage("export", "truegold.pipeline.export:export", 1, config.export, {**tables, **records, **named})
+    return Stage("export", "truegold.pipeline.export:export", 2, config.export, {**tables, **records, **named})
 
 
 def _training(config: RunConfig) -> list[Stage]:

@@ -235,22 +235,6 @@ class SettleConfig(StageConfig):
     """Applying the reviewers' decisions. There is nothing to set: which flags hold a row back is `flag.advise_only`."""
 
 
-class LaunchConfig(StageConfig):
-    """The processes that train: one on each GPU, usually."""
-
-    ranks: int = Field(default=1, ge=1)
-    """How many, on this machine."""
-    hostfile: str | None = None
-    """DeepSpeed's list of machines (`worker-1 slots=8`); then its launcher starts the ranks over ssh. Every machine has
-    to see the run's folder and the same installation under the same paths."""
-
-    @model_validator(mode="after")
-    def _is_one_or_the_other(self) -> LaunchConfig:
-        if self.hostfile is not None and self.ranks != 1:
-            raise ValueError("ranks are of this machine alone: the hostfile has the slots of each")
-        return self
-
-
 class ChatConfig(StageConfig):
     """How a prompt becomes what the model is given."""
 
@@ -279,6 +263,8 @@ class VllmEngineConfig(StageConfig):
     gpu_memory_utilization: float = Field(default=0.5, gt=0, le=1)
     cpu_kv_cache_gib: int = Field(default=2, ge=1)
     enforce_eager: bool = True
+    sleep: bool = False
+    """Give the GPU's memory to the trainer while it updates: weights go to host memory, the cache is dropped."""
     tensor_parallel_size: int = Field(default=1, ge=1)
 
 
@@ -295,6 +281,8 @@ class ServerEngineConfig(StageConfig):
     concurrency: int = Field(default=32, ge=1)
     timeout_seconds: float = Field(default=600, gt=0)
     retries: int = Field(default=3, ge=0)
+    weights_dir: str | None = None
+    """A folder that this process and the server both see: training hands new weights over in it."""
 
 
 class ScriptedEngineConfig(StageConfig):

@@ -6,7 +6,8 @@
        {"id": "c", "question": "Tom, who owned three red cars, buys 4 more. How many cars are his now?"}    reworded
        {"id": "d", "question": "Tom has 5 red cars and buys 9 more. How many cars has he?"}                 no match
 
-`matches.parquet` has a row for each pair: id, row (the record's number from 1), against, against_id, kind, score,
+`matches.parquet` names every set and its number of items in its schema's metadata (`against`, JSON), matches or not,
+and has a row for each pair: id, row (the record's number from 1), against, against_id, kind, score,
 evidence. A pair has the first kind that fits:
 
 - exact: the same text but for case and spaces. score 1
@@ -50,6 +51,8 @@ MATCH_SCHEMA = pa.schema(
         ("evidence", pa.string()),
     ]
 )
+AGAINST = "against"
+"""Under this name the file's metadata has what it was made from: {set: items}."""
 SHARE = 0.9
 """Of an item's runs, by weight."""
 MIN_WEIGHT = 1.5
@@ -173,7 +176,8 @@ def _write(
     aside = target.with_name(target.name + ".tmp")
     progress.start("writing", len(matched))
     prompts = _prompts(data, columns, matched)
-    with TableWriter(aside, MATCH_SCHEMA) as writer:
+    sizes = {spec: items.sets.count(number) for number, spec in enumerate(against)}
+    with TableWriter(aside, MATCH_SCHEMA.with_metadata({AGAINST: dump_json(sizes)})) as writer:
         for row, prompt in zip(matched.tolist(), prompts, strict=True):
             for pair in range(int(first[row]), int(last[row])):
                 for item in item_rows[int(pairs.item[pair])]:

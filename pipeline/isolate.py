@@ -15,7 +15,7 @@ import orjson
 from pydantic import BaseModel
 
 from truegold.pipeline.cache_folder import cache_folder
-from truegold.pipeline.config import LaunchConfig
+from truegold.pipeline.launch import LaunchConfig
 from truegold.pipeline.progress import Progress, relay
 from truegold.pipeline.ranks import Ranks
 from truegold.verifiers import SetupError

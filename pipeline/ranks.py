@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Thread
 from typing import IO
 
-from truegold.pipeline.config import LaunchConfig
+from truegold.pipeline.launch import LaunchConfig
 from truegold.verifiers import SetupError
 
 WORKER = "truegold.pipeline.worker"

@@ -23,9 +23,9 @@ import orjson
 import polars as pl
 from pydantic import BaseModel
 
-from truegold.pipeline.config import LaunchConfig
 from truegold.pipeline.digest import DigestCache, digest_file, digest_json
 from truegold.pipeline.isolate import call_isolated
+from truegold.pipeline.launch import LaunchConfig
 from truegold.pipeline.progress import Progress
 from truegold.verifiers import ConfigError, fingerprint
 

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, Tag, model_validator
 
-from truegold.pipeline.config import ChatConfig, LaunchConfig, StageConfig, by_type
+from truegold.pipeline.config import ChatConfig, StageConfig, by_type
+from truegold.pipeline.launch import LaunchConfig
 
 
 class PathModel(StageConfig):

@@ -54,6 +54,14 @@ def world_size() -> int:
     return int(dist.get_world_size())
 
 
+def barrier() -> None:
+    """Wait until every rank is here."""
+    import torch.distributed as dist
+
+    if dist.get_world_size() > 1:
+        dist.barrier()
+
+
 def all_sum(*values: float) -> list[float]:
     """Each value summed over all ranks, in float64."""
     return _reduced(values, "SUM")

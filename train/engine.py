@@ -227,7 +227,7 @@ class TrainingEngine:
         It counts once `latest.json` names it, so a kill half-way leaves the one before in force.
         """
         tag = f"step-{step:06d}"
-        client = {"state": dict(state), "rng": torch.get_rng_state()}
+        client = {"state": dict(state), "random": gathered(_random_states())}
         self._engine.save_checkpoint(str(folder), tag=tag, client_state=client, save_latest=False)
         if torch.distributed.get_rank() == 0:
             aside = folder / (LATEST + ".tmp")
@@ -243,8 +243,22 @@ class TrainingEngine:
             return None
         latest = json.loads(pointer.read_text())
         _, client = self._engine.load_checkpoint(str(folder), tag=latest["tag"])
-        torch.set_rng_state(client["rng"])
+        _restore_random_states(client["random"][torch.distributed.get_rank()])
         return int(latest["step"]), client["state"]
+
+
+def _random_states() -> dict[str, Tensor]:
+    """This rank's, on the host and on its GPU."""
+    states = {"cpu": torch.get_rng_state()}
+    if torch.cuda.is_available():
+        states["cuda"] = torch.cuda.get_rng_state()
+    return states
+
+
+def _restore_random_states(states: Mapping[str, Tensor]) -> None:
+    torch.set_rng_state(states["cpu"])
+    if "cuda" in states:
+        torch.cuda.set_rng_state(states["cuda"])
 
 
 class FrozenPolicy:

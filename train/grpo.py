@@ -8,7 +8,6 @@ from typing import Any
 
 from truegold.pipeline.engines.base import SamplingParams
 from truegold.pipeline.engines.chat import load_encoder
-from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.pipeline.progress import Progress
 from truegold.pipeline.rows import Row, count_rows, read_rows
 from truegold.pipeline.stage import StageReport
@@ -18,6 +17,7 @@ from truegold.train.grpo_config import GrpoConfig
 from truegold.train.metrics import MetricsLog, read_metrics
 from truegold.train.probe import Probe
 from truegold.train.rollout import Rollout
+from truegold.train.rollout_engine import build_rollout_engine, room
 from truegold.train.sft import pad_id
 from truegold.train.start_checks import check_prompts, eval_sampling, max_tokens, sampling_facts, warnings
 from truegold.train.trainer import Trainer
@@ -38,15 +38,18 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     checkpoints/, from which a killed run goes on.
     """
     progress.start("loading the trainer")
-    encoder = load_encoder(inputs["model"], config.chat)
+    encoder, longest = load_encoder(inputs["model"], config.chat), room(config.engine)
 
     def fitting(path: Path) -> list[Row]:
-        return [row for row in read_rows(path) if len(encoder.encode(row["prompt"])) < config.engine.max_model_len]
+        return [row for row in read_rows(path) if len(encoder.encode(row["prompt"])) < longest]
 
     rows = fitting(inputs["rows"])
     if not rows:
         raise InputError("No selected row leaves the model room to answer.", "Raise train.engine.max_model_len.")
-    tokens, evaluation = max_tokens(config, inputs.get("samples")), eval_sampling(config, inputs["model"])
+    tokens, evaluation = (
+        max_tokens(config.max_tokens, inputs.get("samples"), longest),
+        eval_sampling(config, inputs["model"]),
+    )
     # The longest prompts: only those that fill a block of the prefix cache can show that it went stale.
     prompts = sorted((encoder.encode(row["prompt"]) for row in rows[:PROBE_POOL]), key=len)
     check_prompts(prompts, encoder.tokenizer.bos_token_id)
@@ -55,7 +58,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     config = config.model_copy(update={"loss": resolved(config, engine.causal_lm.config)})
     first, state = engine.load(out_dir / CHECKPOINTS) or (0, None)
     progress.start("loading vLLM")
-    sampler = VllmEngine(inputs["model"], config.engine)
+    sampler = build_rollout_engine(inputs["model"], config.engine)
     probe = Probe(sampler, engine, config, prompts[-config.probe_prompts :])
     rollout = Rollout(sampler, encoder, engine, config.seed, probe)
     rollout.sync(state["weights_version"] if state else 0)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field, PositiveFloat, field_validator, model_validator
+from pydantic import Field, PositiveFloat, Tag, field_validator, model_validator
 
-from truegold.pipeline.config import ChatConfig, LaunchConfig, StageConfig, VllmEngineConfig
+from truegold.pipeline.config import ChatConfig, ServerEngineConfig, StageConfig, VllmEngineConfig, by_type
+from truegold.pipeline.launch import LaunchConfig
 from truegold.train.config import OptimizerConfig, Tracker
 from truegold.train.objective_config import ObjectiveConfig
 from truegold.verifiers import Term
 from truegold.verifiers.reward import problems
+
+RolloutEngineConfig = Annotated[
+    Annotated[VllmEngineConfig, Tag("vllm")] | Annotated[ServerEngineConfig, Tag("server")], by_type("vllm")
+]
 
 NEUTRAL: dict[str, float] = {
     "top_p": 1.0,
@@ -81,8 +86,12 @@ class GrpoConfig(ObjectiveConfig):
     """The terms of the reward. Exactly one of them leaves `verifier` out: it is what pass rates are measured by."""
     reward_clip: tuple[float, float] | None = None
     """The lowest and the highest value of the sum of the terms."""
+    workers: int = Field(default=1, ge=0)
+    """Processes that judge completions, for each rank; 0 for one a core. One will do for mathematics, programs want
+    more."""
     chat: ChatConfig = ChatConfig()
-    engine: VllmEngineConfig = VllmEngineConfig()
+    engine: RolloutEngineConfig = VllmEngineConfig()
+    """vLLM in this process, or a server that takes weights (`weights_dir`)."""
     optimizer: OptimizerConfig = OptimizerConfig()
     launch: LaunchConfig = LaunchConfig()
     trackers: tuple[Tracker, ...] = ()

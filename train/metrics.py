@@ -31,6 +31,7 @@ class MetricsLog:
         self._file = None
         if rank() != 0:
             return
+        self._sinks = [start_tracker(name, folder) for name in trackers]
         from torch.utils.tensorboard import SummaryWriter
 
         path = folder / "metrics.jsonl"
@@ -41,7 +42,6 @@ class MetricsLog:
         if resume_at == 0:
             shutil.rmtree(board, ignore_errors=True)
         self._board = SummaryWriter(str(board), purge_step=resume_at)
-        self._sinks = [start_tracker(name, folder) for name in trackers]
 
     def write(self, step: int, metrics: Mapping[str, float | None]) -> None:
         """One step's scalars; None where a value does not exist for this step."""

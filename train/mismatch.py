@@ -22,12 +22,19 @@ class Mismatch:
     tokens: int
 
 
+OUTSIDE = (0.8, 1.28)
+"""The range of exp(delta) that PPO's clip leaves alone: a token outside of it would be clipped before any update."""
+
+
 def mismatch_sums(own: Tensor, other: Tensor, mask: Tensor) -> dict[str, Tensor]:
-    """Sums over the mask of |delta| and of the k3 estimate, delta = other - own, for a step's metrics."""
+    """Sums over the mask, for a step's metrics, delta = other - own: of |delta|, of the k3 estimate, and of the tokens
+    whose ratio is outside of the clip range."""
     delta = other - own
+    ratio = delta.exp()
     return {
         "mismatch_abs": (delta.abs() * mask).sum(),
         "mismatch_k3": ((torch.expm1(delta) - delta) * mask).sum(),
+        "mismatch_outside": (((ratio < OUTSIDE[0]) | (ratio > OUTSIDE[1])) * mask).sum(),
     }
 
 

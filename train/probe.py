@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 import torch
 
 from truegold.pipeline.engines.base import SamplingParams, sample_seed
-from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.train.distributed import all_max
 from truegold.train.engine import TrainingEngine
 from truegold.train.grpo_config import GrpoConfig
 from truegold.train.mismatch import Mismatch, mismatch
+from truegold.train.rollout_engine import RolloutEngine
 from truegold.train.segment import Segment, collate
 from truegold.verifiers import GuardError
 
@@ -45,7 +45,7 @@ class Probe:
     """prompts: token ids, long enough to fill a block of the prefix cache. floor: the noise of the first probe; has to
     be restored on resume."""
 
-    engine: VllmEngine
+    engine: RolloutEngine
     trainer: TrainingEngine
     config: GrpoConfig
     prompts: Sequence[Sequence[int]]
@@ -145,12 +145,16 @@ class Probe:
         return found
 
     def _head_difference(self) -> float:
-        """Between the logits of the two output heads for the same hidden states, relative to the largest."""
+        """Between the logits of the two output heads for the same hidden states, relative to the largest; 0 where the
+        engine does not show its own."""
         weight = self.trainer.causal_lm.get_output_embeddings().weight
         with self.trainer.whole(weight):
             hidden = torch.randn(4, weight.shape[1], generator=torch.Generator().manual_seed(0)).to(weight)
             own = (hidden @ weight.detach().T).float().cpu()
-        other = self.engine.head_logits(hidden).float().cpu()
+        logits = self.engine.head_logits(hidden)
+        if logits is None:
+            return 0.0
+        other = logits.float().cpu()
         columns = min(own.shape[1], other.shape[1])
         difference = (own[:, :columns] - other[:, :columns]).abs().max()
         return float(difference / own.abs().max().clamp(min=1e-9))

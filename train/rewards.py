@@ -20,6 +20,9 @@ from truegold.verifiers import Item, Reward, Term, Verdict, compose, verify_batc
 CORRECTNESS = Term("correct")
 """The reward of an evaluation, and of a training that asks for nothing else."""
 
+JUDGED_AT_ONCE = 8
+"""Verdicts that a worker is given at a time: few, since a step is short and programs run for seconds."""
+
 Metrics = dict[str, float | None]
 
 
@@ -49,15 +52,19 @@ def judge(
     encoder: PromptEncoder,
     terms: Sequence[Term] = (CORRECTNESS,),
     clip: tuple[float, float] | None = None,
+    workers: int = 1,
 ) -> list[Scored]:
-    """The reward of each completion, in order. One of `terms` has no verifier of its own."""
+    """The reward of each completion, in order. One of `terms` has no verifier of its own.
+
+    workers: as `verify_batch` has it.
+    """
     items = [
         _item(term, row, done, encoder.decode(done.token_ids))
         for row, group in zip(rows, groups, strict=True)
         for done in group
         for term in terms
     ]
-    verdicts = list(verify_batch(items, workers=1))
+    verdicts = list(verify_batch(items, workers, chunk=JUDGED_AT_ONCE))
     correctness = [term.verifier for term in terms].index(None)
     found = []
     for start in range(0, len(verdicts), len(terms)):

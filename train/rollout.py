@@ -1,4 +1,4 @@
-"""Rollouts: vLLM beside the trainer, its weights updated after every step and checked by a probe (`probe`)."""
+"""Rollouts: vLLM beside the trainer or a vLLM server, its weights updated after every step and checked by a probe."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 from truegold.pipeline.engines.base import Completion, SamplingParams, sample_seed
 from truegold.pipeline.engines.chat import ChatEncoder
-from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.pipeline.rows import Row
 from truegold.train.engine import TrainingEngine
 from truegold.train.mismatch import Mismatch
 from truegold.train.probe import Probe
+from truegold.train.rollout_engine import RolloutEngine
 
 
 @dataclass
 class Rollout:
     """Samples with the weights of the training engine and keeps the two in step. version: of the weights."""
 
-    engine: VllmEngine
+    engine: RolloutEngine
     encoder: ChatEncoder
     trainer: TrainingEngine
     seed: int
@@ -27,21 +27,23 @@ class Rollout:
 
     def sample(
         self, rows: Sequence[Row], sampling: Sequence[SamplingParams], where: tuple[int, Sequence[int]], size: int
-    ) -> list[list[Completion]]:
-        """`size` completions of each row by its sampling, in order. where: the step, and each row's place in it.
+    ) -> tuple[list[tuple[int, ...]], list[list[Completion]]]:
+        """The prompt's ids and `size` completions of each row by its sampling, in order. where: the step, and each
+        row's place in it.
 
         A seed depends on run, step, the row and its place in the step, and the completion's number alone.
         """
         step, places = where
-        prompts = [self.encoder.encode(row["prompt"]) for row in rows for _ in range(size)]
+        prompts = [tuple(self.encoder.encode(row["prompt"])) for row in rows]
         seeds = [
             sample_seed(self.seed, step, place, row["id"], number)
             for place, row in zip(places, rows, strict=True)
             for number in range(size)
         ]
         each = [own for own in sampling for _ in range(size)]
-        flat = self.engine.generate(prompts, each, seeds) if prompts else []
-        return [flat[at : at + size] for at in range(0, len(flat), size)]
+        repeated = [prompt for prompt in prompts for _ in range(size)]
+        flat = self.engine.generate(repeated, each, seeds) if prompts else []
+        return prompts, [flat[at : at + size] for at in range(0, len(flat), size)]
 
     def sync(self, version: int) -> Mismatch:
         """Give the sampling engine the trainer's weights, and probe. Raises GuardError where the engines disagree."""

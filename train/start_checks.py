@@ -33,23 +33,24 @@ class EvalSampling:
     source: str
 
 
-def max_tokens(config: GrpoConfig, samples: Path | None) -> tuple[int, str]:
+def max_tokens(configured: int | None, samples: Path | None, longest: int) -> tuple[int, str]:
     """The longest completion of a rollout, and why.
 
-    samples: the profile's. What is right has been said within the 99.5 % quantile of right lengths; a completion that
-    rambles on past 1.25 times that costs time and teaches length.
+    samples: the profile's. longest: prompt plus completion that the engine takes. What is right has been said within
+    the 99.5 % quantile of right lengths; a completion that rambles on past 1.25 times that costs time and teaches
+    length.
     """
-    if config.max_tokens is not None:
-        return config.max_tokens, "configured"
-    room = config.engine.max_model_len - 1
+    if configured is not None:
+        return configured, "configured"
     if samples is None:
-        return min(FALLBACK_MAX_TOKENS, room), "default: there is no profile"
+        return min(FALLBACK_MAX_TOKENS, longest - 1), "default: there is no profile"
     right = pl.scan_parquet(samples).filter((pl.col("score") == 1.0) & (pl.col("finish_reason") == "stop"))
-    longest = right.select(pl.col("token_ids").list.len().quantile(LENGTH_QUANTILE, "higher")).collect().item()
-    if longest is None:
-        return min(FALLBACK_MAX_TOKENS, room), "default: the profile has no right completion"
-    derived = math.ceil(LENGTH_MARGIN * longest)
-    return min(derived, room), f"{LENGTH_MARGIN} x {longest:.0f}, the 99.5 % quantile of right completions"
+    lengths = right.select(pl.col("token_ids").list.len().quantile(LENGTH_QUANTILE, "higher")).collect()
+    quantile: float | None = lengths.item()
+    if quantile is None:
+        return min(FALLBACK_MAX_TOKENS, longest - 1), "default: the profile has no right completion"
+    derived = math.ceil(LENGTH_MARGIN * quantile)
+    return min(derived, longest - 1), f"{LENGTH_MARGIN} x {quantile:.0f}, the 99.5 % quantile of right completions"
 
 
 def eval_sampling(config: GrpoConfig, model: Path) -> EvalSampling:

@@ -59,8 +59,10 @@ class Trainer:
             one.advantage, one.trained = float(advantage), bool(trained)
         chosen = [one for one in batch if one.trained]
         advantages = torch.tensor([one.advantage for one in chosen])
+        self.rollout.engine.sleep()
         updates = self.updater.train_on([one.segment for one in chosen], advantages, f"{config.seed}-{step}")
         updated_at = time.monotonic()
+        self.rollout.engine.wake()
         probe = self.rollout.sync(step + 1) if updates else None
         synced_at = time.monotonic()
         everyone = [one for part in gathered(sampled) for one in part]
@@ -101,11 +103,11 @@ class Trainer:
         temperatures = [config.temperature_of(step, row["pass_rate"]) for row in own]
         stops = self.rollout.encoder.stop_token_ids
         sampling = [SamplingParams(temperature, 1.0, self.max_tokens, stops) for temperature in temperatures]
-        groups = self.rollout.sample(own, sampling, (step, places), config.group_size)
-        scored = iter(judge(own, groups, self.rollout.encoder, config.terms, config.reward_clip))
+        prompts, groups = self.rollout.sample(own, sampling, (step, places), config.group_size)
+        scored = iter(judge(own, groups, self.rollout.encoder, config.terms, config.reward_clip, config.workers))
         return [
-            Sampled(row, to_segment(row, done, one, place, temperature, self.rollout), one)
-            for row, place, temperature, group in zip(own, places, temperatures, groups, strict=True)
+            Sampled(row, to_segment(prompt, done, one, place, temperature, self.rollout.version), one)
+            for row, prompt, place, temperature, group in zip(own, prompts, places, temperatures, groups, strict=True)
             for done, one in zip(group, scored, strict=False)
         ]
 
@@ -117,8 +119,8 @@ class Trainer:
         places = list(range(rank(), len(self.heldout), world_size()))
         own = [self.heldout[place] for place in places]
         sampling = [self.evaluation] * len(own)
-        groups = self.rollout.sample(own, sampling, (-1 - self.rollout.version, places), self.config.eval_samples)
-        verdicts = [scored.correct for scored in judge(own, groups, self.rollout.encoder)]
+        _, groups = self.rollout.sample(own, sampling, (-1 - self.rollout.version, places), self.config.eval_samples)
+        verdicts = [scored.correct for scored in judge(own, groups, self.rollout.encoder, workers=self.config.workers)]
         judged = [verdict.passed for verdict in verdicts if verdict.score is not None]
         right, total = all_sum(sum(judged), len(judged))
         return {"heldout_pass_rate": right / total if total else None}
@@ -138,13 +140,15 @@ class Trainer:
         self.feed.restore(state)
 
 
-def to_segment(row: Row, done: Completion, one: Scored, group: int, temperature: float, rollout: Rollout) -> Segment:
+def to_segment(
+    prompt: tuple[int, ...], done: Completion, one: Scored, group: int, temperature: float, version: int
+) -> Segment:
     """The training record of one completion."""
     return Segment(
-        prompt_ids=tuple(rollout.encoder.encode(row["prompt"])),
+        prompt_ids=prompt,
         output_ids=done.token_ids,
         rollout_logprobs=done.logprobs,
-        version=rollout.version,
+        version=version,
         temperature=temperature,
         reward=one.reward.value,
         reward_terms=one.reward.parts,

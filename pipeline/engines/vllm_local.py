@@ -49,8 +49,12 @@ class VllmEngine:
         if on_cpu:
             options["enable_chunked_prefill"] = False
             options["max_num_batched_tokens"] = max(CPU_BATCHED_TOKENS, config.max_model_len)
+            if config.sleep:
+                raise SetupError("vLLM sleeps on GPUs only.", "Set engine.sleep: false.")
         else:
             options["gpu_memory_utilization"] = config.gpu_memory_utilization
+            options["enable_sleep_mode"] = config.sleep
+        self._sleeps = config.sleep
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             if config.tensor_parallel_size > 1:
                 raise SetupError(
@@ -112,6 +116,15 @@ class VllmEngine:
         the CPU build keeps a packed copy that the embedding alone would leave stale."""
         self._llm.collective_rpc("reload_weights", kwargs={"weights_iterator": named_tensors})
         self._version = version
+
+    def sleep(self) -> None:
+        """Give back the memory of weights and cache until `wake`, where the configuration says so."""
+        if self._sleeps:
+            self._llm.sleep(level=1)
+
+    def wake(self) -> None:
+        if self._sleeps:
+            self._llm.wake_up()
 
     def forget_prefixes(self) -> None:
         """Make every cached prefix unreachable, whatever weights computed it."""

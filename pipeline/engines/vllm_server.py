@@ -27,6 +27,7 @@ class ServerEngine:
 
     def __init__(self, config: ServerEngineConfig) -> None:
         self._config = config
+        self._extra: dict[str, Any] = {}
         key = os.environ.get(config.api_key_env, "") if config.api_key_env else ""
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         limits = httpx.Limits(max_connections=config.concurrency)
@@ -40,17 +41,22 @@ class ServerEngine:
             raise
 
     def generate(
-        self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seeds: Sequence[int]
+        self,
+        prompts: Sequence[Sequence[int]],
+        sampling: SamplingParams | Sequence[SamplingParams],
+        seeds: Sequence[int],
     ) -> list[Completion]:
+        """As `Engine.generate`; each prompt may have its own sampling parameters."""
+        each = [sampling] * len(prompts) if isinstance(sampling, SamplingParams) else sampling
         check_room(prompts, self.max_model_len)
         with ThreadPoolExecutor(self._config.concurrency) as pool:
-            return list(pool.map(lambda prompt, seed: self._complete(prompt, sampling, seed), prompts, seeds))
+            return list(pool.map(self._complete, prompts, each, seeds))
 
     def close(self) -> None:
         self._client.close()
 
     def _served_model(self) -> tuple[str, int]:
-        models = self._request("GET", "/models")["data"]
+        models = self.request("GET", "/models")["data"]
         names = [model["id"] for model in models]
         wanted = self._config.model or (names[0] if len(names) == 1 else None)
         for model in models:
@@ -71,10 +77,11 @@ class ServerEngine:
             "max_tokens": min(sampling.max_tokens, self.max_model_len - len(prompt)),
             "stop_token_ids": list(sampling.stop_token_ids),
             "seed": seed,
+            **self._extra,
             "logprobs": 0,
             "return_token_ids": True,
         }
-        choice = self._request("POST", "/completions", body)["choices"][0]
+        choice = self.request("POST", "/completions", body)["choices"][0]
         token_ids = choice.get("token_ids")
         if token_ids is None:
             raise SetupError(
@@ -83,7 +90,8 @@ class ServerEngine:
         logprobs = (choice.get("logprobs") or {}).get("token_logprobs") or []
         return Completion(tuple(token_ids), tuple(logprobs), FINISH.get(choice["finish_reason"], "abort"))
 
-    def _request(self, method: str, path: str, body: Any = None) -> Any:
+    def request(self, method: str, path: str, body: Any = None) -> Any:
+        """The server's JSON answer, None where it says nothing. Raises SetupError where it gives none."""
         problem = ""
         for attempt in range(self._config.retries + 1):
             if attempt:
@@ -94,7 +102,7 @@ class ServerEngine:
                 problem = str(error) or type(error).__name__
                 continue
             if response.status_code < 400:
-                return response.json()
+                return response.json() if response.content else None
             problem = f"HTTP {response.status_code}: {response.text[:300]}"
             if response.status_code < 500 and response.status_code != 429:
                 break

@@ -5,11 +5,15 @@ Without a table of matches that is "not run", apart from the run's own held-out 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import orjson
 import polars as pl
+import pyarrow.parquet as pq
 
+from truegold.pipeline.decontaminate_file import AGAINST
 from truegold.verifiers import InputError
 
 COLUMNS = ("id", "against", "kind")
@@ -27,9 +31,11 @@ class Matches:
 
 @dataclass(frozen=True)
 class Decontamination:
-    """`table`: the file of matches, None where none was given. `leaked_heldout`: rows dropped for a held-out one."""
+    """`table`: the file of matches, None where none was given. `sets`: what it was made from, with the number of items;
+    empty where it does not say. `leaked_heldout`: rows dropped for a held-out one."""
 
     table: str | None
+    sets: Mapping[str, int]
     matches: tuple[Matches, ...]
     leaked_heldout: int
 
@@ -37,7 +43,7 @@ class Decontamination:
 def decontamination(table: Path | None, rows: list[Path], leaked_heldout: int) -> Decontamination:
     """InputError where the table of matches lacks a column."""
     if table is None:
-        return Decontamination(None, (), leaked_heldout)
+        return Decontamination(None, {}, (), leaked_heldout)
     matches = pl.scan_parquet(table)
     if missing := set(COLUMNS) - set(matches.collect_schema().names()):
         raise InputError(
@@ -52,4 +58,11 @@ def decontamination(table: Path | None, rows: list[Path], leaked_heldout: int) -
     inside = kept.group_by("against", "kind").agg(pl.len().alias("in_set"))
     joined = counted.join(inside, on=["against", "kind"], how="left").with_columns(pl.col("in_set").fill_null(0))
     ordered = joined.sort("against", "kind").collect(engine="streaming")
-    return Decontamination(table.name, tuple(Matches(*row) for row in ordered.iter_rows()), leaked_heldout)
+    matched = tuple(Matches(*row) for row in ordered.iter_rows())
+    return Decontamination(table.name, _sets(table), matched, leaked_heldout)
+
+
+def _sets(table: Path) -> dict[str, int]:
+    """What the metadata of a file of matches names, matches or not."""
+    told = (pq.read_schema(table).metadata or {}).get(AGAINST.encode())
+    return {} if told is None else {str(name): int(items) for name, items in orjson.loads(told).items()}

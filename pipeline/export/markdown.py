@@ -99,13 +99,15 @@ def _decontamination(found: Decontamination) -> str:
     own = f"Against this run's own held-out rows: {found.leaked_heldout:,} rows dropped."
     if found.table is None:
         return f"Against evaluation sets: not run. {own}"
+    named = [f"{_cell(name)} ({items:,} items)" for name, items in found.sets.items()]
+    compared = f"Compared with {', '.join(named)}. " if named else ""
     if not found.matches:
-        return f"Against evaluation sets: `{_cell(found.table)}` holds no match. {own}"
+        return f"Against evaluation sets: {compared}`{_cell(found.table)}` holds no match. {own}"
     listed = _table(
         ("against", "kind", "rows matched", "still in this set"),
         [(match.against, match.kind, match.rows, match.in_set) for match in found.matches],
     )
-    return f"{own} Matches of `{_cell(found.table)}`:\n\n{listed}"
+    return f"{own} {compared}Matches of `{_cell(found.table)}`:\n\n{listed}"
 
 
 def _counts(card: Card) -> str:

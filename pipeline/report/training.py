@@ -22,7 +22,18 @@ CURVES: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 """The charts: title, and the metrics drawn in each."""
 
-TABLE_ONLY = ("reward", "unjudged", "truncated", "groups_all_right", "groups_all_wrong", "trained_completions")
+TABLE_ONLY = (
+    "reward",
+    "unjudged",
+    "truncated",
+    "groups_all_right",
+    "groups_all_wrong",
+    "right_share",
+    "trained_completions",
+    "positive_token_mass",
+    "distinct_answers",
+    "mismatch_outside",
+)
 
 PROBLEMS_SHOWN = 3
 COMPLETIONS_SHOWN = 2

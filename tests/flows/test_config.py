@@ -50,7 +50,7 @@ def test_all_mistakes_are_reported_together(tmp_path: Path) -> None:
         ("data: {path: a.jsonl}\nmodel: {type: tiny}\nsft: {}", "set sft.data"),
         (
             "data: {path: a.jsonl}\nmodel: {path: m}\ntrain: {}\nengine: {type: server, url: 'http://x'}",
-            "train needs vLLM in its own process",
+            "train needs engine.weights_dir",
         ),
         ("data: {path: a.jsonl}\nchat: {user: no place}", "must contain {prompt}"),
     ],

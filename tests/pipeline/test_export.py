@@ -12,7 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from truegold.pipeline.decontaminate_file import decontaminate_file
 from truegold.pipeline.export.label_errors import from_reviews, from_suspicion
+from truegold.pipeline.problem_file import ProblemColumns
+from truegold.pipeline.progress import NullProgress
 from truegold.verifiers import InputError
 
 PROBLEMS = [
@@ -150,6 +153,15 @@ def test_suspicion_and_matches_given_by_name_are_told(curate, tmp_path):
     assert "by suspicions from samples, which tell of 4 rows" in body
     assert "| math500 | exact | 2 | 1 |" in body
     assert "| gsm8k | exact | 1 | 1 |" in body
+
+
+def test_the_card_names_sets_without_a_match(curate, tmp_path):
+    data, evals = tmp_path / "data.jsonl", tmp_path / "evals.jsonl"
+    data.write_text(json.dumps({"id": "a", "prompt": "How many legs have nine cats?"}) + "\n")
+    evals.write_text('{"prompt": "What is the capital of Peru?"}\n{"prompt": "Who wrote the first novel?"}\n')
+    decontaminate_file(data, [str(evals)], tmp_path / "out", ProblemColumns(), ProblemColumns(), NullProgress())
+    _, body = card_of(curate(tmp_path, PROBLEMS, export={"matches": str(tmp_path / "out" / "matches.parquet")}))
+    assert "evals.jsonl (2 items). `matches.parquet` holds no match." in body
 
 
 def test_a_table_of_another_shape_is_one_helpful_line(curate, tmp_path):

@@ -56,7 +56,7 @@ def main() -> None:
             own = [segment for segment in batch if segment.group % world == rank]
         else:
             own = batch if rank == 0 else []
-        weighed = weigh_segments(own, config)
+        weighed = weigh_segments(own, config, [config.advantage] * len(own))
         chosen = weighed.trained.nonzero().flatten().tolist()
         updater.train_on([own[i] for i in chosen], weighed.advantages[chosen], seed=str(step))
         if checkpoints is not None:

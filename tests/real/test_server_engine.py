@@ -13,10 +13,19 @@ from pathlib import Path
 import httpx
 import pytest
 
-from truegold.pipeline.config import ServerEngineConfig
+from truegold.pipeline.config import ChatConfig, ServerEngineConfig
 from truegold.pipeline.engines.base import SamplingParams
+from truegold.pipeline.engines.chat import load_encoder
 from truegold.pipeline.engines.vllm_server import ServerEngine
-from truegold.verifiers import SetupError
+from truegold.train.config import OptimizerConfig
+from truegold.train.engine import TrainingEngine
+from truegold.train.grpo_config import GrpoConfig
+from truegold.train.probe import Probe
+from truegold.train.rollout import Rollout
+from truegold.train.segment import Segment
+from truegold.train.server_rollouts import ServerRollouts
+from truegold.train.sft import negative_log_likelihood
+from truegold.verifiers import ConfigError, GuardError, SetupError
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
 
@@ -37,6 +46,7 @@ def url(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     command = [sys.executable, "-P", "-m", "vllm.entrypoints.openai.api_server", "--model", str(tiny_model)]
     command += ["--port", str(port), "--logprobs-mode", "processed_logprobs", *options.split()]
     environment = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
+    environment["VLLM_SERVER_DEV_MODE"] = "1"
     log = tmp_path_factory.mktemp("server") / "log"
     with log.open("wb") as sink:
         server = subprocess.Popen(command, env=environment, stdout=sink, stderr=sink)
@@ -86,3 +96,27 @@ def test_a_model_the_server_does_not_have_is_one_line(url: str) -> None:
 def test_a_server_that_is_not_there_is_one_line() -> None:
     with pytest.raises(SetupError, match="does not answer"):
         ServerEngine(ServerEngineConfig(url=f"http://127.0.0.1:{free_port()}/v1", retries=0))
+
+
+def test_rollouts_of_a_server_follow_the_trainer_s_weights(url: str, tiny_model: Path, tmp_path: Path) -> None:
+    settings = ServerEngineConfig(url=url, weights_dir=str(tmp_path))
+    optimizer = OptimizerConfig(lr=1e-2, dtype="float32")
+    trainer = TrainingEngine(tiny_model, optimizer, pad_id=0, seed=0)
+    engine = ServerRollouts(settings)
+    config = GrpoConfig(optimizer=optimizer, engine=settings, probe_tokens=12)
+    probe = Probe(engine, trainer, config, [list(range(5, 45))] * 4)
+    rollout = Rollout(engine, load_encoder(tiny_model, ChatConfig()), trainer, config.seed, probe)
+    assert rollout.sync(0).mean_abs < 1e-4
+    segments = [Segment((5, 6, 7), tuple(range(8, 30)))]
+    for step in range(3):
+        trainer.update(segments, negative_log_likelihood(trainer.totals(segments)), step)
+    with pytest.raises(GuardError, match="Cause: stale weights"):
+        probe.check(0)
+    assert rollout.sync(1).mean_abs < 1e-4
+    assert not list(tmp_path.iterdir())
+    engine.close()
+
+
+def test_rollouts_of_a_server_need_a_folder_for_weights(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"weights_dir is not set"):
+        ServerRollouts(ServerEngineConfig(url=url))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import polars as pl
@@ -10,8 +11,9 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from truegold.pipeline.config import LaunchConfig, VllmEngineConfig
+from truegold.pipeline.config import VllmEngineConfig
 from truegold.pipeline.isolate import call_isolated
+from truegold.pipeline.launch import LaunchConfig
 from truegold.pipeline.progress import NullProgress
 from truegold.train.config import OptimizerConfig
 from truegold.train.grpo_config import GrpoConfig
@@ -95,13 +97,32 @@ def test_two_ranks_roll_out_and_train_as_one_does(inputs: dict[str, Path], tmp_p
     )
     for own, other in zip(first, second, strict=True):
         assert own["heldout_pass_rate"] == other["heldout_pass_rate"]
-        assert own["loss"] == pytest.approx(other["loss"], abs=1e-4)
+        assert own.get("loss") == pytest.approx(other.get("loss"), abs=1e-4)
     expected = weights(one)
     for name, value in weights(two).items():
         torch.testing.assert_close(value, expected[name], atol=2e-4, rtol=0)
 
 
-def test_an_error_of_one_rank_ends_all_and_is_told(inputs: dict[str, Path], tmp_path: Path) -> None:
-    broken = config(optimizer=OptimizerConfig(lr=1e30, dtype="float32", zero_stage=2), steps=4)
+SSH = """#!/bin/sh
+while :; do case "$1" in -o) shift 2;; -*) shift;; *) break;; esac; done
+shift
+exec sh -c "$*"
+"""
+"""Runs a command for this machine where it is, so that DeepSpeed's launcher needs no ssh server."""
+
+
+def test_an_error_under_the_deepspeed_launcher_ends_all_ranks_and_is_told(
+    inputs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "ssh").write_text(SSH)
+    (tools / "ssh").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    hosts = tmp_path / "hosts"
+    hosts.write_text("localhost slots=2\n")
+    diverging = config(optimizer=OptimizerConfig(lr=1e30, dtype="float32", zero_stage=2), steps=4)
     with pytest.raises(GuardError):
-        train(inputs, broken, tmp_path / "out", LaunchConfig(ranks=2))
+        train(inputs, diverging, tmp_path / "out", LaunchConfig(hostfile=str(hosts)))
+    log = (tmp_path / "out.log").read_text()
+    assert "RANK" in log or "launch.py" in log

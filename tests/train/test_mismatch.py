@@ -23,3 +23,10 @@ def test_mismatch_reports_mean_absolute_difference_and_k3() -> None:
     sums = mismatch_sums(own, other, mask)
     assert sums["mismatch_abs"].item() == pytest.approx(0.3, rel=1e-5)
     assert sums["mismatch_k3"].item() == pytest.approx(2 * k3, rel=1e-4)
+
+
+def test_tokens_outside_of_the_clip_range_are_counted() -> None:
+    own = torch.zeros(1, 5)
+    other = torch.tensor([[0.3, -0.3, 0.2, -0.2, 9.0]])  # ratios 1.35, .74, 1.22, .82, and padding
+    mask = torch.tensor([[1.0, 1.0, 1.0, 1.0, 0.0]])
+    assert mismatch_sums(own, other, mask)["mismatch_outside"].item() == 2.0

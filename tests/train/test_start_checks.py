@@ -32,20 +32,20 @@ def samples(path: Path, right: list[int], wrong: list[int]) -> Path:
 
 def test_max_tokens_come_from_the_lengths_of_right_completions(tmp_path: Path) -> None:
     path = samples(tmp_path / "samples.parquet", [40] * 399 + [100], [900] * 50)
-    found, why = max_tokens(CONFIG, path)
+    found, why = max_tokens(None, path, 2048)
     assert found == 50  # 99.5 % of the right ones have 40 tokens
     assert "99.5 % quantile of right completions" in why
 
 
 def test_max_tokens_are_bounded_by_the_model_s_room(tmp_path: Path) -> None:
-    assert max_tokens(CONFIG, samples(tmp_path / "samples.parquet", [1900], []))[0] == 2047
+    assert max_tokens(None, samples(tmp_path / "samples.parquet", [1900], []), 2048)[0] == 2047
 
 
 def test_max_tokens_that_are_configured_or_cannot_be_known(tmp_path: Path) -> None:
     path = samples(tmp_path / "samples.parquet", [], [50])
-    assert max_tokens(CONFIG, path) == (512, "default: the profile has no right completion")
-    assert max_tokens(CONFIG, None) == (512, "default: there is no profile")
-    assert max_tokens(GrpoConfig(max_tokens=64), path) == (64, "configured")
+    assert max_tokens(None, path, 2048) == (512, "default: the profile has no right completion")
+    assert max_tokens(None, None, 2048) == (512, "default: there is no profile")
+    assert max_tokens(64, path, 2048) == (64, "configured")
 
 
 def card(folder: Path, **settings: object) -> Path:

@@ -1,0 +1,149 @@
+"""From rewards to optimizer steps: what each completion weighs, how a batch is cut, and what is left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from truegold.train.config import OptimizerConfig
+from truegold.train.distributed import init_distributed
+from truegold.train.engine import TrainingEngine
+from truegold.train.objective import Totals
+from truegold.train.objective_config import ObjectiveConfig
+from truegold.train.segment import Segment, collate
+from truegold.train.update import Prepared, StepLoss, Updater, resolved, weigh_segments
+
+pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def group_of_one() -> None:
+    init_distributed()
+
+
+def segment(reward: float | None, group: int = 0, length: int = 4, truncated: bool = False) -> Segment:
+    return Segment((1, 2), tuple(range(5, 5 + length)), reward=reward, group=group, truncated=truncated)
+
+
+def weighed(segments: list[Segment], kind: str = "dr_grpo", **settings: object) -> list[float]:
+    config = ObjectiveConfig.model_validate({"mask_truncated": False, **settings})
+    return [round(value, 6) for value in weigh_segments(segments, config, [kind] * len(segments)).advantages.tolist()]
+
+
+def test_a_completion_that_could_not_be_judged_leaves_its_group() -> None:
+    assert weighed([segment(1.0), segment(None), segment(0.0)]) == [0.5, 0.0, -0.5]
+
+
+def test_truncated_completions_count_for_the_others_and_are_not_trained_on() -> None:
+    found = weighed([segment(1.0), segment(0.0), segment(0.0, truncated=True)], mask_truncated=True)
+    assert found == pytest.approx([2 / 3, -1 / 3, 0.0], abs=1e-6)
+
+
+def test_completions_far_longer_than_the_others_can_be_left_out() -> None:
+    batch = [segment(float(number % 2), group=number // 2) for number in range(10)]
+    batch[3] = segment(1.0, group=1, length=400)
+    assert weighed(batch, mask_outliers=True)[3] == 0.0
+    assert weighed(batch)[3] == 0.5
+
+
+def test_positives_are_weighted_up_by_what_the_masks_leave() -> None:
+    batch = [segment(1.0, length=2), segment(0.0, length=8), segment(0.0, length=8, truncated=True)]
+    # Without the truncated one: 2/3 x 2 tokens against 1/3 x 8; the floor 1 asks for twice the positive weight.
+    assert weighed(batch, mask_truncated=True, positive_floor=1.0) == pytest.approx([4 / 3, -1 / 3, 0.0], abs=1e-6)
+    by_samples = weighed(batch, mask_truncated=True, positive_floor=1.0, positive_by="samples")
+    assert by_samples == pytest.approx([2 / 3, -1 / 3, 0.0], abs=1e-6)
+    assert weighed(batch, negative_weight=0.5) == pytest.approx([2 / 3, -1 / 6, -1 / 6], abs=1e-6)
+
+
+def test_groups_of_different_kinds_are_compared_each_by_its_own() -> None:
+    batch = [segment(1.0), segment(0.0), segment(1.0, 1), segment(0.0, 1), segment(0.0, 1), segment(0.0, 1)]
+    config = ObjectiveConfig(mask_truncated=False)
+    found = weigh_segments(batch, config, ["dr_grpo"] * 2 + ["maxrl"] * 4).advantages.tolist()
+    assert found == pytest.approx([0.5, -0.5, 3.0, -1.0, -1.0, -1.0])
+
+
+@pytest.mark.parametrize("aggregation", ["token", "sequence", "constant"])
+def test_micro_batches_add_up_to_the_whole_batch(aggregation: str) -> None:
+    segments = [segment(0.0, length=length) for length in (3, 7, 1, 5)]
+    advantages = torch.tensor([1.0, -0.5, 0.7, -1.2])
+    draw = torch.Generator().manual_seed(0)
+    current = [-torch.rand(len(one.output_ids), generator=draw) for one in segments]
+    config = ObjectiveConfig.model_validate({"loss": "ppo", "aggregation": aggregation, "kl": {"weight": 0.1}})
+    old, reference = ([values + 0.2 * torch.randn_like(values) for values in current] for _ in range(2))
+    totals = Totals(16, 4)
+
+    def loss(parts: list[list[int]]) -> float:
+        step = StepLoss(config, 8, totals, advantages, Prepared(float("-inf"), old, reference))
+        total = 0.0
+        for part in parts:
+            batch = collate([[segments[i]] for i in part], pad_id=0)
+            padded = torch.zeros_like(batch.mask)
+            for place, i in enumerate(part):
+                padded[place, : len(current[i])] = current[i]
+            total += float(step(padded, torch.zeros_like(padded), batch, part)[0])
+        return total
+
+    assert loss([[1], [3, 0], [2]]) == pytest.approx(loss([[0, 1, 2, 3]]), abs=1e-6)
+
+
+def updater(model: Path, **settings: object) -> Updater:
+    optimizer = OptimizerConfig(lr=1e-3, dtype="float32", micro_batch_tokens=64)
+    engine = TrainingEngine(model, optimizer, pad_id=0, seed=0)
+    config = ObjectiveConfig.model_validate({"loss": "ppo", "corrections": [], "minibatches": 1, **settings})
+    return Updater(engine, config, max_tokens=8)
+
+
+def test_the_first_step_on_a_batch_is_on_policy_and_later_ones_are_not(tiny_model: Path) -> None:
+    segments = [segment(1.0, length=length) for length in (3, 6, 4, 8)]
+    advantages = torch.tensor([1.0, -1.0, 0.5, -0.5])
+    steps = updater(tiny_model, num_iterations=2).train_on(segments, advantages, "seed")
+    assert len(steps) == 2
+    assert steps[0]["ratio"] == pytest.approx(1.0, abs=1e-5)
+    assert steps[1]["ratio"] != pytest.approx(1.0, abs=1e-4)
+
+
+def test_every_iteration_goes_through_the_whole_batch_in_minibatches(tiny_model: Path) -> None:
+    made = updater(tiny_model, num_iterations=2, minibatches=3)
+    seen: list[int] = []
+    take = made.engine.update
+
+    def counted(segments: list[Segment], *rest: object) -> dict[str, float]:
+        seen.extend(len(one.output_ids) for one in segments)
+        return take(segments, *rest)  # type: ignore[arg-type]
+
+    made.engine.update = counted  # type: ignore[method-assign, assignment]
+    segments = [segment(1.0, length=length) for length in range(1, 8)]
+    steps = made.train_on(segments, torch.ones(7), "seed")
+    assert (len(steps), made.steps) == (6, 6)
+    assert sorted(seen[:7]) == sorted(seen[7:]) == list(range(1, 8))
+
+
+def test_training_on_the_highest_entropies_leaves_the_other_tokens_out(tiny_model: Path) -> None:
+    segments = [segment(1.0, length=10) for _ in range(4)]
+    (step,) = updater(tiny_model, top_entropy=0.25).train_on(segments, torch.ones(4), "seed")
+    assert step["weight"] == pytest.approx(0.25, abs=0.11)  # alike segments have alike entropies
+
+
+@pytest.mark.parametrize(
+    ("model", "loss"),
+    [
+        (SimpleNamespace(num_experts=8), "gspo"),
+        (SimpleNamespace(text_config=SimpleNamespace(n_routed_experts=64)), "gspo"),
+        (SimpleNamespace(num_local_experts=1), "ppo"),
+        (SimpleNamespace(hidden_size=64), "ppo"),
+    ],
+)
+def test_gspo_is_the_default_of_mixtures_of_experts(model: object, loss: str) -> None:
+    assert resolved(ObjectiveConfig(), model) == loss
+    assert resolved(ObjectiveConfig(loss="cispo"), model) == "cispo"
+
+
+def test_segments_of_another_temperature_are_measured_at_it(tiny_model: Path) -> None:
+    engine = updater(tiny_model).engine
+    one = segment(1.0)
+    warm, cold = engine.logprobs([one, replace(one, temperature=0.5)])
+    assert not torch.allclose(warm, cold)
