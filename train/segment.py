@@ -45,8 +45,8 @@ class Segment:
 
 @dataclass(frozen=True)
 class Prefix:
-    """Q prompts that segments share. input_ids, attention_mask: [Q, P] int64, right-padded. of: [B] int64, each segment's
-    prompt."""
+    """Q prompts that segments share, right-padded. input_ids, attention_mask: [Q, P] int64. of: [B] int64, each
+    segment's prompt."""
 
     input_ids: Tensor
     attention_mask: Tensor

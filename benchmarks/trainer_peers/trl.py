@@ -22,7 +22,6 @@ from trainer_peers.reward import vowels
 from trainer_peers.setting import SEED, Setting, load_problems
 
 MICRO_BATCH = 8
-PACKAGES = ("torch", "transformers", "trl", "accelerate")
 
 
 def reward(completions: list[list[dict[str, str]]], **_: Any) -> list[float]:
