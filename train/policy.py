@@ -14,8 +14,8 @@ from torch.utils.checkpoint import checkpoint
 
 from truegold.train.segment import Batch, Prefix
 
-LOGIT_CHUNK = 4096 * 8192
-"""Logits held at a time (tokens x vocabulary): 128 MiB in float32."""
+LOGIT_CHUNK = 4096 * 4096
+"""Logits computed at a time (tokens x vocabulary): 64 MiB in float32, of which some five copies are held."""
 
 
 class Policy(nn.Module):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from truegold.pipeline.config import VllmEngineConfig
 from truegold.pipeline.engines.base import Completion, FinishReason, SamplingParams, check_room
-from truegold.pipeline.engines.host_memory import discard
+from truegold.pipeline.engines.host_memory import discard, trim
 from truegold.verifiers import SetupError
 
 if TYPE_CHECKING:
@@ -131,6 +131,7 @@ class VllmEngine:
         if self._on_cpu:
             self.forget_prefixes()
             self._llm.collective_rpc(_release_cache)
+            trim()
         elif self._sleeps:
             self._llm.sleep(level=1)
 
