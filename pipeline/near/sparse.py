@@ -27,6 +27,12 @@ class Sparse:
         """The feature numbers of one text."""
         return self.codes[self.starts[index] : self.starts[index + 1]]
 
+    def part(self, start: int, end: int) -> Sparse:
+        """The rows from `start` on, before `end`, as views."""
+        starts = self.starts[start : end + 1]
+        inside = slice(starts[0], starts[-1])
+        return Sparse(starts - starts[0], self.codes[inside], self.values[inside])
+
     def row_sums(self, values: npt.NDArray[Any]) -> Floats:
         """For each row the sum of `values`, which stand alongside `codes`."""
         return run_sums(self.starts, values)
