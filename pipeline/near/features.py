@@ -24,15 +24,14 @@ import numpy.typing as npt
 import polars as pl
 import xxhash
 
+from truegold.pipeline.near.cutting import Cut, Cutter, lowered
 from truegold.pipeline.near.growing import Growing, GrowingSparse
 from truegold.pipeline.near.quantities import ORDINAL_WEIGHT
 from truegold.pipeline.near.sparse import Ints, Sparse
-from truegold.pipeline.near.words import CLEANED, CODE, FORMULAS, TOKENS, Kind, Meaning, formula, interpret
+from truegold.pipeline.near.words import Kind, Meaning, formula, interpret
 
 CHUNK = 20_000
 """Texts that are cut at a time."""
-MAX_CHARS = 20_000
-"""Of a longer text only so much is compared."""
 
 ASKED = 2
 """The value of a word that the question has."""
@@ -69,30 +68,6 @@ class Features:
         return len(self.words)
 
 
-@dataclass(frozen=True)
-class _Cut:
-    """A chunk of texts as tokens and as formulas, one after the other, with how many each text has."""
-
-    tokens: pl.Series
-    lengths: Ints
-    formulas: pl.Series
-    formula_lengths: Ints
-    code: npt.NDArray[np.bool_]
-
-
-def _cut(texts: pl.Series) -> _Cut:
-    cleaned = texts.fill_null("").str.slice(0, MAX_CHARS).str.to_lowercase()
-    for pattern, replacement in CLEANED:
-        cleaned = cleaned.str.replace_all(pattern, replacement)
-    code = cleaned.str.contains(CODE).to_numpy()
-    return _Cut(*_pieces(cleaned.str.extract_all(TOKENS)), *_pieces(cleaned.str.extract_all(FORMULAS)), code)
-
-
-def _pieces(lists: pl.Series) -> tuple[pl.Series, Ints]:
-    lengths = lists.list.len().to_numpy().astype(np.int64)
-    return lists.filter(pl.Series(lengths > 0)).explode().cast(pl.String), lengths
-
-
 class FeatureBuilder:
     """`add` texts in order, then `finish` once."""
 
@@ -100,20 +75,17 @@ class FeatureBuilder:
         self._numbers: dict[str, int] = {}  # stem -> feature number
         self._stop: list[bool] = []
         self._listener: Listener | None = None
-        self._cutter = ThreadPoolExecutor(1)
-        self._ahead: Future[_Cut] | None = None
-        # Tokens are numbered by polars, in a numbering of this builder's own.
-        self._categories = pl.Categorical(pl.Categories.random())
-        self._alive = pl.Series([], dtype=self._categories)
-        self._place = np.full(2**16, -1, dtype=np.int64)  # token number -> place in the tables below
-        self._kind = Growing(np.uint8)
+        self._cutter = Cutter()
+        self._thread = ThreadPoolExecutor(1)
+        self._ahead: Future[Cut] | None = None
+        self._kind = Growing(np.uint8)  # of each token, by its number; likewise the next ones
         self._feature = Growing(np.int32)
         self._first = Growing(np.int32)  # of a token's quantities in the two lists after it
         self._count = Growing(np.int32)
         self._quantity = Growing(np.int32)
         self._weight = Growing(np.float32)
         self._hash = Growing(np.uint64)  # of a token's stem or first quantity
-        self._formulas: dict[str, int] = {}  # formula as written -> feature number, or -1
+        self._formula = Growing(np.int32)  # feature number of each formula as written, or -1
         self._words = GrowingSparse(np.int8)
         self._numbers_rows = GrowingSparse(np.float32)
         self._contexts = GrowingSparse(np.int8)
@@ -121,11 +93,14 @@ class FeatureBuilder:
         self._tokens = Growing(np.int32)
         self._code = Growing(np.bool_)
 
-    def add(self, texts: Sequence[str] | pl.Series) -> None:
+    def add(self, texts: Sequence[str]) -> None:
         """Cut and count more texts."""
-        series = texts if isinstance(texts, pl.Series) else pl.Series(texts, dtype=pl.String)
-        for start in range(0, len(series), CHUNK):
-            ahead = self._cutter.submit(_cut, series.slice(start, CHUNK))
+        self.add_lowered(lowered(pl.Series(texts, dtype=pl.String)))
+
+    def add_lowered(self, texts: pl.Series) -> None:
+        """The same for texts as `cutting.lowered` gives them."""
+        for start in range(0, len(texts), CHUNK):
+            ahead = self._thread.submit(self._cutter.cut, texts.slice(start, CHUNK))
             self._catch_up()
             self._ahead = ahead
 
@@ -140,9 +115,10 @@ class FeatureBuilder:
             self._count_in(self._ahead.result())
             self._ahead = None
 
-    def _count_in(self, cut: _Cut) -> None:
-        lengths = cut.lengths
-        token = self._known(cut.tokens)
+    def _count_in(self, cut: Cut) -> None:
+        lengths, token = cut.lengths, cut.tokens
+        for text in cut.new_tokens:
+            self._learn(interpret(text))
         row = np.repeat(np.arange(len(lengths)), lengths)
         kind = self._kind.array[token]
         if self._listener is not None:
@@ -189,18 +165,12 @@ class FeatureBuilder:
         result[places] = np.array(numbers, dtype=np.int32)[back]
         return result
 
-    def _formula_features(self, cut: _Cut) -> tuple[Ints, npt.NDArray[np.int32]]:
-        lengths = cut.formula_lengths
-        found = []
-        for text in cut.formulas.to_list():
-            number = self._formulas.get(text)
-            if number is None:
-                form = formula(text)
-                number = self._number("#" + form, False) if form else -1
-                self._formulas[text] = number
-            found.append(number)
-        features = np.array(found, dtype=np.int32)
-        return np.repeat(np.arange(len(lengths)), lengths)[features >= 0], features[features >= 0]
+    def _formula_features(self, cut: Cut) -> tuple[Ints, npt.NDArray[np.int32]]:
+        for form in map(formula, cut.new_formulas):
+            self._formula.append(self._number("#" + form, False) if form else -1)
+        features = self._formula.array[cut.formulas]
+        row = np.repeat(np.arange(len(cut.formula_lengths)), cut.formula_lengths)
+        return row[features >= 0], features[features >= 0]
 
     def _context_features(
         self, kind: npt.NDArray[np.uint8], row: Ints, token: Ints, number: Ints
@@ -227,24 +197,6 @@ class FeatureBuilder:
         inside = row[number[1:]] == row[number[:-1]]
         return row[number[1:]][inside], _paired(hashes[:-1], hashes[1:])[inside]
 
-    def _known(self, tokens: pl.Series) -> npt.NDArray[np.int64]:
-        """The place of each token in the tables; tokens never seen before are interpreted."""
-        known = tokens.cast(self._categories)
-        self._alive = known.slice(0, 1)  # polars forgets a numbering that no series uses
-        codes = known.to_physical().to_numpy()
-        while len(self._place) <= codes.max(initial=0):
-            self._place = np.concatenate([self._place, np.full_like(self._place, -1)])
-        new = np.flatnonzero(self._place[codes] < 0)
-        numbers, first = np.unique(codes[new], return_index=True)
-        # In the order of the text: numbering must not depend on how polars numbers its categories.
-        order = np.argsort(first)
-        texts = known.gather(new[first[order]]).cast(pl.String).to_list()
-        for number, token in zip(numbers[order].tolist(), texts, strict=True):
-            self._place[number] = len(self._kind)
-            self._learn(interpret(token))
-        places: npt.NDArray[np.int64] = self._place[codes]
-        return places
-
     def _learn(self, meaning: Meaning) -> None:
         self._kind.append(meaning.kind)
         self._feature.append(self._number(meaning.stem, meaning.kind in (Kind.STOP, Kind.SIGN)) if meaning.stem else -1)
@@ -266,7 +218,7 @@ class FeatureBuilder:
     def finish(self) -> Features:
         """The features of all texts added."""
         self._catch_up()
-        self._cutter.shutdown()
+        self._thread.shutdown()
         return Features(
             self._words.finish(),
             self._numbers_rows.finish(),
