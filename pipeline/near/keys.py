@@ -18,8 +18,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from truegold.pipeline.near.features import STRONG, Features, stable_hashes
+from truegold.pipeline.near.features import STRONG, Features
 from truegold.pipeline.near.growing import run_starts
+from truegold.pipeline.near.lexicon import stable_hashes
 from truegold.pipeline.near.sparse import Ints, Sparse
 
 RAREST = 7

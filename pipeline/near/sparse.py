@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]
 
 
@@ -17,13 +18,13 @@ class Sparse:
     """Rows of sorted feature numbers: row r is `codes[starts[r]:starts[r + 1]]`, with `values` alongside."""
 
     starts: Ints
-    codes: npt.NDArray[np.int32]
+    codes: Codes
     values: npt.NDArray[Any]
 
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    def row(self, index: int) -> npt.NDArray[np.int32]:
+    def row(self, index: int) -> Codes:
         """The feature numbers of one text."""
         return self.codes[self.starts[index] : self.starts[index + 1]]
 
