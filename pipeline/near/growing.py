@@ -60,7 +60,7 @@ class GrowingSparse:
     def add(self, row: Codes, feature: Codes, rows: int) -> None:
         """The features of `rows` more rows, numbered from 0; all values are 1."""
         key = (row.astype(np.int64) << 32) | feature
-        key.sort()
+        key.sort(kind="stable")  # much the fastest where rows are in order
         key = key[run_starts(key)]
         self._take(key, 32, np.ones(len(key), dtype=np.int8), rows)
 
@@ -70,7 +70,7 @@ class GrowingSparse:
         key |= feature.astype(np.int64) << 1
         key |= marked
         key = key[feature >= 0]
-        key.sort()
+        key.sort(kind="stable")
         key = key[run_ends(key >> 1)]
         self._take(key, 33, (key & 1) + 1, rows)
 
