@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from truegold.pipeline.near.features import Features
-from truegold.pipeline.near.growing import run_starts
+from truegold.pipeline.near.growing import in_order, run_starts
 from truegold.pipeline.near.keys import Keys, write_keys
 from truegold.pipeline.near.outline import Outlines
 from truegold.pipeline.near.sparse import Ints
@@ -36,8 +36,7 @@ class Candidates:
 
     def pairs(self, shard: int) -> Ints:
         """The distinct pairs of a shard as left << 32 | right, left < right, sorted."""
-        codes = np.fromfile(self._file(shard), dtype=np.int64)
-        codes.sort()
+        codes = in_order(np.fromfile(self._file(shard), dtype=np.int64))
         distinct: Ints = codes[run_starts(codes)]
         return distinct
 

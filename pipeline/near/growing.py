@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from truegold.pipeline.near.sparse import Codes, Ints, Sparse
+
+
+Whole = TypeVar("Whole", np.int64, np.uint64)
 
 
 class Growing:
@@ -60,7 +64,7 @@ class GrowingSparse:
     def add(self, row: Codes, feature: Codes, rows: int) -> None:
         """The features of `rows` more rows, numbered from 0; all values are 1."""
         key = (row.astype(np.int64) << 32) | feature
-        key.sort(kind="stable")  # much the fastest where rows are in order
+        key = in_order(key)
         key = key[run_starts(key)]
         self._take(key, 32, np.ones(len(key), dtype=np.int8), rows)
 
@@ -69,8 +73,7 @@ class GrowingSparse:
         key = row.astype(np.int64) << 33
         key |= feature.astype(np.int64) << 1
         key |= marked
-        key = key[feature >= 0]
-        key.sort(kind="stable")
+        key = in_order(key[feature >= 0])
         key = key[run_ends(key >> 1)]
         self._take(key, 33, (key & 1) + 1, rows)
 
@@ -93,6 +96,12 @@ class GrowingSparse:
         """All rows added."""
         starts = np.concatenate(([0], np.cumsum(self._lengths.array, dtype=np.int64)))
         return Sparse(starts, self._codes.array, self._values.array)
+
+
+def in_order(values: npt.NDArray[Whole]) -> npt.NDArray[Whole]:
+    """The values sorted. polars takes a third of the time of numpy's own sort, and lets go of Python's lock."""
+    ordered: npt.NDArray[Whole] = pl.Series(values).sort(multithreaded=False).to_numpy()
+    return ordered
 
 
 def run_starts(ordered: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:

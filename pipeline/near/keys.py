@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from truegold.pipeline.near.features import STRONG, Features
-from truegold.pipeline.near.growing import run_starts
+from truegold.pipeline.near.growing import in_order, run_starts
 from truegold.pipeline.near.lexicon import stable_hashes
 from truegold.pipeline.near.sparse import Ints, Sparse
 
@@ -107,8 +107,7 @@ class Keys:
 
         split: where given, only pairs whose rows have different numbers here. A pair may come up in several shards.
         """
-        packed = np.fromfile(self._file(shard), dtype=np.uint64)
-        packed.sort()
+        packed = in_order(np.fromfile(self._file(shard), dtype=np.uint64))
         rows = self.places[packed & np.uint64((1 << self.place_bits) - 1)]
         return bucket_pairs(packed >> np.uint64(self.place_bits), rows, self.quantities[rows], split)
 
@@ -208,8 +207,7 @@ def bucket_pairs(
         hub = np.maximum.accumulate(np.where(first, places, 0))
         far = np.flatnonzero(large & (places - hub > NEIGHBOURS))
         add(hub[far], far)
-    codes: Ints = np.concatenate(found)
-    codes.sort()
+    codes = in_order(np.concatenate(found))
     distinct: Ints = codes[run_starts(codes)]
     return distinct
 
