@@ -21,7 +21,7 @@ from truegold.pipeline.near.candidates import Candidates, write_candidates
 from truegold.pipeline.near.compare import BATCH, Comparer
 from truegold.pipeline.near.features import Features
 from truegold.pipeline.near.growing import run_starts
-from truegold.pipeline.near.relation import Relation, relate
+from truegold.pipeline.near.relation import Relation, may_relate, relate
 from truegold.pipeline.near.sparse import Floats, Ints
 from truegold.pipeline.progress import NullProgress, Progress, track
 
@@ -90,9 +90,12 @@ class Searcher:
     def _related(self, codes: Ints) -> Found:
         left, right = codes >> 32, codes & 0xFFFFFFFF
         agreement = gold_agreement(self.gold, left, right)
-        relation, score = relate(self.comparer.measure(left, right), agreement, self.texts)
+        measures = self.comparer.measure_sets(left, right)
+        which = np.flatnonzero(may_relate(measures, agreement, self.texts))
+        measures = self.comparer.complete(measures.take(which), left[which], right[which])
+        relation, score = relate(measures, agreement[which], self.texts)
         kept = relation > Relation.UNRELATED
-        return Found(codes[kept], relation[kept], score[kept])
+        return Found(codes[which[kept]], relation[kept], score[kept])
 
 
 def join_found(parts: Iterable[Found]) -> Found:

@@ -24,8 +24,8 @@ CHUNK = 50_000
 MARGIN = 0.05
 """Weights are sums of rounded numbers: what counts as strong lies so far above the limit."""
 CODE_BIT = np.uint64(1 << 63)
-WORDS, STRONG, NUMBERS, COUNT = slice(0, 2), 2, 3, 4
-"""Columns of an outline; the last one is the number of distinct words, with CODE_BIT."""
+STRONG, NUMBERS, COUNT = 2, 3, 4
+"""Columns of an outline after the two of its words; the last one is the number of distinct words, with CODE_BIT."""
 
 
 class Outlines:
@@ -49,8 +49,8 @@ class Outlines:
         """Marks the pairs that may be related, as `relation.relate` says; what is not marked is not."""
         one, other = self._table.take(left, axis=0).T, self._table.take(right, axis=0).T
         code = (one[COUNT] | other[COUNT]) >= CODE_BIT
-        own, its = ((side[COUNT] & ~CODE_BIT).astype(np.int32) for side in (one, other))
-        shared = np.minimum(own - _missing(one[WORDS], other[WORDS]), its - _missing(other[WORDS], one[WORDS]))
+        own, its = one[COUNT].astype(np.int32), other[COUNT].astype(np.int32)  # which leaves CODE_BIT out
+        shared = np.minimum(own - _missing(one, other), its - _missing(other, one))
         overlap = shared >= np.float32(RELATED) * (own + its - shared)
         replaced = ((one[STRONG] & ~other[NUMBERS]) != 0) & ((other[STRONG] & ~one[NUMBERS]) != 0)
         marks: npt.NDArray[np.bool_] = overlap | ~(replaced | code)
@@ -75,6 +75,6 @@ def _united(table: Sparse, bits: Bits) -> Bits:
     return united
 
 
-def _missing(one: Bits, other: Bits) -> npt.NDArray[np.int32]:
-    """How many bits only the first of each pair has, over all columns."""
-    return np.bitwise_count(one & ~other).sum(axis=0, dtype=np.int32)
+def _missing(one: Bits, other: Bits) -> npt.NDArray[np.uint8]:
+    """For each pair of outlines, how many bits of words only the first has."""
+    return np.bitwise_count(one[0] & ~other[0]) + np.bitwise_count(one[1] & ~other[1])
