@@ -7,7 +7,6 @@ text is in one range of rows; shards are independent of each other.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +18,11 @@ from truegold.pipeline.near.growing import in_order, run_starts
 from truegold.pipeline.near.keys import Keys, write_keys
 from truegold.pipeline.near.outline import Outlines
 from truegold.pipeline.near.sparse import Ints
+from truegold.pipeline.near.workers import in_order_of
 from truegold.pipeline.progress import Progress
 
 BATCH = 20_000
 """Pairs whose outlines are compared at a time."""
-THREADS = 2
-"""Each holds some 100 MB while it works on a shard."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +54,7 @@ def write_candidates(features: Features, folder: Path, split: Ints | None, progr
     progress.start("pairing", keys.shards)
     with ExitStack() as opened:
         files = [opened.enter_context(candidates._file(shard).open("wb")) for shard in range(keys.shards)]
-        pool = opened.enter_context(ThreadPoolExecutor(THREADS))
-        for codes in pool.map(lambda shard: _promising(keys, shard, split, outlines), range(keys.shards)):
+        for codes in in_order_of(range(keys.shards), lambda shard: _promising(keys, shard, split, outlines)):
             for file, part in zip(files, np.split(codes, np.searchsorted(codes, ends)), strict=True):
                 part.tofile(file)
             progress.advance()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,11 +22,10 @@ from truegold.pipeline.near.features import Features
 from truegold.pipeline.near.growing import run_starts
 from truegold.pipeline.near.relation import Relation, may_relate, relate
 from truegold.pipeline.near.sparse import Floats, Ints
+from truegold.pipeline.near.workers import in_order_of
 from truegold.pipeline.progress import NullProgress, Progress, track
 
 SILENT = NullProgress()
-THREADS = 2
-"""Each holds some 100 MB while it works on a shard."""
 
 
 @dataclass(frozen=True)
@@ -115,8 +113,7 @@ Spread = Callable[[Searcher], Iterator[Found]]
 
 def in_threads(searcher: Searcher) -> Iterator[Found]:
     """All shards, in threads of this process."""
-    with ThreadPoolExecutor(THREADS) as pool:
-        yield from pool.map(searcher.links, range(searcher.candidates.shards))
+    return in_order_of(range(searcher.candidates.shards), searcher.links)
 
 
 def find_links(

@@ -10,12 +10,15 @@ bound reaches what `relation` asks for, or when its quantities may agree and nei
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 import numpy.typing as npt
 
 from truegold.pipeline.near.features import Features
 from truegold.pipeline.near.relation import RELATED, REPLACED
 from truegold.pipeline.near.sparse import Ints, Sparse
+from truegold.pipeline.near.workers import in_order_of
 
 Bits = npt.NDArray[np.uint64]
 
@@ -33,7 +36,8 @@ class Outlines:
 
     def __init__(self, features: Features) -> None:
         self._table = np.zeros((len(features), 5), dtype=np.uint64)
-        for start in range(0, len(features), CHUNK):
+
+        def fill(start: int) -> None:
             part = self._table[start : start + CHUNK]
             words, numbers = (table.part(start, start + CHUNK) for table in (features.words, features.numbers))
             bits = _bits(words.codes, 7)
@@ -43,6 +47,8 @@ class Outlines:
             part[:, NUMBERS] = _united(numbers, ones)
             part[:, STRONG] = _united(numbers, np.where(numbers.values > REPLACED + MARGIN, ones, np.uint64(0)))
             part[:, COUNT] = np.diff(words.starts)
+
+        deque(in_order_of(range(0, len(features), CHUNK), fill), maxlen=0)
         self._table[features.code, COUNT] |= CODE_BIT
 
     def may_relate(self, left: Ints, right: Ints) -> npt.NDArray[np.bool_]:
