@@ -10,6 +10,8 @@ pieces that have not come before go through that. A text in which a token may go
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,10 +19,19 @@ import numpy.typing as npt
 import polars as pl
 
 from truegold.pipeline.near.growing import Growing
-from truegold.pipeline.near.sparse import Ints
+from truegold.pipeline.near.sparse import Codes, Ints
 from truegold.pipeline.near.tidy import changed
 from truegold.pipeline.near.vocabulary import Vocabulary
-from truegold.pipeline.near.words import CLEANED, CODE, FORMULA_SIGNS, FORMULAS, OVER_SPACE, TOKENS
+from truegold.pipeline.near.words import (
+    CLEANED,
+    CODE,
+    FORMULA_CHARS,
+    FORMULA_SIGNS,
+    FORMULAS,
+    FORMULAS_OF_SHORT,
+    OVER_SPACE,
+    TOKENS,
+)
 
 MAX_CHARS = 20_000
 """Of a longer text only so much is compared."""
@@ -36,7 +47,7 @@ class Cut:
     program or show one.
     """
 
-    tokens: Ints
+    tokens: Codes
     lengths: Ints
     new_tokens: list[str]
     formulas: Ints
@@ -50,12 +61,32 @@ def lowered(texts: pl.Series) -> pl.Series:
     return texts.fill_null("").str.slice(0, MAX_CHARS).str.to_lowercase()
 
 
+class _Numbered:
+    """Texts numbered in the order in which they first come, and told when a number of theirs is first used."""
+
+    def __init__(self) -> None:
+        self._vocabulary = Vocabulary()
+        self._waiting: deque[str] = deque()
+        self._told = 0
+
+    def number(self, texts: pl.Series) -> Ints:
+        numbers, new = self._vocabulary.number(texts)
+        self._waiting.extend(new.to_list())
+        return numbers
+
+    def new(self, numbers: Codes | Ints) -> list[str]:
+        """The texts of the numbers up to the highest of these that have not been told."""
+        count = max(0, int(numbers.max(initial=-1)) + 1 - self._told)
+        self._told += count
+        return [self._waiting.popleft() for _ in range(count)]
+
+
 class Cutter:
     """Cuts chunk after chunk; the numbers of tokens and formulas stay the same all along."""
 
     def __init__(self) -> None:
-        self._tokens = Vocabulary()
-        self._formulas = Vocabulary()
+        self._tokens = _Numbered()
+        self._formulas = _Numbered()
         self._forget()
 
     def _forget(self) -> None:
@@ -65,37 +96,54 @@ class Cutter:
         self._count = Growing(np.int32)
         self._cut = Growing(np.int32)
 
-    def cut(self, texts: pl.Series) -> Cut:
-        """texts: as `lowered` gives them."""
-        cleaned = changed(texts, texts.str.contains("\\", literal=True).to_numpy(), _clean)
-        tokens, lengths, new_tokens = self._token_numbers(cleaned)
-        signs = cleaned.str.contains(FORMULA_SIGNS).to_numpy()
-        formula_lengths = np.zeros(len(texts), dtype=np.int64)
-        found, formula_lengths[signs] = _matches(cleaned.filter(pl.Series(signs)), FORMULAS)
-        formulas, new_formulas = self._formulas.number(found)
-        code = cleaned.str.contains(CODE).to_numpy()
-        return Cut(tokens, lengths, new_tokens, formulas, formula_lengths, new_formulas.to_list(), code)
+    def cut(self, chunks: Sequence[pl.Series]) -> Iterator[Cut]:
+        """Each chunk cut. Patterns warm up whenever they are used, so that many chunks at a time are cheaper.
 
-    def _token_numbers(self, texts: pl.Series) -> tuple[Ints, Ints, list[str]]:
-        """The tokens of all texts, how many each has, and the new ones."""
+        chunks: texts as `lowered` gives them.
+        """
+        texts = pl.concat(chunks)
+        cleaned = changed(texts, texts.str.contains("\\", literal=True).to_numpy(), _clean)
+        code = cleaned.str.contains(CODE).to_numpy()
+        formulas, formula_counts = _found_formulas(cleaned)
+        formula = self._formulas.number(formulas)
+        piece, piece_counts = self._pieces_of(cleaned)
+        formula_ends, piece_ends = np.cumsum(formula_counts), np.cumsum(piece_counts)
+        last = np.cumsum([len(chunk) for chunk in chunks])
+        for end, rows in zip(last.tolist(), map(len, chunks), strict=True):
+            here = slice(end - rows, end)
+            own = formula[_part(formula_ends, here)]
+            tokens, lengths = self._tokens_of(piece[_part(piece_ends, here)], piece_counts[here])
+            yield Cut(
+                tokens, lengths, self._tokens.new(tokens), own, formula_counts[here], self._formulas.new(own), code[here]
+            )
+
+    def _pieces_of(self, texts: pl.Series) -> tuple[Ints, Ints]:
+        """The pieces of all texts, and how many each has; those that are new are cut into tokens."""
         if self._size > MAX_PIECES:
             self._forget()
         whole = texts.str.contains(OVER_SPACE).to_numpy()
         lists = changed(texts, whole, lambda some: some.str.split("\0"), lambda some: some.str.split(" "))
         pieces, new = self._pieces.number(lists.explode())
         self._size += new.str.len_chars().sum()
-        found, counts = _matches(new, TOKENS)
-        numbers, new_tokens = self._tokens.number(found)
+        found, counts = _flat(new.str.extract_all(TOKENS))
         self._first.extend(len(self._cut) + np.cumsum(counts) - counts)
         self._count.extend(counts)
-        self._cut.extend(numbers)
+        self._cut.extend(self._tokens.number(found))
+        return pieces, lists.list.len().to_numpy().astype(np.int64)
+
+    def _tokens_of(self, pieces: Ints, piece_counts: Ints) -> tuple[Codes, Ints]:
+        """The tokens of texts with so many pieces each, and how many each has."""
         counts = self._count.array[pieces]
         ends = np.cumsum(counts, dtype=np.int64)
         places = np.repeat(self._first.array[pieces] - (ends - counts), counts)
         places += np.arange(len(places))
-        last = np.cumsum(lists.list.len().to_numpy(), dtype=np.int64)
-        lengths = np.diff(np.concatenate(([0], ends))[last], prepend=0)
-        return self._cut.array[places], lengths, new_tokens.to_list()
+        lengths = np.diff(np.concatenate(([0], ends))[np.cumsum(piece_counts)], prepend=0)
+        return self._cut.array[places], lengths
+
+
+def _part(ends: Ints, rows: slice) -> slice:
+    """Where the parts of these rows stand, by the end of each row's parts."""
+    return slice(int(ends[rows.start - 1]) if rows.start else 0, int(ends[rows.stop - 1]))
 
 
 def _clean(texts: pl.Series) -> pl.Series:
@@ -104,8 +152,19 @@ def _clean(texts: pl.Series) -> pl.Series:
     return texts
 
 
-def _matches(texts: pl.Series, pattern: str) -> tuple[pl.Series, Ints]:
-    """All matches in all texts, and how many each text has."""
-    lists = texts.str.extract_all(pattern)
+def _flat(lists: pl.Series) -> tuple[pl.Series, Ints]:
+    """What all lists hold, and how much each holds."""
     lengths = lists.list.len().to_numpy().astype(np.int64)
     return lists.filter(pl.Series(lengths > 0)).explode().cast(pl.String), lengths
+
+
+def _found_formulas(texts: pl.Series) -> tuple[pl.Series, Ints]:
+    """The formulas of all texts, and how many each has."""
+    counts = np.zeros(len(texts), dtype=np.int64)
+    signs = texts.str.contains(FORMULA_SIGNS).to_numpy()
+    some = texts.filter(pl.Series(signs))
+    # In a short text the length of a formula needs no bound, which costs four times as much as all the rest.
+    long = (some.str.len_chars() > FORMULA_CHARS).to_numpy()
+    lists = changed(some, long, lambda them: them.str.extract_all(FORMULAS), lambda them: them.str.extract_all(FORMULAS_OF_SHORT))
+    found, counts[signs] = _flat(lists)
+    return found, counts

@@ -30,7 +30,11 @@ from truegold.pipeline.near.quantities import ORDINAL_WEIGHT
 from truegold.pipeline.near.sparse import Codes, Ints, Sparse
 
 CHUNK = 20_000
-"""Texts that are cut at a time."""
+"""Texts that are counted at a time."""
+CUT = 40_000
+"""Texts that are cut at a time; of longer ones fewer."""
+TYPICAL = 500
+"""Bytes of a text that counts as one; another one for as many more."""
 
 ASKED = 2
 """The value of a word that the question has."""
@@ -73,7 +77,9 @@ class FeatureBuilder:
         self._listener: Listener | None = None
         self._cutter = Cutter()
         self._thread = ThreadPoolExecutor(1)
-        self._ahead: Future[Cut] | None = None
+        self._ahead: Future[list[Cut]] | None = None
+        self._waiting: list[pl.Series] = []
+        self._size = 0
         self._words = GrowingSparse(np.int8)
         self._numbers = GrowingSparse(np.float32)
         self._contexts = GrowingSparse(np.int8)
@@ -88,9 +94,20 @@ class FeatureBuilder:
     def add_lowered(self, texts: pl.Series) -> None:
         """The same for texts as `cutting.lowered` gives them."""
         for start in range(0, len(texts), CHUNK):
-            ahead = self._thread.submit(self._cutter.cut, texts.slice(start, CHUNK))
-            self._catch_up()
-            self._ahead = ahead
+            chunk = texts.slice(start, CHUNK)
+            self._waiting.append(chunk)
+            self._size += len(chunk) + chunk.str.len_bytes().sum() // TYPICAL
+            if self._size >= CUT:
+                self._cut()
+
+    def _cut(self) -> None:
+        """Have what is waiting cut, and count what was cut before."""
+        chunks, self._waiting, self._size = self._waiting, [], 0
+        ahead = self._thread.submit(lambda: list(self._cutter.cut(chunks))) if chunks else None
+        if self._ahead is not None:
+            for cut in self._ahead.result():
+                self._count_in(cut)
+        self._ahead = ahead
 
     def listen(self, listener: Listener) -> None:
         """From the next text on, tell `listener` the tokens of each chunk: the text and a hash of each token, ascending
@@ -99,14 +116,13 @@ class FeatureBuilder:
         self._listener = listener
 
     def _catch_up(self) -> None:
-        if self._ahead is not None:
-            self._count_in(self._ahead.result())
-            self._ahead = None
+        self._cut()
+        self._cut()
 
     def _count_in(self, cut: Cut) -> None:
         words = self._lexicon
         words.learn(cut.new_tokens)
-        token, rows = cut.tokens, len(cut.lengths)
+        token, rows = cut.tokens.astype(np.int64), len(cut.lengths)
         row = np.repeat(np.arange(rows, dtype=np.int32), cut.lengths)
         traits = words.traits[token]
         starts = np.concatenate(([0], np.cumsum(cut.lengths)))
@@ -114,8 +130,8 @@ class FeatureBuilder:
             heard = (traits & MARK) == 0
             self._listener(row[heard].astype(np.int64) + len(self._code), words.hash[token[heard]], rows)
         self._code.extend(cut.code)
-        wordlike = np.concatenate(([0], np.cumsum(traits & WORDLIKE != 0, dtype=np.int32)))
-        self._tokens.extend(np.diff(wordlike[starts]))
+        marks = np.flatnonzero(traits & WORDLIKE == 0)
+        self._tokens.extend(cut.lengths - np.bincount(row[marks], minlength=rows))
         self._words.add_marked(row, self._paired_characters(traits, row, token), asked(traits, row, starts), rows)
         words.learn_formulas(cut.new_formulas)
         self._add_quantities(cut, row, token, np.flatnonzero(traits & COUNTED))
@@ -160,7 +176,7 @@ class FeatureBuilder:
         content = np.flatnonzero(traits & CONTENT)
         if not len(content) or not len(number):
             return np.zeros(0, np.int32), np.zeros(0, np.int32)
-        after = np.searchsorted(content, number)
+        after = np.cumsum(traits & CONTENT != 0, dtype=np.int32)[number]  # none of them is content itself
         hashes = self._lexicon.hash
         rows, codes = [], []
         for place in (after - 1, after):
@@ -199,13 +215,17 @@ def asked(traits: npt.NDArray[np.uint8], row: Codes, starts: Ints) -> npt.NDArra
 
     row: the text of each token. starts: the place of each text's first token, and the number of tokens.
     """
-    marks, plain = np.flatnonzero(traits & MARK), np.flatnonzero(traits & MARK == 0)
-    first = starts[:-1]
+    marks = np.flatnonzero(traits & MARK)
     # A token of the sentence: the last question mark; without one, the last token that is no mark.
-    before = np.searchsorted(plain, starts[1:]) - 1
-    chosen = np.where(before >= 0, plain[before], -1) if len(plain) else np.full(len(first), -1)
+    first, chosen = starts[:-1], starts[1:] - 1
     questions = np.flatnonzero(traits & QUESTION)
     chosen[row[questions]] = questions
+    going = np.flatnonzero(chosen >= first)
+    going = going[traits[chosen[going]] & (MARK | QUESTION) == MARK]
+    while len(going):
+        chosen[going] -= 1
+        going = going[chosen[going] >= first[going]]
+        going = going[traits[chosen[going]] & MARK != 0]
     some = chosen >= first
     chosen, first = chosen[some], first[some]
     before = np.searchsorted(marks, chosen) - 1

@@ -64,9 +64,13 @@ STOPWORDS = frozenset(
 """Words that any two problems may share. They count little, and never as the reason to compare two problems."""
 
 FORMULA_SIGNS = r"\$[^$]+\$|\\[\[(]"
-"""In every text that has one of `FORMULAS`."""
-FORMULAS = r"\$\$[^$]{1,300}\$\$|\$[^$\n]{1,300}\$|\\\[.{1,300}?\\\]|\\\(.{1,300}?\\\)"
-"""Formulas set in LaTeX; what a pair of dollar signs encloses by accident is told apart by `formula`."""
+"""In every text that has a formula."""
+FORMULA_CHARS = 300
+FORMULAS_OF_SHORT = r"\$\$[^$]+\$\$|\$[^$\n]+\$|\\\[.+?\\\]|\\\(.+?\\\)"
+"""Formulas set in LaTeX, in a text of up to FORMULA_CHARS; what a pair of dollar signs encloses by accident is told
+apart by `formula`."""
+FORMULAS = FORMULAS_OF_SHORT.replace("+", f"{{1,{FORMULA_CHARS}}}")
+"""The same in any text: a formula has up to FORMULA_CHARS."""
 
 CODE = r"```|(?-u:\b)def \w+\(|(?-u:\b)class solution(?-u:\b)|#include\s*<|(?-u:\b)stdin(?-u:\b)"
 """In a text in lower case: it asks for a program or shows one."""
