@@ -53,8 +53,9 @@ def rarest(features: Features, count: int = RAREST) -> npt.NDArray[np.uint32]:
         frequency += np.bincount(table.codes, minlength=len(frequency))
     hashes = stable_hashes(features.stems)
     # Ties between equally rare features are broken by their hash, so that they fall alike in every text.
+    by_rank = np.lexsort((hashes, frequency))
     rank = np.empty(len(hashes), dtype=np.int64)
-    rank[np.lexsort((hashes, frequency))] = np.arange(len(hashes))
+    rank[by_rank] = np.arange(len(hashes))
     useful = (frequency >= 2) & ~features.stop
     result = np.zeros((len(features), count), dtype=np.uint32)
 
@@ -62,12 +63,13 @@ def rarest(features: Features, count: int = RAREST) -> npt.NDArray[np.uint32]:
         parts = [_chunk(table, start, min(start + CHUNK, len(features))) for table in tables]
         codes = np.concatenate([codes for codes, _ in parts])
         rows = np.concatenate([rows for _, rows in parts])
-        rows, codes = rows[useful[codes]], codes[useful[codes]]
-        order = np.argsort((rows << 32) | rank[codes], kind="stable")
-        rows, codes = rows[order], codes[order]
-        place = np.arange(len(rows)) - np.searchsorted(rows, rows)
-        taken = place < count
-        result[start + rows[taken], place[taken]] = codes[taken] + 1
+        used = useful[codes]
+        ranked = in_order((rows[used] << 32) | rank[codes[used]])
+        rows = ranked >> 32
+        heads = np.flatnonzero(run_starts(rows))
+        place = np.arange(len(rows)) - np.repeat(heads, np.diff(heads, append=len(rows)))
+        taken = np.flatnonzero(place < count)
+        result[start + rows[taken], place[taken]] = by_rank[ranked[taken] & 0xFFFFFFFF] + 1
 
     deque(in_order_of(range(0, len(features), CHUNK), fill), maxlen=0)
     return result

@@ -15,20 +15,31 @@ import polars as pl
 
 Marks = npt.NDArray[np.bool_]
 
-SPACED = r"[^\S ]|  |^ | $"
-"""In a text with whitespace other than single spaces between words."""
-UNSURE = r"[^\x00-\u02ff\u2010-\u2027\u2030-\u205e\u3000-\u3029\u4e00-\u9fff\uff00-\uffef]"
-"""In a text that may not be NFC. The others are characters that no normalisation touches, and that touch no other."""
+SPACED = r"[\t-\r]|  "
+"""In an ASCII text with whitespace other than single spaces."""
+UNTIDY = rf"{SPACED}|[^\x00-\x84\u00a1-\u02ff\u2010-\u2027\u2030-\u205e\u3001-\u3029\u4e00-\u9fff\uff01-\uffef]"
+"""In any text with other whitespace, or that may not be NFC. The rest are characters that no normalisation touches, and
+that touch no other."""
 
 
 def tidy(texts: pl.Series) -> tuple[pl.Series, Marks]:
     """The texts, and which of them were not tidy."""
-    wide = (texts.str.len_bytes() != texts.str.len_chars()).to_numpy().copy()
-    wide[wide] = texts.filter(pl.Series(wide)).str.contains(UNSURE).to_numpy()
-    texts = changed(texts, wide, lambda some: some.str.normalize("NFC"))
-    spaced = texts.str.contains(SPACED).to_numpy()
-    texts = changed(texts, spaced, lambda some: some.str.replace_all(r"\s+", " ").str.strip_chars())
-    return texts, wide | spaced
+    wide = _wide(texts)
+    untidy = (texts.str.starts_with(" ") | texts.str.ends_with(" ")).to_numpy().copy()
+    for which, pattern in ((wide, UNTIDY), (~wide, SPACED)):
+        untidy[which] |= texts.filter(pl.Series(which)).str.contains(pattern).to_numpy()
+    return changed(texts, untidy, _tidied), untidy
+
+
+def _tidied(texts: pl.Series) -> pl.Series:
+    composed = changed(texts, _wide(texts), lambda some: some.str.normalize("NFC"))
+    return composed.str.replace_all(r"\s+", " ").str.strip_chars()
+
+
+def _wide(texts: pl.Series) -> Marks:
+    """Which texts have characters beyond ASCII."""
+    marks: Marks = (texts.str.len_bytes() != texts.str.len_chars()).to_numpy()
+    return marks
 
 
 def changed(
