@@ -114,18 +114,28 @@ class Cutter:
             own = formula[_part(formula_ends, here)]
             tokens, lengths = self._tokens_of(piece[_part(piece_ends, here)], piece_counts[here])
             yield Cut(
-                tokens, lengths, self._tokens.new(tokens), own, formula_counts[here], self._formulas.new(own), code[here]
+                tokens,
+                lengths,
+                self._tokens.new(tokens),
+                own,
+                formula_counts[here],
+                self._formulas.new(own),
+                code[here],
             )
 
     def _pieces_of(self, texts: pl.Series) -> tuple[Ints, Ints]:
         """The pieces of all texts, and how many each has; those that are new are cut into tokens."""
         if self._size > MAX_PIECES:
             self._forget()
+        # A NUL stands for a space at which a text is not split.
+        texts = changed(
+            texts, texts.str.contains("\0", literal=True).to_numpy(), lambda some: _exchanged(some, "\0", "\1")
+        )
         whole = texts.str.contains(OVER_SPACE).to_numpy()
-        lists = changed(texts, whole, lambda some: some.str.split("\0"), lambda some: some.str.split(" "))
+        lists = changed(texts, whole, lambda some: _exchanged(some, " ", "\0")).str.split(" ")
         pieces, new = self._pieces.number(lists.explode())
         self._size += new.str.len_chars().sum()
-        found, counts = _flat(new.str.extract_all(TOKENS))
+        found, counts = _flat(_exchanged(new, "\0", " ").str.extract_all(TOKENS))
         self._first.extend(len(self._cut) + np.cumsum(counts) - counts)
         self._count.extend(counts)
         self._cut.extend(self._tokens.number(found))
@@ -152,6 +162,10 @@ def _clean(texts: pl.Series) -> pl.Series:
     return texts
 
 
+def _exchanged(texts: pl.Series, one: str, other: str) -> pl.Series:
+    return texts.str.replace_all(one, other, literal=True)
+
+
 def _flat(lists: pl.Series) -> tuple[pl.Series, Ints]:
     """What all lists hold, and how much each holds."""
     lengths = lists.list.len().to_numpy().astype(np.int64)
@@ -165,6 +179,8 @@ def _found_formulas(texts: pl.Series) -> tuple[pl.Series, Ints]:
     some = texts.filter(pl.Series(signs))
     # In a short text the length of a formula needs no bound, which costs four times as much as all the rest.
     long = (some.str.len_chars() > FORMULA_CHARS).to_numpy()
-    lists = changed(some, long, lambda them: them.str.extract_all(FORMULAS), lambda them: them.str.extract_all(FORMULAS_OF_SHORT))
+    lists = changed(
+        some, long, lambda them: them.str.extract_all(FORMULAS), lambda them: them.str.extract_all(FORMULAS_OF_SHORT)
+    )
     found, counts[signs] = _flat(lists)
     return found, counts

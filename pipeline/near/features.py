@@ -149,7 +149,7 @@ class FeatureBuilder:
         han = traits & HAN != 0
         if han.any():
             follows = np.flatnonzero(han[:-1] & han[1:] & (row[:-1] == row[1:]))
-            pairs = self._lexicon.pair(features[follows], features[follows + 1])
+            pairs = self._lexicon.pair(token[follows], token[follows + 1])
             features[han] = -1
             features[follows] = pairs
         return features

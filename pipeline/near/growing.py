@@ -10,7 +10,6 @@ import polars as pl
 
 from truegold.pipeline.near.sparse import Codes, Ints, Sparse
 
-
 Whole = TypeVar("Whole", np.int64, np.uint64)
 
 

@@ -10,7 +10,7 @@ import xxhash
 
 from truegold.pipeline.near.growing import Growing
 from truegold.pipeline.near.pairs import PairTable
-from truegold.pipeline.near.sparse import Codes
+from truegold.pipeline.near.sparse import Codes, Ints
 from truegold.pipeline.near.words import Kind, Meaning, formula, interpret
 
 WORDLIKE, CONTENT, HAN, MARK, QUESTION, COUNTED = (np.uint8(1 << bit) for bit in range(6))
@@ -47,6 +47,8 @@ class Lexicon:
         self._weight = Growing(np.float32)
         self._hash = Growing(np.uint64)
         self._formula = Growing(np.int32)
+        self._characters: list[str] = []
+        self._character = Growing(np.uint64)  # of each token the place in that list; there are some 20,000 at most
 
     @property
     def traits(self) -> npt.NDArray[np.uint8]:
@@ -90,14 +92,15 @@ class Lexicon:
         for form in map(formula, formulas):
             self._formula.append(self._number("#" + form, False) if form else -1)
 
-    def pair(self, one: Codes, other: Codes) -> Codes:
-        """The features of pairs of characters, by the features of either."""
-        pairs = (one.astype(np.uint64) << np.uint64(32)) | other.astype(np.uint64)
+    def pair(self, one: Ints, other: Ints) -> Codes:
+        """The features of pairs of Chinese characters, which are given as tokens."""
+        characters = self._character.array
+        pairs = (characters[one] << np.uint64(16)) | characters[other]
         numbers = self._pairs.look_up(pairs)
         unknown = numbers < 0
         if unknown.any():
             new, back = np.unique(pairs[unknown], return_inverse=True)
-            stems = [self.stems[pair >> 32] + self.stems[pair & 0xFFFFFFFF] for pair in new.tolist()]
+            stems = [self._characters[pair >> 16] + self._characters[pair & 0xFFFF] for pair in new.tolist()]
             known = np.array([self._number(stem, False) for stem in stems], dtype=np.int32)
             self._pairs.add(new, known)
             numbers[unknown] = known[back]
@@ -110,6 +113,9 @@ class Lexicon:
         self._count.append(len(meaning.quantities))
         text = "#" + meaning.quantities[0][0] if meaning.quantities else meaning.stem
         self._hash.append(xxhash.xxh3_64_intdigest(text.encode("utf-8", "replace")))
+        self._character.append(len(self._characters))
+        if meaning.kind == Kind.HAN:
+            self._characters.append(meaning.stem)
         for value, weight in meaning.quantities:
             self._quantity.append(self._number("#" + value, False))
             self._weight.append(weight)

@@ -158,7 +158,7 @@ def relate(m: Measures, gold: npt.NDArray[np.int8], texts: int) -> tuple[npt.NDA
 
 
 def may_relate(m: Measures, gold: npt.NDArray[np.int8], texts: int) -> npt.NDArray[np.bool_]:
-    """Marks the pairs that `relate` may find related, whatever their `contexts` and `order`, which need not be known."""
+    """Marks the pairs that `relate` may find related, whatever their `contexts` and `order`."""
     replaced = np.minimum(m.only_left, m.only_right) > REPLACED
     best = sum(max(WEIGHTS[name], 0.0) for name in ("contexts", "order"))
     known = replace(m, contexts=np.zeros_like(m.contexts), order=np.zeros_like(m.order))

@@ -25,9 +25,13 @@ class Vocabulary:
         codes = known.to_physical().to_numpy()
         while len(self._numbers) <= codes.max(initial=0):
             self._numbers = np.concatenate([self._numbers, np.full_like(self._numbers, -1)])
-        new = np.flatnonzero(self._numbers[codes] < 0)
-        distinct, first = np.unique(codes[new], return_index=True)
+        numbers = self._numbers[codes].astype(np.int64)
+        new = np.flatnonzero(numbers < 0)
+        distinct, first, back = np.unique(codes[new], return_index=True, return_inverse=True)
         order = np.argsort(first)
-        self._numbers[distinct[order]] = self._count + np.arange(len(order))
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = self._count + np.arange(len(order))
+        self._numbers[distinct] = rank
         self._count += len(order)
-        return self._numbers[codes].astype(np.int64), texts.gather(new[first[order]])
+        numbers[new] = rank[back]
+        return numbers, texts.gather(new[first[order]])
