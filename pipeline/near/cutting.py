@@ -23,12 +23,12 @@ from truegold.pipeline.near.sparse import Codes, Ints
 from truegold.pipeline.near.tidy import changed
 from truegold.pipeline.near.vocabulary import Vocabulary
 from truegold.pipeline.near.words import (
+    ANY_FORMULAS,
     CLEANED,
     CODE,
     FORMULA_CHARS,
     FORMULA_SIGNS,
     FORMULAS,
-    FORMULAS_OF_SHORT,
     OVER_SPACE,
     TOKENS,
 )
@@ -177,10 +177,17 @@ def _found_formulas(texts: pl.Series) -> tuple[pl.Series, Ints]:
     counts = np.zeros(len(texts), dtype=np.int64)
     signs = texts.str.contains(FORMULA_SIGNS).to_numpy()
     some = texts.filter(pl.Series(signs))
-    # In a short text the length of a formula needs no bound, which costs four times as much as all the rest.
-    long = (some.str.len_chars() > FORMULA_CHARS).to_numpy()
-    lists = changed(
-        some, long, lambda them: them.str.extract_all(FORMULAS), lambda them: them.str.extract_all(FORMULAS_OF_SHORT)
-    )
-    found, counts[signs] = _flat(lists)
+    found, lengths = _flat(some.str.extract_all(ANY_FORMULAS))
+    long = np.repeat(np.arange(len(some)), lengths)[(found.str.len_chars() > FORMULA_CHARS).to_numpy()]
+    if len(long):
+        which = np.bincount(long, minlength=len(some)) > 0
+        found, lengths = _flat(
+            changed(
+                some,
+                which,
+                lambda them: them.str.extract_all(FORMULAS),
+                lambda them: them.str.extract_all(ANY_FORMULAS),
+            )
+        )
+    counts[signs] = lengths
     return found, counts

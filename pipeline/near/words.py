@@ -66,11 +66,11 @@ STOPWORDS = frozenset(
 FORMULA_SIGNS = r"\$[^$]+\$|\\[\[(]"
 """In every text that has a formula."""
 FORMULA_CHARS = 300
-FORMULAS_OF_SHORT = r"\$\$[^$]+\$\$|\$[^$\n]+\$|\\\[.+?\\\]|\\\(.+?\\\)"
-"""Formulas set in LaTeX, in a text of up to FORMULA_CHARS; what a pair of dollar signs encloses by accident is told
-apart by `formula`."""
-FORMULAS = FORMULAS_OF_SHORT.replace("+", f"{{1,{FORMULA_CHARS}}}")
-"""The same in any text: a formula has up to FORMULA_CHARS."""
+ANY_FORMULAS = r"\$\$[^$]+\$\$|\$[^$\n]+\$|\\\[.+?\\\]|\\\(.+?\\\)"
+"""Formulas set in LaTeX; what a pair of dollar signs encloses by accident is told apart by `formula`."""
+FORMULAS = ANY_FORMULAS.replace("+", f"{{1,{FORMULA_CHARS}}}")
+"""The same of up to FORMULA_CHARS. It finds what ANY_FORMULAS finds where that finds none of more, in ten times the
+time."""
 
 CODE = r"```|(?-u:\b)def \w+\(|(?-u:\b)class solution(?-u:\b)|#include\s*<|(?-u:\b)stdin(?-u:\b)"
 """In a text in lower case: it asks for a program or shows one."""
