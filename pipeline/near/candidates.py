@@ -66,4 +66,5 @@ def _promising(keys: Keys, shard: int, split: Ints | None, outlines: Outlines) -
     codes = keys.pairs(shard, split)
     parts = (codes[start : start + BATCH] for start in range(0, len(codes), BATCH))
     marks = [outlines.may_relate(part >> 32, part & 0xFFFFFFFF) for part in parts]
-    return codes[np.concatenate([np.zeros(0, dtype=bool), *marks])]
+    promising: Ints = codes[np.concatenate([np.zeros(0, dtype=bool), *marks])]
+    return promising

@@ -96,7 +96,7 @@ class FeatureBuilder:
         for start in range(0, len(texts), CHUNK):
             chunk = texts.slice(start, CHUNK)
             self._waiting.append(chunk)
-            self._size += len(chunk) + chunk.str.len_bytes().sum() // TYPICAL
+            self._size += len(chunk) + int(chunk.str.len_bytes().sum()) // TYPICAL
             if self._size >= CUT:
                 self._cut()
 

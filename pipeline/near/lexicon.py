@@ -107,7 +107,7 @@ class Lexicon:
         return numbers
 
     def _learn(self, meaning: Meaning) -> None:
-        self._traits.append(TRAITS[meaning.kind] | (COUNTED if meaning.quantities else np.uint8(0)))
+        self._traits.append(int(TRAITS[meaning.kind] | (COUNTED if meaning.quantities else np.uint8(0))))
         self._feature.append(self._number(meaning.stem, meaning.kind in (Kind.STOP, Kind.SIGN)) if meaning.stem else -1)
         self._first.append(len(self._quantity))
         self._count.append(len(meaning.quantities))

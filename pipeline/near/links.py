@@ -1,9 +1,9 @@
 """Finds every related pair in a set of problems: candidates by shared keys, measured, related; shard by shard.
 
-`find_links` gives the pairs (left < right) that are the same problem, one template, or edits of each
-other. What is held is the arrays of features and the links found, 13 bytes each; keys lie in temporary files. Shards
-are independent of each other and are worked on in threads: numpy, scipy and polars let go of Python's lock. The result
-does not depend on how many there are.
+`find_links` gives the pairs (left < right) that are the same problem, one template, or edits of each other. What is
+held is the arrays of features and the links found, 13 bytes each; candidates lie in temporary files. Shards are
+independent of each other and are worked on in threads: numpy, scipy and polars let go of Python's lock. The result does
+not depend on how many there are.
 """
 
 from __future__ import annotations

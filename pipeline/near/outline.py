@@ -83,4 +83,5 @@ def _united(table: Sparse, bits: Bits) -> Bits:
 
 def _missing(one: Bits, other: Bits) -> npt.NDArray[np.uint8]:
     """For each pair of outlines, how many bits of words only the first has."""
-    return np.bitwise_count(one[0] & ~other[0]) + np.bitwise_count(one[1] & ~other[1])
+    missing: npt.NDArray[np.uint8] = np.bitwise_count(one[0] & ~other[0]) + np.bitwise_count(one[1] & ~other[1])
+    return missing

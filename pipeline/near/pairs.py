@@ -38,7 +38,7 @@ class PairTable:
             slot[other] = (slot[other] + np.uint64(1)) & self._last
             found[other] = self._slots[slot[other]]
             other = other[(found[other] >> HALF != pairs[other] + np.uint64(1)) & (found[other] != 0)]
-        numbers = found.astype(np.int32)
+        numbers: Codes = found.astype(np.int32)
         numbers[found == 0] = -1
         return numbers
 
