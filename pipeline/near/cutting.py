@@ -36,7 +36,7 @@ from truegold.pipeline.near.words import (
 MAX_CHARS = 20_000
 """Of a longer text only so much is compared."""
 MAX_PIECES = 2**26
-"""Characters of pieces that are remembered; then all are forgotten and learnt anew."""
+"""Bytes of pieces that are remembered; then all are forgotten and learnt anew."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Cutter:
         whole = texts.str.contains(OVER_SPACE).to_numpy()
         lists = changed(texts, whole, lambda some: _exchanged(some, " ", "\0")).str.split(" ")
         pieces, new = self._pieces.number(lists.explode())
-        self._size += int(new.str.len_chars().sum())
+        self._size += int(new.str.len_bytes().sum())
         found, counts = _flat(_exchanged(new, "\0", " ").str.extract_all(TOKENS))
         self._first.extend(len(self._cut) + np.cumsum(counts) - counts)
         self._count.extend(counts)
