@@ -13,6 +13,7 @@ import math
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,9 @@ from truegold.train.config import OptimizerConfig
 from truegold.train.distributed import all_max, all_sum, gathered, init_distributed
 from truegold.train.lora import add_lora, merge, merged_parameters
 from truegold.train.objective import Totals
-from truegold.train.policy import Policy
+from truegold.train.policy import Policy, keeps_whole_cache
 from truegold.train.segment import Batch, Segment, collate, micro_batches
+from truegold.train.shared_prompts import collate_shared, shared_batches
 from truegold.verifiers import GuardError, SetupError
 
 LATEST = "latest.json"
@@ -36,9 +38,14 @@ to report)."""
 
 
 class TrainingEngine:
-    """The checkpoint in folder `model`, ready to train. packed: whether micro-batches hold several segments a row."""
+    """The checkpoint in folder `model`, ready to train.
+
+    packed: whether micro-batches hold several segments a row. shared: whether segments share their prompt's computation
+    (`shared_prompts`). At most one of the two.
+    """
 
     packed = False
+    shared = False
 
     def __init__(self, model: Path, config: OptimizerConfig, pad_id: int, seed: int) -> None:
         init_distributed()
@@ -58,8 +65,10 @@ class TrainingEngine:
         self._engine, *_ = deepspeed.initialize(
             model=policy,
             model_parameters=[parameter for parameter in policy.parameters() if parameter.requires_grad],
-            config=deepspeed_config(config),
+            config=deepspeed_config(config, torch.distributed.get_world_size()),
         )
+        # Without sharding and in float32 DeepSpeed hands on to plain AdamW, and tells no norm of what it clips.
+        self._clips_itself = not self._engine.zero_optimization() and config.dtype == "float32"
         self.device = self._engine.device
 
     @property
@@ -88,6 +97,23 @@ class TrainingEngine:
         self.packed = all(torch.allclose(one, other, atol=0.05) for one, other in zip(apart, together, strict=True))
         return self.packed
 
+    def share_prompts(self) -> bool:
+        """Compute prompts once for all their completions from now on, where the architecture allows it: keys and values
+        of whole prompts must be all that it remembers. Returns whether it does.
+
+        Not under ZeRO 3, whose ranks would gather weights at different times, nor with gradient checkpointing, which
+        keeps no keys and values.
+        """
+        if self._config.zero_stage == 3 or self._config.gradient_checkpointing or not keeps_whole_cache(self.causal_lm):
+            return False
+        probe = [Segment((self._pad_id,) * size, tuple(range(2, 2 + size))) for size in (9, 4)]
+        probe += [replace(segment, output_ids=(3, 4, 5)) for segment in probe]
+        apart = self.logprobs(probe)
+        self.shared = True
+        together = self.logprobs(probe)
+        self.shared = all(torch.allclose(one, other, atol=0.05) for one, other in zip(apart, together, strict=True))
+        return self.shared
+
     def totals(self, segments: Sequence[Segment]) -> Totals:
         """What the weights of a step's tokens are relative to: over the segments of all ranks."""
         tokens, sequences = all_sum(sum(len(segment.output_ids) for segment in segments), len(segments))
@@ -104,6 +130,7 @@ class TrainingEngine:
         world = torch.distributed.get_world_size()
         lr = self._set_lr(step)
         sums: dict[str, Tensor] = {}
+        unsharded_norm = 0.0
         batches = list(self._batches(segments))
         for place, (indices, batch) in enumerate(batches):
             logprobs, entropy = self._engine(batch)
@@ -115,9 +142,12 @@ class TrainingEngine:
                 loss = logprobs.sum() * 0.0
             self._engine.set_gradient_accumulation_boundary(place == len(batches) - 1)
             self._engine.backward(loss * world, scale_wrt_gas=False)
+            if place == len(batches) - 1 and self._clips_itself:
+                parameters = self._engine.module.parameters()
+                unsharded_norm = float(torch.nn.utils.clip_grad_norm_(parameters, self._config.max_grad_norm))
             self._engine.step()
         found = self._over_ranks(sums, segments)
-        grad_norm = float(self._engine.get_global_grad_norm() or 0.0)
+        grad_norm = unsharded_norm if self._clips_itself else float(self._engine.get_global_grad_norm() or 0.0)
         for name, number in (("loss", found["loss"]), ("gradient", grad_norm)):
             if not math.isfinite(number):
                 raise GuardError(f"The {name} of step {step} is not finite ({number}).", "Lower the learning rate.")
@@ -125,11 +155,19 @@ class TrainingEngine:
 
     def _batches(self, segments: Sequence[Segment]) -> Iterator[tuple[list[int], Batch]]:
         """Micro-batches, as many on every rank: where this one has fewer, batches of one token without indices."""
-        own = list(micro_batches(segments, self._config.micro_batch_tokens, self.packed))
+        most = self._config.micro_batch_tokens
+        own = (
+            [[[i] for i in indices] for indices in shared_batches(segments, most)]
+            if self.shared
+            else list(micro_batches(segments, most, self.packed))
+        )
         for number in range(int(all_max(len(own)))):
             layout = own[number] if number < len(own) else []
             rows = [[segments[i] for i in row] for row in layout] or [[Segment((self._pad_id,), (self._pad_id,))]]
-            yield [i for row in layout for i in row], collate(rows, self._pad_id).to(self.device)
+            batch = (
+                collate_shared([one for (one,) in rows], self._pad_id) if self.shared else collate(rows, self._pad_id)
+            )
+            yield [i for row in layout for i in row], batch.to(self.device)
 
     def _over_ranks(self, sums: Mapping[str, Tensor], segments: Sequence[Segment]) -> dict[str, float]:
         """The loss, and the reported sums per token. Ranks without segments report nothing, and learn the names."""
@@ -270,15 +308,19 @@ def _measure(
     return result
 
 
-def deepspeed_config(config: OptimizerConfig) -> dict[str, Any]:
-    """DeepSpeed's own configuration for these settings."""
-    zero: dict[str, Any] = {"stage": config.zero_stage}
+def deepspeed_config(config: OptimizerConfig, ranks: int) -> dict[str, Any]:
+    """DeepSpeed's own configuration for these settings.
+
+    One rank has nothing to shard: in float32 it takes stage 0, which keeps no second copy of the weights.
+    """
+    alone = ranks == 1 and config.dtype == "float32" and not config.offload
+    zero: dict[str, Any] = {"stage": 0 if alone else config.zero_stage}
     if config.offload and config.zero_stage >= 2:
         zero["offload_optimizer"] = {"device": "cpu"}
     result: dict[str, Any] = {
         "train_micro_batch_size_per_gpu": 1,
         "gradient_accumulation_steps": 1,
-        "gradient_clipping": config.max_grad_norm,
+        "gradient_clipping": 0.0 if zero["stage"] == 0 and config.dtype == "float32" else config.max_grad_norm,
         "zero_optimization": zero,
         "zero_allow_untested_optimizer": True,
         "optimizer": {
@@ -288,6 +330,7 @@ def deepspeed_config(config: OptimizerConfig) -> dict[str, Any]:
                 "betas": list(config.betas),
                 "weight_decay": config.weight_decay,
                 "torch_adam": True,
+                "fused": True,  # one pass over memory, and no copies on the way
             },
         },
         "steps_per_print": 2**31 - 1,

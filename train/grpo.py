@@ -27,6 +27,9 @@ from truegold.verifiers import InputError
 CHECKPOINTS = "checkpoints"
 """Stays in the stage's folder: everything needed to go on training from the last step."""
 
+PROBE_PROMPT_TOKENS = 65
+"""Of the longest prompts so much is probed with: it fills a block of the prefix cache, which is what can go stale."""
+
 PROBE_POOL = 256
 """Rows whose prompts are looked at when choosing the probe's."""
 
@@ -50,15 +53,15 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
         max_tokens(config.max_tokens, inputs.get("samples"), longest),
         eval_sampling(config, inputs["model"]),
     )
-    # The longest prompts: only those that fill a block of the prefix cache can show that it went stale.
     prompts = sorted((encoder.encode(row["prompt"]) for row in rows[:PROBE_POOL]), key=len)
     check_prompts(prompts, encoder.tokenizer.bos_token_id)
     engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed)
+    engine.share_prompts()
     config = config.model_copy(update={"loss": resolved(config, engine.causal_lm.config)})
     first, state = engine.load(out_dir / CHECKPOINTS) or (0, None)
     progress.start("loading vLLM")
     sampler = build_rollout_engine(inputs["model"], config.engine)
-    probe = Probe(sampler, engine, config, prompts[-config.probe_prompts :])
+    probe = Probe(sampler, engine, config, [ids[:PROBE_PROMPT_TOKENS] for ids in prompts[-config.probe_prompts :]])
     rollout = Rollout(sampler, encoder, engine, config.seed, probe)
     rollout.sync(state["weights_version"] if state else 0)
     trainer = Trainer(

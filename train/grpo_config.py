@@ -106,8 +106,8 @@ class GrpoConfig(ObjectiveConfig):
     """How the held-out rows are sampled. Left out: as the checkpoint's generation_config.json says, else plainly at
     temperature 1."""
     checkpoint_every: int = Field(default=20, ge=1)
-    probe_prompts: int = Field(default=8, ge=1)
-    probe_tokens: int = Field(default=8, ge=1)
+    probe_prompts: int = Field(default=4, ge=1)
+    probe_tokens: int = Field(default=16, ge=1)
     """After each weight sync so many prompts are continued by so many tokens, to compare the two engines."""
     seed: int = 0
 

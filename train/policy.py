@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from truegold.train.segment import Batch
+from truegold.train.segment import Batch, Prefix
 
-LOGIT_CHUNK = 4096 * 8192
-"""Logits held at a time (tokens x vocabulary): 128 MiB in float32."""
+LOGIT_CHUNK = 4096 * 4096
+"""Logits computed at a time (tokens x vocabulary): 64 MiB in float32, of which some five copies are held."""
 
 
 class Policy(nn.Module):
@@ -31,6 +31,26 @@ class Policy(nn.Module):
         Both [B, T] float32, 0 where the mask is 0; both of the softmax at each segment's own temperature. The entropy
         carries no gradient.
         """
+        chosen = batch.mask.bool()
+        flat_hidden = (self._hidden(batch) if batch.prefix is None else self._hidden_shared(batch, batch.prefix))[
+            chosen
+        ]
+        flat_targets = batch.targets[chosen]
+        flat_temperature = batch.temperature.unsqueeze(1).expand_as(batch.mask)[chosen]
+        head = self.causal_lm.get_output_embeddings()
+        chunk = max(1, LOGIT_CHUNK // head.weight.shape[0])
+        pieces = [
+            self._chunk(head, *(flat[at : at + chunk] for flat in (flat_hidden, flat_targets, flat_temperature)))
+            for at in range(0, flat_targets.shape[0], chunk)
+        ]
+        logprobs = torch.zeros_like(batch.mask)
+        entropy = torch.zeros_like(logprobs)
+        logprobs[chosen] = torch.cat([piece[0] for piece in pieces])
+        entropy[chosen] = torch.cat([piece[1] for piece in pieces])
+        return logprobs, entropy
+
+    def _hidden(self, batch: Batch) -> Tensor:
+        """[B, T, H]: the hidden state that each output token is drawn from; anything where the mask is 0."""
         hidden = self.causal_lm.get_decoder()(
             input_ids=batch.input_ids,
             attention_mask=batch.attention_mask,
@@ -39,21 +59,23 @@ class Policy(nn.Module):
         ).last_hidden_state
         steps = torch.arange(batch.targets.shape[1], device=hidden.device)
         positions = (batch.starts + batch.prompt_lengths).unsqueeze(1) - 1 + steps
-        chosen = batch.mask.bool()
-        flat_hidden = hidden[batch.rows.unsqueeze(1).expand_as(positions)[chosen], positions[chosen]]
-        flat_targets = batch.targets[chosen]
-        flat_temperature = batch.temperature.unsqueeze(1).expand_as(positions)[chosen]
-        head = self.causal_lm.get_output_embeddings()
-        chunk = max(1, LOGIT_CHUNK // head.weight.shape[0])
-        pieces = [
-            self._chunk(head, *(flat[at : at + chunk] for flat in (flat_hidden, flat_targets, flat_temperature)))
-            for at in range(0, flat_targets.shape[0], chunk)
-        ]
-        logprobs = hidden.new_zeros(batch.targets.shape, dtype=torch.float32)
-        entropy = torch.zeros_like(logprobs)
-        logprobs[chosen] = torch.cat([piece[0] for piece in pieces])
-        entropy[chosen] = torch.cat([piece[1] for piece in pieces])
-        return logprobs, entropy
+        return hidden[batch.rows.unsqueeze(1), positions.clamp(max=hidden.shape[1] - 1)]
+
+    def _hidden_shared(self, batch: Batch, prefix: Prefix) -> Tensor:
+        """The same, with each prompt computed once. Gradients reach it through the keys and values that it leaves."""
+        decoder = self.causal_lm.get_decoder()
+        prompts = decoder(input_ids=prefix.input_ids, attention_mask=prefix.attention_mask, use_cache=True)
+        cache = prompts.past_key_values
+        cache.batch_select_indices(prefix.of)
+        outputs = decoder(
+            input_ids=batch.input_ids,
+            attention_mask=batch.attention_mask,
+            position_ids=batch.position_ids,
+            past_key_values=cache,
+            use_cache=True,
+        ).last_hidden_state
+        first = prompts.last_hidden_state[prefix.of, batch.prompt_lengths - 1]
+        return torch.cat([first.unsqueeze(1), outputs[:, :-1]], dim=1)
 
     def _chunk(self, head: nn.Module, hidden: Tensor, targets: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:
         if torch.is_grad_enabled():
@@ -62,6 +84,18 @@ class Policy(nn.Module):
             )
             return result
         return token_logprobs(head, hidden, targets, temperature)
+
+
+@torch.no_grad()
+def keeps_whole_cache(causal_lm: Any) -> bool:
+    """Whether all that the model keeps of a prompt are keys and values of each of its tokens. A sliding window and
+    recurrent layers keep less."""
+    from transformers.cache_utils import DynamicLayer
+
+    decoder = causal_lm.get_decoder()
+    ids = torch.ones((1, 2), dtype=torch.int64, device=causal_lm.device)
+    cache = getattr(decoder(input_ids=ids, use_cache=True), "past_key_values", None)
+    return all(type(layer) is DynamicLayer for layer in getattr(cache, "layers", [None]))
 
 
 def token_logprobs(head: nn.Module, hidden: Tensor, targets: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:

@@ -44,6 +44,19 @@ class Segment:
 
 
 @dataclass(frozen=True)
+class Prefix:
+    """Q prompts that segments share, right-padded. input_ids, attention_mask: [Q, P] int64. of: [B] int64, each
+    segment's prompt."""
+
+    input_ids: Tensor
+    attention_mask: Tensor
+    of: Tensor
+
+    def to(self, device: torch.device) -> Prefix:
+        return Prefix(self.input_ids.to(device), self.attention_mask.to(device), self.of.to(device))
+
+
+@dataclass(frozen=True)
 class Batch:
     """B segments in R right-padded rows of L tokens: one a row, or packed.
 
@@ -52,6 +65,9 @@ class Batch:
     where each segment lies. prompt_lengths: [B] int64. targets: [B, T] int64, the output tokens; mask: [B, T] float32,
     1 on them; rollout: [B, T] float32, their rollout log-probs (0 where there are none). temperature: [B] float32, each
     segment's own.
+
+    With a prefix the prompts are in there, and rows hold output tokens alone, one segment each: attention_mask is
+    [R, P + L], and position_ids go on from the prompt.
     """
 
     input_ids: Tensor
@@ -64,6 +80,7 @@ class Batch:
     mask: Tensor
     rollout: Tensor
     temperature: Tensor
+    prefix: Prefix | None = None
 
     def to(self, device: torch.device) -> Batch:
         tensors = {name: value.to(device) for name, value in vars(self).items() if value is not None}
@@ -75,7 +92,6 @@ def collate(layout: Sequence[Sequence[Segment]], pad_id: int) -> Batch:
     segments = [segment for row in layout for segment in row]
     packed = len(segments) > len(layout)
     shape = (len(layout), max(sum(segment.length for segment in row) for row in layout))
-    outputs = (len(segments), max(len(segment.output_ids) for segment in segments))
     input_ids = torch.full(shape, pad_id, dtype=torch.int64)
     position_ids, attention_mask = torch.zeros(shape, dtype=torch.int64), torch.zeros(shape, dtype=torch.int64)
     places = []
@@ -89,13 +105,7 @@ def collate(layout: Sequence[Sequence[Segment]], pad_id: int) -> Batch:
             start = end
         attention_mask[row, :start] = 1
         position_ids[row, start:] = torch.arange(shape[1] - start)
-    targets, mask, rollout = torch.zeros(outputs, dtype=torch.int64), torch.zeros(outputs), torch.zeros(outputs)
-    for place, segment in enumerate(segments):
-        size = len(segment.output_ids)
-        targets[place, :size] = torch.tensor(segment.output_ids)
-        mask[place, :size] = 1.0
-        if segment.rollout_logprobs:
-            rollout[place, :size] = torch.tensor(segment.rollout_logprobs)
+    targets, mask, rollout = output_tensors(segments)
     rows, starts = torch.tensor(places).unbind(1)
     return Batch(
         input_ids,
@@ -109,6 +119,19 @@ def collate(layout: Sequence[Sequence[Segment]], pad_id: int) -> Batch:
         rollout,
         torch.tensor([segment.temperature for segment in segments]),
     )
+
+
+def output_tensors(segments: Sequence[Segment]) -> tuple[Tensor, Tensor, Tensor]:
+    """A batch's targets, mask and rollout, each [B, T]."""
+    shape = (len(segments), max(len(segment.output_ids) for segment in segments))
+    targets, mask, rollout = torch.zeros(shape, dtype=torch.int64), torch.zeros(shape), torch.zeros(shape)
+    for place, segment in enumerate(segments):
+        size = len(segment.output_ids)
+        targets[place, :size] = torch.tensor(segment.output_ids)
+        mask[place, :size] = 1.0
+        if segment.rollout_logprobs:
+            rollout[place, :size] = torch.tensor(segment.rollout_logprobs)
+    return targets, mask, rollout
 
 
 def micro_batches(segments: Sequence[Segment], tokens: int, packed: bool = False) -> Iterator[list[list[int]]]:

@@ -18,19 +18,32 @@ def reaped_s() -> float:
 
 def live_children_s(pid: int) -> float:
     """Of the living descendants of `pid`, with those that they have waited for themselves."""
-    table = {number: stat for number in _pids() if (stat := _stat(number))}
-    family, grown = {pid}, True
-    while grown:
-        born = {number for number, (parent, _) in table.items() if parent in family} - family
-        family |= born
-        grown = bool(born)
-    return sum(table[number][1] for number in family - {pid})
+    table = _table()
+    return sum(table[number][1] for number in _family(pid, table) - {pid})
+
+
+def family_of(pid: int) -> set[int]:
+    """`pid` and its living descendants."""
+    return _family(pid, _table())
 
 
 def tree_s(pid: int) -> float:
     """Of process `pid` and everything that it has started."""
     own = _stat(pid)
     return (own[1] if own else 0.0) + live_children_s(pid)
+
+
+def _table() -> dict[int, tuple[int, float]]:
+    return {number: stat for number in _pids() if (stat := _stat(number))}
+
+
+def _family(pid: int, table: dict[int, tuple[int, float]]) -> set[int]:
+    family, grown = {pid}, True
+    while grown:
+        born = {number for number, (parent, _) in table.items() if parent in family} - family
+        family |= born
+        grown = bool(born)
+    return family
 
 
 def _pids() -> list[int]:

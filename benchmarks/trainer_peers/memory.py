@@ -1,0 +1,45 @@
+"""The memory of a process and all its descendants, read every so often while they run (Linux)."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+
+from math_peers.cpu import family_of
+
+PROC = Path("/proc")
+EVERY_S = 0.1
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def rss_mb(pid: int) -> float:
+    """What the process holds of memory, shared libraries included. 0 for one that is gone."""
+    try:
+        pages = int((PROC / str(pid) / "statm").read_text().split()[1])
+    except OSError:
+        return 0.0
+    return pages * PAGE / 2**20
+
+
+class MemoryWatch(threading.Thread):
+    """Sums up what `pid` and its descendants hold at the same moments. samples: (seconds, as `time.monotonic`; MB)."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self._pid = pid
+        self._stop_asked = threading.Event()
+        self.samples: list[tuple[float, float]] = []
+
+    def run(self) -> None:
+        while not self._stop_asked.wait(EVERY_S):
+            self.samples.append((time.monotonic(), sum(map(rss_mb, family_of(self._pid)))))
+
+    def stop(self) -> None:
+        self._stop_asked.set()
+        self.join()
+
+    def peak_mb(self, until: float) -> float:
+        """The most held at one of the moments up to `until`."""
+        return max((held for at, held in self.samples if at <= until), default=0.0)
