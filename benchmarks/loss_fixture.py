@@ -3,8 +3,8 @@
     python benchmarks/loss_fixture.py FILE
 
 Goes through the public functions of `truegold.train.objective` (and the verifier `length`) and prints, for each value
-of the file, the largest deviation. A name in the file that is not known here is an error. Exit code 1 where anything
-deviates by more than 1e-6.
+of the file, the largest deviation; infinity for a name that is not known here or another shape. Exit code 1 where
+anything deviates by more than 1e-6.
 
 The file: inputs {rewards_prompts_x_group [P, G], logp, old_logp, rollout_logp, entropy, mask [B, T],
 advantage_per_sequence [B, 1]} and expected {advantage, loss, dapo_with_correction, mask, context_distillation_weight,
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -34,6 +35,7 @@ from truegold.train.objective import (
     engine_weights,
     entropy_threshold,
     gspo,
+    gspo_token,
     kl_estimate,
     off_policy_sequence_mask,
     ppo_clip,
@@ -65,14 +67,20 @@ class Fixture:
         return self.current, self.old, self.advantage, self.mask
 
     def deviations(self) -> Iterator[tuple[str, float]]:
-        """(name, largest absolute deviation) of every expected value. KeyError for a name that is not known."""
+        """(name, largest absolute deviation) of every expected value."""
         for section, values in self.expected.items():
             if section.startswith("soft_overlong"):
                 yield section, _deviation(self.overlong(section), values)
                 continue
-            found = SECTIONS[section]
             for name, value in values.items():
-                yield f"{section}.{name}", _deviation(found(self, name), value)
+                yield f"{section}.{name}", self.deviation(section, name, value)
+
+    def deviation(self, section: str, name: str, value: Any) -> float:
+        try:
+            return _deviation(SECTIONS[section](self, name), value)
+        except (KeyError, ValueError) as error:
+            print(f"{section}.{name}: {error!r}", file=sys.stderr)
+            return math.inf
 
     def overlong(self, name: str) -> Tensor:
         length, longest, cache = _numbers(name)
@@ -120,9 +128,11 @@ LOSSES: Mapping[str, Callable[[Fixture, list[float]], tuple[Tensor, Aggregation]
     "dapo_token_mean_clip": lambda f, given: (ppo_clip(*f.policy, *given).loss, "token"),
     "dr_grpo_const": lambda f, given: (ppo_clip(*f.policy, CLIP_LOW, CLIP_LOW).loss, "constant"),
     "dual_clip_token_mean": lambda f, given: (ppo_clip(*f.policy, CLIP_LOW, CLIP_LOW, given[0]).loss, "token"),
+    "gspo_token_seq_mean": lambda f, given: (gspo_token(*f.policy, *given).loss, "sequence"),
     "gspo_seq_mean": lambda f, given: (gspo(*f.policy, *given).loss, "sequence"),
     "cispo_hi_token_mean": lambda f, given: (cispo(*f.policy, *given).loss, "token"),
     "topr_token_mean": lambda f, given: (topr(*f.policy).loss, "token"),
+    "k1_kl_to_rollout_token_mean": lambda f, given: (kl_estimate(f.current, f.rollout, "k1"), "token"),
     "k3_kl_to_rollout_token_mean": lambda f, given: (kl_estimate(f.current, f.rollout), "token"),
     "luffy_gamma_positive_part_token_mean": lambda f, given: (
         shaped_imitation(f.current, f.advantage.clamp(min=0), *given),
@@ -161,7 +171,8 @@ def _deviation(found: Tensor, expected: Any) -> float:
     wanted = torch.tensor(expected, dtype=torch.float64)
     if found.shape != wanted.shape:
         raise ValueError(f"a value of shape {tuple(found.shape)} where {tuple(wanted.shape)} is expected")
-    return float((found - wanted).abs().max())
+    deviation = float((found - wanted).abs().max())
+    return math.inf if math.isnan(deviation) else deviation
 
 
 def main() -> None:

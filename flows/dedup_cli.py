@@ -44,14 +44,17 @@ def dedup(
 ) -> None:
     """Find copies, rewordings and templates among the problems of a file."""
     from truegold.flows.console import Terminal
-    from truegold.flows.ray_shards import on_ray
     from truegold.pipeline.dedup_file import dedup_file
     from truegold.pipeline.disk import full_disk_told
-    from truegold.pipeline.near import in_threads
+    from truegold.pipeline.near import Spread, in_threads
     from truegold.pipeline.problem_file import ProblemColumns
 
     columns = ProblemColumns(prompt_column, gold_column, id_column)
-    spread = in_threads if ray is None else on_ray(None if ray == "local" else ray)
+    spread: Spread = in_threads
+    if ray is not None:
+        from truegold.flows.ray_shards import on_ray
+
+        spread = on_ray(None if ray == "local" else ray)
     with full_disk_told(out), Terminal(errors).stage("dedup") as terminal:
         counts = dedup_file(data, out.absolute(), columns, template_cap, terminal, spread)
     for name, count in counts.items():

@@ -43,7 +43,7 @@ def _compare(searcher: Searcher, runner: Any, ray: Any) -> list[Found]:
     @flow(name="truegold-dedup-shards", task_runner=runner, persist_result=False)
     def compare() -> list[Found]:
         held = ray.put(searcher)  # a reference, which the task runner hands over as what it refers to
-        futures = [links.submit(held, shard) for shard in range(searcher.keys.shards)]
+        futures = [links.submit(held, shard) for shard in range(searcher.candidates.shards)]
         return [future.result() for future in futures]
 
     found: list[Found] = compare()

@@ -44,6 +44,7 @@ from truegold.pipeline.near import (
     in_threads,
 )
 from truegold.pipeline.near.corpus import Corpus
+from truegold.pipeline.near.workers import ahead, in_order_of
 from truegold.pipeline.problem_file import ProblemColumns, read_problems
 from truegold.pipeline.progress import Progress
 from truegold.pipeline.rows import TableWriter, dump_json
@@ -98,7 +99,7 @@ def dedup_file(
     out_dir.mkdir(parents=True, exist_ok=True)
     progress.start("reading")
     records, builder = _Records(), CorpusBuilder()
-    for batch in read_problems(source, columns):
+    for batch in ahead(read_problems(source, columns)):
         records.ids.append(pl.Series("id", batch.ids, dtype=pl.String))
         records.numbers.append(pl.Series("row", batch.numbers, dtype=pl.Int64))
         builder.add(batch.prompts, batch.golds, batch.solutions)
@@ -127,24 +128,28 @@ def _write_clusters(
 ) -> None:
     labels = pl.Series([relation.label for relation in Relation])
     aside = path.with_name(path.name + ".tmp")
+
+    def table(start: int) -> pa.Table:
+        rows = np.arange(start, min(start + WRITE_ROWS, len(ids)))
+        kept, template = found.kept_for[rows], found.template[rows]
+        frame = pl.DataFrame(
+            {
+                "id": ids.gather(rows),
+                "row": numbers.gather(rows),
+                "cluster": numbers.gather(found.cluster[rows]),
+                "template": _where(template >= 0, numbers.gather(np.maximum(template, 0))),
+                "relation": labels.gather(found.relation[rows]),
+                "keep": kept == rows,
+                "kept_id": _where(kept != rows, ids.gather(kept)),
+                "evidence": _evidence(rows, ids, numbers, corpus, found, witness),
+            }
+        )
+        return frame.to_arrow().cast(CLUSTER_SCHEMA)
+
     with pq.ParquetWriter(aside, CLUSTER_SCHEMA, compression="zstd") as writer:
-        for start in range(0, len(ids), WRITE_ROWS):
-            rows = np.arange(start, min(start + WRITE_ROWS, len(ids)))
-            kept, template = found.kept_for[rows], found.template[rows]
-            frame = pl.DataFrame(
-                {
-                    "id": ids.gather(rows),
-                    "row": numbers.gather(rows),
-                    "cluster": numbers.gather(found.cluster[rows]),
-                    "template": _where(template >= 0, numbers.gather(np.maximum(template, 0))),
-                    "relation": labels.gather(found.relation[rows]),
-                    "keep": kept == rows,
-                    "kept_id": _where(kept != rows, ids.gather(kept)),
-                    "evidence": _evidence(rows, ids, numbers, corpus, found, witness),
-                }
-            )
-            writer.write_table(frame.to_arrow().cast(CLUSTER_SCHEMA))
-            progress.advance(len(rows))
+        for part in in_order_of(range(0, len(ids), WRITE_ROWS), table):
+            writer.write_table(part)
+            progress.advance(part.num_rows)
     aside.replace(path)
 
 

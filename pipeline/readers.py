@@ -34,7 +34,7 @@ def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
     """The records of a file; InputError before the first one where there can be none."""
     check_file(path)
     if form == "auto":
-        form = _form_by_suffix(path)
+        form = form_by_suffix(path)
     if form == "parquet":
         with open_parquet(path) as file:
             total = file.metadata.num_rows
@@ -82,7 +82,8 @@ def _suffix(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-def _form_by_suffix(path: Path) -> str:
+def form_by_suffix(path: Path) -> str:
+    """The format that a file's name says: jsonl, parquet, csv; InputError where it says none."""
     form = SUFFIXES.get(_suffix(path))
     if form is None:
         raise InputError(f"{path}: its name does not say its format.", "Set format: to one of jsonl, parquet, csv.")

@@ -59,7 +59,8 @@ class Policy(nn.Module):
         ).last_hidden_state
         steps = torch.arange(batch.targets.shape[1], device=hidden.device)
         positions = (batch.starts + batch.prompt_lengths).unsqueeze(1) - 1 + steps
-        return hidden[batch.rows.unsqueeze(1), positions.clamp(max=hidden.shape[1] - 1)]
+        drawn_from: Tensor = hidden[batch.rows.unsqueeze(1), positions.clamp(max=hidden.shape[1] - 1)]
+        return drawn_from
 
     def _hidden_shared(self, batch: Batch, prefix: Prefix) -> Tensor:
         """The same, with each prompt computed once. Gradients reach it through the keys and values that it leaves."""

@@ -46,12 +46,12 @@ def cluster(links: Links, rank: Ints) -> Clusters:
     relation = np.zeros(texts, dtype=np.uint8)
     other = np.full(texts, -1, dtype=np.int64)
     score = np.zeros(texts, dtype=np.float32)
-    # Ascending by closeness, so that the last assignment to a text is its closest link; of equal ones the first text.
-    order = np.lexsort((-links.right, -links.left, links.score, links.relation))
+    closeness = _closeness(links)
     for one, another in ((links.left, links.right), (links.right, links.left)):
-        mine = order[founder[one[order]] == one[order]]
-        better = links.relation[mine] > relation[one[mine]]
-        mine = mine[better]
+        mine = np.flatnonzero((founder[one] == one) & (links.relation > relation[one]))
+        closest = np.full(texts, np.iinfo(np.int64).min)
+        np.maximum.at(closest, one[mine], closeness[mine])
+        mine = mine[closeness[mine] == closest[one[mine]]][::-1]  # of equal ones the first is assigned last
         relation[one[mine]], other[one[mine]], score[one[mine]] = (
             links.relation[mine],
             another[mine],
@@ -62,22 +62,41 @@ def cluster(links: Links, rank: Ints) -> Clusters:
     return Clusters(founder, relation, other, score, _templates(links, founder, rank))
 
 
+def _closeness(links: Links) -> Ints:
+    """A number for each link, higher for a closer one: by relation, then by score."""
+    bits = links.score.view(np.int32).astype(np.int64)  # of positive scores they sort as these do
+    closeness: Ints = (links.relation.astype(np.int64) << 32) + np.where(bits >= 0, bits, -(bits & 0x7FFFFFFF))
+    return closeness
+
+
 def _stars(left: Ints, right: Ints, rank: Ints) -> tuple[Ints, Ints]:
     """For each text its founder, and the link by which it came into the cluster (-1 for founders)."""
-    # Each link from its better to its worse text, in the order in which texts are gone through.
+    # Each link from its better to its worse text.
     forward = rank[left] < rank[right]
     better, worse = np.where(forward, left, right), np.where(forward, right, left)
-    order = np.lexsort((rank[worse], rank[better]))
+    taken = np.zeros(len(rank), dtype=bool)
+    # Texts without a better one found clusters whatever comes; what they do not settle is gone through one by one.
+    taken[worse] = True
+    first = ~taken
+    taken[:] = False
+    taken[worse[first[better]]] = True
+    unsettled = np.flatnonzero(~(first[better] | taken[better] | taken[worse]))
+    unsettled = unsettled[np.lexsort((rank[worse[unsettled]], rank[better[unsettled]]))]
+    marks = bytearray(taken)
+    for start in range(0, len(unsettled), 100_000):  # as Python numbers only so many at a time
+        part = unsettled[start : start + 100_000]
+        for one, another in zip(better[part].tolist(), worse[part].tolist(), strict=True):
+            if not marks[one]:
+                marks[another] = 1
+    taken = np.frombuffer(marks, dtype=bool)
+    # A text that is taken belongs to the best of the founders that it is linked to.
+    links = np.flatnonzero(~taken[better])[::-1]
+    best = np.full(len(rank), np.iinfo(np.int64).max)
+    np.minimum.at(best, worse[links], rank[better[links]])
+    links = links[rank[better[links]] == best[worse[links]]]
     founder = np.arange(len(rank))
     by = np.full(len(rank), -1, dtype=np.int64)
-    taken = bytearray(len(rank))
-    for start in range(0, len(order), 100_000):  # as Python numbers only so many at a time
-        part = order[start : start + 100_000]
-        for one, other, link in zip(better[part].tolist(), worse[part].tolist(), part.tolist(), strict=True):
-            if not taken[one] and not taken[other]:
-                founder[other] = one
-                by[other] = link
-                taken[other] = 1
+    founder[worse[links]], by[worse[links]] = better[links], links
     return founder, by
 
 

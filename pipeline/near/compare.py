@@ -18,7 +18,7 @@ For a pair the columns of `Measures`, all in [0, 1] unless said otherwise:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,7 +77,8 @@ class Comparer:
         # Smooth idf as in scikit-learn; function words and signs count a fifth of a word equally common.
         idf = np.log((1 + rows) / (1 + frequency)) + 1
         self._square = (np.where(features.stop, 0.2 * idf, idf) ** 2).astype(np.float32)
-        self._tell = np.where(features.stop, 0, np.log((1 + rows) / (1 + frequency)) / np.log(2 + rows))
+        tell = np.where(features.stop, 0, np.log((1 + rows) / (1 + frequency)) / np.log(2 + rows))
+        self._tell = tell.astype(np.float32)
         harmless = np.fromiter((stem in HARMLESS for stem in features.stems), dtype=bool, count=width)
         self._meaning = (~harmless).astype(np.float32)
         words = features.words
@@ -102,10 +103,10 @@ class Comparer:
 
     def measure(self, left: Ints, right: Ints) -> Measures:
         """The measures of the pairs (left[i], right[i])."""
-        parts = [
-            self._measure(left[start : start + BATCH], right[start : start + BATCH])
-            for start in range(0, len(left), BATCH)
-        ]
+        parts = []
+        for start in range(0, len(left), BATCH):
+            one, other = left[start : start + BATCH], right[start : start + BATCH]
+            parts.append(self.complete(self.measure_sets(one, other), one, other))
         return join_measures(parts)
 
     def only(self, one: Ints, other: Ints, weight: float) -> tuple[Ints, npt.NDArray[np.int32]]:
@@ -127,7 +128,8 @@ class Comparer:
         whole = self._contexts_norm[item] ** 2
         return np.where(whole > 0, _over(shared, whole), np.float32(1))
 
-    def _measure(self, left: Ints, right: Ints) -> Measures:
+    def measure_sets(self, left: Ints, right: Ints) -> Measures:
+        """The measures of some BATCH of pairs, but for `contexts` and `order`, which are 0."""
         # The product of two values is ASKED * ASKED only for words that both questions have.
         words = self._words[left].multiply(self._words[right])
         shared = np.diff(words.indptr).astype(np.float32)
@@ -139,9 +141,6 @@ class Comparer:
         both = self._numbers[left].minimum(self._numbers[right])
         common = run_sums(both.indptr, both.data)
         weight_left, weight_right = self._weight[left], self._weight[right]
-        contexts = self._contexts[left].multiply(self._contexts[right])
-        orders = self._orders[left].multiply(self._orders[right])
-        ordered = self._orders_norm[left] * self._orders_norm[right]
         one, other = self._tokens[left], self._tokens[right]
         return Measures(
             words=_over(inner, self._word_norm[left] * self._word_norm[right]),
@@ -151,14 +150,23 @@ class Comparer:
             asked=_over(asked, self._asked_norm[left] * self._asked_norm[right]),
             numbers=common / (weight_left + weight_right - common + 1),
             telling=run_sums(both.indptr, both.data * self._rarity[both.indices]),
-            contexts=_over(
-                np.diff(contexts.indptr).astype(np.float32), self._contexts_norm[left] * self._contexts_norm[right]
-            ),
-            order=(np.diff(orders.indptr).astype(np.float32) + 1) / (ordered + 1),
+            contexts=np.zeros_like(common),
+            order=np.zeros_like(common),
             only_left=np.maximum(weight_left - common, 0),
             only_right=np.maximum(weight_right - common, 0),
             length=_over(np.minimum(one, other), np.maximum(one, other)),
             code=(self._code[left] | self._code[right]).astype(np.float32),
+        )
+
+    def complete(self, measures: Measures, left: Ints, right: Ints) -> Measures:
+        """The measures of the same pairs with `contexts` and `order`."""
+        contexts = np.diff(self._contexts[left].multiply(self._contexts[right]).indptr).astype(np.float32)
+        orders = np.diff(self._orders[left].multiply(self._orders[right]).indptr).astype(np.float32)
+        ordered = self._orders_norm[left] * self._orders_norm[right]
+        return replace(
+            measures,
+            contexts=_over(contexts, self._contexts_norm[left] * self._contexts_norm[right]),
+            order=(orders + 1) / (ordered + 1),
         )
 
 

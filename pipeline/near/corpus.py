@@ -20,9 +20,11 @@ import numpy.typing as npt
 import polars as pl
 
 from truegold.pipeline.dedup_table import canonical_gold
+from truegold.pipeline.near.cutting import MAX_CHARS, lowered
 from truegold.pipeline.near.features import FeatureBuilder, Features, Listener
 from truegold.pipeline.near.seen import Seen
 from truegold.pipeline.near.sparse import Ints
+from truegold.pipeline.near.tidy import tidy
 from truegold.pipeline.rules.numbers import read_number
 
 NO_GOLD = -1
@@ -63,14 +65,19 @@ class CorpusBuilder:
     ) -> None:
         """Take in more rows. solutions: characters of each worked solution. preferred: rows to keep before others."""
         series = pl.Series(prompts, dtype=pl.String)
-        plain = series.str.normalize("NFC").str.replace_all(r"\s+", " ").str.strip_chars()
-        hashes = plain.str.to_lowercase().hash(seed=7).to_numpy()
+        plain, untidy = tidy(series)
+        lower = plain.str.to_lowercase()
+        hashes = lower.hash(seed=7).to_numpy()
         filled = (plain.str.len_bytes() > 0).to_numpy()
         text = np.full(len(series), -1, dtype=np.int64)
         text[filled], fresh = self._seen.number(hashes[filled])
         fresh = np.flatnonzero(filled)[fresh]
         gold = np.fromiter((_gold_number(value) for value in golds), dtype=np.int64, count=len(golds))
-        self._features.add(series.gather(fresh))
+        # Texts are cut as they came: a line break in a formula is not a space there.
+        untidy |= (plain.str.len_bytes() > MAX_CHARS).to_numpy()
+        cut_as = np.where(untidy, len(series) + np.cumsum(untidy) - 1, np.arange(len(series)))
+        both = pl.concat([lower, lowered(series.filter(pl.Series(untidy)))])
+        self._features.add_lowered(both.gather(cut_as[fresh]))
         self._text.append(text)
         self._gold.append(gold)
         self._golds.append(pl.Series([_writable(value) for value in golds], dtype=pl.String))

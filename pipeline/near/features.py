@@ -22,17 +22,19 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-import xxhash
 
+from truegold.pipeline.near.cutting import Cut, Cutter, lowered
 from truegold.pipeline.near.growing import Growing, GrowingSparse
+from truegold.pipeline.near.lexicon import CONTENT, COUNTED, HAN, MARK, QUESTION, WORDLIKE, Lexicon
 from truegold.pipeline.near.quantities import ORDINAL_WEIGHT
-from truegold.pipeline.near.sparse import Ints, Sparse
-from truegold.pipeline.near.words import CLEANED, CODE, FORMULAS, TOKENS, Kind, Meaning, formula, interpret
+from truegold.pipeline.near.sparse import Codes, Ints, Sparse
 
 CHUNK = 20_000
-"""Texts that are cut at a time."""
-MAX_CHARS = 20_000
-"""Of a longer text only so much is compared."""
+"""Texts that are counted at a time."""
+CUT = 40_000
+"""Texts that are cut at a time; of longer ones fewer."""
+TYPICAL = 500
+"""Bytes of a text that counts as one; another one for as many more."""
 
 ASKED = 2
 """The value of a word that the question has."""
@@ -41,8 +43,6 @@ STRONG = 0.35
 FORMULA_WEIGHT = 1.0
 CONTEXT_REACH = 4
 """Tokens between a quantity and a content word that count as next to each other."""
-WORDLIKE = (Kind.WORD, Kind.STOP, Kind.NUMBER, Kind.HAN)
-
 
 Listener = Callable[[Ints, npt.NDArray[np.uint64], int], None]
 
@@ -69,65 +69,45 @@ class Features:
         return len(self.words)
 
 
-@dataclass(frozen=True)
-class _Cut:
-    """A chunk of texts as tokens and as formulas, one after the other, with how many each text has."""
-
-    tokens: pl.Series
-    lengths: Ints
-    formulas: pl.Series
-    formula_lengths: Ints
-    code: npt.NDArray[np.bool_]
-
-
-def _cut(texts: pl.Series) -> _Cut:
-    cleaned = texts.fill_null("").str.slice(0, MAX_CHARS).str.to_lowercase()
-    for pattern, replacement in CLEANED:
-        cleaned = cleaned.str.replace_all(pattern, replacement)
-    code = cleaned.str.contains(CODE).to_numpy()
-    return _Cut(*_pieces(cleaned.str.extract_all(TOKENS)), *_pieces(cleaned.str.extract_all(FORMULAS)), code)
-
-
-def _pieces(lists: pl.Series) -> tuple[pl.Series, Ints]:
-    lengths = lists.list.len().to_numpy().astype(np.int64)
-    return lists.filter(pl.Series(lengths > 0)).explode().cast(pl.String), lengths
-
-
 class FeatureBuilder:
     """`add` texts in order, then `finish` once."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}  # stem -> feature number
-        self._stop: list[bool] = []
+        self._lexicon = Lexicon()
         self._listener: Listener | None = None
-        self._cutter = ThreadPoolExecutor(1)
-        self._ahead: Future[_Cut] | None = None
-        # Tokens are numbered by polars, in a numbering of this builder's own.
-        self._categories = pl.Categorical(pl.Categories.random())
-        self._alive = pl.Series([], dtype=self._categories)
-        self._place = np.full(2**16, -1, dtype=np.int64)  # token number -> place in the tables below
-        self._kind = Growing(np.uint8)
-        self._feature = Growing(np.int32)
-        self._first = Growing(np.int32)  # of a token's quantities in the two lists after it
-        self._count = Growing(np.int32)
-        self._quantity = Growing(np.int32)
-        self._weight = Growing(np.float32)
-        self._hash = Growing(np.uint64)  # of a token's stem or first quantity
-        self._formulas: dict[str, int] = {}  # formula as written -> feature number, or -1
+        self._cutter = Cutter()
+        self._thread = ThreadPoolExecutor(1)
+        self._ahead: Future[list[Cut]] | None = None
+        self._waiting: list[pl.Series] = []
+        self._size = 0
         self._words = GrowingSparse(np.int8)
-        self._numbers_rows = GrowingSparse(np.float32)
+        self._numbers = GrowingSparse(np.float32)
         self._contexts = GrowingSparse(np.int8)
         self._orders = GrowingSparse(np.int8)
         self._tokens = Growing(np.int32)
         self._code = Growing(np.bool_)
 
-    def add(self, texts: Sequence[str] | pl.Series) -> None:
+    def add(self, texts: Sequence[str]) -> None:
         """Cut and count more texts."""
-        series = texts if isinstance(texts, pl.Series) else pl.Series(texts, dtype=pl.String)
-        for start in range(0, len(series), CHUNK):
-            ahead = self._cutter.submit(_cut, series.slice(start, CHUNK))
-            self._catch_up()
-            self._ahead = ahead
+        self.add_lowered(lowered(pl.Series(texts, dtype=pl.String)))
+
+    def add_lowered(self, texts: pl.Series) -> None:
+        """The same for texts as `cutting.lowered` gives them."""
+        for start in range(0, len(texts), CHUNK):
+            chunk = texts.slice(start, CHUNK)
+            self._waiting.append(chunk)
+            self._size += len(chunk) + int(chunk.str.len_bytes().sum()) // TYPICAL
+            if self._size >= CUT:
+                self._cut()
+
+    def _cut(self) -> None:
+        """Have what is waiting cut, and count what was cut before."""
+        chunks, self._waiting, self._size = self._waiting, [], 0
+        ahead = self._thread.submit(lambda: list(self._cutter.cut(chunks))) if chunks else None
+        if self._ahead is not None:
+            for cut in self._ahead.result():
+                self._count_in(cut)
+        self._ahead = ahead
 
     def listen(self, listener: Listener) -> None:
         """From the next text on, tell `listener` the tokens of each chunk: the text and a hash of each token, ascending
@@ -136,81 +116,68 @@ class FeatureBuilder:
         self._listener = listener
 
     def _catch_up(self) -> None:
-        if self._ahead is not None:
-            self._count_in(self._ahead.result())
-            self._ahead = None
+        self._cut()
+        self._cut()
 
-    def _count_in(self, cut: _Cut) -> None:
-        lengths = cut.lengths
-        token = self._known(cut.tokens)
-        row = np.repeat(np.arange(len(lengths)), lengths)
-        kind = self._kind.array[token]
+    def _count_in(self, cut: Cut) -> None:
+        words = self._lexicon
+        words.learn(cut.new_tokens)
+        token, rows = cut.tokens.astype(np.int64), len(cut.lengths)
+        row = np.repeat(np.arange(rows, dtype=np.int32), cut.lengths)
+        traits = words.traits[token]
+        starts = np.concatenate(([0], np.cumsum(cut.lengths)))
         if self._listener is not None:
-            heard = ~_among(kind, (Kind.QUESTION, Kind.PERIOD))
-            self._listener(row[heard] + len(self._code), self._hash.array[token[heard]], len(lengths))
+            heard = (traits & MARK) == 0
+            self._listener(row[heard].astype(np.int64) + len(self._code), words.hash[token[heard]], rows)
         self._code.extend(cut.code)
-        self._tokens.extend(np.bincount(row[_among(kind, WORDLIKE)], minlength=len(lengths)))
-        features = self._feature.array[token]
-        features = self._pair_characters(kind, row, features)
-        spoken = features >= 0
-        self._words.add_largest(row[spoken], features[spoken], _asked(kind, lengths)[spoken], len(lengths))
-        counts = self._count.array[token]
-        places = np.repeat(self._first.array[token], counts) + _within(counts)
-        formula_row, formula_feature = self._formula_features(cut)
-        self._numbers_rows.add_sums(
-            np.concatenate([np.repeat(row, counts), formula_row]),
-            np.concatenate([self._quantity.array[places], formula_feature]),
-            np.concatenate([self._weight.array[places], np.full(len(formula_row), FORMULA_WEIGHT, np.float32)]),
-            len(lengths),
+        marks = np.flatnonzero(traits & WORDLIKE == 0)
+        self._tokens.extend(cut.lengths - np.bincount(row[marks], minlength=rows))
+        self._words.add_marked(row, self._paired_characters(traits, row, token), asked(traits, row, starts), rows)
+        words.learn_formulas(cut.new_formulas)
+        self._add_quantities(cut, row, token, np.flatnonzero(traits & COUNTED))
+        number = np.flatnonzero(traits & COUNTED)
+        weight = words.weight[words.first[token[number]]]
+        self._contexts.add(*self._context_features(traits, row, token, number[weight > STRONG]), rows)
+        self._orders.add(*self._order_features(row, token, number[weight > ORDINAL_WEIGHT]), rows)
+
+    def _paired_characters(self, traits: npt.NDArray[np.uint8], row: Codes, token: Ints) -> Codes:
+        """The feature of each token; that of a Chinese character is of it and the next one, that of a run's last none.
+
+        -1 for none.
+        """
+        features: Codes = self._lexicon.feature[token]
+        han = traits & HAN != 0
+        if han.any():
+            follows = np.flatnonzero(han[:-1] & han[1:] & (row[:-1] == row[1:]))
+            pairs = self._lexicon.pair(token[follows], token[follows + 1])
+            features[han] = -1
+            features[follows] = pairs
+        return features
+
+    def _add_quantities(self, cut: Cut, row: Codes, token: Ints, counted: Ints) -> None:
+        """The quantities of the tokens at the places `counted`, and the formulas."""
+        words = self._lexicon
+        counts = words.count[token[counted]]
+        places = np.repeat(words.first[token[counted]], counts) + _within(counts)
+        formulas = words.formula[cut.formulas]
+        formula_row = np.repeat(np.arange(len(cut.formula_lengths), dtype=np.int32), cut.formula_lengths)
+        formula_row, formulas = formula_row[formulas >= 0], formulas[formulas >= 0]
+        self._numbers.add_sums(
+            np.concatenate([np.repeat(row[counted], counts), formula_row]),
+            np.concatenate([words.quantity[places], formulas]),
+            np.concatenate([words.weight[places], np.full(len(formulas), FORMULA_WEIGHT, np.float32)]),
+            len(cut.lengths),
         )
-        number = np.flatnonzero((kind == Kind.NUMBER) & (counts > 0))
-        first = self._weight.array[self._first.array[token[number]]]
-        for table, (its_row, feature) in (
-            (self._contexts, self._context_features(kind, row, token, number[first > STRONG])),
-            (self._orders, self._order_features(row, token, number[first > ORDINAL_WEIGHT])),
-        ):
-            table.add_largest(its_row, feature, np.zeros(len(feature), dtype=bool), len(lengths))
-
-    def _pair_characters(
-        self, kind: npt.NDArray[np.uint8], row: Ints, features: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.int32]:
-        """Replaces each Chinese character's feature by that of it and the next one; the last of a run goes."""
-        han = kind == Kind.HAN
-        if not han.any():
-            return features
-        follows = np.zeros(len(kind), dtype=bool)
-        follows[:-1] = han[:-1] & han[1:] & (row[:-1] == row[1:])
-        places = np.flatnonzero(follows)
-        pairs = (features[places].astype(np.int64) << 32) | features[places + 1]
-        distinct, back = np.unique(pairs, return_inverse=True)
-        stems = list(self._numbers)
-        numbers = [self._number(stems[pair >> 32] + stems[pair & 0xFFFFFFFF], False) for pair in distinct.tolist()]
-        result = np.where(han, -1, features).astype(np.int32)
-        result[places] = np.array(numbers, dtype=np.int32)[back]
-        return result
-
-    def _formula_features(self, cut: _Cut) -> tuple[Ints, npt.NDArray[np.int32]]:
-        lengths = cut.formula_lengths
-        found = []
-        for text in cut.formulas.to_list():
-            number = self._formulas.get(text)
-            if number is None:
-                form = formula(text)
-                number = self._number("#" + form, False) if form else -1
-                self._formulas[text] = number
-            found.append(number)
-        features = np.array(found, dtype=np.int32)
-        return np.repeat(np.arange(len(lengths)), lengths)[features >= 0], features[features >= 0]
 
     def _context_features(
-        self, kind: npt.NDArray[np.uint8], row: Ints, token: Ints, number: Ints
-    ) -> tuple[Ints, npt.NDArray[np.int32]]:
+        self, traits: npt.NDArray[np.uint8], row: Codes, token: Ints, number: Ints
+    ) -> tuple[Codes, Codes]:
         """Each strong quantity (at the places `number`) with the content word before and after it, within the text."""
-        content = np.flatnonzero((kind == Kind.WORD) | (kind == Kind.HAN))
+        content = np.flatnonzero(traits & CONTENT)
         if not len(content) or not len(number):
-            return np.zeros(0, np.int64), np.zeros(0, np.int32)
-        after = np.searchsorted(content, number)
-        hashes = self._hash.array[token]
+            return np.zeros(0, np.int32), np.zeros(0, np.int32)
+        after = np.cumsum(traits & CONTENT != 0, dtype=np.int32)[number]  # none of them is content itself
+        hashes = self._lexicon.hash
         rows, codes = [], []
         for place in (after - 1, after):
             inside = (place >= 0) & (place < len(content))
@@ -218,105 +185,64 @@ class FeatureBuilder:
             near = (row[here] == row[word]) & (np.abs(here - word) <= CONTEXT_REACH)
             here, word = here[near], word[near]
             rows.append(row[here])
-            codes.append(_paired(hashes[here], hashes[word]))
+            codes.append(_paired(hashes[token[here]], hashes[token[word]]))
         return np.concatenate(rows), np.concatenate(codes)
 
-    def _order_features(self, row: Ints, token: Ints, number: Ints) -> tuple[Ints, npt.NDArray[np.int32]]:
+    def _order_features(self, row: Codes, token: Ints, number: Ints) -> tuple[Codes, Codes]:
         """Each quantity (at the places `number`) with the next one of its text."""
-        hashes = self._hash.array[token[number]]
+        hashes = self._lexicon.hash[token[number]]
         inside = row[number[1:]] == row[number[:-1]]
         return row[number[1:]][inside], _paired(hashes[:-1], hashes[1:])[inside]
-
-    def _known(self, tokens: pl.Series) -> npt.NDArray[np.int64]:
-        """The place of each token in the tables; tokens never seen before are interpreted."""
-        known = tokens.cast(self._categories)
-        self._alive = known.slice(0, 1)  # polars forgets a numbering that no series uses
-        codes = known.to_physical().to_numpy()
-        while len(self._place) <= codes.max(initial=0):
-            self._place = np.concatenate([self._place, np.full_like(self._place, -1)])
-        new = np.flatnonzero(self._place[codes] < 0)
-        numbers, first = np.unique(codes[new], return_index=True)
-        # In the order of the text: numbering must not depend on how polars numbers its categories.
-        order = np.argsort(first)
-        texts = known.gather(new[first[order]]).cast(pl.String).to_list()
-        for number, token in zip(numbers[order].tolist(), texts, strict=True):
-            self._place[number] = len(self._kind)
-            self._learn(interpret(token))
-        places: npt.NDArray[np.int64] = self._place[codes]
-        return places
-
-    def _learn(self, meaning: Meaning) -> None:
-        self._kind.append(meaning.kind)
-        self._feature.append(self._number(meaning.stem, meaning.kind in (Kind.STOP, Kind.SIGN)) if meaning.stem else -1)
-        self._first.append(len(self._quantity))
-        self._count.append(len(meaning.quantities))
-        text = "#" + meaning.quantities[0][0] if meaning.quantities else meaning.stem
-        self._hash.append(xxhash.xxh3_64_intdigest(text.encode("utf-8", "replace")))
-        for value, weight in meaning.quantities:
-            self._quantity.append(self._number("#" + value, False))
-            self._weight.append(weight)
-
-    def _number(self, stem: str, stop: bool) -> int:
-        number = self._numbers.get(stem)
-        if number is None:
-            number = self._numbers[stem] = len(self._numbers)
-            self._stop.append(stop)
-        return number
 
     def finish(self) -> Features:
         """The features of all texts added."""
         self._catch_up()
-        self._cutter.shutdown()
+        self._thread.shutdown()
         return Features(
             self._words.finish(),
-            self._numbers_rows.finish(),
+            self._numbers.finish(),
             self._contexts.finish(),
             self._orders.finish(),
-            list(self._numbers),
-            np.array(self._stop, dtype=bool),
+            self._lexicon.stems,
+            np.array(self._lexicon.stop, dtype=bool),
             self._tokens.array,
             self._code.array,
         )
 
 
-def stable_hashes(stems: Sequence[str]) -> npt.NDArray[np.uint64]:
-    """A 64-bit hash of each stem that does not depend on what else was read."""
-    return np.fromiter(
-        (xxhash.xxh3_64_intdigest(stem.encode("utf-8", "replace")) for stem in stems), np.uint64, len(stems)
-    )
+def asked(traits: npt.NDArray[np.uint8], row: Codes, starts: Ints) -> npt.NDArray[np.bool_]:
+    """Marks each text's question: the tokens of its last sentence with a question mark at its end, else of its last.
+
+    row: the text of each token. starts: the place of each text's first token, and the number of tokens.
+    """
+    marks = np.flatnonzero(traits & MARK)
+    # A token of the sentence: the last question mark; without one, the last token that is no mark.
+    first, chosen = starts[:-1], starts[1:] - 1
+    questions = np.flatnonzero(traits & QUESTION)
+    chosen[row[questions]] = questions
+    going = np.flatnonzero(chosen >= first)
+    going = going[traits[chosen[going]] & (MARK | QUESTION) == MARK]
+    while len(going):
+        chosen[going] -= 1
+        going = going[chosen[going] >= first[going]]
+        going = going[traits[chosen[going]] & MARK != 0]
+    some = chosen >= first
+    chosen, first = chosen[some], first[some]
+    before = np.searchsorted(marks, chosen) - 1
+    begin = np.where(before >= 0, np.maximum(first, marks[before] + 1), first) if len(marks) else first
+    change = np.zeros(len(traits) + 1, dtype=np.int8)
+    change[begin] += 1
+    change[chosen + 1] -= 1
+    return np.cumsum(change[:-1], dtype=np.int8).view(np.bool_)
 
 
-def _asked(kind: npt.NDArray[np.uint8], lengths: Ints) -> npt.NDArray[np.bool_]:
-    """Marks each text's question: the tokens of its last sentence with a question mark at its end, else of its last."""
-    mark = (kind == Kind.QUESTION) | (kind == Kind.PERIOD)
-    sentence = np.concatenate(([0], np.cumsum(mark)[:-1])) if len(mark) else np.zeros(0, np.int64)
-    row = np.repeat(np.arange(len(lengths)), lengths)
-    if not len(row):
-        return np.zeros(0, bool)
-    # The sentence with the last question mark of each text; without one, that of its last token that is no mark.
-    wanted = np.full(len(lengths), -1, dtype=np.int64)
-    plain = np.flatnonzero(~mark)
-    wanted[row[plain]] = sentence[plain]
-    questions = np.flatnonzero(kind == Kind.QUESTION)
-    wanted[row[questions]] = sentence[questions]
-    result: npt.NDArray[np.bool_] = sentence == wanted[row]
-    return result
-
-
-def _paired(one: npt.NDArray[np.uint64], other: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
+def _paired(one: npt.NDArray[np.uint64], other: npt.NDArray[np.uint64]) -> Codes:
     """A feature number of 31 bits for two hashes in this order."""
     mixed = (one * np.uint64(0x9E3779B97F4A7C15)) ^ other
     return (mixed >> np.uint64(33)).astype(np.int32)
 
 
-def _among(kind: npt.NDArray[np.uint8], kinds: Sequence[Kind]) -> npt.NDArray[np.bool_]:
-    table = np.zeros(len(Kind), dtype=bool)
-    table[list(kinds)] = True
-    marks: npt.NDArray[np.bool_] = table[kind]
-    return marks
-
-
-def _within(counts: npt.NDArray[np.int32]) -> Ints:
+def _within(counts: Codes) -> Ints:
     """0, 1, .. for each run: [2, 0, 3] -> 0 1 0 1 2."""
     total = int(counts.sum())
     starts = np.repeat(np.cumsum(counts) - counts, counts)

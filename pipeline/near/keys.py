@@ -11,6 +11,7 @@ only with its neighbours in the order of their quantities, so that the work stay
 
 from __future__ import annotations
 
+from collections import deque
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +19,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from truegold.pipeline.near.features import STRONG, Features, stable_hashes
-from truegold.pipeline.near.growing import run_starts
+from truegold.pipeline.near.features import STRONG, Features
+from truegold.pipeline.near.growing import in_order, run_starts
+from truegold.pipeline.near.lexicon import stable_hashes
 from truegold.pipeline.near.sparse import Ints, Sparse
+from truegold.pipeline.near.workers import in_order_of
 
 RAREST = 7
 """Features of a text that keys are made of: 7 make 21 keys."""
@@ -50,21 +53,25 @@ def rarest(features: Features, count: int = RAREST) -> npt.NDArray[np.uint32]:
         frequency += np.bincount(table.codes, minlength=len(frequency))
     hashes = stable_hashes(features.stems)
     # Ties between equally rare features are broken by their hash, so that they fall alike in every text.
+    by_rank = np.lexsort((hashes, frequency))
     rank = np.empty(len(hashes), dtype=np.int64)
-    rank[np.lexsort((hashes, frequency))] = np.arange(len(hashes))
+    rank[by_rank] = np.arange(len(hashes))
     useful = (frequency >= 2) & ~features.stop
     result = np.zeros((len(features), count), dtype=np.uint32)
-    for start in range(0, len(features), CHUNK):
-        end = min(start + CHUNK, len(features))
-        parts = [_chunk(table, start, end) for table in tables]
+
+    def fill(start: int) -> None:
+        parts = [_chunk(table, start, min(start + CHUNK, len(features))) for table in tables]
         codes = np.concatenate([codes for codes, _ in parts])
         rows = np.concatenate([rows for _, rows in parts])
-        rows, codes = rows[useful[codes]], codes[useful[codes]]
-        order = np.argsort((rows << 32) | rank[codes], kind="stable")
-        rows, codes = rows[order], codes[order]
-        place = np.arange(len(rows)) - np.searchsorted(rows, rows)
-        taken = place < count
-        result[start + rows[taken], place[taken]] = codes[taken] + 1
+        used = useful[codes]
+        ranked = in_order((rows[used] << 32) | rank[codes[used]])
+        rows = ranked >> 32
+        heads = np.flatnonzero(run_starts(rows))
+        place = np.arange(len(rows)) - np.repeat(heads, np.diff(heads, append=len(rows)))
+        taken = np.flatnonzero(place < count)
+        result[start + rows[taken], place[taken]] = by_rank[ranked[taken] & 0xFFFFFFFF] + 1
+
+    deque(in_order_of(range(0, len(features), CHUNK), fill), maxlen=0)
     return result
 
 
@@ -106,8 +113,7 @@ class Keys:
 
         split: where given, only pairs whose rows have different numbers here. A pair may come up in several shards.
         """
-        packed = np.fromfile(self._file(shard), dtype=np.uint64)
-        packed.sort()
+        packed = in_order(np.fromfile(self._file(shard), dtype=np.uint64))
         rows = self.places[packed & np.uint64((1 << self.place_bits) - 1)]
         return bucket_pairs(packed >> np.uint64(self.place_bits), rows, self.quantities[rows], split)
 
@@ -123,15 +129,19 @@ def write_keys(features: Features, folder: Path) -> Keys:
     places = np.argsort(quantities, kind="stable").astype(np.int32)
     place_bits = max(MIN_PLACE_BITS, len(features).bit_length())
     keys = Keys(folder, max(1, -(-len(features) // SHARD_ROWS)), place_bits, places, quantities)
+
+    def sharded(start: int) -> list[npt.NDArray[np.uint64]]:
+        rows = places[start : start + CHUNK]
+        packed = _packed(table[rows], quantities[rows], start, place_bits)
+        shard = (((packed >> np.uint64(32)) * np.uint64(keys.shards)) >> np.uint64(32)).astype(np.uint16)
+        order = np.argsort(shard, kind="stable")
+        ends = np.searchsorted(shard[order], np.arange(1, keys.shards), side="left")
+        return np.split(packed[order], ends)
+
     with ExitStack() as opened:
         files = [opened.enter_context(keys._file(shard).open("wb")) for shard in range(keys.shards)]
-        for start in range(0, len(features), CHUNK):
-            rows = places[start : start + CHUNK]
-            packed = _packed(table[rows], quantities[rows], start, place_bits)
-            shard = (((packed >> np.uint64(32)) * np.uint64(keys.shards)) >> np.uint64(32)).astype(np.uint16)
-            order = np.argsort(shard, kind="stable")
-            ends = np.searchsorted(shard[order], np.arange(1, keys.shards), side="left")
-            for file, part in zip(files, np.split(packed[order], ends), strict=True):
+        for parts in in_order_of(range(0, len(features), CHUNK), sharded):
+            for file, part in zip(files, parts, strict=True):
                 part.tofile(file)
     return keys
 
@@ -207,8 +217,7 @@ def bucket_pairs(
         hub = np.maximum.accumulate(np.where(first, places, 0))
         far = np.flatnonzero(large & (places - hub > NEIGHBOURS))
         add(hub[far], far)
-    codes: Ints = np.concatenate(found)
-    codes.sort()
+    codes = in_order(np.concatenate(found))
     distinct: Ints = codes[run_starts(codes)]
     return distinct
 

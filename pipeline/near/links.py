@@ -1,33 +1,31 @@
 """Finds every related pair in a set of problems: candidates by shared keys, measured, related; shard by shard.
 
-`find_links` gives the pairs (left < right) that are the same problem, one template, or edits of each
-other. What is held is the arrays of features and the links found, 13 bytes each; keys lie in temporary files. Shards
-are independent of each other and are worked on in threads: numpy, scipy and polars let go of Python's lock. The result
-does not depend on how many there are.
+`find_links` gives the pairs (left < right) that are the same problem, one template, or edits of each other. What is
+held is the arrays of features and the links found, 13 bytes each; candidates lie in temporary files. Shards are
+independent of each other and are worked on in threads: numpy, scipy and polars let go of Python's lock. The result does
+not depend on how many there are.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from truegold.pipeline.near.candidates import Candidates, write_candidates
 from truegold.pipeline.near.compare import BATCH, Comparer
 from truegold.pipeline.near.features import Features
 from truegold.pipeline.near.growing import run_starts
-from truegold.pipeline.near.keys import Keys, write_keys
-from truegold.pipeline.near.relation import Relation, relate
+from truegold.pipeline.near.relation import Relation, may_relate, relate
 from truegold.pipeline.near.sparse import Floats, Ints
+from truegold.pipeline.near.workers import in_order_of
 from truegold.pipeline.progress import NullProgress, Progress, track
 
 SILENT = NullProgress()
-THREADS = 2
-"""Each holds some 100 MB while it works on a shard."""
 
 
 @dataclass(frozen=True)
@@ -71,30 +69,31 @@ def gold_agreement(gold: Ints, left: Ints, right: Ints) -> npt.NDArray[np.int8]:
 
 @dataclass(frozen=True)
 class Searcher:
-    """What a worker needs to find the links of a shard: some 400 bytes a text, and the files of the keys.
+    """What a worker needs to find the links of a shard: some 300 bytes a text, and the files of the candidates.
 
-    gold: a number for each row's gold answer, equal for equal golds, -1 for none. split: where given, only pairs whose
-    rows have different numbers here are compared. texts: see `relate`.
+    gold: a number for each row's gold answer, equal for equal golds, -1 for none. texts: see `relate`.
     """
 
-    keys: Keys
+    candidates: Candidates
     comparer: Comparer
     gold: Ints
     texts: int
-    split: Ints | None = None
 
     def links(self, shard: int) -> Found:
-        """The related pairs among those that share a key of the shard."""
-        codes = self.keys.pairs(shard, self.split)
+        """The related pairs among the candidates of a shard."""
+        codes = self.candidates.pairs(shard)
         found = [self._related(codes[start : start + BATCH]) for start in range(0, len(codes), BATCH)]
         return join_found(found)
 
     def _related(self, codes: Ints) -> Found:
         left, right = codes >> 32, codes & 0xFFFFFFFF
         agreement = gold_agreement(self.gold, left, right)
-        relation, score = relate(self.comparer.measure(left, right), agreement, self.texts)
+        measures = self.comparer.measure_sets(left, right)
+        which = np.flatnonzero(may_relate(measures, agreement, self.texts))
+        measures = self.comparer.complete(measures.take(which), left[which], right[which])
+        relation, score = relate(measures, agreement[which], self.texts)
         kept = relation > Relation.UNRELATED
-        return Found(codes[kept], relation[kept], score[kept])
+        return Found(codes[which[kept]], relation[kept], score[kept])
 
 
 def join_found(parts: Iterable[Found]) -> Found:
@@ -114,8 +113,7 @@ Spread = Callable[[Searcher], Iterator[Found]]
 
 def in_threads(searcher: Searcher) -> Iterator[Found]:
     """All shards, in threads of this process."""
-    with ThreadPoolExecutor(THREADS) as pool:
-        yield from pool.map(searcher.links, range(searcher.keys.shards))
+    return in_order_of(range(searcher.candidates.shards), searcher.links)
 
 
 def find_links(
@@ -129,12 +127,13 @@ def find_links(
     spread: Spread = in_threads,
     progress: Progress = SILENT,
 ) -> Links:
-    """All related pairs; see `Searcher`. texts: the number of texts where not given.
+    """All related pairs. split: where given, only pairs whose rows have different numbers here are compared.
 
-    scratch: a folder for temporary files, some 270 bytes a row; the workers of `spread` have to see it.
+    gold, texts: see `Searcher`; texts: their number where not given. scratch: a folder for temporary files, some 400
+    bytes a row; the workers of `spread` have to see it.
     """
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
-        keys = write_keys(features, Path(folder))
-        searcher = Searcher(keys, comparer, gold, texts or len(features), split)
-        found = join_found(track(spread(searcher), progress, "comparing", keys.shards))
+        candidates = write_candidates(features, Path(folder), split, progress)
+        searcher = Searcher(candidates, comparer, gold, texts or len(features))
+        found = join_found(track(spread(searcher), progress, "comparing", candidates.shards))
     return Links(found.codes >> 32, found.codes & 0xFFFFFFFF, found.relation, found.score)

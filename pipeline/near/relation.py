@@ -25,6 +25,7 @@ common by chance. `benchmarks/curation_dedup.py` measures the result.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import IntEnum
 
 import numpy as np
@@ -78,6 +79,10 @@ RELATED = 0.5
 RELATED_WORDS = 0.6
 
 
+ROUNDING = 0.01
+"""More than what is lost or won by rounding in a score."""
+
+
 class Relation(IntEnum):
     """Of a pair of problems, the closest last."""
 
@@ -124,6 +129,10 @@ def same_story_score(m: Measures, texts: int) -> Floats:
     return score
 
 
+def _gold_score(gold: npt.NDArray[np.int8]) -> Floats:
+    return np.select([gold > 0, gold < 0], [SAME_GOLD, OTHER_GOLD], 0).astype(np.float32)
+
+
 def relate(m: Measures, gold: npt.NDArray[np.int8], texts: int) -> tuple[npt.NDArray[np.uint8], Floats]:
     """The `Relation` of each pair and its score (log-odds of the same problem).
 
@@ -135,7 +144,7 @@ def relate(m: Measures, gold: npt.NDArray[np.int8], texts: int) -> tuple[npt.NDA
     numbers_agree = one <= SAME_NUMBERS
     near = m.surface >= NEAR_COPY
     untouched = numbers_agree & (m.changed == 0) & ((m.contexts > 0.99) | (m.telling == 0))
-    score = same_story_score(m, texts) + np.select([gold > 0, gold < 0], [SAME_GOLD, OTHER_GOLD], 0).astype(np.float32)
+    score = same_story_score(m, texts) + _gold_score(gold)
     copy = near & ~replaced & (untouched | ((gold > 0) & numbers_agree & (m.changed <= FEW_CHANGED) & (m.order == 1)))
     score = np.where(copy, np.maximum(score, COPY_SCORE), score)
     same = ~replaced & np.where(near, copy, (score > 0) & (m.code == 0))
@@ -146,3 +155,13 @@ def relate(m: Measures, gold: npt.NDArray[np.int8], texts: int) -> tuple[npt.NDA
         Relation.UNRELATED,
     )
     return relation.astype(np.uint8), score
+
+
+def may_relate(m: Measures, gold: npt.NDArray[np.int8], texts: int) -> npt.NDArray[np.bool_]:
+    """Marks the pairs that `relate` may find related, whatever their `contexts` and `order`."""
+    replaced = np.minimum(m.only_left, m.only_right) > REPLACED
+    best = sum(max(WEIGHTS[name], 0.0) for name in ("contexts", "order"))
+    known = replace(m, contexts=np.zeros_like(m.contexts), order=np.zeros_like(m.order))
+    score = same_story_score(known, texts) + best + _gold_score(gold)
+    marks: npt.NDArray[np.bool_] = (m.surface >= RELATED) | (~replaced & (m.code == 0) & (score > -ROUNDING))
+    return marks

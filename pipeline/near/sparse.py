@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]
 
 
@@ -17,15 +18,21 @@ class Sparse:
     """Rows of sorted feature numbers: row r is `codes[starts[r]:starts[r + 1]]`, with `values` alongside."""
 
     starts: Ints
-    codes: npt.NDArray[np.int32]
+    codes: Codes
     values: npt.NDArray[Any]
 
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    def row(self, index: int) -> npt.NDArray[np.int32]:
+    def row(self, index: int) -> Codes:
         """The feature numbers of one text."""
         return self.codes[self.starts[index] : self.starts[index + 1]]
+
+    def part(self, start: int, end: int) -> Sparse:
+        """The rows from `start` on, before `end`, as views."""
+        starts = self.starts[start : end + 1]
+        inside = slice(starts[0], starts[-1])
+        return Sparse(starts - starts[0], self.codes[inside], self.values[inside])
 
     def row_sums(self, values: npt.NDArray[Any]) -> Floats:
         """For each row the sum of `values`, which stand alongside `codes`."""

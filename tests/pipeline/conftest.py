@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
+
+sys.path.insert(0, str(Path(__file__).parent))  # `fake_run` and its like, which several files here share
+
+import fake_run as fake
+from report_pages import run_report
 
 from truegold.flows.config import validate_config
 from truegold.flows.console import Terminal
@@ -42,3 +48,13 @@ def _curate(
 def curate() -> Callable[..., Path]:
     """A function from a folder, problems (prompt, gold) and sections of the configuration to the run's folder."""
     return _curate
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, dict[str, Any]]:
+    """The report of the small run with all its stages: the run's folder, the page, the numbers."""
+    folder = tmp_path_factory.mktemp("full") / "fake"
+    fake.FakeRun(folder).build(fake.FULL)
+    told, html, numbers = run_report(folder, fake.FULL)
+    assert (told.rows_in, told.rows_out) == (16, 4)
+    return folder, html, numbers

@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
+import fake_run as fake
 import pytest
 
 from truegold.pipeline.explain import explain, explain_lines
 from truegold.verifiers import InputError
-
-
-def _load_fake_run() -> ModuleType:
-    """Tests are no packages: a neighbour is loaded from its file."""
-    spec = importlib.util.spec_from_file_location("explain_fake_run", Path(__file__).with_name("test_report_run.py"))
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-fake = _load_fake_run()
 
 
 @pytest.fixture(scope="module")

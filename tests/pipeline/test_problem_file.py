@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 from truegold.pipeline import problem_file
-from truegold.pipeline.problem_file import Batch, ProblemColumns, read_problems
+from truegold.pipeline.problem_file import Batch, ProblemColumns, problems_of, read_problems
+from truegold.pipeline.readers import open_file
 from truegold.verifiers import InputError
 
 
@@ -70,3 +71,43 @@ def test_batches_are_bounded_and_parquet_and_csv_are_read(tmp_path, monkeypatch)
     monkeypatch.setattr(problem_file, "BATCH_ROWS", 10)
     assert [len(batch) for batch in read_problems(tmp_path / "p.parquet", ProblemColumns())] == [10, 10, 5]
     assert read(tmp_path / "p.csv").ids == read(tmp_path / "p.parquet").ids == [str(number) for number in range(25)]
+
+
+LINES = (
+    b'{"prompt": "A", "gold": 1}',
+    b'{"prompt": "B", "gold": 12345678901234567890123}',
+    b'{"prompt": "C", "gold": 0.5}',
+    b'{"prompt": [{"role": "user", "content": "D"}]}',
+    b'{"gold": "no prompt"}',
+    b"{broken",
+    b"",
+    b"  ",
+    b"[1]",
+    b"null",
+    b'{"prompt": "E\\ud800"}',
+    b'{"prompt": "\xff"}',
+    b'{"prompt": " F", "id": 0, "gold": "x #### 7"}' + b"\r",
+    b'{"prompt": 1e400}',
+    b'{"prompt": "G", "solution": "so \\\\boxed{3}"}',
+    b'{"prompt": null, "id": " "}',
+    b'{"prompt": "H", "gold": NaN}',
+)
+
+
+@pytest.mark.parametrize("lines", [1, 2, 5, 100])
+@pytest.mark.parametrize("end", [b"", b"\n", b"\n\n"])
+def test_many_lines_at_once_are_read_as_each_alone(tmp_path, monkeypatch, lines, end):
+    path = tmp_path / "p.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + b"\n".join(LINES * 3) + end)
+    monkeypatch.setattr(problem_file, "BATCH_ROWS", lines)
+    expected = Batch()
+    for batch in problems_of(open_file(path, "auto", 2**20), ProblemColumns()):
+        for name in ("ids", "numbers", "prompts", "golds", "solutions"):
+            getattr(expected, name).extend(getattr(batch, name))
+    assert read(path) == expected
+    assert expected.prompts[:4] == ["A", "B", "C", "D"] and expected.golds[1] == "12345678901234567890123"
+    # A line beyond the bound ends reading many at once; what comes after it is read all the same.
+    monkeypatch.setattr(problem_file, "MAX_ROW_BYTES", 40)
+    bounded = read(path)
+    assert len(bounded.numbers) == len(expected.numbers)
+    assert bounded.prompts[:2] == ["A", ""]

@@ -63,6 +63,11 @@ def test_every_value_of_the_reference_fixture(tmp_path: Path) -> None:
     found = subprocess.run([*command, str(wrong)], capture_output=True, text=True, check=False)
     assert found.returncode == 1
     assert "1.00e-05 (loss.dr_grpo_const_6)" in found.stdout
+    content["expected"]["loss"]["unheard_of_.2"] = 0.0
+    wrong.write_text(json.dumps(content))
+    found = subprocess.run([*command, str(wrong)], capture_output=True, text=True, check=False)
+    assert found.returncode == 1
+    assert "inf  loss.unheard_of_.2" in found.stdout
 
 
 def test_ppo_clip_by_hand() -> None:

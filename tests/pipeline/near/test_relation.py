@@ -13,6 +13,8 @@ from truegold.pipeline.near.corpus import same_gold_form
 from truegold.pipeline.near.features import FeatureBuilder, Features
 from truegold.pipeline.near.keys import bucket_pairs, write_keys
 from truegold.pipeline.near.links import Links, gold_agreement
+from truegold.pipeline.near.outline import Outlines
+from truegold.pipeline.near.relation import may_relate, relate
 
 BACKGROUND = [
     f"{name} {verb} {number} {thing} and {other} of them are {colour}. How many {thing} are not {colour}?"
@@ -132,6 +134,21 @@ def test_links_do_not_depend_on_how_many_shards_there_are(monkeypatch):
     assert len(whole) > 300
     for name in ("left", "right", "relation", "score"):
         assert np.array_equal(getattr(whole, name), getattr(parts, name))
+
+
+def test_no_related_pair_is_passed_over_before_it_is_measured():
+    features = build(
+        *sentences(300), *(one for one, _, _ in CASES.values()), *(other for _, other, _ in CASES.values())
+    )
+    left, right = (places.astype(np.int64) for places in np.triu_indices(len(features), 1))
+    measures = Comparer(features).measure(left, right)
+    for agreement in (-1, 0, 1):
+        gold = np.full(len(left), agreement, dtype=np.int8)
+        related = relate(measures, gold, len(features))[0] > Relation.UNRELATED
+        assert related.any() and not related.all()
+        assert may_relate(measures, gold, len(features))[related].all()
+        promising = Outlines(features).may_relate(left, right)
+        assert promising[related].all() and not promising.all()
 
 
 def test_keys_pair_texts_that_share_two_rare_features(tmp_path: Path):

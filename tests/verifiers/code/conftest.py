@@ -1,14 +1,17 @@
 """Fixtures of the code verifier's tests."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # `sandboxes`, which several files here share
+sys.path.insert(0, str(Path(__file__).parent))  # `sandboxes` and its like, which several files here share
 
+from remote_services import FakeTime, Server
 from sandboxes import box_of
 
+from truegold.verifiers.code.remote import service
 from truegold.verifiers.code.sandbox import Sandbox, Tier
 
 
@@ -16,3 +19,34 @@ from truegold.verifiers.code.sandbox import Sandbox, Tier
 def box(request: pytest.FixtureRequest) -> Sandbox:
     """The sandbox, in each of the tiers that have to hold."""
     return box_of(request.param)
+
+
+@pytest.fixture
+def full_tier() -> None:
+    """Skips the test where this machine does not give the full tier."""
+    box_of(Tier.FULL)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """A local server in place of a remote service."""
+    running = Server()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def fresh_connections(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No proxy before the test, no connection to a service after it."""
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    yield
+    for connection in service._CONNECTIONS.values():
+        connection.client.close()
+    service._CONNECTIONS.clear()
+
+
+@pytest.fixture
+def time() -> FakeTime:
+    """The clock of a remote back end."""
+    return FakeTime()

@@ -1,0 +1,91 @@
+"""Texts cut by pieces give the tokens and formulas that cutting them whole gives, whatever stands between spaces."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from truegold.pipeline.near import cutting
+from truegold.pipeline.near.cutting import Cutter, lowered
+from truegold.pipeline.near.quantities import NUMBER_WORDS
+from truegold.pipeline.near.words import CLEANED, FORMULAS, TOKENS
+
+BITS = [
+    *NUMBER_WORDS, "and", "a", "percent", "%", "\\%", "％", "5th", "3", "1,234", "1.5", "3/4", "/", "-", "tom's", "三",
+    "分之", "二十", "苹", "$", "$x^2$", "\\frac{1}{2}", "\\[", "\\]", "?", ".", "ß", "\0", "\1", "\n",
+]  # fmt: skip
+TEXTS = st.lists(
+    st.lists(st.tuples(st.sampled_from(BITS), st.sampled_from(["", " ", " ", "-", "  "])), max_size=9).map(
+        lambda parts: "".join(bit + gap for bit, gap in parts)
+    ),
+    min_size=1,
+    max_size=20,
+)
+
+
+def whole(texts: list[str], pattern: str) -> list[list[str]]:
+    """All matches of each text, found in the whole of it."""
+    series = lowered(pl.Series(texts, dtype=pl.String))
+    for before, after in CLEANED:
+        series = series.str.replace_all(before, after)
+    found: list[list[str]] = series.str.extract_all(pattern).to_list()
+    return found
+
+
+def in_pieces(texts: list[str], rows: int) -> tuple[list[list[str]], list[list[str]]]:
+    """Tokens and formulas of each text, from chunks of so many rows."""
+    cutter = Cutter()
+    names: list[str] = []
+    forms: list[str] = []
+    tokens: list[list[str]] = []
+    formulas: list[list[str]] = []
+    series = lowered(pl.Series(texts, dtype=pl.String))
+    chunks = [series.slice(start, rows) for start in range(0, len(series), rows)]
+    for several in (chunks[:2], chunks[2:]):
+        for cut in cutter.cut(several) if several else ():
+            names += cut.new_tokens
+            forms += cut.new_formulas
+            for into, texts_by_number, numbers, lengths in (
+                (tokens, names, cut.tokens.tolist(), cut.lengths.tolist()),
+                (formulas, forms, cut.formulas.tolist(), cut.formula_lengths.tolist()),
+            ):
+                for length in lengths:
+                    into.append([texts_by_number[number] for number in numbers[:length]])
+                    del numbers[:length]
+    return tokens, formulas
+
+
+@settings(max_examples=150, deadline=None)
+@given(texts=TEXTS, rows=st.integers(1, 7))
+def test_pieces_give_the_tokens_and_formulas_of_whole_texts(texts: list[str], rows: int) -> None:
+    assert in_pieces(texts, rows) == (whole(texts, TOKENS), whole(texts, FORMULAS))
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        (
+            "Two hundred and five of 3 1/2 dozen, 5 % each.",
+            ["two hundred and five", "of", "3 1/2", "dozen", "5 %", "each", "."],
+        ),
+        ("half a dozen", ["half a dozen"]),
+        ("twenty-one a b", ["twenty-one", "a", "b"]),
+        ("5\0% and", ["5", "and"]),
+    ],
+)
+def test_a_token_may_go_over_a_space(text: str, tokens: list[str]) -> None:
+    assert in_pieces([text], 1)[0] == [tokens]
+
+
+def test_a_formula_of_a_long_text_is_bounded() -> None:
+    text = "$" + "x+" * 200 + "$ and $x+1$"
+    assert in_pieces([text, "$x+1$"], 2)[1] == whole([text, "$x+1$"], FORMULAS)
+
+
+def test_forgetting_pieces_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"tom has {number} apples and {number % 7} pears." for number in range(60)]
+    before = in_pieces(texts, 5)
+    monkeypatch.setattr(cutting, "MAX_PIECES", 20)
+    assert in_pieces(texts, 5) == before

@@ -1,0 +1,62 @@
+"""What the tests of the report share: a report made of a run's folder, and its page as a browser would read it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+from truegold.pipeline.config import ReportConfig
+from truegold.pipeline.progress import NullProgress
+from truegold.pipeline.report import report
+from truegold.pipeline.stage import StageReport
+
+
+class Page(HTMLParser):
+    """What a browser would make of the page, as far as these tests ask."""
+
+    VOID = ("meta", "input", "br", "img", "link")
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.scripts: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag == "script":
+            self.scripts.append("")
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "script":
+            self.scripts[-1] += data
+        elif not self.open or self.open[-1] != "style":
+            self.text.append(data)
+
+    @property
+    def said(self) -> str:
+        return " ".join(" ".join(self.text).split())
+
+
+def run_report(folder: Path, stages: Iterable[str], **settings: Any) -> tuple[StageReport, str, dict[str, Any]]:
+    names = tuple(stages)
+    out = folder / "report"
+    out.mkdir(exist_ok=True)
+    inputs = {name: folder / name / "stage.json" for name in names}
+    told = report(inputs, ReportConfig(name=folder.name, stages=names, **settings), out, NullProgress())
+    return told, (out / "index.html").read_text(encoding="utf-8"), json.loads((out / "summary.json").read_bytes())

@@ -1,0 +1,67 @@
+"""What the tests of lowering share: test code lowered or not, and its outcome by lowering and by running it."""
+
+import warnings
+
+from truegold.verifiers.code.inside.values import decode, encode
+from truegold.verifiers.code.lowering import Raised, lower, why_not_lowered
+from truegold.verifiers.code.suite import Asserts
+
+
+def lowered(code, entry_point="f", prelude="", stub=""):
+    found = lower(Asserts(code, entry_point, prelude, stub))
+    assert found is not None, why_not_lowered(Asserts(code, entry_point, prelude, stub))
+    return found
+
+
+def reason(code, entry_point="f", prelude="", stub=""):
+    tests = Asserts(code, entry_point, prelude, stub)
+    assert lower(tests) is None
+    return why_not_lowered(tests)
+
+
+def function_in(namespace, name):
+    value = namespace
+    for number, part in enumerate(name.split(".")):
+        value = value[part.removesuffix("()")] if number == 0 else getattr(value, part.removesuffix("()"))
+        value = value() if part.endswith("()") else value
+    return value
+
+
+def results_of(found, solution):
+    """What the calls give in a process of their own: arguments and results cross as data."""
+    namespace = {}
+    exec(solution, namespace)
+    results, functions = [], {}
+    for call in found.calls:
+        try:
+            if call.function not in functions:
+                functions[call.function] = function_in(namespace, call.function)
+            value = functions[call.function](*decode(encode(list(call.args))), **decode(encode(dict(call.kwargs))))
+            results.append(decode(encode(value)))
+        except Exception as error:
+            results.append(Raised(type(error).__name__, str(error)))
+    return results
+
+
+def by_lowering(code, solution, entry_point="f"):
+    found = lower(Asserts(code, entry_point))
+    if found is None:
+        return None
+    results = results_of(found, solution)
+    held = [check.holds(results) for check in found.checks]
+    return None if None in held else all(held)
+
+
+def by_running(code, solution, entry_point="f"):
+    namespace = {}
+    exec(solution, namespace)
+    namespace["candidate"] = function_in(namespace, entry_point) if entry_point else None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            exec(code, namespace)
+        if "check" in namespace and "check(f)" not in code:
+            namespace["check"](namespace["candidate"])
+    except Exception:
+        return False
+    return True

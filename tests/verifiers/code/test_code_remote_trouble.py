@@ -1,0 +1,252 @@
+"""Remote back ends in trouble: slow, failing, lying and flapping servers are tried again, left alone or reported."""
+
+from __future__ import annotations
+
+import base64
+import multiprocessing
+import pickle
+import re
+import threading
+from typing import Any
+
+import pytest
+from remote_services import OK, PYTHON, RUN, Answer, fused, fusion, piston
+
+from truegold.verifiers.code.execution import SandboxError
+from truegold.verifiers.code.limits import Limits
+from truegold.verifiers.code.remote import SandboxFusion, breaker, service
+from truegold.verifiers.errors import ConfigError
+
+pytestmark = pytest.mark.usefixtures("fresh_connections")
+
+
+@pytest.mark.parametrize(
+    ("trouble", "said"),
+    [
+        (Answer({"detail": "worker lost"}, 500), "status 500 Internal Server Error: worker lost"),
+        (Answer(b"<html>bad gateway</html>", 502), "status 502 Bad Gateway"),
+        (Answer({"message": "Requests limited to 1 per 200ms"}, 429), "429 Too Many Requests: Requests limited to"),
+        (Answer({"status": "SandboxError", "message": "no space\nleft"}), "status SandboxError: no space left"),
+    ],
+)
+def test_passing_trouble_is_tried_again_and_lasting_trouble_is_reported(server, time, trouble, said):
+    server.script(trouble, trouble, fused(OK))
+    assert fusion(server, time).prepare(PYTHON, Limits()).run(b"").ok
+    assert time.pauses == [0.5, 1.0]
+
+    server.script(trouble)
+    with pytest.raises(SandboxError, match=re.escape(said)) as error:
+        fusion(server, time).prepare(PYTHON, Limits()).run(b"")
+    assert "\n" not in str(error.value)
+    assert server.url in str(error.value)
+    assert len(server.asked) == 3 + service.ATTEMPTS
+
+
+def test_pistons_internal_error_is_tried_again(server, time):
+    server.script(Answer({"run": {**RUN, "status": "XX", "message": "box busy"}}), Answer({"run": RUN}))
+    assert piston(server, time).prepare(PYTHON, Limits()).run(b"").ok
+    server.script(Answer({"run": {**RUN, "status": "XX", "message": "box busy"}}))
+    with pytest.raises(SandboxError, match="status XX: box busy"):
+        piston(server, time).prepare(PYTHON, Limits()).run(b"")
+
+
+@pytest.mark.parametrize(
+    ("header", "pauses"),
+    [("7", [7.5]), ("Wed, 21 Oct 2015 07:28:00 GMT", [0.5]), ("soon", [0.5]), ("-1", [0.5]), ("86400", None)],
+)
+def test_a_service_that_asks_for_a_pause_gets_it_unless_it_is_too_long(server, time, header, pauses):
+    server.script(Answer({}, 429, {"Retry-After": header}), fused(OK))
+    ready = fusion(server, time).prepare(PYTHON, Limits())
+    if pauses is None:
+        with pytest.raises(SandboxError, match="429"):
+            ready.run(b"")
+        assert time.pauses == []
+    else:
+        assert ready.run(b"").ok
+        assert time.pauses == pauses
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (Answer(b"<html>\n<title>Sign in</title></html>"), r"no JSON, it begins '<html> <title>Sign in"),
+        (Answer(b""), r"no JSON"),
+        (Answer(b"[" * 100_000), r"no JSON"),
+        (Answer([1]), r"a JSON list, not an object"),
+        (Answer({"status": 3}), r"no text status in the reply"),
+        (Answer({"status": "Success"}), r"no object run_result in the reply"),
+        (Answer({"status": "Success", "run_result": "x"}), r"no object run_result"),
+        (fused({**OK, "return_code": "0"}, None), r"no whole number run_result\.return_code"),
+        (fused({**OK, "return_code": None}), r"no whole number run_result\.return_code"),
+        (Answer(b'{"status": "Success", "run_result": {"status": "Finished", "execution_time": NaN}}'), r"no number"),
+        (Answer({}, 404), r"status 404 Not Found"),
+        (Answer({"detail": [{"loc": ["code"]}]}, 422), r"status 422 Unprocessable.*loc"),
+        (
+            Answer({}, 302, {"Location": "https://me:secret@elsewhere/run_code"}),
+            r"redirects to https://elsewhere/run_code",
+        ),
+    ],
+)
+def test_nonsense_is_reported_in_one_line_and_not_asked_for_again(server, time, answer, said):
+    server.script(answer)
+    with pytest.raises(SandboxError, match=said) as error:
+        fusion(server, time).prepare(PYTHON, Limits()).run(b"")
+    assert "\n" not in str(error.value)
+    assert "secret" not in str(error.value)
+    assert len(str(error.value)) < 500
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "reply", [{"run": {**RUN, "stdout": None}}, {}, {"run": []}, {"run": {**RUN, "code": 1.5}}, {"run": {"stdout": 1}}]
+)
+def test_piston_replies_with_something_missing_are_errors_of_the_service(server, time, reply):
+    server.script(Answer(reply))
+    with pytest.raises(SandboxError, match="in the reply"):
+        piston(server, time).prepare(PYTHON, Limits()).run(b"")
+
+
+def test_a_huge_reply_is_not_read_to_its_end(server, time, monkeypatch):
+    monkeypatch.setattr(service, "MAX_REPLY_BYTES", 2**20)
+    server.script(fused({**OK, "stdout": "x" * 3 * 2**20}))
+    with pytest.raises(SandboxError, match="longer than 1 MiB"):
+        fusion(server, time).prepare(PYTHON, Limits()).run(b"")
+
+
+def test_a_service_that_does_not_answer_is_given_up_and_not_asked_twice(server, time, monkeypatch):
+    release = threading.Event()
+
+    def slow(asked: dict[str, Any]) -> Answer:
+        release.wait(60)
+        return fused(OK)
+
+    server.answer = slow
+    monkeypatch.setattr("truegold.verifiers.code.remote.sandboxfusion.QUEUE_S", -7.8)  # 0.2 s in all
+    try:
+        with pytest.raises(SandboxError, match="no reply within"):
+            fusion(server, time).prepare(PYTHON, Limits(cpu_s=2)).run(b"")
+    finally:
+        release.set()
+    assert len(server.asked) == 1
+
+
+def test_a_service_that_is_not_there_is_tried_again_then_left_alone_then_probed(server, time):
+    server.stop()
+    ready = fusion(server, time).prepare(PYTHON, Limits())
+    for _ in range(breaker.FAILURES_TO_OPEN):
+        with pytest.raises(SandboxError, match="refused"):
+            ready.run(b"")
+    assert len(time.pauses) == breaker.FAILURES_TO_OPEN * (service.ATTEMPTS - 1)
+    tried = len(time.pauses)
+    with pytest.raises(SandboxError, match=r"failed 8 times in a row and is not asked for another 30 s.*refused"):
+        ready.run(b"")
+    assert len(time.pauses) == tried
+
+    time.at += breaker.COOL_DOWN_S
+    with pytest.raises(SandboxError, match=r"^http.*refused"):  # the probe
+        ready.run(b"")
+    with pytest.raises(SandboxError, match="not asked"):
+        ready.run(b"")
+
+
+def test_a_flapping_service_recovers_by_one_probe(server, time):
+    server.script(Answer({}, 503))
+    ready = fusion(server, time).prepare(PYTHON, Limits())
+    for _ in range(breaker.FAILURES_TO_OPEN):
+        with pytest.raises(SandboxError, match="503"):
+            ready.run(b"")
+    server.script(fused(OK))
+    with pytest.raises(SandboxError, match="not asked"):
+        ready.run(b"")
+    time.at += breaker.COOL_DOWN_S
+    assert ready.run(b"").ok
+    assert ready.run(b"").ok
+
+
+def test_programs_that_break_the_service_do_not_close_it_to_others(server, time):
+    server.script(Answer({"status": "SandboxError", "message": "worker died"}))
+    ready = fusion(server, time).prepare(PYTHON, Limits())
+    for _ in range(breaker.FAILURES_TO_OPEN + 1):
+        with pytest.raises(SandboxError, match="worker died"):
+            ready.run(b"")
+    server.script(fused(OK))
+    assert ready.run(b"").ok
+
+
+def test_while_a_probe_is_out_nobody_else_asks():
+    now = [0.0]
+    one = breaker.Breaker("http://x", lambda: now[0])
+    for _ in range(breaker.FAILURES_TO_OPEN):
+        one.enter()
+        one.failed("down")
+    now[0] = breaker.COOL_DOWN_S
+    one.enter()
+    with pytest.raises(SandboxError, match="http://x failed 8 times"):
+        one.enter()
+    one.succeeded()
+    one.enter()
+
+
+def test_no_more_requests_are_in_flight_than_allowed(server, time):
+    lock, at_once, most = threading.Lock(), 0, 0
+    two = threading.Barrier(2, timeout=30)
+
+    def count(asked: dict[str, Any]) -> Answer:
+        nonlocal at_once, most
+        with lock:
+            at_once += 1
+            most = max(most, at_once)
+        two.wait()
+        with lock:
+            at_once -= 1
+        return fused(OK)
+
+    server.answer = count
+    back_end = SandboxFusion(server.url, in_flight=2, clock=time.clock())
+    ready = back_end.prepare(PYTHON, Limits())
+    results = []
+    threads = [threading.Thread(target=lambda: results.append(ready.run(b"").ok)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [True] * 8
+    assert most == 2
+
+
+def test_credentials_are_sent_and_never_shown(server, time):
+    url = server.url.replace("http://", "http://me:secret@")
+    server.script(Answer({"message": "no"}, 401))
+    back_end = SandboxFusion(url, clock=time.clock())
+    with pytest.raises(SandboxError) as error:
+        back_end.prepare(PYTHON, Limits()).run(b"")
+    assert server.asked[0]["authorization"] == "Basic " + base64.b64encode(b"me:secret").decode()
+    assert "secret" not in str(error.value) + repr(back_end) + repr(back_end.service())
+    with pytest.raises(ConfigError) as wrong:
+        SandboxFusion("ftp://me:secret@host")
+    assert "secret" not in str(wrong.value)
+
+
+def _in_child(back_end: Any, results: Any) -> None:
+    results.put(back_end.prepare(PYTHON, Limits()).run(b"").stdout)
+    for connection in service._CONNECTIONS.values():
+        connection.client.close()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of forking while the server's thread runs
+def test_back_ends_work_in_forked_processes_and_pickled(server):
+    server.script(fused(OK))
+    back_end = SandboxFusion(server.url)
+    ready = back_end.prepare(PYTHON, Limits())
+    assert ready.run(b"").ok
+    assert pickle.loads(pickle.dumps(back_end)) == back_end
+    assert pickle.loads(pickle.dumps(ready)).run(b"").ok
+    with service._LOCK:  # as if another thread held it
+        context = multiprocessing.get_context("fork")
+        results = context.Queue()
+        child = context.Process(target=_in_child, args=(back_end, results))
+        child.start()
+    assert results.get(timeout=60) == b"4\n"
+    child.join()
+    results.close()
+    results.join_thread()
