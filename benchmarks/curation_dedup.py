@@ -13,6 +13,7 @@ DATA_DIR is laid out like the labelled corpora (gsm8k_test_rephrased.jsonl, gsm_
 - Speed: the command `truegold dedup` in a process of its own, and beside it rensa's deduplicator with word 3-grams
   (threshold .7, 128 permutations), on the same file. Problems: the corpora's own of up to 1,000 characters, filled up
   with copies of which 2 to 40 % of the words are exchanged for words of others.
+- rensa's rewordings and variants: the same by its deduplicator.
 
 --odd: only pairs whose original has an odd hash; thresholds and weights were chosen on the even ones.
 """
@@ -22,6 +23,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -56,7 +58,26 @@ def clusters(texts: list[str], golds: list[str | None], work: Path) -> list[int]
     return found
 
 
-def rewordings(folder: Path, only_odd: bool, work: Path, in_pool: bool) -> dict[str, float]:
+def rensa_clusters(texts: list[str], golds: list[str | None], work: Path) -> list[int]:
+    """The same by rensa's deduplicator, as `RENSA` runs it: for a text that goes, one that it is called a copy of."""
+    from rensa import RMinHash, RMinHashDeduplicator
+
+    dedup = RMinHashDeduplicator(0.7, 128, True)
+    found = []
+    for number, text in enumerate(texts):
+        words = re.findall(r"\w+", text.lower())
+        minhash = RMinHash(num_perm=128, seed=42)
+        minhash.update([" ".join(words[i : i + 3]) for i in range(max(1, len(words) - 2))])
+        added = dedup.add(str(number), minhash)
+        found.append(number if added else min(map(int, dedup.get_duplicates(minhash))))
+    return found
+
+
+Grouper = Callable[[list[str], list[str | None], Path], list[int]]
+"""Texts and their golds -> the cluster of each text."""
+
+
+def rewordings(folder: Path, only_odd: bool, work: Path, in_pool: bool, group: Grouper = clusters) -> dict[str, float]:
     """Precision, recall and F1 of cross pairs."""
     pairs = [
         (row["original"], row["rephrased"])
@@ -67,7 +88,7 @@ def rewordings(folder: Path, only_odd: bool, work: Path, in_pool: bool) -> dict[
     ours = len(texts)
     if in_pool:
         texts += [text for text in pool_texts(folder) if text not in set(texts)]
-    cluster = clusters(texts, [None] * len(texts), work)
+    cluster = group(texts, [None] * len(texts), work)
     members: dict[int, list[int]] = defaultdict(list)
     for place, number in enumerate(cluster):
         members[number].append(place)
@@ -118,12 +139,14 @@ def _text(value: Any) -> str | None:
     return None if value in (None, "None", "") else str(value)
 
 
-def variants(folder: Path, only_odd: bool, work: Path, with_gold: bool) -> dict[str, dict[str, float]]:
+def variants(
+    folder: Path, only_odd: bool, work: Path, with_gold: bool, group: Grouper = clusters
+) -> dict[str, dict[str, float]]:
     """For each kind the pairs and the share of them in one cluster."""
     pairs = [pair for pair in variant_pairs(folder) if not only_odd or is_odd(pair[5])]
     texts = [text for pair in pairs for text in pair[1:3]]
     golds = [gold if with_gold else None for pair in pairs for gold in pair[3:5]]
-    cluster = clusters(texts, golds, work)
+    cluster = group(texts, golds, work)
     merged: dict[str, list[bool]] = defaultdict(list)
     for place, pair in enumerate(pairs):
         merged[pair[0]].append(cluster[2 * place] == cluster[2 * place + 1])
@@ -203,6 +226,9 @@ def measure(
         "variants with gold": lambda: variants(folder, only_odd, work, with_gold=True),
         "speed": lambda: speed(folder, sizes, with_rensa, work),
     }
+    if with_rensa:
+        parts["rensa: rewordings alone"] = lambda: rewordings(folder, only_odd, work, False, rensa_clusters)
+        parts["rensa: variants"] = lambda: variants(folder, only_odd, work, False, rensa_clusters)
     results = {}
     for name, part in parts.items():
         results[name] = part()
