@@ -63,8 +63,8 @@ def _head(results: Results) -> str:
         "temperature 1, no KL penalty, a reward that costs nothing. A step is generation, reward, update and, in",
         f"{OURS}, weight sync and probe; the first one and loading stand apart. Seconds are medians over the measured",
         "steps of all runs. Peak memory is of the process and its children at one moment (RSS), loading included,",
-        "saving not. Load: the machine's load average at the end; above the number of threads the seconds are those of a",
-        "busy machine, and CPU seconds say more.",
+        "saving not. Load: the machine's load average at the end; above the number of threads the seconds are those",
+        "of a busy machine, and CPU seconds say more.",
     ]
     versions = [
         f"{trainer}: " + ", ".join(f"{name} {one}" for name, one in sorted(found.items()))
