@@ -44,6 +44,7 @@ def summary(results: Results, name: str, trainer: str) -> dict[str, float]:
         "first_s": median(run["steps"][0]["wall_s"] for run in runs),
         "load_s": median(run["load_s"] for run in runs),
         "peak_mb": max(run["peak_mb"] for run in runs),
+        "load": max(run["load_average"] for run in runs),
     }
 
 
@@ -62,7 +63,8 @@ def _head(results: Results) -> str:
         "temperature 1, no KL penalty, a reward that costs nothing. A step is generation, reward, update and, in",
         f"{OURS}, weight sync and probe; the first one and loading stand apart. Seconds are medians over the measured",
         "steps of all runs. Peak memory is of the process and its children at one moment (RSS), loading included,",
-        "saving not.",
+        "saving not. Load: the machine's load average at the end; above the number of threads the seconds are those",
+        "of a busy machine, and CPU seconds say more.",
     ]
     versions = [
         f"{trainer}: " + ", ".join(f"{name} {one}" for name, one in sorted(found.items()))
@@ -86,12 +88,14 @@ def _table(results: Results, name: str) -> str:
         "first step s",
         "loading s",
         "peak MB",
+        "load",
     ]
     rows = []
     found = {trainer: summary(results, name, trainer) for trainer, runs in results["runs"][name].items() if runs}
     for trainer, one in found.items():
         ours = found.get(OURS)
         times = f" (1/{ours['completions_per_s'] / one['completions_per_s']:.2f})" if ours and trainer != OURS else ""
+        spent = f" ({one['cpu_s'] / ours['cpu_s']:.2f} x)" if ours and trainer != OURS else ""
         rows.append(
             [
                 trainer,
@@ -99,13 +103,14 @@ def _table(results: Results, name: str) -> str:
                 f"{one['tokens_per_s']:.0f}",
                 f"{one['tokens']:.0f}",
                 f"{one['wall_s']:.1f} ({one['fastest_s']:.1f}–{one['slowest_s']:.1f})",
-                f"{one['cpu_s']:.1f}",
+                f"{one['cpu_s']:.1f}{spent}",
                 f"{one['rollout']:.1f}",
                 f"{one['update']:.1f}",
                 f"{one['sync']:.1f}" if "sync" in one else "-",
                 f"{one['first_s']:.1f}",
                 f"{one['load_s']:.0f}",
                 f"{one['peak_mb']:,.0f}",
+                f"{one['load']:.1f}",
             ]
         )
     return table(header, rows)
