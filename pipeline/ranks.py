@@ -20,6 +20,8 @@ from truegold.verifiers import SetupError
 WORKER = "truegold.pipeline.worker"
 PATIENCE = 10.0
 """Seconds until a process that was asked to end is killed."""
+RANK_VARIABLES = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
+"""Not handed on to a stage: it forms a group of its own, whatever group this process is in."""
 NO_PIPE = -1
 """In place of the progress pipe, for processes that cannot have it."""
 
@@ -34,6 +36,7 @@ class Ranks:
 
         Raises SetupError where there is a hostfile and no `deepspeed` command.
         """
+        environment = {name: value for name, value in environment.items() if name not in RANK_VARIABLES}
         # -P: without it the working directory shadows installed packages, such as `verifiers`.
         single = [sys.executable, "-P", "-m", WORKER, str(spec)]
         commands: list[tuple[list[str], dict[str, str]]] = [([*single, str(pipe)], {})]

@@ -83,7 +83,12 @@ def weights(out: Path) -> dict[str, torch.Tensor]:
     return {name: value.detach() for name, value in model.named_parameters()}
 
 
-def test_two_ranks_roll_out_and_train_as_one_does(inputs: dict[str, Path], tmp_path: Path) -> None:
+def test_two_ranks_roll_out_and_train_as_one_does(
+    inputs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A stage forms a group of its own, whatever group the process that starts it is in.
+    for name, value in {"RANK": "0", "WORLD_SIZE": "4", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}.items():
+        monkeypatch.setenv(name, value)
     one = train(inputs, config(), tmp_path / "one", LaunchConfig())
     two = train(inputs, config(), tmp_path / "two", LaunchConfig(ranks=2))
     for step in (0, 1):
