@@ -46,11 +46,11 @@ def dedup(
     from truegold.flows.console import Terminal
     from truegold.pipeline.dedup_file import dedup_file
     from truegold.pipeline.disk import full_disk_told
-    from truegold.pipeline.near import in_threads
+    from truegold.pipeline.near import Spread, in_threads
     from truegold.pipeline.problem_file import ProblemColumns
 
     columns = ProblemColumns(prompt_column, gold_column, id_column)
-    spread = in_threads
+    spread: Spread = in_threads
     if ray is not None:
         from truegold.flows.ray_shards import on_ray
 
