@@ -17,7 +17,7 @@ same_template, edited_variant, unrelated); `with` names the other. keep: whether
 that stays for it. Records of a cluster whose golds differ all go into `flags.parquet` as `conflicting_labels`, and the
 best record of each gold stays.
 
-Memory: some 500 bytes a record of 250 characters. Exact copies and records without a prompt cost far less.
+Memory: some 800 bytes a record of 250 characters. Exact copies and records without a prompt cost far less.
 """
 
 from __future__ import annotations
