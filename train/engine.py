@@ -69,6 +69,8 @@ class TrainingEngine:
         )
         # Without sharding and in float32 DeepSpeed hands on to plain AdamW, and tells no norm of what it clips.
         self._clips_itself = not self._engine.zero_optimization() and config.dtype == "float32"
+        if torch.distributed.get_world_size() == 1 and self._clips_itself:
+            self._engine.enable_backward_allreduce = False  # it would copy all gradients to add up nothing
         self.device = self._engine.device
 
     @property

@@ -136,7 +136,10 @@ class VllmEngine:
             self._llm.sleep(level=1)
 
     def wake(self) -> None:
-        if self._sleeps:
+        """Undo `sleep`; on CPU what others have freed meanwhile is given back first."""
+        if self._on_cpu:
+            trim()
+        elif self._sleeps:
             self._llm.wake_up()
 
     def forget_prefixes(self) -> None:
