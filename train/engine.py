@@ -20,11 +20,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from truegold.pipeline.engines.host_memory import trim
 from truegold.train.config import OptimizerConfig
 from truegold.train.distributed import all_max, all_sum, gathered, init_distributed
 from truegold.train.lora import add_lora, merge, merged_parameters
 from truegold.train.objective import Totals
-from truegold.train.policy import Policy, keeps_whole_cache
+from truegold.train.policy import Policy
+from truegold.train.prefix_cache import checkpoint_with_cache, keeps_whole_cache
 from truegold.train.segment import Batch, Segment, collate, micro_batches
 from truegold.train.shared_prompts import collate_shared, shared_batches
 from truegold.verifiers import GuardError, SetupError
@@ -50,6 +52,7 @@ class TrainingEngine:
     def __init__(self, model: Path, config: OptimizerConfig, pad_id: int, seed: int) -> None:
         init_distributed()
         import deepspeed
+        from deepspeed.runtime.bf16_optimizer import BF16_Optimizer
 
         torch.manual_seed(seed)
         causal_lm = load_causal_lm(model, config.dtype)
@@ -69,7 +72,8 @@ class TrainingEngine:
         )
         # Without sharding and in float32 DeepSpeed hands on to plain AdamW, and tells no norm of what it clips.
         self._clips_itself = not self._engine.zero_optimization() and config.dtype == "float32"
-        if torch.distributed.get_world_size() == 1 and self._clips_itself:
+        sums_apart = self._clips_itself or isinstance(self._engine.optimizer, BF16_Optimizer)
+        if torch.distributed.get_world_size() == 1 and sums_apart:
             self._engine.enable_backward_allreduce = False  # it would copy all gradients to add up nothing
         self.device = self._engine.device
 
@@ -103,10 +107,12 @@ class TrainingEngine:
         """Compute prompts once for all their completions from now on, where the architecture allows it: keys and values
         of whole prompts must be all that it remembers. Returns whether it does.
 
-        Not under ZeRO 3, whose ranks would gather weights at different times, nor with gradient checkpointing, which
-        keeps no keys and values.
+        Not under ZeRO 3, whose ranks would gather weights at different times.
         """
-        if self._config.zero_stage == 3 or self._config.gradient_checkpointing or not keeps_whole_cache(self.causal_lm):
+        self._engine.eval()
+        if self._config.zero_stage == 3 or not keeps_whole_cache(self.causal_lm):
+            return False
+        if self._config.gradient_checkpointing and not checkpoint_with_cache(self.causal_lm):
             return False
         probe = [Segment((self._pad_id,) * size, tuple(range(2, 2 + size))) for size in (9, 4)]
         probe += [replace(segment, output_ids=(3, 4, 5)) for segment in probe]
@@ -142,12 +148,15 @@ class TrainingEngine:
                     sums[name] = sums.get(name, torch.zeros((), device=self.device)) + value.detach()
             else:
                 loss = logprobs.sum() * 0.0
-            self._engine.set_gradient_accumulation_boundary(place == len(batches) - 1)
+            last = place == len(batches) - 1
+            self._engine.set_gradient_accumulation_boundary(last)
             self._engine.backward(loss * world, scale_wrt_gas=False)
-            if place == len(batches) - 1 and self._clips_itself:
+            if last and self._clips_itself:
                 parameters = self._engine.module.parameters()
                 unsharded_norm = float(torch.nn.utils.clip_grad_norm_(parameters, self._config.max_grad_norm))
             self._engine.step()
+            if not last and self.device.type == "cpu":
+                trim()  # or what this micro-batch freed in pieces lies beside the next one's
         found = self._over_ranks(sums, segments)
         grad_norm = unsharded_norm if self._clips_itself else float(self._engine.get_global_grad_norm() or 0.0)
         for name, number in (("loss", found["loss"]), ("gradient", grad_norm)):
@@ -339,4 +348,8 @@ def deepspeed_config(config: OptimizerConfig, ranks: int) -> dict[str, Any]:
     }
     if config.dtype == "bfloat16":
         result["bf16"] = {"enabled": True}
+        if zero["stage"]:
+            # In bfloat16 sums over micro-batches and ranks would lose what comes late.
+            result["data_types"] = {"grad_accum_dtype": "fp32"}
+            result["communication_data_type"] = "fp32"
     return result

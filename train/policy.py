@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from truegold.train.prefix_cache import PrefixCache, PromptCache
 from truegold.train.segment import Batch, Prefix
 
 LOGIT_CHUNK = 4096 * 4096
@@ -65,14 +66,15 @@ class Policy(nn.Module):
     def _hidden_shared(self, batch: Batch, prefix: Prefix) -> Tensor:
         """The same, with each prompt computed once. Gradients reach it through the keys and values that it leaves."""
         decoder = self.causal_lm.get_decoder()
-        prompts = decoder(input_ids=prefix.input_ids, attention_mask=prefix.attention_mask, use_cache=True)
-        cache = prompts.past_key_values
-        cache.batch_select_indices(prefix.of)
+        written = PromptCache()
+        prompts = decoder(
+            input_ids=prefix.input_ids, attention_mask=prefix.attention_mask, past_key_values=written, use_cache=True
+        )
         outputs = decoder(
             input_ids=batch.input_ids,
             attention_mask=batch.attention_mask,
             position_ids=batch.position_ids,
-            past_key_values=cache,
+            past_key_values=PrefixCache(written, prefix.of),
             use_cache=True,
         ).last_hidden_state
         first = prompts.last_hidden_state[prefix.of, batch.prompt_lengths - 1]
@@ -85,18 +87,6 @@ class Policy(nn.Module):
             )
             return result
         return token_logprobs(head, hidden, targets, temperature)
-
-
-@torch.no_grad()
-def keeps_whole_cache(causal_lm: Any) -> bool:
-    """Whether all that the model keeps of a prompt are keys and values of each of its tokens. A sliding window and
-    recurrent layers keep less."""
-    from transformers.cache_utils import DynamicLayer
-
-    decoder = causal_lm.get_decoder()
-    ids = torch.ones((1, 2), dtype=torch.int64, device=causal_lm.device)
-    cache = getattr(decoder(input_ids=ids, use_cache=True), "past_key_values", None)
-    return all(type(layer) is DynamicLayer for layer in getattr(cache, "layers", [None]))
 
 
 def token_logprobs(head: nn.Module, hidden: Tensor, targets: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:

@@ -59,11 +59,14 @@ class Trainer:
             one.advantage, one.trained = float(advantage), bool(trained)
         chosen = [one for one in batch if one.trained]
         advantages = torch.tensor([one.advantage for one in chosen])
-        self.rollout.engine.sleep()
-        updates = self.updater.train_on([one.segment for one in chosen], advantages, f"{config.seed}-{step}")
-        updated_at = time.monotonic()
-        self.rollout.engine.wake()
-        probe = self.rollout.sync(step + 1) if updates else None
+        updates, probe = [], None
+        updated_at = sampled_at
+        if any(gathered(bool(chosen))):
+            self.rollout.engine.sleep()
+            updates = self.updater.train_on([one.segment for one in chosen], advantages, f"{config.seed}-{step}")
+            updated_at = time.monotonic()
+            self.rollout.engine.wake()
+            probe = self.rollout.sync(step + 1)
         synced_at = time.monotonic()
         everyone = [one for part in gathered(sampled) for one in part]
         if rank() == 0:

@@ -48,7 +48,7 @@ class MarkingProgress:
         pass
 
 
-def config_of(setting: Setting) -> GrpoConfig:
+def config_of(setting: Setting, checkpointing: bool) -> GrpoConfig:
     return GrpoConfig(
         steps=setting.steps,
         prompts_per_step=setting.prompts,
@@ -58,7 +58,12 @@ def config_of(setting: Setting) -> GrpoConfig:
         mask_truncated=False,
         checkpoint_every=setting.steps,
         engine=VllmEngineConfig(dtype=setting.dtype, max_model_len=MAX_MODEL_LEN, cpu_kv_cache_gib=1),
-        optimizer=OptimizerConfig(lr=setting.lr, dtype=setting.dtype, micro_batch_tokens=MICRO_BATCH_TOKENS),
+        optimizer=OptimizerConfig(
+            lr=setting.lr,
+            dtype=setting.dtype,
+            micro_batch_tokens=MICRO_BATCH_TOKENS,
+            gradient_checkpointing=checkpointing,
+        ),
         seed=SEED,
     )
 
@@ -86,7 +91,7 @@ def main() -> None:
     write_rows(folder / "none.parquet", [], SELECTED_SCHEMA)
     none = folder / "none.parquet"
     inputs = {"model": folder / "model", "rows": folder / "rows.parquet", "heldout": none, "reserve": none}
-    config = config_of(setting)
+    config = config_of(setting, "--checkpointing" in sys.argv)
     marks = Marks(folder)
     out = folder / "out"
     out.mkdir()

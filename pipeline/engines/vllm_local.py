@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from truegold.pipeline.config import VllmEngineConfig
 from truegold.pipeline.engines.base import Completion, FinishReason, SamplingParams, check_room
-from truegold.pipeline.engines.host_memory import discard, trim
+from truegold.pipeline.engines.host_memory import trim
+from truegold.pipeline.engines.vllm_cpu_memory import release_cache, release_weights
 from truegold.verifiers import SetupError
 
 if TYPE_CHECKING:
@@ -87,7 +88,9 @@ class VllmEngine:
             reason = str(error).strip().split("\n", 1)[0]
             raise SetupError(f"vLLM cannot load {model}: {reason}") from error
         if on_cpu:
-            self.sleep()  # vLLM writes zeros into the whole cache, which would hold memory that nothing uses yet
+            # vLLM writes zeros into the whole cache, which would hold memory that nothing uses yet.
+            self._llm.collective_rpc(release_cache)
+            trim()
 
     def generate(
         self,
@@ -126,11 +129,12 @@ class VllmEngine:
         self._version = version
 
     def sleep(self) -> None:
-        """Give memory back until `wake`: that of the cache on CPU; elsewhere, where the configuration says so, of
-        weights and cache."""
+        """Give back the memory of weights and cache until `wake`, after which `update_weights` has to follow. On a GPU
+        only where the configuration says so."""
         if self._on_cpu:
             self.forget_prefixes()
-            self._llm.collective_rpc(_release_cache)
+            self._llm.collective_rpc(release_cache)
+            self._llm.collective_rpc(release_weights)
             trim()
         elif self._sleeps:
             self._llm.sleep(level=1)
@@ -160,12 +164,6 @@ class VllmEngine:
 
     def close(self) -> None:
         del self._llm
-
-
-def _release_cache(worker: Any) -> None:
-    storages = (cache.untyped_storage() for cache in worker.model_runner.kv_caches)  # all layers may share one
-    for address, size in {(storage.data_ptr(), storage.nbytes()) for storage in storages}:
-        discard(address, size)
 
 
 def _completion(output: Any) -> Completion:

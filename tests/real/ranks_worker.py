@@ -1,6 +1,6 @@
 """One rank of `test_ranks`: trains on its share of fixed rollout batches and writes the weights it ends with.
 
-    ranks_worker.py MODEL ZERO_STAGE STEPS SHARE OUT [CHECKPOINTS]
+    ranks_worker.py MODEL DTYPE ZERO_STAGE STEPS SHARE OUT [CHECKPOINTS]
 
 SHARE: "even" gives each rank every other segment, "one" gives all to rank 0. CHECKPOINTS: save after each step there,
 and go on from what is there.
@@ -39,9 +39,11 @@ def rollout_batch(step: int) -> list[Segment]:
 
 
 def main() -> None:
-    model, zero_stage, steps, share, out = sys.argv[1:6]
-    checkpoints = Path(sys.argv[6]) if len(sys.argv) > 6 else None
-    optimizer = OptimizerConfig(lr=1e-3, dtype="float32", zero_stage=int(zero_stage), micro_batch_tokens=96)
+    model, dtype, zero_stage, steps, share, out = sys.argv[1:7]
+    checkpoints = Path(sys.argv[7]) if len(sys.argv) > 7 else None
+    optimizer = OptimizerConfig.model_validate(
+        {"lr": 1e-3, "dtype": dtype, "zero_stage": int(zero_stage), "micro_batch_tokens": 96}
+    )
     engine = TrainingEngine(Path(model), optimizer, pad_id=0, seed=0)
     rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
     config = ObjectiveConfig(advantage="batch_std", loss="ppo", corrections=(), num_iterations=2, positive_floor=1.0)

@@ -42,7 +42,7 @@ def run(ranks: int, *arguments: object) -> None:
 def alone(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, torch.Tensor]:
     """The weights after five rollout batches in one process."""
     out = tmp_path_factory.mktemp("alone") / "weights.pt"
-    run(1, tiny_model, 1, STEPS, "even", out)
+    run(1, tiny_model, "float32", 1, STEPS, "even", out)
     weights: dict[str, torch.Tensor] = torch.load(out)
     return weights
 
@@ -60,14 +60,21 @@ def test_two_ranks_end_with_the_weights_of_one(
     zero_stage: int, share: str, tiny_model: Path, tmp_path: Path, alone: dict[str, torch.Tensor]
 ) -> None:
     out = tmp_path / "weights.pt"
-    run(2, tiny_model, zero_stage, STEPS, share, out)
+    run(2, tiny_model, "float32", zero_stage, STEPS, share, out)
     assert json.loads(out.with_suffix(".json").read_text())["ranks"] == 2.0
     assert_same(out, alone)
 
 
+def test_two_ranks_in_bfloat16_end_with_the_weights_of_one(tiny_model: Path, tmp_path: Path) -> None:
+    outs = [tmp_path / f"{ranks}.pt" for ranks in (1, 2)]
+    for ranks, out in enumerate(outs, 1):
+        run(ranks, tiny_model, "bfloat16", 1, STEPS, "one", out)  # the same micro-batches, which decide what is rounded
+    assert_same(outs[1], torch.load(outs[0]))
+
+
 def test_training_moves_the_weights(alone: dict[str, torch.Tensor], tiny_model: Path, tmp_path: Path) -> None:
     out = tmp_path / "weights.pt"
-    run(1, tiny_model, 1, 0, "even", out)
+    run(1, tiny_model, "float32", 1, 0, "even", out)
     before = torch.load(out)
     assert max(float((alone[name] - before[name]).abs().max()) for name in before) > 2e-3
 
@@ -76,7 +83,7 @@ def test_a_run_of_two_ranks_that_was_cut_ends_with_the_same_weights(
     tiny_model: Path, tmp_path: Path, alone: dict[str, torch.Tensor]
 ) -> None:
     out, checkpoints = tmp_path / "weights.pt", tmp_path / "checkpoints"
-    run(2, tiny_model, 2, 3, "even", out, checkpoints)
-    run(2, tiny_model, 2, STEPS, "even", out, checkpoints)
+    run(2, tiny_model, "float32", 2, 3, "even", out, checkpoints)
+    run(2, tiny_model, "float32", 2, STEPS, "even", out, checkpoints)
     assert json.loads(out.with_suffix(".json").read_text())["first"] == 3
     assert_same(out, alone)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from deepspeed.utils import safe_get_full_grad
 from transformers import AutoModelForCausalLM
 
 from truegold.train.config import LoraConfig, OptimizerConfig
@@ -79,8 +81,27 @@ def test_packed_steps_equal_padded_ones(tiny_model: Path) -> None:
             torch.testing.assert_close(tensor, expected[name], atol=2e-5, rtol=1e-4)
 
 
-def test_a_resumed_engine_takes_the_same_steps(tiny_model: Path, tmp_path: Path) -> None:
-    config = OptimizerConfig(lr=LR, dtype="float32", zero_stage=2, warmup_steps=3)
+@pytest.mark.parametrize("zero_stage", [1, 2, 3])
+def test_bfloat16_gradients_of_micro_batches_add_up_in_float32(
+    tiny_model: Path, zero_stage: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = OptimizerConfig(dtype="bfloat16", zero_stage=zero_stage, micro_batch_tokens=32)
+    engine = TrainingEngine(tiny_model, config, pad_id=0, seed=0)
+    step, found = engine._engine.step, []
+
+    def watched() -> None:
+        found.append(safe_get_full_grad(engine.causal_lm.model.norm.weight))
+        step()
+
+    monkeypatch.setattr(engine._engine, "step", watched)
+    take_step(engine, some_segments(8, 0), 0)
+    assert len(found) > 3
+    assert not torch.equal(found[-1], found[-1].bfloat16().float())
+
+
+@pytest.mark.parametrize(("dtype", "zero_stage"), [("float32", 2), ("bfloat16", 1)])
+def test_a_resumed_engine_takes_the_same_steps(tiny_model: Path, tmp_path: Path, dtype: Any, zero_stage: Any) -> None:
+    config = OptimizerConfig(lr=LR, dtype=dtype, zero_stage=zero_stage, warmup_steps=3)
     batches = [some_segments(5, seed) for seed in range(4)]
     straight = TrainingEngine(tiny_model, config, pad_id=0, seed=0)
     for step, batch in enumerate(batches):

@@ -150,3 +150,14 @@ def test_rollout_logprobs_are_those_of_the_trainer(engine: VllmEngine, trainer: 
     batch = collate([[segment] for segment in segments], pad_id=0)
     own = torch.stack(trainer.logprobs(segments))
     assert mismatch(batch.rollout, own, batch.mask).mean_abs < 1e-5
+
+
+def test_weights_given_back_for_an_update_come_back_with_the_sync(engine: VllmEngine, trainer: TrainingEngine) -> None:
+    engine.update_weights(trainer.named_tensors(), version=9)
+    before = engine.generate(prompts(2), SAMPLING, [1, 2])
+    engine.sleep()
+    with pytest.raises(RuntimeError, match="no weights until update_weights"):
+        engine._llm.apply_model(lambda model: model.compute_logits(torch.zeros(1, model.config.hidden_size)))
+    engine.wake()
+    engine.update_weights(trainer.named_tensors(), version=10)
+    assert engine.generate(prompts(2), SAMPLING, [1, 2]) == before

@@ -10,8 +10,9 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from truegold.train.policy import Policy, keeps_whole_cache
-from truegold.train.segment import Segment, collate
+from truegold.train.policy import Policy
+from truegold.train.prefix_cache import checkpoint_with_cache, keeps_whole_cache
+from truegold.train.segment import Batch, Segment, collate
 from truegold.train.shared_prompts import collate_shared, cut, shared_batches
 
 
@@ -46,16 +47,41 @@ def test_log_probs_and_entropies_are_those_of_segments_apart(policy: Policy) -> 
             assert not whole[place, size:].any()
 
 
-def test_gradients_are_those_of_segments_apart(policy: Policy) -> None:
+@pytest.mark.parametrize("checkpointing", [False, True])
+def test_gradients_are_those_of_segments_apart(policy: Policy, checkpointing: bool) -> None:
     weights = torch.randn(len(SEGMENTS), 9, generator=torch.Generator().manual_seed(0))
-    gradients = []
-    for batch in (collate_shared(SEGMENTS, pad_id=0), collate([[segment] for segment in SEGMENTS], pad_id=0)):
-        policy.zero_grad()
-        logprobs, _ = policy(batch)
-        (logprobs * weights).sum().backward()
-        gradients.append({name: value.grad for name, value in policy.named_parameters() if value.grad is not None})
-    for name, gradient in gradients[1].items():
-        torch.testing.assert_close(gradients[0][name], gradient, atol=2e-5, rtol=1e-4)
+    expected = gradients(policy, collate([[segment] for segment in SEGMENTS], pad_id=0), weights)
+    if checkpointing:
+        policy.causal_lm.gradient_checkpointing_enable()
+        assert checkpoint_with_cache(policy.causal_lm)
+    found = gradients(policy.train(), collate_shared(SEGMENTS, pad_id=0), weights)
+    for name, gradient in expected.items():
+        torch.testing.assert_close(found[name], gradient, atol=2e-5, rtol=1e-4)
+
+
+def gradients(policy: Policy, batch: Batch, weights: torch.Tensor) -> dict[str, torch.Tensor]:
+    policy.zero_grad()
+    logprobs, _ = policy(batch)
+    (logprobs * weights).sum().backward()
+    return {name: value.grad for name, value in policy.named_parameters() if value.grad is not None}
+
+
+def test_gradient_checkpointing_keeps_less_of_shared_prompts(policy: Policy) -> None:
+    kept = []
+    for checkpointing in (False, True):
+        if checkpointing:
+            policy.causal_lm.gradient_checkpointing_enable()
+            assert checkpoint_with_cache(policy.causal_lm)
+        sizes: list[int] = []
+
+        def count(tensor: torch.Tensor, sizes: list[int] = sizes) -> torch.Tensor:
+            sizes.append(tensor.numel())
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor):
+            policy.train()(collate_shared(SEGMENTS, pad_id=0))
+        kept.append(sum(sizes))
+    assert kept[1] < kept[0] / 2
 
 
 @pytest.mark.parametrize("tokens", [1, 24, 40, 1000])

@@ -1,0 +1,68 @@
+"""Keys and values of prompts, for the completions that follow them.
+
+Neither cache changes when a layer runs a second time, so both go through gradient checkpointing, which Hugging Face
+otherwise refuses to a cache.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers.cache_utils import DynamicCache, DynamicLayer
+from transformers.modeling_layers import GradientCheckpointingLayer
+
+
+class PromptCache(DynamicCache):  # type: ignore[misc]
+    """Takes down the keys and values [Q, heads, P, head size] of each layer, at its first run. No token comes before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any
+    ) -> tuple[Tensor, Tensor]:
+        self.held.setdefault(layer_idx, (key_states, value_states))
+        return key_states, value_states
+
+
+class PrefixCache(DynamicCache):  # type: ignore[misc]
+    """Puts the prompt of each row, `of` [B] among the prompts of `written`, before its keys and values; keeps none."""
+
+    def __init__(self, written: PromptCache, of: Tensor) -> None:
+        super().__init__()
+        self._held = written.held
+        self._of = of
+        self._length = written.held[0][0].shape[-2]
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any
+    ) -> tuple[Tensor, Tensor]:
+        keys, values = self._held[layer_idx]
+        return torch.cat([keys[self._of], key_states], dim=-2), torch.cat([values[self._of], value_states], dim=-2)
+
+    def get_seq_length(self, layer_idx: int = 0) -> int:
+        return self._length
+
+    def get_mask_sizes(self, query_length: int, layer_idx: int) -> tuple[int, int]:
+        return self._length + query_length, 0
+
+
+@torch.no_grad()
+def keeps_whole_cache(causal_lm: Any) -> bool:
+    """Whether all that the model keeps of a prompt are keys and values of each of its tokens. A sliding window and
+    recurrent layers keep less."""
+    decoder = causal_lm.get_decoder()
+    ids = torch.ones((1, 2), dtype=torch.int64, device=causal_lm.device)
+    cache = getattr(decoder(input_ids=ids, use_cache=True), "past_key_values", None)
+    return all(type(layer) is DynamicLayer for layer in getattr(cache, "layers", [None]))
+
+
+def checkpoint_with_cache(causal_lm: Any) -> bool:
+    """Let gradient checkpointing hand these caches to the layers. Returns whether the architecture can."""
+    layers = [module for module in causal_lm.modules() if isinstance(module, GradientCheckpointingLayer)]
+    for layer in layers:
+        layer._can_checkpoint_with_cache = True
+    return bool(layers) and hasattr(GradientCheckpointingLayer, "_can_checkpoint_with_cache")
