@@ -15,7 +15,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 
 class PromptCache(DynamicCache):  # type: ignore[misc]
-    """Takes down the keys and values [Q, heads, P, head size] of each layer, at its first run. No token comes before."""
+    """Takes down each layer's keys and values [Q, heads, P, head size] at its first run. No token comes before them."""
 
     def __init__(self) -> None:
         super().__init__()
