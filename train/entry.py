@@ -28,7 +28,7 @@ def choose_groups(groups: Sequence[GroupScore], wanted: int, bounds: tuple[float
     """The places of the groups that enter, at most `wanted`, in order.
 
     The first that teach enter. Where the share of right completions among them is then outside of `bounds`, the group
-    furthest on that side makes room for the best spare one, as long as that brings the share nearer.
+    furthest on that side makes room for the spare one that brings the share nearest, as long as one does.
     """
     teaching = [place for place, group in enumerate(groups) if group.teaches]
     entered, spare = teaching[:wanted], teaching[wanted:]
@@ -38,18 +38,19 @@ def choose_groups(groups: Sequence[GroupScore], wanted: int, bounds: tuple[float
     def rate(place: int) -> float:
         return groups[place].right / groups[place].judged
 
-    while entered and spare:
-        share = right_share([groups[place] for place in entered])
-        if bounds[0] <= share <= bounds[1]:
-            break
-        sign = 1 if share < bounds[0] else -1
+    def distance(places: Sequence[int]) -> float:
+        share = right_share([groups[place] for place in places])
+        return max(bounds[0] - share, share - bounds[1], 0.0)
+
+    while entered and spare and distance(entered) > 0:
+        sign = 1 if right_share([groups[place] for place in entered]) < bounds[0] else -1
         worst = min(entered, key=lambda place: (sign * rate(place), place))
-        best = max(spare, key=lambda place: (sign * rate(place), -place))
-        if sign * rate(best) <= sign * rate(worst):
+        others = [place for place in entered if place != worst]
+        best = min(spare, key=lambda place: (distance([*others, place]), place))
+        if distance([*others, best]) >= distance(entered):
             break
-        entered.remove(worst)
         spare.remove(best)
-        entered.append(best)
+        entered = [*others, best]
     return sorted(entered)
 
 

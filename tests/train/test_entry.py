@@ -36,6 +36,11 @@ def test_the_share_of_right_answers_is_moved_into_its_bounds(right: tuple[int, .
     assert choose_groups(scores(*right), 2, (0.25, 0.75)) == entered
 
 
+def test_no_group_makes_room_for_one_that_overshoots() -> None:
+    assert choose_groups(scores(5, 1), 1, (0.4, 0.6)) == [0]
+    assert choose_groups(scores(7, 1, 5), 1, (0.4, 0.6)) == [2]
+
+
 @given(st.lists(st.integers(0, SIZE), max_size=12), st.integers(1, 6))
 def test_bounds_never_cost_a_group_nor_move_the_share_away(right: list[int], wanted: int) -> None:
     groups = scores(*right)
