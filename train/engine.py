@@ -109,7 +109,7 @@ class TrainingEngine:
 
         Not under ZeRO 3, whose ranks would gather weights at different times.
         """
-        self._engine.eval()
+        self._engine.eval()  # in training mode gradient checkpointing would keep the cache from the layers
         if self._config.zero_stage == 3 or not keeps_whole_cache(self.causal_lm):
             return False
         if self._config.gradient_checkpointing and not checkpoint_with_cache(self.causal_lm):

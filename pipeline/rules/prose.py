@@ -7,6 +7,7 @@ that its dots, commas and words are not taken for the sentence's own.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 FORMULA = "⟦⟧"
 """Stands for a formula, a drawing or a block of code."""
@@ -48,6 +49,7 @@ PUZZLE = re.compile(
 """Words of combinatorics, number theory and geometry: such a problem is no story of quantities."""
 
 
+@lru_cache(maxsize=4)  # a dozen rules ask for the same prompt, one after the other
 def without_formulas(text: str) -> str:
     """The text with every formula, drawing and code block as one opaque word."""
     return _FORMULAS.sub(FORMULA, text)

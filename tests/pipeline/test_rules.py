@@ -105,7 +105,7 @@ def test_what_is_not_plainly_a_number_is_not_read(text):
 def test_no_prompt_keeps_the_rules_busy(attack):
     started = time.process_time()
     reasons(make_row(attack, gold=attack[:2000], solution=attack * 5))
-    assert time.process_time() - started < 20.0  # a rule that backtracks takes minutes
+    assert time.process_time() - started < 2.0
 
 
 def test_real_problems_are_seldom_flagged():

@@ -26,7 +26,7 @@ from truegold.verifiers import GuardError
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
 
 PROMPT_TOKENS = 140
-"""More than a block of vLLM's CPU prefix cache (128 tokens), so that prefixes are really cached."""
+"""More than a block of vLLM's prefix cache, so that prefixes are really cached."""
 
 SAMPLING = SamplingParams(temperature=1.0, max_tokens=12)
 
