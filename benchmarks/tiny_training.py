@@ -1,7 +1,7 @@
 """Trains the demo's tiny model with every advantage and loss, with five seeds, and with 40 % of the golds wrong.
 
     truegold select examples/demo.yaml
-    python benchmarks/tiny_training.py runs/demo [--only NAME ...] [--steps 60] [--json FILE]
+    python benchmarks/tiny_training.py runs/demo [--only NAME ...] [--steps 80] [--json FILE]
                                        [--write docs/benchmarks.md]
 
 Each run starts from the same cold start and differs from the demo's settings in what its name says. Given is the pass
@@ -135,7 +135,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, metavar="RUN_DIR", help="of the demo, at least up to select")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="runs whose name has one of these in it")
-    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--steps", type=int, default=80)
     parser.add_argument("--json", type=Path, help="keep the results here; runs that are in it are not repeated")
     parser.add_argument("--write", type=Path, help="write the table into this Markdown file, between its markers")
     arguments = parser.parse_args()

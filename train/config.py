@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 from pydantic import Field, Tag, model_validator
@@ -71,7 +72,11 @@ class OptimizerConfig(StageConfig):
     betas: tuple[float, float] = (0.9, 0.95)
     weight_decay: float = Field(default=0.0, ge=0)
     warmup_steps: int = Field(default=0, ge=0)
-    """Steps of linear warm-up; constant after."""
+    """Steps of linear warm-up."""
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    """How the rate falls after the warm-up, down to `final_lr` at the run's end."""
+    final_lr: float = Field(default=0.0, ge=0)
+    """Where a linear or cosine schedule ends."""
     max_grad_norm: float = Field(default=1.0, gt=0)
     zero_stage: Literal[0, 1, 2, 3] = 1
     """How much DeepSpeed shards over the ranks: optimizer (1), gradients (2), parameters (3)."""
@@ -84,6 +89,20 @@ class OptimizerConfig(StageConfig):
     gradient_checkpointing: bool = False
     lora: LoraConfig | None = None
     """Train adapters only; a learning rate some ten times as high is usual."""
+
+    @model_validator(mode="after")
+    def _rate_falls(self) -> OptimizerConfig:
+        if self.final_lr > self.lr:
+            raise ValueError(f"final_lr ({self.final_lr}) must not exceed lr ({self.lr})")
+        return self
+
+    def lr_at(self, step: int, steps: int) -> float:
+        """The learning rate of optimizer step `step`, from 0, of `steps`."""
+        if step < self.warmup_steps:
+            return self.lr * (step + 1) / self.warmup_steps
+        done = min(1.0, (step - self.warmup_steps) / max(1, steps - self.warmup_steps))
+        shares = {"constant": 1.0, "linear": 1.0 - done, "cosine": (1.0 + math.cos(math.pi * done)) / 2.0}
+        return self.final_lr + (self.lr - self.final_lr) * shares[self.schedule]
 
 
 Tracker = Literal["wandb", "trackio"]

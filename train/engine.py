@@ -127,8 +127,11 @@ class TrainingEngine:
         tokens, sequences = all_sum(sum(len(segment.output_ids) for segment in segments), len(segments))
         return Totals(tokens, sequences)
 
-    def update(self, segments: Sequence[Segment], loss_function: LossFunction, step: int) -> dict[str, float]:
-        """One optimizer step on this rank's `segments`; `step` counts from 0 and sets the learning rate.
+    def update(
+        self, segments: Sequence[Segment], loss_function: LossFunction, step: int, steps: int
+    ) -> dict[str, float]:
+        """One optimizer step on this rank's `segments`. Its number `step`, from 0, of the run's `steps` sets the
+        learning rate.
 
         Returns loss, grad_norm, lr and, divided by the number of tokens, whatever sums the loss function reports; over
         all ranks. Raises GuardError where the loss or the gradient is not finite. The weights may then be spoilt: the
@@ -136,7 +139,9 @@ class TrainingEngine:
         """
         self._engine.train()
         world = torch.distributed.get_world_size()
-        lr = self._set_lr(step)
+        lr = self._config.lr_at(step, steps)
+        for group in self._engine.optimizer.param_groups:
+            group["lr"] = lr
         sums: dict[str, Tensor] = {}
         unsharded_norm = 0.0
         batches = list(self._batches(segments))
@@ -190,13 +195,6 @@ class TrainingEngine:
             name: value if name == "loss" else value / max(tokens, 1.0)
             for name, value in zip(names, values, strict=True)
         }
-
-    def _set_lr(self, step: int) -> float:
-        warmup = self._config.warmup_steps
-        lr = self._config.lr * min(1.0, (step + 1) / warmup) if warmup else self._config.lr
-        for group in self._engine.optimizer.param_groups:
-            group["lr"] = lr
-        return lr
 
     def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
         """The weights by their Hugging Face names, one whole tensor at a time, `lm_head.weight` included where it is

@@ -68,7 +68,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
         Feed(rows, fitting(inputs["reserve"]), config.seed),
         fitting(inputs["heldout"])[: config.eval_problems],
         config,
-        Updater(engine, config, tokens[0], _reference(inputs["model"], config, engine)),
+        Updater(engine, config, tokens[0], config.steps * config.updates, _reference(inputs["model"], config, engine)),
         rollout,
         tokens[0],
         SamplingParams(

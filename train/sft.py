@@ -65,7 +65,7 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
     with MetricsLog(out_dir, first, config.trackers) as log:
         for step in range(first, len(steps)):
             chosen = [fitting[i] for i in steps[step][rank() :: world_size()]]
-            metrics = engine.update(chosen, negative_log_likelihood(engine.totals(chosen)), step)
+            metrics = engine.update(chosen, negative_log_likelihood(engine.totals(chosen)), step, len(steps))
             loss = metrics["loss"]
             log.write(step, metrics)
             progress.advance(1, f"loss {loss:.3f}")

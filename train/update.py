@@ -93,12 +93,14 @@ def weigh_segments(segments: Sequence[Segment], config: ObjectiveConfig, kinds: 
 class Updater:
     """Takes the optimizer steps of a rollout batch. reference: the model that training began from, for the KL penalty.
 
-    steps: optimizer steps taken so far; sets the learning rate, and has to be restored on resume.
+    total: optimizer steps of the whole run, if every batch has something to train on. steps: those taken so far, to be
+    restored on resume. Both set the learning rate.
     """
 
     engine: TrainingEngine
     config: ObjectiveConfig
     max_tokens: int
+    total: int
     reference: FrozenPolicy | None = None
     steps: int = 0
 
@@ -117,7 +119,7 @@ class Updater:
             totals = self.engine.totals(own)
             if totals.tokens:
                 loss = StepLoss(config, self.max_tokens, totals, weighed[chosen], prepared.take(chosen))
-                found.append(self.engine.update(own, loss, self.steps))
+                found.append(self.engine.update(own, loss, self.steps, self.total))
                 self.steps += 1
         return found
 

@@ -47,7 +47,7 @@ def main() -> None:
     engine = TrainingEngine(Path(model), optimizer, pad_id=0, seed=0)
     rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
     config = ObjectiveConfig(advantage="batch_std", loss="ppo", corrections=(), num_iterations=2, positive_floor=1.0)
-    updater = Updater(engine, config, max_tokens=32)
+    updater = Updater(engine, config, max_tokens=32, total=100)
     first = 0
     if checkpoints is not None and (resumed := engine.load(checkpoints)):
         first, state = resumed

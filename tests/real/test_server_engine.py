@@ -109,7 +109,7 @@ def test_rollouts_of_a_server_follow_the_trainer_s_weights(url: str, tiny_model:
     assert rollout.sync(0).mean_abs < 1e-4
     segments = [Segment((5, 6, 7), tuple(range(8, 30)))]
     for step in range(3):
-        trainer.update(segments, negative_log_likelihood(trainer.totals(segments)), step)
+        trainer.update(segments, negative_log_likelihood(trainer.totals(segments)), step, 100)
     with pytest.raises(GuardError, match="Cause: stale weights"):
         probe.check(0)
     assert rollout.sync(1).mean_abs < 1e-4

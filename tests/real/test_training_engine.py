@@ -35,7 +35,7 @@ def some_segments(count: int, seed: int) -> list[Segment]:
 
 
 def take_step(engine: TrainingEngine, batch: list[Segment], step: int) -> None:
-    engine.update(batch, negative_log_likelihood(engine.totals(batch)), step)
+    engine.update(batch, negative_log_likelihood(engine.totals(batch)), step, 100)
 
 
 def plain_torch_weights(model: Path, batches: list[list[Segment]]) -> dict[str, torch.Tensor]:

@@ -94,7 +94,7 @@ def updater(model: Path, **settings: object) -> Updater:
     optimizer = OptimizerConfig(lr=1e-3, dtype="float32", micro_batch_tokens=64)
     engine = TrainingEngine(model, optimizer, pad_id=0, seed=0)
     config = ObjectiveConfig.model_validate({"loss": "ppo", "corrections": [], "minibatches": 1, **settings})
-    return Updater(engine, config, max_tokens=8)
+    return Updater(engine, config, max_tokens=8, total=100)
 
 
 def test_the_first_step_on_a_batch_is_on_policy_and_later_ones_are_not(tiny_model: Path) -> None:

@@ -58,7 +58,7 @@ def rollout_of(engine: VllmEngine, trainer: TrainingEngine, tiny_model: Path, te
 def change_weights(trainer: TrainingEngine) -> None:
     segments = [Segment(tuple(prompt), tuple(range(5, 25))) for prompt in prompts(4)]
     for step in range(3):
-        trainer.update(segments, negative_log_likelihood(trainer.totals(segments)), step)
+        trainer.update(segments, negative_log_likelihood(trainer.totals(segments)), step, 100)
 
 
 def test_a_seed_decides_a_completion_whatever_else_is_in_the_batch(engine: VllmEngine) -> None:
