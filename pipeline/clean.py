@@ -14,8 +14,9 @@ What is noted of a row stands in `meta.truegold` and is no edit, unless somethin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ from truegold.pipeline.ledger import Ledger
 from truegold.pipeline.pacing import paced
 from truegold.pipeline.progress import Progress
 from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, dump_json, read_rows
+from truegold.pipeline.spread import spread
 from truegold.pipeline.stage import StageReport
 from truegold.verifiers import ConfigError
 
@@ -58,12 +60,10 @@ class _Change:
 def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Clean every row; drop those without a usable prompt or gold."""
     _check(config)
-    boilerplate = Boilerplate(config)
     total = count_rows(inputs["rows"])
+    found = spread(read_rows(inputs["rows"]), total, partial(_cleaner, config), config.workers)
     with Ledger(out_dir, "clean") as ledger, TableWriter(out_dir / ROWS_FILE, ROW_SCHEMA) as rows:
-        for row in paced(read_rows(inputs["rows"]), progress, "cleaning", total):
-            cleaned, changes = clean_row(row, config, boilerplate)
-            fault = _fault(cleaned, config)
+        for row, (cleaned, changes, fault) in paced(found, progress, "cleaning", total):
             if fault is not None:
                 reason, evidence = fault
                 ledger.drop(row, reason, **evidence)
@@ -79,6 +79,17 @@ def _check(config: CleanConfig) -> None:
         raise ConfigError(
             f"clean.languages: {', '.join(unknown)} cannot be told.", "Give ISO 639-1 codes, such as en, zh, de."
         )
+
+
+def _cleaner(config: CleanConfig) -> Callable[[Row], tuple[Row, list[_Change], tuple[str, dict[str, Any]] | None]]:
+    """What cleans one row: the cleaned row, its edits, and for what it has to go."""
+    boilerplate = Boilerplate(config)
+
+    def cleaned(row: Row) -> tuple[Row, list[_Change], tuple[str, dict[str, Any]] | None]:
+        made, changes = clean_row(row, config, boilerplate)
+        return made, changes, _fault(made, config)
+
+    return cleaned
 
 
 def clean_row(row: Row, config: CleanConfig, boilerplate: Boilerplate) -> tuple[Row, list[_Change]]:

@@ -160,6 +160,8 @@ class CleanConfig(StageConfig):
     """Regular expressions, without regard to case, cut from the start of a prompt."""
     boilerplate_end: tuple[str, ...] = BOILERPLATE_END
     """Regular expressions, without regard to case, cut from the end of a prompt."""
+    workers: int = Field(default=0, ge=0)
+    """Processes; 0 takes one per core."""
 
 
 class DedupConfig(StageConfig):
@@ -222,6 +224,8 @@ class FlagConfig(StageConfig):
     """Names of the detectors to run, or import strings of your own; all built-in ones where not given."""
     advise_only: tuple[str, ...] = ()
     """Reasons that should only be reported and not hold a row back for review."""
+    workers: int = Field(default=0, ge=0)
+    """Processes; 0 takes one per core."""
 
 
 class SuspicionConfig(StageConfig):

@@ -13,7 +13,8 @@ says nothing about that row; it is counted as `error:NAME`, and its first error 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger
 from truegold.pipeline.progress import Progress, track
 from truegold.pipeline.rows import Row, TableWriter, count_rows, dump_json, read_rows
 from truegold.pipeline.rules import Detector, Finding, load_detectors
+from truegold.pipeline.spread import spread
 from truegold.pipeline.stage import StageReport
 
 EARLIER = ("dedup_flags", "gold_flags")
@@ -50,8 +52,13 @@ def flag(inputs: Mapping[str, Path], config: FlagConfig, out_dir: Path, progress
             if name in inputs:
                 for record in read_rows(inputs[name]):
                     write(record)
-        for row in track(read_rows(inputs["rows"]), progress, "flag", total):
-            for record in _findings(row, detectors, errors, progress):
+        found = spread(read_rows(inputs["rows"]), total, partial(_flagger, config.detectors), config.workers)
+        for row, (records, failed) in track(found, progress, "flag", total):
+            for name, said in failed:
+                if name not in errors:
+                    progress.note(f"Detector {name} failed on {row['source']}:{row['source_row']} ({said}).")
+                errors[name] = errors.get(name, 0) + 1
+            for record in records:
                 write(record)
                 ledger.flag(row, record["reason"], detector=record["detector"], confidence=record["confidence"])
 
@@ -68,18 +75,22 @@ def flag(inputs: Mapping[str, Path], config: FlagConfig, out_dir: Path, progress
     )
 
 
-def _findings(row: Row, detectors: list[Detector], errors: dict[str, int], progress: Progress) -> Iterator[Row]:
-    """The flag records of one row. A detector's own code may raise anything, and must not stop the others."""
-    for detector in detectors:
-        try:
-            records = [_record(row, detector, finding) for finding in detector.detect(row)]
-        except Exception as error:
-            if detector.name not in errors:
-                place = f"{row['source']}:{row['source_row']}"
-                progress.note(f"Detector {detector.name} failed on {place} ({type(error).__name__}: {error}).")
-            errors[detector.name] = errors.get(detector.name, 0) + 1
-            continue
-        yield from records
+def _flagger(names: Sequence[str] | None) -> Callable[[Row], tuple[list[Row], list[tuple[str, str]]]]:
+    """What gives a row's flag records, and the detectors that raised on it with what they said."""
+    detectors = load_detectors(names)
+
+    def flags_of(row: Row) -> tuple[list[Row], list[tuple[str, str]]]:
+        records: list[Row] = []
+        failed: list[tuple[str, str]] = []
+        for detector in detectors:
+            # A detector's own code may raise anything, and must not stop the others.
+            try:
+                records += [_record(row, detector, finding) for finding in detector.detect(row)]
+            except Exception as error:
+                failed.append((detector.name, f"{type(error).__name__}: {error}"))
+        return records, failed
+
+    return flags_of
 
 
 def _record(row: Row, detector: Detector, finding: Any) -> Row:
