@@ -52,7 +52,8 @@ class Variant:
 def variants() -> Iterator[Variant]:
     for seed in range(5):
         yield Variant(f"seed {seed}", {"seed": seed})
-    yield Variant("40 % of golds wrong", wrong_golds=True)
+    for seed in range(3):
+        yield Variant(f"40 % of golds wrong, seed {seed}", {"seed": seed}, wrong_golds=True)
     for name in (*ADVANTAGES, *PASS_AT_K):
         if name != "grpo":
             yield Variant(f"advantage {name}", {"advantage": name})

@@ -76,7 +76,7 @@ def number_from_nowhere(row: Row) -> list[Finding]:
     given = given_numbers(row["prompt"])
     if not given or len(given) > MAX_GIVEN:
         return []
-    steps = list(calculations(row["solution"]))
+    steps = calculations(row["solution"])
     known = given | _ALWAYS
     known |= set(map(Fraction, range(len(given) + 2))) if _COUNTED.search(row["prompt"]) else set()
     # every number that a step gives, also where words stand in between: an operand may be one of them

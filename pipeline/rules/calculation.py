@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 MAX_CALCULATIONS = 200
 """Calculations read of one solution."""
@@ -68,8 +69,13 @@ class Calculation:
         return (self.value * 100, self.value / 100) if "%" in self.left or self.result <= 1 else ()
 
 
-def calculations(solution: str) -> Iterator[Calculation]:
+@lru_cache(maxsize=16)  # several rules ask for those of one row
+def calculations(solution: str) -> tuple[Calculation, ...]:
     """The calculations of a solution, in order. Those that a calculator's mark repeats are read once."""
+    return tuple(_calculations(solution))
+
+
+def _calculations(solution: str) -> Iterator[Calculation]:
     text = _CALCULATOR.sub("", solution[:MAX_CHARS])
     text = _MONEY.sub("", text)
     for pattern, sign in _LATEX:

@@ -193,7 +193,7 @@ def question_off_topic(row: Row) -> list[Finding]:
     prompt = row["prompt"]
     if row["domain"] != "math" or _CHINESE.search(prompt) or PUZZLE.search(prompt):
         return []
-    if row["solution"] and any(True for _ in calculations(row["solution"])):
+    if row["solution"] and calculations(row["solution"]):
         return []  # what is asked was computed from what is told, or `number_from_nowhere` says that it was not
     parts = sentences(without_formulas(prompt))
     asking = [part for part in parts if _ASKED.search(part)]
