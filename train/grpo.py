@@ -57,7 +57,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     check_prompts(prompts, encoder.tokenizer.bos_token_id)
     engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed)
     engine.share_prompts()
-    config = config.model_copy(update={"loss": resolved(config, engine.causal_lm.config)})
+    config = resolved(config, engine.causal_lm.config)
     first, state = engine.load(out_dir / CHECKPOINTS) or (0, None)
     progress.start("loading vLLM")
     sampler = build_rollout_engine(inputs["model"], config.engine)

@@ -78,10 +78,11 @@ class GrpoConfig(ObjectiveConfig):
     temperature_bands: tuple[TemperatureBand, ...] = ()
     """The lowest bound that fits counts."""
     refills: int = Field(default=0, ge=0)
-    """Rounds of further rollouts, from the reserve, in place of groups that are all right or all wrong (DAPO's dynamic
-    sampling)."""
+    """Rounds of further rollouts, from the reserve, in place of groups without advantages, such as those that are all
+    right or all wrong (DAPO's dynamic sampling)."""
     right_share: tuple[float, float] | None = None
-    """Bounds for the share of right completions in a training batch; groups are chosen, rewards never changed."""
+    """Bounds for the share of right completions in a training batch. Groups are chosen from what `refills` bring in,
+    rewards never changed."""
     reward: tuple[RewardTerm, ...] = (RewardTerm(name="correct"),)
     """The terms of the reward. Exactly one of them leaves `verifier` out: it is what pass rates are measured by."""
     reward_clip: tuple[float, float] | None = None
@@ -129,6 +130,18 @@ class GrpoConfig(ObjectiveConfig):
         if self.minibatches > self.prompts_per_step:
             raise ValueError(
                 f"minibatches ({self.minibatches}) must not exceed prompts_per_step ({self.prompts_per_step})"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _groups_can_teach(self) -> GrpoConfig:
+        if self.right_share is not None and not self.refills:
+            raise ValueError("right_share chooses among the groups that refills bring in: set refills to 1 or more")
+        most = self.group_size - ("pass_at_k_chen" in self.advantages)
+        if any(kind.startswith("pass_at_k") for kind in self.advantages) and self.pass_at_k > most:
+            raise ValueError(
+                f"pass_at_k ({self.pass_at_k}) must be at most {most} in groups of {self.group_size}: pass_at_k_chen "
+                "compares subsets of k, pass_at_k_walder needs k samples"
             )
         return self
 

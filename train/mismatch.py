@@ -23,7 +23,8 @@ class Mismatch:
 
 
 OUTSIDE = (0.8, 1.28)
-"""The range of exp(delta) that PPO's clip leaves alone: a token outside of it would be clipped before any update."""
+"""The range of exp(delta) that PPO's clip leaves alone by default: a token outside of it would be clipped before any
+update."""
 
 
 def mismatch_sums(own: Tensor, other: Tensor, mask: Tensor) -> dict[str, Tensor]:

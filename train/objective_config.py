@@ -26,9 +26,22 @@ class CorrectionConfig(StageConfig):
     """One weight for what the sampling and the training engine disagree on (`objective.corrections`)."""
 
     kind: Literal["tis", "icepop", "sequence_tis", "sequence_mask", "geometric_mask"]
-    low: float = Field(default=0.0, ge=0)
+    low: float | None = Field(default=None, ge=0)
+    """Not for tis and sequence_tis, which only cut at `high`."""
     high: float = Field(gt=0)
     """The range of exp(old - rollout), of a token, a whole sequence, or its geometric mean."""
+
+    @model_validator(mode="after")
+    def _range_is_one(self) -> CorrectionConfig:
+        if self.kind in ("tis", "sequence_tis"):
+            if self.low is not None:
+                raise ValueError(f"{self.kind} has no low: it cuts at high")
+        elif self.low is None:
+            usual = {"icepop": "low 0.5, high 5", "sequence_mask": "low 0.5, high 2"}
+            raise ValueError(f"{self.kind} needs low as well, as in {usual.get(self.kind, 'low 0.99, high 1.01')}")
+        elif self.low >= self.high:
+            raise ValueError(f"low ({self.low}) must be below high ({self.high})")
+        return self
 
 
 class AdvantageBand(StageConfig):
@@ -43,6 +56,7 @@ class KlConfig(StageConfig):
 
     weight: float = Field(default=0.0, ge=0)
     estimator: Literal["k1", "k3"] = "k3"
+    """k3, as in GRPO, never negative; k1, with the gradient of the KL divergence itself."""
 
 
 class ObjectiveConfig(StageConfig):
@@ -68,7 +82,7 @@ class ObjectiveConfig(StageConfig):
     is_max: float = Field(default=5.0, gt=0)
     """The largest weight of CISPO: the ratio itself."""
     corrections: tuple[CorrectionConfig, ...] = (CorrectionConfig(kind="tis", high=2.0),)
-    """Multiplied. Empty: none."""
+    """One that weighs, and masks, multiplied. Empty: none."""
     off_policy_mask: float | None = Field(default=None, gt=0)
     """Leaves wrong completions out which the policy has moved away from by more than this, in nats a token."""
     top_entropy: float | None = Field(default=None, gt=0, lt=1)
@@ -96,6 +110,18 @@ class ObjectiveConfig(StageConfig):
         if self.loss in ("cispo", "topr") and (self.clip_low is not None or self.clip_high is not None):
             raise ValueError(f"the loss {self.loss} has no clip_low and clip_high; cispo has is_max")
         return self
+
+    @model_validator(mode="after")
+    def _tokens_are_weighed_once(self) -> ObjectiveConfig:
+        weighing = [one.kind for one in self.corrections if one.kind != "geometric_mask"]
+        if len(weighing) > 1:
+            raise ValueError(f"corrections: {' and '.join(weighing)} would weigh by the same ratio twice; choose one")
+        return self
+
+    @property
+    def advantages(self) -> set[Advantage]:
+        """Every kind that a problem may get."""
+        return {self.advantage, *(band.advantage for band in self.advantage_bands)}
 
     def advantage_of(self, pass_rate: float | None) -> Advantage:
         """The kind of advantage for a problem of that measured pass rate."""

@@ -22,8 +22,8 @@ class Segment:
     """One completion to train on, with the prompt it answers: a whole answer, or one turn of a dialogue.
 
     rollout_logprobs: of output_ids, under the policy at `version` and `temperature`; empty for text no policy sampled.
-    reward: None where it could not be judged. reward_terms: what each term added to it, by name. group: completions of
-    one prompt share it. turn: from 0. truncated: cut at max_tokens.
+    reward: None where it could not be judged. reward_terms: what each term added to it, by name. right: passed its
+    verifier. group: completions of one prompt share it. turn: from 0. truncated: cut at max_tokens.
     """
 
     prompt_ids: tuple[int, ...]
@@ -34,6 +34,7 @@ class Segment:
     origin: Origin = "policy"
     reward: float | None = None
     reward_terms: Mapping[str, float | None] = field(default_factory=dict)
+    right: bool = False
     group: int = 0
     turn: int = 0
     truncated: bool = False

@@ -1,9 +1,9 @@
 """A step of RL with verifiable rewards, top to bottom: sample groups, verify, compare within the group, update, sync.
 
 Rewards are composed of the terms in the configuration (`rewards`), by default the verifier's score alone; a completion
-that could not be judged leaves its group and is counted. Groups whose rewards are all equal carry no gradient and never
-enter. Every rank takes its share of the step's rows, samples with an engine of its own and trains on what it sampled;
-what a step is compared with is the whole batch (`update`).
+that could not be judged leaves its group and is counted. Groups without advantages, such as those that are all right or
+all wrong, carry no gradient and never enter. Every rank takes its share of the step's rows, samples with an engine of
+its own and trains on what it sampled; what a step is compared with is the whole batch (`update`).
 """
 
 from __future__ import annotations
@@ -14,14 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from truegold.pipeline.engines.base import Completion, SamplingParams
 from truegold.pipeline.rows import Row
 from truegold.train.completions import write_completions
 from truegold.train.distributed import all_sum, gathered, rank, world_size
 from truegold.train.diversity import distinct_ngrams, distinct_share
-from truegold.train.entry import GroupScore, choose_groups, right_share
+from truegold.train.entry import GroupScore, choose_groups, missing_groups, right_share, score_group
 from truegold.train.feed import Feed
 from truegold.train.grpo_config import GrpoConfig
 from truegold.train.rewards import Metrics, Sampled, Scored, judge, reward_metrics
@@ -49,21 +47,19 @@ class Trainer:
         began = time.monotonic()
         sampled = self._rollouts(step)
         sampled_at = time.monotonic()
-        scores = _everyones_scores(sampled)
+        scores = self._scores(sampled)
         numbers = list(scores)
         places = choose_groups(list(scores.values()), config.prompts_per_step, config.right_share)
         entered = {numbers[place] for place in places}
-        batch = [one for one in sampled if one.segment.group in entered]
+        batch = [one for one in sampled if one.segment.group in entered and one.segment.reward is not None]
         weighed = weigh_segments([one.segment for one in batch], config, self._kinds(batch))
         for one, advantage, trained in zip(batch, weighed.advantages, weighed.trained, strict=True):
             one.advantage, one.trained = float(advantage), bool(trained)
-        chosen = [one for one in batch if one.trained]
-        advantages = torch.tensor([one.advantage for one in chosen])
         updates, probe = [], None
         updated_at = sampled_at
-        if any(gathered(bool(chosen))):
+        if any(gathered(bool(weighed.trained.any()))):
             self.rollout.engine.sleep()
-            updates = self.updater.train_on([one.segment for one in chosen], advantages, f"{config.seed}-{step}")
+            updates = self.updater.train_on([one.segment for one in batch], weighed, f"{config.seed}-{step}")
             updated_at = time.monotonic()
             self.rollout.engine.wake()
             probe = self.rollout.sync(step + 1)
@@ -86,13 +82,13 @@ class Trainer:
 
     def _rollouts(self, step: int) -> list[Sampled]:
         """This rank's judged completions of the step: its share of the next rows, and of the refills for groups that
-        taught nothing."""
+        teach nothing or for a share of right answers out of its bounds."""
         wanted = self.config.prompts_per_step
         sampled = self._judged(self.feed.take(wanted), step, 0)
         number = wanted
         for _ in range(self.config.refills):
-            missing = wanted - sum(score.teaches for score in _everyones_scores(sampled).values())
-            if missing <= 0:
+            missing = missing_groups(list(self._scores(sampled).values()), wanted, self.config.right_share)
+            if not missing:
                 break
             sampled += self._judged(self.feed.refill(missing), step, number)
             number += missing
@@ -113,6 +109,20 @@ class Trainer:
             for row, prompt, place, temperature, group in zip(own, prompts, places, temperatures, groups, strict=True)
             for done, one in zip(group, scored, strict=False)
         ]
+
+    def _scores(self, sampled: Sequence[Sampled]) -> dict[int, GroupScore]:
+        """By group, in order, of the groups of all ranks."""
+        own: dict[int, list[Sampled]] = {}
+        for one in sampled:
+            own.setdefault(one.segment.group, []).append(one)
+        scores = {}
+        for group, members in own.items():
+            judged = [one.segment for one in members if one.segment.reward is not None]
+            rewards = [segment.reward for segment in judged if segment.reward is not None]
+            kind = self.config.advantage_of(members[0].row["pass_rate"])
+            scores[group] = score_group(rewards, [one.right for one in judged], kind, self.config.pass_at_k)
+        everyone = {group: score for part in gathered(scores) for group, score in part.items()}
+        return dict(sorted(everyone.items()))
 
     def _kinds(self, batch: Sequence[Sampled]) -> list[str]:
         return [self.config.advantage_of(one.row["pass_rate"]) for one in batch]
@@ -155,6 +165,7 @@ def to_segment(
         temperature=temperature,
         reward=one.reward.value,
         reward_terms=one.reward.parts,
+        right=one.correct.passed,
         group=group,
         truncated=done.finish_reason == "length",
     )
@@ -169,20 +180,6 @@ def diversity(sampled: Sequence[Sampled]) -> Metrics:
         "distinct_answers": distinct_share([[one.scored.correct.extracted for one in own] for own in groups.values()]),
         "distinct_ngrams": distinct_ngrams([[one.segment.output_ids for one in own] for own in groups.values()]),
     }
-
-
-def _everyones_scores(sampled: Sequence[Sampled]) -> dict[int, GroupScore]:
-    """By group, in order, of the groups of all ranks."""
-    own: dict[int, list[Sampled]] = {}
-    for one in sampled:
-        own.setdefault(one.segment.group, []).append(one)
-    scores = {}
-    for group, members in own.items():
-        judged = [one for one in members if one.segment.reward is not None]
-        rewards = {one.segment.reward for one in judged}
-        scores[group] = GroupScore(sum(one.scored.correct.passed for one in judged), len(judged), len(rewards) > 1)
-    everyone = {group: score for part in gathered(scores) for group, score in part.items()}
-    return dict(sorted(everyone.items()))
 
 
 def _mean(updates: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -6,8 +6,10 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TypeVar
 
 import torch
+from pydantic import ValidationError
 from torch import Tensor
 
 from truegold.train.distributed import gathered
@@ -21,7 +23,7 @@ from truegold.train.objective import (
     advantages,
     engine_weights,
     entropy_threshold,
-    kl_estimate,
+    kl_penalty,
     length_outliers,
     off_policy_sequence_mask,
     positive_weight,
@@ -29,14 +31,17 @@ from truegold.train.objective import (
     top_entropy_mask,
     weigh,
 )
-from truegold.train.objective_config import Loss, ObjectiveConfig
+from truegold.train.objective_config import ObjectiveConfig
 from truegold.train.segment import Batch, Segment
+from truegold.verifiers import ConfigError
+
+C = TypeVar("C", bound=ObjectiveConfig)
 
 
 @dataclass(frozen=True)
 class Weighed:
-    """advantages: [N], of the segments of this rank, 0 for what is not trained on. trained: [N] bool.
-    metrics: of the whole batch."""
+    """advantages: [N], of the segments of this rank, 0 for what is not trained on. trained: [N] bool, what contributes
+    to the loss. metrics: of the whole batch."""
 
     advantages: Tensor
     trained: Tensor
@@ -47,12 +52,13 @@ def weigh_segments(segments: Sequence[Segment], config: ObjectiveConfig, kinds: 
     """Advantages within the whole batch over all ranks, and which of this rank's segments are trained on.
 
     kinds: each segment's kind of advantage, one for a group. Segments of one kind are compared with each other.
-    Positives are weighted up after the masks, by what is left.
+    Negatives are weighted down after the masks, and then positives up, by what is left.
     """
     own = [
         (
             segment.group,
             float("nan") if segment.reward is None else segment.reward,
+            segment.right,
             len(segment.output_ids),
             segment.truncated,
             kind,
@@ -63,21 +69,22 @@ def weigh_segments(segments: Sequence[Segment], config: ObjectiveConfig, kinds: 
     if not any(parts):
         return Weighed(torch.zeros(0), torch.zeros(0, dtype=torch.bool), {})
     *columns, everyones_kinds = zip(*chain(*parts), strict=True)
-    groups, rewards, lengths, truncated = (torch.tensor(column) for column in columns)
+    groups, rewards, right, lengths, truncated = (torch.tensor(column) for column in columns)
     found = torch.zeros(len(rewards), dtype=torch.float64)
     for kind in sorted(set(everyones_kinds)):
         of_kind = torch.tensor([other == kind for other in everyones_kinds])
-        found[of_kind] = advantages(kind, rewards[of_kind].double(), groups[of_kind], config.pass_at_k)
-    trained = found != 0
+        found[of_kind] = advantages(kind, rewards[of_kind].double(), groups[of_kind], config.pass_at_k, right[of_kind])
+    # Without an advantage there is nothing to learn, but for the penalty on leaving the reference.
+    trained = ~rewards.isnan() if config.kl.weight else found != 0
     if config.mask_truncated:
         trained &= ~truncated
     outliers = length_outliers(lengths.double())
     if config.mask_outliers:
         trained &= ~outliers
-    found = found * trained
+    found = weigh(found * trained, negative=config.negative_weight)
     mass = lengths.double() if config.positive_by == "tokens" else torch.ones_like(found)
     positive = positive_weight(found, mass, config.positive_floor, config.positive_max)
-    found = weigh(found, positive, config.negative_weight)
+    found = weigh(found, positive)
     up, down = float((found * lengths).clamp(min=0).sum()), float(-(found * lengths).clamp(max=0).sum())
     metrics = {
         "positive_weight": positive,
@@ -104,10 +111,17 @@ class Updater:
     reference: FrozenPolicy | None = None
     steps: int = 0
 
-    def train_on(self, segments: Sequence[Segment], weighed: Tensor, seed: str) -> list[dict[str, float]]:
-        """All steps of one batch, `weighed` [N] being the segments' advantages. Every rank calls it, also one that has
-        no segments. Returns each step's metrics. seed: decides the minibatches."""
+    def train_on(self, batch: Sequence[Segment], weighed: Weighed, seed: str) -> list[dict[str, float]]:
+        """All steps of one batch, `weighed` as `weigh_segments` has it. Every rank calls it, also one that has no
+        segments. Returns each step's metrics. seed: decides the minibatches.
+
+        What is not trained on is counted in the denominators, and costs nothing else.
+        """
         config = self.config
+        whole = self.engine.totals(batch)
+        totals = Totals(whole.tokens / config.minibatches, whole.sequences / config.minibatches)
+        segments = [segment for segment, trained in zip(batch, weighed.trained, strict=True) if trained]
+        advantages = weighed.advantages[weighed.trained]
         prepared = self._prepare(segments)
         found = []
         for number in range(config.updates):
@@ -115,11 +129,9 @@ class Updater:
             order = list(range(len(segments)))
             random.Random(f"{seed}-{iteration}").shuffle(order)
             chosen = order[part :: config.minibatches]
-            own = [segments[i] for i in chosen]
-            totals = self.engine.totals(own)
-            if totals.tokens:
-                loss = StepLoss(config, self.max_tokens, totals, weighed[chosen], prepared.take(chosen))
-                found.append(self.engine.update(own, loss, self.steps, self.total))
+            if any(gathered(bool(chosen))):
+                loss = StepLoss(config, self.max_tokens, totals, advantages[chosen], prepared.take(chosen))
+                found.append(self.engine.update([segments[i] for i in chosen], loss, self.steps, self.total))
                 self.steps += 1
         return found
 
@@ -176,28 +188,30 @@ class StepLoss:
         now = current.detach()
         old = _padded(self.prepared.old, indices, now)
         token = policy_loss(config, current, old, own, mask)
-        weights = token_weights(mask, aggregation(config), self.totals, self.max_tokens)
+        factors = mask
         for correction in config.corrections:
-            weights = weights * engine_weights(
-                old, batch.rollout, mask, correction.kind, correction.high, correction.low
+            factors = factors * engine_weights(
+                old, batch.rollout, mask, correction.kind, correction.high, correction.low or 0.0
             )
         if config.off_policy_mask is not None:
             kept = off_policy_sequence_mask(now, batch.rollout, own, mask, config.off_policy_mask)
-            weights = weights * kept.unsqueeze(1)
+            factors = factors * kept.unsqueeze(1)
         if config.top_entropy is not None:
-            weights = weights * top_entropy_mask(entropy, mask, self.prepared.threshold)
-        loss = (token.loss * weights).sum()
+            factors = factors * top_entropy_mask(entropy, mask, self.prepared.threshold)
+        weights = token_weights(mask, aggregation(config), self.totals, self.max_tokens)
+        loss = (token.loss * factors * weights).sum()
         reported = {
             "clipped_low": (token.clipped_low * mask).sum(),
             "clipped_high": (token.clipped_high * mask).sum(),
             "ratio": (token.ratio * mask).sum(),
             "entropy": (entropy * mask).sum(),
-            "weight": (weights > 0).to(mask).sum(),
+            "kept_tokens": (factors > 0).to(mask).sum(),
+            "correction": factors.sum(),
             **mismatch_sums(batch.rollout, old, mask),
         }
         if self.prepared.reference is not None:
-            kl = kl_estimate(current, _padded(self.prepared.reference, indices, now), config.kl.estimator)
-            loss = loss + config.kl.weight * (kl * token_weights(mask, "token", self.totals)).sum()
+            kl = kl_penalty(current, _padded(self.prepared.reference, indices, now), config.kl.estimator)
+            loss = loss + config.kl.weight * (kl * weights).sum()
             reported["kl"] = (kl.detach() * mask).sum()
         return loss, reported
 
@@ -211,13 +225,19 @@ def policy_loss(config: ObjectiveConfig, current: Tensor, old: Tensor, advantage
     return LOSSES[config.loss](current, old, advantages, mask, **parameters)
 
 
-def resolved(config: ObjectiveConfig, model: object) -> Loss:
-    """The loss that `auto` means for a model, given its Hugging Face configuration."""
-    if config.loss != "auto":
-        return config.loss
+def resolved(config: C, model: object) -> C:
+    """The configuration with the loss that `auto` means for a model, given its Hugging Face configuration. Raises
+    ConfigError where that loss does not go with the other settings."""
     experts = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
     inner = getattr(model, "text_config", model)
-    return "gspo" if any((getattr(inner, name, 0) or 0) > 1 for name in experts) else "ppo"
+    mixture = any((getattr(inner, name, 0) or 0) > 1 for name in experts)
+    if config.loss != "auto":
+        return config
+    try:
+        return config.model_validate({**config.model_dump(), "loss": "gspo" if mixture else "ppo"})
+    except ValidationError as error:
+        told = "; ".join(one["msg"].removeprefix("Value error, ") for one in error.errors())
+        raise ConfigError(f"This model is a mixture of experts, for which train.loss is gspo: {told}.") from error
 
 
 def aggregation(config: ObjectiveConfig) -> Aggregation:

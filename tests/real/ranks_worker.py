@@ -59,8 +59,7 @@ def main() -> None:
         else:
             own = batch if rank == 0 else []
         weighed = weigh_segments(own, config, [config.advantage] * len(own))
-        chosen = weighed.trained.nonzero().flatten().tolist()
-        updater.train_on([own[i] for i in chosen], weighed.advantages[chosen], seed=str(step))
+        updater.train_on(own, weighed, seed=str(step))
         if checkpoints is not None:
             engine.save(checkpoints, step + 1, {"steps": updater.steps})
     weights = {name: tensor.clone() for name, tensor in engine.named_tensors()}

@@ -15,7 +15,8 @@ from truegold.train.engine import TrainingEngine
 from truegold.train.objective import Totals
 from truegold.train.objective_config import ObjectiveConfig
 from truegold.train.segment import Segment, collate
-from truegold.train.update import Prepared, StepLoss, Updater, resolved, weigh_segments
+from truegold.train.update import Prepared, StepLoss, Updater, Weighed, resolved, weigh_segments
+from truegold.verifiers import ConfigError
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
 
@@ -26,7 +27,9 @@ def group_of_one() -> None:
 
 
 def segment(reward: float | None, group: int = 0, length: int = 4, truncated: bool = False) -> Segment:
-    return Segment((1, 2), tuple(range(5, 5 + length)), reward=reward, group=group, truncated=truncated)
+    return Segment(
+        (1, 2), tuple(range(5, 5 + length)), reward=reward, right=reward == 1.0, group=group, truncated=truncated
+    )
 
 
 def weighed(segments: list[Segment], kind: str = "dr_grpo", **settings: object) -> list[float]:
@@ -56,6 +59,9 @@ def test_positives_are_weighted_up_by_what_the_masks_leave() -> None:
     assert weighed(batch, mask_truncated=True, positive_floor=1.0) == pytest.approx([4 / 3, -1 / 3, 0.0], abs=1e-6)
     by_samples = weighed(batch, mask_truncated=True, positive_floor=1.0, positive_by="samples")
     assert by_samples == pytest.approx([2 / 3, -1 / 3, 0.0], abs=1e-6)
+    # The floor is measured against negatives as they are weighted: 4/3 against 8/3 x .1 needs no more.
+    lowered = weighed(batch, mask_truncated=True, positive_floor=1.0, negative_weight=0.1)
+    assert lowered == pytest.approx([2 / 3, -1 / 30, 0.0], abs=1e-6)
     assert weighed(batch, negative_weight=0.5) == pytest.approx([2 / 3, -1 / 6, -1 / 6], abs=1e-6)
 
 
@@ -97,10 +103,13 @@ def updater(model: Path, **settings: object) -> Updater:
     return Updater(engine, config, max_tokens=8, total=100)
 
 
+def all_trained(*advantages: float) -> Weighed:
+    return Weighed(torch.tensor(advantages), torch.ones(len(advantages), dtype=torch.bool), {})
+
+
 def test_the_first_step_on_a_batch_is_on_policy_and_later_ones_are_not(tiny_model: Path) -> None:
     segments = [segment(1.0, length=length) for length in (3, 6, 4, 8)]
-    advantages = torch.tensor([1.0, -1.0, 0.5, -0.5])
-    steps = updater(tiny_model, num_iterations=2).train_on(segments, advantages, "seed")
+    steps = updater(tiny_model, num_iterations=2).train_on(segments, all_trained(1.0, -1.0, 0.5, -0.5), "seed")
     assert len(steps) == 2
     assert steps[0]["ratio"] == pytest.approx(1.0, abs=1e-5)
     assert steps[1]["ratio"] != pytest.approx(1.0, abs=1e-4)
@@ -117,15 +126,49 @@ def test_every_iteration_goes_through_the_whole_batch_in_minibatches(tiny_model:
 
     made.engine.update = counted  # type: ignore[method-assign, assignment]
     segments = [segment(1.0, length=length) for length in range(1, 8)]
-    steps = made.train_on(segments, torch.ones(7), "seed")
+    steps = made.train_on(segments, all_trained(*[1.0] * 7), "seed")
     assert (len(steps), made.steps) == (6, 6)
     assert sorted(seen[:7]) == sorted(seen[7:]) == list(range(1, 8))
 
 
+@pytest.mark.parametrize("aggregation", ["token", "sequence", "constant"])
+def test_what_is_not_trained_on_still_counts_in_the_denominators(tiny_model: Path, aggregation: str) -> None:
+    batch = [segment(1.0, length=4), segment(0.0, length=4), segment(0.0, length=8, truncated=True)]
+    alone = Weighed(torch.tensor([1.0, -0.5, 0.0]), torch.tensor([True, True, False]), {})
+    with_all = Weighed(alone.advantages, torch.ones(3, dtype=torch.bool), {})
+    losses = []
+    for weighed_so in (alone, with_all):
+        made = updater(tiny_model, aggregation=aggregation)
+        (step,) = made.train_on(batch, weighed_so, "seed")
+        losses.append(step["loss"])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    assert losses[0] == pytest.approx(-0.5 * {"token": 4 / 16, "sequence": 1 / 3, "constant": 4 / (8 * 3)}[aggregation])
+
+
+def test_minibatches_weigh_a_token_as_the_whole_batch_does(tiny_model: Path) -> None:
+    batch = [segment(1.0, length=length) for length in (2, 4, 6, 8)]
+    made = updater(tiny_model, minibatches=4, clip_high=10.0)
+    steps = made.train_on(batch, all_trained(*[1.0] * 4), "seed")
+    # Each step has the tokens of one completion, and a quarter of all 20 as its denominator.
+    assert sorted(round(-step["loss"] * 5 / step["ratio"], 3) for step in steps) == [2.0, 4.0, 6.0, 8.0]
+
+
+def test_the_penalty_on_leaving_the_reference_reaches_completions_without_an_advantage() -> None:
+    batch = [segment(0.5), segment(1.0), segment(0.0), segment(None)]
+
+    def trained(**settings: object) -> list[bool]:
+        config = ObjectiveConfig.model_validate(settings)
+        found: list[bool] = weigh_segments(batch, config, ["dr_grpo"] * 4).trained.tolist()
+        return found
+
+    assert trained() == [False, True, True, False]
+    assert trained(kl={"weight": 0.01}) == [True, True, True, False]
+
+
 def test_training_on_the_highest_entropies_leaves_the_other_tokens_out(tiny_model: Path) -> None:
     segments = [segment(1.0, length=10) for _ in range(4)]
-    (step,) = updater(tiny_model, top_entropy=0.25).train_on(segments, torch.ones(4), "seed")
-    assert step["weight"] == pytest.approx(0.25, abs=0.11)  # alike segments have alike entropies
+    (step,) = updater(tiny_model, top_entropy=0.25).train_on(segments, all_trained(*[1.0] * 4), "seed")
+    assert step["kept_tokens"] == pytest.approx(0.25, abs=0.11)  # alike segments have alike entropies
 
 
 @pytest.mark.parametrize(
@@ -138,8 +181,13 @@ def test_training_on_the_highest_entropies_leaves_the_other_tokens_out(tiny_mode
     ],
 )
 def test_gspo_is_the_default_of_mixtures_of_experts(model: object, loss: str) -> None:
-    assert resolved(ObjectiveConfig(), model) == loss
-    assert resolved(ObjectiveConfig(loss="cispo"), model) == "cispo"
+    assert resolved(ObjectiveConfig(), model).loss == loss
+    assert resolved(ObjectiveConfig(loss="cispo"), model).loss == "cispo"
+
+
+def test_settings_that_do_not_go_with_a_mixture_of_experts_are_told_before_training() -> None:
+    with pytest.raises(ConfigError, match="dual_clip belongs to the loss ppo"):
+        resolved(ObjectiveConfig(dual_clip=3.0), SimpleNamespace(num_experts=8))
 
 
 def test_segments_of_another_temperature_are_measured_at_it(tiny_model: Path) -> None:

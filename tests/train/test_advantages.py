@@ -52,6 +52,23 @@ def test_one_right_of_four_by_hand(kind: str, expected: list[float]) -> None:
     assert of(kind, [1.0, 0.0, 0.0, 0.0]) == pytest.approx(expected, abs=1e-6)
 
 
+def test_right_answers_are_counted_by_their_verdicts_where_those_are_given() -> None:
+    # A format term gives wrong answers 1 as well, a length term takes from right ones.
+    rewards = torch.tensor([2.0, 1.0, 1.0, 1.0], dtype=torch.float64)
+    group, right = torch.zeros(4, dtype=torch.int64), torch.tensor([True, False, False, False])
+    for kind in PASS_AT_K:
+        assert advantages(kind, rewards, group, 2, right).tolist() == of(kind, [1.0, 0.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("penalty", [-0.1, -1 / 7, -0.2])
+def test_maxrl_divides_by_the_pass_rate_whatever_else_is_in_the_reward(penalty: float) -> None:
+    rewards = torch.tensor([1.0] + [penalty] * 7, dtype=torch.float64)
+    group, right = torch.zeros(8, dtype=torch.int64), torch.tensor([True] + [False] * 7)
+    mean = (1.0 + 7 * penalty) / 8
+    found = advantages("maxrl", rewards, group, right=right).tolist()
+    assert found == pytest.approx([8 * (1.0 - mean)] + [8 * (penalty - mean)] * 7)
+
+
 def test_chen_with_one_right_of_four_by_hand() -> None:
     # R = 1 - C(3, 2) / C(4, 2) = 1/2, s = 1/2; wrong: 1 - 1/2 - C(2, 1) / C(3, 1) = -1/6
     assert chen(4, 1, 2) == pytest.approx((1.0, -1 / 3), abs=1e-5)

@@ -124,6 +124,16 @@ def theirs(**settings: Any) -> float:
         ),
         pytest.param({**EPSILON, "kl": {"weight": 0.1}}, {"loss_type": "bnpo", "beta": 0.1}, id="kl, k3"),
         pytest.param(
+            {**EPSILON, "kl": {"weight": 0.1}, "aggregation": "sequence"},
+            {"loss_type": "grpo", "beta": 0.1},
+            id="kl, per sequence",
+        ),
+        pytest.param(
+            {**EPSILON, "kl": {"weight": 0.1}, "aggregation": "constant"},
+            {"loss_type": "dr_grpo", "beta": 0.1},
+            id="kl, constant",
+        ),
+        pytest.param(
             {**EPSILON, "corrections": [{"kind": "tis", "high": 2.0}]},
             {"use_vllm": True, "vllm_importance_sampling_correction": True},
             id="truncated importance sampling",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.train.entry import GroupScore, choose_groups, right_share
+from truegold.train.entry import GroupScore, choose_groups, missing_groups, right_share, score_group
 
 SIZE = 8
 
@@ -39,6 +39,35 @@ def test_the_share_of_right_answers_is_moved_into_its_bounds(right: tuple[int, .
 def test_no_group_makes_room_for_one_that_overshoots() -> None:
     assert choose_groups(scores(5, 1), 1, (0.4, 0.6)) == [0]
     assert choose_groups(scores(7, 1, 5), 1, (0.4, 0.6)) == [2]
+
+
+def score(kind: str, right: int, k: int = 4) -> GroupScore:
+    passed = [place < right for place in range(SIZE)]
+    return score_group([float(one) for one in passed], passed, kind, k)
+
+
+@pytest.mark.parametrize("kind", ["grpo", "dr_grpo", "rloo", "batch_std", "reinforce_pp_baseline", "maxrl"])
+def test_a_group_teaches_where_its_rewards_differ(kind: str) -> None:
+    assert [score(kind, right).teaches for right in (0, 3, 8)] == [False, True, False]
+
+
+def test_reinforce_pp_learns_from_groups_that_are_all_right_too() -> None:
+    assert [score("reinforce_pp", right).teaches for right in (0, 3, 8)] == [True, True, True]
+    assert not score_group([], [], "reinforce_pp", 1).teaches
+
+
+def test_under_pass_at_k_easy_groups_teach_nothing() -> None:
+    # From 5 of 8 on, any 4 hold a right one.
+    assert [score("pass_at_k_chen", right).teaches for right in (0, 1, 4, 5, 8)] == [False, True, True, False, False]
+    assert [score("pass_at_k_walder", right).teaches for right in (0, 5, 6, 8)] == [False, True, False, False]
+
+
+def test_what_is_missing_are_free_places_and_a_share_out_of_bounds() -> None:
+    assert missing_groups(scores(0, 3, 8, 5), 4, None) == 2
+    assert missing_groups(scores(4, 3, 5, 4), 4, (0.25, 0.75)) == 0
+    assert missing_groups(scores(1, 1, 1, 1), 4, (0.25, 0.75)) == 1  # .125 below, twice, of 4
+    assert missing_groups(scores(1, 1, 0, 0), 4, (0.25, 0.75)) == 3
+    assert missing_groups(scores(0, 0), 2, (0.25, 0.75)) == 2
 
 
 @given(st.lists(st.integers(0, SIZE), max_size=12), st.integers(1, 6))

@@ -51,6 +51,19 @@ def test_the_lowest_band_that_fits_a_pass_rate_counts() -> None:
         ({"loss": "gspo", "dual_clip": 3.0}, "dual_clip belongs to the loss ppo"),
         ({"minibatches": 9, "prompts_per_step": 8}, r"minibatches \(9\) must not exceed"),
         ({"right_share": [0.8, 0.2]}, r"must be \[lowest, highest\]"),
+        ({"right_share": [0.2, 0.8]}, "set refills to 1 or more"),
+        ({"advantage": "pass_at_k_chen", "group_size": 4}, r"pass_at_k \(4\) must be at most 3"),
+        (
+            {"advantage_bands": [{"pass_rate_below": 0.2, "advantage": "pass_at_k_walder"}], "pass_at_k": 9},
+            r"pass_at_k \(9\) must be at most 8",
+        ),
+        (
+            {"corrections": [{"kind": "tis", "high": 2.0}, {"kind": "icepop", "low": 0.5, "high": 5.0}]},
+            "tis and icepop would weigh by the same ratio twice",
+        ),
+        ({"corrections": [{"kind": "icepop", "high": 5.0}]}, "icepop needs low as well"),
+        ({"corrections": [{"kind": "icepop", "low": 5.0, "high": 0.5}]}, "must be below high"),
+        ({"corrections": [{"kind": "tis", "low": 0.5, "high": 2.0}]}, "tis has no low"),
         ({"launch": {"ranks": 2, "hostfile": "hosts"}}, "ranks are of this machine alone"),
     ],
 )

@@ -26,6 +26,7 @@ from truegold.train.objective import (
     gspo,
     gspo_token,
     kl_estimate,
+    kl_penalty,
     length_outliers,
     off_policy_sequence_mask,
     positive_weight,
@@ -227,6 +228,23 @@ def test_kl_estimates_by_hand() -> None:
     current, reference = torch.tensor([[-1.0]]), torch.tensor([[-1.5]])
     assert float(kl_estimate(current, reference, "k1")) == pytest.approx(0.5)
     assert float(kl_estimate(current, reference, "k3")) == pytest.approx(math.exp(-0.5) + 0.5 - 1)
+
+
+def test_the_penalty_k1_pulls_along_the_gradient_of_the_divergence() -> None:
+    logits = torch.tensor([0.3, -1.2, 0.8, 0.1, -0.4], dtype=torch.float64, requires_grad=True)
+    reference = torch.log_softmax(torch.tensor([-0.5, 0.2, 0.9, -1.0, 0.4], dtype=torch.float64), 0)
+    current = torch.log_softmax(logits, 0)
+    (exact,) = torch.autograd.grad((current.exp() * (current - reference)).sum(), logits, retain_graph=True)
+    # In expectation over samples of the policy, which are all five tokens with their probabilities.
+    expected = (current.exp().detach() * kl_penalty(current, reference, "k1")).sum()
+    (found,) = torch.autograd.grad(expected, logits)
+    assert torch.allclose(found, exact, atol=1e-12)
+    assert float(expected.detach()) == pytest.approx(float((current.exp() * (current - reference)).detach().sum()))
+
+
+def test_the_penalty_k3_is_its_estimate() -> None:
+    current, reference = torch.tensor([[-1.0, -0.2]]), torch.tensor([[-1.5, -0.1]])
+    assert torch.equal(kl_penalty(current, reference, "k3"), kl_estimate(current, reference, "k3"))
 
 
 def test_the_off_policy_sequence_mask_drops_wrong_completions_the_policy_left() -> None:

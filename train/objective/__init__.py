@@ -19,7 +19,7 @@ from truegold.train.objective.advantages import ADVANTAGES, PASS_AT_K, advantage
 from truegold.train.objective.aggregation import AGGREGATIONS, Aggregation, Totals, aggregate, token_weights
 from truegold.train.objective.corrections import CORRECTIONS, engine_weights
 from truegold.train.objective.distillation import DISTILLATION_WEIGHTS, distillation_weights, shaped_imitation
-from truegold.train.objective.divergence import kl_estimate
+from truegold.train.objective.divergence import kl_estimate, kl_penalty
 from truegold.train.objective.lengths import length_outliers
 from truegold.train.objective.losses import LOSSES, TokenLoss, cispo, gspo, gspo_token, ppo_clip, topr
 from truegold.train.objective.masks import entropy_threshold, off_policy_sequence_mask, top_entropy_mask
@@ -45,6 +45,7 @@ __all__ = [
     "gspo",
     "gspo_token",
     "kl_estimate",
+    "kl_penalty",
     "length_outliers",
     "off_policy_sequence_mask",
     "positive_weight",

@@ -21,7 +21,7 @@ AGGREGATIONS: tuple[str, ...] = get_args(Aggregation)
 
 @dataclass(frozen=True)
 class Totals:
-    """tokens: trainable output tokens of the whole batch; sequences: how many completions have any."""
+    """tokens: output tokens of the whole batch; sequences: how many completions have any."""
 
     tokens: float
     sequences: float

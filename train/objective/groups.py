@@ -7,16 +7,19 @@ from torch import Tensor
 
 
 class Groups:
-    """rewards: [B] floats, NaN where a completion could not be judged. groups: [B] integers, the group of each.
+    """rewards: [B] floats, NaN where a completion could not be judged. groups: [B] integers, the group of each. right:
+    [B] bool, whether each is right; where left out, those with a reward above 1/2.
 
-    rewards: [B], 0 where unjudged. judged: [B] bool. of: [B], the group's place among P. count: [P], judged ones.
+    rewards: [B], 0 where unjudged. judged, right: [B] bool. of: [B], the group's place among P. count: [P], judged
+    ones.
     """
 
-    def __init__(self, rewards: Tensor, groups: Tensor) -> None:
+    def __init__(self, rewards: Tensor, groups: Tensor, right: Tensor | None = None) -> None:
         if rewards.shape != groups.shape or rewards.dim() != 1:
             raise ValueError(f"rewards {tuple(rewards.shape)} and groups {tuple(groups.shape)} must both be [B]")
         self.judged = ~rewards.isnan()
         self.rewards = torch.where(self.judged, rewards, 0)
+        self.right = (self.rewards > 0.5 if right is None else right) & self.judged
         names, self.of = torch.unique(groups, return_inverse=True)
         self._number = len(names)
         self.count = self.sum(torch.ones_like(self.rewards))

@@ -18,8 +18,8 @@ MAX_LOG_RATIO = 20.0
 
 @dataclass(frozen=True)
 class TokenLoss:
-    """loss: [B, T]. clipped_low, clipped_high: [B, T] bool, where the objective took the gradient away because the
-    ratio was too small or too large. ratio: [B, T], without gradient."""
+    """loss: [B, T]. clipped_low, clipped_high: [B, T] bool, where the ratio was too small or too large: the clips of
+    PPO and GSPO took the gradient away, cispo and topr bounded its weight. ratio: [B, T], without gradient."""
 
     loss: Tensor
     clipped_low: Tensor
@@ -76,7 +76,8 @@ def cispo(current: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, is_max
 def topr(current: Tensor, old: Tensor, advantages: Tensor, mask: Tensor) -> TokenLoss:
     """-A log p where A > 0, and -sg[clip(rho, 0, 1)] A log p where A < 0: the unlikely is pushed down no further.
 
-    Tapered off-policy REINFORCE, arXiv 2503.14286.
+    Tapered off-policy REINFORCE, arXiv 2503.14286, token by token as in ROLL; the paper has the ratio of the whole
+    completion. rho is 1, and this plain REINFORCE, at the first step on a batch.
     """
     ratio = _ratio(current, old).detach()
     advantage = _per_token(advantages, current)

@@ -1,0 +1,72 @@
+"""Refills: groups that teach nothing make room, and the share of right answers is moved by what comes in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from truegold.pipeline.rows import Row
+from truegold.train.distributed import init_distributed
+from truegold.train.entry import choose_groups
+from truegold.train.feed import Feed
+from truegold.train.grpo_config import GrpoConfig
+from truegold.train.rewards import Sampled
+from truegold.train.segment import Segment
+from truegold.train.trainer import Trainer
+
+pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
+
+SIZE = 8
+
+
+@pytest.fixture(scope="module", autouse=True)
+def group_of_one() -> None:
+    init_distributed()
+
+
+class Judged(Trainer):
+    """A trainer whose completions are as right as their rows say."""
+
+    def _judged(self, rows: Sequence[Row], step: int, number: int) -> list[Sampled]:
+        made = []
+        for place, row in enumerate(rows, number):
+            for sample in range(SIZE):
+                right = sample < row["right"]
+                made.append(Sampled(row, Segment((1,), (2,), reward=float(right), right=right, group=place), UNUSED))
+        return made
+
+
+UNUSED = cast("Any", SimpleNamespace())
+
+
+def entered(rows: Sequence[int], reserve: Sequence[int], **settings: Any) -> tuple[list[int], Feed]:
+    """How many are right in each group that enters, and the feed as the step left it."""
+    config = GrpoConfig.model_validate({"prompts_per_step": len(rows), "group_size": SIZE, **settings})
+    feed = Feed([row(right) for right in rows], [row(right) for right in reserve], seed=0)
+    trainer = Judged(feed, [], config, UNUSED, UNUSED, 8, UNUSED, UNUSED)
+    scores = list(trainer._scores(trainer._rollouts(0)).values())
+    places = choose_groups(scores, config.prompts_per_step, config.right_share)
+    return sorted(scores[place].right for place in places), feed
+
+
+def row(right: int) -> Row:
+    return {"right": right, "pass_rate": None}
+
+
+def test_groups_without_signal_are_replaced_from_the_reserve() -> None:
+    assert entered([0, 3, 8, 5], [0, 4, 2], refills=2)[0] == [2, 3, 4, 5]
+
+
+def test_a_share_of_right_answers_below_its_bounds_is_moved_by_the_refills() -> None:
+    plain, _ = entered([1, 1, 1, 1], [7, 7, 7, 7], refills=2)
+    bound, feed = entered([1, 1, 1, 1], [7, 7, 7, 7], refills=2, right_share=[0.3, 0.7])
+    assert plain == [1, 1, 1, 1]
+    assert bound == [1, 1, 1, 7]
+    assert feed.refilled == 2
+
+
+def test_a_share_within_its_bounds_asks_for_no_more() -> None:
+    assert entered([3, 5, 4, 4], [7], refills=2, right_share=[0.3, 0.7])[1].refilled == 0
