@@ -8,11 +8,15 @@ import os
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.cache_folder import cache_folder
 from truegold.verifiers import SetupError
+
+PATIENCE = timedelta(hours=2)
+"""How long ranks wait for each other: one may have far longer completions to sample, or slower programs to judge."""
 
 
 def init_distributed() -> None:
@@ -37,7 +41,7 @@ def init_distributed() -> None:
             raise SetupError(
                 f"DeepSpeed cannot be imported ({error}).", "Install it: pip install 'truegold[train]'."
             ) from error
-        deepspeed.init_distributed(dist_backend="nccl" if on_gpu else "gloo", verbose=False)
+        deepspeed.init_distributed(dist_backend="nccl" if on_gpu else "gloo", timeout=PATIENCE, verbose=False)
 
 
 def rank() -> int:

@@ -32,6 +32,7 @@ from truegold.train.shared_prompts import collate_shared, shared_batches
 from truegold.verifiers import GuardError, SetupError
 
 LATEST = "latest.json"
+GENERATION_CONFIG = "generation_config.json"
 KEPT_CHECKPOINTS = 2
 
 LossFunction = Callable[[Tensor, Tensor, Batch, list[int]], tuple[Tensor, dict[str, Tensor]]]
@@ -64,12 +65,15 @@ class TrainingEngine:
             add_lora(causal_lm, config.lora)
         policy = Policy(causal_lm)
         self._config = config
+        self._model = model
         self._pad_id = pad_id
         self._engine, *_ = deepspeed.initialize(
             model=policy,
             model_parameters=[parameter for parameter in policy.parameters() if parameter.requires_grad],
             config=deepspeed_config(config, torch.distributed.get_world_size()),
         )
+        if config.zero_stage == 3:
+            gather_head_at_once(policy)
         # Without sharding and in float32 DeepSpeed hands on to plain AdamW, and tells no norm of what it clips.
         self._clips_itself = not self._engine.zero_optimization() and config.dtype == "float32"
         sums_apart = self._clips_itself or isinstance(self._engine.optimizer, BF16_Optimizer)
@@ -223,12 +227,20 @@ class TrainingEngine:
 
     def export(self, folder: Path, tokenizer: Any) -> None:
         """Write a normal Hugging Face checkpoint with its tokenizer."""
-        state = {name: tensor.clone().cpu() for name, tensor in self.named_tensors()}
+        first = torch.distributed.get_rank() == 0
+        state = {}
+        for name, tensor in self.named_tensors():
+            if first:
+                state[name] = tensor.to("cpu", copy=True)
         if self.causal_lm.config.tie_word_embeddings:
             state.pop("lm_head.weight", None)
-        if torch.distributed.get_rank() == 0:
-            self.causal_lm.save_pretrained(str(folder), state_dict=state)
+        if first:
+            with _token_ids_alone(self.causal_lm):
+                self.causal_lm.save_pretrained(str(folder), state_dict=state)
             tokenizer.save_pretrained(str(folder))
+            settings = self._model / GENERATION_CONFIG
+            if settings.exists():
+                shutil.copyfile(settings, folder / GENERATION_CONFIG)
 
     def save(self, folder: Path, step: int, state: Mapping[str, Any]) -> None:
         """Checkpoint everything a resumed run needs: weights, optimizer, random states and `state`.
@@ -256,6 +268,18 @@ class TrainingEngine:
         return int(latest["step"]), client["state"]
 
 
+@contextmanager
+def _token_ids_alone(causal_lm: Any) -> Iterator[None]:
+    """Without its sampling settings: transformers loads many published ones that it then refuses to save."""
+    from transformers import GenerationConfig
+
+    known = causal_lm.generation_config
+    ids = ("bos_token_id", "eos_token_id", "pad_token_id")
+    causal_lm.generation_config = GenerationConfig(**{name: getattr(known, name, None) for name in ids})
+    yield
+    causal_lm.generation_config = known
+
+
 def _random_states() -> dict[str, Tensor]:
     """This rank's, on the host and on its GPU."""
     states = {"cpu": torch.get_rng_state()}
@@ -268,6 +292,16 @@ def _restore_random_states(states: Mapping[str, Tensor]) -> None:
     torch.set_rng_state(states["cpu"])
     if "cuda" in states:
         torch.cuda.set_rng_state(states["cuda"])
+
+
+def gather_head_at_once(policy: Policy) -> None:
+    """Have ZeRO 3 gather the output head when the policy is called, and hold it until that call is over."""
+    import deepspeed
+
+    policy.head_apart = True
+    head = policy.causal_lm.get_output_embeddings()
+    for parameter in head.parameters(recurse=False):
+        deepspeed.zero.register_external_parameter(policy, parameter)
 
 
 class FrozenPolicy:
@@ -320,10 +354,11 @@ def _measure(
 def deepspeed_config(config: OptimizerConfig, ranks: int) -> dict[str, Any]:
     """DeepSpeed's own configuration for these settings.
 
-    One rank has nothing to shard: in float32 it takes stage 0, which keeps no second copy of the weights.
+    One rank has nothing to shard: in float32 it takes stage 0, which keeps no second copy of the weights. In bfloat16
+    stage 0 would be another optimizer, which adds gradients up in bfloat16 and counts one step too many: 1 stands in.
     """
     alone = ranks == 1 and config.dtype == "float32" and not config.offload
-    zero: dict[str, Any] = {"stage": 0 if alone else config.zero_stage}
+    zero: dict[str, Any] = {"stage": 0 if alone else max(config.zero_stage, int(config.dtype == "bfloat16"))}
     if config.offload and config.zero_stage >= 2:
         zero["offload_optimizer"] = {"device": "cpu"}
     result: dict[str, Any] = {
@@ -346,8 +381,7 @@ def deepspeed_config(config: OptimizerConfig, ranks: int) -> dict[str, Any]:
     }
     if config.dtype == "bfloat16":
         result["bf16"] = {"enabled": True}
-        if zero["stage"]:
-            # In bfloat16 sums over micro-batches and ranks would lose what comes late.
-            result["data_types"] = {"grad_accum_dtype": "fp32"}
-            result["communication_data_type"] = "fp32"
+        # In bfloat16 sums over micro-batches and ranks would lose what comes late.
+        result["data_types"] = {"grad_accum_dtype": "fp32"}
+        result["communication_data_type"] = "fp32"
     return result

@@ -38,7 +38,8 @@ def score_group(rewards: Sequence[float], right: Sequence[bool], kind: str, k: i
     """
     alone = torch.zeros(len(rewards), dtype=torch.int64)
     values = torch.tensor(rewards, dtype=torch.float64), alone, k, torch.tensor(right, dtype=torch.bool)
-    teaches = bool(rewards) and (kind == "reinforce_pp" or bool(advantages(kind, *values).any()))
+    alike = len(set(zip(rewards, right, strict=True))) < 2  # whose differences from their mean need not be 0 to the bit
+    teaches = bool(rewards) and (kind == "reinforce_pp" or not (alike or not advantages(kind, *values).any()))
     return GroupScore(sum(right), len(rewards), teaches)
 
 

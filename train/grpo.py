@@ -17,7 +17,7 @@ from truegold.train.grpo_config import GrpoConfig
 from truegold.train.metrics import MetricsLog, read_metrics
 from truegold.train.probe import Probe
 from truegold.train.rollout import Rollout
-from truegold.train.rollout_engine import build_rollout_engine, room
+from truegold.train.rollout_engine import build_rollout_engine, check_engine, room
 from truegold.train.sft import pad_id
 from truegold.train.start_checks import check_prompts, eval_sampling, max_tokens, sampling_facts, warnings
 from truegold.train.trainer import Trainer
@@ -41,6 +41,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     checkpoints/, from which a killed run goes on.
     """
     progress.start("loading the trainer")
+    check_engine(config.engine)
     encoder, longest = load_encoder(inputs["model"], config.chat), room(config.engine)
 
     def fitting(path: Path) -> list[Row]:
@@ -58,9 +59,11 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed)
     engine.share_prompts()
     config = resolved(config, engine.causal_lm.config)
-    first, state = engine.load(out_dir / CHECKPOINTS) or (0, None)
+    reference = _reference(inputs["model"], config, engine)
     progress.start("loading vLLM")
     sampler = build_rollout_engine(inputs["model"], config.engine)
+    # Only now, since vLLM seeds the generators that this restores.
+    first, state = engine.load(out_dir / CHECKPOINTS) or (0, None)
     probe = Probe(sampler, engine, config, [ids[:PROBE_PROMPT_TOKENS] for ids in prompts[-config.probe_prompts :]])
     rollout = Rollout(sampler, encoder, engine, config.seed, probe)
     rollout.sync(state["weights_version"] if state else 0)
@@ -68,7 +71,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
         Feed(rows, fitting(inputs["reserve"]), config.seed),
         fitting(inputs["heldout"])[: config.eval_problems],
         config,
-        Updater(engine, config, tokens[0], config.steps * config.updates, _reference(inputs["model"], config, engine)),
+        Updater(engine, config, tokens[0], config.steps * config.updates, reference),
         rollout,
         tokens[0],
         SamplingParams(

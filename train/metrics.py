@@ -36,7 +36,7 @@ class MetricsLog:
 
         path = folder / "metrics.jsonl"
         kept = [line for line in read_metrics(path) if line["step"] < resume_at]
-        path.write_text("".join(json.dumps(line) + "\n" for line in kept))
+        _replace(path, "".join(json.dumps(line) + "\n" for line in kept))
         self._file = path.open("a")
         board = folder / "tensorboard"
         if resume_at == 0:
@@ -76,10 +76,17 @@ def start_tracker(name: Tracker, folder: Path) -> Any:
     known = folder / RUN_IDS
     ids: dict[str, str] = json.loads(known.read_text()) if known.exists() else {}
     ids.setdefault(name, uuid.uuid4().hex[:12])
-    known.write_text(json.dumps(ids))
+    _replace(known, json.dumps(ids))
     if name == "wandb":
         return tracker.init(id=ids[name], resume="allow", dir=str(folder))
     return tracker.init(project="truegold", name=ids[name], resume="allow")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file anew; a full disk or a kill leaves the one before."""
+    aside = path.with_name(path.name + ".tmp")
+    aside.write_text(text)
+    aside.replace(path)
 
 
 def read_metrics(path: Path) -> list[dict[str, float]]:

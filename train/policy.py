@@ -6,10 +6,12 @@ chunk of tokens at a time, recomputed in the backward pass.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 from torch.utils.checkpoint import checkpoint
 
 from truegold.train.prefix_cache import PrefixCache, PromptCache
@@ -19,8 +21,17 @@ LOGIT_CHUNK = 4096 * 4096
 """Logits computed at a time (tokens x vocabulary): 64 MiB in float32, of which some five copies are held."""
 
 
+Head = Callable[[Tensor], Tensor]
+
+
 class Policy(nn.Module):
-    """Wraps a Hugging Face causal language model with a base `model` and an `lm_head`."""
+    """Wraps a Hugging Face causal language model with a base `model` and an `lm_head`.
+
+    head_apart: compute with the head's weights instead of calling it. Under ZeRO 3 every call of a module is a
+    collective operation, and ranks have different numbers of chunks.
+    """
+
+    head_apart = False
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -39,9 +50,11 @@ class Policy(nn.Module):
         flat_targets = batch.targets[chosen]
         flat_temperature = batch.temperature.unsqueeze(1).expand_as(batch.mask)[chosen]
         head = self.causal_lm.get_output_embeddings()
-        chunk = max(1, LOGIT_CHUNK // head.weight.shape[0])
+        weight, bias = head.weight, getattr(head, "bias", None)
+        project: Head = (lambda hidden: linear(hidden, weight, bias)) if self.head_apart else head
+        chunk = max(1, LOGIT_CHUNK // weight.shape[0])
         pieces = [
-            self._chunk(head, *(flat[at : at + chunk] for flat in (flat_hidden, flat_targets, flat_temperature)))
+            self._chunk(project, *(flat[at : at + chunk] for flat in (flat_hidden, flat_targets, flat_temperature)))
             for at in range(0, flat_targets.shape[0], chunk)
         ]
         logprobs = torch.zeros_like(batch.mask)
@@ -80,7 +93,7 @@ class Policy(nn.Module):
         first = prompts.last_hidden_state[prefix.of, batch.prompt_lengths - 1]
         return torch.cat([first.unsqueeze(1), outputs[:, :-1]], dim=1)
 
-    def _chunk(self, head: nn.Module, hidden: Tensor, targets: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:
+    def _chunk(self, head: Head, hidden: Tensor, targets: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:
         if torch.is_grad_enabled():
             result: tuple[Tensor, Tensor] = checkpoint(
                 token_logprobs, head, hidden, targets, temperature, use_reentrant=False
@@ -89,7 +102,7 @@ class Policy(nn.Module):
         return token_logprobs(head, hidden, targets, temperature)
 
 
-def token_logprobs(head: nn.Module, hidden: Tensor, targets: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:
+def token_logprobs(head: Head, hidden: Tensor, targets: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:
     """Log-probabilities [N] of `targets` [N] and entropies [N] from hidden states [N, H] at temperatures [N], in
     float32."""
     logits = head(hidden).float() / temperature.unsqueeze(1)

@@ -8,6 +8,7 @@ the known causes are tried one after another, and the error names the one that e
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -54,6 +55,12 @@ class Probe:
     def check(self, version: int) -> Mismatch:
         """Every rank calls it. Raises GuardError with the cause where the engines of any rank disagree."""
         found = self._mismatch(self._sampled(version))
+        if not math.isfinite(found.mean_abs):
+            raise GuardError(
+                f"At weights version {version} log-probabilities are not finite: the weights of one of the engines are "
+                "spoilt.",
+                "Go on from an earlier checkpoint, with a lower learning rate.",
+            )
         if self.floor is None:
             self.floor = max(found.mean_abs, MIN_FLOOR[self.config.optimizer.dtype])
         limit = self._limit()
@@ -88,7 +95,8 @@ class Probe:
         for place, logprobs in enumerate(own):
             other[place, : len(logprobs)] = logprobs
         found = mismatch(batch.rollout, other, batch.mask)
-        return replace(found, mean_abs=all_max(found.mean_abs))
+        # A maximum over ranks may pass over NaN.
+        return replace(found, mean_abs=all_max(float("inf") if math.isnan(found.mean_abs) else found.mean_abs))
 
     def _cause(self, version: int, seen: float) -> tuple[str, str]:
         """What explains the disagreement, and what to do about it."""

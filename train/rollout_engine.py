@@ -12,6 +12,7 @@ from truegold.pipeline.config import ServerEngineConfig, VllmEngineConfig
 from truegold.pipeline.engines.base import Completion, SamplingParams
 from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.train.server_rollouts import ServerRollouts
+from truegold.verifiers import ConfigError
 
 
 class RolloutEngine(Protocol):
@@ -49,6 +50,16 @@ class RolloutEngine(Protocol):
     def vectors(self) -> dict[str, Tensor]:
         """The engine's one-dimensional weights by their Hugging Face names, as far as it can tell."""
         ...
+
+
+def check_engine(config: VllmEngineConfig | ServerEngineConfig) -> None:
+    """Raises ConfigError for an engine that could not take new weights."""
+    if isinstance(config, VllmEngineConfig) and config.tensor_parallel_size > 1:
+        raise ConfigError(
+            "Beside the trainer vLLM takes one GPU a rank, and engine.tensor_parallel_size is "
+            f"{config.tensor_parallel_size}.",
+            "Set train.engine with tensor_parallel_size: 1, or sample from a vLLM server.",
+        )
 
 
 def build_rollout_engine(model: Path, config: VllmEngineConfig | ServerEngineConfig) -> RolloutEngine:

@@ -7,6 +7,7 @@ vllm`; in that mode it takes the call that reloads weights, so that nobody but t
 from __future__ import annotations
 
 import shutil
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,6 +35,7 @@ class ServerRollouts(ServerEngine):
         super().__init__(config)
         self._folder = Path(config.weights_dir).resolve()
         self._root = str(httpx.URL(config.url).copy_with(path="/")).rstrip("/")
+        self._run = uuid.uuid4().hex  # what an earlier run left in the server's prefix cache is of other weights
         self._version = 0
         self._forgotten = 0
         self._salt()
@@ -75,7 +77,7 @@ class ServerRollouts(ServerEngine):
         return {}
 
     def _salt(self) -> None:
-        self._extra = {"cache_salt": f"weights-{self._version}-{self._forgotten}"}
+        self._extra = {"cache_salt": f"{self._run}-{self._version}-{self._forgotten}"}
 
 
 def _write(named_tensors: Iterator[tuple[str, Tensor]], folder: Path) -> None:

@@ -3,18 +3,20 @@
     ranks_worker.py MODEL DTYPE ZERO_STAGE STEPS SHARE OUT [CHECKPOINTS]
 
 SHARE: "even" gives each rank every other segment, "one" gives all to rank 0. CHECKPOINTS: save after each step there,
-and go on from what is there.
+and go on from what is there. LOGIT_CHUNK in the environment replaces `policy.LOGIT_CHUNK`.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import random
 import sys
 from pathlib import Path
 
 import torch
 
+from truegold.train import policy
 from truegold.train.config import OptimizerConfig
 from truegold.train.distributed import all_sum
 from truegold.train.engine import TrainingEngine
@@ -40,6 +42,7 @@ def rollout_batch(step: int) -> list[Segment]:
 
 def main() -> None:
     model, dtype, zero_stage, steps, share, out = sys.argv[1:7]
+    policy.LOGIT_CHUNK = int(os.environ.get("LOGIT_CHUNK", policy.LOGIT_CHUNK))
     checkpoints = Path(sys.argv[7]) if len(sys.argv) > 7 else None
     optimizer = OptimizerConfig.model_validate(
         {"lr": 1e-3, "dtype": dtype, "zero_stage": int(zero_stage), "micro_batch_tokens": 96}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from transformers import LlamaConfig, LlamaForCausalLM
 
 from truegold.train.distributed import _free_port
 
@@ -19,12 +20,13 @@ WORKER = Path(__file__).with_name("ranks_worker.py")
 STEPS = 5
 
 
-def run(ranks: int, *arguments: object) -> None:
+def run(ranks: int, *arguments: object, **environment: str) -> None:
     port = str(_free_port())
     processes = [
         subprocess.Popen(
             [sys.executable, str(WORKER), *map(str, arguments)],
             env=os.environ
+            | environment
             | {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(ranks), "OMP_NUM_THREADS": "1"}
             | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port},
             stdout=subprocess.PIPE,
@@ -63,6 +65,34 @@ def test_two_ranks_end_with_the_weights_of_one(
     run(2, tiny_model, "float32", zero_stage, STEPS, share, out)
     assert json.loads(out.with_suffix(".json").read_text())["ranks"] == 2.0
     assert_same(out, alone)
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["tied", "untied"])
+def sharded_head(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model whose output head is large enough for ZeRO 3 to shard, and for several chunks of logits."""
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=2048,
+        hidden_size=64,
+        intermediate_size=64,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        max_position_embeddings=64,
+        tie_word_embeddings=request.param,
+    )
+    folder = tmp_path_factory.mktemp("sharded")
+    LlamaForCausalLM(config).save_pretrained(folder)
+    return folder
+
+
+def test_ranks_with_different_numbers_of_chunks_of_logits_do_not_wait_for_each_other(
+    sharded_head: Path, tmp_path: Path
+) -> None:
+    one, two = tmp_path / "one.pt", tmp_path / "two.pt"
+    chunk = {"LOGIT_CHUNK": str(4 * 2048)}
+    run(1, sharded_head, "float32", 1, 2, "even", one)
+    run(2, sharded_head, "float32", 3, 2, "even", two, **chunk)
+    assert_same(two, torch.load(one))
 
 
 def test_two_ranks_in_bfloat16_end_with_the_weights_of_one(tiny_model: Path, tmp_path: Path) -> None:

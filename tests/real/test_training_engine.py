@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +12,11 @@ from typing import Any
 import pytest
 import torch
 from deepspeed.utils import safe_get_full_grad
-from transformers import AutoModelForCausalLM
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from truegold.train.config import LoraConfig, OptimizerConfig
-from truegold.train.engine import TrainingEngine
+from truegold.train.engine import TrainingEngine, deepspeed_config
 from truegold.train.segment import Segment
 from truegold.train.sft import negative_log_likelihood
 from truegold.verifiers import ConfigError
@@ -32,6 +35,30 @@ def some_segments(count: int, seed: int) -> list[Segment]:
         )
         for _ in range(count)
     ]
+
+
+def test_a_checkpoint_whose_sampling_settings_contradict_each_other_is_exported_with_them(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    # Many published ones do: transformers loads such settings with a warning and refuses to save them.
+    model = tmp_path / "model"
+    shutil.copytree(tiny_model, model)
+    settings = {"temperature": 0.6, "top_p": 0.9, "do_sample": False, "eos_token_id": 1}
+    (model / "generation_config.json").write_text(json.dumps(settings))
+    engine = TrainingEngine(model, OptimizerConfig(dtype="float32"), pad_id=0, seed=0)
+    engine.export(tmp_path / "out", AutoTokenizer.from_pretrained(str(tiny_model)))
+    assert json.loads((tmp_path / "out" / "generation_config.json").read_text()) == settings
+    found, expected = (load_file(folder / "model.safetensors") for folder in (tmp_path / "out", tiny_model))
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(found[name], expected[name]) for name in expected)
+
+
+def test_bfloat16_is_never_trained_by_the_optimizer_of_stage_0() -> None:
+    stages = [
+        deepspeed_config(OptimizerConfig.model_validate({"dtype": dtype, "zero_stage": 0}), 2)["zero_optimization"]
+        for dtype in ("bfloat16", "float32")
+    ]
+    assert stages == [{"stage": 1}, {"stage": 0}]
 
 
 def take_step(engine: TrainingEngine, batch: list[Segment], step: int) -> None:

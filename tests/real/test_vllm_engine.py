@@ -102,6 +102,16 @@ def test_weights_that_were_not_synced_are_caught(engine: VllmEngine, trainer: Tr
         rollout.probe.check(3)
 
 
+def test_log_probabilities_that_are_not_numbers_are_caught(
+    engine: VllmEngine, trainer: TrainingEngine, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rollout = rollout_of(engine, trainer, tiny_model)
+    rollout.sync(20)
+    monkeypatch.setattr(trainer, "logprobs", lambda all: [torch.full((len(one.output_ids),), torch.nan) for one in all])
+    with pytest.raises(GuardError, match="weights version 20 log-probabilities are not finite"):
+        rollout.probe.check(20)
+
+
 def test_a_stale_output_head_is_caught(
     engine: VllmEngine, trainer: TrainingEngine, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,12 @@ def test_a_group_teaches_where_its_rewards_differ(kind: str) -> None:
     assert [score(kind, right).teaches for right in (0, 3, 8)] == [False, True, False]
 
 
+@pytest.mark.parametrize("reward", [0.1, 0.7, 1.1, -0.2])
+def test_a_group_of_equal_rewards_teaches_nothing_whatever_they_are(reward: float) -> None:
+    # The mean of eight times 0.1 is not 0.1 to the last bit.
+    assert not score_group([reward] * SIZE, [False] * SIZE, "grpo", 1).teaches
+
+
 def test_reinforce_pp_learns_from_groups_that_are_all_right_too() -> None:
     assert [score("reinforce_pp", right).teaches for right in (0, 3, 8)] == [True, True, True]
     assert not score_group([], [], "reinforce_pp", 1).teaches

@@ -64,6 +64,8 @@ def test_the_lowest_band_that_fits_a_pass_rate_counts() -> None:
         ({"corrections": [{"kind": "icepop", "high": 5.0}]}, "icepop needs low as well"),
         ({"corrections": [{"kind": "icepop", "low": 5.0, "high": 0.5}]}, "must be below high"),
         ({"corrections": [{"kind": "tis", "low": 0.5, "high": 2.0}]}, "tis has no low"),
+        ({"optimizer": {"offload": True}}, "offload needs zero_stage 2 or 3"),
+        ({"optimizer": {"zero_stage": 3, "lora": {"targets": ["lm_head"]}}}, "adapters on lm_head"),
         ({"launch": {"ranks": 2, "hostfile": "hosts"}}, "ranks are of this machine alone"),
     ],
 )

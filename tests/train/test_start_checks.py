@@ -8,13 +8,20 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from truegold.pipeline.config import ChatConfig
+from truegold.pipeline.config import ChatConfig, VllmEngineConfig
 from truegold.pipeline.engines.chat import load_encoder
 from truegold.train.grpo_config import GrpoConfig
+from truegold.train.rollout_engine import check_engine
 from truegold.train.start_checks import check_prompts, eval_sampling, max_tokens, warnings
-from truegold.verifiers import InputError
+from truegold.verifiers import ConfigError, InputError
 
 CONFIG = GrpoConfig()
+
+
+def test_vllm_over_several_gpus_is_refused_beside_the_trainer() -> None:
+    with pytest.raises(ConfigError, match="tensor_parallel_size is 2"):
+        check_engine(VllmEngineConfig(tensor_parallel_size=2))
+    check_engine(VllmEngineConfig())
 
 
 def samples(path: Path, right: list[int], wrong: list[int]) -> Path:
