@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -12,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from spread_work import dies, fails_at, squares
 
 from truegold.pipeline import spread as module
 from truegold.pipeline.clean import clean
@@ -31,23 +31,6 @@ def few_rows_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def numbered(count: int) -> list[Row]:
     return [{"number": number} for number in range(count)]
-
-
-def squares() -> Callable[[Row], tuple[int, int]]:
-    return lambda row: (row["number"] ** 2, os.getpid())
-
-
-def fails_at(number: int) -> Callable[[Row], int]:
-    def work(row: Row) -> int:
-        if row["number"] == number:
-            raise LookupError(f"no {number}")
-        return number
-
-    return work
-
-
-def dies() -> Callable[[Row], None]:
-    return lambda row: os.kill(os.getpid(), signal.SIGKILL) if row["number"] == 30 else None
 
 
 def test_results_come_in_the_order_of_the_rows_from_other_processes() -> None:

@@ -1,0 +1,26 @@
+"""Work for worker processes, in a module that they can import."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+
+from truegold.pipeline.rows import Row
+
+
+def squares() -> Callable[[Row], tuple[int, int]]:
+    return lambda row: (row["number"] ** 2, os.getpid())
+
+
+def fails_at(number: int) -> Callable[[Row], int]:
+    def work(row: Row) -> int:
+        if row["number"] == number:
+            raise LookupError(f"no {number}")
+        return number
+
+    return work
+
+
+def dies() -> Callable[[Row], None]:
+    return lambda row: os.kill(os.getpid(), signal.SIGKILL) if row["number"] == 30 else None
