@@ -55,7 +55,7 @@ def in_batches(rows: Rows) -> Seen:
     from code_environments import seen_of
 
     from truegold.verifiers import verify_batch
-    from truegold.verifiers._judge import Item
+    from truegold.verifiers.running.item import Item
 
     items = [Item(row["response"], None, SPELLING, json.dumps(row["info"])) for row in rows]
     found = verify_batch(items, workers=WORKERS, chunk=16, item_deadline_s=300.0)

@@ -22,11 +22,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from truegold.pipeline.clean import NOTES, clean_row
-from truegold.pipeline.cleaning import EDITS, Boilerplate
-from truegold.pipeline.config import CleanConfig
+from truegold.pipeline.clean import EDITS, Boilerplate
+from truegold.pipeline.clean.stage import NOTES, clean_row
+from truegold.pipeline.config.stages import CleanConfig
+from truegold.pipeline.flag.rules import BUILT_IN
 from truegold.pipeline.rows import Row, dump_json
-from truegold.pipeline.rules import BUILT_IN
 
 PROMPTS = ("prompt", "question", "problem", "input", "content", "original_text", "insufficient_question")
 GOLDS = ("gold_original", "answer", "target", "Answer", "ans", "correct", "label")

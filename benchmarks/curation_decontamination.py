@@ -33,9 +33,9 @@ from typing import Any
 
 import polars as pl
 
-from truegold.pipeline.decontaminate_file import decontaminate_file
-from truegold.pipeline.problem_file import ProblemColumns
-from truegold.pipeline.progress import NullProgress
+from truegold.pipeline.decontaminate.file import decontaminate_file
+from truegold.pipeline.ingest.problem_batches import ProblemColumns
+from truegold.pipeline.running.progress import NullProgress
 
 POOL_FILES = (
     "gsm8k_train", "math_train_7474", "ape210k_test", "ape210k_valid", "qwen_college_math", "qwen_mawps", "qwen_cmath",

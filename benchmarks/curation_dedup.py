@@ -36,9 +36,9 @@ from typing import Any
 import polars as pl
 from curation_decontamination import edited, is_odd, pool_texts, rows
 
-from truegold.pipeline.dedup_file import dedup_file
-from truegold.pipeline.problem_file import ProblemColumns
-from truegold.pipeline.progress import NullProgress
+from truegold.pipeline.dedup.file import dedup_file
+from truegold.pipeline.ingest.problem_batches import ProblemColumns
+from truegold.pipeline.running.progress import NullProgress
 
 REWORDINGS = "gsm8k_test_rephrased"
 MAX_CHARS = 1000

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from truegold.pipeline.rules import BUILT_IN
+from truegold.pipeline.flag.rules import BUILT_IN
 
 SHOWN = 6
 """Reasons listed for each file."""

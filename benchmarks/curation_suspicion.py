@@ -9,7 +9,7 @@ sha256(file name + id) begins with an even hex digit. "odd" is the other half.
 
     1-pass     1 - share of systems that agree with the label (the usual filter)
     alt        share of the most frequent other answer minus that of the label
-    suspicion  truegold.pipeline.suspicion
+    suspicion  truegold.pipeline.flag.suspicion
     reachable  what a perfect order would reach of the items on which the systems show anything, chance beyond them
 """
 
@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from ranking_scores import area_under_roc, average_precision, interval
 
-from truegold.pipeline.suspicion import Ballot, Item, Sample, Tier, assess
+from truegold.pipeline.flag.suspicion import Ballot, Item, Sample, Tier, assess
 
 WEAK, MID = 0.72, 0.88
 """Systems below WEAK are weak, from there to MID middling, by agreement with the labels."""

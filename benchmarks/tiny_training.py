@@ -26,10 +26,10 @@ import polars as pl
 from sections import publish
 
 from truegold.flows.config import load_config
-from truegold.pipeline.isolate import call_isolated
-from truegold.pipeline.launch import LaunchConfig
-from truegold.pipeline.progress import NullProgress
-from truegold.train.grpo_config import GrpoConfig
+from truegold.pipeline.running.isolate import call_isolated
+from truegold.pipeline.running.launch import LaunchConfig
+from truegold.pipeline.running.progress import NullProgress
+from truegold.train.config.grpo import GrpoConfig
 from truegold.train.objective import ADVANTAGES, PASS_AT_K
 
 DEMO = Path(__file__).parents[1] / "examples" / "demo.yaml"

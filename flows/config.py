@@ -13,26 +13,22 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from truegold.pipeline.config import (
-    ChatConfig,
+from truegold.pipeline.config.base import StageConfig
+from truegold.pipeline.config.engines import ChatConfig, EngineConfig, ServerEngineConfig, VllmEngineConfig
+from truegold.pipeline.config.sources import DataConfig, DemoSource
+from truegold.pipeline.config.stages import (
     CleanConfig,
-    DataConfig,
     DedupConfig,
-    DemoSource,
-    EngineConfig,
     ExportConfig,
     FlagConfig,
     ProfileConfig,
     SelectConfig,
-    ServerEngineConfig,
     SettleConfig,
-    StageConfig,
     VerifyGoldConfig,
     VetTestsConfig,
-    VllmEngineConfig,
 )
-from truegold.train.config import ModelConfig, SftConfig, TinyModel
-from truegold.train.grpo_config import GrpoConfig
+from truegold.train.config.grpo import GrpoConfig
+from truegold.train.config.models import ModelConfig, SftConfig, TinyModel
 from truegold.verifiers import ConfigError
 
 

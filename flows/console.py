@@ -22,7 +22,7 @@ PLAIN_EVERY_SECONDS = 15.0
 
 
 class Terminal:
-    """Draws one stage's progress at a time; implements `truegold.pipeline.progress.Progress`."""
+    """Draws one stage's progress at a time; implements `truegold.pipeline.running.progress.Progress`."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(stderr=True)

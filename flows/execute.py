@@ -13,9 +13,9 @@ from pathlib import Path
 
 from truegold.flows.config import RunConfig
 from truegold.flows.console import Terminal
-from truegold.pipeline.digest import DigestCache
-from truegold.pipeline.disk import full_disk_told
-from truegold.pipeline.stage import Stage, StageResult, cached_result, run_stage
+from truegold.pipeline.running.digest import DigestCache
+from truegold.pipeline.running.disk import full_disk_told
+from truegold.pipeline.running.stage import Stage, StageResult, cached_result, run_stage
 from truegold.verifiers import ConfigError
 
 Call = Callable[[Stage], StageResult]

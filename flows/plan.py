@@ -15,24 +15,17 @@ from pathlib import Path
 from typing import TypeVar
 
 from truegold.flows.config import RunConfig
-from truegold.pipeline.code_sources import may_hold_code
-from truegold.pipeline.config import (
-    Columns,
-    DemoSource,
-    FileSource,
-    HubSource,
-    ProfileConfig,
-    ReportConfig,
-    ScriptedEngineConfig,
-    StageConfig,
-    VetTestsConfig,
-)
-from truegold.pipeline.readers import check_file
-from truegold.pipeline.rules import detector_versions
-from truegold.pipeline.stage import RECORD, Output, Stage
-from truegold.train.config import PathModel, SftConfig, SmolLM2Model, TinyModel
-from truegold.train.grpo_config import GrpoConfig
-from truegold.train.models import check_local, is_local
+from truegold.pipeline.config.base import StageConfig
+from truegold.pipeline.config.engines import ScriptedEngineConfig
+from truegold.pipeline.config.sources import Columns, DemoSource, FileSource, HubSource
+from truegold.pipeline.config.stages import ProfileConfig, ReportConfig, VetTestsConfig
+from truegold.pipeline.flag.rules import detector_versions
+from truegold.pipeline.ingest.code_sources import may_hold_code
+from truegold.pipeline.ingest.readers import check_file
+from truegold.pipeline.running.stage import RECORD, Output, Stage
+from truegold.train.config.grpo import GrpoConfig
+from truegold.train.config.models import PathModel, SftConfig, SmolLM2Model, TinyModel
+from truegold.train.model.checkpoints import check_local, is_local
 from truegold.verifiers import ConfigError, InputError, fingerprint
 
 DEMO_COLUMNS = Columns.model_validate({"prompt": "question", "gold": "answer", "solution": "solution"})
@@ -84,7 +77,7 @@ def _curation(config: RunConfig) -> list[Stage]:
     data = config.data
     ingest_inputs: dict[str, Path | Output] = {}
     if isinstance(data, DemoSource):
-        stages.append(Stage("make_data", "truegold.pipeline.demo_data:make_demo_data", 1, data))
+        stages.append(Stage("make_data", "truegold.pipeline.ingest.demo:make_demo_data", 1, data))
         raw, heldout = Output("make_data", "raw.jsonl"), Output("make_data", "heldout.jsonl")
         ingest_inputs = {"data": raw, "heldout": heldout}
         source: FileSource | HubSource = FileSource(
@@ -102,7 +95,7 @@ def _curation(config: RunConfig) -> list[Stage]:
     stages.append(
         Stage(
             "verify_gold",
-            "truegold.pipeline.verify_gold:verify_gold",
+            "truegold.pipeline.verify:verify_gold",
             1,
             config.verify_gold,
             _rows("dedup"),
@@ -123,7 +116,7 @@ def _curation(config: RunConfig) -> list[Stage]:
     settle_inputs: dict[str, Path | Output] = {**_rows("flag"), "flags": Output("flag", "flags.parquet")}
     if config.decisions:
         settle_inputs["decisions"] = _decisions_folder(config.decisions)
-    stages.append(Stage("settle", "truegold.pipeline.decisions:settle", 1, config.settle, settle_inputs))
+    stages.append(Stage("settle", "truegold.pipeline.review:settle", 1, config.settle, settle_inputs))
     return stages
 
 
@@ -134,7 +127,7 @@ def _may_hold_code(source: FileSource | HubSource, inputs: dict[str, Path | Outp
 
 def _vetting(settings: VetTestsConfig) -> Stage:
     inputs: dict[str, Path | Output] = {**_rows("verify_gold"), "flags": Output("verify_gold", "flags.parquet")}
-    return Stage("vet_tests", "truegold.pipeline.vet_tests:vet_tests", 1, settings, inputs, judges="rows")
+    return Stage("vet_tests", "truegold.pipeline.verify.vet:vet_tests", 1, settings, inputs, judges="rows")
 
 
 def _profiling(config: RunConfig) -> list[Stage]:
@@ -242,13 +235,13 @@ def _base_model(config: RunConfig, stages: list[Stage]) -> Path | Output | None:
     if isinstance(model, TinyModel):
         texts = _data_file(config.sft.data) if config.sft and config.sft.data else None
         inputs: dict[str, Path | Output] = {"texts": texts or Output("make_data", "sft.jsonl")}
-        stages.append(Stage("model", "truegold.train.models:build_tiny", 1, model, inputs, isolated=True))
+        stages.append(Stage("model", "truegold.train.model.checkpoints:build_tiny", 1, model, inputs, isolated=True))
     elif isinstance(model, SmolLM2Model):
-        stages.append(Stage("model", "truegold.train.models:convert_smollm2", 1, model, isolated=True))
+        stages.append(Stage("model", "truegold.train.model.checkpoints:convert_smollm2", 1, model, isolated=True))
     elif isinstance(model, PathModel):
         if is_local(model.path):
             return check_local(model.path)
-        stages.append(Stage("model", "truegold.train.models:download", 1, model, isolated=True))
+        stages.append(Stage("model", "truegold.train.model.checkpoints:download", 1, model, isolated=True))
     else:
         return None
     return Output("model", "checkpoint")

@@ -23,7 +23,7 @@ from truegold.flows.config import RunConfig
 from truegold.flows.console import Terminal
 from truegold.flows.execute import Call, describe, execute, open_run, stage_caller, write_manifest
 from truegold.flows.plan import phase_of, plan
-from truegold.pipeline.stage import Stage, StageResult
+from truegold.pipeline.running.stage import Stage, StageResult
 
 
 @task(task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from truegold.flows.server import prefect_api
-from truegold.pipeline.near import Spread
-from truegold.pipeline.near.links import Found, Searcher
+from truegold.pipeline.dedup.near import Spread
+from truegold.pipeline.dedup.near.links import Found, Searcher
 from truegold.verifiers import SetupError
 
 

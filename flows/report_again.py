@@ -9,8 +9,8 @@ from pathlib import Path
 from truegold.flows.console import Terminal
 from truegold.flows.execute import stage_caller
 from truegold.flows.plan import GROUP_SIZE, report_stage
-from truegold.pipeline.disk import full_disk_told
-from truegold.pipeline.stage import StageResult, load_record
+from truegold.pipeline.running.disk import full_disk_told
+from truegold.pipeline.running.stage import StageResult, load_record
 from truegold.verifiers import InputError
 
 

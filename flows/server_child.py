@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from truegold.verifiers.lifetime import die_with_parent
+from truegold.verifiers.processes.lifetime import die_with_parent
 
 
 def main() -> None:

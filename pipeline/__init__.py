@@ -1,6 +1,5 @@
 """Which problems are worth training on: rows, curation, profiling, selection and the report.
 
-Each stage is a module with a function of its own name, `stage(inputs, config, out_dir, progress) -> StageReport`, from
-files to files; `truegold.pipeline.stage` runs and caches them. `truegold.pipeline.engines` is where completions come
-from, `truegold.pipeline.rules` where the flagging rules are.
+Each stage of a run has a folder here, named after it, whose function goes from files to a folder of files
+(`truegold.pipeline.running.stage` runs and caches them). `docs/architecture.md` follows a row through them.
 """

@@ -22,9 +22,9 @@ TEXTS = [
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of an untrained tiny checkpoint."""
-    from truegold.pipeline.progress import NullProgress
-    from truegold.train.config import TinyModel
-    from truegold.train.models import build_tiny
+    from truegold.pipeline.running.progress import NullProgress
+    from truegold.train.config.models import TinyModel
+    from truegold.train.model.checkpoints import build_tiny
 
     folder = tmp_path_factory.mktemp("tiny")
     texts = folder / "texts.jsonl"

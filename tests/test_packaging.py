@@ -74,7 +74,7 @@ def test_heavy_packages_are_imported_where_they_belong(path: Path) -> None:
     ("module", "unwanted"),
     [
         ("truegold.verifiers", {"torch", "sympy", "math_verify", "pydantic", "polars", "numpy"}),
-        ("truegold.pipeline.profile", {"torch", "transformers", "vllm", "prefect"}),
+        ("truegold.pipeline.profile.stage", {"torch", "transformers", "vllm", "prefect"}),
         ("truegold.flows.cli", {"torch", "transformers", "vllm", "prefect", "polars", "sympy"}),
         ("truegold.flows.plan", {"torch", "transformers", "vllm", "prefect", "deepspeed"}),
     ],

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from truegold.train.config import Tracker
-from truegold.train.distributed import rank
+from truegold.train.config.models import Tracker
+from truegold.train.model.distributed import rank
 from truegold.verifiers import SetupError
 
 RUN_IDS = "trackers.json"

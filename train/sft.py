@@ -18,15 +18,15 @@ import orjson
 from torch import Tensor
 
 from truegold.pipeline.engines.chat import ChatEncoder, load_encoder
-from truegold.pipeline.progress import Progress
 from truegold.pipeline.rows import Row, read_rows
-from truegold.pipeline.stage import StageReport
-from truegold.train.config import SftConfig
-from truegold.train.distributed import rank, world_size
-from truegold.train.engine import LossFunction, TrainingEngine
+from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.running.stage import StageReport
+from truegold.train.config.models import SftConfig
 from truegold.train.metrics import MetricsLog
+from truegold.train.model.distributed import rank, world_size
+from truegold.train.model.engine import LossFunction, TrainingEngine
+from truegold.train.model.segment import Batch, Segment
 from truegold.train.objective import Totals, token_weights
-from truegold.train.segment import Batch, Segment
 from truegold.verifiers import InputError, Item, gold_response, resolve, verify_batch
 
 CHECKPOINTS = "scratch/checkpoints"

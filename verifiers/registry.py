@@ -26,17 +26,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from truegold.verifiers.choice import ChoiceVerifier
+from truegold.verifiers.answers.choice import ChoiceVerifier
+from truegold.verifiers.answers.exact import ExactVerifier
+from truegold.verifiers.answers.format import FormatVerifier
+from truegold.verifiers.answers.length import LengthVerifier
+from truegold.verifiers.answers.numeric import NumericVerifier
+from truegold.verifiers.answers.regex import RegexVerifier
 from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.decorator import FunctionVerifier, guarded
 from truegold.verifiers.errors import ConfigError
-from truegold.verifiers.exact import ExactVerifier
-from truegold.verifiers.format import FormatVerifier
 from truegold.verifiers.gold import gold_response, judges_solutions
-from truegold.verifiers.length import LengthVerifier
 from truegold.verifiers.math import MathVerifier
-from truegold.verifiers.numeric import NumericVerifier
-from truegold.verifiers.regex import RegexVerifier
 from truegold.verifiers.verdict import Verdict, Verifier
 
 ENTRY_POINT_GROUP = "truegold.verifiers"

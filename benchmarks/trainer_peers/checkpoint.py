@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from truegold.pipeline.progress import NullProgress
-from truegold.train.config import SmolLM2Model
-from truegold.train.models import convert_smollm2
+from truegold.pipeline.running.progress import NullProgress
+from truegold.train.config.models import SmolLM2Model
+from truegold.train.model.checkpoints import convert_smollm2
 
 UNUSED = "<gh_stars>"
 """A special token of the vocabulary that stands in no text of its training."""

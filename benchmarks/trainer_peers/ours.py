@@ -12,13 +12,13 @@ from pathlib import Path
 
 from trainer_peers.marks import LOADED, STEP, Marks
 from trainer_peers.setting import SEED, Setting, load_problems
-from truegold.pipeline.config import VllmEngineConfig
+from truegold.pipeline.config.engines import VllmEngineConfig
 from truegold.pipeline.rows import row_id, write_rows
-from truegold.pipeline.select import SELECTED_SCHEMA
-from truegold.train.config import OptimizerConfig
-from truegold.train.feed import Feed
-from truegold.train.grpo import grpo
-from truegold.train.grpo_config import GrpoConfig
+from truegold.pipeline.select.stage import SELECTED_SCHEMA
+from truegold.train.config.grpo import GrpoConfig
+from truegold.train.config.models import OptimizerConfig
+from truegold.train.grpo.feed import Feed
+from truegold.train.grpo.stage import grpo
 
 REWARD = Path(__file__).with_name("reward.py")
 MAX_MODEL_LEN = 512

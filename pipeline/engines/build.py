@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from truegold.pipeline.config import (
-    ChatConfig,
-    EngineConfig,
-    ScriptedEngineConfig,
-    ServerEngineConfig,
-)
+from truegold.pipeline.config.engines import ChatConfig, EngineConfig, ScriptedEngineConfig, ServerEngineConfig
 from truegold.pipeline.engines.base import Engine
 from truegold.pipeline.engines.chat import ByteEncoder, PromptEncoder, load_encoder
 from truegold.verifiers import ConfigError

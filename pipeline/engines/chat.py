@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from truegold.pipeline.config import ChatConfig
+from truegold.pipeline.config.engines import ChatConfig
 from truegold.verifiers import SetupError
 
 

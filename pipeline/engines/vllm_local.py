@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from truegold.pipeline.config import VllmEngineConfig
+from truegold.pipeline.config.engines import VllmEngineConfig
 from truegold.pipeline.engines.base import Completion, FinishReason, SamplingParams, check_room
 from truegold.pipeline.engines.host_memory import trim
 from truegold.pipeline.engines.vllm_cpu_memory import release_cache, release_weights

@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 
-from truegold.pipeline.config import ServerEngineConfig
+from truegold.pipeline.config.engines import ServerEngineConfig
 from truegold.pipeline.engines.base import Completion, SamplingParams, check_room
 from truegold.pipeline.engines.vllm_local import FINISH
 from truegold.verifiers import SetupError

@@ -12,14 +12,14 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from truegold.pipeline.config import ExportConfig
-from truegold.pipeline.digest import digest_json
+from truegold.pipeline.config.stages import ExportConfig
 from truegold.pipeline.export.decontamination import Decontamination, decontamination
 from truegold.pipeline.export.label_errors import LabelErrors, from_reviews, from_suspicion
 from truegold.pipeline.export.tables import Split, Tally
 from truegold.pipeline.ledger import LEDGER_FILE
 from truegold.pipeline.report.accounting import account
 from truegold.pipeline.report.run_files import KEY, RunFiles
+from truegold.pipeline.running.digest import digest_json
 from truegold.verifiers import fingerprint
 
 

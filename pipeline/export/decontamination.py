@@ -13,7 +13,7 @@ import orjson
 import polars as pl
 import pyarrow.parquet as pq
 
-from truegold.pipeline.decontaminate_file import AGAINST
+from truegold.pipeline.decontaminate.file import AGAINST
 from truegold.verifiers import InputError
 
 COLUMNS = ("id", "against", "kind")

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import polars as pl
 
-from truegold.pipeline.passrate import wilson_interval
 from truegold.verifiers import InputError
+from truegold.verifiers.rates import wilson_interval
 
 Z = 1.96
 """For an interval of 95 %."""

@@ -18,13 +18,13 @@ from pathlib import Path
 
 import orjson
 
-from truegold.pipeline.config import ExportConfig
+from truegold.pipeline.config.stages import ExportConfig
 from truegold.pipeline.export.card import Card, gather_card
 from truegold.pipeline.export.markdown import render
 from truegold.pipeline.export.tables import write_splits
-from truegold.pipeline.progress import Progress
 from truegold.pipeline.report.run_files import RunFiles
-from truegold.pipeline.stage import RECORD, StageReport
+from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.running.stage import RECORD, StageReport
 
 CARD = "README.md"
 NUMBERS = "card.json"

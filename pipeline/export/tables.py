@@ -15,7 +15,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from truegold.pipeline.clean import NOTES
+from truegold.pipeline.clean.stage import NOTES
 from truegold.pipeline.rows import Row, TableWriter, read_rows
 
 DATA_DIR = "data"

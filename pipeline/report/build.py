@@ -13,13 +13,13 @@ from pathlib import Path
 
 import orjson
 
-from truegold.pipeline.config import ReportConfig
-from truegold.pipeline.progress import Progress
+from truegold.pipeline.config.stages import ReportConfig
 from truegold.pipeline.report.contents import gather, summary
 from truegold.pipeline.report.render import render
 from truegold.pipeline.report.rewards import write_rewards
 from truegold.pipeline.report.run_files import RunFiles
-from truegold.pipeline.stage import StageReport
+from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.running.stage import StageReport
 
 PAGE = "index.html"
 SUMMARY = "summary.json"

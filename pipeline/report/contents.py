@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from truegold.pipeline.config import ReportConfig
+from truegold.pipeline.config.stages import ReportConfig
 from truegold.pipeline.report.accounting import Account, account
 from truegold.pipeline.report.changes import Changes, changes
 from truegold.pipeline.report.distribution import Distribution, Group, distributions

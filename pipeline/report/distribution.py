@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from truegold.pipeline.passrate import wilson_interval
 from truegold.pipeline.report.run_files import KEY, RunFiles
+from truegold.verifiers.rates import wilson_interval
 
 MAX_STEPS = 10
 """Bars of a histogram between none and all passed; with fewer samples a problem, one for each count of passes."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import orjson
 import polars as pl
 
-from truegold.pipeline.demo.defects import DECOY
+from truegold.pipeline.ingest.demo.defects import DECOY
 from truegold.pipeline.ledger import FLAGS_FILE, LEDGER_FILE
 from truegold.pipeline.report.run_files import RunFiles
 

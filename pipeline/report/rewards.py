@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from truegold.pipeline.profile.reward_ratio import EVERYTHING, RewardRatio, reward_ratios
 from truegold.pipeline.report.run_files import RunFiles
-from truegold.pipeline.reward_ratio import EVERYTHING, RewardRatio, reward_ratios
 from truegold.pipeline.rows import write_rows
 
 REWARD_RATIO_FILE = "reward_ratio.parquet"

@@ -15,7 +15,7 @@ import polars as pl
 
 from truegold.pipeline.ledger import FLAGS_FILE
 from truegold.pipeline.rows import Row, count_rows
-from truegold.pipeline.stage import RECORD
+from truegold.pipeline.running.stage import RECORD
 from truegold.verifiers import InputError
 
 KEY = ["id", "source", "source_row"]

@@ -9,7 +9,7 @@ import yaml
 
 from truegold.flows.config import RunConfig, load_config, validate_config
 from truegold.flows.starter import starter_config
-from truegold.pipeline.config import ScriptedEngineConfig, VllmEngineConfig
+from truegold.pipeline.config.engines import ScriptedEngineConfig, VllmEngineConfig
 from truegold.verifiers import ConfigError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -36,10 +36,10 @@ RUN = """
 import sys
 from pathlib import Path
 from truegold.flows.ray_shards import on_ray
-from truegold.pipeline.dedup_file import dedup_file
-from truegold.pipeline.near import in_threads, keys
-from truegold.pipeline.problem_file import ProblemColumns
-from truegold.pipeline.progress import NullProgress
+from truegold.pipeline.dedup.file import dedup_file
+from truegold.pipeline.dedup.near import in_threads, keys
+from truegold.pipeline.ingest.problem_batches import ProblemColumns
+from truegold.pipeline.running.progress import NullProgress
 
 keys.SHARD_ROWS = 40
 for name, spread in (("threads", in_threads), ("ray", on_ray(None))):

@@ -15,10 +15,10 @@ import orjson
 import pyarrow as pa
 
 from truegold.pipeline.ledger import FLAG_SCHEMA, Ledger
-from truegold.pipeline.profile import PROFILE_SCHEMA
+from truegold.pipeline.profile.sampling import SAMPLE_SCHEMA
+from truegold.pipeline.profile.stage import PROFILE_SCHEMA
 from truegold.pipeline.rows import dump_json, row_id, write_rows
-from truegold.pipeline.sampling import SAMPLE_SCHEMA
-from truegold.pipeline.select import SELECTED_SCHEMA
+from truegold.pipeline.select.stage import SELECTED_SCHEMA
 
 PAYLOAD = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 LATEX = r"Find \(\frac{1}{2}+\sqrt{3}\) and \[\notacommand{x}\] for $x_1$, \href{javascript:alert(3)}{y}."

@@ -8,10 +8,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from truegold.pipeline.config import ReportConfig
-from truegold.pipeline.progress import NullProgress
+from truegold.pipeline.config.stages import ReportConfig
 from truegold.pipeline.report import report
-from truegold.pipeline.stage import StageReport
+from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.running.stage import StageReport
 
 
 class Page(HTMLParser):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from truegold.pipeline.config import ChatConfig
+from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.engines.chat import ByteEncoder, ChatEncoder
 from truegold.verifiers import SetupError
 

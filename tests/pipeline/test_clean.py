@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.clean import clean
-from truegold.pipeline.cleaning import EDITS, clean_prose
-from truegold.pipeline.cleaning.edits import CODE, PROSE
-from truegold.pipeline.config import CleanConfig
-from truegold.pipeline.progress import NullProgress
+from truegold.pipeline.clean import EDITS, clean_prose
+from truegold.pipeline.clean.edits import CODE, PROSE
+from truegold.pipeline.clean.stage import clean
+from truegold.pipeline.config.stages import CleanConfig
 from truegold.pipeline.rows import ROW_SCHEMA, Row, read_rows, row_id, write_rows
-from truegold.pipeline.stage import StageReport
+from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.running.stage import StageReport
 from truegold.verifiers import ConfigError
 
 

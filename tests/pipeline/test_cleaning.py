@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from truegold.pipeline.cleaning import (
+from truegold.pipeline.clean import (
     EDITS,
     GOLD_TYPES,
     Boilerplate,
@@ -22,8 +22,8 @@ from truegold.pipeline.cleaning import (
     language_of,
     without_answer_line,
 )
-from truegold.pipeline.cleaning.leaks import gives_away
-from truegold.pipeline.config import CleanConfig
+from truegold.pipeline.clean.leaks import gives_away
+from truegold.pipeline.config.stages import CleanConfig
 
 DATA = Path(os.environ.get("TRUEGOLD_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 

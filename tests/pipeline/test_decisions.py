@@ -7,11 +7,11 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from truegold.pipeline.config import SettleConfig
-from truegold.pipeline.decisions import Decision, append_decision, load_decisions, settle
+from truegold.pipeline.config.stages import SettleConfig
 from truegold.pipeline.ledger import FLAG_SCHEMA
-from truegold.pipeline.progress import NullProgress
+from truegold.pipeline.review.stage import Decision, append_decision, load_decisions, settle
 from truegold.pipeline.rows import read_rows, write_rows
+from truegold.pipeline.running.progress import NullProgress
 from truegold.verifiers import InputError
 
 NOON = "2026-02-03T12:00:00Z"

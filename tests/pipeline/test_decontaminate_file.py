@@ -10,11 +10,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from truegold.pipeline.config import HubSource
-from truegold.pipeline.decontaminate_file import decontaminate_file
-from truegold.pipeline.problem_file import ProblemColumns
-from truegold.pipeline.progress import NullProgress
-from truegold.pipeline.records import Record, Source
+from truegold.pipeline.config.sources import HubSource
+from truegold.pipeline.decontaminate.file import decontaminate_file
+from truegold.pipeline.ingest.problem_batches import ProblemColumns
+from truegold.pipeline.ingest.records import Record, Source
+from truegold.pipeline.running.progress import NullProgress
 from truegold.verifiers import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -106,7 +106,7 @@ def test_sets_of_the_hub_are_known_by_name(tmp_path, monkeypatch):
         asked.append((config.name, config.subset, config.split))
         return Source(config.name, config.name, iter([Record(1, {"question": TOM, "answer": "#### 82"}, 100)]))
 
-    monkeypatch.setattr("truegold.pipeline.eval_sets.open_hub", open_hub)
+    monkeypatch.setattr("truegold.pipeline.decontaminate.eval_sets.open_hub", open_hub)
     data = write(tmp_path / "train.jsonl", [{"prompt": TOM}])
     specs = ["gsm8k", "owner/mine:hard@validation", "owner/other"]
     decontaminate_file(data, specs, tmp_path / "out", ProblemColumns(), ProblemColumns(), NullProgress())

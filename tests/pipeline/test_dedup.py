@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.config import DedupConfig
-from truegold.pipeline.dedup import dedup
-from truegold.pipeline.dedup_table import canonical_gold
-from truegold.pipeline.progress import NullProgress
+from truegold.pipeline.config.stages import DedupConfig
+from truegold.pipeline.dedup.exact_copies import canonical_gold
+from truegold.pipeline.dedup.stage import dedup
 from truegold.pipeline.rows import ROW_SCHEMA, Row, read_rows, row_id, write_rows
-from truegold.pipeline.stage import StageReport
+from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.running.stage import StageReport
 
 
 def make(prompt: str, gold: str | None = "42", split: str = "train", **more: Any) -> Row:
@@ -222,7 +222,7 @@ def test_it_agrees_with_the_obvious_way_to_do_it(tmp_path, rows):
 def test_memory_is_tens_of_bytes_a_row():
     import tracemalloc
 
-    from truegold.pipeline.dedup_table import DedupTable
+    from truegold.pipeline.dedup.exact_copies import DedupTable
 
     count = 40_000
     tracemalloc.start()

@@ -10,9 +10,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from truegold.pipeline.dedup_file import dedup_file
-from truegold.pipeline.problem_file import ProblemColumns
-from truegold.pipeline.progress import NullProgress
+from truegold.pipeline.dedup.file import dedup_file
+from truegold.pipeline.ingest.problem_batches import ProblemColumns
+from truegold.pipeline.running.progress import NullProgress
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("TRUEGOLD_DATA", ROOT.parent / "shared" / "data")) / "curation"

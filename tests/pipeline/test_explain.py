@@ -7,7 +7,7 @@ from pathlib import Path
 import fake_run as fake
 import pytest
 
-from truegold.pipeline.explain import explain, explain_lines
+from truegold.pipeline.report.explain import explain, explain_lines
 from truegold.verifiers import InputError
 
 

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from truegold.pipeline.decontaminate_file import decontaminate_file
+from truegold.pipeline.decontaminate.file import decontaminate_file
 from truegold.pipeline.export.label_errors import from_reviews, from_suspicion
-from truegold.pipeline.problem_file import ProblemColumns
-from truegold.pipeline.progress import NullProgress
+from truegold.pipeline.ingest.problem_batches import ProblemColumns
+from truegold.pipeline.running.progress import NullProgress
 from truegold.verifiers import InputError
 
 PROBLEMS = [

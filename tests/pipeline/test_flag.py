@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from truegold.pipeline.config import FlagConfig
-from truegold.pipeline.flag import flag
+from truegold.pipeline.config.stages import FlagConfig
+from truegold.pipeline.flag.stage import flag
 from truegold.pipeline.ledger import FLAG_SCHEMA
-from truegold.pipeline.progress import NullProgress
 from truegold.pipeline.rows import ROW_SCHEMA, read_rows, row_id, write_rows
+from truegold.pipeline.running.progress import NullProgress
 from truegold.verifiers import ConfigError
 
 
@@ -110,7 +110,7 @@ def test_reasons_to_advise_only_do_not_block_whoever_gave_them(rows, tmp_path):
 
 
 BROKEN = """
-from truegold.pipeline.rules import Finding, detector
+from truegold.pipeline.flag.rules import Finding, detector
 
 @detector("broken", version="1")
 def broken(row):

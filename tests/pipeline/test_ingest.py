@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.config import FileSource, HubSource
-from truegold.pipeline.ingest import ingest
-from truegold.pipeline.progress import NullProgress
+from truegold.pipeline.config.sources import FileSource, HubSource
+from truegold.pipeline.ingest.stage import ingest
 from truegold.pipeline.rows import Row, read_rows
-from truegold.pipeline.stage import StageReport
+from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.running.stage import StageReport
 from truegold.verifiers import ConfigError, InputError
 
 

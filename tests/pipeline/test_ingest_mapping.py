@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from truegold.pipeline.config import ColumnSpec, FileSource
-from truegold.pipeline.ingest import ingest
-from truegold.pipeline.mapping import MISSING, compile_column, compile_extract, last_boxed
-from truegold.pipeline.progress import NullProgress
+from truegold.pipeline.config.sources import ColumnSpec, FileSource
+from truegold.pipeline.ingest.columns import MISSING, compile_column, compile_extract, last_boxed
+from truegold.pipeline.ingest.stage import ingest
 from truegold.pipeline.rows import Row, read_rows
+from truegold.pipeline.running.progress import NullProgress
 
 DATA = Path(os.environ.get("TRUEGOLD_DATA", Path(__file__).parents[3] / "shared" / "data"))
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.pipeline.passrate import largest_cluster, pass_at_k, powers_up_to, wilson_interval
+from truegold.pipeline.profile.pass_rates import largest_cluster, pass_at_k, powers_up_to
+from truegold.verifiers.rates import wilson_interval
 
 
 def test_wilson_interval_matches_the_published_example() -> None:

@@ -11,12 +11,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from truegold.pipeline.config import ProfileConfig, ScriptedEngineConfig, SelectConfig
-from truegold.pipeline.profile import profile
-from truegold.pipeline.progress import NullProgress
+from truegold.pipeline.config.engines import ScriptedEngineConfig
+from truegold.pipeline.config.stages import ProfileConfig, SelectConfig
+from truegold.pipeline.profile.stage import profile
 from truegold.pipeline.rows import Row, row_id, write_rows
-from truegold.pipeline.select import balanced_order, select
-from truegold.pipeline.stage import StageReport
+from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.select.stage import balanced_order, select
 from truegold.verifiers import InputError
 
 RIGHT = "so \\boxed{5}"

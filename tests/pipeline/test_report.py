@@ -11,8 +11,8 @@ import pytest
 from report_pages import Page, run_report
 
 from truegold.pipeline.ledger import DROPPED_SCHEMA
-from truegold.pipeline.passrate import wilson_interval
 from truegold.pipeline.rows import write_rows
+from truegold.verifiers.rates import wilson_interval
 
 # ---- numbers
 

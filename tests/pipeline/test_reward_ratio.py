@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.reward_ratio import Prior, expected_shares, fit_prior, reward_ratios
+from truegold.pipeline.profile.reward_ratio import Prior, expected_shares, fit_prior, reward_ratios
 
 
 def test_the_shares_of_one_problem_by_hand():

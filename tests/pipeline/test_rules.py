@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from truegold.pipeline.rules import BUILT_IN, Finding, detector, detector_versions, load_detectors
-from truegold.pipeline.rules.numbers import read_number
+from truegold.pipeline.flag.rules import BUILT_IN, Finding, detector, detector_versions, load_detectors
+from truegold.pipeline.flag.rules.numbers import read_number
 from truegold.verifiers import ConfigError
 
 HERE = Path(__file__).parent
@@ -147,7 +147,7 @@ def test_named_detectors_come_in_their_order():
 
 
 CHECKS = """
-from truegold.pipeline.rules import Finding, detector
+from truegold.pipeline.flag.rules import Finding, detector
 
 @detector("shouting", version="2")
 def shouting(row):

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from spread_work import dies, fails_at, squares
 
-from truegold.pipeline import spread as module
-from truegold.pipeline.clean import clean
-from truegold.pipeline.config import CleanConfig, FlagConfig
-from truegold.pipeline.flag import flag
-from truegold.pipeline.progress import NullProgress
+from truegold.pipeline.clean.stage import clean
+from truegold.pipeline.config.stages import CleanConfig, FlagConfig
+from truegold.pipeline.flag.stage import flag
 from truegold.pipeline.rows import Row, read_rows, row_id, write_rows
-from truegold.pipeline.spread import spread
+from truegold.pipeline.running import row_workers as module
+from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.running.row_workers import spread
 from truegold.verifiers import ConfigError, SetupError
 
 
@@ -76,7 +76,7 @@ def make():
 """
 SCRIPT = """
 from slow_work import make
-from truegold.pipeline import spread
+from truegold.pipeline.running import row_workers as spread
 
 if __name__ == "__main__":
     spread.FEWEST, spread.CHUNK = 0, 5
@@ -139,7 +139,7 @@ def test_stages_write_the_same_files_with_one_worker_and_with_two(
 
 
 DETECTOR = """
-from truegold.pipeline.rules import Finding, detector
+from truegold.pipeline.flag.rules import Finding, detector
 
 @detector("shouting", version="1")
 def shouting(row):

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from truegold.pipeline.config import StageConfig
-from truegold.pipeline.digest import DigestCache
-from truegold.pipeline.isolate import StageCrashed
-from truegold.pipeline.progress import NullProgress, Progress
+from truegold.pipeline.config.base import StageConfig
 from truegold.pipeline.rows import ROW_SCHEMA, write_rows
-from truegold.pipeline.stage import Output, Stage, StageReport, StageResult, cached_result, run_stage
+from truegold.pipeline.running.digest import DigestCache
+from truegold.pipeline.running.isolate import StageCrashed
+from truegold.pipeline.running.progress import NullProgress, Progress
+from truegold.pipeline.running.stage import Output, Stage, StageReport, StageResult, cached_result, run_stage
 from truegold.verifiers import ConfigError, InputError, SetupError
 
 HERE = f"{__name__}:"
@@ -203,8 +203,8 @@ def count_rows_stage(inputs: Mapping[str, Path], config: Shout, out_dir: Path, p
 CHILD = """
 import os, signal, time
 from pathlib import Path
-from truegold.pipeline.config import StageConfig
-from truegold.pipeline.stage import StageReport
+from truegold.pipeline.config.stages import StageConfig
+from truegold.pipeline.running.stage import StageReport
 from truegold.verifiers import InputError
 
 class Config(StageConfig):
@@ -288,8 +288,9 @@ def test_a_killed_isolated_stage_is_a_setup_error(child: Any, tmp_path: Path) ->
 def test_an_isolated_stage_dies_with_its_parent(child: Any, tmp_path: Path) -> None:
     script = (
         "import child_stage\nfrom pathlib import Path\n"
-        "from truegold.pipeline.digest import DigestCache\nfrom truegold.pipeline.progress import NullProgress\n"
-        "from truegold.pipeline.stage import Stage, run_stage\n"
+        "from truegold.pipeline.running.digest import DigestCache\n"
+        "from truegold.pipeline.running.progress import NullProgress\n"
+        "from truegold.pipeline.running.stage import Stage, run_stage\n"
         f"run_dir = Path({str(tmp_path / 'run')!r})\nrun_dir.mkdir()\n"
         "stage = Stage('work', 'child_stage:work', 1, child_stage.Config(do='wait'), {}, isolated=True)\n"
         "run_stage(stage, run_dir, DigestCache(run_dir / '.digests.json'), NullProgress())\n"

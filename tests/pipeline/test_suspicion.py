@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.suspicion import Ballot, Item, Sample, Tier, assess
-from truegold.pipeline.suspicion.ability import fit as fit_ability
-from truegold.pipeline.suspicion.pool import pooled
-from truegold.pipeline.suspicion.tiers import Strong, has_open_answer, of_closed, tier
-from truegold.pipeline.suspicion.vicinity import with_neighbours
-from truegold.pipeline.suspicion.votes import Form, classify, differ_for_certain, key_of
+from truegold.pipeline.flag.suspicion import Ballot, Item, Sample, Tier, assess
+from truegold.pipeline.flag.suspicion.ability import fit as fit_ability
+from truegold.pipeline.flag.suspicion.pool import pooled
+from truegold.pipeline.flag.suspicion.tiers import Strong, has_open_answer, of_closed, tier
+from truegold.pipeline.flag.suspicion.vicinity import with_neighbours
+from truegold.pipeline.flag.suspicion.votes import Form, classify, differ_for_certain, key_of
 
 REPOSITORY = Path(__file__).parents[2]
 DATA = Path(os.environ.get("TRUEGOLD_DATA", REPOSITORY.parent / "shared" / "data"))

@@ -3,10 +3,10 @@
 import polars as pl
 import pytest
 
-from truegold.pipeline import verify_file as module
-from truegold.pipeline.progress import NullProgress
 from truegold.pipeline.rows import dump_json
-from truegold.pipeline.verify_file import verify_file
+from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.verify import file as module
+from truegold.pipeline.verify.file import verify_file
 
 CHECKS = """
 import os, time

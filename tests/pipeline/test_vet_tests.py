@@ -8,17 +8,18 @@ from typing import Any
 
 import pytest
 
-from truegold.pipeline import vet_tests as stage
-from truegold.pipeline.code_sources import may_hold_code
-from truegold.pipeline.config import Columns, FileSource, HubSource, VetTestsConfig
+from truegold.pipeline.config.sources import Columns, FileSource, HubSource
+from truegold.pipeline.config.stages import VetTestsConfig
+from truegold.pipeline.ingest.code_sources import may_hold_code
 from truegold.pipeline.ledger import FLAG_SCHEMA
-from truegold.pipeline.progress import NullProgress
 from truegold.pipeline.rows import ROW_SCHEMA, Row, dump_json, read_rows, row_id, write_rows
-from truegold.pipeline.stage import StageReport
-from truegold.pipeline.vet_programs import programs_of
-from truegold.pipeline.vet_records import Finished
-from truegold.pipeline.vet_report import markdown, summary_lines
-from truegold.pipeline.vet_tests import vet_tests
+from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.verify.vet import stage
+from truegold.pipeline.verify.vet.programs import programs_of
+from truegold.pipeline.verify.vet.records import Finished
+from truegold.pipeline.verify.vet.report import markdown, summary_lines
+from truegold.pipeline.verify.vet.stage import vet_tests
 from truegold.verifiers.code.execution import SandboxError
 from truegold.verifiers.code.sandbox import Tier, possible_tiers
 

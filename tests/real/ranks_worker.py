@@ -16,13 +16,13 @@ from pathlib import Path
 
 import torch
 
-from truegold.train import policy
-from truegold.train.config import OptimizerConfig
-from truegold.train.distributed import all_sum
-from truegold.train.engine import TrainingEngine
-from truegold.train.objective_config import ObjectiveConfig
-from truegold.train.segment import Segment
-from truegold.train.update import Updater, weigh_segments
+from truegold.train.config.models import OptimizerConfig
+from truegold.train.config.objective import ObjectiveConfig
+from truegold.train.grpo.update import Updater, weigh_segments
+from truegold.train.model import policy
+from truegold.train.model.distributed import all_sum
+from truegold.train.model.engine import TrainingEngine
+from truegold.train.model.segment import Segment
 
 
 def rollout_batch(step: int) -> list[Segment]:

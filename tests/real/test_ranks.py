@@ -12,7 +12,7 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from truegold.train.distributed import _free_port
+from truegold.train.model.distributed import _free_port
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
 

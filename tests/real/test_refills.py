@@ -9,13 +9,13 @@ from typing import Any, cast
 import pytest
 
 from truegold.pipeline.rows import Row
-from truegold.train.distributed import init_distributed
-from truegold.train.entry import choose_groups
-from truegold.train.feed import Feed
-from truegold.train.grpo_config import GrpoConfig
-from truegold.train.rewards import Sampled
-from truegold.train.segment import Segment
-from truegold.train.trainer import Trainer
+from truegold.train.config.grpo import GrpoConfig
+from truegold.train.grpo.feed import Feed
+from truegold.train.grpo.group_choice import choose_groups
+from truegold.train.grpo.rewards import Sampled
+from truegold.train.grpo.step import Trainer
+from truegold.train.model.distributed import init_distributed
+from truegold.train.model.segment import Segment
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
 

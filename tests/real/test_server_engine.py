@@ -13,17 +13,17 @@ from pathlib import Path
 import httpx
 import pytest
 
-from truegold.pipeline.config import ChatConfig, ServerEngineConfig
+from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig
 from truegold.pipeline.engines.base import SamplingParams
 from truegold.pipeline.engines.chat import load_encoder
 from truegold.pipeline.engines.vllm_server import ServerEngine
-from truegold.train.config import OptimizerConfig
-from truegold.train.engine import TrainingEngine
-from truegold.train.grpo_config import GrpoConfig
-from truegold.train.probe import Probe
-from truegold.train.rollout import Rollout
-from truegold.train.segment import Segment
-from truegold.train.server_rollouts import ServerRollouts
+from truegold.train.config.grpo import GrpoConfig
+from truegold.train.config.models import OptimizerConfig
+from truegold.train.model.engine import TrainingEngine
+from truegold.train.model.segment import Segment
+from truegold.train.rollout.probe import Probe
+from truegold.train.rollout.rollout import Rollout
+from truegold.train.rollout.server import ServerRollouts
 from truegold.train.sft import negative_log_likelihood
 from truegold.verifiers import ConfigError, GuardError, SetupError
 

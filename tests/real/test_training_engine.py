@@ -15,9 +15,9 @@ from deepspeed.utils import safe_get_full_grad
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from truegold.train.config import LoraConfig, OptimizerConfig
-from truegold.train.engine import TrainingEngine, deepspeed_config
-from truegold.train.segment import Segment
+from truegold.train.config.models import LoraConfig, OptimizerConfig
+from truegold.train.model.engine import TrainingEngine, deepspeed_config
+from truegold.train.model.segment import Segment
 from truegold.train.sft import negative_log_likelihood
 from truegold.verifiers import ConfigError
 
@@ -159,7 +159,7 @@ def test_logprobs_are_at_each_segment_s_own_temperature(tiny_model: Path) -> Non
 
 
 def test_export_is_a_checkpoint_that_transformers_loads(tiny_model: Path, tmp_path: Path) -> None:
-    from truegold.pipeline.config import ChatConfig
+    from truegold.pipeline.config.engines import ChatConfig
     from truegold.pipeline.engines.chat import load_encoder
 
     engine = TrainingEngine(tiny_model, OptimizerConfig(lr=LR, dtype="float32"), pad_id=0, seed=0)

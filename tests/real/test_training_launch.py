@@ -11,12 +11,12 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from truegold.pipeline.config import VllmEngineConfig
-from truegold.pipeline.isolate import call_isolated
-from truegold.pipeline.launch import LaunchConfig
-from truegold.pipeline.progress import NullProgress
-from truegold.train.config import OptimizerConfig
-from truegold.train.grpo_config import GrpoConfig
+from truegold.pipeline.config.engines import VllmEngineConfig
+from truegold.pipeline.running.isolate import call_isolated
+from truegold.pipeline.running.launch import LaunchConfig
+from truegold.pipeline.running.progress import NullProgress
+from truegold.train.config.grpo import GrpoConfig
+from truegold.train.config.models import OptimizerConfig
 from truegold.verifiers import GuardError
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]

@@ -9,13 +9,13 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from truegold.train.config import OptimizerConfig
-from truegold.train.distributed import init_distributed
-from truegold.train.engine import TrainingEngine
+from truegold.train.config.models import OptimizerConfig
+from truegold.train.config.objective import ObjectiveConfig
+from truegold.train.grpo.update import Prepared, StepLoss, Updater, Weighed, resolved, weigh_segments
+from truegold.train.model.distributed import init_distributed
+from truegold.train.model.engine import TrainingEngine
+from truegold.train.model.segment import Segment, collate
 from truegold.train.objective import Totals
-from truegold.train.objective_config import ObjectiveConfig
-from truegold.train.segment import Segment, collate
-from truegold.train.update import Prepared, StepLoss, Updater, Weighed, resolved, weigh_segments
 from truegold.verifiers import ConfigError
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from truegold.pipeline.config import ChatConfig, VllmEngineConfig
+from truegold.pipeline.config.engines import ChatConfig, VllmEngineConfig
 from truegold.pipeline.engines.base import Completion, SamplingParams
 from truegold.pipeline.engines.chat import load_encoder
 from truegold.pipeline.engines.vllm_local import VllmEngine
-from truegold.train.config import OptimizerConfig
-from truegold.train.engine import TrainingEngine
-from truegold.train.grpo_config import GrpoConfig
-from truegold.train.mismatch import mismatch
-from truegold.train.probe import Probe
-from truegold.train.rollout import Rollout
-from truegold.train.segment import Segment, collate
+from truegold.train.config.grpo import GrpoConfig
+from truegold.train.config.models import OptimizerConfig
+from truegold.train.model.engine import TrainingEngine
+from truegold.train.model.segment import Segment, collate
+from truegold.train.rollout.mismatch import mismatch
+from truegold.train.rollout.probe import Probe
+from truegold.train.rollout.rollout import Rollout
 from truegold.train.sft import negative_log_likelihood
 from truegold.verifiers import GuardError
 

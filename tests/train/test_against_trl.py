@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import torch
 
+from truegold.train.config.objective import ObjectiveConfig
+from truegold.train.grpo.update import Prepared, StepLoss
+from truegold.train.model.segment import Segment, collate
 from truegold.train.objective import Totals, entropy_threshold
-from truegold.train.objective_config import ObjectiveConfig
-from truegold.train.segment import Segment, collate
-from truegold.train.update import Prepared, StepLoss
 
 trl_trainer = pytest.importorskip("trl.trainer.grpo_trainer", reason="TRL is not installed (extra `dev`)")
 

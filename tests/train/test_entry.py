@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.train.entry import GroupScore, choose_groups, missing_groups, right_share, score_group
+from truegold.train.grpo.group_choice import GroupScore, choose_groups, missing_groups, right_share, score_group
 
 SIZE = 8
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.train.feed import Feed
+from truegold.train.grpo.feed import Feed
 
 
 def rows(names: str) -> list[dict[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from truegold.train.grpo_config import GrpoConfig
+from truegold.train.config.grpo import GrpoConfig
 
 
 def config(**settings: object) -> GrpoConfig:

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from truegold.train.config import OptimizerConfig
+from truegold.train.config.models import OptimizerConfig
 
 
 def rates(steps: int, **settings: object) -> list[float]:

@@ -9,14 +9,14 @@ import polars as pl
 import pytest
 from pydantic import ValidationError
 
-from truegold.pipeline.config import ChatConfig
+from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.engines.base import Completion
 from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.rows import Row
-from truegold.train.completions import write_completions
-from truegold.train.grpo_config import GrpoConfig
-from truegold.train.rewards import Sampled, judge, reward_metrics
-from truegold.train.segment import Segment
+from truegold.train.config.grpo import GrpoConfig
+from truegold.train.grpo.completions import write_completions
+from truegold.train.grpo.rewards import Sampled, judge, reward_metrics
+from truegold.train.model.segment import Segment
 
 ENCODER = ByteEncoder(ChatConfig())
 

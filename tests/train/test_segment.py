@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.train.segment import Segment, collate, micro_batches
+from truegold.train.model.segment import Segment, collate, micro_batches
 
 PAD = 9
 

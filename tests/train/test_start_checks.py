@@ -8,11 +8,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from truegold.pipeline.config import ChatConfig, VllmEngineConfig
+from truegold.pipeline.config.engines import ChatConfig, VllmEngineConfig
 from truegold.pipeline.engines.chat import load_encoder
-from truegold.train.grpo_config import GrpoConfig
-from truegold.train.rollout_engine import check_engine
-from truegold.train.start_checks import check_prompts, eval_sampling, max_tokens, warnings
+from truegold.train.config.grpo import GrpoConfig
+from truegold.train.grpo.start_checks import check_prompts, eval_sampling, max_tokens, warnings
+from truegold.train.rollout.engines import check_engine
 from truegold.verifiers import ConfigError, InputError
 
 CONFIG = GrpoConfig()

@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from truegold.verifiers import ConfigError, Item, Reason, SetupError, batch, verify_batch
-from truegold.verifiers.batch import verify_batch_timed
+from truegold.verifiers import ConfigError, Item, Reason, SetupError, verify_batch
+from truegold.verifiers.running import batch
+from truegold.verifiers.running.batch import verify_batch_timed
 
 CHECKS = """
 import os, signal, sys, time

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truegold.verifiers import FormatVerifier, Reason, resolve, tag_tokens
-from truegold.verifiers.format import MAX_RESPONSE_CHARS
+from truegold.verifiers.answers.format import MAX_RESPONSE_CHARS
 
 judge = FormatVerifier()
 GOOD = "<think>2+2 is 4</think>\nSo it is $\\boxed{4}$."

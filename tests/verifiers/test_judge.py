@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.verifiers.judge import MAX_ANSWER_CHARS, decide, harmless, question, read_reply
+from truegold.verifiers.model_judge import MAX_ANSWER_CHARS, decide, harmless, question, read_reply
 
 MARK = re.compile(r"^(BEGIN|END) ([0-9A-F]{12})$", re.MULTILINE)
 

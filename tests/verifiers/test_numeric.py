@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truegold.verifiers import NumericVerifier, Reason, gold_response, resolve
-from truegold.verifiers.numeric import MAX_NUMBER_CHARS, read_number
+from truegold.verifiers.answers.numeric import MAX_NUMBER_CHARS, read_number
 
 judge = NumericVerifier()
 

@@ -19,11 +19,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from truegold.verifiers._judge import Item, to_json
-from truegold.verifiers._serve import Conversation, limit_memory
 from truegold.verifiers.audit.hostile_case import EXECUTED
 from truegold.verifiers.gold import gold_response
+from truegold.verifiers.processes.child_serve import Conversation, limit_memory
 from truegold.verifiers.registry import resolve
+from truegold.verifiers.running.item import Item, to_json
 from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
 THREADS = 8

@@ -16,7 +16,7 @@ from typing import Any
 
 from truegold.verifiers.audit.contract import CheckResult
 from truegold.verifiers.audit.measure import EXAMPLES_KEPT, AuditReport, RuleCount
-from truegold.verifiers.audit.rates import Rate
+from truegold.verifiers.rates import Rate
 
 CARD_FORMAT = 1
 """Of the JSON; it rises when a field changes its meaning."""

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from truegold.verifiers._judge import Item
 from truegold.verifiers.audit.hostile import HOSTILE
 from truegold.verifiers.audit.probe import (
     DEFAULT_CPU_S,
@@ -27,6 +26,7 @@ from truegold.verifiers.audit.probe import (
     loaded,
 )
 from truegold.verifiers.audit.responses import form_read_by, respond
+from truegold.verifiers.running.item import Item
 from truegold.verifiers.verdict import Reason, Verifier
 
 STANDARD_GOLDS = ("42", "-7", "3.5", "\\frac{1}{2}", "(1,2)", "x^2+1", "B", "\\text{even}", "Paris")

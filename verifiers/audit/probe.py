@@ -20,10 +20,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, Self
 
-from truegold.verifiers._judge import Item
-from truegold.verifiers._process import ChildDied, ChildProcess, DeadlinePassed
 from truegold.verifiers.errors import ConfigError, SetupError
+from truegold.verifiers.processes.child_process import ChildDied, ChildProcess, DeadlinePassed
 from truegold.verifiers.registry import resolve
+from truegold.verifiers.running.item import Item
 from truegold.verifiers.verdict import Reason, Verifier
 
 DEFAULT_CPU_S = 1.0

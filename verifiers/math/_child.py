@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from truegold.verifiers._serve import Conversation, limit_memory
+from truegold.verifiers.processes.child_serve import Conversation, limit_memory
 from truegold.verifiers.verdict import Reason
 
 MAX_MEMORY_BYTES = 2 << 30

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.near import cutting
-from truegold.pipeline.near.cutting import Cutter, lowered
-from truegold.pipeline.near.quantities import NUMBER_WORDS
-from truegold.pipeline.near.words import CLEANED, FORMULAS, TOKENS
+from truegold.pipeline.dedup.near import cutting
+from truegold.pipeline.dedup.near.cutting import Cutter, lowered
+from truegold.pipeline.dedup.near.quantities import NUMBER_WORDS
+from truegold.pipeline.dedup.near.words import CLEANED, FORMULAS, TOKENS
 
 BITS = [
     *NUMBER_WORDS, "and", "a", "percent", "%", "\\%", "％", "5th", "3", "1,234", "1.5", "3/4", "/", "-", "tom's", "三",

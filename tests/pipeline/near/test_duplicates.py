@@ -6,10 +6,18 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.near import Comparer, Corpus, CorpusBuilder, Duplicates, Relation, find_duplicates, find_links
-from truegold.pipeline.near.clusters import cluster
-from truegold.pipeline.near.links import Links
-from truegold.pipeline.near.seen import Seen
+from truegold.pipeline.dedup.near import (
+    Comparer,
+    Corpus,
+    CorpusBuilder,
+    Duplicates,
+    Relation,
+    find_duplicates,
+    find_links,
+)
+from truegold.pipeline.dedup.near.clusters import cluster
+from truegold.pipeline.dedup.near.links import Links
+from truegold.pipeline.dedup.near.seen import Seen
 
 TOM = "Tom has 37 red cars and buys 45 more at the market. How many cars has Tom got in total?"
 TOM_SAID_ANEW = TOM.replace("37", "thirty-seven")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.near.features import ASKED, STRONG, FeatureBuilder, Features
-from truegold.pipeline.near.words import Kind, formula, interpret, stem
+from truegold.pipeline.dedup.near.features import ASKED, STRONG, FeatureBuilder, Features
+from truegold.pipeline.dedup.near.words import Kind, formula, interpret, stem
 
 
 def build(*texts: str) -> Features:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from truegold.pipeline.near.pairs import PairTable
+from truegold.pipeline.dedup.near.pairs import PairTable
 
 
 def test_pairs_are_found_again_while_the_table_grows() -> None:

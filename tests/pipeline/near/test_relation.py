@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from truegold.pipeline.near import Comparer, CorpusBuilder, Relation, find_links, keys
-from truegold.pipeline.near.corpus import same_gold_form
-from truegold.pipeline.near.features import FeatureBuilder, Features
-from truegold.pipeline.near.keys import bucket_pairs, write_keys
-from truegold.pipeline.near.links import Links, gold_agreement
-from truegold.pipeline.near.outline import Outlines
-from truegold.pipeline.near.relation import may_relate, relate
+from truegold.pipeline.dedup.near import Comparer, CorpusBuilder, Relation, find_links, keys
+from truegold.pipeline.dedup.near.corpus import same_gold_form
+from truegold.pipeline.dedup.near.features import FeatureBuilder, Features
+from truegold.pipeline.dedup.near.keys import bucket_pairs, write_keys
+from truegold.pipeline.dedup.near.links import Links, gold_agreement
+from truegold.pipeline.dedup.near.outline import Outlines
+from truegold.pipeline.dedup.near.relation import may_relate, relate
 
 BACKGROUND = [
     f"{name} {verb} {number} {thing} and {other} of them are {colour}. How many {thing} are not {colour}?"

@@ -8,7 +8,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.pipeline.near.tidy import tidy
+from truegold.pipeline.dedup.near.tidy import tidy
 
 ODD = "e\u0301 \u2126\u00a0\u3000\u2003\u1100\u1161\t\n\r\x85\x1caé苹，１"
 

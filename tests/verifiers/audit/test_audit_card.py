@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from truegold.verifiers.audit import Card, CheckResult, as_json, audit, markdown
 from truegold.verifiers.audit.card import code
 from truegold.verifiers.audit.measure import AuditReport, Example, RuleCount
-from truegold.verifiers.audit.rates import Rate
+from truegold.verifiers.rates import Rate
 
 NASTY = "a|b `c` $d$ <script> \n| x | ``` \x07 \ud800"
 

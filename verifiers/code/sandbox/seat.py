@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from truegold.verifiers._process import in_spawner_thread
 from truegold.verifiers.code.execution import End, Execution, SandboxError
 from truegold.verifiers.code.sandbox.boxes import Box, remove_abandoned
 from truegold.verifiers.code.sandbox.files import Anonymous
 from truegold.verifiers.code.sandbox.job import IDLE_S, MB, Job
 from truegold.verifiers.code.sandbox.tiers import Tier
+from truegold.verifiers.processes.child_process import in_spawner_thread
 
 START_S = 120.0
 """What a zygote may need to start on a busy machine."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from truegold.verifiers.audit.rates import Rate
 from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.suite import Stdio
 from truegold.verifiers.code.vet.findings import Severity, VetReason
@@ -14,6 +13,7 @@ from truegold.verifiers.code.vet.mutants import Mutant, mutants_of
 from truegold.verifiers.code.vet.null_programs import null_programs
 from truegold.verifiers.code.vet.trials import PYTHON
 from truegold.verifiers.code.vet.work import Work
+from truegold.verifiers.rates import Rate
 
 FAULTY_CPU_S = 0.25
 FAULTY_CPU_FACTOR = 5.0

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
+from truegold.verifiers.code.completion_stub import stub_names
 from truegold.verifiers.code.execution import Execution, Program
 from truegold.verifiers.code.judging import APART, CannotJudge, CaseResult, ended
 from truegold.verifiers.code.limits import Limits
@@ -27,7 +28,6 @@ from truegold.verifiers.code.protocols.results import explained
 from truegold.verifiers.code.protocols.source import Source
 from truegold.verifiers.code.protocols.stdio import NotCompiled, judge_stdio
 from truegold.verifiers.code.sandbox import Local, Tier
-from truegold.verifiers.code.stubs import stub_names
 from truegold.verifiers.code.suite import Asserts, Calls, Inserted, Stdio, Suite, UnitTest
 from truegold.verifiers.code.values_equal import call_checker_of
 from truegold.verifiers.code.vet.watching import Recorder, Watched

@@ -1,0 +1,5 @@
+"""`python -m truegold.flows.cli`."""
+
+from truegold.flows.cli import main
+
+main()

@@ -1,0 +1,232 @@
+"""The command line `truegold`.
+
+Exit codes: 0 done; 1 a bug (with its traceback); 2 the configuration or the command line is wrong; 3 the data is;
+4 the machine lacks something; 5 a training guard stopped the run; 6 a verifier breaks its contract; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from truegold.flows.cli.dedup import decontaminate, dedup
+from truegold.flows.cli.flag import flag
+from truegold.flows.cli.testcases import testcases_app
+from truegold.flows.cli.verifiers import verifiers_app
+from truegold.verifiers import ConfigError, TruegoldError
+
+app = typer.Typer(
+    help="Makes sure gold is true before anyone spends GPU hours on it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.add_typer(verifiers_app, name="verifiers")
+app.add_typer(testcases_app, name="testcases")
+app.command()(flag)
+app.command("dedup")(dedup)
+app.command("decontaminate")(decontaminate)
+INTERRUPTED = 130
+output = Console(highlight=False)
+errors = Console(stderr=True, highlight=False)
+
+
+class EngineChoice(StrEnum):
+    """Who calls the stages."""
+
+    PREFECT = "prefect"
+    LOCAL = "local"
+
+
+ConfigPath = Annotated[Path, typer.Argument(help="The run's YAML file.", show_default=False)]
+Overrides = Annotated[
+    list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Override a setting, such as data.limit=200.")
+]
+EngineOption = Annotated[EngineChoice, typer.Option("--engine", help="Run as Prefect flows, or without Prefect.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the resolved configuration and the plan, and stop.")]
+RunDir = Annotated[Path, typer.Option("--run", help="The run's directory.", show_default=False)]
+
+
+PHASE_COMMANDS = {
+    "run": ("report", "The main job: curate, profile, select, train, report; whatever the configuration has."),
+    "curate": ("curate", "Clean, deduplicate, verify gold and flag; report on every row."),
+    "profile": ("profile", "Curate, then measure pass rates with the model."),
+    "select": ("select", "Curate and profile, then choose the rows worth training on."),
+    "train": ("train", "Everything up to and including GRPO."),
+}
+
+
+def _phase_command(until: str) -> Callable[..., None]:
+    def command(
+        config: ConfigPath, set_: Overrides = None, engine: EngineOption = EngineChoice.PREFECT, dry_run: DryRun = False
+    ) -> None:
+        _run(until, config, set_, engine, dry_run)
+
+    return command
+
+
+for _name, (_until, _help) in PHASE_COMMANDS.items():
+    app.command(_name, help=_help)(_phase_command(_until))
+
+
+@app.command()
+def report(run_dir: Annotated[Path, typer.Argument(help="The run's directory.", show_default=False)]) -> None:
+    """Write the report on whatever stages of a run are finished."""
+    from truegold.flows.console import Terminal
+    from truegold.flows.report_again import report_again
+
+    result = report_again(run_dir, Terminal(errors))
+    output.print(f"report: {result.path / 'index.html'}", soft_wrap=True)
+
+
+@app.command()
+def explain(
+    row: Annotated[
+        str, typer.Argument(help="A row's id, its first 6 digits or more, or source:row.", show_default=False)
+    ],
+    run_dir: RunDir,
+) -> None:
+    """Tell a row's whole story: every edit, flag, sample and decision."""
+    from truegold.pipeline.report.explain import explain as find
+    from truegold.pipeline.report.explain import explain_lines
+
+    for line in explain_lines(find(run_dir, row)):
+        output.print(line, markup=False, soft_wrap=True)
+
+
+@app.command()
+def diff(
+    run_a: Annotated[Path, typer.Argument(help="A run's directory.", show_default=False)],
+    run_b: Annotated[Path, typer.Argument(help="Another one.", show_default=False)],
+    json_: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    examples: Annotated[int, typer.Option(min=0, help="Ids named for each kind of change.")] = 5,
+) -> None:
+    """What changed between two runs, and why: rows, texts, flags, pass rates, settings."""
+    from dataclasses import asdict
+
+    from truegold.pipeline.report.diff import diff_lines, diff_runs
+
+    found = diff_runs(run_a, run_b, examples)
+    if json_:
+        output.print_json(json.dumps(asdict(found)))
+        return
+    for line in diff_lines(found):
+        output.print(line, markup=False, soft_wrap=True)
+
+
+@app.command()
+def verify(
+    input_: Annotated[
+        Path,
+        typer.Option("--input", help="JSONL, Parquet or CSV with a response and a gold column.", show_default=False),
+    ],
+    output_: Annotated[
+        Path, typer.Option("--output", help="The Parquet file of verdicts to write.", show_default=False)
+    ],
+    verifier: Annotated[str, typer.Option(help="The verifier of rows that name none.")] = "math",
+    workers: Annotated[int, typer.Option(help="Processes; 0 takes one per core.")] = 0,
+) -> None:
+    """Judge responses against gold answers."""
+    from truegold.flows.console import Terminal
+    from truegold.pipeline.running.disk import full_disk_told
+    from truegold.pipeline.verify.file import verify_file
+
+    with full_disk_told(output_), Terminal(errors).stage("verify") as terminal:
+        counts = verify_file(input_, output_, verifier, workers, terminal)
+    for reason, count in sorted(counts.items(), key=lambda item: -item[1]):
+        output.print(f"{count:>10,}  {reason}")
+    output.print(f"verdicts: {output_}", soft_wrap=True)
+
+
+@app.command()
+def doctor() -> None:
+    """What this machine can do, and the line that installs what is missing."""
+    from truegold.flows.doctor import examine
+
+    marks = {True: "ok", False: "no", None: "  "}
+    for finding in examine():
+        fix = f"  ->  {finding.fix}" if finding.ok is False and finding.fix else ""
+        output.print(f"{marks[finding.ok]} {finding.name:<16} {finding.detail}{fix}", markup=False, soft_wrap=True)
+
+
+@app.command()
+def init(
+    path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("truegold.yaml"),
+    data: Annotated[str, typer.Option(help="The data file.")] = "train.jsonl",
+    model: Annotated[str, typer.Option(help="A checkpoint's folder or a hub name.")] = "Qwen/Qwen3-0.6B",
+) -> None:
+    """Write a commented starter configuration."""
+    from truegold.flows.starter import starter_config
+
+    if path.exists():
+        raise ConfigError(f"{path} exists already.", "Give another name.")
+    path.write_text(starter_config(str(path), path.stem, data, model), encoding="utf-8")
+    output.print(f"wrote {path}; next: truegold run {path} --dry-run", soft_wrap=True)
+
+
+def _run(until: str, path: Path, overrides: Sequence[str] | None, engine: EngineChoice, dry_run: bool) -> None:
+    from truegold.flows.config import load_config
+    from truegold.flows.console import Terminal
+    from truegold.flows.execute import all_cached, describe, execute, open_run, stage_caller, write_manifest
+    from truegold.flows.plan import plan
+
+    config = load_config(path, overrides or ())
+    stages = plan(config, until)
+    if dry_run:
+        output.print_json(json.dumps(config.model_dump(mode="json")))
+        for stage in stages:
+            where = " (own process)" if stage.isolated else ""
+            output.print(f"{stage.name:<14} {stage.fn}{where}", markup=False)
+        return
+    run_dir = config.run_dir
+    cached = all_cached(stages, run_dir) if run_dir.exists() else None
+    if cached is not None:
+        for result in cached:
+            errors.print(describe(result), markup=False, soft_wrap=True)
+        write_manifest(run_dir, cached)
+        errors.print(f"nothing to do: all {len(cached)} stages come from the cache")
+    elif engine is EngineChoice.LOCAL:
+        with open_run(config):
+            execute(stages, run_dir, stage_caller(run_dir, Terminal(errors)))
+    else:
+        from truegold.flows.server import prefect_api
+
+        with open_run(config):
+            pass  # a directory in use should not cost the start of a server to find out
+
+        errors.print(
+            "starting Prefect (about 20 s; --engine local runs without it)"
+            if "PREFECT_API_URL" not in os.environ
+            else "using the Prefect server of PREFECT_API_URL"
+        )
+        with prefect_api():
+            from truegold.flows.prefect_flows import FLOWS
+
+            FLOWS[until](config)
+    output.print(f"run: {run_dir}\nreport: {run_dir / 'report' / 'index.html'}", soft_wrap=True)
+
+
+def main() -> None:
+    """Entry point: one line for what a user can act on, a traceback for a bug."""
+    try:
+        app()
+    except TruegoldError as error:
+        _fail(str(error), error.exit_code)
+    except SystemExit as stop:
+        if stop.code == INTERRUPTED:
+            errors.print("interrupted; the same command goes on from here.")
+        raise
+
+
+def _fail(message: str, code: int) -> None:
+    errors.print(f"error: {message}", markup=False, soft_wrap=True, style="red")
+    sys.exit(code)

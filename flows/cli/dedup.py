@@ -1,0 +1,91 @@
+"""The commands `truegold dedup` and `truegold decontaminate`: which problems are the same, within a file or of two?
+
+    truegold dedup --data train.jsonl --out deduplicated
+    truegold decontaminate --data train.jsonl --against math500 --against evals.jsonl --out decontaminated
+
+The first writes clusters.parquet and flags.parquet (`truegold.pipeline.dedup.file`), the second matches.parquet
+(`truegold.pipeline.decontaminate.file`); both print what was found. Exit codes are those of `truegold`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+output = Console(highlight=False)
+errors = Console(stderr=True, highlight=False)
+
+DataFile = Annotated[Path, typer.Option("--data", help="JSONL, Parquet or CSV with problems.", show_default=False)]
+OutFolder = Annotated[Path, typer.Option("--out", help="The folder to write to.", show_default=False)]
+PromptColumn = Annotated[str | None, typer.Option(help="The column with the problem; by its name where not given.")]
+GoldColumn = Annotated[str | None, typer.Option(help="The column with the answer; by its name where not given.")]
+IdColumn = Annotated[str | None, typer.Option(help="The column with the id; by its name, else the record's number.")]
+
+
+def dedup(
+    data: DataFile,
+    out: OutFolder,
+    prompt_column: PromptColumn = None,
+    gold_column: GoldColumn = None,
+    id_column: IdColumn = None,
+    template_cap: Annotated[
+        int | None, typer.Option(min=1, help="Keep at most so many problems of one template; all where not given.")
+    ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            help="Compare on a Ray cluster, through Prefect: its address, or local. The folder of --out has to be"
+            " visible to all of it."
+        ),
+    ] = None,
+) -> None:
+    """Find copies, rewordings and templates among the problems of a file."""
+    from truegold.flows.console import Terminal
+    from truegold.pipeline.dedup.file import dedup_file
+    from truegold.pipeline.dedup.near import Spread, in_threads
+    from truegold.pipeline.ingest.problem_batches import ProblemColumns
+    from truegold.pipeline.running.disk import full_disk_told
+
+    columns = ProblemColumns(prompt_column, gold_column, id_column)
+    spread: Spread = in_threads
+    if ray is not None:
+        from truegold.flows.ray_shards import on_ray
+
+        spread = on_ray(None if ray == "local" else ray)
+    with full_disk_told(out), Terminal(errors).stage("dedup") as terminal:
+        counts = dedup_file(data, out.absolute(), columns, template_cap, terminal, spread)
+    for name, count in counts.items():
+        output.print(f"{count:>10,}  {name}")
+    output.print(f"clusters: {out / 'clusters.parquet'}", markup=False, soft_wrap=True)
+
+
+def decontaminate(
+    data: DataFile,
+    against: Annotated[
+        list[str],
+        typer.Option(help="A file, a hub set owner/name:subset@split, or a name such as math500.", show_default=False),
+    ],
+    out: OutFolder,
+    prompt_column: PromptColumn = None,
+    gold_column: GoldColumn = None,
+    id_column: IdColumn = None,
+    against_prompt_column: Annotated[str | None, typer.Option(help="The same for what is compared against.")] = None,
+    against_gold_column: Annotated[str | None, typer.Option(help="The same for what is compared against.")] = None,
+    against_id_column: Annotated[str | None, typer.Option(help="The same for what is compared against.")] = None,
+) -> None:
+    """Find problems of evaluation sets in a file: copies, parts of longer texts, rewordings."""
+    from truegold.flows.console import Terminal
+    from truegold.pipeline.decontaminate.file import decontaminate_file
+    from truegold.pipeline.ingest.problem_batches import ProblemColumns
+    from truegold.pipeline.running.disk import full_disk_told
+
+    columns = ProblemColumns(prompt_column, gold_column, id_column)
+    theirs = ProblemColumns(against_prompt_column, against_gold_column, against_id_column)
+    with full_disk_told(out), Terminal(errors).stage("decontaminate") as terminal:
+        counts = decontaminate_file(data, against, out, columns, theirs, terminal)
+    for name, count in counts.items():
+        output.print(f"{count:>10,}  {name}", markup=False)
+    output.print(f"matches: {out / 'matches.parquet'}", markup=False, soft_wrap=True)

@@ -1,0 +1,1 @@
+"""The settings of every stage, as pydantic models."""

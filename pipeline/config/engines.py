@@ -1,0 +1,75 @@
+"""Where completions come from, and how a problem is put to the model."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, Tag, model_validator
+
+from truegold.pipeline.config.base import StageConfig, by_type
+
+
+class ChatConfig(StageConfig):
+    """How a prompt becomes what the model is given."""
+
+    system: str | None = None
+    """The system message."""
+    user: str = "{prompt}"
+    """The user message; `{prompt}` stands for the problem."""
+    use_template: bool = True
+    """Apply the tokenizer's chat template, where it has one."""
+
+    @model_validator(mode="after")
+    def _has_placeholder(self) -> ChatConfig:
+        if "{prompt}" not in self.user:
+            raise ValueError("must contain {prompt}, the place of the problem")
+        return self
+
+
+class VllmEngineConfig(StageConfig):
+    """vLLM inside the process: the GPU or the CPU build, whichever is installed."""
+
+    type: Literal["vllm"] = "vllm"
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    max_model_len: int = Field(default=2048, ge=16)
+    """The longest prompt plus completion, in tokens."""
+    max_num_seqs: int = Field(default=256, ge=1)
+    gpu_memory_utilization: float = Field(default=0.5, gt=0, le=1)
+    cpu_kv_cache_gib: int = Field(default=2, ge=1)
+    enforce_eager: bool = True
+    sleep: bool = False
+    """Give the GPU's memory to the trainer while it updates: weights go to host memory, the cache is dropped."""
+    tensor_parallel_size: int = Field(default=1, ge=1)
+
+
+class ServerEngineConfig(StageConfig):
+    """A running vLLM server (its OpenAI-compatible API), which must serve the model that `model` names."""
+
+    type: Literal["server"] = "server"
+    url: str
+    """Such as http://localhost:8000/v1."""
+    model: str | None = None
+    """The name it serves the model under; its only model where not given."""
+    api_key_env: str | None = None
+    """The environment variable that holds the key."""
+    concurrency: int = Field(default=32, ge=1)
+    timeout_seconds: float = Field(default=600, gt=0)
+    retries: int = Field(default=3, ge=0)
+    weights_dir: str | None = None
+    """A folder that this process and the server both see: training hands new weights over in it."""
+
+
+class ScriptedEngineConfig(StageConfig):
+    """A deterministic engine for tests: it draws completions from a file of prompts and answers."""
+
+    type: Literal["scripted"] = "scripted"
+    path: str
+    """JSON Lines of {"prompt": ..., "completions": [...]}: the i-th sample of a prompt gets the i-th, going round."""
+
+
+EngineConfig = Annotated[
+    Annotated[VllmEngineConfig, Tag("vllm")]
+    | Annotated[ServerEngineConfig, Tag("server")]
+    | Annotated[ScriptedEngineConfig, Tag("scripted")],
+    by_type("vllm"),
+]

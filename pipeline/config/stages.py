@@ -1,0 +1,210 @@
+"""The configuration of every pipeline stage. Defaults are the settings we would pick ourselves."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from truegold.pipeline.config.base import StageConfig
+from truegold.pipeline.config.boilerplate import BOILERPLATE, BOILERPLATE_END
+from truegold.pipeline.config.engines import ChatConfig, EngineConfig, VllmEngineConfig
+from truegold.verifiers import Reason
+
+EditName = Literal[
+    "damaged_latex",
+    "control_characters",
+    "html_entities",
+    "html_tags",
+    "unicode",
+    "whitespace",
+    "doubled_backslashes",
+    "written_newlines",
+    "lost_backslashes",
+    "stray_dollar",
+    "leaked_answer",
+    "boilerplate",
+    "multiple_choice",
+]
+"""The reasons for which cleaning edits a row."""
+
+
+class CleanConfig(StageConfig):
+    """Text cleaning, what is noted of every row, and bounds."""
+
+    min_prompt_chars: int = Field(default=8, ge=0)
+    max_prompt_chars: int = Field(default=20_000, ge=1)
+    max_gold_chars: int = Field(default=2_000, ge=1)
+    languages: tuple[Annotated[str, Field(pattern=r"^[a-z]{2,3}$")], ...] = ()
+    """ISO 639-1 codes such as `en` and `zh`: rows whose prompt is in another language are dropped. All stay where not
+    given, and a prompt with too few words to tell stays in any case."""
+    skip: tuple[EditName, ...] = ()
+    """Edits not to be made, by their reason: `multiple_choice`, `html_tags`, ..."""
+    boilerplate: tuple[str, ...] = BOILERPLATE
+    """Regular expressions, without regard to case, cut from the start of a prompt."""
+    boilerplate_end: tuple[str, ...] = BOILERPLATE_END
+    """Regular expressions, without regard to case, cut from the end of a prompt."""
+    workers: int = Field(default=0, ge=0)
+    """Processes; 0 takes one per core."""
+
+
+class DedupConfig(StageConfig):
+    """Deduplication: exact copies, rewordings of the same problem, instances of one template."""
+
+    case_sensitive: bool = False
+    """Whether prompts that differ in case only are different. Only exact copies are looked for then."""
+    reworded: bool = True
+    """Whether the same problem in other words, with the same quantities, is a duplicate. Code rows are only compared
+    exactly."""
+    confidence: float = Field(default=0.9, ge=0.5, lt=1)
+    """How likely two rows must be the same problem for one of them to go, as the weights of `near.relation` say."""
+    template_cap: int | None = Field(default=None, ge=1)
+    """Problems of one template (the same words, other quantities) that stay; null keeps all. Needs `reworded`."""
+
+
+class VerifyGoldConfig(StageConfig):
+    """Gold must pass its own verifier before anything is trained on it."""
+
+    workers: int = Field(default=0, ge=0)
+    """Processes; 0 takes one per core."""
+
+
+class VetTestsConfig(StageConfig):
+    """The tests of code rows must be fit to compute a reward with. Rows of other verifiers are not looked at."""
+
+    enabled: bool = True
+    workers: int = Field(default=0, ge=0)
+    """Suites vetted at a time; 0 takes one per core."""
+    programs: int = Field(default=3, ge=1, le=100)
+    """Worked solutions of a row that are run, and programs known to be wrong, where its source has several."""
+    runs: int = Field(default=3, ge=1, le=20)
+    """Runs of each worked solution, each under another hash seed: a case that passes only sometimes is flaky."""
+    mutants: int = Field(default=30, ge=0, le=1000)
+    """Faults planted in the worked solution to see how many of them the tests catch."""
+    seed: int = 0
+    """Which of the possible faults are planted."""
+    min_cases: int = Field(default=2, ge=1)
+    """Cases that have to be left when broken ones are taken out."""
+    min_case_share: float = Field(default=0.5, ge=0, le=1)
+    """The share of the cases that has to be left."""
+    min_kill_rate: float = Field(default=0.8, ge=0, le=1)
+    """Tests that catch a smaller share of the planted faults are flagged `low_kill_rate`."""
+    max_guess_chance: float = Field(default=0.05, ge=0, le=1)
+    """Tests that a guess passes with a greater chance are flagged `guessable`."""
+    max_leaked: float = Field(default=0.5, ge=0, le=1)
+    """Tests of which a greater share stands in the prompt are flagged `leaked_cases`."""
+    max_headroom: float = Field(default=0.5, ge=0, le=1)
+    """Where the worked solution needs a greater share of the CPU limit, the limit is raised."""
+    max_repeat_s: float = Field(default=60.0, gt=0)
+    """CPU seconds for each sort of repetition: slow solutions are run less often, with fewer planted faults."""
+    python: str | None = None
+    """The interpreter whose packages programs may use; truegold's own where not given."""
+
+
+class FlagConfig(StageConfig):
+    """The rules that flag suspicious rows. They route and explain; they never drop."""
+
+    detectors: tuple[str, ...] | None = None
+    """Names of the detectors to run, or import strings of your own; all built-in ones where not given."""
+    advise_only: tuple[str, ...] = ()
+    """Reasons that should only be reported and not hold a row back for review."""
+    workers: int = Field(default=0, ge=0)
+    """Processes; 0 takes one per core."""
+
+
+class SuspicionConfig(StageConfig):
+    """How likely each label is at fault, from samples of one or several systems."""
+
+    workers: int = Field(default=0, ge=0)
+    """Processes that judge whole responses; 0 takes one per core."""
+
+
+class SettleConfig(StageConfig):
+    """Applying the reviewers' decisions. There is nothing to set: which flags hold a row back is `flag.advise_only`."""
+
+
+class JudgeConfig(StageConfig):
+    """A language model that is asked about verdicts without a score."""
+
+    name: str
+    """What the evidence calls the judge: its model, such as `Qwen3-8B`."""
+    model: str | None = None
+    """The folder of its checkpoint; for a served judge the folder of its tokenizer. A scripted engine needs none."""
+    engine: EngineConfig = VllmEngineConfig()
+    chat: ChatConfig = ChatConfig()
+    reasons: tuple[Reason, ...] = (Reason.GOLD_UNPARSED, Reason.LIMIT, Reason.TIMEOUT, Reason.DECLINED)
+    """Why rules gave no score, for those rows that are sent."""
+    max_tokens: int = Field(default=512, ge=1)
+    temperature: float = Field(default=0.0, ge=0)
+    batch_size: int = Field(default=256, ge=1)
+    """Rows asked about at a time; each takes two prompts."""
+    seed: int = 0
+
+    @field_validator("reasons")
+    @classmethod
+    def _can_be_judged(cls, reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
+        if bad := sorted({Reason.GOLD_MISSING, Reason.NO_ANSWER} & set(reasons)):
+            raise ValueError(f"nothing can be compared where the reason is {' or '.join(bad)}")
+        return reasons
+
+
+class ProfileConfig(StageConfig):
+    """How pass rates are measured."""
+
+    engine: EngineConfig = VllmEngineConfig()
+    chat: ChatConfig = ChatConfig()
+    samples: int = Field(default=8, ge=1)
+    """Completions per problem."""
+    temperature: float = Field(default=1.0, ge=0)
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    max_tokens: int = Field(default=512, ge=1)
+    seed: int = 0
+    shard_rows: int = Field(default=64, ge=1)
+    """Problems per shard: a killed profile takes up after the last whole shard."""
+    suspect_agreement: float = Field(default=0.75, gt=0, le=1)
+    """A problem with no pass is flagged `suspect_gold` when at least this share of all samples agrees on another
+    answer. A flag for review, never a drop."""
+    workers: int = Field(default=1, ge=0)
+    """Processes that verify; 0 takes one per core. Worth raising for slow verifiers only."""
+    judge: JudgeConfig | None = None
+    """A language model for samples that the verifier could not judge. Best a served one: in-process vLLM would hold
+    two models at once."""
+
+
+class SelectConfig(StageConfig):
+    """Which profiled problems are trained on."""
+
+    min_pass_rate: float = Field(default=0.0, ge=0, le=1)
+    max_pass_rate: float = Field(default=1.0, ge=0, le=1)
+    """The band, both ends excluded: a group of all-right or all-wrong samples carries no signal."""
+    zero_share: float = Field(default=0.0, ge=0, le=1)
+    """Problems without a pass may make up this share of the selection: a few samples cannot tell 0 from rare."""
+    max_rows: int | None = Field(default=None, ge=1)
+    bands: int = Field(default=4, ge=1)
+    """Pass-rate bands that the selection balances when `max_rows` makes it choose."""
+    seed: int = 0
+
+
+class ExportConfig(StageConfig):
+    """The curated set as a folder with its data card."""
+
+    license: str | None = None
+    """The licence the card states, as Hugging Face names them: `mit`, `apache-2.0`, `cc-by-4.0`, ..."""
+    suspicion: str | None = None
+    """A suspicion.parquet of `truegold flag`, from which the card estimates the share of wrong labels; the profile's
+    own where not given."""
+    matches: str | None = None
+    """A matches.parquet of `truegold decontaminate`, which the card reports."""
+
+
+class ReportConfig(StageConfig):
+    """The report on a run."""
+
+    name: str
+    """The run's name."""
+    stages: tuple[str, ...]
+    """The stages it tells about, in their order."""
+    group_size: int = Field(default=8, ge=1)
+    """The samples of one group in training, for the rewards to expect; a run that has trained is read with its own."""
+    max_items: int = Field(default=500, ge=0)
+    """Flagged and dropped rows shown in full, most suspicious first; all of them stay in the Parquet tables."""

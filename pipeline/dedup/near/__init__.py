@@ -1,0 +1,26 @@
+"""Near duplicates among short problems: quantities, words, candidate pairs, and what two problems are to each other."""
+
+from truegold.pipeline.dedup.near.compare import Comparer
+from truegold.pipeline.dedup.near.corpus import Corpus, CorpusBuilder
+from truegold.pipeline.dedup.near.duplicates import Duplicates, find_duplicates
+from truegold.pipeline.dedup.near.evidence import Witness
+from truegold.pipeline.dedup.near.features import FeatureBuilder, Features
+from truegold.pipeline.dedup.near.links import Links, Searcher, Spread, find_links, in_threads
+from truegold.pipeline.dedup.near.relation import Relation
+
+__all__ = [
+    "Comparer",
+    "Corpus",
+    "CorpusBuilder",
+    "Duplicates",
+    "FeatureBuilder",
+    "Features",
+    "Links",
+    "Relation",
+    "Searcher",
+    "Spread",
+    "Witness",
+    "find_duplicates",
+    "find_links",
+    "in_threads",
+]

@@ -1,0 +1,130 @@
+"""Rules that recompute a worked solution.
+
+Some rows, and what is said of them:
+
+    solution "5 * 7 = 36 apples ... #### 36"                                       arithmetic_error, shows 5 * 7 = 35
+    solution "10 / 3 = 3.33"  gold "3.33"  and no word on rounding in the prompt   precision_not_stated
+    "Tom buys eggs and eats 3. ..."  solution "12 - 3 = 9"                         number_from_nowhere: 12
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+
+from truegold.pipeline.flag.rules.calculation import MAX_CHARS, Calculation, calculations, results
+from truegold.pipeline.flag.rules.detector import Finding, detector
+from truegold.pipeline.flag.rules.given import given_numbers, implied_numbers
+from truegold.pipeline.flag.rules.numbers import read_number
+from truegold.pipeline.flag.rules.prose import excerpt
+from truegold.pipeline.rows import Row
+
+MAX_SHOWN = 5
+
+
+@detector("arithmetic_error", version="1")
+def arithmetic_error(row: Row) -> list[Finding]:
+    """A calculation in the solution is wrong. Whether the answer is wrong too is a reviewer's to see."""
+    if not row["solution"] or row["domain"] != "math":
+        return []
+    wrong = [found for found in calculations(row["solution"]) if not found.holds]
+    if not wrong:
+        return []
+    shown = [f"{found.left} = {_plain(found.result)} (it is {_plain(found.value)})" for found in wrong[:MAX_SHOWN]]
+    return [Finding("arithmetic_error", 0.6, {"wrong": shown}, blocks=False)]
+
+
+_ROUNDING = re.compile(
+    r"\bround|\bnearest|\bdecimal|\bapproximat|\babout\b|\bestimat|\bsignificant\b|\bwhole\s+number|\bplaces\b|≈|约|四舍五入|保留"
+    r"|\bpercent|%|[$£€¥]|\bdollars?\b|\bcents?\b|\bprice\b|\bcosts?\b|π|\bpi\b",
+    re.IGNORECASE,
+)
+"""Money has two decimals by custom, and so much is said about a percentage or a price."""
+
+
+@detector("precision_not_stated", version="1")
+def precision_not_stated(row: Row) -> list[Finding]:
+    """Gold is a rounded number, and the prompt does not say to which place: other roundings are as right."""
+    gold = read_number(row["gold"])
+    if gold is None or not row["solution"] or _ROUNDING.search(row["prompt"]):
+        return []
+    last: Calculation | None = None
+    for found in calculations(row["solution"]):
+        if found.result == gold.value:
+            last = found
+    if last is None or last.value == gold.value or not last.holds:
+        return []
+    evidence = {"gold": row["gold"], "exact": f"{last.left} = {float(last.value):.6g}..."}
+    return [Finding("precision_not_stated", 0.7, evidence, blocks=False)]
+
+
+_ALWAYS = frozenset(map(Fraction, (0, 1, 2, 10, 100, 1000)))
+_COUNTED = re.compile(r"\b(?:all|together|total|altogether|combined|everyone|each|every|and)\b", re.IGNORECASE)
+"""People or things that are named one by one may be counted."""
+MENTAL = 6
+"""A sum or difference of the last so many numbers may have been worked out without being written."""
+MAX_GIVEN = 40
+"""Prompts with more numbers are tables, where anything can be computed from something."""
+
+
+@detector("number_from_nowhere", version="1")
+def number_from_nowhere(row: Row) -> list[Finding]:
+    """The solution computes with a number that neither prompt nor an earlier step gives: a premise is missing."""
+    if not row["solution"] or row["domain"] != "math":
+        return []
+    given = given_numbers(row["prompt"])
+    if not given or len(given) > MAX_GIVEN:
+        return []
+    steps = calculations(row["solution"])
+    known = given | _ALWAYS
+    known |= set(map(Fraction, range(len(given) + 2))) if _COUNTED.search(row["prompt"]) else set()
+    # every number that a step gives, also where words stand in between: an operand may be one of them
+    known |= {value for _, value in results(row["solution"])}
+    strange = _strange(steps, known)
+    if strange:  # seldom, and what words bring along takes a while to look up
+        strange = _strange(steps, known | implied_numbers(row["prompt"] + " " + row["solution"][:MAX_CHARS]))
+    if not strange:
+        return []
+    shown = [_plain(value) for value in dict.fromkeys(strange)]
+    evidence = {"numbers": shown[:MAX_SHOWN], "ends": excerpt(row["solution"])}
+    return [Finding("number_from_nowhere", 0.6, evidence, blocks=False)]
+
+
+def _strange(steps: Sequence[Calculation], known: set[Fraction]) -> list[Fraction]:
+    """The operands that follow neither from the known numbers nor from the steps before."""
+    known = set(known)
+    strange: list[Fraction] = []
+    recent: list[Fraction] = []
+    for step in steps:
+        unknown = [value for value in step.operands if value not in known and not _follows(value, known)]
+        if unknown:
+            last = recent[-MENTAL:]
+            mental = {sign * one + other for one in last for other in last for sign in (1, -1)}
+            strange.extend(value for value in unknown if value not in mental)
+        known |= {step.result, *step.operands}
+        recent += [*step.operands, step.result]
+    return strange
+
+
+def _follows(value: Fraction, known: set[Fraction]) -> bool:
+    """Known, or a known number as a percentage, its complement, or its inverse."""
+    candidates = (
+        value,
+        value * 100,
+        100 - value,
+        value - 1,
+        (1 - value) * 100,
+        (value - 1) * 100,
+        value - 100,
+        value + 1,
+    )
+    if any(candidate in known for candidate in candidates):
+        return True
+    return value != 0 and 1 / value in known
+
+
+def _plain(value: Fraction) -> str:
+    if value.denominator == 1:
+        return str(value.numerator)
+    return f"{float(value):.6g}"

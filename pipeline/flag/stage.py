@@ -1,0 +1,109 @@
+"""Flags suspicious rows by rules that need no model. Rows are neither changed nor dropped here.
+
+The row `{"id": "9f0c...", "prompt": "Prove that 12+8 is even.", ...}` stays as it is, and gets a row in `flags.parquet`
+
+    {"id": "9f0c...", "reason": "proof", "detector": "proof", "confidence": 0.9, "blocks": true,
+     "evidence": "{\\"asks\\": \\"Prove that\\"}", "suggestion": null, ...}
+
+`flags.parquet` holds the flags of the earlier stages as well, so that whoever settles them needs one table; the ledger
+holds the new ones only. A reason in `advise_only` is reported and holds nothing back. A detector that raises on a row
+says nothing about that row; it is counted as `error:NAME`, and its first error is told.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from truegold.pipeline.config.stages import FlagConfig
+from truegold.pipeline.flag.rules import Detector, Finding, load_detectors
+from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger
+from truegold.pipeline.rows import Row, TableWriter, count_rows, dump_json, read_rows
+from truegold.pipeline.running.progress import Progress, track
+from truegold.pipeline.running.row_workers import spread
+from truegold.pipeline.running.stage import StageReport
+
+EARLIER = ("dedup_flags", "gold_flags")
+"""The inputs that hold flags of earlier stages, in the order they are taken over."""
+
+
+def flag(inputs: Mapping[str, Path], config: FlagConfig, out_dir: Path, progress: Progress) -> StageReport:
+    """Run the detectors over `rows` and gather all flags: `rows.parquet`, `flags.parquet` and the ledger."""
+    detectors = load_detectors(config.detectors)
+    total = count_rows(inputs["rows"])
+    flagged: set[tuple[str, str, int]] = set()
+    blocked: set[tuple[str, str, int]] = set()
+    errors: dict[str, int] = {}
+
+    with Ledger(out_dir, "flag") as ledger, TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags:
+
+        def write(record: Row) -> None:
+            record["blocks"] = record["blocks"] and record["reason"] not in config.advise_only
+            flags.write(record)
+            key = (record["id"], record["source"], record["source_row"])
+            flagged.add(key)
+            if record["blocks"]:
+                blocked.add(key)
+
+        for name in EARLIER:
+            if name in inputs:
+                for record in read_rows(inputs[name]):
+                    write(record)
+        found = spread(read_rows(inputs["rows"]), total, partial(_flagger, config.detectors), config.workers)
+        for row, (records, failed) in track(found, progress, "flag", total):
+            for name, said in failed:
+                if name not in errors:
+                    progress.note(f"Detector {name} failed on {row['source']}:{row['source_row']} ({said}).")
+                errors[name] = errors.get(name, 0) + 1
+            for record in records:
+                write(record)
+                ledger.flag(row, record["reason"], detector=record["detector"], confidence=record["confidence"])
+
+    shutil.copyfile(inputs["rows"], out_dir / "rows.parquet")
+    return StageReport(
+        rows_in=total,
+        rows_out=total,
+        counts={**ledger.counts, **{f"error:{name}": count for name, count in sorted(errors.items())}},
+        facts={
+            "detectors": {detector.name: detector.version for detector in detectors},
+            "flagged_rows": len(flagged),
+            "blocked_rows": len(blocked),
+        },
+    )
+
+
+def _flagger(names: Sequence[str] | None) -> Callable[[Row], tuple[list[Row], list[tuple[str, str]]]]:
+    """What gives a row's flag records, and the detectors that raised on it with what they said."""
+    detectors = load_detectors(names)
+
+    def flags_of(row: Row) -> tuple[list[Row], list[tuple[str, str]]]:
+        records: list[Row] = []
+        failed: list[tuple[str, str]] = []
+        for detector in detectors:
+            # A detector's own code may raise anything, and must not stop the others.
+            try:
+                records += [_record(row, detector, finding) for finding in detector.detect(row)]
+            except Exception as error:
+                failed.append((detector.name, f"{type(error).__name__}: {error}"))
+        return records, failed
+
+    return flags_of
+
+
+def _record(row: Row, detector: Detector, finding: Any) -> Row:
+    if not isinstance(finding, Finding):
+        raise TypeError(f"detect() must return a list of Finding, not of {type(finding).__name__}")
+    return {
+        "id": row["id"],
+        "source": row["source"],
+        "source_row": row["source_row"],
+        "reason": finding.reason,
+        "detector": detector.name,
+        "confidence": finding.confidence,
+        "blocks": finding.blocks,
+        "evidence": dump_json(finding.evidence),
+        "suggestion": finding.suggestion,
+    }

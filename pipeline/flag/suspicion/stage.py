@@ -1,0 +1,123 @@
+"""Stage `suspect`: samples of one or several systems say how likely each row's label is at fault.
+
+    rows.parquet + samples.jsonl  ->  suspicion.parquet: id "17", suspicion 0.93, tier "review", suggestion "26", ...
+
+Rows are neither changed nor dropped here: `tier` says what may be done (`suspicion.tiers`). A sample names its row by
+the source's own id, where the rows were read with one (`meta.source_id`), or by truegold's. Without samples nothing is
+known: suspicion is null. Answers of rows whose verifier runs programs have no alternatives to compare.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from truegold.pipeline.config.stages import SuspicionConfig
+from truegold.pipeline.flag.suspicion.assess import Assessment, Fit, assess
+from truegold.pipeline.flag.suspicion.ballot import Ballot
+from truegold.pipeline.flag.suspicion.items import Item, Sample
+from truegold.pipeline.flag.suspicion.tables import SUSPICION_FILE, SampleCounts, read_samples, write_suspicion
+from truegold.pipeline.flag.suspicion.tiers import Tier
+from truegold.pipeline.rows import Row, count_rows, dump_json, read_rows
+from truegold.pipeline.running.progress import Progress, track
+from truegold.pipeline.running.stage import StageReport
+from truegold.verifiers import InputError
+
+COLUMNS = ["id", "prompt", "gold", "verifier", "verifier_args", "solution", "source", "source_row", "meta"]
+
+
+def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, progress: Progress) -> StageReport:
+    """inputs: `rows`, and `samples` where there are any. InputError where no sample belongs to any row."""
+    counts = SampleCounts()
+    samples: Iterator[Sample] = iter(())
+    if "samples" in inputs:
+        samples = track(read_samples(inputs["samples"], counts), progress, "reading samples")
+    tiers, facts = score_rows(inputs["rows"], samples, config.workers, out_dir)
+    if counts.read and facts["samples_of_unknown_rows"] + counts.rejected >= counts.read:
+        first = ", ".join(islice((_key(row) for row in read_rows(inputs["rows"], ["id", "meta"])), 3))
+        raise InputError(
+            f"{inputs['samples']}: none of its {counts.read:,} samples names a row of the data.",
+            f"The data's ids are such as {first}.",
+        )
+    total = count_rows(inputs["rows"])
+    return StageReport(total, total, tiers, facts | {"samples": counts.read, "samples_rejected": counts.rejected})
+
+
+def score_rows(
+    rows: Path, samples: Iterable[Sample], workers: int, out_dir: Path
+) -> tuple[dict[str, int], dict[str, Any]]:
+    """Write suspicion.parquet for a table of rows; how many rows are in each tier, and facts for a report."""
+    items: dict[str, Item] = {}
+    keys: dict[str, str] = {}  # truegold's ids to the ids that items go by
+    for row in read_rows(rows, COLUMNS):
+        key = _key(row)
+        items.setdefault(key, _item(key, row))
+        keys.setdefault(row["id"], key)
+    listed = list(items.values())
+    ballot = Ballot(listed, workers)
+    ballot.add(_renamed(samples, items, keys))
+    votes = ballot.count()
+    fit, found = assess(listed, votes)
+    by_key = {assessment.id: assessment for assessment in found}
+    write_suspicion(out_dir / SUSPICION_FILE, _rows(rows), by_key)
+    tiers = Counter(str(assessment.tier) for assessment in by_key.values())
+    facts = _facts(fit, by_key, votes.systems) | {"samples_of_unknown_rows": votes.unknown_items}
+    return {f"tier:{tier}": tiers[str(tier)] for tier in Tier}, facts
+
+
+def summary_lines(facts: Mapping[str, Any], counts: Mapping[str, int]) -> list[str]:
+    """What a person wants to know first, in a few lines."""
+    if not facts["samples"]:
+        return ["no samples were given: suspicion is empty"]
+    lines = [
+        f"{facts['samples']:,} samples of {len(facts['systems'])} systems for {facts['items_with_samples']:,} items",
+        f"suspicion: {counts['tier:drop']:,} drop, {counts['tier:review']:,} review, {counts['tier:keep']:,} keep;"
+        f" expected share of faulty labels {facts['expected_faulty']:.1%}",
+    ]
+    left_out = facts["samples_of_unknown_rows"] + facts["samples_rejected"]
+    if left_out:
+        lines.append(f"{left_out:,} samples were left out: their ids are not in the data, or they could not be read")
+    return lines
+
+
+def _facts(fit: Fit, found: Mapping[str, Assessment], systems: list[str]) -> dict[str, Any]:
+    known = [assessment.suspicion for assessment in found.values() if assessment.suspicion is not None]
+    return {
+        "items_with_samples": len(known),
+        "expected_faulty": round(sum(known) / len(known), 4) if known else None,
+        "systems": {
+            name: {"agrees_with_labels": round(float(rate), 4), "ability": round(float(theta), 3)}
+            for name, rate, theta in zip(systems, fit.rates, fit.ability.theta, strict=True)
+        },
+        "neighbours": fit.vicinity.half_width,
+    }
+
+
+def _renamed(samples: Iterable[Sample], items: Mapping[str, Item], keys: Mapping[str, str]) -> Iterator[Sample]:
+    for sample in samples:
+        if sample.id not in items and sample.id in keys:
+            yield replace(sample, id=keys[sample.id])
+        else:
+            yield sample
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    for row in read_rows(path, ["id", "source", "source_row", "meta"]):
+        yield {**row, "key": _key(row)}
+
+
+def _key(row: Mapping[str, Any]) -> str:
+    own = json.loads(row["meta"]).get("source_id") if row["meta"] else None
+    return row["id"] if own is None else str(own)
+
+
+def _item(key: str, row: Mapping[str, Any]) -> Item:
+    arguments = row["verifier_args"] or "{}"
+    if not isinstance(arguments, str):
+        arguments = dump_json(arguments)
+    return Item(key, row["gold"], row["prompt"], row["solution"], row["verifier"] or "math", arguments)

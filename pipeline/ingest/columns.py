@@ -1,0 +1,189 @@
+r"""Takes values out of a source's record: column paths, extracts, and texts from values of any type.
+
+    {"reward_model": {"ground_truth": 72}}   column "reward_model.ground_truth"              -> "72"
+    {"answer": "48+24 = 72 #### 72"}         column "answer", extract "after ####"           -> "72"
+    {"solution": "... so \\boxed{\\frac12}"} column "solution", extract "boxed"              -> "\\frac12"
+    {"output": "Answer: (C)"}                column "output", extract "regex:Answer: (\S+)"  -> "(C)"
+
+A dot reaches into structs, into texts that hold a JSON object, and by number into lists; a column whose own name has a
+dot in it comes first.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from truegold.pipeline.config.sources import ColumnSpec
+from truegold.pipeline.ingest.jsonl import parse_json
+from truegold.pipeline.ingest.records import Unusable
+from truegold.pipeline.rows import dump_json
+from truegold.verifiers import ConfigError
+
+MAX_DEPTH = 64
+"""Structures nested deeper are cut: a line of a thousand brackets would end the JSON writer otherwise."""
+INT64: Final = 2**63
+EXACT_FLOAT: Final = 2**53
+"""Below this every whole float is the integer it looks like."""
+
+Extract = Callable[[str], str | None]
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final = _Missing()
+"""The record has no such column, as opposed to a column that holds null."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A `ColumnSpec` made ready: call it with a record's values for the value, MISSING or None."""
+
+    name: str
+    extract: Extract | None
+
+    def __call__(self, values: Mapping[str, Any]) -> Any:
+        if self.name in values:
+            return values[self.name]
+        head, *rest = self.name.split(".")
+        value = values.get(head, MISSING)
+        for step in rest:
+            value = _step(value, step)
+        return value
+
+    @property
+    def root(self) -> str:
+        return self.name.split(".")[0]
+
+
+def compile_column(spec: ColumnSpec, field: str) -> Column:
+    """A ConfigError names `columns.<field>` where the extract is none."""
+    return Column(spec.column, compile_extract(spec.extract, field) if spec.extract is not None else None)
+
+
+def _step(value: Any, step: str) -> Any:
+    if value is None or value is MISSING:
+        return value
+    if isinstance(value, str):
+        try:
+            value = parse_json(value)
+        except ValueError:
+            return MISSING
+    if isinstance(value, Mapping):
+        return value.get(step, MISSING)
+    if isinstance(value, list) and step.isdecimal():
+        return value[int(step)] if int(step) < len(value) else MISSING
+    return MISSING
+
+
+def compile_extract(text: str, field: str) -> Extract:
+    """The function an extract stands for."""
+    if text == "boxed":
+        return last_boxed
+    if text.startswith("after ") and (marker := text.removeprefix("after ").strip()):
+        return lambda value: value.rpartition(marker)[2].strip() or None if marker in value else None
+    if text.startswith("regex:"):
+        return _regex(text.removeprefix("regex:"), field)
+    raise ConfigError(
+        f"columns.{field}.extract: {text!r} is no extract.", "There are: after MARKER, boxed, regex:PATTERN."
+    )
+
+
+def _regex(pattern: str, field: str) -> Extract:
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise ConfigError(f"columns.{field}.extract: the pattern {pattern!r} is invalid: {error}.") from None
+    if compiled.groups < 1:
+        raise ConfigError(
+            f"columns.{field}.extract: the pattern {pattern!r} has no group.", "Put what to take in parentheses."
+        )
+
+    def extract(value: str) -> str | None:
+        match = compiled.search(value)
+        return match[1].strip() or None if match and match[1] else None
+
+    return extract
+
+
+_BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{|\\(?:boxed|fbox) (?P<bare>[^${}\\\s][^${}\n]*)|\\.|[{}]", re.DOTALL)
+
+
+def last_boxed(text: str) -> str | None:
+    r"""The content of the last balanced `\boxed{...}`, or what follows a bare `\boxed 7`.
+
+    One pass with a stack, so that a text of a million open boxes costs no more than its length.
+    """
+    open_braces: list[int | None] = []  # where the content of a box starts; None for any other brace
+    best: tuple[int, str] | None = None
+    for token in _BOXED.finditer(text):
+        if token["bare"] is not None:
+            best = (token.start(), token["bare"])
+        elif token[0] == "}":
+            start = open_braces.pop() if open_braces else None
+            if start is not None and (best is None or start > best[0]):
+                best = (start, text[start : token.start()])
+        elif token[0].endswith("{") and token[0] != "\\{":
+            open_braces.append(token.end() if len(token[0]) > 1 else None)
+    return best[1].strip() or None if best else None
+
+
+def text_of(value: Any) -> str | None:
+    """A value as text: 42 -> "42", 51.0 -> "51", 0.5 -> "0.5", true -> "true", ["x"] -> "x", other structures -> JSON.
+
+    None for null, NaN, nothing, and texts of nothing but whitespace.
+    """
+    while isinstance(value, list | tuple) and len(value) == 1:
+        value = value[0]
+    if value is None or value is MISSING:
+        return None
+    if isinstance(value, bool):
+        text = "true" if value else "false"
+    elif isinstance(value, float):
+        text = _float_text(value)
+    elif isinstance(value, list | tuple | Mapping):
+        text = dump_json(json_safe(value)) if value else ""
+    else:
+        text = str(value)  # a text; also integers, decimals, dates
+    return text if text and not text.isspace() else None
+
+
+def _float_text(value: float) -> str:
+    if not math.isfinite(value):
+        return ""
+    return str(int(value)) if value.is_integer() and abs(value) < EXACT_FLOAT else repr(value)
+
+
+def json_safe(value: Any, depth: int = 0) -> Any:
+    """`value` with what JSON cannot hold replaced: bytes and objects by `<type>`, integers beyond 64 bits by text."""
+    safe: Any = f"<{type(value).__name__}>"
+    if isinstance(value, str):
+        check_unicode(value)
+        safe = value
+    elif value is None or isinstance(value, bool | float):
+        safe = value
+    elif isinstance(value, int):
+        safe = value if -INT64 <= value < INT64 else str(value)
+    elif isinstance(value, Mapping) and depth < MAX_DEPTH:
+        safe = {json_safe(str(key)): json_safe(item, depth + 1) for key, item in value.items()}
+    elif isinstance(value, list | tuple) and depth < MAX_DEPTH:
+        safe = [json_safe(item, depth + 1) for item in value]
+    elif isinstance(value, datetime.date | datetime.time | decimal.Decimal):
+        safe = str(value)
+    return safe
+
+
+def check_unicode(text: str) -> None:
+    """Raise `Unusable` for lone surrogates: `"\\ud800"` is legal JSON, and no file can hold it as UTF-8."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise Unusable("invalid_unicode", f"a lone surrogate at character {error.start} of a text") from None

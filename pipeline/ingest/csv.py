@@ -1,0 +1,125 @@
+"""CSV with a header line, read with bounded memory.
+
+    question,answer
+    "What is 6*7,
+    please?",42
+
+becomes `Record(2, {"question": "What is 6*7,\\nplease?", "answer": "42"}, 28)`, numbered by the line it starts on.
+
+Python's own `csv` does the parsing, in strict mode: a stray quote makes a reject, not a row with something else's text.
+A record above the bound is given up where it passes it, and reading goes on with the next line.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+from truegold.pipeline.ingest.jsonl import Line, read_lines
+from truegold.pipeline.ingest.records import Record, Reject, excerpt
+from truegold.verifiers import InputError
+
+
+class _TooLong(Exception):
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.size = size
+
+
+class _Lines:
+    """Feeds `csv.reader`. A class, because a generator would be dead after raising."""
+
+    def __init__(self, lines: Iterator[Line], max_bytes: int) -> None:
+        self._lines = lines
+        self._max_bytes = max_bytes
+        self.start_record()
+        self.number = 0
+
+    def start_record(self) -> None:
+        self.first = 0
+        self.size = 0
+        self.text = ""
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self.number = line.number
+        self.size += line.size
+        # Invalid bytes become lone surrogates here, and are found again in the finished record.
+        text = line.data.decode("utf-8", "surrogateescape")
+        if not self.first:
+            self.first = line.number
+            self.text = text
+        if self.size > self._max_bytes:
+            raise _TooLong(self.size)
+        return text
+
+
+def read_csv(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
+    """The records of a CSV file."""
+    before = csv.field_size_limit()
+    # The limit belongs to the whole process: only ever raised, and put back.
+    csv.field_size_limit(max(before, max_row_bytes))
+    try:
+        lines = _Lines(read_lines(path, max_row_bytes), max_row_bytes)
+        reader = csv.reader(lines, strict=True)
+        header = _header(path, reader, lines)
+        while (outcome := _next(reader, lines, header, max_row_bytes)) is not None:
+            if outcome is not _BLANK:
+                yield outcome
+    finally:
+        csv.field_size_limit(before)
+
+
+_BLANK = Reject(0, "", "", "")
+
+
+def _header(path: Path, reader: Iterator[list[str]], lines: _Lines) -> list[str]:
+    try:
+        header = next((fields for fields in reader if fields), None)
+    except (csv.Error, _TooLong) as error:
+        raise InputError(f"{path}: its header (line {lines.number}) cannot be read: {error}.") from None
+    if header is None:
+        raise InputError(f"{path} is empty.", "Its first line should name the columns.")
+    header = [name.strip() for name in header]
+    twice = sorted({name for name in header if header.count(name) > 1})
+    if twice:
+        raise InputError(f"{path}: its header names {twice[0]!r} more than once.", "Give every column its own name.")
+    return header
+
+
+def _next(reader: Iterator[list[str]], lines: _Lines, header: list[str], max_row_bytes: int) -> Record | Reject | None:
+    """The next record or reject, `_BLANK` for a blank line, None at the end."""
+    lines.start_record()
+
+    def reject(reason: str, detail: str) -> Reject:
+        return Reject(lines.first, reason, detail, excerpt(lines.text.rstrip("\r\n")))
+
+    try:
+        fields = next(reader)
+    except StopIteration:
+        return None
+    except _TooLong as error:
+        return reject("row_too_long", f"{error.size} bytes or more, above max_row_bytes = {max_row_bytes}")
+    except csv.Error as error:
+        return reject("invalid_csv", str(error))
+    if not fields:
+        outcome: Record | Reject = _BLANK
+    elif len(fields) != len(header):
+        outcome = reject("wrong_field_count", f"{len(fields)} fields where the header names {len(header)}")
+    elif invalid := [name for name, field in zip(header, fields, strict=True) if not _is_utf8(field)]:
+        outcome = reject("invalid_utf8", f"bytes that are not UTF-8 in column {invalid[0]!r}")
+    else:
+        outcome = Record(lines.first, dict(zip(header, fields, strict=True)), lines.size)
+    return outcome
+
+
+def _is_utf8(field: str) -> bool:
+    try:
+        field.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,110 @@
+"""Hugging Face datasets: streamed from the hub by name, or from a folder.
+
+`HubSource(name="openai/gsm8k", subset="main", split="train")` gives a `Source(name="openai/gsm8k", ...)` with records
+like `Record(1, {"question": "Natalia sold ...", "answer": "... #### 72"}, 401)`.
+
+A folder with `state.json` or `dataset_dict.json` was written by `save_to_disk`; any other folder is given to
+`load_dataset`, which finds data files in it. Images and audio are never decoded: their packages need not be installed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from truegold.pipeline.config.sources import HubSource
+from truegold.pipeline.ingest.parquet import as_record
+from truegold.pipeline.ingest.records import Record, Reject, Source
+from truegold.verifiers import InputError, SetupError
+
+
+def open_hub(config: HubSource) -> Source:
+    """The records of one split."""
+    folder = Path(config.name).expanduser()
+    local = folder.is_dir()
+    if not local:
+        _check_name(config.name, folder)
+    datasets = _import_datasets()
+    try:
+        if (folder / "state.json").is_file() or (folder / "dataset_dict.json").is_file():
+            dataset, total = _from_disk(datasets, folder, config.split)
+        else:
+            total = None
+            dataset = datasets.load_dataset(
+                str(folder) if local else config.name,
+                config.subset,
+                split=config.split,
+                revision=config.revision,
+                streaming=True,
+            )
+    except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
+        raise _cannot_open(config, local, error) from None
+    name = folder.resolve().name if local else config.name
+    place = f"{config.name} (split {config.split})"
+    return Source(name, place, _records(dataset, place, config, datasets), unit="row", total=total)
+
+
+def _check_name(name: str, folder: Path) -> None:
+    if folder.is_file():
+        raise InputError(
+            f"{name} is a file.", "Set type: file and path: for files; type: hf takes hub names and folders."
+        )
+    if name.startswith(("/", "./", "../", "~")) or name.count("/") > 1:
+        raise InputError(f"There is no folder {name}.", "A hub name has the form owner/name.")
+
+
+def _import_datasets() -> ModuleType:
+    try:
+        import datasets
+    except ImportError:
+        raise SetupError(
+            "Hugging Face datasets need the package `datasets`.", "Install it: pip install 'truegold[hub]'"
+        ) from None
+    return datasets  # type: ignore[no-any-return]
+
+
+def _from_disk(datasets: ModuleType, folder: Path, split: str) -> tuple[Any, int]:
+    listing = folder / "dataset_dict.json"
+    if listing.is_file():
+        splits = orjson.loads(listing.read_bytes())["splits"]
+        if split not in splits:
+            raise InputError(f"{folder} has no split {split!r}.", f"It has: {', '.join(splits)}.")
+        folder = folder / split
+    dataset = datasets.load_from_disk(str(folder))
+    if dataset.split is not None and str(dataset.split) != split:
+        raise InputError(
+            f"{folder} holds the split {str(dataset.split)!r}, not {split!r}.", f"Set split: {dataset.split}"
+        )
+    return dataset.to_iterable_dataset(), len(dataset)
+
+
+def _cannot_open(config: HubSource, local: bool, error: Exception) -> InputError | SetupError:
+    """`datasets` says what is wrong in its first line (and lists the splits); what to do about it is ours to add."""
+    said = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    message = f"Cannot open the dataset {config.name}: {said}."
+    if isinstance(error, ConnectionError):
+        return SetupError(
+            message, "Check the name and the network, or save it to a folder where there is one and name that."
+        )
+    if not local and "split" not in said:
+        return InputError(message, "A hub name has the form owner/name; gated datasets need `hf auth login`.")
+    return InputError(message)
+
+
+def _records(dataset: Any, place: str, config: HubSource, datasets: ModuleType) -> Iterator[Record | Reject]:
+    number = 0
+    with contextlib.suppress(AttributeError, NotImplementedError):  # datasets 4.0 has no `decode`
+        dataset = dataset.decode(False)
+    try:
+        for values in dataset:
+            number += 1
+            yield as_record(number, values, config.max_row_bytes)
+    except (OSError, ValueError, TypeError, pa.ArrowInvalid, datasets.exceptions.DatasetsError) as error:
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise InputError(f"{place} cannot be read after row {number}: {said}.") from None

@@ -1,0 +1,218 @@
+r"""The shapes that datasets of programs come in (`presets` has the others, and what a preset is).
+
+    {"question": "Add two numbers.", "input_output": "{\"inputs\": [\"1 2\\n\"], \"outputs\": [\"3\\n\"]}", ...}
+
+fits `apps` and becomes a row without gold, verifier `code`, verifier_args `{"type": "stdio", "cases": [{"input":
+"1 2\n", "output": "3\n"}]}`, solution the first of `solutions`. Which forms of tests are read: `code_tests`. A
+`time_limit` of the source becomes `"limits": {"cpu_s": ...}`; starter code is put below the problem, since tests call
+what it names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Set
+from typing import Any
+
+from truegold.pipeline.config.sources import Columns, ColumnSpec
+from truegold.pipeline.ingest.code_columns import (
+    function_name,
+    limits_of,
+    needed,
+    refuse_packed,
+    solution_of,
+    texts,
+    with_starter,
+)
+from truegold.pipeline.ingest.code_tests import looks_like_tests, parsed, read_tests
+from truegold.pipeline.ingest.columns import compile_column, text_of
+from truegold.pipeline.ingest.layout import Derived, Layout, Samples, Values
+from truegold.pipeline.ingest.leetcode_prelude import LEETCODE_PRELUDE
+from truegold.pipeline.ingest.records import Unusable
+
+_TEST_CASE = re.compile(r"^class\s+\w+\s*\(.*TestCase\)", re.MULTILINE)
+_GROUND_TRUTH = compile_column(ColumnSpec(column="reward_model.ground_truth"), "gold")
+
+
+def humaneval(columns: Set[str], samples: Samples) -> Layout | None:
+    """`{"prompt": "def f(x):\\n", "canonical_solution": "    return x", "test": "def check(...", "entry_point": "f"}`
+
+    becomes a code row: no gold, solution the whole program (prompt and canonical solution), verifier_args
+    `{"type": "asserts", "entry_point": "f", "code": "def check(...", "stub": "def f(x):\\n"}`. Also EvalPlus's files
+    that have a `test`, and BigCodeBench (`complete_prompt`; its test cases of unittest make the type `unittest`).
+    """
+    prompt = _first(columns, "prompt", "complete_prompt")
+    if prompt is None or not {"canonical_solution", "test", "entry_point"} <= columns:
+        return None
+
+    def derive(values: Values) -> Derived:
+        test, entry_point = needed(values, "test"), needed(values, "entry_point")
+        body, stub = text_of(values.get("canonical_solution")), text_of(values.get(prompt.column))
+        kind = "unittest" if _TEST_CASE.search(test) else "asserts"
+        arguments = {"type": kind, "entry_point": entry_point, "code": test}
+        if stub:
+            arguments["stub"] = stub
+        return Derived(arguments, (stub or "") + body if body else None)
+
+    return _layout(prompt, derive, {"canonical_solution", "test", "entry_point"})
+
+
+def leetcode(columns: Set[str], samples: Samples) -> Layout | None:
+    """`{"problem_description": "Given an array ...", "starter_code": "class Solution: ...", "prompt": "import ...",
+    "completion": "class Solution: ...", "entry_point": "Solution().twoSum", "test": "def check(candidate): ..."}`
+
+    becomes a code row: prompt the description and the starter code, solution the completion (or `canonical_solution`),
+    verifier_args `{"type": "asserts", "entry_point": "Solution().twoSum", "code": "def check ...", "prelude": "import
+    ..."}`. The prelude may also stand in `prelude`.
+    """
+    prelude = "prelude" if "prelude" in columns else "prompt"
+    problem = _first(columns - {prelude}, *_PROBLEMS, "query", "prompt")
+    if problem is None or not {"entry_point", "test"} <= columns or not {"prelude", "completion"} & columns:
+        return None
+
+    def derive(values: Values) -> Derived:
+        arguments = {"type": "asserts", "entry_point": needed(values, "entry_point"), "code": needed(values, "test")}
+        arguments["prelude"] = text_of(values.get(prelude)) or LEETCODE_PRELUDE
+        solution = solution_of(values, "completion", "canonical_solution", "solution", "solutions")
+        return Derived(arguments, solution, with_starter(values, problem.column))
+
+    uses = {prelude, "entry_point", "test", "starter_code", "completion", "canonical_solution", "solution"}
+    return _layout(problem, derive, uses)
+
+
+def mbpp(columns: Set[str], samples: Samples) -> Layout | None:
+    """`{"text": "Write a function to ...", "code": "def f ...", "test_list": ["assert f(1) == 2", "assert ..."]}`
+
+    becomes a code row: no gold, solution the code, verifier_args `{"type": "asserts", "code": "assert f(1) == 2 ..."}`.
+    The prompt gets the first assertion, as is usual with MBPP: without it nobody could know the function's name. Where
+    there is a `test` as well (EvalPlus's MBPP+), which has more cases, it takes the list's place.
+    """
+    text = _first(columns, "text", "prompt")
+    if text is None or not {"code", "test_list"} <= columns:
+        return None
+
+    def derive(values: Values) -> Derived:
+        tests = texts(values.get("test_list"))
+        if not tests:
+            raise Unusable("missing_tests", "column 'test_list' is empty")
+        setup = texts(values.get("test_imports")) + texts(values.get("test_setup_code"))
+        prompt = text_of(values.get(text.column))
+        if prompt:
+            prompt = f"{prompt}\n\nYour code should pass this test:\n\n{tests[0]}"
+        code = text_of(values.get("test")) or "\n".join([*setup, *tests])
+        return Derived({"type": "asserts", "code": code}, prompt=prompt)
+
+    uses = {text.column, "code", "test_list", "test_setup_code", "test_imports", "test"}
+    return Layout(Columns(prompt=text, solution=_column("code")), "code", "code", derive, frozenset(uses))
+
+
+def livecodebench(columns: Set[str], samples: Samples) -> Layout | None:
+    r"""`{"question_content": "You are given ...", "starter_code": "class Solution: ...",
+    "public_test_cases": "[{\"input\": \"[1,2]\\n3\", \"output\": \"1\", \"testtype\": \"functional\"}]",
+    "private_test_cases": "[...]", "metadata": "{\"func_name\": \"find\"}"}`
+
+    becomes a code row with public and private tests, verifier_args `{"type": "calls", "entry_point":
+    "Solution().find", "cases": [{"args": [[1, 2], 3], "expected": 1}, ...], "prelude": "import ..."}`; tests by stdin
+    make `{"type": "stdio", ...}`. Private tests that are a compressed pickle, as in the original files, are rejected as
+    unsafe_tests: reading a pickle can run anything.
+    """
+    if not {"question_content", "public_test_cases"} <= columns:
+        return None
+    uses = {"public_test_cases", "private_test_cases", "starter_code"}
+
+    def derive(values: Values) -> Derived:
+        refuse_packed(values, "private_test_cases")
+        tests = {part: parsed(values.get(part), part) for part in ("public_test_cases", "private_test_cases")}
+        arguments = read_tests(tests, "public_test_cases", function_name(values), [text_of(values.get("starter_code"))])
+        return Derived(arguments, prompt=with_starter(values, "question_content"))
+
+    return _layout(_column("question_content"), derive, uses)
+
+
+def apps(columns: Set[str], samples: Samples) -> Layout | None:
+    r"""`{"question": "Add two numbers.", "input_output": "{\"inputs\": [\"1 2\\n\"], \"outputs\": [\"3\\n\"]}",
+    "solutions": "[\"print(sum(map(int, input().split())))\"]", "starter_code": ""}`
+
+    becomes a code row, solution the first of the solutions, verifier_args `{"type": "stdio", "cases": [{"input":
+    "1 2\n", "output": "3\n"}]}`; with a `fn_name`, `{"type": "calls", "entry_point": fn_name, ...}`. Also TACO, whose
+    `"time_limit": "2.0 seconds"` becomes `"limits": {"cpu_s": 2.0}`.
+    """
+    if not {"question", "input_output"} <= columns:
+        return None
+    return _layout(_column("question"), _from_tests("question", "input_output"), {"input_output", *_USED_WITH_TESTS})
+
+
+def codecontests(columns: Set[str], samples: Samples) -> Layout | None:
+    r"""`{"problem": "You are given ...", "tests": [{"input": "1 2\n", "output": "3\n"}], "solution": "print(...)"}`
+
+    becomes a code row, solution as it is or the first of `solutions`, verifier_args `{"type": "stdio", "cases":
+    [...]}`. The tests may have any form of `code_tests`, as in DeepCoder's and rLLM's files (`{"functional": "def
+    check(..."}`, `[{"fn_name": "add", "input": [1, 2], "output": [3], "type": "function_call"}]`). Also CodeContests
+    itself: the problem in `description`, tests in `public_tests`, `private_tests` and `generated_tests`, of the
+    solutions the first in Python 3.
+    """
+    problem = _first(columns, "problem", "description", "question")
+    if problem is None:
+        return None
+    if {"public_tests", "private_tests"} <= columns:
+        uses = {*_TEST_PARTS, *_USED_WITH_TESTS}
+        return _layout(problem, _from_tests(problem.column, *_TEST_PARTS), uses)
+    if "tests" in columns and any(looks_like_tests(sample.get("tests")) for sample in samples):
+        return _layout(problem, _from_tests(problem.column, "tests"), {"tests", *_USED_WITH_TESTS})
+    return None
+
+
+def verl_code() -> Layout:
+    r"""`{"data_source": "taco", "prompt": [{"role": "user", "content": "Add ..."}], "reward_model": {"ground_truth":
+    "{\"inputs\": [\"1 2\\n\"], \"outputs\": [\"3\\n\"]}"}}`
+
+    becomes a code row, prompt the last user message, verifier_args `{"type": "stdio", "cases": [...]}`. The ground
+    truth may have any form of `code_tests`.
+    """
+
+    def derive(values: Values) -> Derived:
+        tests = ground_truth(values)
+        if not looks_like_tests(tests):
+            raise Unusable("mixed_source", "reward_model.ground_truth holds no tests, and in other rows it does")
+        return Derived(read_tests(tests, "reward_model.ground_truth"))
+
+    return _layout(_column("prompt"), derive, {"reward_model"})
+
+
+def ground_truth(values: Values) -> Any:
+    return _GROUND_TRUTH(values)
+
+
+_PROBLEMS = ("problem_description", "question_content", "problem", "question", "description", "content")
+_TEST_PARTS = ("public_tests", "private_tests", "generated_tests")
+_USED_WITH_TESTS = ("solution", "starter_code")
+"""Of several solutions one is taken, and a time limit may be no number: these stay in `meta` as they were."""
+
+
+def _layout(prompt: ColumnSpec, derive: Callable[[Values], Derived], uses: Iterable[str]) -> Layout:
+    return Layout(Columns(prompt=prompt), "code", "code", derive, frozenset(uses))
+
+
+def _from_tests(problem: str, *columns: str) -> Callable[[Values], Derived]:
+    """Tests in one column or several; solution, starter code and limits in those that all such datasets use."""
+
+    def derive(values: Values) -> Derived:
+        tests = values.get(columns[0])
+        if len(columns) > 1:
+            tests = {column: parsed(values.get(column), column) for column in columns}
+        solution = solution_of(values, "solution", "solutions")
+        hints = [text_of(values.get("starter_code")), solution]
+        arguments = read_tests(tests, columns[0], function_name(values), hints)
+        if limits := limits_of(values):
+            arguments["limits"] = limits
+        return Derived(arguments, solution, with_starter(values, problem))
+
+    return derive
+
+
+def _column(name: str) -> ColumnSpec:
+    return ColumnSpec(column=name)
+
+
+def _first(columns: Set[str], *names: str) -> ColumnSpec | None:
+    return next((_column(name) for name in names if name in columns), None)

@@ -1,0 +1,90 @@
+"""Opens a file in the format its name or the configuration says, or fails with one line that says what to do.
+
+`open_file(Path("data/train.jsonl.gz"), "auto", 2**23)` gives a `Source(name="train.jsonl.gz", ...)` whose `records`
+stream. Formats: JSON Lines (`.jsonl`, `.ndjson`, `.json`), Parquet (`.parquet`, `.pq`), CSV (`.csv`); JSON Lines and
+CSV also as gzip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from truegold.pipeline.ingest.csv import read_csv
+from truegold.pipeline.ingest.jsonl import read_jsonl
+from truegold.pipeline.ingest.parquet import open_parquet, read_parquet
+from truegold.pipeline.ingest.records import Record, Reject, Source, excerpt
+from truegold.verifiers import InputError
+
+SUFFIXES = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+}
+
+
+FILE_NAME_CHARS = 255
+"""The longest name a file can have; it may hold bytes that are no text, which a table could not."""
+
+
+def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
+    """The records of a file; InputError before the first one where there can be none."""
+    check_file(path)
+    if form == "auto":
+        form = form_by_suffix(path)
+    if form == "parquet":
+        with open_parquet(path) as file:
+            total = file.metadata.num_rows
+        return Source(
+            excerpt(path.name, FILE_NAME_CHARS), str(path), read_parquet(path, max_row_bytes), unit="row", total=total
+        )
+    records: Iterator[Record | Reject]
+    records = read_csv(path, max_row_bytes) if form == "csv" else read_jsonl(path, max_row_bytes)
+    return Source(excerpt(path.name, FILE_NAME_CHARS), str(path), records)
+
+
+def check_file(path: Path) -> None:
+    """The errors that a look at the file system finds; InputError."""
+    if path.is_dir():
+        raise InputError(
+            f"{path} is a folder, not a file.",
+            "Name a file in it; for a Hugging Face dataset saved to disk set type: hf and name: to the folder.",
+        )
+    if not path.exists():
+        raise InputError(f"{path} does not exist.", _siblings(path))
+    if not path.is_file():
+        raise InputError(f"{path} is no regular file.", "Write the data to a file first.")
+    try:
+        with path.open("rb") as file:
+            empty = not file.read(1)
+    except PermissionError:
+        raise InputError(f"{path} may not be read by this user.", f"Allow it: chmod u+r {path}") from None
+    if empty:
+        raise InputError(f"{path} is empty.")
+
+
+def _siblings(path: Path) -> str:
+    """What lies where the file was looked for."""
+    if not path.parent.is_dir():
+        return f"Nor does its folder; relative paths start at {Path.cwd()}."
+    names = sorted(other.name for other in path.parent.iterdir() if _suffix(other) in SUFFIXES)
+    shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    return f"Data files in that folder: {shown}." if names else f"{path.parent} holds no data file."
+
+
+def _suffix(path: Path) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes[-1:] == [".gz"]:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def form_by_suffix(path: Path) -> str:
+    """The format that a file's name says: jsonl, parquet, csv; InputError where it says none."""
+    form = SUFFIXES.get(_suffix(path))
+    if form is None:
+        raise InputError(f"{path}: its name does not say its format.", "Set format: to one of jsonl, parquet, csv.")
+    return form

@@ -1,0 +1,131 @@
+"""Asks a language model about the verdicts that rules left open. Off unless `profile.judge` is set.
+
+    Verdict(None, gold_unparsed)   SAME in both orders    ->  Verdict(1.0, match), evidence {"judge": "Qwen3-8B", ...}
+    Verdict(None, gold_unparsed)   SAME, then DIFFERENT   ->  Verdict(None, gold_unparsed), marked as asked
+    Verdict(0.0, mismatch)                                ->  unchanged: what rules judged is never sent
+
+Sent are rows without a score whose reason is among `reasons` and which have a gold and an answer worth a question
+(`truegold.verifiers.model_judge`); all others come back as they were. Any engine will do, the scripted one included.
+What a judge decided stays marked in the evidence, so that a report can count it apart.
+
+Not covered: verdicts of 0 (a judge that only ever adds passes is what a policy learns to please), the choice of a
+judge; measure yours on labelled rows first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from truegold.pipeline.config.stages import JudgeConfig
+from truegold.pipeline.engines import build_engine
+from truegold.pipeline.engines.base import Completion, Engine, SamplingParams, sample_seed
+from truegold.pipeline.engines.chat import PromptEncoder
+from truegold.verifiers import Item, Reason, Verdict, committed_answer
+from truegold.verifiers.model_judge import Question, decide, question, read_reply
+
+SHOWN_CHARS = 500
+"""What the evidence keeps of a reply: its end, where the verdict stands."""
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A model that is asked, with its engine, which it closes."""
+
+    engine: Engine
+    encoder: PromptEncoder
+    config: JudgeConfig
+
+    def __call__(self, items: Sequence[Item], verdicts: Sequence[Verdict]) -> list[Verdict]:
+        return judge_unjudged(items, verdicts, self.engine, self.encoder, self.config)
+
+    def close(self) -> None:
+        self.engine.close()
+
+
+def load_judge(config: JudgeConfig) -> Judge:
+    """Start the judge's engine."""
+    model = Path(config.model) if config.model else None
+    return Judge(*build_engine(config.engine, config.chat, model), config)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A row that is sent, by its place, with both prompts as token ids."""
+
+    place: int
+    prompts: tuple[list[int], list[int]]
+
+
+def judge_unjudged(
+    items: Sequence[Item],
+    verdicts: Sequence[Verdict],
+    engine: Engine,
+    encoder: PromptEncoder,
+    config: JudgeConfig,
+) -> list[Verdict]:
+    """The verdicts in their order, those without a score judged by the model where it can. `items` are what the
+    verdicts are about."""
+    judged = list(verdicts)
+    asked = list(_worth_asking(items, verdicts, engine, encoder, config))
+    for start in range(0, len(asked), config.batch_size):
+        batch = asked[start : start + config.batch_size]
+        for one, replies in zip(batch, _replies(batch, engine, encoder, config), strict=True):
+            judged[one.place] = _marked(judged[one.place], replies, config.name)
+    return judged
+
+
+def _worth_asking(
+    items: Sequence[Item],
+    verdicts: Sequence[Verdict],
+    engine: Engine,
+    encoder: PromptEncoder,
+    config: JudgeConfig,
+) -> Iterator[_Asked]:
+    for place, (item, verdict) in enumerate(zip(items, verdicts, strict=True)):
+        if verdict.score is not None or verdict.reason not in config.reasons:
+            continue
+        about = _question(item, verdict)
+        if about is None:
+            continue
+        prompts = (encoder.encode(about.gold_first), encoder.encode(about.answer_first))
+        if max(map(len, prompts)) < engine.max_model_len:
+            yield _Asked(place, prompts)
+
+
+def _question(item: Item, verdict: Verdict) -> Question | None:
+    answer = verdict.extracted
+    if answer is None:
+        found = committed_answer(item.response)
+        answer = found.text if found else None
+    return None if answer is None or item.gold is None else question(item.problem, item.gold, answer)
+
+
+def _replies(
+    batch: Sequence[_Asked], engine: Engine, encoder: PromptEncoder, config: JudgeConfig
+) -> list[tuple[str | None, str | None]]:
+    """The reply to each of the two prompts; None for one that was cut off before it ended."""
+    sampling = SamplingParams(config.temperature, 1.0, config.max_tokens, encoder.stop_token_ids)
+    prompts = [prompt for one in batch for prompt in one.prompts]
+    seeds = [sample_seed(config.seed, "judge", one.place, order) for one in batch for order in range(2)]
+
+    def text(completion: Completion) -> str | None:
+        return encoder.decode(completion.token_ids) if completion.finish_reason == "stop" else None
+
+    texts = [text(completion) for completion in engine.generate(prompts, sampling, seeds)]
+    return list(zip(texts[::2], texts[1::2], strict=True))
+
+
+def _marked(verdict: Verdict, replies: tuple[str | None, str | None], name: str) -> Verdict:
+    gold_first, answer_first = (None if reply is None else read_reply(reply) for reply in replies)
+    same = decide(gold_first, answer_first)
+    evidence = {
+        **verdict.evidence,
+        "judge": name,
+        "unjudged_because": str(verdict.reason),
+        "replies": [None if reply is None else reply[-SHOWN_CHARS:] for reply in replies],
+    }
+    if same is None:
+        return replace(verdict, evidence=evidence)
+    return Verdict(float(same), Reason.MATCH if same else Reason.MISMATCH, verdict.extracted, evidence)

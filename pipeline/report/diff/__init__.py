@@ -1,0 +1,6 @@
+"""What changed between two runs, and why: `diff_runs` finds it, `diff_lines` tells it."""
+
+from truegold.pipeline.report.diff.compare import Difference, diff_runs
+from truegold.pipeline.report.diff.told import diff_lines
+
+__all__ = ["Difference", "diff_lines", "diff_runs"]

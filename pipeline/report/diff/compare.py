@@ -1,0 +1,259 @@
+"""Compares two runs over the stages that both have finished.
+
+    rows     kept -> clean: other_language   12 rows   9f0c..., 1a2b...   because clean.languages: [] -> ["en"]
+    texts    prompt: 17 rows, by edits of clean/boilerplate that only the second run made
+    flags    proof: 3 rows more, multi_part: 1 row fewer
+    rates    mean pass rate of 900 rows 0.41 -> 0.44
+
+What one run has not got as far as the other is named and left out, so that a half-finished run can be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from truegold.pipeline.ledger import LEDGER_FILE
+from truegold.pipeline.report.accounting import reject_counts
+from truegold.pipeline.report.diff.rows import COLUMNS, HELDOUT, KEPT, PLACE, SELECTED, Pairs, pair
+from truegold.pipeline.report.diff.settings import Setting, setting_differences
+from truegold.pipeline.report.run_files import RunFiles, open_finished
+
+EXAMPLES = 5
+
+
+@dataclass(frozen=True)
+class Transition:
+    """Rows that ended otherwise. `because`: the differences in settings of the stage that decided it, or before it."""
+
+    first: str
+    second: str
+    rows: int
+    ids: tuple[str, ...]
+    because: tuple[Setting, ...]
+
+
+@dataclass(frozen=True)
+class TextChange:
+    """Rows left in both runs with another value of a column, and the edits that only one of the runs made in them."""
+
+    column: str
+    rows: int
+    ids: tuple[str, ...]
+    edits_first: Mapping[str, int]
+    edits_second: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class FlagChange:
+    """Rows in both runs that carry a flag in one of them only."""
+
+    reason: str
+    only_first: int
+    only_second: int
+    ids_first: tuple[str, ...]
+    ids_second: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Pass rates of the rows profiled in both runs."""
+
+    rows: int
+    changed: int
+    first: float | None
+    second: float | None
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What came in: rows in one run's data alone, and rows changed in the data (by column)."""
+
+    both: int
+    only_first: int
+    only_second: int
+    changed: int
+    changed_columns: Mapping[str, int]
+    ids_first: tuple[str, ...]
+    ids_second: tuple[str, ...]
+    ids_changed: tuple[tuple[str, str], ...]
+    rejects: Mapping[str, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Everything that differs; `stages_first` and `stages_second` are those that the other run has not finished."""
+
+    first: str
+    second: str
+    stages: tuple[str, ...]
+    stages_first: tuple[str, ...]
+    stages_second: tuple[str, ...]
+    settings: tuple[Setting, ...]
+    source: Source
+    left: tuple[int, int]
+    transitions: tuple[Transition, ...]
+    texts: tuple[TextChange, ...]
+    flags: tuple[FlagChange, ...]
+    rates: Rates | None
+
+
+def diff_runs(first_dir: Path, second_dir: Path, examples: int = EXAMPLES) -> Difference:
+    """Raises InputError where a folder is no run, or has no rows yet. `examples`: ids named for each kind of change."""
+    first, second = open_finished(first_dir), open_finished(second_dir)
+    common = [stage for stage in first.records if stage in second]
+    ours, theirs = first.only(common), second.only(common)
+    pairs = pair(ours, theirs)
+    settings = setting_differences(ours, theirs)
+    return Difference(
+        first=str(first_dir),
+        second=str(second_dir),
+        stages=tuple(common),
+        stages_first=tuple(stage for stage in first.records if stage not in second),
+        stages_second=tuple(stage for stage in second.records if stage not in first),
+        settings=tuple(settings),
+        source=_source(ours, theirs, pairs, examples),
+        left=(_left(pairs, pairs.only_first, "outcome"), _left(pairs, pairs.only_second, "outcome_b")),
+        transitions=_transitions(pairs.both, settings, common, examples),
+        texts=_texts(ours, theirs, pairs.both, examples),
+        flags=_flags(ours, theirs, pairs.both, examples),
+        rates=_rates(ours, theirs, pairs.both, examples),
+    )
+
+
+def _ids(rows: pl.DataFrame, examples: int, column: str = "id") -> tuple[str, ...]:
+    return tuple(rows[column].unique().sort().head(examples))
+
+
+def _left(pairs: Pairs, only: pl.DataFrame, column: str) -> int:
+    """How many rows a run has left."""
+    ends = [KEPT, SELECTED, HELDOUT]
+    parts = (pairs.both[column], pairs.changed[column], only["outcome"])
+    return sum(int(part.is_in(ends).sum()) for part in parts)
+
+
+def _source(first: RunFiles, second: RunFiles, pairs: Pairs, examples: int) -> Source:
+    rejects = [reject_counts(files.path("ingest", "rejects.jsonl")) for files in (first, second)]
+    reasons = sorted(rejects[0].keys() | rejects[1].keys())
+    changed = pairs.changed
+    columns = {name: int((changed[f"raw_{name}"] != changed[f"raw_{name}_b"]).sum()) for name in COLUMNS}
+    shown = changed.sort(PLACE).head(examples)
+    return Source(
+        both=pairs.both.height,
+        only_first=pairs.only_first.height,
+        only_second=pairs.only_second.height,
+        changed=changed.height,
+        changed_columns={name: count for name, count in columns.items() if count},
+        ids_first=_ids(pairs.only_first, examples),
+        ids_second=_ids(pairs.only_second, examples),
+        ids_changed=tuple(zip(shown["id"], shown["id_b"], strict=True)),
+        rejects={reason: (rejects[0].get(reason, 0), rejects[1].get(reason, 0)) for reason in reasons},
+    )
+
+
+def _transitions(
+    both: pl.DataFrame, settings: Sequence[Setting], stages: Sequence[str], examples: int
+) -> tuple[Transition, ...]:
+    moved = both.filter(pl.col("outcome") != pl.col("outcome_b"))
+    counted = moved.group_by("outcome", "outcome_b").agg(pl.len(), pl.col("id").unique().sort().head(examples))
+    ordered = counted.sort(["len", "outcome", "outcome_b"], descending=[True, False, False])
+    return tuple(
+        Transition(one, other, rows, tuple(ids), _because(one, other, settings, stages))
+        for one, other, rows, ids in ordered.iter_rows()
+    )
+
+
+def _because(one: str, other: str, settings: Sequence[Setting], stages: Sequence[str]) -> tuple[Setting, ...]:
+    """The differences of the stages where the row left; where those have none, the nearest before them."""
+    where = [outcome.partition(":")[0] for outcome in (one, other)]
+    deciding = [stage for stage in stages if stage in where] or list(stages)
+    own = tuple(setting for setting in settings if setting.stage in deciding)
+    if own:
+        return own
+    for stage in reversed(stages[: stages.index(deciding[0])]):
+        if before := tuple(setting for setting in settings if setting.stage == stage):
+            return before
+    return ()
+
+
+def _texts(first: RunFiles, second: RunFiles, both: pl.DataFrame, examples: int) -> tuple[TextChange, ...]:
+    changes = []
+    for column in COLUMNS:
+        other = pl.col(f"{column}_b")
+        rows = both.filter(pl.col(column).is_not_null() & other.is_not_null() & (pl.col(column) != other))
+        if not rows.height:
+            continue
+        ours = _edits(first, rows, column, "")
+        theirs = _edits(second, rows, column, "_b")
+        key = ["id", "copy", "edit"]
+        changes.append(
+            TextChange(
+                column,
+                rows.height,
+                _ids(rows, examples),
+                _by_edit(ours.join(theirs, on=key, how="anti")),
+                _by_edit(theirs.join(ours, on=key, how="anti")),
+            )
+        )
+    return tuple(changes)
+
+
+def _edits(files: RunFiles, rows: pl.DataFrame, column: str, suffix: str) -> pl.DataFrame:
+    """id, copy and `stage/reason` of the edits of a column in these rows."""
+    own = rows.lazy().select("id", "copy", *(pl.col(f"{name}{suffix}").alias(name) for name in PLACE))
+    made = [
+        ledger.filter(
+            (pl.col("action") == "edit") & (pl.col("evidence").str.json_path_match("$.column") == column)
+        ).select(*PLACE, pl.format("{}/{}", pl.lit(stage), pl.col("reason")).alias("edit"))
+        for stage, ledger in files.tables(LEDGER_FILE)
+    ]
+    return pl.concat(made).join(own, on=PLACE).select("id", "copy", "edit").unique().collect(engine="streaming")
+
+
+def _by_edit(edits: pl.DataFrame) -> dict[str, int]:
+    return dict(edits.group_by("edit").len().sort(["len", "edit"], descending=[True, False]).iter_rows())
+
+
+def _flags(first: RunFiles, second: RunFiles, both: pl.DataFrame, examples: int) -> tuple[FlagChange, ...]:
+    ours, theirs = _flagged(first, both, ""), _flagged(second, both, "_b")
+    key = ["id", "copy", "reason"]
+    gone, new = ours.join(theirs, on=key, how="anti"), theirs.join(ours, on=key, how="anti")
+    reasons = sorted({*gone["reason"], *new["reason"]})
+    changes = []
+    for reason in reasons:
+        lost, gained = gone.filter(pl.col("reason") == reason), new.filter(pl.col("reason") == reason)
+        changes.append(FlagChange(reason, lost.height, gained.height, _ids(lost, examples), _ids(gained, examples)))
+    return tuple(changes)
+
+
+def _flagged(files: RunFiles, both: pl.DataFrame, suffix: str) -> pl.DataFrame:
+    own = both.lazy().select("id", "copy", *(pl.col(f"{name}{suffix}").alias(name) for name in PLACE))
+    flags = files.flags(after_training=False)
+    if flags is None:
+        return own.select("id", "copy", pl.lit("").alias("reason")).head(0).collect()
+    found = flags.select(*PLACE, "reason").unique().join(own, on=PLACE).select("id", "copy", "reason")
+    return found.collect(engine="streaming")
+
+
+def _rates(first: RunFiles, second: RunFiles, both: pl.DataFrame, examples: int) -> Rates | None:
+    tables = first.table("profile", "profile.parquet"), second.table("profile", "profile.parquet")
+    if tables[0] is None or tables[1] is None:
+        return None
+    places = both.lazy().select("id", *PLACE, *(f"{name}_b" for name in PLACE))
+    rated = places.join(tables[0].select(*PLACE, "pass_rate"), on=PLACE)
+    other = tables[1].select(*(pl.col(name).alias(f"{name}_b") for name in PLACE), pl.col("pass_rate").alias("rate_b"))
+    rows = (
+        rated.join(other, on=[f"{name}_b" for name in PLACE])
+        .drop_nulls(["pass_rate", "rate_b"])
+        .collect(engine="streaming")
+    )
+    moved = rows.with_columns(by=(pl.col("pass_rate") - pl.col("rate_b")).abs()).filter(pl.col("by") > 0)
+    most = moved.sort(["by", "id"], descending=[True, False]).head(examples)
+    means = [
+        float(sum(column) / len(column)) if len(column) else None for column in (rows["pass_rate"], rows["rate_b"])
+    ]
+    return Rates(rows.height, moved.height, means[0], means[1], tuple(most["id"]))

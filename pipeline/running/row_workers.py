@@ -1,0 +1,92 @@
+"""Work on rows in worker processes; results come in the order of the rows."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from truegold.pipeline.rows import Row
+from truegold.verifiers import SetupError
+from truegold.verifiers.processes.lifetime import die_with_process
+
+R = TypeVar("R")
+
+CHUNK = 500
+"""Rows that a worker is given at a time."""
+FEWEST = 8 * CHUNK
+"""With fewer rows workers would cost more to start than they save."""
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What every worker has to know. path, folder: so that an import string means in a worker what it means here."""
+
+    make: bytes
+    parent: int
+    path: tuple[str, ...]
+    folder: str
+
+
+def spread(
+    rows: Iterable[Row], total: int, make: Callable[[], Callable[[Row], R]], workers: int = 0
+) -> Iterator[tuple[Row, R]]:
+    """Each row with what the function that `make()` returns makes of it. `make` and the results have to be picklable.
+
+    make: called here as well, so that a mistake in the configuration shows before anything starts. workers: processes;
+    0 takes one per core. Raises SetupError where a worker is killed.
+    """
+    work = make()
+    workers = workers or len(os.sched_getaffinity(0))
+    if workers == 1 or total < FEWEST:
+        return ((row, work(row)) for row in rows)
+    return _in_processes(rows, _Job(pickle.dumps(make), os.getpid(), tuple(sys.path), str(Path.cwd())), workers)
+
+
+def _in_processes(rows: Iterable[Row], job: _Job, workers: int) -> Iterator[tuple[Row, Any]]:
+    from joblib import Parallel, delayed
+    from joblib.externals.loky import get_reusable_executor
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    under_way: deque[Sequence[Row]] = deque()
+
+    def chunks() -> Iterator[Any]:
+        rest = iter(rows)
+        while chunk := list(islice(rest, CHUNK)):
+            under_way.append(chunk)
+            yield delayed(_apply)(job, chunk)
+
+    pool = Parallel(workers, return_as="generator", pre_dispatch="2 * n_jobs", batch_size=1)
+    try:
+        for results in pool(chunks()):
+            yield from zip(under_way.popleft(), results, strict=True)
+    except TerminatedWorkerError as error:
+        raise SetupError(
+            "A worker process was killed, perhaps for want of memory.", "Set the stage's `workers` lower; 1 needs none."
+        ) from error
+    finally:
+        get_reusable_executor().shutdown(wait=False, kill_workers=True)  # each would keep some 200 MB for minutes
+
+
+def _apply(job: _Job, chunk: Sequence[Row]) -> list[Any]:
+    work = _worker(job)
+    return [work(row) for row in chunk]
+
+
+@lru_cache(maxsize=1)
+def _worker(job: _Job) -> Callable[[Row], Any]:
+    """Made once in each process."""
+    die_with_process(job.parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, who ends its workers
+    sys.path[:] = job.path
+    os.chdir(job.folder)
+    make: Callable[[], Callable[[Row], Any]] = pickle.loads(job.make)
+    return make()

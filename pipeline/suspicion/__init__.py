@@ -1,8 +1,0 @@
-"""How likely each label is at fault, from the answers of one or several systems: hard, mislabeled or ambiguous?"""
-
-from truegold.pipeline.suspicion.assess import Assessment, Fit, assess
-from truegold.pipeline.suspicion.ballot import Ballot, Votes
-from truegold.pipeline.suspicion.items import Item, Sample
-from truegold.pipeline.suspicion.tiers import Tier
-
-__all__ = ["Assessment", "Ballot", "Fit", "Item", "Sample", "Tier", "Votes", "assess"]

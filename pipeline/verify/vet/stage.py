@@ -1,0 +1,261 @@
+"""Stage `vet_tests`: are the tests of code rows fit to compute a reward with?
+
+    the worked solution fails, because any of several answers is right   ->  drop needs_checker
+    3 of 20 inputs are cut off                                           ->  edit truncated_cases: 17 cases go on
+    of 30 planted faults the tests catch 12                              ->  flag low_kill_rate, the row stays
+
+Input: `rows`, and `flags`, those of `verify_gold`. Only rows of the verifier `code` are looked at; the others go on as
+they are. What is looked for, and what follows: `truegold.verifiers.code.vet`. A repaired row keeps its id. Of several
+reasons to drop a row the gravest is the row's, the others are in the evidence. Flags do not hold a row back, except
+`references_disagree`; those of `verify_gold` on a row whose solution passes after the repair are taken back (`keep
+reference_passes`). A row that could not be vetted because the sandbox failed stays, flagged `not_vetted`.
+suites.parquet has one row for each suite, with everything that was measured.
+
+Rows are vetted in threads, each program in a process of the sandbox; what is done stays done when the stage is killed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import sys
+from collections import deque
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from truegold.pipeline.config.stages import VetTestsConfig
+from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger
+from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, dump_json, read_rows
+from truegold.pipeline.running.progress import Progress, paced
+from truegold.pipeline.running.stage import SCRATCH, StageReport
+from truegold.pipeline.verify.vet.programs import programs_of
+from truegold.pipeline.verify.vet.records import (
+    NOT_VETTED,
+    SUITES_SCHEMA,
+    Finished,
+    Key,
+    key_of,
+    not_vetted,
+    record_of,
+    suite_row,
+)
+from truegold.verifiers.code.execution import SandboxError
+from truegold.verifiers.code.sandbox import close_all
+from truegold.verifiers.code.vet import Outcome, Severity, VetOptions, VetReason, vet
+
+VERIFIER = "code"
+ROWS_FILE = "rows.parquet"
+SUITES_FILE = "suites.parquet"
+DETECTOR = "vet_tests"
+
+BLOCKING = (VetReason.REFERENCES_DISAGREE,)
+"""Flags that hold a row back for review: a right program may earn nothing."""
+
+LEDGER_CHARS = 20_000
+"""What the ledger keeps of the tests before and after a repair."""
+
+AHEAD = 4
+"""Rows for each thread that are read before the first of them is done. Bounds memory."""
+
+
+def vet_tests(inputs: Mapping[str, Path], config: VetTestsConfig, out_dir: Path, progress: Progress) -> StageReport:
+    """Vet the tests of every code row: drop, repair or flag them."""
+    path = inputs["rows"]
+    total = count_rows(path)
+    if not _has_code(path):
+        return _nothing_to_vet(inputs, out_dir, total)
+    (out_dir / SCRATCH).mkdir(exist_ok=True)
+    with ExitStack() as stack:
+        output = _Output(out_dir, _flags_by_row(inputs), stack)
+        finished = stack.enter_context(Finished(out_dir / SCRATCH / "vetted.jsonl"))
+        rows = paced(read_rows(path), progress, "vetting tests", total)
+        for row, record in _vetted(rows, config, finished):
+            output.write(row, record)
+        output.close()
+    return StageReport(total, output.kept, output.counts, output.facts)
+
+
+def _has_code(path: Path) -> bool:
+    with pq.ParquetFile(path, pre_buffer=False) as file:
+        batches = file.iter_batches(columns=["verifier"])
+        return any(pc.any(pc.equal(batch["verifier"], VERIFIER)).as_py() for batch in batches)
+
+
+def _nothing_to_vet(inputs: Mapping[str, Path], out_dir: Path, total: int) -> StageReport:
+    shutil.copyfile(inputs["rows"], out_dir / ROWS_FILE)
+    with Ledger(out_dir, DETECTOR), TableWriter(out_dir / SUITES_FILE, SUITES_SCHEMA):
+        pass
+    with TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags:
+        for flag in read_rows(inputs["flags"]) if "flags" in inputs else ():
+            flags.write(flag)
+    return StageReport(total, total)
+
+
+def _flags_by_row(inputs: Mapping[str, Path]) -> dict[Key, list[Row]]:
+    found: dict[Key, list[Row]] = {}
+    for flag in read_rows(inputs["flags"]) if "flags" in inputs else ():
+        found.setdefault(key_of(flag), []).append(flag)
+    return found
+
+
+Pending = tuple[Row, "Future[dict[str, Any]] | dict[str, Any] | None"]
+
+
+def _vetted(
+    rows: Iterator[Row], config: VetTestsConfig, finished: Finished
+) -> Iterator[tuple[Row, dict[str, Any] | None]]:
+    """Each row, in order, with its record; None for rows that are not looked at."""
+    workers = config.workers or len(os.sched_getaffinity(0))
+    options = _options(config)
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="vet")
+    pending: deque[Pending] = deque()
+    try:
+        for row in rows:
+            known = finished.get(row) if row["verifier"] == VERIFIER else None
+            if row["verifier"] != VERIFIER or known is not None:
+                pending.append((row, known))
+            else:
+                pending.append((row, pool.submit(_vet_row, row, config.programs, options)))
+            if len(pending) > workers * AHEAD:
+                yield _done(pending.popleft(), finished)
+        while pending:
+            yield _done(pending.popleft(), finished)
+    except BaseException:
+        pool.shutdown(cancel_futures=True)
+        close_all()
+        raise
+    pool.shutdown()
+
+
+def _done(pending: Pending, finished: Finished) -> tuple[Row, dict[str, Any] | None]:
+    row, record = pending
+    if isinstance(record, Future):
+        record = record.result()
+        if record["reasons"] != [NOT_VETTED]:
+            finished.add(record)
+    return row, record
+
+
+def _vet_row(row: Row, programs: int, options: VetOptions) -> dict[str, Any]:
+    known = programs_of(row, programs)
+    try:
+        vetting = vet(
+            orjson.loads(row["verifier_args"]),
+            prompt=row["prompt"],
+            references=known.references,
+            wrong=known.wrong,
+            options=options,
+        )
+    except SandboxError as error:
+        return not_vetted(row, str(error))
+    return record_of(row, vetting)
+
+
+def _options(config: VetTestsConfig) -> VetOptions:
+    shared = config.model_dump(include={field.name for field in dataclasses.fields(VetOptions)} - {"python"})
+    return VetOptions(**shared, python=config.python or sys.executable)
+
+
+class _Output:
+    """The stage's tables."""
+
+    def __init__(self, out_dir: Path, flags_by_row: dict[Key, list[Row]], stack: ExitStack) -> None:
+        self.kept = 0
+        self._earlier = flags_by_row
+        self._ledger = stack.enter_context(Ledger(out_dir, DETECTOR))
+        self._rows = stack.enter_context(TableWriter(out_dir / ROWS_FILE, ROW_SCHEMA))
+        self._flags = stack.enter_context(TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA))
+        self._suites = stack.enter_context(TableWriter(out_dir / SUITES_FILE, SUITES_SCHEMA))
+        self._outcomes: dict[str, int] = {}
+        self._rates: list[float] = []
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return dict(self._ledger.counts)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        mean = round(sum(self._rates) / len(self._rates), 4) if self._rates else None
+        return {"suites": sum(self._outcomes.values()), "outcomes": self._outcomes, "mean_kill_rate": mean}
+
+    def write(self, row: Row, record: Mapping[str, Any] | None) -> None:
+        earlier = self._earlier.pop(key_of(row), [])
+        if record is not None:
+            self._suites.write(suite_row(row, record))
+            self._count(record)
+            if record["outcome"] == Outcome.DROP:
+                self._drop(row, record)
+                return
+            row = self._change(row, record)
+            earlier = self._standing(row, record, earlier)
+            self._flag(row, record)
+        self._rows.write(row)
+        self.kept += 1
+        for flag in earlier:
+            self._flags.write(flag)
+
+    def close(self) -> None:
+        """Flags of rows that are not in this table go on as well."""
+        for flags in self._earlier.values():
+            for flag in flags:
+                self._flags.write(flag)
+
+    def _count(self, record: Mapping[str, Any]) -> None:
+        self._outcomes[record["outcome"]] = self._outcomes.get(record["outcome"], 0) + 1
+        if record.get("kill_rate") is not None:
+            self._rates.append(record["kill_rate"])
+
+    def _drop(self, row: Row, record: Mapping[str, Any]) -> None:
+        first = next(finding for finding in record["findings"] if finding["severity"] == Severity.DROP)
+        also = [reason for reason in record["reasons"] if reason != first["reason"]]
+        evidence = {**first["evidence"], **({"also": also} if also else {})}
+        if first["suggestion"]:
+            evidence["suggestion"] = first["suggestion"]
+        self._ledger.drop(row, first["reason"], **evidence)
+
+    def _change(self, row: Row, record: Mapping[str, Any]) -> Row:
+        after = record["repaired"]
+        if after is None:
+            return row
+        before = row["verifier_args"]
+        for finding in record["findings"]:
+            if finding["severity"] == Severity.REPAIR:
+                evidence = {"column": "verifier_args", **finding["evidence"]}
+                self._ledger.edit(row, finding["reason"], before[:LEDGER_CHARS], after[:LEDGER_CHARS], **evidence)
+        return {**row, "verifier_args": after}
+
+    def _standing(self, row: Row, record: Mapping[str, Any], earlier: list[Row]) -> list[Row]:
+        """The earlier flags that still hold."""
+        if not record.get("references") or record["repaired"] is None:
+            return earlier
+        stale = [flag for flag in earlier if flag["detector"] == "verify_gold"]
+        for flag in stale:
+            self._ledger.keep(row, "reference_passes", flag=flag["reason"])
+        return [flag for flag in earlier if flag not in stale]
+
+    def _flag(self, row: Row, record: Mapping[str, Any]) -> None:
+        for finding in record["findings"]:
+            if finding["severity"] != Severity.FLAG:
+                continue
+            self._ledger.flag(row, finding["reason"], **finding["evidence"])
+            self._flags.write(
+                {
+                    "id": row["id"],
+                    "source": row["source"],
+                    "source_row": row["source_row"],
+                    "reason": finding["reason"],
+                    "detector": DETECTOR,
+                    "confidence": 1.0,
+                    "blocks": finding["reason"] in BLOCKING,
+                    "evidence": dump_json(finding["evidence"]),
+                    "suggestion": finding["suggestion"],
+                }
+            )

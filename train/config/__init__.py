@@ -1,0 +1,1 @@
+"""The settings of models, SFT and RL. Nothing here imports torch."""

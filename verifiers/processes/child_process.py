@@ -1,0 +1,156 @@
+"""The parent's side of a child process that answers JSON lines: start it, ask it, stop it for good.
+
+Covers: deadlines on every read and write (poll on the pipe, no signals in this process), a child that dies, any calling
+thread, processes forked from this one. The child's side is `child_serve.py`. Not covered: what the lines mean, retries.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import IO, Any, TypeVar
+
+T = TypeVar("T")
+
+READ_BYTES = 1 << 16
+
+_EXIT_WAIT_S = 5.0
+"""After SIGKILL a process goes at once; one that waits on a dead disk is not worth waiting for longer."""
+
+
+class ChildDied(Exception):
+    """The child ended before it had answered."""
+
+
+class DeadlinePassed(Exception):
+    """The child did not answer, or did not listen, in time."""
+
+
+class ChildProcess:
+    """One `python -P -m MODULE`. A line out, a line back; used by one thread at a time."""
+
+    def __init__(self, module: str, *arguments: str, quiet: bool = False) -> None:
+        self.module = module
+        self._buffer = bytearray()
+        command = [sys.executable, "-P", "-m", module, *arguments]
+        self._process = in_spawner_thread(
+            lambda: subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL if quiet else None,
+                bufsize=0,
+            )
+        )
+        self._in, self._out = _pipe(self._process.stdin), _pipe(self._process.stdout)
+        os.set_blocking(self._in.fileno(), False)
+        os.set_blocking(self._out.fileno(), False)
+        _LIVE.add(self)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def send(self, message: object, deadline: float) -> None:
+        """Write one line; `deadline` is a `time.monotonic()` instant."""
+        left = memoryview(json.dumps(message).encode() + b"\n")
+        while left:
+            try:
+                left = left[os.write(self._in.fileno(), left) :]
+            except BlockingIOError:
+                self._wait(self._in.fileno(), select.POLLOUT, deadline)
+            except OSError as error:
+                raise ChildDied(str(error)) from error
+
+    def receive(self, deadline: float) -> Any:
+        """Read one line."""
+        while (end := self._buffer.find(b"\n")) < 0:
+            try:
+                data = os.read(self._out.fileno(), READ_BYTES)
+            except BlockingIOError:
+                self._wait(self._out.fileno(), select.POLLIN, deadline)
+                continue
+            except OSError as error:
+                raise ChildDied(str(error)) from error
+            if not data:
+                raise ChildDied(self._how_it_ended())
+            self._buffer += data
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
+        try:
+            return json.loads(line)
+        except ValueError as error:
+            raise ChildDied(f"answered with something that is not JSON: {line[:80]!r}") from error
+
+    def interrupt(self) -> None:
+        """End it now (SIGKILL: a child inside one long C call hears nothing else). Any thread may do that."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+
+    def kill(self) -> None:
+        """End it and clean up after it. For the thread that talks to it: the pipes are closed."""
+        self.interrupt()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_EXIT_WAIT_S)
+        self._in.close()
+        self._out.close()
+        _LIVE.discard(self)
+
+    def _wait(self, descriptor: int, event: int, deadline: float) -> None:
+        left = deadline - time.monotonic()
+        poll = select.poll()
+        poll.register(descriptor, event)
+        if left <= 0 or not poll.poll(left * 1000):
+            raise DeadlinePassed
+
+    def _how_it_ended(self) -> str:
+        try:
+            code = self._process.wait(_EXIT_WAIT_S)
+        except subprocess.TimeoutExpired:
+            return "closed its output"
+        return f"ended by signal {-code}" if code < 0 else f"exited with status {code}"
+
+    def _forget(self) -> None:
+        """In a forked copy of the parent: let go of a child that belongs to the parent."""
+        self._in.close()
+        self._out.close()
+        self._process.returncode = 0  # it is not ours to wait for
+
+
+def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
+    assert stream is not None  # Popen was asked for pipes
+    return stream
+
+
+_LIVE: weakref.WeakSet[ChildProcess] = weakref.WeakSet()
+_SPAWNER: ThreadPoolExecutor | None = None
+_SPAWNER_LOCK = threading.Lock()
+
+
+def in_spawner_thread(start: Callable[[], T]) -> T:
+    """Linux ties "die with your parent" to the thread that started the child, so that thread must outlive them all."""
+    global _SPAWNER  # noqa: PLW0603
+    with _SPAWNER_LOCK:
+        if _SPAWNER is None:
+            _SPAWNER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="truegold-spawner")
+    return _SPAWNER.submit(start).result()
+
+
+def _after_fork() -> None:
+    global _SPAWNER, _SPAWNER_LOCK, _LIVE  # noqa: PLW0603
+    for child in list(_LIVE):
+        child._forget()
+    _LIVE = weakref.WeakSet()
+    _SPAWNER, _SPAWNER_LOCK = None, threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,47 @@
+"""Shares with their intervals: pass rates, and the errors of verifiers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+Z_95 = 1.96
+"""The normal quantile of a two-sided 95 % interval."""
+
+
+def wilson_interval(successes: int, trials: int, z: float = Z_95) -> tuple[float, float]:
+    """Wilson's score interval of a share (Wilson 1927, Journal of the ASA 22, p. 209), 95 % by default.
+
+    (0, 1) where there were no trials. At the ends the interval touches 0 or 1 exactly.
+    """
+    if trials == 0:
+        return 0.0, 1.0
+    share = successes / trials
+    centre = share + z * z / (2 * trials)
+    margin = z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
+    scale = 1 + z * z / trials
+    low = 0.0 if successes == 0 else (centre - margin) / scale
+    high = 1.0 if successes == trials else (centre + margin) / scale
+    return low, high
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """`errors` of `judged` verdicts. Those without a score are in `undecided` and in neither of the others."""
+
+    errors: int = 0
+    judged: int = 0
+    undecided: int = 0
+
+    @property
+    def value(self) -> float | None:
+        """The share of errors; None where nothing was judged."""
+        return self.errors / self.judged if self.judged else None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's 95 % interval of the share."""
+        return wilson_interval(self.errors, self.judged)
+
+    def __add__(self, other: Rate) -> Rate:
+        return Rate(self.errors + other.errors, self.judged + other.judged, self.undecided + other.undecided)
