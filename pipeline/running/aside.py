@@ -1,0 +1,29 @@
+"""Files that are whole or absent: they are written aside, under another name, and then renamed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def written_aside(path: Path) -> Iterator[Path]:
+    """Yield the path to write a file or folder under; it takes the place of `path` when the block ends without an error.
+
+    A kill or an error leaves `path` as it was. The folder that `path` is in has to exist.
+    """
+    aside = path.with_name(path.name + ".tmp")
+    if aside.is_dir():
+        shutil.rmtree(aside)
+    yield aside
+    if path.is_dir():
+        shutil.rmtree(path)
+    aside.replace(path)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a small file so that it is never seen half written."""
+    with written_aside(path) as aside:
+        aside.write_bytes(content)
