@@ -1,0 +1,120 @@
+"""Objects of users' code by their import string: one loader for verifiers, detectors and whatever else is plugged in.
+
+    load_object("my_pkg.checks", "unit_price", "verifier 'my_pkg.checks:unit_price'")
+    load_object("path/to/checks.py", "unit_price", "verifier 'path/to/checks.py:unit_price'")
+
+A mistake is a ConfigError of one line that begins with the label (the last argument) and says what there is instead.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import importlib
+import importlib.util
+import sys
+import threading
+import traceback
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+
+from truegold.verifiers.errors import ConfigError
+
+_DIGEST_CHARS = 12
+_NAMES_SHOWN = 10
+_FILE_LOCK = threading.Lock()
+
+
+def split_spelling(spelling: str) -> tuple[str, str] | None:
+    """Split an import string into its module (or file) and its object; None where it is none."""
+    source, colon, attribute = spelling.rpartition(":")
+    return (source, attribute) if colon and source and attribute else None
+
+
+def load_object(source: str, attribute: str, label: str) -> object:
+    """Return the object `attribute` (dots reach into it) of the module or file `source`.
+
+    Raises ConfigError where there is no such module, file or object, and where loading it fails.
+    """
+    module = load_module(source, label)
+    loaded: object = module
+    for part in attribute.split("."):
+        if not hasattr(loaded, part):
+            public = sorted(name for name, o in vars(module).items() if callable(o) and not name.startswith("_"))
+            hint = did_you_mean(attribute, public) or f"It has {', '.join(public[:_NAMES_SHOWN]) or 'no functions'}."
+            raise ConfigError(f"{label}: {module.__file__ or module.__name__} has no {attribute!r}.", hint)
+        loaded = getattr(loaded, part)
+    return loaded
+
+
+def load_module(source: str, label: str) -> ModuleType:
+    """Import a module by its name or by its file's path; raises ConfigError where that fails."""
+    return _load_file(Path(source), label) if is_file(source) else _import_module(source, label)
+
+
+def is_file(source: str) -> bool:
+    """Say whether an import string's first part is a file's path."""
+    return source.endswith(".py")
+
+
+def source_digest(source: str, label: str) -> str:
+    """Return 12 hex digits over the source file of a module; nothing where it has none."""
+    file = load_module(source, label).__file__
+    return _digest(Path(file).read_bytes()) if file else ""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str | None:
+    """Return a hint with the known word that is nearest, or None where none is near."""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f"Did you mean {close[0]!r}?" if close else None
+
+
+def _import_module(module: str, label: str) -> ModuleType:
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name and (module == error.name or module.startswith(f"{error.name}.")):
+            raise ConfigError(
+                f"{label}: there is no module {error.name!r} to import.",
+                "Install its package, or name a file: path/to/file.py:object.",
+            ) from error
+        raise _broken(label, error) from error
+    except Exception as error:
+        raise _broken(label, error) from error
+
+
+def _load_file(path: Path, label: str) -> ModuleType:
+    """Run a file as a module, once for each content: an edited file is loaded anew."""
+    if not path.is_file():
+        nearby = sorted(p.name for p in path.parent.glob("*.py")) if path.parent.is_dir() else []
+        raise ConfigError(f"{label}: there is no file {path.resolve()}.", did_you_mean(path.name, nearby))
+    code, full_path = path.read_bytes(), path.resolve()
+    module_name = f"truegold_file_{path.stem}_{_digest(str(full_path).encode() + code)}"
+    with _FILE_LOCK:
+        if module_name in sys.modules:
+            return sys.modules[module_name]
+        spec = importlib.util.spec_from_file_location(module_name, full_path)
+        assert spec is not None and spec.loader is not None  # A path that ends in .py always has a loader.
+        module = importlib.util.module_from_spec(spec)
+        # It is there before it runs, because dataclasses look their module up.
+        sys.modules[module_name] = module
+        try:
+            # It is compiled from the bytes that were digested: a bytecode cache may be as old as its time stamp allows.
+            exec(compile(code, str(full_path), "exec"), module.__dict__)
+        except Exception as error:
+            del sys.modules[module_name]
+            raise _broken(label, error) from error
+    return module
+
+
+def _broken(label: str, error: Exception) -> ConfigError:
+    where = ""
+    if not isinstance(error, SyntaxError):  # A syntax error says its line itself.
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f" ({frame.filename}, line {frame.lineno})"
+    return ConfigError(f"{label} could not be loaded: {type(error).__name__}: {error}{where}.")
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:_DIGEST_CHARS]
