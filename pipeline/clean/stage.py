@@ -32,8 +32,8 @@ from truegold.pipeline.config.stages import CleanConfig
 from truegold.pipeline.ledger import Ledger
 from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, dump_json, read_rows
 from truegold.pipeline.running.progress import Progress, paced
-from truegold.pipeline.running.row_workers import spread
-from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.running.row_workers import map_rows
+from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.verifiers import ConfigError
 
 ROWS_FILE = "rows.parquet"
@@ -50,11 +50,12 @@ class _Change:
     edit: Edit
 
 
+@stage_function(version=2)
 def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Clean every row; drop those without a usable prompt or gold."""
     _check(config)
     total = count_rows(inputs["rows"])
-    found = spread(read_rows(inputs["rows"]), total, partial(_cleaner, config), config.workers)
+    found = map_rows(read_rows(inputs["rows"]), total, partial(_cleaner, config), config.workers)
     with Ledger(out_dir, "clean") as ledger, TableWriter(out_dir / ROWS_FILE, ROW_SCHEMA) as rows:
         for row, (cleaned, changes, fault) in paced(found, progress, "cleaning", total):
             if fault is not None:

@@ -14,10 +14,10 @@ class StageConfig(BaseModel):
 
 
 def by_type(default: str) -> Discriminator:
-    """Tells the members of a union apart by their `type`, which may be left out for the default one."""
+    """Tell the members of a union apart by their `type`, which may be left out for the default one."""
 
-    def kind(value: Any) -> str:
-        found = value.get("type", default) if isinstance(value, dict) else getattr(value, "type", default)
-        return str(found)
+    def kind_of(value: Any) -> str:
+        kind = value.get("type", default) if isinstance(value, dict) else getattr(value, "type", default)
+        return str(kind)
 
-    return Discriminator(kind)
+    return Discriminator(kind_of)

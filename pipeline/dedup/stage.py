@@ -32,7 +32,7 @@ from truegold.pipeline.dedup.rewordings import Outcome, compare_rows, exact_only
 from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger
 from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, dump_json, read_rows
 from truegold.pipeline.running.progress import Progress, paced
-from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.running.stage import StageReport, stage_function
 
 ROWS_FILE = "rows.parquet"
 CONFIDENCE = 0.9
@@ -42,6 +42,7 @@ SHOWN = 10
 GOLD_CHARS = 200
 
 
+@stage_function(version=2)
 def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Drop exact duplicates and flag conflicting labels."""
     path = inputs["rows"]

@@ -24,12 +24,13 @@ from truegold.pipeline.export.markdown import render
 from truegold.pipeline.export.tables import write_splits
 from truegold.pipeline.report.run_files import RunFiles
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.running.stage import RECORD, StageReport
+from truegold.pipeline.running.stage import RECORD, StageReport, stage_function
 
 CARD = "README.md"
 NUMBERS = "card.json"
 
 
+@stage_function(version=2)
 def export(inputs: Mapping[str, Path], config: ExportConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Write the set and its card."""
     tables = [inputs[name] for name in ("rows", "selected", "heldout") if name in inputs]

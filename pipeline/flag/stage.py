@@ -23,13 +23,14 @@ from truegold.pipeline.flag.rules import Detector, Finding, load_detectors
 from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger
 from truegold.pipeline.rows import Row, TableWriter, count_rows, dump_json, read_rows
 from truegold.pipeline.running.progress import Progress, track
-from truegold.pipeline.running.row_workers import spread
-from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.running.row_workers import map_rows
+from truegold.pipeline.running.stage import StageReport, stage_function
 
 EARLIER = ("dedup_flags", "gold_flags")
 """The inputs that hold flags of earlier stages, in the order they are taken over."""
 
 
+@stage_function(version=1)
 def flag(inputs: Mapping[str, Path], config: FlagConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Run the detectors over `rows` and gather all flags: `rows.parquet`, `flags.parquet` and the ledger."""
     detectors = load_detectors(config.detectors)
@@ -52,7 +53,7 @@ def flag(inputs: Mapping[str, Path], config: FlagConfig, out_dir: Path, progress
             if name in inputs:
                 for record in read_rows(inputs[name]):
                     write(record)
-        found = spread(read_rows(inputs["rows"]), total, partial(_flagger, config.detectors), config.workers)
+        found = map_rows(read_rows(inputs["rows"]), total, partial(_flagger, config.detectors), config.workers)
         for row, (records, failed) in track(found, progress, "flag", total):
             for name, said in failed:
                 if name not in errors:

@@ -32,7 +32,7 @@ from truegold.pipeline.ingest.source_ids import SourceIds
 from truegold.pipeline.ledger import Ledger
 from truegold.pipeline.rows import ROW_SCHEMA, TableWriter
 from truegold.pipeline.running.progress import Progress, paced
-from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.verifiers import InputError
 
 ROWS_FILE = "rows.parquet"
@@ -43,6 +43,7 @@ PEEK_BYTES = 2**20
 """How far a source is looked into for its columns: enough for columns that some rows lack."""
 
 
+@stage_function(version=1)
 def ingest(
     inputs: Mapping[str, Path], config: FileSource | HubSource, out_dir: Path, progress: Progress
 ) -> StageReport:

@@ -31,7 +31,7 @@ from truegold.pipeline.profile.pass_rates import largest_cluster, pass_at_k, pow
 from truegold.pipeline.profile.sampling import SAMPLE_SCHEMA, Sampler, draw_shards
 from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, dump_json, read_rows, read_shards
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.running.stage import SCRATCH, StageReport
+from truegold.pipeline.running.stage import SCRATCH, StageReport, stage_function
 from truegold.verifiers import gold_response, judges_solutions, resolve
 from truegold.verifiers.rates import wilson_interval
 
@@ -60,6 +60,7 @@ SUSPECT_GOLD = "suspect_gold"
 TOO_LONG = "prompt_too_long_for_model"
 
 
+@stage_function(version=2, isolated=True, judges="rows")
 def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, progress: Progress) -> StageReport:
     """inputs: `rows`, and `model`, the checkpoint's folder (a scripted engine needs none).
 

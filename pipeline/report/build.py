@@ -19,12 +19,13 @@ from truegold.pipeline.report.render import render
 from truegold.pipeline.report.rewards import write_rewards
 from truegold.pipeline.report.run_files import RunFiles
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.running.stage import StageReport, stage_function
 
 PAGE = "index.html"
 SUMMARY = "summary.json"
 
 
+@stage_function(version=2)
 def report(inputs: Mapping[str, Path], config: ReportConfig, out_dir: Path, progress: Progress) -> StageReport:
     """inputs: the `stage.json` of every stage in `config.stages`."""
     progress.start("reading the run")

@@ -34,7 +34,7 @@ from truegold.pipeline.config.stages import SettleConfig
 from truegold.pipeline.ledger import Ledger
 from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, read_rows
 from truegold.pipeline.running.progress import Progress, track
-from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.verifiers import InputError
 
 STALE_SHOWN = 20
@@ -136,6 +136,7 @@ def append_decision(folder: Path, decision: Decision) -> Path:
     return path
 
 
+@stage_function(version=1)
 def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Apply the reviewers' decisions and hold back what still waits for one."""
     blocking = _blocking_flags(inputs["flags"])

@@ -7,5 +7,5 @@ from pathlib import Path
 
 
 def cache_folder(name: str) -> Path:
-    """`~/.cache/truegold/NAME`, or below XDG_CACHE_HOME where that is set."""
+    """Return `~/.cache/truegold/NAME`, or the same below XDG_CACHE_HOME where that is set."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "truegold" / name

@@ -13,20 +13,26 @@ from pathlib import Path
 
 import orjson
 
+from truegold.pipeline.running.aside import write_whole
+
 SAMPLED_ABOVE = 512 * 2**20
+"""Bytes from which on a file of a folder is sampled."""
 SAMPLE = 4 * 2**20
+"""Bytes of head and tail that are read of it."""
 
 
 def digest_bytes(data: bytes) -> str:
+    """Return 32 hex digits over `data` (BLAKE2b)."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
 def digest_json(value: object) -> str:
+    """Return 32 hex digits over a value as JSON, whatever the order of its keys."""
     return digest_bytes(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
 
 
 def digest_file(path: Path, *, sample_large: bool = False) -> str:
-    """32 hex digits over the file's content."""
+    """Return 32 hex digits over the file's content; of a large one over its size, head and tail with `sample_large`."""
     hasher = hashlib.blake2b(digest_size=16)
     size = path.stat().st_size
     with path.open("rb") as file:
@@ -51,9 +57,10 @@ class DigestCache:
             try:
                 self._known = orjson.loads(path.read_bytes())
             except orjson.JSONDecodeError:
-                self._known = {}  # cut short by a kill: only a cache, so start again
+                self._known = {}  # A kill has cut it short; it is only a cache, so it starts again.
 
     def file(self, path: Path, *, sample_large: bool = False) -> str:
+        """Return a file's digest, from memory where its size, time and inode are those of before."""
         stat = path.stat()
         stamp = [stat.st_size, stat.st_mtime_ns, stat.st_ino]
         name = str(path.resolve())
@@ -66,13 +73,11 @@ class DigestCache:
         return digest
 
     def path(self, path: Path) -> str:
-        """A file's digest, or a folder's: over the names and digests of its files."""
+        """Return a file's digest, or a folder's: over the names and digests of its files."""
         if path.is_file():
             return self.file(path)
         files = sorted(p for p in path.rglob("*") if p.is_file())
         return digest_json([[str(p.relative_to(path)), self.file(p, sample_large=True)] for p in files])
 
     def _save(self) -> None:
-        aside = self._path.with_suffix(".tmp")
-        aside.write_bytes(orjson.dumps(self._known))
-        aside.replace(self._path)
+        write_whole(self._path, orjson.dumps(self._known))

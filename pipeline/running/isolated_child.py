@@ -5,8 +5,8 @@ A launcher puts its own arguments in front. The environment names the rank; only
 
 from __future__ import annotations
 
-import importlib
 import os
+import pkgutil
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -14,52 +14,43 @@ from typing import Any
 
 import orjson
 
-from truegold.pipeline.running.disk import full_disk_told
+from truegold.pipeline.running.aside import write_whole
+from truegold.pipeline.running.disk import full_disk_reported
 from truegold.pipeline.running.progress import NullProgress, PipeProgress, Progress
 from truegold.pipeline.running.ranks import NO_PIPE
 from truegold.verifiers import TruegoldError
 from truegold.verifiers.processes.lifetime import die_with_parent
 
 
-def load_object(spec: str) -> object:
-    module, _, name = spec.partition(":")
-    return getattr(importlib.import_module(module), name)
-
-
 def main() -> None:
+    """Run the stage that the specification describes, and leave its report or its error as this rank's answer."""
     *_, path, descriptor = sys.argv
     spec = orjson.loads(Path(path).read_bytes())
     if spec["parent"] is not None:
         die_with_parent(spec["parent"])
     progress = _progress(int(descriptor))
-    function = load_object(spec["fn"])
-    config_type = load_object(spec["config_type"])
-    config = config_type.model_validate(spec["config"])  # type: ignore[attr-defined]
+    function, config_type = pkgutil.resolve_name(spec["fn"]), pkgutil.resolve_name(spec["config_type"])
+    config = config_type.model_validate(spec["config"])
     inputs = {name: Path(path) for name, path in spec["inputs"].items()}
     try:
-        with full_disk_told(Path(spec["out_dir"])):
-            report = function(inputs, config, Path(spec["out_dir"]), progress)  # type: ignore[operator]
+        with full_disk_reported(Path(spec["out_dir"])):
+            report = function(inputs, config, Path(spec["out_dir"]), progress)
         outcome: dict[str, Any] = {"report": asdict(report)}
     except TruegoldError as error:
-        outcome = _describe(error)
+        outcome = {"error": type(error).__name__, "message": error.message, "hint": error.hint}
     answer = Path(spec["answers"]) / f"answer-{int(os.environ.get('RANK', '0')):05d}.json"
-    answer.with_suffix(".tmp").write_bytes(orjson.dumps(outcome, option=orjson.OPT_SERIALIZE_NUMPY))
-    answer.with_suffix(".tmp").replace(answer)
+    write_whole(answer, orjson.dumps(outcome, option=orjson.OPT_SERIALIZE_NUMPY))
     sys.stdout.flush()
-    os._exit(
-        int("error" in outcome)
-    )  # the answer is written; engines torn down at interpreter exit hang or crash now and then
+    # The answer is written, and engines that are torn down at the interpreter's exit hang or crash now and then.
+    os._exit(int("error" in outcome))
 
 
 def _progress(pipe: int) -> Progress:
     if pipe == NO_PIPE:
         return NullProgress()
-    os.set_inheritable(pipe, False)  # a child of ours that outlives us must not keep the parent waiting for its end
+    # A child of this process that outlives it must not keep the parent waiting for the end of the pipe.
+    os.set_inheritable(pipe, False)
     return PipeProgress(os.fdopen(pipe, "w", encoding="utf-8"))
-
-
-def _describe(error: TruegoldError) -> dict[str, Any]:
-    return {"error": type(error).__name__, "message": error.message, "hint": error.hint}
 
 
 if __name__ == "__main__":

@@ -17,30 +17,33 @@ REPORT_EVERY_S = 0.1
 
 
 class Progress(Protocol):
-    """One long step: `start` it with its total (None: unknown), `advance` it, leave a `note` for the reader."""
+    """The progress of one long step."""
 
-    def start(self, label: str, total: int | None = None) -> None: ...
+    def start(self, label: str, total: int | None = None) -> None:
+        """Begin a step of `total` parts; None means that nobody knows how many."""
 
-    def advance(self, steps: int = 1, detail: str = "") -> None: ...
+    def advance(self, steps: int = 1, detail: str = "") -> None:
+        """Count `steps` more parts as done; `detail` is a few words for the reader."""
 
-    def note(self, text: str) -> None: ...
+    def note(self, text: str) -> None:
+        """Leave a line for the reader."""
 
 
 class NullProgress:
-    """Says nothing."""
+    """A progress that nobody looks at."""
 
     def start(self, label: str, total: int | None = None) -> None:
-        pass
+        """Do nothing."""
 
     def advance(self, steps: int = 1, detail: str = "") -> None:
-        pass
+        """Do nothing."""
 
     def note(self, text: str) -> None:
-        pass
+        """Do nothing."""
 
 
 class PipeProgress:
-    """Writes each call as one JSON line, for `relay` in another process to replay."""
+    """A progress that writes each call as one JSON line, for `relay` in another process to replay."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
@@ -50,12 +53,15 @@ class PipeProgress:
         self._stream.flush()
 
     def start(self, label: str, total: int | None = None) -> None:
+        """Write the call `start`."""
         self._send("start", label, total)
 
     def advance(self, steps: int = 1, detail: str = "") -> None:
+        """Write the call `advance`."""
         self._send("advance", steps, detail)
 
     def note(self, text: str) -> None:
+        """Write the call `note`."""
         self._send("note", text)
 
 
@@ -72,24 +78,24 @@ def relay(lines: Iterable[str], progress: Progress) -> None:
             calls[call](*args)
 
 
-def track(items: Iterable[T], progress: Progress, label: str, total: int | None = None) -> Iterator[T]:
-    """Yield `items`, advancing `progress` by one after each."""
+def track(iterable: Iterable[T], progress: Progress, label: str, total: int | None = None) -> Iterator[T]:
+    """Yield the elements of `iterable`, advancing `progress` by one after each."""
     progress.start(label, total)
-    for item in items:
-        yield item
+    for element in iterable:
+        yield element
         progress.advance()
 
 
-def paced(items: Iterable[T], progress: Progress, label: str, total: int | None = None) -> Iterator[T]:
-    """Yield `items`, and tell `progress` of them in lumps."""
+def paced(iterable: Iterable[T], progress: Progress, label: str, total: int | None = None) -> Iterator[T]:
+    """Yield the elements of `iterable`, and report them to `progress` in lumps, at most ten times a second."""
     progress.start(label, total)
-    done = 0
-    told = time.monotonic()
-    for item in items:
-        yield item
-        done += 1
-        if (now := time.monotonic()) - told >= REPORT_EVERY_S:
-            progress.advance(done)
-            done, told = 0, now
-    if done:
-        progress.advance(done)
+    unreported = 0
+    last_report = time.monotonic()
+    for element in iterable:
+        yield element
+        unreported += 1
+        if (now := time.monotonic()) - last_report >= REPORT_EVERY_S:
+            progress.advance(unreported)
+            unreported, last_report = 0, now
+    if unreported:
+        progress.advance(unreported)

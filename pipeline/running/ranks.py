@@ -65,7 +65,7 @@ class Ranks:
             follower.start()
 
     def wait(self) -> int:
-        """Wait for all. 0, or the status of the one that failed first."""
+        """Wait for all processes, and return 0 or the status of the one that failed first."""
         for follower in self._followers:
             follower.join()
         return self._first_failure or 0
@@ -91,19 +91,19 @@ class Ranks:
 
 
 def _rank_variables(ranks: int) -> list[dict[str, str]]:
-    """What torch.distributed reads from each rank's environment."""
+    """Return what torch.distributed reads from the environment of each rank."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
     shared = {"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    # Each would start a thread for every core.
+    # Without it each rank would start a thread for every core.
     shared["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // ranks)))
     return [{**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(ranks)]
 
 
 def _deepspeed() -> str:
     beside = Path(sys.executable).with_name("deepspeed")
-    found = str(beside) if beside.exists() else shutil.which("deepspeed")
-    if found is None:
+    launcher = str(beside) if beside.exists() else shutil.which("deepspeed")
+    if launcher is None:
         raise SetupError("A hostfile needs DeepSpeed's launcher, and there is no command `deepspeed`.", "Install it.")
-    return found
+    return launcher

@@ -28,18 +28,20 @@ FEWEST = 8 * CHUNK
 
 @dataclass(frozen=True)
 class _Job:
-    """What every worker has to know. path, folder: so that an import string means in a worker what it means here."""
+    """What every worker has to know. An import string means in a worker what it means here: `path` and `folder` are
+    the same."""
 
     make: bytes
+    """The pickled function that makes the worker's function."""
     parent: int
     path: tuple[str, ...]
     folder: str
 
 
-def spread(
+def map_rows(
     rows: Iterable[Row], total: int, make: Callable[[], Callable[[Row], R]], workers: int = 0
 ) -> Iterator[tuple[Row, R]]:
-    """Each row with what the function that `make()` returns makes of it. `make` and the results have to be picklable.
+    """Yield each row with what the function that `make()` returns makes of it; both have to be picklable.
 
     make: called here as well, so that a mistake in the configuration shows before anything starts. workers: processes;
     0 takes one per core. Raises SetupError where a worker is killed.
@@ -66,14 +68,15 @@ def _in_processes(rows: Iterable[Row], job: _Job, workers: int) -> Iterator[tupl
 
     pool = Parallel(workers, return_as="generator", pre_dispatch="2 * n_jobs", batch_size=1)
     try:
-        for results in pool(chunks()):
-            yield from zip(under_way.popleft(), results, strict=True)
+        for worked in pool(chunks()):
+            yield from zip(under_way.popleft(), worked, strict=True)
     except TerminatedWorkerError as error:
         raise SetupError(
             "A worker process was killed, perhaps for want of memory.", "Set the stage's `workers` lower; 1 needs none."
         ) from error
     finally:
-        get_reusable_executor().shutdown(wait=False, kill_workers=True)  # each would keep some 200 MB for minutes
+        # Each worker would keep some 200 MB for minutes.
+        get_reusable_executor().shutdown(wait=False, kill_workers=True)
 
 
 def _apply(job: _Job, chunk: Sequence[Row]) -> list[Any]:
@@ -83,9 +86,10 @@ def _apply(job: _Job, chunk: Sequence[Row]) -> list[Any]:
 
 @lru_cache(maxsize=1)
 def _worker(job: _Job) -> Callable[[Row], Any]:
-    """Made once in each process."""
+    """Make the worker's function, once in each process."""
     die_with_process(job.parent)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, who ends its workers
+    # Ctrl-C reaches the parent, who ends its workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.path[:] = job.path
     os.chdir(job.folder)
     make: Callable[[], Callable[[Row], Any]] = pickle.loads(job.make)

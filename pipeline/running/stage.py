@@ -1,28 +1,31 @@
 """Runs one stage: a plain function from files to a folder that is complete or absent, cached by content.
 
+    @stage_function(version=2)
     def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progress: Progress) -> StageReport
 
 The key of a stage is the hash of its name, code version, resolved configuration, the digests of its inputs and the
-versions of the verifiers it asks. `run_stage` works in `.partial/NAME-KEY`, which
-survives a kill so that a stage may take up its own work, and renames it to `NAME` when done. What another configuration
-made earlier moves to `.superseded/NAME-KEY` and comes back from there when its configuration does.
+versions of the verifiers it asks. `run_stage` works in `.partial/NAME-KEY`, which survives a kill so that a stage may
+take up its work again, and renames it to `NAME` when done. What another configuration made earlier moves to
+`.superseded/NAME-KEY` and comes back from there when its configuration does.
 """
 
 from __future__ import annotations
 
-import importlib
+import pkgutil
 import shutil
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 import polars as pl
 from pydantic import BaseModel
 
+from truegold.pipeline.running.aside import write_whole
 from truegold.pipeline.running.digest import DigestCache, digest_file, digest_json
 from truegold.pipeline.running.isolate import call_isolated
 from truegold.pipeline.running.launch import LaunchConfig
@@ -33,15 +36,20 @@ RECORD = "stage.json"
 SCRATCH = "scratch"
 """A folder of this name inside a stage's folder holds what only a resumed run needs; it goes when the stage is done."""
 
+Inputs = Mapping[str, "Path | Output"]
+"""The inputs of a stage, by the names that its function knows them by."""
+
 
 @dataclass(frozen=True)
 class StageReport:
-    """What a stage tells of itself: rows in and out, counts by reason, and any facts worth showing (JSON-able)."""
+    """What a stage reports of its work."""
 
     rows_in: int
     rows_out: int
     counts: Mapping[str, int] = field(default_factory=dict)
+    """Rows by reason, such as `drop:empty_gold`."""
     facts: Mapping[str, Any] = field(default_factory=dict)
+    """Anything else worth showing that JSON can hold."""
 
 
 @dataclass(frozen=True)
@@ -54,39 +62,89 @@ class Output:
 
 @dataclass(frozen=True)
 class Stage:
-    """One step of a plan.
-
-    fn: import string of the stage function. version: raised by hand whenever its output could change.
-    inputs: by the names the function knows them by. isolated: run in a process of its own, which gives all memory back
-    and keeps torch, vLLM and DeepSpeed out of this one. judges: the input whose rows name verifiers that decide the
-    output, so that an edited verifier runs the stage again. launch: the processes of an isolated stage.
-    """
+    """One step of a plan."""
 
     name: str
     fn: str
+    """The import string of the stage's function."""
     version: int
+    """It is raised by hand whenever the function's output could change."""
     config: BaseModel
-    inputs: Mapping[str, Path | Output] = field(default_factory=dict)
+    inputs: Inputs = field(default_factory=dict)
     isolated: bool = False
+    """Whether it runs in a process of its own, which gives all memory back and keeps torch, vLLM and DeepSpeed out of
+    this one."""
     judges: str | None = None
+    """The input whose rows name verifiers that decide the output, so that an edited verifier runs the stage again."""
     extra: Mapping[str, str] = field(default_factory=dict)
+    """Versions of whatever else decides the output."""
     launch: LaunchConfig = field(default_factory=LaunchConfig)
+    """The processes of an isolated stage."""
+
+
+Function = TypeVar("Function", bound=Callable[..., StageReport])
+
+_TRAITS: dict[Callable[..., StageReport], dict[str, Any]] = {}
+"""The version of each stage function, whether it is isolated, and what it judges."""
+
+
+def stage_function(
+    version: int, *, isolated: bool = False, judges: str | None = None
+) -> Callable[[Function], Function]:
+    """Declare beside a stage's function what every plan has to know of it; the fields of `Stage` have the meanings.
+
+    Where a stage has no input of the name `judges`, it judges nothing.
+    """
+
+    def declare(function: Function) -> Function:
+        _TRAITS[function] = {"version": version, "isolated": isolated, "judges": judges}
+        return function
+
+    return declare
+
+
+def plan_stage(
+    name: str,
+    function: Callable[..., StageReport],
+    config: BaseModel,
+    inputs: Inputs | None = None,
+    *,
+    extra: Mapping[str, str] | None = None,
+    launch: LaunchConfig | None = None,
+) -> Stage:
+    """Make a step of a plan out of a declared stage function.
+
+    The function's import string names the package that exports it, so that a stage's key outlives moves inside of the
+    package.
+    """
+    module = function.__module__
+    package = module.rpartition(".")[0]
+    exporter = package if getattr(sys.modules.get(package), function.__name__, None) is function else module
+    inputs, traits = inputs or {}, dict(_TRAITS[function])
+    if traits["judges"] not in inputs:
+        traits["judges"] = None
+    spelling = f"{exporter}:{function.__name__}"
+    return Stage(
+        name, spelling, config=config, inputs=inputs, extra=extra or {}, launch=launch or LaunchConfig(), **traits
+    )
 
 
 @dataclass(frozen=True)
 class StageResult:
-    """A finished stage: where its folder is, under which key, what it reported, and whether it came from the cache."""
+    """A finished stage."""
 
     name: str
     path: Path
+    """Its folder."""
     key: str
     report: StageReport
     seconds: float
     cached: bool
+    """Whether it came from the cache."""
 
 
 def load_record(folder: Path) -> dict[str, Any] | None:
-    """A finished stage's `stage.json`, or None where the folder is not a finished stage."""
+    """Return a finished stage's `stage.json`, or None where the folder is not a finished stage."""
     path = folder / RECORD
     if not path.exists():
         return None
@@ -98,7 +156,7 @@ def load_record(folder: Path) -> dict[str, Any] | None:
 
 
 def load_result(folder: Path) -> StageResult | None:
-    """The result a finished stage left in its folder."""
+    """Return the result that a finished stage left in its folder, or None where there is none."""
     record = load_record(folder)
     if record is None:
         return None
@@ -107,7 +165,7 @@ def load_result(folder: Path) -> StageResult | None:
 
 
 def resolve_inputs(stage: Stage, run_dir: Path) -> dict[str, Path]:
-    """Where each input lies."""
+    """Return the path of each input."""
     return {
         name: run_dir / source.stage / source.name if isinstance(source, Output) else source
         for name, source in stage.inputs.items()
@@ -115,7 +173,7 @@ def resolve_inputs(stage: Stage, run_dir: Path) -> dict[str, Path]:
 
 
 def stage_key(stage: Stage, run_dir: Path, digests: DigestCache) -> str:
-    """32 hex digits that change whenever the stage's output could."""
+    """Return 32 hex digits that change whenever the stage's output could."""
     inputs = {}
     for name, source in stage.inputs.items():
         if isinstance(source, Output):
@@ -146,23 +204,23 @@ def _output_digest(run_dir: Path, source: Output) -> str:
     record = load_record(run_dir / source.stage)
     if record is None:
         raise ConfigError(f"stage {source.stage!r} has not been run in {run_dir}.", "Run the earlier stages first.")
-    if source.name == RECORD:  # the stage as a whole: everything but the times in its record
+    if source.name == RECORD:
+        # The stage as a whole is meant: everything but the times in its record.
         return digest_json([record["key"], record["report"]["counts"], record["outputs"]])
     prefix = source.name + "/"
-    found = {
+    digests = {
         name: entry["digest"]
         for name, entry in record["outputs"].items()
         if name == source.name or name.startswith(prefix)
     }
-    if not found:
+    if not digests:
         raise KeyError(f"stage {source.stage} made no {source.name}")
-    return digest_json(found)
+    return digest_json(digests)
 
 
 def load_function(spec: str) -> Callable[..., StageReport]:
-    """The function behind `package.module:name`."""
-    module, _, name = spec.partition(":")
-    function: Callable[..., StageReport] = getattr(importlib.import_module(module), name)
+    """Return the function that `package.module:name` spells."""
+    function: Callable[..., StageReport] = pkgutil.resolve_name(spec)
     return function
 
 
@@ -174,9 +232,9 @@ def run_stage(stage: Stage, run_dir: Path, digests: DigestCache, progress: Progr
     key = stage_key(stage, run_dir, digests)
     final = run_dir / stage.name
     _restore(run_dir, stage.name, key)
-    done = _current(final, key)
-    if done is not None:
-        return done
+    cached = _current(final, key)
+    if cached is not None:
+        return cached
 
     partial = run_dir / ".partial" / f"{stage.name}-{key[:12]}"
     partial.mkdir(parents=True, exist_ok=True)
@@ -184,8 +242,9 @@ def run_stage(stage: Stage, run_dir: Path, digests: DigestCache, progress: Progr
     inputs = resolve_inputs(stage, run_dir)
     if stage.isolated:
         log = run_dir / "logs" / f"{stage.name}.log"
-        told = call_isolated(stage.fn, inputs, stage.config, partial, progress, log, stage.launch, partial / SCRATCH)
-        report = StageReport(**told)
+        scratch = partial / SCRATCH
+        report_fields = call_isolated(stage.fn, inputs, stage.config, partial, progress, log, stage.launch, scratch)
+        report = StageReport(**report_fields)
     else:
         report = load_function(stage.fn)(inputs, stage.config, partial, progress)
     seconds = time.monotonic() - started
@@ -197,7 +256,7 @@ def run_stage(stage: Stage, run_dir: Path, digests: DigestCache, progress: Progr
 
 
 def cached_result(stage: Stage, run_dir: Path, digests: DigestCache) -> StageResult | None:
-    """The stage's result where its folder is finished and current, else None. Nothing is run or moved."""
+    """Return the stage's result where its folder is finished and current, else None. Nothing is run or moved."""
     if any(
         isinstance(source, Output) and load_record(run_dir / source.stage) is None for source in stage.inputs.values()
     ):
@@ -232,13 +291,11 @@ def _write_record(stage: Stage, key: str, folder: Path, report: StageReport, sec
         "seconds": round(seconds, 3),
         "outputs": outputs,
     }
-    aside = folder / (RECORD + ".tmp")
-    aside.write_bytes(orjson.dumps(record, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))
-    aside.replace(folder / RECORD)
+    write_whole(folder / RECORD, orjson.dumps(record, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))
 
 
 def _intact(folder: Path, record: Mapping[str, Any]) -> bool:
-    """Whether every output is still there at its recorded size: a deleted or cut file means the stage runs again."""
+    """Say whether every output is still there at its recorded size: after a deleted or cut file the stage runs again."""
     return all(
         (folder / name).is_file() and (folder / name).stat().st_size == entry["bytes"]
         for name, entry in record["outputs"].items()
@@ -251,8 +308,8 @@ def _restore(run_dir: Path, name: str, key: str) -> None:
     current = load_record(final)
     if current is not None and current["key"] == key:
         return
-    for place in (".partial", ".superseded"):
-        candidate = run_dir / place / f"{name}-{key[:12]}"
+    for folder in (".partial", ".superseded"):
+        candidate = run_dir / folder / f"{name}-{key[:12]}"
         record = load_record(candidate)
         if record is not None and record["key"] == key:
             _set_aside(run_dir, name)

@@ -23,7 +23,7 @@ from truegold.pipeline.config.stages import SelectConfig
 from truegold.pipeline.ledger import Ledger
 from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, read_rows, write_rows
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.verifiers import InputError
 
 SELECTED_SCHEMA = ROW_SCHEMA.append(pa.field("pass_rate", pa.float64()))
@@ -31,6 +31,7 @@ SELECTED_SCHEMA = ROW_SCHEMA.append(pa.field("pass_rate", pa.float64()))
 Key = tuple[str, str, int]
 
 
+@stage_function(version=1)
 def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, progress: Progress) -> StageReport:
     """inputs: `rows` and `profile` and `flags`, all from the profile. Raises InputError where nothing is left."""
     progress.start("selecting")

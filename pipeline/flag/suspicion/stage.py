@@ -25,12 +25,13 @@ from truegold.pipeline.flag.suspicion.tables import SUSPICION_FILE, SampleCounts
 from truegold.pipeline.flag.suspicion.tiers import Tier
 from truegold.pipeline.rows import Row, count_rows, dump_json, read_rows
 from truegold.pipeline.running.progress import Progress, track
-from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.verifiers import InputError
 
 COLUMNS = ["id", "prompt", "gold", "verifier", "verifier_args", "solution", "source", "source_row", "meta"]
 
 
+@stage_function(version=1, judges="rows")
 def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, progress: Progress) -> StageReport:
     """inputs: `rows`, and `samples` where there are any. InputError where no sample belongs to any row."""
     counts = SampleCounts()

@@ -27,7 +27,7 @@ from truegold.pipeline.ingest.demo.defects import COPIES, FRESH, Item, RawRow, c
 from truegold.pipeline.ingest.demo.problems import Pools, make_pools, wrong_by_a_little
 from truegold.pipeline.ingest.demo.stories import PERSON_STORIES, STORIES, pick_telling, tell
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.running.stage import StageReport, stage_function
 
 KIND_SHARE = 0.03
 """Planted rows of each kind, as a share of the clean problems ..."""
@@ -37,6 +37,7 @@ CONTAMINATED_SHARE = 0.1
 """The end of the SFT file whose final values are wrong half of the time."""
 
 
+@stage_function(version=1)
 def make_demo_data(inputs: Mapping[str, Path], config: DemoSource, out_dir: Path, progress: Progress) -> StageReport:
     """Make all four files from the seed alone."""
     rows = _raw_rows(config, random.Random(f"raw {config.seed}"))

@@ -35,7 +35,7 @@ from truegold.pipeline.config.stages import VetTestsConfig
 from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger
 from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, dump_json, read_rows
 from truegold.pipeline.running.progress import Progress, paced
-from truegold.pipeline.running.stage import SCRATCH, StageReport
+from truegold.pipeline.running.stage import SCRATCH, StageReport, stage_function
 from truegold.pipeline.verify.vet.programs import programs_of
 from truegold.pipeline.verify.vet.records import (
     NOT_VETTED,
@@ -66,6 +66,7 @@ AHEAD = 4
 """Rows for each thread that are read before the first of them is done. Bounds memory."""
 
 
+@stage_function(version=1, judges="rows")
 def vet_tests(inputs: Mapping[str, Path], config: VetTestsConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Vet the tests of every code row: drop, repair or flag them."""
     path = inputs["rows"]
