@@ -25,15 +25,15 @@ from typing import Any
 from code_rows import Json, Row
 
 from truegold.verifiers.code.checkers import checker_of
-from truegold.verifiers.code.inside import values
-from truegold.verifiers.code.inside.values import Undecodable, decode, encode
+from truegold.verifiers.code.inside import wire
+from truegold.verifiers.code.inside.wire import Undecodable, decode, encode
 from truegold.verifiers.code.values_equal import call_checker_of
 
 LIMIT_S = 120.0
 """Wall seconds: several times what a verifier gives a program, on a busy machine."""
 
 CHILD = Path(__file__).with_name("code_plain_child.py")
-INSIDE = str(Path(values.__file__).parent.parent)
+INSIDE = str(Path(wire.__file__).parents[2])
 MEMORY = "import resource; resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))\n"
 SHOWN_CHARS = 160
 Call = tuple[list[Any], dict[str, Any]]

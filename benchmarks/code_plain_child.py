@@ -17,7 +17,7 @@ MAX_ADDRESS_SPACE = 4 << 30
 
 def main() -> None:
     sys.path.insert(0, sys.argv[1])
-    values = importlib.import_module("inside.values")
+    wire = importlib.import_module("inside.wire")
     resource.setrlimit(resource.RLIMIT_AS, (MAX_ADDRESS_SPACE, MAX_ADDRESS_SPACE))
     request = json.load(sys.stdin)
     out = os.fdopen(os.dup(1), "w")
@@ -26,9 +26,9 @@ def main() -> None:
     exec(compile(request["program"], "solution.py", "exec", dont_inherit=True), namespace)
     replies = []
     for call in request["calls"]:
-        args, kwargs = values.decode(call)
+        args, kwargs = wire.decode(call)
         try:
-            replies.append({"r": values.encode(eval(request["name"], namespace)(*args, **kwargs), {})})
+            replies.append({"r": wire.encode(eval(request["name"], namespace)(*args, **kwargs), {})})
         except Exception as error:
             replies.append({"raised": f"{type(error).__name__}: {error}"})
     out.write(json.dumps(replies))  # `json.dump` is many times slower

@@ -6,7 +6,7 @@
     read_value('"abc"')                          "abc"
     read_value("(1, 2)")                         {"$": "tuple", "v": [1, 2]}
 
-Values come as the JSON that `inside.values` decodes. A text is JSON; what is not is read as a Python literal.
+Values come as the JSON that `inside.wire` decodes. A text is JSON; what is not is read as a Python literal.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ that data sets have (`suite_shapes` lists them), as an object or as JSON text; w
 at. What the tests leave open (`checker`, `entry_point`, `prelude`, `stub`, `codecs`, `language`, `limits`) may stand in
 `info` beside them. Other keys are left alone.
 
-Arguments and expected values are JSON; `{"$": "tuple", "v": [1, 2]}` and its like (`inside.values`) stand for what JSON
+Arguments and expected values are JSON; `{"$": "tuple", "v": [1, 2]}` and its like (`inside.wire`) stand for what JSON
 has no form for. Not covered: tests that have to be decompressed or unpickled.
 """
 
@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 from truegold.verifiers.code import suite_shapes
 from truegold.verifiers.code.bad_suite import BadSuite, shown
 from truegold.verifiers.code.checkers import check_spec
-from truegold.verifiers.code.inside.plain import are_plain
+from truegold.verifiers.code.inside.wire import are_plain
 from truegold.verifiers.code.languages import language_name
 from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.values_equal import check_call_spec
@@ -90,7 +90,7 @@ class CallCase(NamedTuple):
 class Calls:
     """`entry_point(*args, **kwargs)` returns `expected`. checker: as `values_equal.call_checker_of` takes it.
 
-    plain_args, plain_expected: known to be plain data (`inside/plain.py`), of tuples as well where it is expected.
+    plain_args, plain_expected: known to be plain data (`inside/wire/plain.py`), of tuples as well where it is expected.
     """
 
     entry_point: str
@@ -289,7 +289,7 @@ def _value(data: Any, at: str) -> Any:
         return data
     if type(data) is float and math.isfinite(data):
         return data
-    from truegold.verifiers.code.inside.values import Undecodable, decode
+    from truegold.verifiers.code.inside.wire import Undecodable, decode
 
     try:
         return decode(data)

@@ -13,7 +13,7 @@ import math
 from collections import deque
 from typing import Any
 
-from truegold.verifiers.code.inside.standins import Array
+from truegold.verifiers.code.inside.wire import Array
 
 MAX_DEPTH = 200
 """Containers within containers; what lies deeper is all alike. Stops nesting that overflows the stack."""

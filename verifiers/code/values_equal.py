@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from truegold.verifiers.code.bad_suite import BadSuite, shown
-from truegold.verifiers.code.inside.standins import Array, Instance, Iterated, Opaque
+from truegold.verifiers.code.inside.wire import Array, Instance, Iterated, Opaque
 from truegold.verifiers.code.unordered import sort_key
 
 """(expected, got) -> None where equal, else one line that says where they differ."""

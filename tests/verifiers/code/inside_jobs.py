@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from truegold.verifiers.code.inside.values import encode
+from truegold.verifiers.code.inside.wire import encode
 
 INSIDE = Path(__file__).parents[3] / "verifiers" / "code" / "inside"
 LIMIT_S = 60

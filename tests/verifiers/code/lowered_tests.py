@@ -2,7 +2,7 @@
 
 import warnings
 
-from truegold.verifiers.code.inside.values import decode, encode
+from truegold.verifiers.code.inside.wire import decode, encode
 from truegold.verifiers.code.lowering import Raised, lower, why_not_lowered
 from truegold.verifiers.code.suite import Asserts
 

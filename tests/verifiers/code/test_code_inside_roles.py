@@ -6,7 +6,7 @@ import pytest
 from inside_jobs import Outcome, call, programs, run_jobs
 
 from truegold.verifiers.code.inside.roles import ROLES
-from truegold.verifiers.code.inside.values import Instance, Opaque, Undecodable, decode, encode
+from truegold.verifiers.code.inside.wire import Instance, Opaque, Undecodable, decode, encode
 
 NODE = "class ListNode:\n    def __init__(self, val, next):\n        self.val, self.next = val, next\n"
 HONEST = programs("honest_calls")
@@ -28,7 +28,7 @@ def results(outcome: Outcome) -> list[Any]:
 
 
 def test_every_role_has_a_name() -> None:
-    assert {"main", "native", "calls", "serve", "tests", "together"} <= ROLES.keys()
+    assert {"main", "native", "calls", "serve", "tests", "one_process"} <= ROLES.keys()
 
 
 class TestCalls:

@@ -6,9 +6,9 @@ from inside_jobs import Outcome, check, run_jobs
 ADD = "def add(a, b): return a + b"
 
 
-def together(program: str, code: str, entry_point: str | None = None, kind: str = "asserts") -> Outcome:
+def run_in_one_process(program: str, code: str, entry_point: str | None = None, kind: str = "asserts") -> Outcome:
     payload = {"prelude": "", "program": program, "kind": kind, "code": code, "entry_point": entry_point}
-    return run_jobs(("together", {**payload, "codecs": {}, "stop_first": False, "seed": 17, "nonce": "n0nce"}))[0]
+    return run_jobs(("one_process", {**payload, "codecs": {}, "stop_first": False, "seed": 17, "nonce": "n0nce"}))[0]
 
 
 class TestAssertions:
@@ -181,7 +181,9 @@ class TestCases:
 
 class TestTogether:
     def test_passing_tests_give_the_nonce(self) -> None:
-        done = together(ADD, "def check(candidate):\n  assert candidate(1, 2) == 3\nassert add(1, 1) == 2", "add")
+        done = run_in_one_process(
+            ADD, "def check(candidate):\n  assert candidate(1, 2) == 3\nassert add(1, 1) == 2", "add"
+        )
         assert done.lines == [
             {"test": "1", "ok": True},
             {"test": "2", "ok": True},
@@ -204,10 +206,10 @@ class TestTogether:
         ],
     )
     def test_nothing_else_does(self, program: str, code: str) -> None:
-        assert "n0nce" not in together(program, code).raw.decode()
+        assert "n0nce" not in run_in_one_process(program, code).raw.decode()
 
     def test_a_missing_entry_point(self) -> None:
-        done = together(ADD, "assert True", "sub")
+        done = run_in_one_process(ADD, "assert True", "sub")
         assert done.of("not_loaded")
         assert done.of("done") == [{"passed": 0, "total": 1}]
 
@@ -227,7 +229,7 @@ class T(unittest.TestCase):
         self.assertEqual(out.getvalue(), 'hi\\n')
 """
         program = "def now(): return 1\ndef later(): return now() + 1\ndef read(): open('x')\ndef say(): print('hi')"
-        assert together(program, code, kind="unittest").of("nonce") == ["n0nce"]
+        assert run_in_one_process(program, code, kind="unittest").of("nonce") == ["n0nce"]
 
     def test_the_nonce_is_not_in_the_frames_of_the_program(self) -> None:
         program = """
@@ -237,7 +239,7 @@ while at.f_code.co_name != 'start':
     assert not any('n0' + 'nce' in repr(value) for value in at.f_locals.values()), at.f_code.co_name
     at = at.f_back
 """
-        assert together(program, "assert True").of("nonce") == ["n0nce"]
+        assert run_in_one_process(program, "assert True").of("nonce") == ["n0nce"]
 
 
 def test_random_inputs_of_tests_cannot_be_foreseen() -> None:

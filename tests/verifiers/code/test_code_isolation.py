@@ -4,9 +4,9 @@ import ast
 
 import pytest
 
-from truegold.verifiers.code.inside import names
-from truegold.verifiers.code.inside.isolation import is_solution_module, needs_one_process
-from truegold.verifiers.code.inside.statements import plan
+from truegold.verifiers.code.inside.test_code.isolation import is_solution_module, needs_one_process
+from truegold.verifiers.code.inside.test_code.statements import plan
+from truegold.verifiers.code.inside.test_session import solution_names
 
 TOGETHER = {
     "from unittest.mock import patch": "imports unittest.mock",
@@ -109,7 +109,7 @@ def test_modules_that_do_not(name: str) -> None:
     ],
 )
 def test_builtins_that_are_tested(code: str, entry_point: str | None, found: set[str]) -> None:
-    assert names.tested_builtins(ast.parse(code), entry_point) == found
+    assert solution_names.tested_builtins(ast.parse(code), entry_point) == found
 
 
 def test_a_plan_keeps_the_lines_of_the_code() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lowered_tests import by_lowering, by_running, lowered, results_of
 
-from truegold.verifiers.code.inside.standins import Array, Instance, Iterated, Opaque
+from truegold.verifiers.code.inside.wire import Array, Instance, Iterated, Opaque
 from truegold.verifiers.code.lowering import lower
 from truegold.verifiers.code.suite import Asserts, read_suite
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truegold.verifiers.code import CodeVerifier
-from truegold.verifiers.code.inside.plain import are_plain
-from truegold.verifiers.code.inside.values import encode, from_json, to_json
+from truegold.verifiers.code.inside.wire import are_plain, encode, from_json, to_json
 from truegold.verifiers.code.suite import read_suite
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()

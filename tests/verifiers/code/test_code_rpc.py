@@ -126,8 +126,8 @@ ANSWERS = {
     "an exception that is none": '["error", {"$": "builtin", "v": "int"}, "", null, {}]',
     "a skipped test": '["error", {"$": "library", "v": ["unittest.case", "SkipTest"], "else": "OSError"}, "",'
     " null, {}]",
-    "an exception of the harness": '["error", {"$": "library", "v": ["_inside.report", "Stop"], "else": "OSError"}, "",'
-    " null, {}]",
+    "an exception of the harness": '["error", {"$": "library", "v": ["_inside.test_code.report", "Stop"],'
+    ' "else": "OSError"}, "", null, {}]',
     "an error without its parts": '["error"]',
     "an instance of data": '["ok", {"$": "remote", "v": 0, "of": {"$": "builtin", "v": "int"}}]',
     "a class that compares": '["ok", {"$": "remote", "v": 0, "of": {"$": "class", "v": 1, "is": {"name": "E",'

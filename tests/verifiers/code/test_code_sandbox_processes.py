@@ -191,7 +191,7 @@ def test_the_weak_tier_runs_and_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 NO_NAMESPACES = """
 import ctypes, struct, sys
-from truegold.verifiers.code.inside import kernel, seccomp, syscalls
+from truegold.verifiers.code.inside.confine import kernel, seccomp, syscalls
 LOAD, EQUAL, ANY, RET = 0x20, 0x15, 0x45, 0x06
 allow, deny = (RET, 0, 0, 0x7FFF0000), (RET, 0, 0, 0x00050001)
 code = [(LOAD, 0, 0, 0)]

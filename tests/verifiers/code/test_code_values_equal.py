@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truegold.verifiers.code.bad_suite import BadSuite
-from truegold.verifiers.code.inside.standins import Array, Instance, Iterated, Opaque
+from truegold.verifiers.code.inside.wire import Array, Instance, Iterated, Opaque
 from truegold.verifiers.code.values_equal import call_checker_of, check_call_spec, values_equal
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from truegold.verifiers.code.inside.well_known import library_names
+from truegold.verifiers.code.inside.test_code.library_functions import library_names
 from truegold.verifiers.code.syntax import parse, top_level
 
 HARMLESS = frozenset(

@@ -1,106 +1,107 @@
-"""Roles `main` and `script`: run a Python program as `python program.py` would, on real files, to its real end.
+"""The program under test as a module, and the expressions that name what is in it.
 
-At module level, with `__name__ == "__main__"`; `exit()`, `sys.exit`, threads, `atexit` and files that are flushed only
-when they are dropped all work. What is left of the interpreter afterwards is not taken down: the process just ends.
+    namespace = load("from typing import *", "class Solution: ...")
+    entry(namespace, "Solution().twoSum")     the bound method
+
+Prelude and program run in one namespace, that of the module `solution`; `import solution` and pickles find it. Its
+`__name__` is "solution", so that what a program does when it is run as a script, such as reading input, is left out.
+
+An entry point is a name, then attributes and calls without arguments. It is walked, not evaluated.
 """
 
 from __future__ import annotations
 
-import atexit
-import builtins
-import gc
-import json
 import linecache
-import os
 import sys
-import threading
-import traceback
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from types import ModuleType
 from typing import Any
 
-FILE_NAME = "solution.py"
+MODULE = "solution"
+PROGRAM_FILE = "solution.py"
+PRELUDE_FILE = "prelude.py"
+SHOWN_CHARS = 500
 
 
-def run_main(payload: bytes) -> None:
-    """payload: the source, UTF-8."""
-    _run(payload.decode("utf-8", "surrogatepass"), [])
+class Missing(LookupError):
+    """The program has nothing under this name."""
 
 
-def run_script(payload: bytes) -> None:
-    """The same with arguments and files. payload: JSON `{"source", "arguments": [...], "files": {name: text}}`."""
-    request = json.loads(payload)
-    for name, text in request["files"].items():
-        with open(name, "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
-            file.write(text)
-    _run(request["source"], request["arguments"])
+def load(prelude: str, program: str) -> dict[str, Any]:
+    """Run both and return their namespace. Whatever they raise, `SystemExit` too, passes through."""
+    module = ModuleType(MODULE)
+    module.__file__ = PROGRAM_FILE
+    sys.modules[MODULE] = sys.modules["__main__"] = module
+    namespace = module.__dict__
+    if prelude:
+        run(prelude, PRELUDE_FILE, namespace)
+    run(program, PROGRAM_FILE, namespace)
+    return namespace
 
 
-def _run(source: str, arguments: list[str]) -> None:
-    module = ModuleType("__main__")
-    module.__file__ = FILE_NAME
-    module.__builtins__ = builtins  # type: ignore[attr-defined]
-    sys.modules["__main__"] = module
-    sys.argv = [FILE_NAME, *arguments]
-    linecache.cache[FILE_NAME] = (partial(str, source),)
-    status = execute(source, module.__dict__)
-    del module  # the program's names live as long as sys.modules knows it, as at the real end
-    os._exit(end(status))
+def run(source: str, file: str, namespace: dict[str, Any]) -> None:
+    linecache.cache[file] = (partial(str, source),)
+    exec(compile(source, file, "exec", dont_inherit=True), namespace)
 
 
-def execute(source: str, namespace: dict[str, Any]) -> int:
-    """Run source in a namespace; the exit status that Python would give."""
+def entry(namespace: Mapping[str, Any], expression: str) -> Any:
+    """What `NAME(.NAME|())*` stands for. Raises `Missing`, or what a call in it raises."""
+    first, *others = expression.replace("()", ".()").split(".")
+    if first not in namespace:
+        raise Missing(f"the program does not define {first!r}")
+    found = namespace[first]
+    for part in others:
+        if part == "()":
+            found = found()
+        elif hasattr(found, part):
+            found = getattr(found, part)
+        else:
+            raise Missing(f"{type(found).__name__} has no attribute {part!r}, which {expression!r} asks for")
+    return found
+
+
+def to_its_end(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """What a coroutine returns."""
+    import asyncio  # as much memory as all else that is loaded, and few programs have coroutines
+
+    return asyncio.run(coroutine)
+
+
+def told(error: BaseException) -> list[Any]:
+    """[type, message, line of the program or None]"""
+    line = error.lineno if isinstance(error, SyntaxError) else None
+    at = error.__traceback__
+    while at is not None:
+        if at.tb_frame.f_code.co_filename == PROGRAM_FILE:
+            line = at.tb_lineno
+        at = at.tb_next
     try:
-        exec(compile(source, FILE_NAME, "exec", dont_inherit=True), namespace)
-    except SystemExit as leaving:
-        return _status(leaving.code)
-    except BaseException as error:
-        _show(error)
-        return 1
-    return 0
+        message = str(error)[:SHOWN_CHARS]
+    except Exception:
+        message = ""
+    return [type(error).__name__[:SHOWN_CHARS], message.encode("utf-8", "backslashreplace").decode(), line]
 
 
-def end(status: int) -> int:
-    """What Python does at its end: wait for threads, run exit functions, drop the program, flush files."""
-    try:
-        if threading.active_count() > 1:
-            threading._shutdown()  # type: ignore[attr-defined]
-        if atexit._ncallbacks():
-            atexit._run_exitfuncs()
-    except BaseException as error:
-        _show(error)
-    flushed = _flush()
-    # A file that a program put in the place of stdout is flushed when it is dropped, and so are those it never closed.
-    # Their methods may need the program's names, which go in the same collection and not before.
-    sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
-    sys.modules.pop("__main__", None)
-    gc.collect()
-    return status if _flush() and flushed else status or 120
+def class_finder(namespace: Mapping[str, Any], fields_of: Mapping[str, Any]) -> Callable[[str], type]:
+    """How a decoder finds the class for a name: the program's own, else one with just these fields."""
+    made: dict[str, type] = {}
+
+    def find(name: str) -> type:
+        found = namespace.get(name)
+        if isinstance(found, type):
+            return found
+        if name not in made:
+            made[name] = _plain_class(name, list(fields_of[name]))
+        return made[name]
+
+    return find
 
 
-def _status(code: object) -> int:
-    if code is None:
-        return 0
-    if isinstance(code, int):
-        return code & 0xFF
-    print(code, file=sys.stderr)
-    return 1
+def _plain_class(name: str, fields: list[str]) -> type:
+    def __init__(self: Any, *values: Any, **named: Any) -> None:
+        given = dict(zip(fields, values, strict=False)) | named
+        for field in fields:
+            setattr(self, field, given.get(field))
 
-
-def _show(error: BaseException) -> None:
-    try:
-        shown = error.__traceback__.tb_next if error.__traceback__ else None
-        traceback.print_exception(type(error), error, shown)
-    except BaseException:
-        os.write(2, b"the program failed, and showing how failed as well\n")
-
-
-def _flush() -> bool:
-    done = True
-    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
-        try:
-            if stream is not None and not stream.closed:
-                stream.flush()
-        except BaseException:
-            done = False
-    return done
+    return type(name, (), {"__init__": __init__, "__module__": MODULE})

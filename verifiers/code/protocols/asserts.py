@@ -5,7 +5,7 @@ In order of preference:
 1. assertions that are calls and comparisons become data: one process makes the calls, comparisons happen here
    (`lowering.py`);
 2. other test code runs in a sandboxed process of its own, which calls the solution's process by message
-   (`inside/tests.py`, `inside/serve.py`);
+   (`inside/test_session/`);
 3. test code that has to share the solution's process (it patches the solution's modules, reads its output, passes
    objects that cannot travel) runs there, and the verdict is marked `one_process`: a solution could tamper with it.
 
@@ -20,9 +20,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from truegold.verifiers.code.execution import Execution
-from truegold.verifiers.code.inside.isolation import needs_one_process
-from truegold.verifiers.code.inside.preload import warm_modules
-from truegold.verifiers.code.inside.values import Undecodable, from_json, to_json
+from truegold.verifiers.code.inside.confine.preload import warm_modules
+from truegold.verifiers.code.inside.test_code.isolation import needs_one_process
+from truegold.verifiers.code.inside.wire import Undecodable, from_json, to_json
 from truegold.verifiers.code.judging import (
     APART,
     TOGETHER,
@@ -101,7 +101,7 @@ def _together(tests: Asserts | UnitTest, source: Source, local: Local, limits: L
     nonce = os.urandom(NONCE_BYTES).hex()
     request = {**_request(tests, source, run_all), "program": source.program, "nonce": nonce}
     warm = tuple(sorted({*source.warm, *warm_modules(_bytes(tests.code))}))
-    done = local.sandbox().run(Job("together", to_json(request), limits, warm=warm))
+    done = local.sandbox().run(Job("one_process", to_json(request), limits, warm=warm))
     messages = _messages(done)
     whole = any(message.get("nonce") == nonce for message in messages)
     judged = _judged(messages, ended(done), done, TOGETHER)
@@ -153,7 +153,8 @@ _SHAPES: Mapping[str, Callable[[Any], bool]] = {
     "ok": lambda value: isinstance(value, bool),
     "done": _are_counts,
 }
-"""What the lines of `inside/report.py` and `inside/tests.py` hold. A line of another shape was written by a program."""
+"""What the lines of `inside/test_code/report.py` and `inside/test_session/tests.py` hold. A line of another shape was
+written by a program."""
 
 
 def _judged(

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from truegold.verifiers.code.checks.work import Work
-from truegold.verifiers.code.inside.values import encode, to_json
+from truegold.verifiers.code.inside.wire import encode, to_json
 from truegold.verifiers.code.judging import CaseResult, Judged, cut, failed, passed
 from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.lowering import CACHED_SUITES, Lowered

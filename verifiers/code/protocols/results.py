@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from truegold.verifiers.code.execution import Execution
-from truegold.verifiers.code.inside.plain import are_plain
-from truegold.verifiers.code.inside.values import Undecodable, decode, from_json, to_json
+from truegold.verifiers.code.inside.wire import Undecodable, are_plain, decode, from_json, to_json
 from truegold.verifiers.code.judging import ended, last_line
 from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.lowering import Raised
@@ -26,7 +25,7 @@ ROOM_FACTOR = 2
 _LOADED = b'{"loaded":true}'
 
 TOO_LARGE = "ResultTooLarge"
-"""What a call has raised whose result does not fit, here or where it was made (`inside/encoding.py`)."""
+"""What a call has raised whose result does not fit, here or where it was made (`inside/wire/encoding.py`)."""
 
 
 class Hoped:

@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from truegold.verifiers.code.inside.cleaning import empty
+from truegold.verifiers.code.inside.confine.cleaning import empty
 
 PREFIX = "truegold-box-"
 JUST_MADE_S = 60.0

@@ -19,7 +19,7 @@ MB = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One process. role: what it does with its payload (`inside/roles.py`). warm: packages that its program imports."""
+    """One process. role: what it does with its payload (`inside/roles/`). warm: packages that its program imports."""
 
     role: str
     payload: bytes

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from truegold.verifiers.code.execution import End, Execution, Prepared, Program, SandboxError
-from truegold.verifiers.code.inside.preload import warm_modules
+from truegold.verifiers.code.inside.confine.preload import warm_modules
 from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.sandbox.job import Job
 from truegold.verifiers.code.sandbox.languages import LANGUAGES, Toolchain, available

@@ -48,8 +48,9 @@ spec = importlib.util.spec_from_file_location({_PACKAGE!r}, init, submodule_sear
 package = importlib.util.module_from_spec(spec)
 sys.modules[{_PACKAGE!r}] = package
 spec.loader.exec_module(package)
-from {_PACKAGE}.start import main
-main(json.loads(sys.argv[2]))
+from {_PACKAGE}.confine.start import main
+from {_PACKAGE}.roles import ROLES
+main(json.loads(sys.argv[2]), ROLES)
 """
 _ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",

@@ -1,0 +1,1 @@
+"""Test code: what it needs, which of its statements are tests, and how they are run and reported."""

@@ -1,0 +1,232 @@
+"""What test code does that cannot be done from another process than the solution's.
+
+    needs_one_process("with patch('solution.now'): ...")     "it imports unittest.mock"
+    needs_one_process("assert Vector(1) + Vector(2) == Vector(3)")    "it applies operators to objects of Vector"
+    needs_one_process("assert add(1, 2) == 3")               None
+
+Looks at the test code alone, and never at a solution: which way tests are run must not be the choice of what they test.
+What is found here is what can be read off the code; passing an object that cannot travel is noticed when it happens.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+
+from .library_functions import library_names
+
+SOLUTION_MODULES = frozenset("solution main submission candidate answer program student implementation".split())
+"""What test code calls the module that it tests."""
+
+SOLUTION_FOLDERS = frozenset({"src", "app", "solutions", "submissions"})
+"""What it calls the package around that module."""
+
+CACHED_SUITES = 256
+
+_FOREIGN_FREE = frozenset({"numpy", "pytest", "hypothesis", "sortedcontainers"})
+"""Packages whose values travel, or that have none."""
+
+_SHARING = frozenset(
+    "mock unittest.mock inspect gc weakref importlib threading multiprocessing concurrent subprocess socket sqlite3"
+    " tempfile shutil logging tracemalloc dis pickle".split()
+)
+"""Modules whose use is about the process or the folder that it runs in."""
+
+_FIXTURES = frozenset("mocker monkeypatch capsys capfd caplog tmp_path tmpdir recwarn".split())
+
+_CALLS = {
+    "open": "it opens files",
+    "globals": "it looks at the names of the process",
+    "redirect_stdout": "it reads what the solution prints",
+    "redirect_stderr": "it reads what the solution prints",
+    "assertLogs": "it reads what the solution logs",
+    "assertWarns": "it reads what the solution warns of",
+    "assertWarnsRegex": "it reads what the solution warns of",
+    "catch_warnings": "it reads what the solution warns of",
+    "warns": "it reads what the solution warns of",
+}
+
+_FILE_FUNCTIONS = frozenset(
+    "makedirs mkdir remove unlink rename replace rmdir listdir scandir walk chdir exists isfile isdir getsize stat"
+    " write_text read_text write_bytes read_bytes touch".split()
+)
+_FILE_OWNERS = frozenset({"os", "path", "Path", "pathlib"})
+
+_STATE = frozenset({"sys.stdin", "sys.stdout", "sys.stderr", "sys.argv", "sys.path", "os.environ", "sys.modules"})
+
+_COMPARING = frozenset(
+    "assertEqual assertNotEqual assertGreater assertGreaterEqual assertLess assertLessEqual assertAlmostEqual"
+    " assertNotAlmostEqual assertCountEqual assertFalse assertTrue hash sorted sum max min abs round bool".split()
+)
+
+
+@lru_cache(maxsize=CACHED_SUITES)
+def needs_one_process(code: str) -> str | None:
+    """Why the code has to share a process with the solution; None where it does not have to, or cannot be read."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    seeds = draws = False
+    for node in ast.walk(tree):
+        if (reason := _reason(node)) is not None:
+            return reason
+        if isinstance(node, ast.Call) and "random" in _dotted(node.func):
+            seeds |= _dotted(node.func).endswith(".seed")
+            draws |= not _dotted(node.func).endswith(".seed")
+    if seeds and not draws:
+        return "it seeds the random numbers of the solution"
+    return _shares_classes(tree)
+
+
+def is_solution_module(name: str) -> bool:
+    root = name.partition(".")[0]
+    known = root in SOLUTION_MODULES or root in SOLUTION_FOLDERS
+    return known or "solution" in root or root.startswith(("your_", "my_"))
+
+
+def _reason(node: ast.AST) -> str | None:
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return _of_import(node)
+    if isinstance(node, ast.Call):
+        return _of_call(node)
+    if isinstance(node, ast.FunctionDef) and (used := {a.arg for a in node.args.args} & _FIXTURES):
+        return f"it uses the fixture {min(used)}"
+    if isinstance(node, ast.AsyncFor | ast.AsyncWith):
+        return "it steps through asynchronous objects of the solution"
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
+    for target in targets:
+        place = _dotted(target.value if isinstance(target, ast.Subscript) else target)
+        if place in _STATE:
+            return f"it changes {place}"
+    return None
+
+
+def _of_import(node: ast.Import | ast.ImportFrom) -> str | None:
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    elif node.level:
+        return None
+    else:
+        names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+    for name in names:
+        root = name.partition(".")[0]
+        if root in _SHARING or name in _SHARING:
+            return f"it imports {name if name in _SHARING else root}"
+        if root not in sys.stdlib_module_names and root not in _FOREIGN_FREE and not is_solution_module(root):
+            return f"it imports {root}, whose objects cannot be passed between processes"
+    return None
+
+
+def _of_call(node: ast.Call) -> str | None:
+    name = _dotted(node.func)
+    last = name.rpartition(".")[2]
+    if last in _CALLS and (last != "open" or name in {"open", "io.open"}):
+        return _CALLS[last]
+    owner = name.rpartition(".")[0].rpartition(".")[2]
+    if last in _FILE_FUNCTIONS and (owner in _FILE_OWNERS or last.endswith(("_text", "_bytes"))):
+        return "it uses files"
+    return None
+
+
+def _dotted(node: ast.AST) -> str:
+    """`a.b.c` as text; `().c` where it is something else that has the attribute."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    parts.append(node.id if isinstance(node, ast.Name) else "()")
+    return ".".join(reversed(parts))
+
+
+def _shares_classes(tree: ast.Module) -> str | None:
+    """Whether it derives from classes of the solution, or lets objects of them compare and compute.
+
+    A class of the solution is a capitalised name that the code calls and does not define.
+    """
+    own = set(_defined(tree)) | vars(builtins).keys() | library_names(tree, None)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            for base in node.bases:
+                if isinstance(base, ast.Name) and base.id not in own:
+                    return f"it derives a class from {base.id}"
+    classes = {name for node in ast.walk(tree) if (name := _made(node)) and name not in own}
+    if not classes:
+        return None
+    objects = _holders(tree, classes)
+    for node in ast.walk(tree):
+        for operand in _operands(node):
+            name = _made(operand)
+            if name in classes or (name := objects.get(_dotted(operand))) is not None:
+                return f"it applies operators to objects of {name}"
+    return None
+
+
+def _defined(tree: ast.Module) -> Iterator[str]:
+    """Names that the code defines, save those that it imports from the solution."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Import):
+            yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not is_solution_module(node.module or "solution"):
+            yield from (alias.asname or alias.name for alias in node.names)
+
+
+def _made(node: ast.AST) -> str | None:
+    """The capitalised name that the expression calls: `Vector` of `Vector(1)` and of `solution.Vector(1)`."""
+    if not isinstance(node, ast.Call):
+        return None
+    owner, _, name = _dotted(node.func).rpartition(".")
+    return name if name.lstrip("_")[:1].isupper() and (not owner or is_solution_module(owner)) else None
+
+
+def _holders(tree: ast.Module, classes: set[str]) -> dict[str, str]:
+    """Variables and attributes that are given such an object, and its class."""
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and (name := _made(node.value)) in classes and name is not None:
+            found |= {_dotted(target): name for target in node.targets if isinstance(target, ast.Name | ast.Attribute)}
+    return found
+
+
+def _operands(node: ast.AST) -> list[ast.expr]:
+    """What an expression compares, computes with, hashes or takes the truth of. Not what is compared with a literal:
+    functions may have capitalised names, and `Sort(x) == [1, 2]` says that it is one."""
+    if isinstance(node, ast.Compare):
+        return _compared(node)
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    if isinstance(node, ast.UnaryOp):
+        return [] if _made(node.operand) else [node.operand]
+    if isinstance(node, ast.Set | ast.Dict):
+        return [key for key in (node.elts if isinstance(node, ast.Set) else node.keys) if key is not None]
+    if isinstance(node, ast.Call) and _dotted(node.func).rpartition(".")[2] in _COMPARING:
+        return _passed(node)
+    return []
+
+
+def _compared(node: ast.Compare) -> list[ast.expr]:
+    found: list[ast.expr] = []
+    for left, sign, right in zip([node.left, *node.comparators], node.ops, node.comparators, strict=False):
+        if isinstance(sign, ast.Is | ast.IsNot) or _literal(left) or _literal(right):
+            continue
+        found += [left] if isinstance(sign, ast.In | ast.NotIn) else [left, right]
+    return found
+
+
+def _passed(node: ast.Call) -> list[ast.expr]:
+    if len(node.args) == 1:
+        argument = node.args[0]
+        items = argument.elts if isinstance(argument, ast.List | ast.Tuple) else []
+        return [*items, *([] if _made(argument) else [argument])]
+    return [] if any(map(_literal, node.args)) else node.args
+
+
+def _literal(node: ast.expr) -> bool:
+    return not any(isinstance(below, ast.Name | ast.Call) for below in ast.walk(node))
