@@ -12,18 +12,10 @@ A mistake is a `ConfigError` of one line.
 
 from __future__ import annotations
 
-import difflib
-import hashlib
-import importlib
-import importlib.util
 import inspect
-import sys
-import threading
-import traceback
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from truegold.verifiers.answers.choice import ChoiceVerifier
@@ -37,6 +29,7 @@ from truegold.verifiers.decorator import FunctionVerifier, guarded
 from truegold.verifiers.errors import ConfigError
 from truegold.verifiers.gold import gold_response, judges_solutions
 from truegold.verifiers.math import MathVerifier
+from truegold.verifiers.user_code import did_you_mean, is_file, load_object, source_digest, split_spelling
 from truegold.verifiers.verdict import Verdict, Verifier
 
 ENTRY_POINT_GROUP = "truegold.verifiers"
@@ -51,10 +44,7 @@ BUILT_IN: dict[str, type[Verifier]] = {
     "regex": RegexVerifier,
 }
 
-_DIGEST_CHARS = 12
-_NAMES_SHOWN = 10
 _NO_INFO: Mapping[str, Any] = {}
-_FILE_LOCK = threading.Lock()
 
 
 class ImportedVerifier:
@@ -103,27 +93,24 @@ class ImportedVerifier:
 
 
 def resolve(name: str) -> Verifier:
-    """The verifier that `name` spells; ConfigError where there is none."""
+    """Return the verifier that `name` spells; ConfigError where there is none."""
     if name in BUILT_IN:
         return BUILT_IN[name]()
-    if name in (points := _entry_points()):
-        module = _import_module(points[name].module, name)
-        return ImportedVerifier(name, _as_verifier(_member(module, points[name].attr, name), points[name].attr, name))
-    place, colon, attribute = name.rpartition(":")
-    if not colon or not place or not attribute:
-        raise _unknown(name)
-    module = _module_of(place, name)
+    source, attribute = _source_of(name)
+    loaded = load_object(source, attribute, _label(name))
     # A relative path means nothing to a child process that was started elsewhere.
-    spelling = f"{Path(place).resolve()}:{attribute}" if _is_file(place) else name
-    return ImportedVerifier(spelling, _as_verifier(_member(module, attribute, name), attribute, name))
+    spelling = f"{Path(source).resolve()}:{attribute}" if is_file(source) else name
+    return ImportedVerifier(spelling, _as_verifier(loaded, attribute, name))
 
 
 def fingerprint(name: str) -> str:
-    """`name@version`, and for imported code `+` a digest of its source file: what a cache must notice."""
-    found = resolve(name)
-    label = f"{found.name}@{found.version}"
-    source = _source_file(name)
-    return label if source is None else f"{label}+{_digest(source.read_bytes())}"
+    """Return `name@version`, and for imported code `+` a digest of its source file: what a cache must notice."""
+    verifier = resolve(name)
+    label = f"{verifier.name}@{verifier.version}"
+    if name in BUILT_IN:
+        return label
+    digest = source_digest(_source_of(name)[0], _label(name))
+    return f"{label}+{digest}" if digest else label
 
 
 def available() -> dict[str, str]:
@@ -139,111 +126,41 @@ def _entry_points() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
 
 
-def _is_file(place: str) -> bool:
-    return place.endswith(".py")
+def _source_of(name: str) -> tuple[str, str]:
+    """Return the module or file of a verifier that is not built in, and its name there."""
+    if name in (points := _entry_points()):
+        return points[name].module, points[name].attr
+    if (parts := split_spelling(name)) is None:
+        raise _unknown(name)
+    return parts
 
 
-def _source_file(name: str) -> Path | None:
-    if name in BUILT_IN:
-        return None
-    points = _entry_points()
-    place = points[name].module if name in points else name.rpartition(":")[0]
-    source = _module_of(place, name).__file__
-    return Path(source) if source else None
+def _label(name: str) -> str:
+    return f"verifier {name!r}"
 
 
-def _module_of(place: str, name: str) -> ModuleType:
-    return _load_file(Path(place), name) if _is_file(place) else _import_module(place, name)
-
-
-def _import_module(module: str, name: str) -> ModuleType:
+def _as_verifier(loaded: object, attribute: str, name: str) -> Verifier:
     try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name and (module == error.name or module.startswith(f"{error.name}.")):
-            raise ConfigError(
-                f"verifier {name!r}: there is no module {error.name!r} to import.",
-                "Install its package, or name a file: path/to/file.py:object.",
-            ) from error
-        raise _broken(name, error) from error
-    except Exception as error:
-        raise _broken(name, error) from error
-
-
-def _load_file(path: Path, name: str) -> ModuleType:
-    """Run a file as a module, once for each content: an edited file is loaded anew."""
-    if not path.is_file():
-        nearby = sorted(p.name for p in path.parent.glob("*.py")) if path.parent.is_dir() else []
-        raise ConfigError(f"verifier {name!r}: there is no file {path.resolve()}.", _did_you_mean(path.name, nearby))
-    source, full_path = path.read_bytes(), path.resolve()
-    module_name = f"truegold_file_{path.stem}_{_digest(str(full_path).encode() + source)}"
-    with _FILE_LOCK:
-        if module_name in sys.modules:
-            return sys.modules[module_name]
-        spec = importlib.util.spec_from_file_location(module_name, full_path)
-        assert spec is not None and spec.loader is not None  # a path that ends in .py always has a loader
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[module_name] = module  # before it runs: dataclasses look their own module up
-        try:
-            # Compiled from the bytes that were digested: a bytecode cache may be as old as its time stamp allows.
-            exec(compile(source, str(full_path), "exec"), module.__dict__)
-        except Exception as error:
-            del sys.modules[module_name]
-            raise _broken(name, error) from error
-    return module
-
-
-def _member(module: ModuleType, attribute: str, name: str) -> object:
-    found: object = module
-    for part in attribute.split("."):
-        if not hasattr(found, part):
-            place = module.__file__ or module.__name__
-            public = sorted(n for n, o in vars(module).items() if callable(o) and not n.startswith("_"))
-            hint = _did_you_mean(attribute, public) or f"It has {', '.join(public[:_NAMES_SHOWN]) or 'no functions'}."
-            raise ConfigError(f"verifier {name!r}: {place} has no {attribute!r}.", hint)
-        found = getattr(found, part)
-    return found
-
-
-def _as_verifier(found: object, attribute: str, name: str) -> Verifier:
-    try:
-        if inspect.isclass(found):
-            found = found()
-        elif callable(found) and not isinstance(found, Verifier):
-            return FunctionVerifier(found, attribute, version="1")
+        if inspect.isclass(loaded):
+            loaded = loaded()
+        elif callable(loaded) and not isinstance(loaded, Verifier):
+            return FunctionVerifier(loaded, attribute, version="1")
     except ConfigError:
         raise
     except Exception as error:
         raise ConfigError(
             f"verifier {name!r}: {attribute}() could not be made without arguments: {type(error).__name__}: {error}."
         ) from error
-    if not isinstance(found, Verifier):
+    if not isinstance(loaded, Verifier):
         raise ConfigError(
-            f"verifier {name!r} is a {type(found).__name__}, not a verifier.",
+            f"verifier {name!r} is a {type(loaded).__name__}, not a verifier.",
             "It needs name, version and __call__(response, gold, *, problem, info), or be a function with @verifier.",
         )
-    return found
-
-
-def _broken(name: str, error: Exception) -> ConfigError:
-    at = ""
-    if not isinstance(error, SyntaxError):  # which says its line itself
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        at = f" ({frame.filename}, line {frame.lineno})"
-    return ConfigError(f"verifier {name!r} could not be loaded: {type(error).__name__}: {error}{at}.")
+    return loaded
 
 
 def _unknown(name: str) -> ConfigError:
     return ConfigError(
         f"there is no verifier {name!r}; known are {', '.join(available())}.",
-        _did_you_mean(name, list(available())) or "One of your own: my_pkg.module:object or path/to/file.py:object.",
+        did_you_mean(name, available()) or "One of your own: my_pkg.module:object or path/to/file.py:object.",
     )
-
-
-def _did_you_mean(word: str, known: list[str]) -> str | None:
-    close = difflib.get_close_matches(word, known, n=1)
-    return f"Did you mean {close[0]!r}?" if close else None
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:_DIGEST_CHARS]

@@ -41,7 +41,7 @@ def load_object(source: str, attribute: str, label: str) -> object:
     loaded: object = module
     for part in attribute.split("."):
         if not hasattr(loaded, part):
-            public = sorted(name for name, o in vars(module).items() if callable(o) and not name.startswith("_"))
+            public = sorted(name for name, value in vars(module).items() if _is_offered(name, value))
             hint = did_you_mean(attribute, public) or f"It has {', '.join(public[:_NAMES_SHOWN]) or 'no functions'}."
             raise ConfigError(f"{label}: {module.__file__ or module.__name__} has no {attribute!r}.", hint)
         loaded = getattr(loaded, part)
@@ -68,6 +68,10 @@ def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     """Return a hint with the known word that is nearest, or None where none is near."""
     close = difflib.get_close_matches(word, list(known), n=1)
     return f"Did you mean {close[0]!r}?" if close else None
+
+
+def _is_offered(name: str, value: object) -> bool:
+    return not name.startswith("_") and not isinstance(value, ModuleType | type(annotations))
 
 
 def _import_module(module: str, label: str) -> ModuleType:
