@@ -1,4 +1,4 @@
-"""The import path of rules for users: a detector of one's own is written against `truegold.pipeline.rules`."""
+"""The import path of rules for users, who write a detector of their own with `truegold.pipeline.rules`."""
 
 from truegold.pipeline.flag.rules import Detector, Finding, detector
 

@@ -1,4 +1,4 @@
-"""Stage `flag`: what is suspicious about a row, by rules (`rules`) and by the answers of systems (`suspicion`)."""
+"""Stage `flag`: suspicious rows by rules (`rules`), suspicious labels by the answers of systems (`suspicion`)."""
 
 from truegold.pipeline.flag.stage import flag
 

@@ -6,13 +6,14 @@ The row `{"id": "9f0c...", "prompt": "Prove that 12+8 is even.", ...}` stays as 
      "evidence": "{\\"asks\\": \\"Prove that\\"}", "suggestion": null, ...}
 
 `flags.parquet` holds the flags of the earlier stages as well, so that whoever settles them needs one table; the ledger
-holds the new ones only. A reason in `advise_only` is reported and holds nothing back. A detector that raises on a row
-says nothing about that row; it is counted as `error:NAME`, and its first error is told.
+holds the new ones only. A reason in `advise_only` is reported and holds no row back. A detector that raises on a row
+gives no finding for it; its errors are counted as `error:NAME`, and the first of them is noted.
 """
 
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,7 @@ from truegold.pipeline.running.progress import Progress, track
 from truegold.pipeline.running.row_workers import map_rows
 from truegold.pipeline.running.stage import StageReport, stage_function
 
-EARLIER = ("dedup_flags", "gold_flags")
+EARLIER_FLAGS = ("dedup_flags", "gold_flags")
 """The inputs that hold flags of earlier stages, in the order they are taken over."""
 
 
@@ -37,11 +38,11 @@ def flag(inputs: Mapping[str, Path], config: FlagConfig, out_dir: Path, progress
     total = count_rows(inputs["rows"])
     flagged: set[tuple[str, str, int]] = set()
     blocked: set[tuple[str, str, int]] = set()
-    errors: dict[str, int] = {}
+    errors: Counter[str] = Counter()
 
     with Ledger(out_dir, "flag") as ledger, TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags:
 
-        def write(record: Row) -> None:
+        def write_flag(record: Row) -> None:
             record["blocks"] = record["blocks"] and record["reason"] not in config.advise_only
             flags.write(record)
             key = (record["id"], record["source"], record["source_row"])
@@ -49,18 +50,17 @@ def flag(inputs: Mapping[str, Path], config: FlagConfig, out_dir: Path, progress
             if record["blocks"]:
                 blocked.add(key)
 
-        for name in EARLIER:
-            if name in inputs:
-                for record in read_rows(inputs[name]):
-                    write(record)
-        found = map_rows(read_rows(inputs["rows"]), total, partial(_flagger, config.detectors), config.workers)
-        for row, (records, failed) in track(found, progress, "flag", total):
-            for name, said in failed:
+        for path in (inputs[name] for name in EARLIER_FLAGS if name in inputs):
+            for record in read_rows(path):
+                write_flag(record)
+        flagged_rows = map_rows(read_rows(inputs["rows"]), total, partial(_flagger, config.detectors), config.workers)
+        for row, (records, failures) in track(flagged_rows, progress, "flag", total):
+            for name, message in failures:
                 if name not in errors:
-                    progress.note(f"Detector {name} failed on {row['source']}:{row['source_row']} ({said}).")
-                errors[name] = errors.get(name, 0) + 1
+                    progress.note(f"Detector {name} failed on {row['source']}:{row['source_row']} ({message}).")
+                errors[name] += 1
             for record in records:
-                write(record)
+                write_flag(record)
                 ledger.flag(row, record["reason"], detector=record["detector"], confidence=record["confidence"])
 
     shutil.copyfile(inputs["rows"], out_dir / "rows.parquet")
@@ -77,21 +77,21 @@ def flag(inputs: Mapping[str, Path], config: FlagConfig, out_dir: Path, progress
 
 
 def _flagger(names: Sequence[str] | None) -> Callable[[Row], tuple[list[Row], list[tuple[str, str]]]]:
-    """What gives a row's flag records, and the detectors that raised on it with what they said."""
+    """Return a function from a row to its flag records and the detectors that raised on it, with their errors."""
     detectors = load_detectors(names)
 
-    def flags_of(row: Row) -> tuple[list[Row], list[tuple[str, str]]]:
+    def find_flags(row: Row) -> tuple[list[Row], list[tuple[str, str]]]:
         records: list[Row] = []
-        failed: list[tuple[str, str]] = []
+        failures: list[tuple[str, str]] = []
         for detector in detectors:
             # A detector's own code may raise anything, and must not stop the others.
             try:
                 records += [_record(row, detector, finding) for finding in detector.detect(row)]
             except Exception as error:
-                failed.append((detector.name, f"{type(error).__name__}: {error}"))
-        return records, failed
+                failures.append((detector.name, f"{type(error).__name__}: {error}"))
+        return records, failures
 
-    return flags_of
+    return find_flags
 
 
 def _record(row: Row, detector: Detector, finding: Any) -> Row:

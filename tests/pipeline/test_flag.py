@@ -1,4 +1,4 @@
-"""The flag stage: rows pass unchanged, flags of all stages are gathered, and a broken detector stops nothing."""
+"""Tests of the flag stage: rows pass unchanged, flags are gathered, and a broken detector stops nothing."""
 
 from __future__ import annotations
 
@@ -15,14 +15,18 @@ from truegold.verifiers import ConfigError
 
 
 class Notes(NullProgress):
+    """A progress that keeps its notes."""
+
     def __init__(self):
         self.texts = []
 
     def note(self, text):
+        """Keep the note."""
         self.texts.append(text)
 
 
-def make_row(number, prompt, gold="5"):
+def make_row(source_row, prompt, gold="5"):
+    """Return a canonical row."""
     return {
         "id": row_id(prompt, gold),
         "prompt": prompt,
@@ -32,7 +36,7 @@ def make_row(number, prompt, gold="5"):
         "verifier_args": "{}",
         "solution": None,
         "source": "made.jsonl",
-        "source_row": number,
+        "source_row": source_row,
         "split": "train",
         "meta": "{}",
     }
@@ -46,6 +50,7 @@ ROWS = [
 
 
 def earlier_flag(row, reason):
+    """Return a flag that another stage gave the row."""
     return {
         **{key: row[key] for key in ("id", "source", "source_row")},
         "reason": reason,
@@ -59,11 +64,13 @@ def earlier_flag(row, reason):
 
 @pytest.fixture
 def rows(tmp_path):
+    """Write the rows to a file and return its path."""
     write_rows(tmp_path / "in.parquet", ROWS)
     return tmp_path / "in.parquet"
 
 
 def run(inputs, config, folder, progress=None):
+    """Run the stage into a new folder and return its report."""
     folder.mkdir()
     return flag(inputs, config, folder, progress or NullProgress())
 
@@ -71,8 +78,8 @@ def run(inputs, config, folder, progress=None):
 def test_rows_pass_unchanged_and_flags_stand_beside_them(rows, tmp_path):
     report = run({"rows": rows}, FlagConfig(), tmp_path / "out")
     assert list(read_rows(tmp_path / "out" / "rows.parquet")) == ROWS
-    found = [(f["source_row"], f["reason"]) for f in read_rows(tmp_path / "out" / "flags.parquet")]
-    assert found == [(2, "proof"), (3, "proof"), (3, "missing_figure"), (3, "empty_or_placeholder_gold")]
+    flags = [(flag["source_row"], flag["reason"]) for flag in read_rows(tmp_path / "out" / "flags.parquet")]
+    assert flags == [(2, "proof"), (3, "proof"), (3, "missing_figure"), (3, "empty_or_placeholder_gold")]
     assert (report.rows_in, report.rows_out) == (3, 3)
     assert report.counts == {"flag:proof": 2, "flag:missing_figure": 1, "flag:empty_or_placeholder_gold": 1}
     assert (report.facts["flagged_rows"], report.facts["blocked_rows"]) == (2, 2)
@@ -110,7 +117,7 @@ def test_reasons_to_advise_only_do_not_block_whoever_gave_them(rows, tmp_path):
 
 
 BROKEN = """
-from truegold.pipeline.flag.rules import Finding, detector
+from truegold.pipeline.rules import Finding, detector
 
 @detector("broken", version="1")
 def broken(row):
@@ -144,10 +151,10 @@ def test_an_unknown_detector_stops_before_any_work(rows, tmp_path):
 
 
 def test_the_same_rows_give_the_same_bytes(rows, tmp_path):
-    for name in ("one", "two"):
+    for name in ("first", "second"):
         run({"rows": rows}, FlagConfig(), tmp_path / name)
     files = ("rows.parquet", "flags.parquet", "ledger.parquet")
-    assert all((tmp_path / "one" / f).read_bytes() == (tmp_path / "two" / f).read_bytes() for f in files)
+    assert all((tmp_path / "first" / f).read_bytes() == (tmp_path / "second" / f).read_bytes() for f in files)
 
 
 def test_no_rows_make_empty_tables(tmp_path):

@@ -1,14 +1,6 @@
 """Rules that flag suspicious rows without a model. They route and explain; they never change or drop anything."""
 
-from truegold.pipeline.flag.rules.detector import Detector, Finding, FunctionDetector, detector
+from truegold.pipeline.flag.rules.detector import Detector, Finding, detector
 from truegold.pipeline.flag.rules.registry import BUILT_IN, detector_versions, load_detectors
 
-__all__ = [
-    "BUILT_IN",
-    "Detector",
-    "Finding",
-    "FunctionDetector",
-    "detector",
-    "detector_versions",
-    "load_detectors",
-]
+__all__ = ["BUILT_IN", "Detector", "Finding", "detector", "detector_versions", "load_detectors"]

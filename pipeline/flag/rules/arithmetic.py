@@ -1,6 +1,6 @@
 """Rules that recompute a worked solution.
 
-Some rows, and what is said of them:
+Some rows and their findings:
 
     solution "5 * 7 = 36 apples ... #### 36"                                       arithmetic_error, shows 5 * 7 = 35
     solution "10 / 3 = 3.33"  gold "3.33"  and no word on rounding in the prompt   precision_not_stated
@@ -13,10 +13,10 @@ import re
 from collections.abc import Sequence
 from fractions import Fraction
 
-from truegold.pipeline.flag.rules.calculation import MAX_CHARS, Calculation, calculations, results
+from truegold.pipeline.flag.rules.calculation import MAX_CHARS, Calculation, calculations, numbers_after_equals
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.given import given_numbers, implied_numbers
 from truegold.pipeline.flag.rules.numbers import read_number
+from truegold.pipeline.flag.rules.prompt_numbers import implied_numbers, stated_numbers
 from truegold.pipeline.flag.rules.prose import excerpt
 from truegold.pipeline.rows import Row
 
@@ -25,13 +25,13 @@ MAX_SHOWN = 5
 
 @detector("arithmetic_error", version="1")
 def arithmetic_error(row: Row) -> list[Finding]:
-    """A calculation in the solution is wrong. Whether the answer is wrong too is a reviewer's to see."""
+    """A calculation in the solution is wrong. Whether the answer is wrong too is for a reviewer to see."""
     if not row["solution"] or row["domain"] != "math":
         return []
-    wrong = [found for found in calculations(row["solution"]) if not found.holds]
+    wrong = [calculation for calculation in calculations(row["solution"]) if not calculation.holds]
     if not wrong:
         return []
-    shown = [f"{found.left} = {_plain(found.result)} (it is {_plain(found.value)})" for found in wrong[:MAX_SHOWN]]
+    shown = [f"{step.left} = {_format(step.result)} (it is {_format(step.value)})" for step in wrong[:MAX_SHOWN]]
     return [Finding("arithmetic_error", 0.6, {"wrong": shown}, blocks=False)]
 
 
@@ -40,19 +40,19 @@ _ROUNDING = re.compile(
     r"|\bpercent|%|[$£€¥]|\bdollars?\b|\bcents?\b|\bprice\b|\bcosts?\b|π|\bpi\b",
     re.IGNORECASE,
 )
-"""Money has two decimals by custom, and so much is said about a percentage or a price."""
+"""A prompt with such a word states its rounding. Money counts too, since it has two decimals by custom."""
 
 
 @detector("precision_not_stated", version="1")
 def precision_not_stated(row: Row) -> list[Finding]:
-    """Gold is a rounded number, and the prompt does not say to which place: other roundings are as right."""
+    """Gold is a rounded number, and the prompt does not say how to round: other roundings are as right."""
     gold = read_number(row["gold"])
     if gold is None or not row["solution"] or _ROUNDING.search(row["prompt"]):
         return []
     last: Calculation | None = None
-    for found in calculations(row["solution"]):
-        if found.result == gold.value:
-            last = found
+    for calculation in calculations(row["solution"]):
+        if calculation.result == gold.value:
+            last = calculation
     if last is None or last.value == gold.value or not last.holds:
         return []
     evidence = {"gold": row["gold"], "exact": f"{last.left} = {float(last.value):.6g}..."}
@@ -62,9 +62,9 @@ def precision_not_stated(row: Row) -> list[Finding]:
 _ALWAYS = frozenset(map(Fraction, (0, 1, 2, 10, 100, 1000)))
 _COUNTED = re.compile(r"\b(?:all|together|total|altogether|combined|everyone|each|every|and)\b", re.IGNORECASE)
 """People or things that are named one by one may be counted."""
-MENTAL = 6
-"""A sum or difference of the last so many numbers may have been worked out without being written."""
-MAX_GIVEN = 40
+MENTAL_OPERANDS = 6
+"""A sum or difference of two among this many latest numbers may have been worked out without being written."""
+MAX_STATED = 40
 """Prompts with more numbers are tables, where anything can be computed from something."""
 
 
@@ -73,42 +73,44 @@ def number_from_nowhere(row: Row) -> list[Finding]:
     """The solution computes with a number that neither prompt nor an earlier step gives: a premise is missing."""
     if not row["solution"] or row["domain"] != "math":
         return []
-    given = given_numbers(row["prompt"])
-    if not given or len(given) > MAX_GIVEN:
+    stated = stated_numbers(row["prompt"])
+    if not stated or len(stated) > MAX_STATED:
         return []
     steps = calculations(row["solution"])
-    known = given | _ALWAYS
-    known |= set(map(Fraction, range(len(given) + 2))) if _COUNTED.search(row["prompt"]) else set()
-    # every number that a step gives, also where words stand in between: an operand may be one of them
-    known |= {value for _, value in results(row["solution"])}
-    strange = _strange(steps, known)
-    if strange:  # seldom, and what words bring along takes a while to look up
-        strange = _strange(steps, known | implied_numbers(row["prompt"] + " " + row["solution"][:MAX_CHARS]))
-    if not strange:
+    known = stated | _ALWAYS
+    if _COUNTED.search(row["prompt"]):
+        known |= set(map(Fraction, range(len(stated) + 2)))
+    # An operand may also be the result of a step with words in it, which `calculations` does not read.
+    known |= set(numbers_after_equals(row["solution"]))
+    unexplained = _unexplained_operands(steps, known)
+    if unexplained:  # Looking up what words imply is slow, and seldom needed.
+        known |= implied_numbers(row["prompt"] + " " + row["solution"][:MAX_CHARS])
+        unexplained = _unexplained_operands(steps, known)
+    if not unexplained:
         return []
-    shown = [_plain(value) for value in dict.fromkeys(strange)]
+    shown = [_format(value) for value in dict.fromkeys(unexplained)]
     evidence = {"numbers": shown[:MAX_SHOWN], "ends": excerpt(row["solution"])}
     return [Finding("number_from_nowhere", 0.6, evidence, blocks=False)]
 
 
-def _strange(steps: Sequence[Calculation], known: set[Fraction]) -> list[Fraction]:
-    """The operands that follow neither from the known numbers nor from the steps before."""
+def _unexplained_operands(steps: Sequence[Calculation], known: set[Fraction]) -> list[Fraction]:
+    """Return the operands that follow neither from the known numbers nor from the steps before."""
     known = set(known)
-    strange: list[Fraction] = []
+    unexplained: list[Fraction] = []
     recent: list[Fraction] = []
     for step in steps:
-        unknown = [value for value in step.operands if value not in known and not _follows(value, known)]
+        unknown = [value for value in step.operands if value not in known and not _is_derived(value, known)]
         if unknown:
-            last = recent[-MENTAL:]
-            mental = {sign * one + other for one in last for other in last for sign in (1, -1)}
-            strange.extend(value for value in unknown if value not in mental)
+            latest = recent[-MENTAL_OPERANDS:]
+            mental = {sign * first + second for first in latest for second in latest for sign in (1, -1)}
+            unexplained.extend(value for value in unknown if value not in mental)
         known |= {step.result, *step.operands}
         recent += [*step.operands, step.result]
-    return strange
+    return unexplained
 
 
-def _follows(value: Fraction, known: set[Fraction]) -> bool:
-    """Known, or a known number as a percentage, its complement, or its inverse."""
+def _is_derived(value: Fraction, known: set[Fraction]) -> bool:
+    """Whether the value is a known number, or one as a percentage, its complement, or its inverse."""
     candidates = (
         value,
         value * 100,
@@ -124,7 +126,7 @@ def _follows(value: Fraction, known: set[Fraction]) -> bool:
     return value != 0 and 1 / value in known
 
 
-def _plain(value: Fraction) -> str:
+def _format(value: Fraction) -> str:
     if value.denominator == 1:
         return str(value.numerator)
     return f"{float(value):.6g}"

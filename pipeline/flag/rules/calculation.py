@@ -14,16 +14,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import islice
 
 MAX_CALCULATIONS = 200
-"""Calculations read of one solution."""
+"""The most calculations that are read of one solution."""
 MAX_TERMS = 40
-"""Longer ones are left alone; bounds nesting and the size of exact results."""
-MAX_DIGITS = 15
+"""Expressions of more terms are left alone, which bounds nesting and the size of exact results."""
 MAX_CHARS = 20_000
+"""The part of a solution that is read. Keeps texts of megabytes from being scanned."""
 
 _CALCULATOR = re.compile(r"<<[^<>]{0,300}>>")
-NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.\d{1,15})?|\.\d{1,15}"
+_NUMBER_PATTERN = r"(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.\d{1,15})?|\.\d{1,15}"
 _MONEY = re.compile(r"\\?[$£€¥]|\\left|\\right|\\[,!; ]")
 _LATEX = (
     (r"\\times|\\cdot|×|·|(?<=[\d)%])\s*[xX](?=\s*[\d(.])", "*"),
@@ -33,142 +34,147 @@ _LATEX = (
 )
 _SIDE = r"[\d(.](?:[\d\s.,()+\-*/%]|\bof\b)*[\d)%]|\d"
 _EQUATION = re.compile(
-    rf"(?<![\w.\d^_=<>])(?P<left>-?(?:{_SIDE}))\s*=\s*(?P<right>-?\s*(?:{NUMBER}))(?P<sign>\s?%)?(?![\d^]|\s*[-+*/(])"
+    rf"(?<![\w.\d^_=<>])(?P<left>-?(?:{_SIDE}))\s*=\s*(?P<right>-?\s*(?:{_NUMBER_PATTERN}))(?P<sign>\s?%)?(?![\d^]|\s*[-+*/(])"
 )
-_CUT = re.compile(r"(?:[-+*/(]|\bof|\btimes|\bby|[\d)]\s*[a-z/ ]{1,30}?[-+*/x])\s*$", re.IGNORECASE)
-"""What stands before a side that is only the end of a longer one: `6 boxes * 1/4 = 15`."""
+_CUT_OFF = re.compile(r"(?:[-+*/(]|\bof|\btimes|\bby|[\d)]\s*[a-z/ ]{1,30}?[-+*/x])\s*$", re.IGNORECASE)
+"""What stands before a left side that is only the end of a longer one: `6 boxes * 1/4 = 15`."""
 _FRACTION_LAST = re.compile(r"/\s*(\d+\s*/\s*\d+)(?!\s*/)")
 _CLOCK = re.compile(r"(?<![\d.,])0\d")
-_RESULT = re.compile(rf"=\s*({NUMBER})")
-_TOKEN = re.compile(rf"\s*(?:(?P<number>{NUMBER})|(?P<sign>[-+*/()%])|(?P<of>of\b))")
+_RESULT = re.compile(rf"=\s*({_NUMBER_PATTERN})")
+_TOKEN = re.compile(rf"\s*(?:(?P<number>{_NUMBER_PATTERN})|(?P<sign>[-+*/()%])|(?P<of>of\b))")
 
 
 @dataclass(frozen=True, slots=True)
 class Calculation:
-    """left: as written. value: what the left side is, exactly, percent as hundredths. result: what was written.
-
-    decimals: digits after the result's point. operands: the numbers of the left side, as written.
-    """
+    """A calculation of a worked solution, and what it should have given."""
 
     left: str
+    """The left side, as written."""
     value: Fraction
+    """The exact value of the left side; a percentage counts as hundredths."""
     result: Fraction
+    """The number that the solution writes after the equals sign."""
     decimals: int
+    """The digits after the result's point."""
     operands: tuple[Fraction, ...]
+    """The numbers of the left side, as written."""
 
     @property
     def holds(self) -> bool:
-        """Equal but for rounding to the digits shown, or for percent signs read as plain numbers."""
+        """Whether both sides agree, but for rounding to the digits shown or percent signs read as plain numbers."""
         return any(abs(value - self.result) <= self._margin(value) for value in (self.value, *self._other_readings()))
 
     def _margin(self, value: Fraction) -> Fraction:
-        # a result cut or rounded to the digits shown; three significant digits are enough for a large one
+        # The result may be cut or rounded to the digits shown; three significant digits are enough for a large one.
         return max(Fraction(1, 10**self.decimals), abs(value) / 1000) if value.denominator != 1 else Fraction(0)
 
     def _other_readings(self) -> tuple[Fraction, ...]:
         return (self.value * 100, self.value / 100) if "%" in self.left or self.result <= 1 else ()
 
 
-@lru_cache(maxsize=16)  # several rules ask for those of one row
+@lru_cache(maxsize=16)
 def calculations(solution: str) -> tuple[Calculation, ...]:
-    """The calculations of a solution, in order. Those that a calculator's mark repeats are read once."""
-    return tuple(_calculations(solution))
+    """Return the calculations of a solution, in order. Those that a calculator's mark repeats are read once.
+
+    The cache serves the rules that ask for the calculations of one row, one after the other.
+    """
+    return tuple(_read_calculations(solution))
 
 
-def _calculations(solution: str) -> Iterator[Calculation]:
-    text = _CALCULATOR.sub("", solution[:MAX_CHARS])
-    text = _MONEY.sub("", text)
+def _read_calculations(solution: str) -> Iterator[Calculation]:
+    text = _without_marks(solution)
     for pattern, sign in _LATEX:
         text = re.sub(pattern, sign, text)
-    for number, match in enumerate(_EQUATION.finditer(text)):
-        if number >= MAX_CALCULATIONS:
-            return
-        if _CUT.search(text[max(0, match.start() - 40) : match.start()]) or _CLOCK.search(match["left"]):
+    for match in islice(_EQUATION.finditer(text), MAX_CALCULATIONS):
+        left = match["left"]
+        if _CUT_OFF.search(text[max(0, match.start() - 40) : match.start()]) or _CLOCK.search(left):
             continue
-        operands = tuple(_fraction(found) for found in re.findall(NUMBER, match["left"]))
-        if len(operands) < 2 or len(operands) > MAX_TERMS:
+        operands = tuple(map(_fraction, re.findall(_NUMBER_PATTERN, left)))
+        if not 2 <= len(operands) <= MAX_TERMS or (value := _evaluate(left)) is None:
             continue
-        value = evaluate(match["left"])
-        if value is None:
-            continue
-        other = evaluate(_FRACTION_LAST.sub(r"/(\1)", match["left"]))  # 25 / 1/3 is often meant as 25 / (1/3)
         right = match["right"].replace(" ", "")
-        decimals = len(right.partition(".")[2])
         result = _fraction(right.lstrip("-")) * (-1 if right.startswith("-") else 1)
-        if other == result:
-            value = other
-        yield Calculation(match["left"].strip(), value, result, decimals, operands)
+        # 25 / 1/3 is often meant as 25 / (1/3).
+        if _evaluate(_FRACTION_LAST.sub(r"/(\1)", left)) == result:
+            value = result
+        yield Calculation(left.strip(), value, result, len(right.partition(".")[2]), operands)
 
 
-def results(solution: str) -> Iterator[tuple[int, Fraction]]:
-    """Every number right after an equals sign, with its place: also the results of calculations with words in them."""
-    text = _MONEY.sub("", _CALCULATOR.sub("", solution[:MAX_CHARS]))
-    for match in _RESULT.finditer(text):
-        yield match.start(), _fraction(match[1])
+def numbers_after_equals(solution: str) -> Iterator[Fraction]:
+    """Yield every number right after an equals sign, also the results of calculations with words in them."""
+    return (_fraction(match[1]) for match in _RESULT.finditer(_without_marks(solution)))
 
 
-def evaluate(text: str) -> Fraction | None:
-    """The value of an expression of numbers, or None where it is none."""
+def _without_marks(solution: str) -> str:
+    """Return the solution without a calculator's marks and without signs of money and spacing."""
+    return _MONEY.sub("", _CALCULATOR.sub("", solution[:MAX_CHARS]))
+
+
+def _evaluate(text: str) -> Fraction | None:
+    """Return the value of an expression of numbers, or None where the text is no such expression."""
     tokens: list[str] = []
-    place = 0
+    position = 0
     text = text.strip()
-    while place < len(text):
-        match = _TOKEN.match(text, place)
+    while position < len(text):
+        match = _TOKEN.match(text, position)
         if match is None:
             return None
         tokens.append("*" if match["of"] else match["number"] or match["sign"])
-        place = match.end()
+        position = match.end()
     if len(tokens) > 4 * MAX_TERMS:
         return None
     try:
-        value, rest = _sum(tokens, 0, 0)
+        value, end = _read_sum(tokens, 0, 0)
     except (_NoExpression, ZeroDivisionError):
         return None
-    return value if rest == len(tokens) else None
+    return value if end == len(tokens) else None
 
 
 class _NoExpression(Exception):
-    """The tokens make no expression; caught in `evaluate`."""
+    """The tokens make no expression; caught in `_evaluate`."""
 
 
-def _sum(tokens: list[str], place: int, depth: int) -> tuple[Fraction, int]:
-    value, place = _product(tokens, place, depth)
-    while place < len(tokens) and tokens[place] in "+-":
-        other, after = _product(tokens, place + 1, depth)
-        value = value + other if tokens[place] == "+" else value - other
-        place = after
-    return value, place
+# Each reader starts at the token `index` and returns a value with the index of the token after it.
 
 
-def _product(tokens: list[str], place: int, depth: int) -> tuple[Fraction, int]:
-    value, place = _factor(tokens, place, depth)
-    while place < len(tokens) and (tokens[place] in "*/" or tokens[place] == "("):
-        implied = tokens[place] == "("
-        other, after = _factor(tokens, place if implied else place + 1, depth)
-        value = value / other if tokens[place] == "/" else value * other
-        place = after
-    return value, place
+def _read_sum(tokens: list[str], index: int, depth: int) -> tuple[Fraction, int]:
+    value, index = _read_product(tokens, index, depth)
+    while index < len(tokens) and tokens[index] in "+-":
+        sign = tokens[index]
+        term, index = _read_product(tokens, index + 1, depth)
+        value = value + term if sign == "+" else value - term
+    return value, index
 
 
-def _factor(tokens: list[str], place: int, depth: int) -> tuple[Fraction, int]:
-    if place >= len(tokens) or depth > MAX_TERMS:
+def _read_product(tokens: list[str], index: int, depth: int) -> tuple[Fraction, int]:
+    value, index = _read_factor(tokens, index, depth)
+    while index < len(tokens) and tokens[index] in "*/(":
+        sign = tokens[index]
+        # A bracket right after a factor multiplies, and is itself the next factor.
+        factor, index = _read_factor(tokens, index if sign == "(" else index + 1, depth)
+        value = value / factor if sign == "/" else value * factor
+    return value, index
+
+
+def _read_factor(tokens: list[str], index: int, depth: int) -> tuple[Fraction, int]:
+    if index >= len(tokens) or depth > MAX_TERMS:
         raise _NoExpression
-    token = tokens[place]
+    token = tokens[index]
     if token == "-":
-        value, place = _factor(tokens, place + 1, depth + 1)
-        return -value, place
+        value, index = _read_factor(tokens, index + 1, depth + 1)
+        return -value, index
     if token == "(":
-        value, place = _sum(tokens, place + 1, depth + 1)
-        if place >= len(tokens) or tokens[place] != ")":
+        value, index = _read_sum(tokens, index + 1, depth + 1)
+        if index >= len(tokens) or tokens[index] != ")":
             raise _NoExpression
-        place += 1
+        index += 1
     elif token[0].isdigit() or token[0] == ".":
-        value, place = _fraction(token), place + 1
+        value, index = _fraction(token), index + 1
     else:
         raise _NoExpression
-    if place < len(tokens) and tokens[place] == "%":
-        return value / 100, place + 1
-    return value, place
+    if index < len(tokens) and tokens[index] == "%":
+        return value / 100, index + 1
+    return value, index
 
 
 def _fraction(text: str) -> Fraction:

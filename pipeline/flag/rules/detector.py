@@ -1,16 +1,18 @@
-"""What a detector is: it looks at one row and says what is suspicious about it. It never changes or drops anything.
+"""What a detector is: it looks at one row and reports what is suspicious. It never changes or drops anything.
 
-The row `{"prompt": "Prove that 12+8 is even.", "gold": "20", ...}` makes the built-in `proof` detector answer
+For the row `{"prompt": "Prove that 12+8 is even.", "gold": "20", ...}` the built-in `proof` detector returns
 
     [Finding(reason="proof", confidence=0.9, evidence={"asks": "Prove that"})]
 
 A detector of your own is any object with `name`, `version` and `detect(row)`; the decorator makes one of a function:
 
+    from truegold.pipeline.rules import Finding, detector
+
     @detector("shouting", version="1")
     def shouting(row):
         return [Finding("shouting", 0.8, {})] if row["prompt"].isupper() else []
 
-and is named in the configuration by where it lies: `my_pkg.checks:shouting` or `checks.py:shouting`.
+The configuration names it by where it lies: `my_pkg.checks:shouting` or `checks.py:shouting`.
 """
 
 from __future__ import annotations
@@ -24,18 +26,18 @@ from truegold.pipeline.rows import Row
 
 @dataclass(frozen=True)
 class Finding:
-    """One suspicion.
-
-    reason: a code that reports count by. confidence: in [0, 1], the author's estimate of how often this is right.
-    evidence: JSON-able, what a reviewer needs to see. suggestion: a better gold, where the rule knows one.
-    blocks: whether the row waits for a reviewer; False only reports.
-    """
+    """One suspicion about a row. ValueError where the confidence is no probability."""
 
     reason: str
+    """A code that reports count by."""
     confidence: float
+    """The author's estimate, in [0, 1], of how often such a finding is right."""
     evidence: Mapping[str, Any] = field(default_factory=dict)
+    """What a reviewer needs to see; it must be JSON-able."""
     suggestion: str | None = None
+    """A better gold, where the rule knows one."""
     blocks: bool = True
+    """Whether the row waits for a reviewer; a finding that does not block is only reported."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.confidence <= 1.0:
@@ -43,15 +45,18 @@ class Finding:
 
 
 class Detector(Protocol):
-    """Looks at one row. `version` changes whenever a finding could change, so that caches notice."""
+    """Looks at one row."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name that configurations, flags and reports know the detector by."""
 
     @property
-    def version(self) -> str: ...
+    def version(self) -> str:
+        """A text that changes whenever a finding could change, so that caches notice."""
 
-    def detect(self, row: Row) -> list[Finding]: ...
+    def detect(self, row: Row) -> list[Finding]:
+        """Return what is suspicious about the row; the row itself must not change."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,7 @@ class FunctionDetector:
     function: Callable[[Row], list[Finding]]
 
     def detect(self, row: Row) -> list[Finding]:
+        """Return the findings of the function."""
         return self.function(row)
 
 

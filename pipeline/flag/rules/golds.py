@@ -1,6 +1,6 @@
 """Rules about the gold answer: a placeholder instead of an answer, or a worked solution that ends elsewhere.
 
-What becomes of such rows:
+Some rows and their findings:
 
     {"gold": "see solution"}                                       empty_or_placeholder_gold
     {"gold": "17", "solution": "12+9=21-5=16 \\boxed{16}"}         solution_contradicts_gold, suggests 16
@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.numbers import MAX_CHARS, Number, plain, read_number
+from truegold.pipeline.flag.rules.numbers import MAX_CHARS, WrittenNumber, format_number, read_number
 from truegold.pipeline.flag.rules.prose import excerpt
 from truegold.pipeline.rows import Row
 
@@ -37,7 +37,7 @@ def empty_or_placeholder_gold(row: Row) -> list[Finding]:
     """No answer where one should be: empty, "see solution", "N/A", "answers will vary", "?"."""
     gold = row["gold"]
     if gold is None:
-        # Code is judged by its tests, and a verifier of one's own may need no gold: nothing to say about those.
+        # Code is judged by its tests, and a user's own verifier may need no gold, so only math has to have one.
         return [] if row["domain"] != "math" else [Finding("empty_or_placeholder_gold", 0.95, {"gold": None})]
     text = gold.strip()
     if len(text) <= MAX_CHARS and (text == _WRITTEN_NULL or _PLACEHOLDER.fullmatch(text)):
@@ -47,41 +47,37 @@ def empty_or_placeholder_gold(row: Row) -> list[Finding]:
     return []
 
 
-def final_value(solution: str) -> tuple[Number, str] | None:
-    """The number a worked solution ends in and where it stood: after `####`, in the last box, after a last `=`."""
+def _final_value(solution: str) -> tuple[WrittenNumber | None, str]:
+    """Return the number that a worked solution ends in, and the mark before it: `####`, a box, or a last `=`."""
     _, hashes, after = solution.rpartition(_HASHES)
     if hashes:
-        number = read_number(after.strip().partition("\n")[0].strip())
-        return None if number is None else (number, _HASHES)
+        return read_number(after.strip().partition("\n")[0].strip()), _HASHES
     start = solution.rfind("\\boxed{")
     if start >= 0:
-        number = read_number(_braced(solution, start + len("\\boxed{")))
-        return None if number is None else (number, "boxed")
+        return read_number(_read_braced(solution, start + len("\\boxed{"))), "boxed"
     ending = _ARITHMETIC_END.search(solution[-MAX_CHARS:])
-    number = read_number(ending[1]) if ending else None
-    return None if number is None else (number, "last =")
+    return read_number(ending[1]) if ending else None, "last ="
 
 
-def _braced(text: str, start: int) -> str:
-    """What stands from `start` to the brace that closes the one before it."""
+def _read_braced(text: str, start: int) -> str:
+    """Return the text from `start` to the brace that closes the one before it."""
     depth = 1
-    for place in range(start, min(len(text), start + MAX_CHARS)):
-        depth += {"{": 1, "}": -1}.get(text[place], 0)
+    for end in range(start, min(len(text), start + MAX_CHARS)):
+        depth += {"{": 1, "}": -1}.get(text[end], 0)
         if depth == 0:
-            return text[start:place]
+            return text[start:end]
     return text[start:]
 
 
 @detector("solution_contradicts_gold", version="1")
 def solution_contradicts_gold(row: Row) -> list[Finding]:
-    """The worked solution ends in a number other than the gold. One of the two is wrong; a reviewer says which."""
+    """The worked solution ends in a number other than gold. One of the two is wrong; a reviewer says which."""
     gold = read_number(row["gold"])
     if gold is None or not row["solution"]:
         return []
-    found = final_value(row["solution"])
-    if found is None or found[0].same_as(gold):
+    final, mark = _final_value(row["solution"])
+    if final is None or final.same_as(gold):
         return []
-    number, place = found
-    confidence = 0.6 if place == "last =" else 0.9
-    evidence = {"gold": row["gold"], "solution_ends": excerpt(row["solution"]), "found": place}
-    return [Finding("solution_contradicts_gold", confidence, evidence, suggestion=plain(number))]
+    confidence = 0.6 if mark == "last =" else 0.9
+    evidence = {"gold": row["gold"], "solution_ends": excerpt(row["solution"]), "found": mark}
+    return [Finding("solution_contradicts_gold", confidence, evidence, suggestion=format_number(final))]

@@ -1,6 +1,6 @@
 r"""Rules about what a prompt gives away: its answer, or its worked solution.
 
-Some rows, and what is said of them:
+Some rows and their findings:
 
     "What is 6*7? The correct answer is 42."  gold "42"                  answer_in_prompt
     "... Put your answer in \boxed{}."        gold "42"                  nothing: no answer stands there
@@ -18,6 +18,7 @@ from truegold.pipeline.flag.rules.prose import excerpt
 from truegold.pipeline.rows import Row
 
 MAX_PROMPT_CHARS = 50_000
+"""Longer prompts are left alone. Keeps texts of megabytes from being searched."""
 SHARED_CHARS = 50
 """Characters, blanks aside, that prompt and solution must share word for word. Solutions quote short parts of their
 problems; a conclusion of this length is not in them by chance."""
@@ -31,14 +32,14 @@ _CONCLUDES = re.compile(
     r"=|\b(?:so|thus|therefore|hence|because|we\s+(?:get|have|find|obtain)|it\s+follows|answer)\b|所以|因此|故|答",
     re.IGNORECASE,
 )
-_FINAL = re.compile(r"####[^\n]*|\\boxed\s*\{[^{}]*\}")
+_FINAL_ANSWER = re.compile(r"####[^\n]*|\\boxed\s*\{[^{}]*\}")
 _DRAWING = re.compile(r"\[asy\][\s\S]*?\[/asy\]")
-_SENTENCE = re.compile(r"(?<=[.?!。？！])\s+|\n+")
+_SENTENCE_GAP = re.compile(r"(?<=[.?!。？！])\s+|\n+")
 
 
 @detector("answer_in_prompt", version="1")
 def answer_in_prompt(row: Row) -> list[Finding]:
-    """The prompt itself calls something the answer, and it is gold."""
+    """The prompt itself announces an answer, and that answer is gold."""
     gold, prompt = row["gold"], row["prompt"]
     if not gold or row["domain"] == "code" or len(prompt) > MAX_PROMPT_CHARS:
         return []
@@ -50,29 +51,30 @@ def answer_in_prompt(row: Row) -> list[Finding]:
 
 @detector("solution_in_prompt", version="1")
 def solution_in_prompt(row: Row) -> list[Finding]:
-    """A worked solution stands in the prompt: under its heading, or with the same conclusion as the row's own."""
+    """A worked solution stands in the prompt, under a heading or with the conclusion of the row's solution."""
     prompt = row["prompt"]
     if row["domain"] == "code" or len(prompt) > MAX_PROMPT_CHARS:
         return []
     marked = _SOLUTION_MARK.search(prompt)
     if marked and _CONCLUDES.search(marked["text"]):
         return [Finding("solution_in_prompt", 0.9, {"begins": excerpt(marked["text"][:120])})]
-    ending = _ending(row["solution"] or "")
-    if len(ending) >= SHARED_CHARS and ending in _dense(prompt):
+    ending = _conclusion(row["solution"] or "")
+    if len(ending) >= SHARED_CHARS and ending in _squeeze(prompt):
         return [Finding("solution_in_prompt", 0.9, {"shares": excerpt(row["solution"])})]
     return []
 
 
-def _ending(solution: str) -> str:
-    """The last sentences of a solution, as many as make SHARED_CHARS, without the mark of the final answer."""
-    text = _DRAWING.sub("", _FINAL.sub("", solution[-MAX_PROMPT_CHARS:]))
+def _conclusion(solution: str) -> str:
+    """Return the last sentences of a solution, as many as make SHARED_CHARS, without its marked final answer."""
+    text = _DRAWING.sub("", _FINAL_ANSWER.sub("", solution[-MAX_PROMPT_CHARS:]))
     ending = ""
-    for sentence in reversed(_SENTENCE.split(text)):
-        ending = _dense(sentence) + ending
+    for sentence in reversed(_SENTENCE_GAP.split(text)):
+        ending = _squeeze(sentence) + ending
         if len(ending) >= SHARED_CHARS:
             break
     return ending
 
 
-def _dense(text: str) -> str:
+def _squeeze(text: str) -> str:
+    """Return a text without drawings and blanks."""
     return "".join(_DRAWING.sub("", text).split())

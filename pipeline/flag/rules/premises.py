@@ -1,6 +1,6 @@
-"""Rules about a question that cannot be answered from what is given, seen without a model.
+"""Rules about a question that cannot be answered from what its text gives, seen without a model.
 
-Some rows, and what is said of them:
+Some prompts and their findings:
 
     "She slept 2 hours less for the next two days. How many hours did she sleep?"        dangling_reference
     "Terry eats 2 yogurts a day. How much does he spend on yogurt over 30 days?"         money_without_amount
@@ -8,8 +8,8 @@ Some rows, and what is said of them:
     "If each pack costs 81 dollars, how much will it cost to buy -33 packs?"             negative_count
     "Each pack costs 107 dollars. There is a discount of 106 dollars on each pack."      no_question
 
-They see what a word or a number can show, and most premises that are missing show in neither. English only, save
-`no_question`.
+They see what a word or a number can show, and most missing premises show in neither. All but `no_question` read English
+only.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ import re
 
 from truegold.pipeline.flag.rules.calculation import calculations
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.prose import FORMULA, PUZZLE, excerpt, sentences, without_formulas
+from truegold.pipeline.flag.rules.prose import CHINESE, FORMULA, PUZZLE, excerpt, sentences, without_formulas
 from truegold.pipeline.rows import Row
 
 _ASKED = re.compile(r"\bhow\s+(?:many|much)\b", re.IGNORECASE)
-_CHINESE = re.compile(r"[一-鿿]")
 
-# A pronoun that opens a story, or "the next/rest/other", points at something that was cut away.
+# A pronoun that opens a story, or "the next", "the rest", "the other", points at something that was cut away.
 _OPENS_WITH_POINTER = re.compile(
     r"(?:(?:(?:on|for|in|over|during|after|by)\s+)?(?:the\s+)?(?:next|following|remaining|rest|other|second)\b"
     r"(?!\s+(?:to\b|question|problem|figure|table|statement|equation|expression))"
@@ -67,17 +66,10 @@ def money_without_amount(row: Row) -> list[Finding]:
     """The question asks for an amount of money, and no amount of money is given anywhere."""
     parts = sentences(row["prompt"])
     asking = [part for part in parts if _MONEY_ASKED.search(part) and not _NOT_MONEY.search(part)]
-    if row["domain"] != "math" or not asking:
-        return []
-    told = _MONEY_ASKED.sub(" ", row["prompt"])
-    if _amounts(told):
+    # Any word of money counts as an amount: a number may belong to it.
+    if row["domain"] != "math" or not asking or _MONEY.search(_MONEY_ASKED.sub(" ", row["prompt"])):
         return []
     return [Finding("money_without_amount", 0.8, {"asks": excerpt(asking[-1])})]
-
-
-def _amounts(text: str) -> bool:
-    """Whether the text has an amount of money, or a word for one that a number may belong to."""
-    return bool(_MONEY.search(text))
 
 
 _DIGITS = re.compile(r"\d[\d,]*(?:\.\d+)?")
@@ -96,9 +88,9 @@ _COUNT_WORD = re.compile(
 
 @detector("too_few_quantities", version="1")
 def too_few_quantities(row: Row) -> list[Finding]:
-    """A story with one number, or none, and a question for another number: there is nothing to compute with."""
+    """A story has one number or none, and asks for another number: there is nothing to compute with."""
     prompt = row["prompt"]
-    if row["domain"] != "math" or _CHINESE.search(prompt):
+    if row["domain"] != "math" or CHINESE.search(prompt):
         return []
     prose = without_formulas(prompt)
     parts = sentences(prose)
@@ -115,7 +107,7 @@ _NEGATIVE_COUNT = re.compile(
     r"|on\b|have\b|are\b|c\b|f\b|celsius|fahrenheit|times\b|units?\b|percent)(?P<noun>[a-z]{3,})",
     re.IGNORECASE,
 )
-_BEFORE_A_COUNT = re.compile(
+_COUNT_FOLLOWS = re.compile(
     r"\b(?:has|had|have|buys?|bought|sells?|sold|gets?|got|gives?|gave|eats?|ate|needs?|found|made|makes?|with|are|were|costs?|lost"
     r"|saw|picked|planted|read|took|takes|of|for|by|only|another|added|removed|ordered|received|collected|earns?|earned|spent)\s*$",
     re.IGNORECASE,
@@ -130,7 +122,7 @@ def negative_count(row: Row) -> list[Finding]:
         return []
     for match in _NEGATIVE_COUNT.finditer(without_formulas(prompt)):
         before = match.string[: match.start()]
-        if _BEFORE_A_COUNT.search(before[-40:]):
+        if _COUNT_FOLLOWS.search(before[-40:]):
             return [Finding("negative_count", 0.8, {"says": match[0].strip()})]
     return []
 
@@ -138,7 +130,8 @@ def negative_count(row: Row) -> list[Finding]:
 _ASKS = re.compile(
     r"[?？]|_{2,}|\b(?:how|what|which|who|whose|when|where|why|whether)\b|多少|几|求|吗|何|什么", re.IGNORECASE
 )
-STORY_WORDS = 8
+MIN_STORY_WORDS = 8
+"""A shorter text is a title or an expression, and tells no story."""
 _INSTRUCTS = re.compile(
     r"(?:(?:please|then|now|also|so|and|hence|next)\s+,?\s*)*(?:find|compute|calculate|determine|evaluate|solve|simplify|express|write"
     r"|give|list|name|round|convert|estimate|prove|show|state|answer|complete|choose|fill|count|work\s+out|figure|tell|help|use)\b"
@@ -155,18 +148,15 @@ _TELLS = re.compile(
 
 @detector("no_question", version="1")
 def no_question(row: Row) -> list[Finding]:
-    """Sentences that tell a story and ask nothing."""
+    """The sentences tell a story and ask nothing."""
     prompt = row["prompt"].strip()
     if row["domain"] != "math" or _ASKS.search(prompt):
         return []
     prose = without_formulas(prompt)
     parts = sentences(prose)
-    if (
-        FORMULA in prose
-        or not prose.endswith((".", "!", "。"))
-        or prose.endswith("..")
-        or len(prose.split()) < STORY_WORDS
-    ):
+    if FORMULA in prose or not prose.endswith((".", "!", "。")) or prose.endswith(".."):
+        return []
+    if len(prose.split()) < MIN_STORY_WORDS:
         return []
     if any(_INSTRUCTS.match(part) for part in parts) or not _TELLS.match(parts[-1]):
         return []
@@ -174,6 +164,7 @@ def no_question(row: Row) -> list[Finding]:
 
 
 _CONTENT = re.compile(r"[a-z]{4,}")
+# Such words stand in questions of all kinds, and say nothing about what the question is about.
 _GENERIC = frozenset(
     "many much more less than have does were will would left then they them there their that this what when each"
     " every total altogether together combined both full whole after before does make made need needs cost costs"
@@ -184,27 +175,29 @@ _GENERIC = frozenset(
     " bigger fewer most least times half twice old tall high wide deep fast".split()
 )
 MIN_OFF_TOPIC = 2
-"""So many content words of a question, all of them unheard of, show that it belongs to another story."""
+"""This many content words of a question, none of them in the story, show that it belongs to another one."""
 
 
 @detector("question_off_topic", version="1")
 def question_off_topic(row: Row) -> list[Finding]:
     """The question asks about somebody or something that the story never mentions."""
     prompt = row["prompt"]
-    if row["domain"] != "math" or _CHINESE.search(prompt) or PUZZLE.search(prompt):
+    if row["domain"] != "math" or CHINESE.search(prompt) or PUZZLE.search(prompt):
         return []
+    # A worked solution computed the answer from the story, or else `number_from_nowhere` reports that it did not.
     if row["solution"] and calculations(row["solution"]):
-        return []  # what is asked was computed from what is told, or `number_from_nowhere` says that it was not
+        return []
     parts = sentences(without_formulas(prompt))
     asking = [part for part in parts if _ASKED.search(part)]
     if len(asking) != 1 or len(parts) < 2:
         return []
     question = asking[0]
-    told = " ".join(part for part in parts if part is not question)
+    story = " ".join(part for part in parts if part is not question)
     asked = question[_ASKED.search(question).start() :]  # type: ignore[union-attr]
+    # What stands before "how many" may add to the story, as in "If he eats 2, how many are left?".
     if any(mark in question[: len(question) - len(asked)] for mark in ",;") or re.search(r"\d", question):
         return []
-    stems = {_stem(word) for word in _CONTENT.findall(told.lower())}
+    stems = {_stem(word) for word in _CONTENT.findall(story.lower())}
     words = [word for word in _CONTENT.findall(asked.lower()) if word not in _GENERIC]
     missing = [word for word in words if _stem(word) not in stems]
     if len(words) >= MIN_OFF_TOPIC and len(missing) == len(words):

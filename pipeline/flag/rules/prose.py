@@ -1,4 +1,4 @@
-"""Reading a prompt as prose: sentences, what they ask, and text without its formulas and drawings.
+"""Reads a prompt as prose: its sentences, whether they ask something, and its text without formulas and drawings.
 
 `"Let $x=2.5$. What is $x^2$?"` becomes the sentences `["Let ⟦⟧.", "What is ⟦⟧?"]`: a formula is one opaque word, so
 that its dots, commas and words are not taken for the sentence's own.
@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 
 FORMULA = "⟦⟧"
-"""Stands for a formula, a drawing or a block of code."""
+"""The word that replaces a formula, a drawing or a block of code."""
 
 _FORMULAS = re.compile(
     r"\[asy\].*?(?:\[/asy\]|\Z)"
@@ -48,24 +48,30 @@ PUZZLE = re.compile(
 )
 """Words of combinatorics, number theory and geometry: such a problem is no story of quantities."""
 
+CHINESE = re.compile(r"[一-鿿]")
+"""Finds a Chinese character."""
 
-@lru_cache(maxsize=4)  # a dozen rules ask for the same prompt, one after the other
+
+@lru_cache(maxsize=4)
 def without_formulas(text: str) -> str:
-    """The text with every formula, drawing and code block as one opaque word."""
+    """Return the text with every formula, drawing and code block as one opaque word.
+
+    The cache serves the dozen rules that ask for the same prompt, one after the other.
+    """
     return _FORMULAS.sub(FORMULA, text)
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text in which formulas have been replaced."""
+    """Return the sentences of a text in which formulas have been replaced."""
     return [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
 
 
 def asks(text: str) -> bool:
-    """Whether there is a question, a blank to fill or an instruction anywhere in it."""
+    """Whether there is a question, a blank to fill or an instruction anywhere in the text."""
     return bool(_QUESTION.search(text) or _INSTRUCTION.search(text))
 
 
 def excerpt(text: str, limit: int = 120) -> str:
-    """The end of a text, short enough for a reviewer's line."""
+    """Return the end of a text, short enough for a reviewer's line."""
     text = " ".join(text.split())
     return text if len(text) <= limit else "…" + text[-limit:]

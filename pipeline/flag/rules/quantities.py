@@ -1,10 +1,10 @@
-"""Rules about the quantities of a story: one that is needed and not given, one that cannot be a fraction.
+"""Rules about the quantities of a story: one that is needed and missing, one that cannot be a fraction.
 
-Some rows, and what is said of them:
+Some rows and their findings:
 
     "Tom has some apples. He buys 9 more. How many apples does he have now?"                 missing_quantity
     "A ticket costs 2 yuan. How many tickets can Ann buy for 9 yuan?"  gold "4.5"            fractional_count
-    "Tom had some apples. He gave away 5 and has 7 left. How many had he at first?"          nothing: it is asked for
+    "Tom had some apples. He gave away 5 and has 7 left. How many had he at first?"          nothing: that is asked
 """
 
 from __future__ import annotations
@@ -34,20 +34,17 @@ _RATE = re.compile(
     r"|平均|每|约|倍",
     re.IGNORECASE,
 )
-_FRACTIONS_GIVEN = re.compile(r"\d\.\d+(?!\d|\s*\\?%)|\d\s*/\s*\d|\\[dt]?frac|\bhalf\b|\bquarters?\b|分之|半")
-"""Where parts of things are spoken of, a part of a thing is a sensible answer."""
+_HAS_FRACTIONS = re.compile(r"\d\.\d+(?!\d|\s*\\?%)|\d\s*/\s*\d|\\[dt]?frac|\bhalf\b|\bquarters?\b|分之|半")
+"""Where a prompt speaks of parts of things, a part of a thing is a sensible answer."""
 
 
 @detector("fractional_count", version="1")
 def fractional_count(row: Row) -> list[Finding]:
-    """A count of things that come whole, with a gold that is not whole."""
+    """The question counts things that come whole, and gold is not whole."""
     gold = read_number(row["gold"])
-    if gold is None or gold.is_whole or gold.percent:
+    if gold is None or gold.is_whole or gold.percent or _HAS_FRACTIONS.search(row["prompt"]):
         return []
-    if _FRACTIONS_GIVEN.search(row["prompt"]):
-        return []
-    prose = without_formulas(row["prompt"])
-    for sentence in reversed(sentences(prose)):
+    for sentence in reversed(sentences(without_formulas(row["prompt"]))):
         match = _HOW_MANY.search(sentence) or _HOW_MANY_CHINESE.search(sentence)
         if match and not _RATE.search(sentence):
             return [Finding("fractional_count", 0.7, {"counts": match["noun"], "gold": row["gold"]})]
@@ -55,8 +52,8 @@ def fractional_count(row: Row) -> list[Finding]:
 
 
 _VAGUE = r"(?:some|several|a\s+few|a\s+number\s+of|an\s+unknown\s+number\s+of)"
-# What may follow a vague count without a noun, or a noun that ends its phrase: "a few dangerous animals" has its
-# noun further on, and is left alone.
+# A stop ends the phrase of a vague count or of its noun: "a few dangerous animals" has its noun further on, and is
+# left alone.
 _STOP = r"(?=\s*[.,;]|\s+(?:and|in|on|at|from|for|to|of|with|out|into|off|away)\b)"
 _VERB = r"(?=\s+(?:get|gets|got|fly|flew|join|joined|leave|come|came|go|went|arrive|arrived|drive|drove)\b)"
 _VAGUE_COUNT = re.compile(
@@ -69,8 +66,8 @@ _STATE_ASKED = re.compile(
     r"|then|(?:in|at|by)\s+the\s+end|afterwards?)\b",
     re.IGNORECASE | re.DOTALL,
 )
-# Words that close the equation from another side, or make the story more than adding and taking away: with any of
-# them the vague quantity may be what is asked for, or may be worked out, and the rule keeps silent.
+# These words close the equation from another side, or make the story more than adding and taking away. With any of
+# them the vague quantity may be what is asked, or may be worked out, and the rule keeps silent.
 _CLOSERS = re.compile(
     r"\b(?:now|left|remain\w*|still|total|altogether|in\s+all|ended?\s+up|twice|thrice|double\w*|tripled?|times|half"
     r"|third|quarter|as\s+many|as\s+much|than|percent|each|every|equally|ratio|average|costs?|prices?|cents?|dollars?"
@@ -92,7 +89,7 @@ _CLOSERS_CHINESE = re.compile(
 
 @detector("missing_quantity", version="1")
 def missing_quantity(row: Row) -> list[Finding]:
-    """A plain story of adding and taking away, where a number that the question needs is only "some"."""
+    """In a plain story of adding and taking away, a number that the question needs is only "some"."""
     parts = sentences(without_formulas(row["prompt"]))
     questions = [
         part
@@ -102,12 +99,12 @@ def missing_quantity(row: Row) -> list[Finding]:
     if len(questions) != 1 or not _NUMBER_WORD.search(row["prompt"]):
         return []
     story = " ".join(part for part in parts if part is not questions[0])
-    found = _vague_count(story, questions[0]) or _vague_count_chinese(row["prompt"])
-    return [] if found is None else [Finding("missing_quantity", 0.75, {"says": excerpt(found)})]
+    vague = _vague_count(story, questions[0]) or _vague_count_chinese(row["prompt"])
+    return [] if vague is None else [Finding("missing_quantity", 0.75, {"says": excerpt(vague)})]
 
 
 def _vague_count(story: str, question: str) -> str | None:
-    """The vague quantity that the question depends on, or None."""
+    """Return the vague quantity that the question depends on, or None."""
     if not _STATE_ASKED.search(question) or _NUMBER_WORD.search(question) or _CLOSERS.search(story):
         return None
     asked = {word.rstrip("s") for word in re.findall(r"[a-z]+", question.lower())}

@@ -1,13 +1,13 @@
-"""Rules about text that does not belong to the problem: what a generating model said, what it repeated, other orders.
+"""Rules about text that does not belong to the problem: a generating model's chatter, repetitions, other instructions.
 
-Some prompts, and what is said of them:
+Some prompts and their findings:
 
     "New problem: Let me know if you need a hint. A boy has 120 dollars ..."             generator_talk
     "How many are left? How many are left? How many are left?"                           repeated_text
     "Translate this text into emojis. Find the smallest n such that ..."                 foreign_instruction
     "Simplify and write the result as a fraction: ..."                                   nothing
 
-English only, save `repeated_text`.
+All but `repeated_text` read English only.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from truegold.pipeline.flag.rules.prose import FORMULA, asks, excerpt, sentences
 from truegold.pipeline.rows import Row
 
 MAX_CHARS = 20_000
+"""The part of a prompt that is read. Keeps texts of megabytes from being searched."""
 
 _TALK = re.compile(
     r"\b(?:(?:if\s+you\s+(?:need|have|can't|cannot|want|would)|please|feel\s+free\s+to)\b[^.?!\n]{0,60}"
@@ -34,37 +35,37 @@ _TALK = re.compile(
 
 @detector("generator_talk", version="1")
 def generator_talk(row: Row) -> list[Finding]:
-    """What a model that was asked to write or rewrite the problem said beside it."""
+    """The prompt still has what a model that wrote or rewrote the problem said beside it."""
     match = _TALK.search(row["prompt"][:MAX_CHARS])
     return [] if match is None else [Finding("generator_talk", 0.8, {"says": match[0]})]
 
 
 _DRAWINGS = re.compile(r"\[asy\].*?\[/asy\]|\\begin\{([a-z]+\*?)\}.*?\\end\{\1\}", re.DOTALL)
 _LOOP = re.compile(r"(\S.{0,40}?)\1{15,}", re.DOTALL)
-LOOKED_AT = 4_000
-"""Characters searched for loops: the search looks at every place forty times."""
-_SAME = 3
-"""A sentence that comes so often, or two that come twice each."""
-_LONG = 25
-"""Characters; shorter sentences may well come again."""
+MAX_LOOP_CHARS = 4_000
+"""The part of a prompt that is searched for loops: the search looks at every character forty times."""
+_MIN_REPEATS = 3
+"""One sentence counts as repeated text from this many times on; two sentences do when each comes twice."""
+_MIN_SENTENCE_CHARS = 25
+"""Shorter sentences may well come again."""
 
 
 @detector("repeated_text", version="1")
 def repeated_text(row: Row) -> list[Finding]:
-    """A text that got into a loop, or says the same sentences again."""
+    """The text got into a loop, or has the same sentences again."""
     text = _DRAWINGS.sub(" ", row["prompt"][:MAX_CHARS])
-    loop = next((found for found in _LOOP.finditer(text[:LOOKED_AT]) if re.search(r"\w", found[1])), None)
+    loop = next((match for match in _LOOP.finditer(text[:MAX_LOOP_CHARS]) if re.search(r"\w", match[1])), None)
     if loop is not None:
         return [Finding("repeated_text", 0.8, {"again": loop[1], "times": len(loop[0]) // len(loop[1])})]
-    counts = Counter(" ".join(part.split()).lower() for part in sentences(text) if len(part) >= _LONG)
-    again = {part: n for part, n in counts.items() if n > 1}
-    if len(again) < 2 and max(again.values(), default=0) < _SAME:
+    counts = Counter(" ".join(part.split()).lower() for part in sentences(text) if len(part) >= _MIN_SENTENCE_CHARS)
+    repeats = {sentence: count for sentence, count in counts.items() if count > 1}
+    if len(repeats) < 2 and max(repeats.values(), default=0) < _MIN_REPEATS:
         return []
-    part = max(again, key=lambda found: (again[found], found))
-    return [Finding("repeated_text", 0.8, {"again": excerpt(part), "times": again[part]})]
+    count, sentence = max((count, sentence) for sentence, count in repeats.items())
+    return [Finding("repeated_text", 0.8, {"again": excerpt(sentence), "times": count})]
 
 
-_ORDER = re.compile(
+_INSTRUCTION = re.compile(
     r"(?:please\s+)?(?:translate|encode|decode|convert|interpret|simulate|imagine|pretend|describe|explain|summari[sz]e"
     r"|rewrite|rephrase|map|predict|render|respond|reply|ignore|act|invert|offset|recite|sing|paint|tell|compose|design)\b",
     re.IGNORECASE,
@@ -75,15 +76,15 @@ _COMMON = frozenset("this that these those into then your every each from with t
 
 @detector("foreign_instruction", version="1")
 def foreign_instruction(row: Row) -> list[Finding]:
-    """The text opens with an order of another kind, of which the rest takes no notice."""
+    """The text opens with an instruction of another kind, and the rest takes no notice of it."""
     if row["domain"] != "math":
         return []
     parts = sentences(without_formulas(row["prompt"][:MAX_CHARS]))
-    if len(parts) < 2 or not _ORDER.match(parts[0]) or FORMULA in parts[0] or re.search(r"[:\d]", parts[0]):
+    if len(parts) < 2 or not _INSTRUCTION.match(parts[0]) or FORMULA in parts[0] or re.search(r"[:\d]", parts[0]):
         return []
     rest = " ".join(parts[1:])
-    told = {word[:4] for word in _CONTENT.findall(rest.lower())}
+    rest_stems = {word[:4] for word in _CONTENT.findall(rest.lower())}
     words = {word for word in _CONTENT.findall(parts[0].lower()) if word not in _COMMON}
-    if len(words) < 4 or any(word[:4] in told for word in words) or not asks(rest):
+    if len(words) < 4 or any(word[:4] in rest_stems for word in words) or not asks(rest):
         return []
     return [Finding("foreign_instruction", 0.8, {"orders": excerpt(parts[0])})]

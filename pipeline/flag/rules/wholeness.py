@@ -1,6 +1,6 @@
 """Rules about a prompt that is not whole: cut off, or pointing at a picture that did not come along.
 
-Some prompts, and what is said of them:
+Some prompts and their findings:
 
     "Tom has 12 apples. He buys 9 more and gives away 5. How many apples does"     truncated_text
     "As shown in the figure below, Tom has some apples. He buys 9 more. ..."      missing_figure
@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.prose import FORMULA, asks, excerpt, sentences, without_formulas
+from truegold.pipeline.flag.rules.prose import CHINESE, FORMULA, asks, excerpt, sentences, without_formulas
 from truegold.pipeline.rows import Row
 
 _TERMINAL = re.compile(r"[.?!。？！:：;；)\]）】}\"'”’$>|=_%]$|" + FORMULA + "$")
@@ -24,14 +24,13 @@ _DANGLING_MARK = re.compile(r"[,，、]$|(?<=[A-Za-z])-$")
 _DANGLING_CHINESE = re.compile(r"[一-鿿](?:和|与|或|把|被|如果|因为|并且|以及)$")
 _TRAILING_DOTS = re.compile(r"(?:\b[a-z]{1,20}|[一-鿿])\s?(?:\.{3,}|…+)$")
 _LEFT_OPEN = re.compile(r"\b(?:is|are|was|were|be|equals?|to|by|of|than|from|into|as)$", re.IGNORECASE)
-"""A statement that stops here is often meant to be completed: "The square root of 16 is"."""
-_CHINESE = re.compile(r"[一-鿿]")
-STORY_WORDS = 10
+"""A statement that stops here is often meant to be completed, as in "The square root of 16 is"."""
+MIN_STORY_WORDS = 10
 """A single sentence of fewer words without a question is taken for an expression or a title, not for a cut story."""
 _OPEN_DOLLAR = re.compile(r"(?<!\\)\$")
 _LATEX = re.compile(r"\\[A-Za-z]+|[\^_]\{")
 
-# A question that stops before its verb: "How many apples does Tom", "How many birds are in", "How many apples".
+# Such questions stop before their verb: "How many apples does Tom", "How many birds are in", "How many apples".
 _HALF_QUESTION = re.compile(
     r"(?:and\s+)?how\s+(?:many|much)\s+"
     r"(?:(?:[a-z]+\s+){0,3}(?:does|do|did)(?:\s+(?:the\s+)?[a-z]+)?"
@@ -41,24 +40,24 @@ _HALF_QUESTION = re.compile(
 )
 
 
-def _open_formula(text: str) -> bool:
+def _has_open_formula(text: str) -> bool:
     """Whether a formula opens and never closes. Amounts of money leave odd dollars too, so LaTeX must follow."""
     marks = [match.start() for match in _OPEN_DOLLAR.finditer(text)]
     return len(marks) % 2 == 1 and bool(_LATEX.search(text, marks[-1]))
 
 
-def _open_brace(text: str) -> bool:
+def _has_open_brace(text: str) -> bool:
     """Whether a LaTeX argument opens and never closes."""
     bare = text.replace("\\{", "").replace("\\}", "")
     return bool(_LATEX.search(bare)) and bare.count("{") > bare.count("}") and not _TERMINAL.search(text)
 
 
-def _signs(text: str) -> Iterator[tuple[str, float]]:
-    """What shows that a text was cut, and how sure each sign is."""
+def _signs_of_a_cut(text: str) -> Iterator[tuple[str, float]]:
+    """Yield what shows that a text was cut, and the confidence of each sign."""
     prose = without_formulas(text).strip()
-    if _open_formula(text):
+    if _has_open_formula(text):
         yield "a formula is not closed", 0.8
-    if _open_brace(text):
+    if _has_open_brace(text):
         yield "a brace is not closed", 0.8
     if _TRAILING_DOTS.search(prose):
         yield "trailing dots", 0.7
@@ -71,7 +70,7 @@ def _signs(text: str) -> Iterator[tuple[str, float]]:
     parts = sentences(prose)
     if _HALF_QUESTION.fullmatch(parts[-1]):
         yield "the question has no verb", 0.85
-    story = (len(parts) > 1 or len(prose.split()) >= STORY_WORDS) and not _CHINESE.search(prose)
+    story = (len(parts) > 1 or len(prose.split()) >= MIN_STORY_WORDS) and not CHINESE.search(prose)
     if story and not _LEFT_OPEN.search(prose) and not asks(prose):
         yield "ends within a sentence and asks nothing", 0.8
 
@@ -79,11 +78,12 @@ def _signs(text: str) -> Iterator[tuple[str, float]]:
 @detector("truncated_text", version="1")
 def truncated_text(row: Row) -> list[Finding]:
     """The prompt stops in the middle of a sentence or a formula."""
+    if row["domain"] == "code":  # A code prompt may well end in an open signature.
+        return []
     text = row["prompt"].strip()
-    if row["domain"] == "code":
-        return []  # a code prompt may well end in an open signature
-    first = next(_signs(text), None)
-    return [] if first is None else [Finding("truncated_text", first[1], {"sign": first[0], "end": excerpt(text, 60)})]
+    for sign, confidence in _signs_of_a_cut(text):
+        return [Finding("truncated_text", confidence, {"sign": sign, "end": excerpt(text, 60)})]
+    return []
 
 
 _PICTURE = (
@@ -104,24 +104,24 @@ _POINTER_CHINESE = re.compile(
     r"如[下上左右]?图|[下上左右]图(?!书|画|形)|图中|图示|如下?表|(?<!一)下表|见图|看图|(?:图|表)所示"
 )
 _EMBEDDED = re.compile(r"!\[[^\]]{0,300}\]\(|<img\b|\\includegraphics")
-_DRAWN = re.compile(
+_HAS_DRAWING = re.compile(
     r"\[asy\]|\\begin\{(?:tikzpicture|tabular|array|asy|picture|align|pmatrix|bmatrix)|\n\s*\|.*\|.*\n|\t"
 )
 
 
-def _typed_out(text: str) -> bool:
-    """Whether lines with numbers follow: the table itself."""
+def _has_typed_table(text: str) -> bool:
+    """Whether lines with numbers follow, which are the table itself."""
     return sum(any(char.isdigit() for char in line) for line in text.split("\n")[1:]) >= 2
 
 
 @detector("missing_figure", version="1")
 def missing_figure(row: Row) -> list[Finding]:
-    """The prompt points at a figure or table, and no drawing or table stands in its text."""
+    """The prompt points at a figure or table, and its text has neither."""
     text = row["prompt"]
     embedded = _EMBEDDED.search(text)
     if embedded:
         return [Finding("missing_figure", 0.9, {"embeds": excerpt(embedded[0])})]
     pointer = _POINTER.search(text) or _POINTER_CHINESE.search(text)
-    if pointer is None or _DRAWN.search(text) or _typed_out(text[pointer.end() :]):
+    if pointer is None or _HAS_DRAWING.search(text) or _has_typed_table(text[pointer.end() :]):
         return []
     return [Finding("missing_figure", 0.85, {"mentions": pointer[0]})]

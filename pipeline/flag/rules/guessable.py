@@ -1,10 +1,10 @@
 r"""Rules about answers that can be guessed: what is left of a multiple-choice question, yes and no.
 
-Some rows, and what is said of them:
+Some rows and their findings:
 
     "Which of the following is prime?"  gold "B"                                   choice_remnant: options are missing
     "Which is prime? (A) 4 (B) 8 (C) 9"  gold "7"                                  choice_remnant: gold is no option
-    "Which is prime? (A) 4 (B) 7 (C) 9"  gold "B", verifier choice                 nothing: made a choice by `clean`
+    "Which is prime? (A) 4 (B) 7 (C) 9"  gold "B", verifier choice                 nothing: `clean` made it a choice
     "Is 91 prime?"  gold "No"                                                      yes_no_answer
 """
 
@@ -37,38 +37,38 @@ _SOME_LABELS = re.compile(r"(?<!\w)[(（]\s?([A-E])\s?[)）]")
 
 @detector("choice_remnant", version="1")
 def choice_remnant(row: Row) -> list[Finding]:
-    """A multiple-choice question without its options, or with options of which gold is none."""
+    """A multiple-choice question came without its options, or gold is none of them."""
     prompt, gold = row["prompt"], row["gold"]
     if row["domain"] == "code" or row.get("verifier") == "choice" or not gold or len(prompt) > MAX_PROMPT_CHARS:
         return []
     if orjson.loads(row.get("verifier_args") or "{}").get("options"):
         return []
     options = find_options(prompt)
-    evidence = _missing(prompt, gold) if options is None else _not_among(prompt, gold, options)
+    evidence = _lost_options(prompt, gold) if options is None else _foreign_gold(prompt, gold, options)
     return [] if evidence is None else [Finding("choice_remnant", 0.8, evidence)]
 
 
-def _not_among(prompt: str, gold: str, options: Options) -> dict[str, Any] | None:
-    """Whole options of which gold is none. Conditions (A) and (B) of a question are no options."""
+def _foreign_gold(prompt: str, gold: str, options: Options) -> dict[str, Any] | None:
+    """Return evidence that gold is none of the options. Conditions (A) and (B) of a question are no options."""
     if chosen(options, gold) is not None or options.may_be_parts or prompt.rstrip().endswith(("?", "？")):
         return None
     return {"gold_is_no_option": gold[:200], "options": list(options.texts)}
 
 
-def _missing(prompt: str, gold: str) -> dict[str, Any] | None:
-    """Signs that options have been lost: gold is a letter, or the question asks to choose among what follows."""
+def _lost_options(prompt: str, gold: str) -> dict[str, Any] | None:
+    """Return evidence that options were lost: gold is a letter, or the question asks to choose among what follows."""
     letter = _LETTER.fullmatch(gold.strip())
     if letter and not re.search(rf"(?<![a-z]){letter[1]}(?![a-z])", prompt):
         return {"gold": gold, "options": "missing"}
-    if (asked := _asked(prompt)) is not None:
-        return {"asks": excerpt(asked), "options": "missing"}
-    labels = sorted(set(_SOME_LABELS.findall(prompt))) if letter else []
-    gap = len(labels) >= 2 and labels != [chr(ord("A") + place) for place in range(len(labels))]
-    return {"gold": gold, "labels": labels} if gap else None
+    if (question := _question_before_options(prompt)) is not None:
+        return {"asks": excerpt(question), "options": "missing"}
+    labels = "".join(sorted(set(_SOME_LABELS.findall(prompt)))) if letter else ""
+    has_gap = len(labels) >= 2 and not "ABCDE".startswith(labels)
+    return {"gold": gold, "labels": list(labels)} if has_gap else None
 
 
-def _asked(prompt: str) -> str | None:
-    """The last sentence, where it asks to choose among what follows and nothing follows."""
+def _question_before_options(prompt: str) -> str | None:
+    """Return the last sentence where it asks to choose among what follows, and nothing follows."""
     prose = without_formulas(prompt).strip()
     match = _WHICH_FOLLOWING.search(prose)
     if match is None or _LISTED.search(prose):

@@ -1,9 +1,9 @@
-"""The numbers a problem gives, in digits and in words, and those that its words bring along.
+"""The numbers that a problem states, in digits and in words, and those that its words imply.
 
-    given_numbers("Half of the twenty-five boxes hold 1,200 nails")     ->  1200, 25, 2, 50, 3/2, ...
+    stated_numbers("Half of the twenty-five boxes hold 1,200 nails")    ->  1200, 25, 2, 50, 3/2, ...
     implied_numbers("per week")                                         ->  5, 7, 14, 28, 4, 52
 
-Both are generous: they serve rules that say "this number comes from nowhere".
+Both are generous, because they serve rules that report a number as coming from nowhere.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+# Where such a word stands in the prompt or the solution, each number beside it may be used.
 _CONSTANTS = (
-    # what a word brings along; a number of the list may be used where the word stands in the prompt or the solution
     (r"week|daily|every\s+day|each\s+day|per\s+day|a\s+day|monday|sunday|weekend", (5, 7, 14, 28, 4, 52)),
     (
         r"month|january|february|march|april|may|june|july|august|september|october|november|december",
@@ -44,52 +44,37 @@ _CONSTANTS = (
     (r"million|billion", (1_000_000,)),
 )
 _CONSTANT_PATTERNS = tuple((re.compile(pattern), values) for pattern, values in _CONSTANTS)
-_WORDS = {
-    word: value
-    for value, words in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
-        " seventeen eighteen nineteen".split()
-    )
-    for word in [words]
-} | {
-    word: 10 * value
-    for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)
+_BELOW_TWENTY = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+    " seventeen eighteen nineteen"
+).split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_WORDS = {word: value for value, word in enumerate(_BELOW_TWENTY)} | {
+    word: 10 * value for value, word in enumerate(_TENS, start=2)
 }
 _WORD_NUMBER = re.compile(
     rf"\b({'|'.join(_WORDS)})\b(?:[\s-]+(one|two|three|four|five|six|seven|eight|nine)\b)?(?:[\s-]+(hundred|thousand)\b)?",
     re.IGNORECASE,
 )
-_PARTS = {
-    "half": 2,
-    "third": 3,
-    "fourth": 4,
-    "quarter": 4,
-    "fifth": 5,
-    "sixth": 6,
-    "seventh": 7,
-    "eighth": 8,
-    "ninth": 9,
-}
+_SCALES = {"million": 10**6, "thousand": 1000, "hundred": 100}
+_PARTS = {"half": 2, "third": 3, "fourth": 4, "quarter": 4, "fifth": 5}
+_PARTS |= {"sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9}
 _DIGITS = re.compile(r"\d[\d,]*(?:\.\d+)?|\.\d+")
 
 
 def implied_numbers(text: str) -> set[Fraction]:
-    """Days of a week, minutes of an hour, legs of a dog: what the words of a text stand for."""
+    """Return the numbers that the words of a text imply: the days of a week, the minutes of an hour, a dog's legs."""
     text = text.lower()
     return {Fraction(value) for pattern, values in _CONSTANT_PATTERNS if pattern.search(text) for value in values}
 
 
-def given_numbers(prompt: str) -> set[Fraction]:
-    """The numbers a prompt gives, in digits and in words, and the parts of "half", "a third", ..."""
+def stated_numbers(prompt: str) -> set[Fraction]:
+    """Return the numbers that a prompt states, in digits and in words, and the parts of "half", "a third", ..."""
     values = {Fraction(text.replace(",", "")) for text in _DIGITS.findall(prompt) if len(text) <= 15}
     for tens, units, scale in _WORD_NUMBER.findall(prompt):
         value = _WORDS[tens.lower()] + (_WORDS[units.lower()] if units else 0)
-        values |= {Fraction(value), Fraction(value * {"hundred": 100, "thousand": 1000}.get(scale.lower(), 1))}
+        values |= {Fraction(value), Fraction(value * _SCALES.get(scale.lower(), 1))}
     lowered = prompt.lower()
     if "half" in lowered:
         values |= {value + Fraction(1, 2) for value in values} | {Fraction(50), Fraction(3, 2)}
-    values |= {Fraction(value) for word, value in _PARTS.items() if word in lowered}
-    values |= {
-        Fraction(value) for word, value in (("million", 10**6), ("thousand", 1000), ("hundred", 100)) if word in lowered
-    }
-    return values
+    return values | {Fraction(value) for word, value in (_PARTS | _SCALES).items() if word in lowered}

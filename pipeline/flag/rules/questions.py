@@ -1,6 +1,6 @@
 """Rules about what a prompt asks for, where one gold answer cannot cover it.
 
-Some prompts, and what is said of them:
+Some prompts and their findings:
 
     "... How many apples does Tom have now? And how many pears did he buy?"    multi_part
     "Prove that 12+8 is even."                                                 proof
@@ -28,8 +28,8 @@ _INSTRUCTION = re.compile(
     r"|.*[?？]|.*(?:求|多少|证明|写出|计算)",
     re.IGNORECASE | re.DOTALL,
 )
-# Said again, spoken by somebody in the story, or "What is $m+n$?", which only puts the first answer into a form.
-_NOT_ITS_OWN = re.compile(
+# These questions repeat another, are spoken in the story, or, as "What is $m+n$?", only reformat the first answer.
+_NOT_SEPARATE = re.compile(
     r"(?:that\s+is\b|in\s+other\s+words|i\.e\.|hint\b)|.*[\"“”]|what\s+is\s+" + FORMULA + r"\s*\?",
     re.IGNORECASE | re.DOTALL,
 )
@@ -39,8 +39,8 @@ _QUOTED_BEFORE = re.compile(
 _GOLD_LIST = re.compile(r"(?<!\d),|,(?!\d{3})|[;，；、]|\band\b|\n")
 
 
-def _parts(prose: str) -> list[str]:
-    """The texts of the parts (a), (b), ... or (1), (2), ...: in order, each asking something; else empty."""
+def _labelled_parts(prose: str) -> list[str]:
+    """Return the texts of the parts (a), (b), ... or (1), (2), ...; none unless all are in order and ask something."""
     marks = list(_PART.finditer(prose))
     labels = [next(label for label in mark.groups() if label) for mark in marks]
     for family in (["a", "b", "c", "d", "e"], ["1", "2", "3", "4", "5"], ["i", "ii", "iii", "iv"]):
@@ -55,13 +55,13 @@ def _parts(prose: str) -> list[str]:
 
 
 def _questions(prose: str) -> list[str]:
-    """The sentences that end in a question mark and ask for a quantity of their own."""
+    """Return the sentences that end in a question mark and ask for a further quantity."""
     if _QUOTED_BEFORE.search(prose):
         return []
     return [
         text
         for text in sentences(prose)
-        if text.endswith(("?", "？")) and _QUANTITY.search(text) and not _NOT_ITS_OWN.match(text)
+        if text.endswith(("?", "？")) and _QUANTITY.search(text) and not _NOT_SEPARATE.match(text)
     ]
 
 
@@ -69,7 +69,7 @@ def _questions(prose: str) -> list[str]:
 def multi_part(row: Row) -> list[Finding]:
     """Several things are asked, and the gold is one answer."""
     prose = without_formulas(row["prompt"])
-    asked = _parts(prose) or list(dict.fromkeys(_questions(prose)))
+    asked = _labelled_parts(prose) or list(dict.fromkeys(_questions(prose)))
     answers = len(_GOLD_LIST.split(row["gold"] or ""))
     if row["domain"] == "code" or len(asked) < 2 or answers >= len(asked):
         return []
