@@ -8,6 +8,8 @@ A raw line of GSM8K, `{"question": "Natalia sold clips to 48 ...", "answer": "..
 `verifier_args` and `meta` are JSON strings, because their structure varies from row to row. `id` is taken once, when
 the row comes in, from its normalised content; later edits keep it, so that ledger and decisions stay attached. Rows of
 the same content share an id; `source` and `source_row` (a line number, from 1) tell them apart.
+
+A table's rows are `TypedDict`s with the columns of its schema: at run time they are plain dicts.
 """
 
 from __future__ import annotations
@@ -19,13 +21,35 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NotRequired, TypedDict, TypeVar, cast
 
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-Row = dict[str, Any]
+
+class RowReference(TypedDict):
+    """The columns by which every table names a row."""
+
+    id: str
+    source: str
+    source_row: int
+
+
+class Row(RowReference):
+    """The canonical row, with the columns of ROW_SCHEMA."""
+
+    prompt: str
+    gold: str | None
+    domain: str
+    verifier: str
+    verifier_args: str
+    solution: str | None
+    split: str
+    meta: str
+    pass_rate: NotRequired[float]
+    """Selection adds it to the rows that it chooses (SELECTED_SCHEMA)."""
+
 
 ROW_SCHEMA = pa.schema(
     [
@@ -43,6 +67,14 @@ ROW_SCHEMA = pa.schema(
     ]
 )
 
+KEY = ["id", "source", "source_row"]
+"""The columns that tell rows apart."""
+
+RowKey = tuple[str, str, int]
+"""The values of KEY in one row."""
+
+Record = TypeVar("Record")
+
 BATCH_ROWS = 1024
 """Rows held in memory at a time by readers and writers: bounds memory whatever the file's size."""
 
@@ -52,13 +84,26 @@ BATCH_BYTES = 32 * 2**20
 _SPACE = re.compile(r"\s+")
 
 
+def row_key(row: Mapping[str, Any]) -> RowKey:
+    """Return what tells this row apart from all others; `row` may be a row of any table that has the columns of KEY."""
+    return row["id"], row["source"], row["source_row"]
+
+
+def group_by_row(records: Iterable[Record]) -> dict[RowKey, list[Record]]:
+    """Return the records of each row, in their order."""
+    groups: dict[RowKey, list[Record]] = {}
+    for record in records:
+        groups.setdefault(row_key(cast(Mapping[str, Any], record)), []).append(record)
+    return groups
+
+
 def normalise_for_id(text: str) -> str:
-    """NFC, runs of whitespace as one space, ends trimmed: differences that never make another problem."""
+    """Return `text` in NFC, with single spaces and trimmed ends: what is lost never makes another problem."""
     return _SPACE.sub(" ", unicodedata.normalize("NFC", text)).strip()
 
 
 def row_id(prompt: str, gold: str | None, verifier_args: str = "{}") -> str:
-    """The identity of a row: 20 hex digits of SHA-256 over normalised prompt, gold and verifier arguments (tests)."""
+    """Return a row's id: 20 hex digits of SHA-256 over normalised prompt, gold and verifier arguments (tests)."""
     parts = [normalise_for_id(prompt), "" if gold is None else normalise_for_id(gold), verifier_args]
     digest = hashlib.sha256()
     for part in parts:
@@ -69,14 +114,15 @@ def row_id(prompt: str, gold: str | None, verifier_args: str = "{}") -> str:
 
 
 def dump_json(value: Any) -> str:
-    """Compact JSON with sorted keys, so that equal values are equal strings."""
+    """Return compact JSON with sorted keys, so that equal values are equal strings."""
     return orjson.dumps(
         value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
     ).decode()
 
 
 class TableWriter:
-    """Writes dicts to one Parquet file in batches of bounded size. A context manager; an empty table is a file too."""
+    """A context manager that writes dicts to one Parquet file, in batches of bounded size. Without rows it writes one
+    too."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._schema = schema
@@ -111,24 +157,32 @@ class TableWriter:
         self._writer.close()
 
 
-def read_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
-    """Stream a Parquet table as dicts, a bounded number of rows in memory at a time."""
+def read_table(path: Path, kind: type[Record], columns: list[str] | None = None) -> Iterator[Record]:
+    """Stream a Parquet table as dicts, which `kind` types, with a bounded number of rows in memory at a time.
+
+    Where `columns` are named, the dicts have no others.
+    """
     with pq.ParquetFile(path, pre_buffer=False) as file:
-        # Group by group: a batch over several would undo the writer's bound on the text in one.
+        # Row groups are read one by one: a batch over several would undo the writer's bound on the text in one.
         for group in range(file.num_row_groups):
             for batch in file.iter_batches(batch_size=BATCH_ROWS, row_groups=[group], columns=columns):
                 yield from batch.to_pylist()
 
 
+def read_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
+    """Stream a table of canonical rows as `read_table` does."""
+    return read_table(path, Row, columns)
+
+
 def read_shards(path: Path, rows: int) -> Iterator[list[Row]]:
-    """A Parquet table in lists of `rows` rows, the last one shorter; one list in memory at a time."""
+    """Yield a table of canonical rows in lists of `rows`, the last one shorter, one list in memory at a time."""
     source = read_rows(path)
     while shard := list(islice(source, rows)):
         yield shard
 
 
 def count_rows(path: Path) -> int:
-    """The number of rows, from the file's footer."""
+    """Return the number of rows, from the file's footer."""
     return int(pq.read_metadata(path).num_rows)
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
@@ -88,7 +88,7 @@ def _cleaner(config: CleanConfig) -> Callable[[Row], tuple[Row, list[_Change], t
 
 def clean_row(row: Row, config: CleanConfig, boilerplate: Boilerplate) -> tuple[Row, list[_Change]]:
     """The cleaned row with its notes, and the edits that led to it in their order."""
-    cleaned = dict(row)
+    cleaned = row.copy()
     changes: list[_Change] = []
     for column in ("gold", "solution", "prompt"):  # the prompt last: what leaks into it is seen by the cleaned gold
         made = _text_edits(cleaned, column, config, boilerplate)
@@ -106,7 +106,9 @@ def clean_row(row: Row, config: CleanConfig, boilerplate: Boilerplate) -> tuple[
     return cleaned, changes
 
 
-def _text_edits(row: Row, column: str, config: CleanConfig, boilerplate: Boilerplate) -> list[Edit]:
+def _text_edits(
+    row: Row, column: Literal["prompt", "gold", "solution"], config: CleanConfig, boilerplate: Boilerplate
+) -> list[Edit]:
     text = row[column]
     if text is None:
         return []
@@ -137,9 +139,12 @@ def _as_choice(row: Row, config: CleanConfig) -> list[_Change]:
     changed: dict[str, Any] = {**arguments, "options": list(options.texts)}
     if len(letters) > 1:
         changed["multiple"] = True
-    after = {"verifier": "choice", "verifier_args": dump_json(changed)}
-    changes = [_Change(name, Edit("multiple_choice", row[name], value)) for name, value in after.items()]
-    row.update(after)
+    after = dump_json(changed)
+    changes = [
+        _Change("verifier", Edit("multiple_choice", row["verifier"], "choice")),
+        _Change("verifier_args", Edit("multiple_choice", row["verifier_args"], after)),
+    ]
+    row["verifier"], row["verifier_args"] = "choice", after
     return changes
 
 

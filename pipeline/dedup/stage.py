@@ -29,8 +29,8 @@ from truegold.pipeline.config.stages import DedupConfig
 from truegold.pipeline.dedup.exact_copies import KEY_COLUMNS, DedupTable, canonical_gold
 from truegold.pipeline.dedup.near.relation import Relation
 from truegold.pipeline.dedup.rewordings import Outcome, compare_rows, exact_only
-from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger
-from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, dump_json, read_rows
+from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger, flag_record
+from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, read_rows
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
 
@@ -73,7 +73,9 @@ def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progre
             if (conflict := int(outcome.conflict[position])) >= 0:
                 evidence = known.conflicts[conflict].evidence()
                 ledger.flag(row, "conflicting_labels", **evidence)
-                flags.write(_flag(row, evidence))
+                flags.write(
+                    flag_record(row, "conflicting_labels", detector="dedup", evidence=evidence, confidence=CONFIDENCE)
+                )
     return StageReport(total, rows.rows, dict(ledger.counts))
 
 
@@ -81,20 +83,6 @@ def _reason(outcome: Outcome, position: int) -> str:
     if outcome.capped[position]:
         return "template_cap"
     return "exact_duplicate" if outcome.relation[position] == Relation.EXACT else "same_problem"
-
-
-def _flag(row: Row, evidence: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "id": row["id"],
-        "source": row["source"],
-        "source_row": row["source_row"],
-        "reason": "conflicting_labels",
-        "detector": "dedup",
-        "confidence": CONFIDENCE,
-        "blocks": True,
-        "evidence": dump_json(evidence),
-        "suggestion": None,
-    }
 
 
 @dataclass(slots=True)

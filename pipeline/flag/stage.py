@@ -21,8 +21,8 @@ from typing import Any
 
 from truegold.pipeline.config.stages import FlagConfig
 from truegold.pipeline.flag.rules import Detector, Finding, load_detectors
-from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger
-from truegold.pipeline.rows import Row, TableWriter, count_rows, dump_json, read_rows
+from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
+from truegold.pipeline.rows import Row, RowKey, TableWriter, count_rows, read_rows, read_table, row_key
 from truegold.pipeline.running.progress import Progress, track
 from truegold.pipeline.running.row_workers import map_rows
 from truegold.pipeline.running.stage import StageReport, stage_function
@@ -36,22 +36,22 @@ def flag(inputs: Mapping[str, Path], config: FlagConfig, out_dir: Path, progress
     """Run the detectors over `rows` and gather all flags: `rows.parquet`, `flags.parquet` and the ledger."""
     detectors = load_detectors(config.detectors)
     total = count_rows(inputs["rows"])
-    flagged: set[tuple[str, str, int]] = set()
-    blocked: set[tuple[str, str, int]] = set()
+    flagged: set[RowKey] = set()
+    blocked: set[RowKey] = set()
     errors: Counter[str] = Counter()
 
     with Ledger(out_dir, "flag") as ledger, TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags:
 
-        def write_flag(record: Row) -> None:
+        def write_flag(record: FlagRecord) -> None:
             record["blocks"] = record["blocks"] and record["reason"] not in config.advise_only
             flags.write(record)
-            key = (record["id"], record["source"], record["source_row"])
+            key = row_key(record)
             flagged.add(key)
             if record["blocks"]:
                 blocked.add(key)
 
         for path in (inputs[name] for name in EARLIER_FLAGS if name in inputs):
-            for record in read_rows(path):
+            for record in read_table(path, FlagRecord):
                 write_flag(record)
         flagged_rows = map_rows(read_rows(inputs["rows"]), total, partial(_flagger, config.detectors), config.workers)
         for row, (records, failures) in track(flagged_rows, progress, "flag", total):
@@ -76,12 +76,12 @@ def flag(inputs: Mapping[str, Path], config: FlagConfig, out_dir: Path, progress
     )
 
 
-def _flagger(names: Sequence[str] | None) -> Callable[[Row], tuple[list[Row], list[tuple[str, str]]]]:
+def _flagger(names: Sequence[str] | None) -> Callable[[Row], tuple[list[FlagRecord], list[tuple[str, str]]]]:
     """Return a function from a row to its flag records and the detectors that raised on it, with their errors."""
     detectors = load_detectors(names)
 
-    def find_flags(row: Row) -> tuple[list[Row], list[tuple[str, str]]]:
-        records: list[Row] = []
+    def find_flags(row: Row) -> tuple[list[FlagRecord], list[tuple[str, str]]]:
+        records: list[FlagRecord] = []
         failures: list[tuple[str, str]] = []
         for detector in detectors:
             # A detector's own code may raise anything, and must not stop the others.
@@ -94,17 +94,15 @@ def _flagger(names: Sequence[str] | None) -> Callable[[Row], tuple[list[Row], li
     return find_flags
 
 
-def _record(row: Row, detector: Detector, finding: Any) -> Row:
+def _record(row: Row, detector: Detector, finding: Any) -> FlagRecord:
     if not isinstance(finding, Finding):
         raise TypeError(f"detect() must return a list of Finding, not of {type(finding).__name__}")
-    return {
-        "id": row["id"],
-        "source": row["source"],
-        "source_row": row["source_row"],
-        "reason": finding.reason,
-        "detector": detector.name,
-        "confidence": finding.confidence,
-        "blocks": finding.blocks,
-        "evidence": dump_json(finding.evidence),
-        "suggestion": finding.suggestion,
-    }
+    return flag_record(
+        row,
+        finding.reason,
+        detector=detector.name,
+        evidence=finding.evidence,
+        confidence=finding.confidence,
+        blocks=finding.blocks,
+        suggestion=finding.suggestion,
+    )

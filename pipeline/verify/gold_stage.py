@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.config.stages import VerifyGoldConfig
-from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger
-from truegold.pipeline.rows import Row, TableWriter, count_rows, dump_json, read_rows
+from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger, flag_record
+from truegold.pipeline.rows import Row, RowReference, TableWriter, count_rows, read_rows
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.verifiers import ConfigError, Item, Reason, Verdict, Verifier, gold_response, resolve, verify_batch
@@ -47,7 +47,7 @@ def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: P
             if reason is not None:
                 evidence = _evidence(row, verdict)
                 ledger.flag(row, reason, **evidence)
-                flags.write(_flag(row, reason, evidence))
+                flags.write(flag_record(row, reason, detector="verify_gold", evidence=evidence))
     (out_dir / "rows.parquet.tmp").replace(out_dir / ROWS_FILE)
     counts = dict(ledger.counts)
     if queue.skipped:
@@ -55,11 +55,18 @@ def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: P
     return StageReport(total, total, counts)
 
 
+class _Pending(RowReference):
+    """What a flag needs of a row while its gold is judged."""
+
+    gold: str | None
+    verifier: str
+
+
 class _Queue:
     """Makes the items to verify, and remembers whose they are until their verdicts come back in the same order."""
 
     def __init__(self) -> None:
-        self.pending: deque[Row] = deque()
+        self.pending: deque[_Pending] = deque()
         self.skipped = 0
         self._verifiers: dict[str, Verifier] = {}
 
@@ -69,7 +76,15 @@ class _Queue:
             if response is None:
                 self.skipped += 1
                 continue
-            self.pending.append({name: row[name] for name in ("id", "source", "source_row", "gold", "verifier")})
+            self.pending.append(
+                {
+                    "id": row["id"],
+                    "source": row["source"],
+                    "source_row": row["source_row"],
+                    "gold": row["gold"],
+                    "verifier": row["verifier"],
+                }
+            )
             yield Item(response, row["gold"], row["verifier"], row["verifier_args"], row["prompt"])
 
     def _resolve(self, row: Row) -> Verifier:
@@ -89,7 +104,7 @@ def _flag_reason(verdict: Verdict) -> str | None:
     return None if verdict.passed else "gold_fails_verifier"
 
 
-def _evidence(row: Row, verdict: Verdict) -> dict[str, Any]:
+def _evidence(row: _Pending, verdict: Verdict) -> dict[str, Any]:
     evidence: dict[str, Any] = {
         "verifier": row["verifier"],
         "reason": str(verdict.reason),
@@ -98,17 +113,3 @@ def _evidence(row: Row, verdict: Verdict) -> dict[str, Any]:
         "extracted": None if verdict.extracted is None else verdict.extracted[:TEXT_CHARS],
     }
     return evidence | ({"verdict": dict(verdict.evidence)} if verdict.evidence else {})
-
-
-def _flag(row: Row, reason: str, evidence: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "id": row["id"],
-        "source": row["source"],
-        "source_row": row["source_row"],
-        "reason": reason,
-        "detector": "verify_gold",
-        "confidence": 1.0,
-        "blocks": True,
-        "evidence": dump_json(evidence),
-        "suggestion": None,
-    }

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from truegold.pipeline.engines.chat import PromptEncoder
-from truegold.pipeline.rows import Row, write_rows
+from truegold.pipeline.rows import write_rows
 from truegold.train.grpo.rewards import Sampled, terms_json
 from truegold.verifiers import Term
 
@@ -52,7 +53,7 @@ def write_completions(
     write_rows(folder / f"step-{step:06d}.parquet", records, COMPLETION_SCHEMA)
 
 
-def _record(step: int, one: Sampled, terms: Sequence[Term], encoder: PromptEncoder) -> Row:
+def _record(step: int, one: Sampled, terms: Sequence[Term], encoder: PromptEncoder) -> dict[str, Any]:
     row, segment, correct = one.row, one.segment, one.scored.correct
     return {
         "step": step,

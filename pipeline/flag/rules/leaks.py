@@ -58,9 +58,10 @@ def solution_in_prompt(row: Row) -> list[Finding]:
     marked = _SOLUTION_MARK.search(prompt)
     if marked and _CONCLUDES.search(marked["text"]):
         return [Finding("solution_in_prompt", 0.9, {"begins": excerpt(marked["text"][:120])})]
-    ending = _conclusion(row["solution"] or "")
+    solution = row["solution"] or ""
+    ending = _conclusion(solution)
     if len(ending) >= SHARED_CHARS and ending in _squeeze(prompt):
-        return [Finding("solution_in_prompt", 0.9, {"shares": excerpt(row["solution"])})]
+        return [Finding("solution_in_prompt", 0.9, {"shares": excerpt(solution)})]
     return []
 
 

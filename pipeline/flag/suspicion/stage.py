@@ -20,10 +20,10 @@ from typing import Any
 from truegold.pipeline.config.stages import SuspicionConfig
 from truegold.pipeline.flag.suspicion.assess import Assessment, Fit, assess
 from truegold.pipeline.flag.suspicion.ballot import Ballot
-from truegold.pipeline.flag.suspicion.items import Item, Sample
+from truegold.pipeline.flag.suspicion.item import Item, Sample
 from truegold.pipeline.flag.suspicion.tables import SUSPICION_FILE, SampleCounts, read_samples, write_suspicion
 from truegold.pipeline.flag.suspicion.tiers import Tier
-from truegold.pipeline.rows import Row, count_rows, dump_json, read_rows
+from truegold.pipeline.rows import count_rows, dump_json, read_rows
 from truegold.pipeline.running.progress import Progress, track
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.verifiers import InputError
@@ -107,7 +107,7 @@ def _renamed(samples: Iterable[Sample], items: Mapping[str, Item], keys: Mapping
             yield sample
 
 
-def _rows(path: Path) -> Iterator[Row]:
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
     for row in read_rows(path, ["id", "source", "source_row", "meta"]):
         yield {**row, "key": _key(row)}
 

@@ -16,10 +16,8 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from truegold.pipeline.rows import Row, dump_json
+from truegold.pipeline.rows import Row, RowKey, dump_json, row_key
 from truegold.verifiers.code.vet import Outcome, Vetting
-
-Key = tuple[str, str, int]
 
 NOT_VETTED = "not_vetted"
 """The sandbox failed: nothing is known of the tests."""
@@ -51,10 +49,6 @@ SUITES_SCHEMA = pa.schema(
 _NOT_IN_TABLE = ("key", "repaired")
 
 
-def key_of(row: Mapping[str, Any]) -> Key:
-    return row["id"], row["source"], row["source_row"]
-
-
 def record_of(row: Row, vetting: Vetting) -> dict[str, Any]:
     low, high = vetting.kills.interval or (None, None)
     findings = [
@@ -67,7 +61,7 @@ def record_of(row: Row, vetting: Vetting) -> dict[str, Any]:
         for finding in vetting.findings
     ]
     return {
-        "key": list(key_of(row)),
+        "key": list(row_key(row)),
         "outcome": str(vetting.outcome),
         "reasons": vetting.reasons,
         "findings": findings,
@@ -91,7 +85,7 @@ def record_of(row: Row, vetting: Vetting) -> dict[str, Any]:
 def not_vetted(row: Row, error: str) -> dict[str, Any]:
     finding = {"reason": NOT_VETTED, "severity": "flag", "evidence": {"error": error}, "suggestion": "run it again"}
     return {
-        "key": list(key_of(row)),
+        "key": list(row_key(row)),
         "outcome": str(Outcome.KEEP),
         "reasons": [NOT_VETTED],
         "findings": [finding],
@@ -99,7 +93,7 @@ def not_vetted(row: Row, error: str) -> dict[str, Any]:
     }
 
 
-def suite_row(row: Row, record: Mapping[str, Any]) -> Row:
+def suite_row(row: Row, record: Mapping[str, Any]) -> dict[str, Any]:
     """One row of `suites.parquet`."""
     arguments = orjson.loads(row["verifier_args"])
     tests = arguments.get("tests")
@@ -121,7 +115,7 @@ class Finished:
 
     def get(self, row: Row) -> dict[str, Any] | None:
         """The row's record out of the file, where an earlier run left one."""
-        place = self._places.get(key_of(row))
+        place = self._places.get(row_key(row))
         if place is None:
             return None
         self._records.seek(place)
@@ -140,7 +134,7 @@ class Finished:
         self._records.close()
 
 
-def _places(path: Path) -> Iterator[tuple[Key, int]]:
+def _places(path: Path) -> Iterator[tuple[RowKey, int]]:
     """Where each whole record begins."""
     place = 0
     with path.open("rb") as file:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from truegold.pipeline.rows import Row, read_rows
+from truegold.pipeline.rows import read_table
 
 WEAKEST = 10
 SURVIVORS = 5
@@ -36,13 +36,16 @@ _COLUMNS = [
 ]
 _COLUMNS += ["survivors", "paid", "findings"]
 
+Suite = dict[str, Any]
+"""A row of `suites.parquet`."""
 
-def read_suites(path: Path) -> list[Row]:
+
+def read_suites(path: Path) -> list[Suite]:
     """The suites as they are told of."""
-    return list(read_rows(path, _COLUMNS))
+    return list(read_table(path, Suite, _COLUMNS))
 
 
-def summary_lines(suites: Sequence[Row]) -> list[str]:
+def summary_lines(suites: Sequence[Suite]) -> list[str]:
     """A few lines for the terminal."""
     outcomes = Counter(suite["outcome"] for suite in suites)
     reasons = Counter(reason for suite in suites for reason in suite["reasons"])
@@ -55,17 +58,17 @@ def summary_lines(suites: Sequence[Row]) -> list[str]:
     return lines
 
 
-def weakest(suites: Sequence[Row]) -> list[Row]:
+def weakest(suites: Sequence[Suite]) -> list[Suite]:
     """Those that pay null programs, then those with the lowest kill rates."""
     known = [suite for suite in suites if suite["paid"] or (suite["kill_rate"] is not None and suite["kill_rate"] < 1)]
     return sorted(known, key=lambda suite: (not suite["paid"], suite["kill_rate"] or 0.0))[:WEAKEST]
 
 
-def markdown(title: str, suites: Sequence[Row]) -> str:
+def markdown(title: str, suites: Sequence[Suite]) -> str:
     return "\n".join(_markdown(title, suites)) + "\n"
 
 
-def _markdown(title: str, suites: Sequence[Row]) -> Iterator[str]:
+def _markdown(title: str, suites: Sequence[Suite]) -> Iterator[str]:
     yield f"# Test suites of {_plain(title)}\n"
     yield from _counts("outcome", Counter(suite["outcome"] for suite in suites))
     yield from _counts("reason", Counter(reason for suite in suites for reason in suite["reasons"]))
@@ -86,7 +89,7 @@ def _counts(what: str, counts: Counter[str]) -> Iterator[str]:
     yield ""
 
 
-def _weak(suites: Sequence[Row]) -> Iterator[str]:
+def _weak(suites: Sequence[Suite]) -> Iterator[str]:
     if not suites:
         return
     yield "## The weakest\n"
@@ -97,7 +100,7 @@ def _weak(suites: Sequence[Row]) -> Iterator[str]:
     yield ""
 
 
-def _listed(suites: Sequence[Row]) -> Iterator[str]:
+def _listed(suites: Sequence[Suite]) -> Iterator[str]:
     if not suites:
         return
     yield "## Findings\n"
@@ -111,11 +114,11 @@ def _listed(suites: Sequence[Row]) -> Iterator[str]:
     yield ""
 
 
-def _place(suite: Row) -> str:
+def _place(suite: Suite) -> str:
     return f"{suite['source']}:{suite['source_row']}"
 
 
-def _strength(suite: Row) -> str:
+def _strength(suite: Suite) -> str:
     if suite["paid"]:
         return f"pays: {', '.join(suite['paid'][:3])}"
     rate, low, high = suite["kill_rate"], suite["kill_low"], suite["kill_high"]

@@ -32,8 +32,18 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from truegold.pipeline.config.stages import VetTestsConfig
-from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger
-from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, dump_json, read_rows
+from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
+from truegold.pipeline.rows import (
+    ROW_SCHEMA,
+    Row,
+    RowKey,
+    TableWriter,
+    count_rows,
+    group_by_row,
+    read_rows,
+    read_table,
+    row_key,
+)
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import SCRATCH, StageReport, stage_function
 from truegold.pipeline.verify.vet.programs import programs_of
@@ -41,8 +51,6 @@ from truegold.pipeline.verify.vet.records import (
     NOT_VETTED,
     SUITES_SCHEMA,
     Finished,
-    Key,
-    key_of,
     not_vetted,
     record_of,
     suite_row,
@@ -95,16 +103,13 @@ def _nothing_to_vet(inputs: Mapping[str, Path], out_dir: Path, total: int) -> St
     with Ledger(out_dir, DETECTOR), TableWriter(out_dir / SUITES_FILE, SUITES_SCHEMA):
         pass
     with TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags:
-        for flag in read_rows(inputs["flags"]) if "flags" in inputs else ():
+        for flag in read_table(inputs["flags"], FlagRecord) if "flags" in inputs else ():
             flags.write(flag)
     return StageReport(total, total)
 
 
-def _flags_by_row(inputs: Mapping[str, Path]) -> dict[Key, list[Row]]:
-    found: dict[Key, list[Row]] = {}
-    for flag in read_rows(inputs["flags"]) if "flags" in inputs else ():
-        found.setdefault(key_of(flag), []).append(flag)
-    return found
+def _flags_by_row(inputs: Mapping[str, Path]) -> dict[RowKey, list[FlagRecord]]:
+    return group_by_row(read_table(inputs["flags"], FlagRecord)) if "flags" in inputs else {}
 
 
 Pending = tuple[Row, "Future[dict[str, Any]] | dict[str, Any] | None"]
@@ -168,7 +173,7 @@ def _options(config: VetTestsConfig) -> VetOptions:
 class _Output:
     """The stage's tables."""
 
-    def __init__(self, out_dir: Path, flags_by_row: dict[Key, list[Row]], stack: ExitStack) -> None:
+    def __init__(self, out_dir: Path, flags_by_row: dict[RowKey, list[FlagRecord]], stack: ExitStack) -> None:
         self.kept = 0
         self._earlier = flags_by_row
         self._ledger = stack.enter_context(Ledger(out_dir, DETECTOR))
@@ -188,7 +193,7 @@ class _Output:
         return {"suites": sum(self._outcomes.values()), "outcomes": self._outcomes, "mean_kill_rate": mean}
 
     def write(self, row: Row, record: Mapping[str, Any] | None) -> None:
-        earlier = self._earlier.pop(key_of(row), [])
+        earlier = self._earlier.pop(row_key(row), [])
         if record is not None:
             self._suites.write(suite_row(row, record))
             self._count(record)
@@ -233,7 +238,7 @@ class _Output:
                 self._ledger.edit(row, finding["reason"], before[:LEDGER_CHARS], after[:LEDGER_CHARS], **evidence)
         return {**row, "verifier_args": after}
 
-    def _standing(self, row: Row, record: Mapping[str, Any], earlier: list[Row]) -> list[Row]:
+    def _standing(self, row: Row, record: Mapping[str, Any], earlier: list[FlagRecord]) -> list[FlagRecord]:
         """The earlier flags that still hold."""
         if not record.get("references") or record["repaired"] is None:
             return earlier
@@ -248,15 +253,12 @@ class _Output:
                 continue
             self._ledger.flag(row, finding["reason"], **finding["evidence"])
             self._flags.write(
-                {
-                    "id": row["id"],
-                    "source": row["source"],
-                    "source_row": row["source_row"],
-                    "reason": finding["reason"],
-                    "detector": DETECTOR,
-                    "confidence": 1.0,
-                    "blocks": finding["reason"] in BLOCKING,
-                    "evidence": dump_json(finding["evidence"]),
-                    "suggestion": finding["suggestion"],
-                }
+                flag_record(
+                    row,
+                    finding["reason"],
+                    detector=DETECTOR,
+                    evidence=finding["evidence"],
+                    blocks=finding["reason"] in BLOCKING,
+                    suggestion=finding["suggestion"],
+                )
             )
