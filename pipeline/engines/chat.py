@@ -24,15 +24,15 @@ class PromptEncoder(Protocol):
         ...
 
     def encode(self, problem: str) -> list[int]:
-        """The ids of the whole prompt, chat template and special tokens included."""
+        """Return the ids of the whole prompt, chat template and special tokens included."""
         ...
 
     def encode_completion(self, text: str) -> list[int]:
-        """The ids of a completion the model is to learn, with the end-of-turn token at its end."""
+        """Return the ids of a completion the model is to learn, with the end-of-turn token at its end."""
         ...
 
     def decode(self, token_ids: Sequence[int]) -> str:
-        """A completion's text, without special tokens."""
+        """Return a completion's text, without special tokens."""
         ...
 
 
@@ -47,6 +47,7 @@ class ChatEncoder:
         self._check_single_bos()
 
     def encode(self, problem: str) -> list[int]:
+        """Return the prompt's ids: by the tokenizer's template, or as plain text where there is none."""
         user = self._chat.user.replace("{prompt}", problem)
         if not self._templated:
             text = f"{self._chat.system}\n\n{user}" if self._chat.system else user
@@ -57,9 +58,11 @@ class ChatEncoder:
         return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def encode_completion(self, text: str) -> list[int]:
+        """Return the completion's ids with the first stop token at the end."""
         return [*self.tokenizer(text, add_special_tokens=False)["input_ids"], self.stop_token_ids[0]]
 
     def decode(self, token_ids: Sequence[int]) -> str:
+        """Return the text without special tokens."""
         return str(self.tokenizer.decode(list(token_ids), skip_special_tokens=True))
 
     def _check_single_bos(self) -> None:
@@ -73,7 +76,7 @@ class ChatEncoder:
 
 
 class ByteEncoder:
-    """Bytes as tokens and 256 as the end: the encoder of scripted runs, which have no model."""
+    """The encoder of scripted runs, which have no model: tokens are bytes, and 256 is the end."""
 
     END = 256
 
@@ -82,17 +85,20 @@ class ByteEncoder:
         self.stop_token_ids = (self.END,)
 
     def encode(self, problem: str) -> list[int]:
+        """Return the bytes of the user message; the system message is left out."""
         return list(self._chat.user.replace("{prompt}", problem).encode())
 
     def encode_completion(self, text: str) -> list[int]:
+        """Return the text's bytes and the end."""
         return [*text.encode(), self.END]
 
     def decode(self, token_ids: Sequence[int]) -> str:
+        """Return the text of the bytes, the end left out."""
         return bytes(token for token in token_ids if token < self.END).decode("utf-8", "replace")
 
 
 def load_encoder(model: Path, chat: ChatConfig) -> ChatEncoder:
-    """The encoder of the checkpoint in folder `model`. Raises SetupError where its tokenizer cannot be loaded."""
+    """Return the encoder of the checkpoint in folder `model`; SetupError where its tokenizer cannot be loaded."""
     from transformers import AutoTokenizer, GenerationConfig
 
     try:
@@ -102,9 +108,11 @@ def load_encoder(model: Path, chat: ChatConfig) -> ChatEncoder:
         raise SetupError(f"{model} has no tokenizer that can be loaded: {reason}") from error
     stops: list[int] = [] if tokenizer.eos_token_id is None else [int(tokenizer.eos_token_id)]
     if (model / "generation_config.json").exists():
-        generation = GenerationConfig.from_pretrained(str(model))
-        more = generation.eos_token_id
-        stops += more if isinstance(more, list) else [] if more is None else [more]
+        generation_stops = GenerationConfig.from_pretrained(str(model)).eos_token_id
+        if isinstance(generation_stops, list):
+            stops += generation_stops
+        elif generation_stops is not None:
+            stops.append(generation_stops)
     if not stops:
         raise SetupError(f"The tokenizer in {model} names no end-of-sequence token.", "Set eos_token in its config.")
     return ChatEncoder(tokenizer, chat, tuple(dict.fromkeys(stops)))

@@ -1,15 +1,29 @@
-"""Gives memory of this process back to the system (Linux with glibc; elsewhere nothing happens)."""
+"""Gives memory back to the system: that of this process, and what vLLM's CPU build holds between rollouts.
+
+`discard` and `trim` need Linux with glibc; elsewhere they do nothing. `release_cache` and `release_weights` are run
+inside a vLLM worker, by `collective_rpc`.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import mmap
 import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+LARGE = 2**20
+"""Tensors of so many bytes and more have their pages given back."""
 
 
 def discard(address: int, size: int) -> None:
-    """Give back the whole pages of [address, address + size), which must be anonymous memory that is no longer needed:
-    it reads as zeros afterwards."""
+    """Give back the whole pages of [address, address + size), which read as zeros afterwards.
+
+    They must be anonymous memory that is no longer needed.
+    """
     start = -(-address // mmap.PAGESIZE) * mmap.PAGESIZE
     length = (address + size - start) // mmap.PAGESIZE * mmap.PAGESIZE
     if sys.platform == "linux" and length > 0:
@@ -21,3 +35,33 @@ def trim() -> None:
     release = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     if release is not None:
         release(0)
+
+
+def release_cache(worker: Any) -> None:
+    """Empty the worker's key-value cache."""
+    _discard_tensors(worker.model_runner.kv_caches)
+
+
+def release_weights(worker: Any) -> None:
+    """Drop the worker's weights: `reload_weights` has to follow before anything is generated, and brings all back.
+
+    Linear layers hold theirs in the closure that multiplies by them, packed; what is left in tensors is written over in
+    place when it is reloaded.
+    """
+    model = worker.get_model()
+    for module in model.modules():
+        if hasattr(module, "cpu_linear"):
+            module.cpu_linear = _raise_asleep
+    _discard_tensors(model.parameters())
+
+
+def _discard_tensors(tensors: Iterable[Tensor]) -> None:
+    # Several tensors may share one storage, which is discarded once.
+    storages = {(storage.data_ptr(), storage.nbytes()) for storage in (tensor.untyped_storage() for tensor in tensors)}
+    for address, size in storages:
+        if size >= LARGE:
+            discard(address, size)
+
+
+def _raise_asleep(*_: Any) -> Any:
+    raise RuntimeError("The engine sleeps: it has no weights until update_weights.")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import orjson
 
-from truegold.pipeline.engines.base import Completion, SamplingParams, check_room
+from truegold.pipeline.engines.base import Completion, FinishReason, SamplingParams, check_room
 from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.verifiers import InputError
 
@@ -20,37 +20,42 @@ SCRIPTED_LOGPROB = -1.0
 
 
 class ScriptedEngine:
-    """Answers from `script`: prompt text to its completions. A prompt matches where the encoded prompt contains it."""
+    """Answers from `script`, which has the completions of each problem.
+
+    A problem matches a prompt that contains it; of several, the longest.
+    """
 
     def __init__(self, script: Mapping[str, Sequence[str]], encoder: PromptEncoder, max_model_len: int = 2**20) -> None:
         self.max_model_len = max_model_len
         self._script = script
         self._encoder = encoder
-        self._asked: dict[str, int] = {}
+        self._draws: dict[str, int] = {}
+        """How many completions of each problem have been drawn."""
 
     def generate(
         self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seeds: Sequence[int]
     ) -> list[Completion]:
+        """Return the next completion of each prompt's problem; the seeds have no effect."""
         del seeds
         check_room(prompts, self.max_model_len)
         return [self._answer(self._encoder.decode(prompt), sampling) for prompt in prompts]
 
     def close(self) -> None:
-        pass
+        """Do nothing: there is nothing to give back."""
 
     def _answer(self, prompt: str, sampling: SamplingParams) -> Completion:
-        matches = [known for known in self._script if known in prompt]
+        matches = [problem for problem in self._script if problem in prompt]
         text = ""
         if matches:
-            known = max(matches, key=len)
-            number = self._asked.get(known, 0)
-            self._asked[known] = number + 1
-            completions = self._script[known]
-            text = completions[number % len(completions)]
+            problem = max(matches, key=len)
+            draw = self._draws.get(problem, 0)
+            self._draws[problem] = draw + 1
+            completions = self._script[problem]
+            text = completions[draw % len(completions)]
         token_ids = self._encoder.encode_completion(text)
         cut = token_ids[: sampling.max_tokens]
-        finish = "stop" if len(cut) == len(token_ids) else "length"
-        return Completion(tuple(cut), (SCRIPTED_LOGPROB,) * len(cut), finish)  # type: ignore[arg-type]
+        finish: FinishReason = "stop" if len(cut) == len(token_ids) else "length"
+        return Completion(tuple(cut), (SCRIPTED_LOGPROB,) * len(cut), finish)
 
 
 def load_script(path: Path) -> dict[str, list[str]]:
@@ -59,12 +64,12 @@ def load_script(path: Path) -> dict[str, list[str]]:
     if not path.exists():
         raise InputError(f"{path}: no such script file.")
     with path.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
+        for line_number, line in enumerate(lines, 1):
             try:
                 entry = orjson.loads(line)
                 script[entry["prompt"]] = [str(text) for text in entry["completions"]]
             except (orjson.JSONDecodeError, KeyError, TypeError) as error:
                 raise InputError(
-                    f'{path}, line {number}: expected {{"prompt": ..., "completions": [...]}} ({error}).'
+                    f'{path}, line {line_number}: expected {{"prompt": ..., "completions": [...]}} ({error}).'
                 ) from error
     return script

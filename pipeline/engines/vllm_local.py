@@ -1,8 +1,8 @@
 """vLLM inside this process, the GPU or the CPU build: sampling for profiles, and rollouts whose weights are updated
 between steps.
 
-In one process (`VLLM_ENABLE_V1_MULTIPROCESSING=0`), so that new weights are handed over as tensors and a killed run
-leaves no engine process behind. Stages that use it run isolated, because an engine gives its memory back only at exit.
+The engine runs in this one process (`VLLM_ENABLE_V1_MULTIPROCESSING=0`), so that new weights are handed over as tensors
+and a killed run leaves no engine process behind. Stages that use it run isolated, because an engine gives its memory back only at exit.
 """
 
 from __future__ import annotations
@@ -13,23 +13,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from truegold.pipeline.config.engines import VllmEngineConfig
-from truegold.pipeline.engines.base import Completion, FinishReason, SamplingParams, check_room
-from truegold.pipeline.engines.host_memory import trim
-from truegold.pipeline.engines.vllm_cpu_memory import release_cache, release_weights
+from truegold.pipeline.engines.base import FINISH_REASONS, Completion, SamplingParams, check_room
+from truegold.pipeline.engines.host_memory import release_cache, release_weights, trim
 from truegold.verifiers import SetupError
 
 if TYPE_CHECKING:
     import torch
 
 CPU_BATCHED_TOKENS = 8192
-"""Tokens prefilled in one go on CPU. Chunked prefill is off there: vLLM rewinds a seeded request's generator after a
-partial prefill, which torch's CPU generator cannot do."""
+"""The tokens prefilled in one go on CPU. Chunked prefill is off there: vLLM rewinds a seeded request's generator after
+a partial prefill, which torch's CPU generator cannot do."""
 
 CPU_BLOCK_TOKENS = 32
-"""Tokens of a block of the key-value cache on CPU, where vLLM's own 128 would leave most prompts unshared: only whole
-blocks are. On 8 completions each of 8 GSM8K prompts a fifth of the CPU time."""
-
-FINISH: dict[str | None, FinishReason] = {"stop": "stop", "length": "length"}
+"""The tokens of a block of the key-value cache on CPU. Only whole blocks are shared, so that vLLM's own 128 would leave
+most prompts unshared: with 8 completions each of 8 GSM8K prompts that makes a fifth of the CPU time."""
 
 
 class VllmEngine:
@@ -49,7 +46,7 @@ class VllmEngine:
         self.max_model_len = config.max_model_len
         self._vllm = vllm
         self._version = 0
-        self._forgotten = 0
+        self._times_forgotten = 0
         self._on_cpu = on_cpu = current_platform.is_cpu()
         options: dict[str, Any] = {}
         if on_cpu:
@@ -78,8 +75,10 @@ class VllmEngine:
                 max_num_seqs=config.max_num_seqs,
                 tensor_parallel_size=config.tensor_parallel_size,
                 enforce_eager=config.enforce_eager,
-                logprobs_mode="processed_logprobs",  # the distribution that was sampled from, temperature applied
-                generation_config="vllm",  # a checkpoint's own sampling defaults would bias the importance ratio
+                # Log-probabilities are those of the distribution that was sampled from, temperature applied.
+                logprobs_mode="processed_logprobs",
+                # A checkpoint's own sampling defaults would bias the importance ratio.
+                generation_config="vllm",
                 disable_log_stats=True,
                 seed=0,
                 **options,
@@ -88,7 +87,7 @@ class VllmEngine:
             reason = str(error).strip().split("\n", 1)[0]
             raise SetupError(f"vLLM cannot load {model}: {reason}") from error
         if on_cpu:
-            # vLLM writes zeros into the whole cache, which would hold memory that nothing uses yet.
+            # The cache is full of zeros that vLLM wrote, and would hold memory that nothing uses yet.
             self._llm.collective_rpc(release_cache)
             trim()
 
@@ -98,39 +97,44 @@ class VllmEngine:
         sampling: SamplingParams | Sequence[SamplingParams],
         seeds: Sequence[int],
     ) -> list[Completion]:
-        """As `Engine.generate`; each prompt may have its own sampling parameters."""
-        each = [sampling] * len(prompts) if isinstance(sampling, SamplingParams) else sampling
+        """Sample as `Engine.generate` says; each prompt may have its own sampling parameters."""
+        prompt_sampling = [sampling] * len(prompts) if isinstance(sampling, SamplingParams) else sampling
         check_room(prompts, self.max_model_len)
         requests = [
             # The salt ties cached prefixes to the weights that computed them: a sync makes the old ones unreachable.
-            {"prompt_token_ids": list(prompt), "cache_salt": f"weights-{self._version}-{self._forgotten}"}
+            {"prompt_token_ids": list(prompt), "cache_salt": f"weights-{self._version}-{self._times_forgotten}"}
             for prompt in prompts
         ]
-        params = [
+        vllm_params = [
             self._vllm.SamplingParams(
-                temperature=own.temperature,
-                top_p=own.top_p,
-                top_k=own.top_k,
-                max_tokens=min(own.max_tokens, self.max_model_len - len(prompt)),
-                stop_token_ids=list(own.stop_token_ids),
+                temperature=params.temperature,
+                top_p=params.top_p,
+                top_k=params.top_k,
+                max_tokens=min(params.max_tokens, self.max_model_len - len(prompt)),
+                stop_token_ids=list(params.stop_token_ids),
                 seed=seed,
                 logprobs=0,
                 detokenize=False,
             )
-            for prompt, own, seed in zip(prompts, each, seeds, strict=True)
+            for prompt, params, seed in zip(prompts, prompt_sampling, seeds, strict=True)
         ]
-        outputs = self._llm.generate(requests, params, use_tqdm=False)
+        outputs = self._llm.generate(requests, vllm_params, use_tqdm=False)
         return [_completion(output.outputs[0]) for output in outputs]
 
     def update_weights(self, named_tensors: Iterator[tuple[str, torch.Tensor]], version: int) -> None:
-        """Load new weights, by their Hugging Face names. A model with tied embeddings needs `lm_head.weight` as well:
-        the CPU build keeps a packed copy that the embedding alone would leave stale."""
+        """Load new weights, by their Hugging Face names.
+
+        A model with tied embeddings needs `lm_head.weight` as well: the CPU build keeps a packed copy that the
+        embedding alone would leave stale.
+        """
         self._llm.collective_rpc("reload_weights", kwargs={"weights_iterator": named_tensors})
         self._version = version
 
     def sleep(self) -> None:
-        """Give back the memory of weights and cache until `wake`, after which `update_weights` has to follow. On a GPU
-        only where the configuration says so."""
+        """Give back the memory of weights and cache until `wake`, after which `update_weights` has to follow.
+
+        A GPU's memory is given back only where the configuration says so.
+        """
         if self._on_cpu:
             self.forget_prefixes()
             self._llm.collective_rpc(release_cache)
@@ -140,7 +144,7 @@ class VllmEngine:
             self._llm.sleep(level=1)
 
     def wake(self) -> None:
-        """Undo `sleep`; on CPU what others have freed meanwhile is given back first."""
+        """Undo `sleep`; on CPU, what others have freed meanwhile is given back first."""
         if self._on_cpu:
             trim()
         elif self._sleeps:
@@ -148,25 +152,26 @@ class VllmEngine:
 
     def forget_prefixes(self) -> None:
         """Make every cached prefix unreachable, whatever weights computed it."""
-        self._forgotten += 1
+        self._times_forgotten += 1
 
     def head_logits(self, hidden: torch.Tensor) -> torch.Tensor:
-        """The logits [N, V] that the engine's own output head gives for hidden states [N, H]."""
+        """Return the logits [N, V] that the engine's own output head gives for hidden states [N, H]."""
         logits: torch.Tensor = self._llm.apply_model(lambda model: model.compute_logits(hidden))[0]
         return logits
 
     def vectors(self) -> dict[str, torch.Tensor]:
-        """The model's one-dimensional weights, such as those of norms, which vLLM keeps under their own names."""
-        found: dict[str, torch.Tensor] = self._llm.apply_model(
+        """Return the model's one-dimensional weights, such as norms', which vLLM keeps under their own names."""
+        named_vectors: dict[str, torch.Tensor] = self._llm.apply_model(
             lambda model: {name: value.detach() for name, value in model.named_parameters() if value.dim() == 1}
         )[0]
-        return found
+        return named_vectors
 
     def close(self) -> None:
+        """Let go of the engine; its memory comes back when the process ends."""
         del self._llm
 
 
 def _completion(output: Any) -> Completion:
     token_ids = tuple(output.token_ids)
     logprobs = tuple(step[token].logprob for step, token in zip(output.logprobs, token_ids, strict=True))
-    return Completion(token_ids, logprobs, FINISH.get(output.finish_reason, "abort"))
+    return Completion(token_ids, logprobs, FINISH_REASONS.get(output.finish_reason, "abort"))

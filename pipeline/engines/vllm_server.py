@@ -15,11 +15,11 @@ from typing import Any
 import httpx
 
 from truegold.pipeline.config.engines import ServerEngineConfig
-from truegold.pipeline.engines.base import Completion, SamplingParams, check_room
-from truegold.pipeline.engines.vllm_local import FINISH
+from truegold.pipeline.engines.base import FINISH_REASONS, Completion, SamplingParams, check_room
 from truegold.verifiers import SetupError
 
 BACKOFF_SECONDS = 1.0
+"""The pause before the first retry; each further one takes twice as long."""
 
 
 class ServerEngine:
@@ -27,7 +27,8 @@ class ServerEngine:
 
     def __init__(self, config: ServerEngineConfig) -> None:
         self._config = config
-        self._extra: dict[str, Any] = {}
+        self._extra_body: dict[str, Any] = {}
+        """Further fields of every request for completions."""
         key = os.environ.get(config.api_key_env, "") if config.api_key_env else ""
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         limits = httpx.Limits(max_connections=config.concurrency)
@@ -46,24 +47,25 @@ class ServerEngine:
         sampling: SamplingParams | Sequence[SamplingParams],
         seeds: Sequence[int],
     ) -> list[Completion]:
-        """As `Engine.generate`; each prompt may have its own sampling parameters."""
-        each = [sampling] * len(prompts) if isinstance(sampling, SamplingParams) else sampling
+        """Sample as `Engine.generate` says; each prompt may have its own sampling parameters."""
+        prompt_sampling = [sampling] * len(prompts) if isinstance(sampling, SamplingParams) else sampling
         check_room(prompts, self.max_model_len)
         with ThreadPoolExecutor(self._config.concurrency) as pool:
-            return list(pool.map(self._complete, prompts, each, seeds))
+            return list(pool.map(self._complete, prompts, prompt_sampling, seeds))
 
     def close(self) -> None:
+        """Close the connections; the server goes on running."""
         self._client.close()
 
     def _served_model(self) -> tuple[str, int]:
         models = self.request("GET", "/models")["data"]
         names = [model["id"] for model in models]
-        wanted = self._config.model or (names[0] if len(names) == 1 else None)
+        model_name = self._config.model or (names[0] if len(names) == 1 else None)
         for model in models:
-            if model["id"] == wanted:
-                return wanted, int(model["max_model_len"])
+            if model["id"] == model_name:
+                return model_name, int(model["max_model_len"])
         raise SetupError(
-            f"The server at {self._config.url} serves {', '.join(names)}, not {wanted or 'one model'}.",
+            f"The server at {self._config.url} serves {', '.join(names)}, not {model_name or 'one model'}.",
             "Set engine.model to one of these.",
         )
 
@@ -77,7 +79,7 @@ class ServerEngine:
             "max_tokens": min(sampling.max_tokens, self.max_model_len - len(prompt)),
             "stop_token_ids": list(sampling.stop_token_ids),
             "seed": seed,
-            **self._extra,
+            **self._extra_body,
             "logprobs": 0,
             "return_token_ids": True,
         }
@@ -88,10 +90,10 @@ class ServerEngine:
                 f"The server at {self._config.url} returns no token ids.", "truegold needs vLLM 0.11 or newer there."
             )
         logprobs = (choice.get("logprobs") or {}).get("token_logprobs") or []
-        return Completion(tuple(token_ids), tuple(logprobs), FINISH.get(choice["finish_reason"], "abort"))
+        return Completion(tuple(token_ids), tuple(logprobs), FINISH_REASONS.get(choice["finish_reason"], "abort"))
 
     def request(self, method: str, path: str, body: Any = None) -> Any:
-        """The server's JSON answer, None where it says nothing. Raises SetupError where it gives none."""
+        """Return the JSON of the server's reply, None where that is empty. Raises SetupError where there is none."""
         problem = ""
         for attempt in range(self._config.retries + 1):
             if attempt:
