@@ -15,9 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from truegold.verifiers.audit.edits import wrong_answer
-from truegold.verifiers.audit.forms import Form, Irrational, Number, Percent
-from truegold.verifiers.audit.reading import form_of
+from truegold.verifiers.audit.variants import form_of, wrong_answer
+from truegold.verifiers.audit.variants.forms import Form, Irrational, Percent, Rational
 
 MANY = 20
 """Candidates in the long lists: enough to cover what a small problem may have for an answer."""
@@ -112,7 +111,7 @@ def _phrases(gold: str, wrong: str) -> Iterator[GamingCase]:
 
 
 def _numeric(form: Form) -> Iterator[GamingCase]:
-    if isinstance(form, Number) and form.style == "integer":
+    if isinstance(form, Rational) and form.kind == "integer":
         value = int(form.value)
         around = range(value - MANY // 2, value + MANY // 2)
         yield GamingCase("list of candidates", f"\\boxed{{{', '.join(map(str, around))}}}")
@@ -120,8 +119,8 @@ def _numeric(form: Form) -> Iterator[GamingCase]:
         yield GamingCase("range", f"\\boxed{{[{value - 1}, {value + 1}]}}")
         yield GamingCase("range with words", f"\\boxed{{{value - 1} \\text{{ to }} {value + 1}}}")
         yield GamingCase("condition", f"\\boxed{{{value - 1} < x < {value + 1}}}")
-    if isinstance(form, Number | Irrational) and form.approx > 0:
+    if isinstance(form, Rational | Irrational) and form.approx > 0:
         yield GamingCase("plus-minus", f"\\boxed{{\\pm {form.text}}}")
         yield GamingCase("at most", f"\\boxed{{\\le {form.text}}}")
-    if isinstance(form, Percent) and form.number.value:
+    if isinstance(form, Percent) and form.amount.value:
         yield GamingCase("plus-minus", f"\\boxed{{\\pm {form.text}}}")

@@ -19,13 +19,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from truegold.verifiers.audit.edits import edits
 from truegold.verifiers.audit.gaming import gaming_cases
 from truegold.verifiers.audit.probe import DEFAULT_CPU_S, DEFAULT_WALL_S, NotLoaded, Observed, Probe
-from truegold.verifiers.audit.reading import form_of
 from truegold.verifiers.audit.responses import form_read_by, respond
-from truegold.verifiers.audit.rewrites import rewrites
 from truegold.verifiers.audit.speed import Speed, speed_of
+from truegold.verifiers.audit.variants import edits, form_of, rewrites
 from truegold.verifiers.errors import ConfigError
 from truegold.verifiers.rates import Rate
 from truegold.verifiers.verdict import Verifier

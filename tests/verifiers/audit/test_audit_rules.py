@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from truegold.verifiers.audit import edits, gaming_cases, rewrites
-from truegold.verifiers.audit.edits import wrong_answer
-from truegold.verifiers.audit.reading import form_of
-from truegold.verifiers.audit.variants import EDITS, MAX_VARIANT_CHARS, REWRITES, RuleBook
+from truegold.verifiers.audit.variants import EDITS, MAX_VARIANT_CHARS, REWRITES, Rule, form_of, wrong_answer
+from truegold.verifiers.audit.variants.rules import variants
 
-RULES = [(book, rule) for book in (REWRITES, EDITS) for rule in book.rules.values()]
+RULES = [(table, rule) for table in (REWRITES, EDITS) for rule in table]
 GOLDS = {
     "5": "integer",
     "-0.50": "decimal",
@@ -60,16 +61,21 @@ UNCERTAIN = [
 ]
 
 
-def ids(value: object) -> str:
-    return getattr(value, "name", "")
-
-
-@pytest.mark.parametrize(("book", "rule"), RULES, ids=ids)
-def test_a_rule_has_a_description_and_makes_its_own_example(book: RuleBook, rule) -> None:
+@pytest.mark.parametrize(("table", "rule"), [pytest.param(*row, id=row[1].name) for row in RULES])
+def test_a_rule_has_a_description_and_makes_its_own_example(table: tuple[Rule, ...], rule: Rule) -> None:
     gold, text = rule.example
     assert rule.description.endswith(".") and "\n" not in rule.description
-    assert text in [variant.text for variant in book.variants(gold) if variant.rule == rule.name]
-    assert all(variant.policy == rule.policy for variant in book.variants(gold) if variant.rule == rule.name)
+    assert text in [variant.text for variant in variants(table, gold) if variant.rule == rule.name]
+    assert all(variant.policy == rule.policy for variant in variants(table, gold) if variant.rule == rule.name)
+
+
+@pytest.mark.parametrize("rule", [rule for _, rule in RULES], ids=lambda rule: rule.name)
+def test_a_rule_is_for_known_kinds_of_gold_and_every_maker_makes_texts_of_some(rule: Rule) -> None:
+    assert rule.kinds <= set(GOLDS.values())
+    forms = [form for _, other in RULES for gold in (*GOLDS, other.example[0]) if (form := form_of(gold)) is not None]
+    for maker in rule.makers:
+        alone = replace(rule, makers=(maker,))
+        assert any(list(alone.texts(form)) for form in forms)
 
 
 @pytest.mark.parametrize(("gold", "kind"), GOLDS.items())
@@ -79,10 +85,7 @@ def test_the_form_of_a_gold_is_recognised_and_has_variants_of_both_sorts(gold: s
     assert list(rewrites(gold)) and list(edits(gold)) and wrong_answer(gold)
 
 
-@pytest.mark.parametrize(
-    "gold",
-    UNCERTAIN,
-)
+@pytest.mark.parametrize("gold", UNCERTAIN)
 def test_what_could_be_read_in_two_ways_is_left_alone(gold: str) -> None:
     assert form_of(gold) is None
     assert not list(rewrites(gold)) and not list(edits(gold)) and wrong_answer(gold) is None
@@ -105,12 +108,12 @@ def test_no_text_is_both_a_rewrite_and_an_edit(gold: str) -> None:
 
 def test_the_rules_of_policy_are_marked() -> None:
     policies = {rule.name for _, rule in RULES if rule.policy}
-    wanted = {"percent of int", "/100", "rounded to 2 decimals", "2-decimal approximation", "pi=3.14"}
-    assert wanted <= policies
+    approximations = {"percent of int", "/100", "rounded to 2 decimals", "2-decimal approximation", "pi=3.14"}
+    assert approximations <= policies
 
 
 def test_names_are_unique_over_both_sorts() -> None:
-    assert not REWRITES.rules.keys() & EDITS.rules.keys()
+    assert len({rule.name for _, rule in RULES}) == len(RULES)
 
 
 @pytest.mark.parametrize("gold", GOLDS)

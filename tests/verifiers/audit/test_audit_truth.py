@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from sympy.parsing.sympy_parser import implicit_multiplication_application, parse_expr, standard_transformations
 
 from truegold.verifiers.audit import edits, rewrites
-from truegold.verifiers.audit.edits import wrong_answer
-from truegold.verifiers.audit.reading import form_of
+from truegold.verifiers.audit.variants import form_of, wrong_answer
 
 WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 WRAPPERS = [
@@ -34,7 +33,7 @@ POINT = {
 sizes = st.integers(-10_000_000, 10_000_000)
 fractions_ = st.builds(Fraction, st.integers(-500, 500), st.integers(2, 400)).filter(lambda f: f.denominator > 1)
 decimals = st.builds(
-    lambda n, places: f"{'-' if n < 0 else ''}{abs(n) // 10**places}.{abs(n) % 10**places:0{places}}",
+    lambda n, digits: f"{'-' if n < 0 else ''}{abs(n) // 10**digits}.{abs(n) % 10**digits:0{digits}}",
     sizes,
     st.integers(1, 4),
 )
@@ -92,26 +91,26 @@ def values(text: str) -> list[sympy.Expr]:
 
 
 def check_rewrites(gold: str) -> None:
-    wanted = to_sympy(gold)
-    found = [variant for variant in rewrites(gold) if not variant.policy]
-    assert found
-    for variant in found:
-        assert all(same(value, wanted) for value in values(variant.text)), variant
+    gold_value = to_sympy(gold)
+    respelled = [variant for variant in rewrites(gold) if not variant.policy]
+    assert respelled
+    for variant in respelled:
+        assert all(same(value, gold_value) for value in values(variant.text)), variant
 
 
 MANY_VALUED = re.compile(r",|\bor\b|\band\b|\\pm|\\le|>|\[.*\]|\\text\{ to \}|=")
 
 
 def check_edits(gold: str) -> None:
-    wanted = to_sympy(gold)
-    found = [
+    gold_value = to_sympy(gold)
+    single_valued = [
         variant
         for variant in edits(gold)
         if not variant.policy and not MANY_VALUED.search(variant.text.replace("\\sqrt[3]", ""))
     ]
-    assert found
-    for variant in found:
-        assert not same(to_sympy(variant.text), wanted), variant
+    assert single_valued
+    for variant in single_valued:
+        assert not same(to_sympy(variant.text), gold_value), variant
 
 
 @settings(max_examples=25, deadline=None)
@@ -166,7 +165,7 @@ def test_sums_keep_and_lose_their_value(numbers: list[int], symbols: list[str]) 
     check_edits(gold)
 
 
-items = st.lists(st.integers(-99, 99), min_size=2, max_size=4, unique=True)
+distinct_integers = st.lists(st.integers(-99, 99), min_size=2, max_size=4, unique=True)
 
 
 def members(text: str) -> set[int] | tuple[int, ...]:
@@ -176,14 +175,14 @@ def members(text: str) -> set[int] | tuple[int, ...]:
     return numbers if "(" in text.replace("\\(", "") else set(numbers)
 
 
-@given(items)
+@given(distinct_integers)
 def test_lists_keep_their_members_under_rewrites_and_lose_them_under_edits(numbers: list[int]) -> None:
     for gold in (", ".join(map(str, numbers)), f"\\{{{', '.join(map(str, numbers))}\\}}"):
         assert all(members(variant.text) == set(numbers) for variant in rewrites(gold))
         assert all(members(variant.text) != set(numbers) for variant in edits(gold))
 
 
-@given(items)
+@given(distinct_integers)
 def test_tuples_keep_their_members_in_order(numbers: list[int]) -> None:
     gold = f"({','.join(map(str, numbers))})"
     assert all(members(variant.text) == tuple(numbers) for variant in rewrites(gold))
@@ -243,7 +242,7 @@ def test_unions_keep_and_lose_points_and_their_wrong_answer_is_wrong_in_any_comb
     ends, pieces = [low], list[str]()
     for step in steps:
         ends.append(ends[-1] + step)
-    if meeting:  # the first two pieces meet in a point that neither has
+    if meeting:  # The first two pieces meet in a point that neither has.
         brackets, ends = [brackets[0][0] + ")", "(" + brackets[1][1], *brackets[2:]], [*ends[:2], *ends[1:]]
     for index, (left, right) in enumerate(brackets):
         pieces.append(f"{left}{ends[2 * index]},{ends[2 * index + 1]}{right}")

@@ -1,13 +1,15 @@
 """What a gold answer is: the few forms whose respellings and edits are certain.
 
-    5    3.5    \\frac{3}{4}    1\\frac{1}{2}      Number
+    5    3.5    \\frac{3}{4}    1\\frac{1}{2}      Rational
     24\\sqrt{2}    \\frac{3\\pi}{4}                Irrational
     8+4\\sqrt{3}    1-2i    x^2-7x+12            Sum
     (3,-4)    [0,1)    \\{1,2\\}    1, 2          Pair and its like
     ...
 
 `reading.py` recognises them. Both share nothing with any verifier's parser: an audit must not share the fault it looks
-for. Not covered: everything else, on purpose. A gold of another form is judged against itself and no more.
+for. Every form has the gold as its `text`, and a `kind`, by which rules choose their golds. `str` of a value or a sum
+is its ordinary LaTeX, however the gold spells it. Other golds are not covered, on purpose: they are judged against
+themselves and no more.
 """
 
 from __future__ import annotations
@@ -17,27 +19,36 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from truegold.verifiers.audit.variants.spelling import exact_decimal, fixed, latex, root, surd, terms_sum
+from truegold.verifiers.audit.variants.words import OTHER_WORD
+
 
 @dataclass(frozen=True, slots=True)
-class Number:
-    """A rational number. `style`: integer, decimal, fraction or mixed number."""
+class Rational:
+    """A rational number."""
 
     text: str
     value: Fraction
-    style: str
+    kind: str
+    """integer, decimal, fraction or mixed number"""
 
-    @property
-    def kind(self) -> str:
-        return self.style
+    def __str__(self) -> str:
+        return latex(self.value)
 
     @property
     def approx(self) -> float:
+        """The value in floating point."""
         return float(self.value)
 
     @property
-    def places(self) -> int:
+    def decimals(self) -> int:
         """Digits after the decimal point, as written."""
         return len(self.text.partition(".")[2])
+
+    def respell(self, value: Fraction) -> str:
+        """Another value as a decimal where this one is a decimal, else as a fraction."""
+        decimal = exact_decimal(value) if self.kind == "decimal" else None
+        return decimal or latex(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +59,26 @@ class Irrational:
     coefficient: Fraction
     radicand: int | None
 
+    def __str__(self) -> str:
+        return surd(self.coefficient, self.symbol)
+
     @property
     def kind(self) -> str:
+        """radical or multiple of pi"""
         return "multiple of pi" if self.radicand is None else "radical"
 
     @property
     def approx(self) -> float:
+        """The value in floating point."""
         return float(self.coefficient) * (math.pi if self.radicand is None else math.sqrt(self.radicand))
 
+    @property
+    def symbol(self) -> str:
+        """Pi or the root, without the coefficient."""
+        return "\\pi" if self.radicand is None else root(self.radicand)
 
-Scalar = Number | Irrational
+
+Scalar = Rational | Irrational
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +90,22 @@ class Sum:
     kind: str
     """polynomial, complex number or sum of constants"""
 
+    def __str__(self) -> str:
+        return terms_sum(self.terms)
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:
     """A point `(a, b, ...)`. With two rising entries it may be an open interval as well, which no rule may rely on."""
 
     text: str
-    items: tuple[Scalar, ...]
+    entries: tuple[Scalar, ...]
     kind: ClassVar[str] = "tuple"
+
+    @property
+    def is_rising(self) -> bool:
+        """Whether it may be an open interval."""
+        return len(self.entries) == 2 and self.entries[0].approx < self.entries[1].approx
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +118,16 @@ class Interval:
     high: Scalar | None
     right: str
     kind: ClassVar[str] = "interval"
+
+    @property
+    def low_text(self) -> str:
+        """The lower end as LaTeX."""
+        return "-\\infty" if self.low is None else str(self.low)
+
+    @property
+    def high_text(self) -> str:
+        """The upper end as LaTeX."""
+        return "\\infty" if self.high is None else str(self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +144,7 @@ class Collection:
     """Several values in no order, no two of them equal: a bare list `1, 2` or a set `\\{1, 2\\}`."""
 
     text: str
-    items: tuple[Scalar, ...]
+    entries: tuple[Scalar, ...]
     kind: str
     """list or set"""
 
@@ -119,6 +158,20 @@ class PlusMinus:
     offset: Scalar
     kind: ClassVar[str] = "plus-minus"
 
+    @property
+    def lower(self) -> str:
+        """The value with the minus sign."""
+        return f"{self.middle or ''}-{self.offset}"
+
+    @property
+    def upper(self) -> str:
+        """The value with the plus sign."""
+        return f"{self.middle}+{self.offset}" if self.middle else str(self.offset)
+
+    def with_offset(self, offset: str) -> str:
+        """The same middle with another offset."""
+        return f"{self.middle} \\pm {offset}" if self.middle else f"\\pm {offset}"
+
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
@@ -131,41 +184,78 @@ class Matrix:
 
 
 @dataclass(frozen=True, slots=True)
-class Percent:
+class Measured:
+    """A number and what is measured in it; the subclasses say which sort of unit."""
+
     text: str
-    number: Number
+    amount: Rational
+
+    def spell_amount(self, value: Fraction) -> str:
+        """Another number with as many decimals as this one has."""
+        return fixed(value, self.amount.decimals) if self.amount.kind == "decimal" else latex(value)
+
+    @property
+    def bare(self) -> str:
+        """The number without its unit."""
+        return self.spell_amount(self.amount.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Percent(Measured):
+    """A percentage."""
+
     kind: ClassVar[str] = "percent"
 
+    def attach_unit(self, amount: str) -> str:
+        """That many per cent."""
+        return f"{amount}\\%"
+
 
 @dataclass(frozen=True, slots=True)
-class Money:
+class Money(Measured):
     """Dollars."""
 
-    text: str
-    number: Number
     kind: ClassVar[str] = "money"
 
+    def attach_unit(self, amount: str) -> str:
+        """That many dollars."""
+        return f"\\${amount}"
+
 
 @dataclass(frozen=True, slots=True)
-class Degrees:
-    text: str
-    number: Number
+class Degrees(Measured):
+    """An angle in degrees."""
+
     kind: ClassVar[str] = "degrees"
 
+    def attach_unit(self, amount: str) -> str:
+        """That many degrees."""
+        return f"{amount}^\\circ"
+
 
 @dataclass(frozen=True, slots=True)
-class WithUnit:
-    """A number and a unit of a closed list; `power` is 1, or 2 or 3 where the unit is squared or cubed."""
+class WithUnit(Measured):
+    """A number and a unit of a closed list."""
 
-    text: str
-    number: Number
     unit: str
     power: int
+    """1, or 2 or 3 where the unit is squared or cubed"""
     kind: ClassVar[str] = "with unit"
+
+    @property
+    def exponent(self) -> str:
+        """The power as LaTeX, nothing for 1."""
+        return "" if self.power == 1 else f"^{self.power}"
+
+    def attach_unit(self, amount: str) -> str:
+        """That many of the unit."""
+        return f"{amount}\\text{{ {self.unit}}}{self.exponent}"
 
 
 @dataclass(frozen=True, slots=True)
 class BaseN:
+    """Digits in a base up to 16."""
+
     text: str
     digits: str
     base: int
@@ -184,11 +274,12 @@ class Equation:
 
 @dataclass(frozen=True, slots=True)
 class Inequality:
-    """One variable on the left; `relation` is <, <=, > or >=."""
+    """One variable on the left."""
 
     text: str
     variable: str
     relation: str
+    """<, <=, > or >="""
     bound: Scalar
     kind: ClassVar[str] = "inequality"
 
@@ -201,6 +292,11 @@ class Letter:
     letter: str
     kind: ClassVar[str] = "choice letter"
 
+    @property
+    def word(self) -> str:
+        """The letter, where it is read as a word."""
+        return self.letter
+
 
 @dataclass(frozen=True, slots=True)
 class Word:
@@ -210,10 +306,15 @@ class Word:
     word: str
     kind: ClassVar[str] = "word"
 
+    @property
+    def opposite(self) -> str | None:
+        """A word that would be a wrong answer in its place, where one is known."""
+        return OTHER_WORD.get(self.word.lower())
 
-Measured = Percent | Money | Degrees | WithUnit
+
+MeasuredForm = Percent | Money | Degrees | WithUnit
 Form = (
-    Number
+    Rational
     | Irrational
     | Sum
     | Pair
@@ -222,7 +323,7 @@ Form = (
     | Collection
     | PlusMinus
     | Matrix
-    | Measured
+    | MeasuredForm
     | BaseN
     | Equation
     | Inequality

@@ -1,7 +1,8 @@
 """Which form does a gold answer have? `form_of(r"\\frac{3}{4}")` is a Number; None where no form certainly fits.
 
-Own, strict patterns, tried from the narrow to the wide. What could be read in two ways is not read at all: `1,234` may
-be a number or a list, `6/20` after a word a date, `abc` a word or a product. Not covered: nested structures, functions.
+The patterns are strict and are tried from the narrow to the wide. What could be read in two ways is not read at all:
+`1,234` may be a number or a list, `6/20` after a word a date, `abc` a word or a product. Nested structures and
+functions are not covered.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
-from truegold.verifiers.audit.forms import (
+from truegold.verifiers.audit.variants.forms import (
     BaseN,
     Collection,
     Degrees,
@@ -30,8 +31,8 @@ from truegold.verifiers.audit.forms import (
     WithUnit,
     Word,
 )
-from truegold.verifiers.audit.reading_values import number_of, scalar_of, sum_of
-from truegold.verifiers.audit.units import KNOWN_WORDS, UNITS
+from truegold.verifiers.audit.variants.reading_values import rational_of, scalar_of, sum_of
+from truegold.verifiers.audit.variants.words import KNOWN_WORDS, UNITS
 
 MAX_GOLD_CHARS = 400
 """A longer gold is a document; none of these forms is so long."""
@@ -56,7 +57,7 @@ _RELATION = re.compile(r"(\\leq?|\\geq?|[<>≤≥])(?![a-zA-Z])")
 
 
 def form_of(gold: str) -> Form | None:
-    """The form of `gold`, or None."""
+    """The form of `gold`, or None where none certainly fits."""
     text = gold.strip()
     if not text or len(text) > MAX_GOLD_CHARS:
         return None
@@ -70,17 +71,17 @@ def form_of(gold: str) -> Form | None:
     return None
 
 
-def _items(inner: str) -> tuple[Scalar, ...] | None:
+def _entries(inner: str) -> tuple[Scalar, ...] | None:
     parts = [part.strip() for part in inner.split(",")]
-    items = [scalar_of(part, part) for part in parts]
+    entries = [scalar_of(part) for part in parts]
     # A later part of just three digits may be the end of a number with a thousands comma.
     if len(parts) < 2 or any(re.fullmatch(r"\d{3}", part) for part in parts[1:]):
         return None
-    return tuple(item for item in items if item) if all(items) else None
+    return tuple(entry for entry in entries if entry) if all(entries) else None
 
 
-def _distinct(items: tuple[Scalar, ...]) -> bool:
-    values = sorted(item.approx for item in items)
+def _are_distinct(entries: tuple[Scalar, ...]) -> bool:
+    values = sorted(entry.approx for entry in entries)
     return all(b - a > CLOSE * max(abs(a), abs(b)) for a, b in pairwise(values))
 
 
@@ -88,10 +89,10 @@ def _list(text: str, tight: str) -> Collection | None:
     braced = re.fullmatch(r"\\\{(.+)\\\}", tight)
     if re.search(r"\{,\}|,\\!|\\,", tight):
         return None
-    items = _items(braced[1] if braced else tight)
-    if items is None or not _distinct(items):
+    entries = _entries(braced[1] if braced else tight)
+    if entries is None or not _are_distinct(entries):
         return None
-    return Collection(text, items, "set" if braced else "list")
+    return Collection(text, entries, "set" if braced else "list")
 
 
 def _bracketed(text: str, tight: str) -> Pair | Interval | None:
@@ -100,8 +101,8 @@ def _bracketed(text: str, tight: str) -> Pair | Interval | None:
         return None
     if interval := _interval(text, match):
         return interval
-    items = _items(match[2])
-    return Pair(text, items) if items and match[1] + match[3] == "()" else None
+    entries = _entries(match[2])
+    return Pair(text, entries) if entries and match[1] + match[3] == "()" else None
 
 
 def _interval(text: str, match: re.Match[str]) -> Interval | None:
@@ -109,12 +110,12 @@ def _interval(text: str, match: re.Match[str]) -> Interval | None:
     ends = [part.strip() for part in inner.split(",")]
     if len(ends) != 2 or (left + right == "()" and "\\infty" not in inner):
         return None
-    low, high = scalar_of(ends[0], ends[0]), scalar_of(ends[1], ends[1])
+    low, high = scalar_of(ends[0]), scalar_of(ends[1])
     if (low is None and ends[0] != "-\\infty") or (high is None and not re.fullmatch(r"\+?\\infty", ends[1])):
         return None
     if (low is None and left == "[") or (high is None and right == "]"):
         return None
-    if low is not None and high is not None and not _distinct((low, high)):
+    if low is not None and high is not None and not _are_distinct((low, high)):
         return None
     if low is not None and high is not None and low.approx > high.approx:
         return None
@@ -144,7 +145,7 @@ def _union(text: str, tight: str) -> Union | None:
 def _end(text: str) -> float | None:
     if match := _INFINITE.fullmatch(text):
         return -math.inf if match[1] == "-" else math.inf
-    value = scalar_of(text, text)
+    value = scalar_of(text)
     return None if value is None else value.approx
 
 
@@ -152,7 +153,7 @@ def _plus_minus(text: str, tight: str) -> PlusMinus | None:
     parts = re.split(r"\\pm ?", tight)
     if len(parts) != 2:
         return None
-    middle, offset = scalar_of(parts[0], parts[0]), scalar_of(parts[1], parts[1])
+    middle, offset = scalar_of(parts[0]), scalar_of(parts[1])
     if offset is None or offset.approx == 0 or (parts[0] and middle is None):
         return None
     return PlusMinus(text, middle, offset)
@@ -162,23 +163,20 @@ def _matrix(text: str, tight: str) -> Matrix | None:
     match = _MATRIX.fullmatch(tight)
     if match is None:
         return None
-    rows = [[scalar_of(cell, cell) for cell in row.split("&")] for row in match[2].removesuffix("\\\\").split("\\\\")]
+    rows = [[scalar_of(cell) for cell in row.split("&")] for row in match[2].removesuffix("\\\\").split("\\\\")]
     if len({len(row) for row in rows}) != 1 or not all(all(row) for row in rows):
         return None
     return Matrix(text, match[1], tuple(tuple(cell for cell in row if cell) for row in rows))
 
 
 def _measured(text: str, tight: str) -> Form | None:
-    if (match := re.fullmatch(r"(.+?)\\?%", tight)) and (number := number_of(match[1], match[1])):
-        return Percent(text, number)
-    if match := re.fullmatch(r"(-?)\\?\$(.+)", tight):
-        amount = re.sub(r"(?<=\d),(?=\d{3}(?:\D|$))", "", match[2])
-        number = number_of(amount, amount)
-        return Money(text, number) if number and not match[1] and number.style in {"integer", "decimal"} else None
-    if (match := re.fullmatch(r"(.+?)(?:\^(?:\\circ|\{\\circ\})|°)", tight)) and (
-        number := number_of(match[1], match[1])
-    ):
-        return Degrees(text, number)
+    if (match := re.fullmatch(r"(.+?)\\?%", tight)) and (amount := rational_of(match[1])):
+        return Percent(text, amount)
+    if match := re.fullmatch(r"\\?\$(.+)", tight):
+        amount = rational_of(re.sub(r"(?<=\d),(?=\d{3}(?:\D|$))", "", match[1]))
+        return Money(text, amount) if amount and amount.kind in {"integer", "decimal"} else None
+    if (match := re.fullmatch(r"(.+?)(?:\^(?:\\circ|\{\\circ\})|°)", tight)) and (amount := rational_of(match[1])):
+        return Degrees(text, amount)
     return _with_unit(text)
 
 
@@ -187,11 +185,10 @@ def _with_unit(text: str) -> WithUnit | None:
     if match is None:
         return None
     unit = " ".join((match[2] or match[3]).removesuffix(".").split())
-    number_text = match[1].strip()
-    number = number_of(number_text, number_text)
-    if number is None or unit not in UNITS:
+    amount = rational_of(match[1].strip())
+    if amount is None or unit not in UNITS:
         return None
-    return WithUnit(text, number, unit, int(match[4] or match[5] or 1))
+    return WithUnit(text, amount, unit, int(match[4] or match[5] or 1))
 
 
 def _base(text: str, tight: str) -> BaseN | None:
@@ -206,10 +203,10 @@ def _equation(text: str, tight: str) -> Equation | None:
     match = re.fullmatch(r"([a-zA-Z])=([^=<>]+)", tight)
     if match is None or match[1] in "ei":
         return None
-    right = scalar_of(match[2], match[2])
+    right = scalar_of(match[2])
     if right is not None:
         return Equation(text, match[1], right)
-    line = sum_of(match[2], match[2])
+    line = sum_of(match[2])
     if match[1] == "y" and line and line.kind == "polynomial" and "y" not in match[2]:
         return Equation(text, match[1], line)
     return None
@@ -222,7 +219,7 @@ def _inequality(text: str, tight: str) -> Inequality | None:
     left, relation, right = parts[0].strip(), _RELATIONS[parts[1]], parts[2].strip()
     if re.fullmatch("[a-zA-Z]", right):
         left, right, relation = right, left, relation.translate(str.maketrans("<>", "><"))
-    bound = scalar_of(right, right)
+    bound = scalar_of(right)
     return Inequality(text, left, relation, bound) if bound and re.fullmatch("[a-df-hj-zA-Z]", left) else None
 
 

@@ -1,4 +1,4 @@
-"""Units and words the audit knows: only for these is it certain what dropping, converting or negating does."""
+"""Units and words that the audit knows: only for these is it certain what dropping, converting or negating does."""
 
 from __future__ import annotations
 

@@ -1,0 +1,122 @@
+"""Rules that turn a gold answer into other texts, as rows of a table.
+
+    rule("bold", ("128", r"\\mathbf{128}"), "rational, radical", "Set in bold face.", r"\\mathbf{<text>}")
+    rule("x10", ("180", "1800"), "integer", "Ten times as much.", lambda form: form.value * 10)
+
+A rule has a name, an example (a gold and a text that it makes of it; a test holds every rule to it), the kinds of gold
+it is for, a description, and makers of texts. A maker is a template or a function of the form. `<name>` in a template
+is that attribute of the form (`forms.py`), and `<other>` is a wrong answer (`neighbours.py`). A rule makes nothing of a
+gold of another kind, of one that fails its condition, and where a part is None. Rules are deterministic.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+from truegold.verifiers.audit.variants.forms import Form
+from truegold.verifiers.audit.variants.neighbours import neighbour
+from truegold.verifiers.audit.variants.reading import form_of
+
+MAX_VARIANT_CHARS = 2_000
+"""A respelling that has grown beyond this tests limits, not equivalence; `hostile.py` does that."""
+
+Maker = str | Callable[[Any], object]
+"""A template, or a function that takes a form and returns one text, a list of texts, or None."""
+
+_GROUPS = {
+    "rational": "integer, decimal, fraction, mixed number",
+    "irrational": "radical, multiple of pi",
+    "scalar": "rational, irrational",
+    "sum": "polynomial, complex number, sum of constants",
+    "collection": "list, set",
+    "measured": "percent, money, degrees, with unit",
+    "mathematics": "scalar, sum, tuple, interval, union, collection, plus-minus, matrix",
+}
+"""Names for several kinds of gold."""
+
+_PART = re.compile("<([a-z_.]+)>")
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Another text made from a gold by `rule`."""
+
+    rule: str
+    text: str
+    policy: bool = False
+    """Whether sensible verifiers differ on it, so that it is counted apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A row of a table of rules."""
+
+    name: str
+    example: tuple[str, str]
+    """A gold, and a text that the rule makes of it."""
+    kinds: frozenset[str]
+    """The kinds of gold it is for."""
+    description: str
+    makers: tuple[Maker, ...]
+    when: Callable[[Any], object] | None
+    """The condition on the form, if there is one."""
+    policy: bool
+
+    def texts(self, form: Form) -> Iterator[str]:
+        """What the rule makes of one form."""
+        if form.kind not in self.kinds or (self.when is not None and not self.when(form)):
+            return
+        for maker in self.makers:
+            made = fill(maker, form) if isinstance(maker, str) else maker(form)
+            if isinstance(made, list):
+                yield from made
+            elif made is not None:
+                yield str(made)
+
+
+def rule(
+    name: str,
+    example: tuple[str, str],
+    kinds: str,
+    description: str,
+    *makers: Maker,
+    when: Callable[[Any], object] | None = None,
+    policy: bool = False,
+) -> Rule:
+    """A rule for golds of the `kinds`, which may be groups of them."""
+    return Rule(name, example, _expand(kinds), description, makers, when, policy)
+
+
+def _expand(kinds: str) -> frozenset[str]:
+    names = kinds.split(", ")
+    return frozenset().union(*(_expand(_GROUPS[name]) if name in _GROUPS else {name} for name in names))
+
+
+def fill(template: str, form: Form) -> str | None:
+    """The template with its parts filled in from the form; None where one of them is None."""
+    parts = {name: neighbour(form) if name == "other" else attrgetter(name)(form) for name in _PART.findall(template)}
+    if None in parts.values():
+        return None
+    return _PART.sub(lambda match: str(parts[match[1]]), template)
+
+
+def respell(pattern: str, *replacements: str) -> Maker:
+    """A maker that puts each of the replacements for what `pattern` matches in the gold."""
+    return lambda form: [re.sub(pattern, replacement, form.text) for replacement in replacements]
+
+
+def variants(rules: Iterable[Rule], gold: str) -> Iterator[Variant]:
+    """Every text that a rule makes of `gold`, each text once; none where its form is not certain."""
+    form = form_of(gold)
+    if form is None:
+        return
+    seen = {form.text}
+    for each in rules:
+        for text in each.texts(form):
+            if text not in seen and len(text) <= MAX_VARIANT_CHARS:
+                seen.add(text)
+                yield Variant(each.name, text, each.policy)
