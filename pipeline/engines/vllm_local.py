@@ -2,7 +2,8 @@
 between steps.
 
 The engine runs in this one process (`VLLM_ENABLE_V1_MULTIPROCESSING=0`), so that new weights are handed over as tensors
-and a killed run leaves no engine process behind. Stages that use it run isolated, because an engine gives its memory back only at exit.
+and a killed run leaves no engine process behind. Stages that use it run isolated, because an engine gives its memory
+back only at exit.
 """
 
 from __future__ import annotations
