@@ -86,8 +86,8 @@ def measure(
     assessments = list(found)
     n = len(items)
     total = np.maximum(np.bincount(votes.item, weights=votes.samples, minlength=n), 1)
-    label = np.bincount(votes.item[votes.cls == 0], weights=votes.samples[votes.cls == 0], minlength=n)
-    other = np.bincount(votes.item[votes.cls == 1], weights=votes.samples[votes.cls == 1], minlength=n)
+    label = np.bincount(votes.item[votes.answer_class == 0], weights=votes.samples[votes.answer_class == 0], minlength=n)
+    other = np.bincount(votes.item[votes.answer_class == 1], weights=votes.samples[votes.answer_class == 1], minlength=n)
     return Measured(
         np.array([entry.suspicion or 0.0 for entry in assessments]),
         1 - label / total,
@@ -111,7 +111,7 @@ def rates(rows: Sequence[Mapping[str, Any]], verifier: str) -> dict[str, float]:
     )
     votes = ballot.count()
     seen = np.bincount(votes.system, weights=votes.samples, minlength=len(votes.systems))
-    right = np.bincount(votes.system, weights=votes.samples * (votes.cls == 0), minlength=len(votes.systems))
+    right = np.bincount(votes.system, weights=votes.samples * (votes.answer_class == 0), minlength=len(votes.systems))
     return {name: float(right[n] / seen[n]) for n, name in enumerate(votes.systems)}
 
 

@@ -1,4 +1,4 @@
-"""Suspicion from samples: hard or mislabeled, what little one model knows, and the tiers."""
+"""Tests of suspicion from samples: hard or mislabeled, how little one model knows, and the tiers."""
 
 from __future__ import annotations
 
@@ -16,45 +16,46 @@ from hypothesis import strategies as st
 
 from truegold.pipeline.flag.suspicion import Ballot, Item, Sample, Tier, assess
 from truegold.pipeline.flag.suspicion.ability import fit as fit_ability
-from truegold.pipeline.flag.suspicion.pool import pooled
-from truegold.pipeline.flag.suspicion.tiers import Strong, has_open_answer, of_closed, tier
+from truegold.pipeline.flag.suspicion.answer_classes import Form, classify, differ_for_certain, key_of
+from truegold.pipeline.flag.suspicion.readings import pooled_fault
+from truegold.pipeline.flag.suspicion.tiers import StrongVotes, choose_tier, has_open_answer, lower_for_closed
 from truegold.pipeline.flag.suspicion.vicinity import with_neighbours
-from truegold.pipeline.flag.suspicion.votes import Form, classify, differ_for_certain, key_of
 
 REPOSITORY = Path(__file__).parents[2]
 DATA = Path(os.environ.get("TRUEGOLD_DATA", REPOSITORY.parent / "shared" / "data"))
 TRUEGOLD = [sys.executable, "-P", "-m", "truegold.flows.cli"]
 
 N_ITEMS = 300
-RATES = {f"s{number:02d}": rate for number, rate in enumerate(np.linspace(0.35, 0.985, 20))}
+RATES = {f"s{index:02d}": rate for index, rate in enumerate(np.linspace(0.35, 0.985, 20))}
 
 
 def world(special=None, systems=RATES, seed=0):
     """Items of mixed difficulty with gold "7", answered by systems of known strength.
 
-    special: item number -> function (rate of the system, rng) -> answer.
+    special: item index -> function (rate of the system, rng) -> answer.
     """
     rng = np.random.default_rng(seed)
-    items = [Item(str(number), "7") for number in range(N_ITEMS)]
+    problems = [Item(str(index), "7") for index in range(N_ITEMS)]
     difficulty = rng.normal(0, 1.2, N_ITEMS)
     samples = []
     for name, rate in systems.items():
         ability = np.log(rate / (1 - rate)) * 1.3
-        for number in range(N_ITEMS):
-            if special and number in special:
-                answer = special[number](rate, rng)
+        for index in range(N_ITEMS):
+            if special and index in special:
+                answer = special[index](rate, rng)
             else:
-                right = rng.random() < 1 / (1 + np.exp(difficulty[number] - ability))
+                right = rng.random() < 1 / (1 + np.exp(difficulty[index] - ability))
                 answer = "7" if right else str(rng.integers(100, 120))
-            samples.append(Sample(str(number), name, answer=answer))
-    return items, samples
+            samples.append(Sample(str(index), name, answer=answer))
+    return problems, samples
 
 
-def assessed(items, samples):
-    ballot = Ballot(items)
+def assessed(problems, samples):
+    """Return the fit, and the assessments by item id."""
+    ballot = Ballot(problems)
     ballot.add(samples)
-    fit, found = assess(items, ballot.count())
-    return fit, {entry.id: entry for entry in found}
+    fit, assessments = assess(problems, ballot.count())
+    return fit, {entry.id: entry for entry in assessments}
 
 
 def mislabeled(rate, rng):
@@ -73,23 +74,24 @@ def trap(rate, rng):
 
 
 def ambiguous(rate, rng):
+    """Both answers are right: able systems give either."""
     return "9" if rng.random() < 0.5 else "7"
 
 
 def test_a_wrong_label_is_told_from_a_hard_item_and_from_a_trap():
-    _, found = assessed(*world({0: mislabeled, 1: hard, 2: trap, 3: ambiguous}))
-    assert found["0"].suspicion > 0.9
-    assert found["0"].suggestion == "9"
-    assert found["1"].suspicion < 0.2
-    assert found["2"].suspicion < found["3"].suspicion < found["0"].suspicion
-    assert found["1"].tier is not Tier.DROP
-    assert found["2"].tier is not Tier.DROP
+    _, assessments = assessed(*world({0: mislabeled, 1: hard, 2: trap, 3: ambiguous}))
+    assert assessments["0"].suspicion > 0.9
+    assert assessments["0"].suggestion == "9"
+    assert assessments["1"].suspicion < 0.2
+    assert assessments["2"].suspicion < assessments["3"].suspicion < assessments["0"].suspicion
+    assert assessments["1"].tier is not Tier.DROP
+    assert assessments["2"].tier is not Tier.DROP
 
 
 def test_intact_items_are_kept():
-    _, found = assessed(*world())
-    suspicions = np.array([entry.suspicion for entry in found.values()])
-    assert np.mean([entry.tier is Tier.KEEP for entry in found.values()]) > 0.97
+    _, assessments = assessed(*world())
+    suspicions = np.array([entry.suspicion for entry in assessments.values()])
+    assert np.mean([entry.tier is Tier.KEEP for entry in assessments.values()]) > 0.97
     assert suspicions.mean() < 0.05
 
 
@@ -97,21 +99,21 @@ def test_only_strong_witnesses_make_an_item_drop():
     special = {0: mislabeled}
     many_strong = {f"a{n}": 0.97 for n in range(9)} | RATES
     few_strong = {name: rate for name, rate in RATES.items() if rate < 0.85}
-    _, found = assessed(*world(special, many_strong))
-    assert found["0"].tier is Tier.DROP
-    _, found = assessed(*world(special, few_strong))
-    assert found["0"].tier is not Tier.DROP
+    _, assessments = assessed(*world(special, many_strong))
+    assert assessments["0"].tier is Tier.DROP
+    _, assessments = assessed(*world(special, few_strong))
+    assert assessments["0"].tier is not Tier.DROP
 
 
 def test_one_model_with_many_samples_never_drops_and_says_how_little_it_is():
-    items, once = world({0: lambda rate, rng: "9"}, {"only": 0.6})
-    _, found = assessed(items, [sample for sample in once for _ in range(8)])
-    assert found["0"].tier is not Tier.DROP
-    assert found["0"].evidence["systems"] == 1
-    assert found["0"].evidence["samples"] == 8
-    assert found["0"].evidence["independent"] == 1.0
-    others = [entry.suspicion for key, entry in found.items() if entry.evidence["passes"]["strong"][0] == 8]
-    assert found["0"].suspicion > max(others)
+    problems, once = world({0: lambda rate, rng: "9"}, {"only": 0.6})
+    _, assessments = assessed(problems, [sample for sample in once for _ in range(8)])
+    assert assessments["0"].tier is not Tier.DROP
+    assert assessments["0"].evidence["systems"] == 1
+    assert assessments["0"].evidence["samples"] == 8
+    assert assessments["0"].evidence["independent"] == 1.0
+    others = [entry.suspicion for key, entry in assessments.items() if entry.evidence["passes"]["strong"][0] == 8]
+    assert assessments["0"].suspicion > max(others)
 
 
 def test_abilities_are_found_in_order():
@@ -121,53 +123,53 @@ def test_abilities_are_found_in_order():
 
 
 def test_the_order_of_samples_changes_nothing():
-    items, samples = world({0: mislabeled, 3: ambiguous})
-    _, first = assessed(items, samples)
-    shuffled = [samples[place] for place in np.random.default_rng(1).permutation(len(samples))]
-    _, second = assessed(items, shuffled)
+    problems, samples = world({0: mislabeled, 3: ambiguous})
+    _, first = assessed(problems, samples)
+    shuffled = [samples[index] for index in np.random.default_rng(1).permutation(len(samples))]
+    _, second = assessed(problems, shuffled)
     assert first == second
 
 
 def test_evidence_counts_what_was_given():
-    items = [Item("a", "1/2"), Item("b", "3")]
+    problems = [Item("a", "1/2"), Item("b", "3")]
     answers = [("x", "0.5"), ("y", "\\frac12"), ("z", "2"), ("w", "2.0"), ("v", "8")]
-    _, found = assessed(items, [Sample("a", system, answer=answer) for system, answer in answers])
-    evidence = found["a"].evidence
+    _, assessments = assessed(problems, [Sample("a", system, answer=answer) for system, answer in answers])
+    evidence = assessments["a"].evidence
     assert evidence["alternative"] == "2"
     assert evidence["wrong_agreement"] == 0.6667
-    assert evidence["entropy"] == 1.5219  # shares 0.4, 0.4, 0.2
+    assert evidence["entropy"] == 1.5219  # The shares are 0.4, 0.4 and 0.2.
     assert sum(n for _, n in evidence["passes"].values()) == 5
     assert sum(passed for passed, _ in evidence["passes"].values()) == 2
-    assert found["b"].suspicion is None
-    assert found["b"].tier is Tier.KEEP
-    assert found["b"].evidence["samples"] == 0
+    assert assessments["b"].suspicion is None
+    assert assessments["b"].tier is Tier.KEEP
+    assert assessments["b"].evidence["samples"] == 0
 
 
 def test_what_could_not_be_judged_is_counted_and_says_nothing():
-    items = [Item("a", "7")]
+    problems = [Item("a", "7")]
     samples = [Sample("a", f"s{n}", answer="9", score=None, judged=True) for n in range(5)]
-    _, found = assessed(items, [*samples, Sample("a", "t", answer="7", score=1.0, judged=True)])
-    assert found["a"].evidence["unjudged"] == 5
-    assert found["a"].evidence["samples"] == 1
-    assert found["a"].suspicion == 0.0
+    _, assessments = assessed(problems, [*samples, Sample("a", "t", answer="7", score=1.0, judged=True)])
+    assert assessments["a"].evidence["unjudged"] == 5
+    assert assessments["a"].evidence["samples"] == 1
+    assert assessments["a"].suspicion == 0.0
 
 
 def test_whole_responses_are_judged_and_their_answers_vote():
-    items = [Item("a", "7")]
+    problems = [Item("a", "7")]
     responses = ["So it is \\boxed{9}.", "The answer is \\boxed{9.0}", "\\boxed{7}"]
-    _, found = assessed(items, [Sample("a", f"s{n}", response=text) for n, text in enumerate(responses)])
-    assert found["a"].evidence["alternative"] in ("9", "9.0")
-    assert found["a"].evidence["wrong_agreement"] == 1.0
+    _, assessments = assessed(problems, [Sample("a", f"s{n}", response=text) for n, text in enumerate(responses)])
+    assert assessments["a"].evidence["alternative"] in ("9", "9.0")
+    assert assessments["a"].evidence["wrong_agreement"] == 1.0
 
 
 @pytest.mark.parametrize(
-    ("items", "samples"),
+    ("problems", "samples"),
     [([], []), ([Item("a", "1")], []), ([Item("a", None)], [Sample("a", "s", answer="1")])],
     ids=["nothing", "no samples", "no gold"],
 )
-def test_empty_inputs_give_no_suspicion(items, samples):
-    _, found = assessed(items, samples)
-    assert all(entry.suspicion is None and entry.tier is Tier.KEEP for entry in found.values())
+def test_empty_inputs_give_no_suspicion(problems, samples):
+    _, assessments = assessed(problems, samples)
+    assert all(entry.suspicion is None and entry.tier is Tier.KEEP for entry in assessments.values())
 
 
 def test_samples_of_unknown_items_are_counted():
@@ -180,15 +182,15 @@ def test_samples_of_unknown_items_are_counted():
 
 def test_answers_vote_by_meaning_and_each_pair_is_asked_within_a_budget():
     forms = [Form("0.5", 1), Form("3/4", 2), Form("0.75", 3), Form("x", 1)]
-    found = classify(Item("a", "1/2"), forms)
-    assert found.of_form == [0, 1, 1, 2]
-    assert found.alternatives == ["0.75", "x"]
+    classes = classify(Item("a", "1/2"), forms)
+    assert classes.by_form == [0, 1, 1, 2]
+    assert classes.alternatives == ["0.75", "x"]
     many = classify(Item("a", "1/2"), [Form(f"{n}/7", 1) for n in range(2, 400)])
-    assert len(many.of_form) == 398
+    assert len(many.by_form) == 398
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "same", "differ"),
+    ("left", "right", "same", "differ"),
     [
         ("1,250", "1250", True, False),
         ("18.0", "18", True, False),
@@ -199,9 +201,9 @@ def test_answers_vote_by_meaning_and_each_pair_is_asked_within_a_budget():
         ("0.5", "1/2", False, False),
     ],
 )
-def test_what_is_certain_without_a_verifier(one, other, same, differ):
-    assert (key_of(one) == key_of(other)) is same
-    assert differ_for_certain(one, other) is differ
+def test_what_is_certain_without_a_verifier(left, right, same, differ):
+    assert (key_of(left) == key_of(right)) is same
+    assert differ_for_certain(left, right) is differ
 
 
 def test_letters_and_yes_no_are_never_dropped():
@@ -209,22 +211,23 @@ def test_letters_and_yes_no_are_never_dropped():
     assert not has_open_answer(Item("a", "Yes"))
     assert not has_open_answer(Item("a", "4", verifier="choice"))
     assert has_open_answer(Item("a", "18"))
-    strong = Strong(systems=20, label=0.0, alternative=20.0)
-    assert tier(0.97, 1.0, strong, open_answer=True) is Tier.DROP
-    assert tier(0.97, 1.0, strong, open_answer=False) is Tier.REVIEW
-    assert tier(0.97, 1.0, Strong(20, label=20.0, alternative=10.0), open_answer=True) is Tier.REVIEW
-    assert tier(0.97, 1.0, Strong(20, label=0.0, alternative=0.0), open_answer=True) is Tier.REVIEW  # pass rate 0 alone
-    assert tier(0.1, 0.0, strong, open_answer=True) is Tier.KEEP
+    strong = StrongVotes(systems=20, label=0.0, alternative=20.0)
+    assert choose_tier(0.97, 1.0, strong, open_answer=True) is Tier.DROP
+    assert choose_tier(0.97, 1.0, strong, open_answer=False) is Tier.REVIEW
+    assert choose_tier(0.97, 1.0, StrongVotes(20, label=20.0, alternative=10.0), open_answer=True) is Tier.REVIEW
+    pass_rate_zero_alone = StrongVotes(20, label=0.0, alternative=0.0)
+    assert choose_tier(0.97, 1.0, pass_rate_zero_alone, open_answer=True) is Tier.REVIEW
+    assert choose_tier(0.1, 0.0, strong, open_answer=True) is Tier.KEEP
 
 
 def test_few_witnesses_must_favour_the_alternative_where_many_need_not_quite():
-    assert tier(0.97, 0.9, Strong(27, label=10.0, alternative=8.0), open_answer=True) is Tier.DROP
-    assert tier(0.97, 0.9, Strong(12, label=5.0, alternative=4.0), open_answer=True) is Tier.REVIEW
-    assert tier(0.97, 0.9, Strong(12, label=4.0, alternative=4.0), open_answer=True) is Tier.DROP
+    assert choose_tier(0.97, 0.9, StrongVotes(27, label=10.0, alternative=8.0), open_answer=True) is Tier.DROP
+    assert choose_tier(0.97, 0.9, StrongVotes(12, label=5.0, alternative=4.0), open_answer=True) is Tier.REVIEW
+    assert choose_tier(0.97, 0.9, StrongVotes(12, label=4.0, alternative=4.0), open_answer=True) is Tier.DROP
 
 
 def test_closed_answers_have_their_odds_divided_by_twelve():
-    assert of_closed(np.array([0.0, 0.5, 12 / 13, 1.0])) == pytest.approx([0.0, 1 / 13, 0.5, 1.0])
+    assert lower_for_closed(np.array([0.0, 0.5, 12 / 13, 1.0])) == pytest.approx([0.0, 1 / 13, 0.5, 1.0])
     open_items, samples = world({0: mislabeled})
     _, of_open = assessed(open_items, samples)
     _, of_choice = assessed([Item(item.id, item.gold, verifier="choice") for item in open_items], samples)
@@ -234,23 +237,23 @@ def test_closed_answers_have_their_odds_divided_by_twelve():
 
 def test_the_abler_systems_are_heard_apart_and_few_systems_are_read_once():
     everybody = {f"w{n:02d}": 0.5 for n in range(30)} | {f"s{n:02d}": 0.97 for n in range(20)}
-    found = {}
+    pooled = {}
     for name, systems in (("many", everybody), ("few", {f"s{n:02d}": 0.97 for n in range(20)})):
-        items, samples = world({0: trap, 1: mislabeled}, systems)
-        ballot = Ballot(items)
+        problems, samples = world({0: trap, 1: mislabeled}, systems)
+        ballot = Ballot(problems)
         ballot.add(samples)
         votes = ballot.count()
         no_text = np.zeros((votes.n_items, 1))
         shape = (votes.n_items, len(votes.systems))
         right, seen = np.zeros(shape), np.zeros(shape)
         seen[votes.item, votes.system] = 1.0
-        right[votes.item, votes.system] = votes.cls == 0
+        right[votes.item, votes.system] = votes.answer_class == 0
         ability = fit_ability(right, seen, no_text)
         fault = np.full(votes.n_items, 0.3)
-        found[name] = pooled(fault, votes, ability, no_text)
-    assert np.array_equal(found["few"], np.full(N_ITEMS, 0.3))
-    assert found["many"][0] < 0.2  # the able ones all read the label
-    assert found["many"][1] > 0.6
+        pooled[name] = pooled_fault(fault, votes, ability, no_text)
+    assert np.array_equal(pooled["few"], np.full(N_ITEMS, 0.3))
+    assert pooled["many"][0] < 0.2  # The able systems all read the label.
+    assert pooled["many"][1] > 0.6
 
 
 def test_neighbours_raise_a_run_of_bad_labels_and_leave_an_even_file_alone():
@@ -261,10 +264,10 @@ def test_neighbours_raise_a_run_of_bad_labels_and_leave_an_even_file_alone():
     run = calm.copy()
     run[400:430] = 0.9
     run[415] = 0.3
-    found = with_neighbours(run)
-    assert found.half_width > 0
-    assert found.suspicion[415] > 0.8
-    assert found.suspicion[100] < 0.02
+    vicinity = with_neighbours(run)
+    assert vicinity.half_width > 0
+    assert vicinity.suspicion[415] > 0.8
+    assert vicinity.suspicion[100] < 0.02
 
 
 @settings(max_examples=30, deadline=None)
@@ -275,20 +278,22 @@ def test_neighbours_raise_a_run_of_bad_labels_and_leave_an_even_file_alone():
     )
 )
 def test_any_votes_give_probabilities(votes):
-    items = [Item(str(number), "1") for number in range(5)]
-    _, found = assessed(items, [Sample(str(item), system, answer=answer) for item, system, answer in votes])
-    for entry in found.values():
+    problems = [Item(str(index), "1") for index in range(5)]
+    _, assessments = assessed(problems, [Sample(str(item), system, answer=answer) for item, system, answer in votes])
+    for entry in assessments.values():
         assert entry.suspicion is None or 0.0 <= entry.suspicion <= 1.0
         json.dumps(entry.evidence)
 
 
 def flag(cwd, *arguments):
+    """Run the command and return what became of it."""
     command = [*TRUEGOLD, "flag", *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
 
 
 @pytest.fixture
 def files(tmp_path):
+    """Write data with one wrong label, and samples of ten systems."""
     rows = [{"id": n, "question": f"What is {n}+{n}?", "answer": str(2 * n + (n == 3))} for n in range(40)]
     answers = [{"id": n, "system": f"s{s}", "answer": str(2 * n)} for n in range(40) for s in range(10)]
     (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -328,18 +333,18 @@ def test_the_command_without_samples_knows_nothing(files):
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         ('{"item_name": 1, "answer": "2"}\n', "needs the columns id"),
         ('{"id": 1}\n', "needs the columns answer or response"),
         ('{"id": "zz", "answer": "2"}\n', "none of its 1 samples names a row"),
     ],
 )
-def test_unusable_samples_end_with_one_line(files, content, told):
+def test_unusable_samples_end_with_one_line(files, content, message):
     (files / "bad.jsonl").write_text(content)
     done = flag(files, "--data", "data.jsonl", "--samples", "bad.jsonl", "--out", "out")
     assert done.returncode == 3
-    assert told in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -356,8 +361,8 @@ def test_on_reviewed_gsm8k_the_half_not_tuned_on_keeps_its_promises():
     rows = benchmark.read(path)
     bad = np.array([row["status"] != "kept" for row in rows])
     odd = np.array([not benchmark.is_even(benchmark.GSM8K, row["id"]) for row in rows])
-    found = benchmark.measure(rows, sorted({name for row in rows for name in row["preds"]}), "math")
+    measured = benchmark.measure(rows, sorted({name for row in rows for name in row["preds"]}), "math")
     ap = benchmark.average_precision
-    assert ap(bad[odd], found.suspicion[odd]) > ap(bad[odd], found.one_pass[odd])
-    assert found.dropped[odd].sum() >= 5
-    assert bad[found.dropped & odd].mean() >= 0.95
+    assert ap(bad[odd], measured.suspicion[odd]) > ap(bad[odd], measured.one_pass[odd])
+    assert measured.dropped[odd].sum() >= 5
+    assert bad[measured.dropped & odd].mean() >= 0.95

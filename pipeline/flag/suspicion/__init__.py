@@ -2,7 +2,7 @@
 
 from truegold.pipeline.flag.suspicion.assess import Assessment, Fit, assess
 from truegold.pipeline.flag.suspicion.ballot import Ballot, Votes
-from truegold.pipeline.flag.suspicion.items import Item, Sample
+from truegold.pipeline.flag.suspicion.item import Item, Sample
 from truegold.pipeline.flag.suspicion.stage import suspect
 from truegold.pipeline.flag.suspicion.tiers import Tier
 

@@ -2,8 +2,8 @@
 
     votes (classes of equal answers) -> abilities and expected difficulty -> readings -> pool -> neighbours -> tier
 
-No label of good or bad items is used anywhere: what is learnt is learnt from who agrees with whom. Results depend on
-the set of samples only, not on their order; the order of the items matters for `vicinity`.
+No label of good or bad items is used anywhere: everything is learnt from who agrees with whom. The assessments depend
+on the set of samples only, not on their order; the order of the items matters for `vicinity`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from truegold.pipeline.flag.suspicion.ability import MAX_ITEMS, Ability, fit
+from truegold.pipeline.flag.suspicion.ability import MAX_ITEMS, Ability, fit, text_features
+from truegold.pipeline.flag.suspicion.answer_classes import LABEL_CLASS
 from truegold.pipeline.flag.suspicion.ballot import Votes
-from truegold.pipeline.flag.suspicion.difficulty import features
-from truegold.pipeline.flag.suspicion.items import Item
-from truegold.pipeline.flag.suspicion.pool import pooled
-from truegold.pipeline.flag.suspicion.readings import SHARED, Readings, read
-from truegold.pipeline.flag.suspicion.tiers import STRONG_RATE, Strong, Tier, has_open_answer, of_closed, tier
+from truegold.pipeline.flag.suspicion.item import Item
+from truegold.pipeline.flag.suspicion.readings import SHARED, Readings, pooled_fault, read
+from truegold.pipeline.flag.suspicion.tiers import (
+    STRONG_RATE,
+    StrongVotes,
+    Tier,
+    choose_tier,
+    has_open_answer,
+    lower_for_closed,
+)
 from truegold.pipeline.flag.suspicion.vicinity import Vicinity, with_neighbours
 
 Array = NDArray[np.float64]
@@ -33,17 +39,16 @@ GROUPS = ("weak", "middle", "strong")
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What the samples say of one item.
-
-    suspicion: in [0, 1], the probability that the label is at fault; None where nobody answered. evidence: JSON-able.
-    suggestion: the alternative answer, where able systems rather give that than the label.
-    """
+    """What the samples say of one item."""
 
     id: str
     suspicion: float | None
+    """The probability that the label is at fault; None where nobody answered."""
     tier: Tier
     evidence: dict[str, Any]
+    """Counts that a reviewer can check; JSON-able."""
     suggestion: str | None
+    """The alternative answer, where able systems rather give that than the label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,116 +61,121 @@ class Fit:
     vicinity: Vicinity
 
 
-def assess(items: Sequence[Item], votes: Votes) -> tuple[Fit, Iterator[Assessment]]:
-    """An assessment for each item, in order. ValueError where votes are not those of the items."""
-    if len(items) != votes.n_items:
-        raise ValueError(f"{len(items)} items, but votes on {votes.n_items}")
-    text = features(items)
-    right, seen, chosen = _dense(votes)
+def assess(problems: Sequence[Item], votes: Votes) -> tuple[Fit, Iterator[Assessment]]:
+    """Return what was learnt, and an assessment for each item, in order. ValueError where votes are of other items."""
+    if len(problems) != votes.n_items:
+        raise ValueError(f"{len(problems)} items, but votes on {votes.n_items}")
+    features = text_features(problems)
+    right, seen, chosen = _vote_tables(votes)
     rates = right.sum(axis=0) / np.maximum(seen.sum(axis=0), 1e-9)
-    ability = fit(right, seen, text[chosen])
-    readings = read(votes, ability, text)
-    answered = np.bincount(votes.item, minlength=votes.n_items) > 0
-    suspicion = pooled(readings.fault, votes, ability, text)
+    ability = fit(right, seen, features[chosen])
+    readings = read(votes, ability, features)
+    answered = votes.has_votes()
+    suspicion = pooled_fault(readings.fault, votes, ability, features)
     vicinity = with_neighbours(suspicion[answered])
     suspicion[answered] = vicinity.suspicion
-    closed = np.array([not has_open_answer(item) for item in items], dtype=bool)
-    suspicion[closed] = of_closed(suspicion[closed])
-    return Fit(ability, rates, vicinity), _assessments(items, votes, readings, suspicion, ability, rates)
+    closed = np.array([not has_open_answer(item) for item in problems], dtype=bool)
+    suspicion[closed] = lower_for_closed(suspicion[closed])
+    return Fit(ability, rates, vicinity), _assessments(problems, votes, readings, suspicion, ability, rates)
 
 
-def _dense(votes: Votes) -> tuple[Array, Array, NDArray[np.intp]]:
-    """Weights of right and of all answers, of at most MAX_ITEMS answered items, evenly spread over the data."""
-    n, m = votes.n_items, len(votes.systems)
-    answered = np.flatnonzero(np.bincount(votes.item, minlength=n))
-    if len(answered) > MAX_ITEMS:
-        answered = answered[np.linspace(0, len(answered) - 1, MAX_ITEMS).astype(np.intp)]
-    place = np.full(n, -1)
-    place[answered] = np.arange(len(answered))
-    kept = place[votes.item] >= 0
-    flat = place[votes.item[kept]] * m + votes.system[kept]
+def _vote_tables(votes: Votes) -> tuple[Array, Array, NDArray[np.intp]]:
+    """Return (n, m) weights of right answers, (n, m) of all, and the (n,) chosen items.
+
+    These are at most MAX_ITEMS answered items, evenly spread over the data.
+    """
+    chosen = np.flatnonzero(votes.has_votes())
+    if len(chosen) > MAX_ITEMS:
+        chosen = chosen[np.linspace(0, len(chosen) - 1, MAX_ITEMS).astype(np.intp)]
+    row = np.full(votes.n_items, -1)
+    row[chosen] = np.arange(len(chosen))
+    kept = row[votes.item] >= 0
+    shape = (len(chosen), len(votes.systems))
+    cell = row[votes.item[kept]] * shape[1] + votes.system[kept]
     weight = votes.weight[kept]
-    size = len(answered) * m
-    shape = (len(answered), m)
-    seen: Array = np.bincount(flat, weights=weight, minlength=size).astype(np.float64).reshape(shape)
-    agreeing = weight * (votes.cls[kept] == 0)
-    right: Array = np.bincount(flat, weights=agreeing, minlength=size).astype(np.float64).reshape(shape)
-    return right, seen, answered
+    agreeing = weight * (votes.answer_class[kept] == LABEL_CLASS)
+    right, seen = (
+        np.bincount(cell, weights=weights, minlength=shape[0] * shape[1]).astype(np.float64).reshape(shape)
+        for weights in (agreeing, weight)
+    )
+    return right, seen, chosen
 
 
 def _assessments(
-    items: Sequence[Item], votes: Votes, readings: Readings, suspicion: Array, ability: Ability, rates: Array
+    problems: Sequence[Item], votes: Votes, readings: Readings, suspicion: Array, ability: Ability, rates: Array
 ) -> Iterator[Assessment]:
-    group = _groups(ability.theta)
+    group = _ability_groups(ability.theta)
     is_strong = rates >= STRONG_RATE
-    starts = np.searchsorted(votes.item, np.arange(votes.n_items + 1))
-    for place, item in enumerate(items):
-        entries = slice(starts[place], starts[place + 1])
-        system, cls, samples = votes.system[entries], votes.cls[entries], votes.samples[entries]
-        weight = votes.weight[entries] * is_strong[system]
-        unjudged = int(votes.unjudged[place])
+    starts = votes.starts()
+    for index, item in enumerate(problems):
+        entries = slice(starts[index], starts[index + 1])
+        system, answer_class = votes.system[entries], votes.answer_class[entries]
+        unjudged = int(votes.unjudged[index])
         if not len(system):
             yield Assessment(item.id, None, Tier.KEEP, {"systems": 0, "samples": 0, "unjudged": unjudged}, None)
             continue
-        answer = int(readings.alternative[place])
-        strong = Strong(
+        alternative = int(readings.alternative[index])
+        alternative_text = votes.alternatives[index][alternative - 1] if alternative else None
+        strong_weight = votes.weight[entries] * is_strong[system]
+        strong = StrongVotes(
             systems=int(is_strong[np.unique(system)].sum()),
-            label=float(weight[cls == 0].sum()),
-            alternative=float(weight[cls == answer].sum()) if answer else 0.0,
+            label=float(strong_weight[answer_class == LABEL_CLASS].sum()),
+            alternative=float(strong_weight[answer_class == alternative].sum()) if alternative else 0.0,
         )
-        favoured = _text(votes, place, answer)
-        value = float(f"{suspicion[place]:.6g}")  # significant digits: the order of small ones matters
-        evidence = _evidence(system, cls, samples, group, answer)
-        evidence |= {
-            "alternative": favoured,
-            "label_share_at_top": round(float(readings.strong_share[place]), 4),
-            "label_outvoted_at_top": round(float(readings.outvoted[place]), 4),
+        probability = float(f"{suspicion[index]:.6g}")  # Significant digits keep the order of small suspicions.
+        evidence = _count_evidence(system, answer_class, votes.samples[entries], group, alternative) | {
+            "alternative": alternative_text,
+            "label_share_at_top": round(float(readings.strong_share[index]), 4),
+            "label_outvoted_at_top": round(float(readings.outvoted[index]), 4),
             "unjudged": unjudged,
             "strong": {"systems": strong.systems, "label": strong.label, "alternative": strong.alternative},
         }
         yield Assessment(
             item.id,
-            value,
-            tier(value, float(readings.outvoted[place]), strong, has_open_answer(item)),
+            probability,
+            choose_tier(probability, float(readings.outvoted[index]), strong, has_open_answer(item)),
             evidence,
-            favoured if readings.strong_share[place] < 0.5 else None,
+            alternative_text if readings.strong_share[index] < 0.5 else None,
         )
 
 
-def _text(votes: Votes, place: int, cls: int) -> str | None:
-    return votes.alternatives[place][cls - 1] if cls else None
-
-
-def _evidence(
-    system: NDArray[np.int32], cls: NDArray[np.int32], samples: NDArray[np.int32], group: NDArray[np.intp], answer: int
+def _count_evidence(
+    system: NDArray[np.int32],
+    answer_class: NDArray[np.int32],
+    samples: NDArray[np.int32],
+    group: NDArray[np.intp],
+    alternative: int,
 ) -> dict[str, Any]:
-    """Counts a reviewer can check. Entropy is in bits, over the shares of the classes."""
+    """Count one item's votes by ability group and class. Entropy is in bits, over the shares of the classes."""
     total = int(samples.sum())
-    wrong = total - int(samples[cls == 0].sum())
-    shares = np.bincount(cls, weights=samples) / total
+    wrong = total - int(samples[answer_class == LABEL_CLASS].sum())
+    shares = np.bincount(answer_class, weights=samples) / total
     shares = shares[shares > 0]
     systems = len(np.unique(system))
     passes, support = {}, {}
-    for number, name in enumerate(GROUPS):
-        here = group[system] == number
-        n = int(samples[here].sum())
+    for group_index, name in enumerate(GROUPS):
+        in_group = group[system] == group_index
+        n = int(samples[in_group].sum())
         if n:
-            passes[name] = [int(samples[here & (cls == 0)].sum()), n]
-            if answer:
-                support[name] = [int(samples[here & (cls == answer)].sum()), n]
+            passes[name] = [int(samples[in_group & (answer_class == LABEL_CLASS)].sum()), n]
+            if alternative:
+                support[name] = [int(samples[in_group & (answer_class == alternative)].sum()), n]
+    agreement = None
+    if wrong and alternative:
+        agreement = round(int(samples[answer_class == alternative].sum()) / wrong, 4)
     return {
         "systems": systems,
         "samples": total,
         "independent": round(systems / (1.0 + (systems - 1) * SHARED), 2),
         "passes": passes,
         "alternative_support": support,
-        "wrong_agreement": round(int(samples[cls == answer].sum()) / wrong, 4) if wrong and answer else None,
+        "wrong_agreement": agreement,
         "entropy": round(-sum(float(share) * math.log2(share) for share in shares) + 0.0, 4),
     }
 
 
-def _groups(theta: Array) -> NDArray[np.intp]:
-    """0, 1 or 2 for each system."""
+def _ability_groups(theta: Array) -> NDArray[np.intp]:
+    """Return the index in `GROUPS` of each system."""
     m = len(theta)
     if m < len(GROUPS):
         return np.full(m, len(GROUPS) - 1, dtype=np.intp)

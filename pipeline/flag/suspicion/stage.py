@@ -3,8 +3,8 @@
     rows.parquet + samples.jsonl  ->  suspicion.parquet: id "17", suspicion 0.93, tier "review", suggestion "26", ...
 
 Rows are neither changed nor dropped here: `tier` says what may be done (`suspicion.tiers`). A sample names its row by
-the source's own id, where the rows were read with one (`meta.source_id`), or by truegold's. Without samples nothing is
-known: suspicion is null. Answers of rows whose verifier runs programs have no alternatives to compare.
+the source's id, where the rows were read with one (`meta.source_id`), or by truegold's. Without samples nothing is
+known, and suspicion is null. Answers of rows whose verifier runs programs have no alternatives to compare.
 """
 
 from __future__ import annotations
@@ -33,17 +33,20 @@ COLUMNS = ["id", "prompt", "gold", "verifier", "verifier_args", "solution", "sou
 
 @stage_function(version=1, judges="rows")
 def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """inputs: `rows`, and `samples` where there are any. InputError where no sample belongs to any row."""
+    """Write `suspicion.parquet`. InputError where no sample belongs to any row.
+
+    inputs: `rows`, and `samples` where there are any.
+    """
     counts = SampleCounts()
     samples: Iterator[Sample] = iter(())
     if "samples" in inputs:
         samples = track(read_samples(inputs["samples"], counts), progress, "reading samples")
     tiers, facts = score_rows(inputs["rows"], samples, config.workers, out_dir)
     if counts.read and facts["samples_of_unknown_rows"] + counts.rejected >= counts.read:
-        first = ", ".join(islice((_key(row) for row in read_rows(inputs["rows"], ["id", "meta"])), 3))
+        keys = ", ".join(islice((_key(row) for row in read_rows(inputs["rows"], ["id", "meta"])), 3))
         raise InputError(
             f"{inputs['samples']}: none of its {counts.read:,} samples names a row of the data.",
-            f"The data's ids are such as {first}.",
+            f"The data's ids are such as {keys}.",
         )
     total = count_rows(inputs["rows"])
     return StageReport(total, total, tiers, facts | {"samples": counts.read, "samples_rejected": counts.rejected})
@@ -52,27 +55,26 @@ def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, 
 def score_rows(
     rows: Path, samples: Iterable[Sample], workers: int, out_dir: Path
 ) -> tuple[dict[str, int], dict[str, Any]]:
-    """Write suspicion.parquet for a table of rows; how many rows are in each tier, and facts for a report."""
-    items: dict[str, Item] = {}
-    keys: dict[str, str] = {}  # truegold's ids to the ids that items go by
+    """Write suspicion.parquet for a table of rows; return the count of items in each tier, and facts for a report."""
+    problems: dict[str, Item] = {}
+    keys: dict[str, str] = {}  # Maps truegold's ids to the keys that samples name rows by.
     for row in read_rows(rows, COLUMNS):
         key = _key(row)
-        items.setdefault(key, _item(key, row))
+        problems.setdefault(key, _item(key, row))
         keys.setdefault(row["id"], key)
-    listed = list(items.values())
-    ballot = Ballot(listed, workers)
-    ballot.add(_renamed(samples, items, keys))
+    ballot = Ballot(list(problems.values()), workers)
+    ballot.add(_with_keys(samples, problems, keys))
     votes = ballot.count()
-    fit, found = assess(listed, votes)
-    by_key = {assessment.id: assessment for assessment in found}
-    write_suspicion(out_dir / SUSPICION_FILE, _rows(rows), by_key)
+    fit, assessments = assess(list(problems.values()), votes)
+    by_key = {assessment.id: assessment for assessment in assessments}
+    write_suspicion(out_dir / SUSPICION_FILE, _rows_with_keys(rows), by_key)
     tiers = Counter(str(assessment.tier) for assessment in by_key.values())
-    facts = _facts(fit, by_key, votes.systems) | {"samples_of_unknown_rows": votes.unknown_items}
+    facts = _facts(fit, by_key.values(), votes.systems) | {"samples_of_unknown_rows": votes.unknown_items}
     return {f"tier:{tier}": tiers[str(tier)] for tier in Tier}, facts
 
 
 def summary_lines(facts: Mapping[str, Any], counts: Mapping[str, int]) -> list[str]:
-    """What a person wants to know first, in a few lines."""
+    """Return the few lines that a person wants to know first."""
     if not facts["samples"]:
         return ["no samples were given: suspicion is empty"]
     lines = [
@@ -86,8 +88,8 @@ def summary_lines(facts: Mapping[str, Any], counts: Mapping[str, int]) -> list[s
     return lines
 
 
-def _facts(fit: Fit, found: Mapping[str, Assessment], systems: list[str]) -> dict[str, Any]:
-    known = [assessment.suspicion for assessment in found.values() if assessment.suspicion is not None]
+def _facts(fit: Fit, assessments: Iterable[Assessment], systems: list[str]) -> dict[str, Any]:
+    known = [assessment.suspicion for assessment in assessments if assessment.suspicion is not None]
     return {
         "items_with_samples": len(known),
         "expected_faulty": round(sum(known) / len(known), 4) if known else None,
@@ -99,22 +101,23 @@ def _facts(fit: Fit, found: Mapping[str, Assessment], systems: list[str]) -> dic
     }
 
 
-def _renamed(samples: Iterable[Sample], items: Mapping[str, Item], keys: Mapping[str, str]) -> Iterator[Sample]:
+def _with_keys(samples: Iterable[Sample], problems: Mapping[str, Item], keys: Mapping[str, str]) -> Iterator[Sample]:
+    """Yield the samples; those that name their row by truegold's id get its key."""
     for sample in samples:
-        if sample.id not in items and sample.id in keys:
+        if sample.id not in problems and sample.id in keys:
             yield replace(sample, id=keys[sample.id])
         else:
             yield sample
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def _rows_with_keys(path: Path) -> Iterator[dict[str, Any]]:
     for row in read_rows(path, ["id", "source", "source_row", "meta"]):
         yield {**row, "key": _key(row)}
 
 
 def _key(row: Mapping[str, Any]) -> str:
-    own = json.loads(row["meta"]).get("source_id") if row["meta"] else None
-    return row["id"] if own is None else str(own)
+    source_id = json.loads(row["meta"]).get("source_id") if row["meta"] else None
+    return row["id"] if source_id is None else str(source_id)
 
 
 def _item(key: str, row: Mapping[str, Any]) -> Item:

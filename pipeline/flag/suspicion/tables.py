@@ -2,10 +2,10 @@
 
     {"id": "17", "system": "model-a", "answer": "26"}                 an answer
     {"id": "17", "system": "model-a", "response": "So \\\\boxed{26}"}    a whole response, judged by the item's verifier
-    {"id": "17", "extracted": "26", "score": 0.0}                     samples.parquet of a profile: already judged
+    {"id": "17", "extracted": "26", "score": 0.0}                     samples.parquet of a profile, judged before
 
-A sample without a system counts as one of the system "-". Rows without an id are told apart from rows of unknown items:
-the first are counted as rejects.
+A sample without a system counts as one of the system "-". A row without an id is counted as rejected, which a row of an
+unknown item is not.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from truegold.pipeline.flag.suspicion.assess import Assessment
-from truegold.pipeline.flag.suspicion.items import Sample
+from truegold.pipeline.flag.suspicion.item import Sample
 from truegold.pipeline.ingest.columns import text_of
 from truegold.pipeline.ingest.readers import open_file
 from truegold.pipeline.ingest.records import Reject
@@ -50,14 +50,16 @@ NO_SYSTEM = "-"
 
 @dataclass(slots=True)
 class SampleCounts:
-    """What came of a samples file: rows read, and those that could not be used."""
+    """Counts of a samples file."""
 
     read: int = 0
+    """Rows of the file."""
     rejected: int = 0
+    """Rows among them that could not be used."""
 
 
 def read_samples(path: Path, counts: SampleCounts) -> Iterator[Sample]:
-    """The samples of a file, streamed. InputError where its first record lacks what every sample needs."""
+    """Yield the samples of a file and count them. InputError where its first record lacks what every sample needs."""
     opened = open_file(path, "auto", MAX_ROW_BYTES)
     checked = False
     for record in opened.records:
@@ -67,36 +69,36 @@ def read_samples(path: Path, counts: SampleCounts) -> Iterator[Sample]:
             continue
         values = record.values
         if not checked:
-            _check(values, f"{opened.place}, {opened.unit} {record.number}")
+            _check_columns(values, f"{opened.location}, {opened.unit} {record.number}")
             checked = True
-        identity = _first(values, ID_COLUMNS)
-        if identity is None:
+        item_id = _first_text(values, ID_COLUMNS)
+        if item_id is None:
             counts.rejected += 1
             continue
         score = values.get("score")
         judged = "score" in values and (score is None or isinstance(score, int | float))
         yield Sample(
-            identity,
-            _first(values, SYSTEM_COLUMNS) or NO_SYSTEM,
-            answer=_first(values, ANSWER_COLUMNS),
-            response=None if judged else _first(values, RESPONSE_COLUMNS),
+            item_id,
+            _first_text(values, SYSTEM_COLUMNS) or NO_SYSTEM,
+            answer=_first_text(values, ANSWER_COLUMNS),
+            response=None if judged else _first_text(values, RESPONSE_COLUMNS),
             score=float(score) if judged and score is not None else None,
             judged=judged,
         )
 
 
-def _check(values: Mapping[str, Any], place: str) -> None:
-    wanted = {"id": ID_COLUMNS, "answer or response": (*ANSWER_COLUMNS, *RESPONSE_COLUMNS)}
-    missing = [what for what, names in wanted.items() if not set(names) & values.keys()]
+def _check_columns(values: Mapping[str, Any], location: str) -> None:
+    required = {"id": ID_COLUMNS, "answer or response": (*ANSWER_COLUMNS, *RESPONSE_COLUMNS)}
+    missing = [content for content, names in required.items() if not set(names) & values.keys()]
     if missing:
         raise InputError(
-            f"{place}: a sample needs the columns {' and '.join(missing)}; it has {', '.join(map(str, values))}.",
+            f"{location}: a sample needs the columns {' and '.join(missing)}; it has {', '.join(map(str, values))}.",
             'Each row is one sample: {"id": ..., "system": ..., "answer": ...}, with response instead of answer where '
             "the answer has not been extracted.",
         )
 
 
-def _first(values: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+def _first_text(values: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
     for name in names:
         if (text := text_of(values.get(name))) is not None:
             return text
@@ -104,22 +106,22 @@ def _first(values: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
 
 
 def write_suspicion(path: Path, rows: Iterable[Mapping[str, Any]], assessments: Mapping[str, Assessment]) -> None:
-    """One line for each row, by its `key`; rows of one key share the assessment.
+    """Write one line for each row, with the assessment of its `key`; rows of one key share it.
 
-    rows have key, id, source and source_row: `id` is the row's own, `key` what samples name it by.
+    rows have key, id, source and source_row: `id` is truegold's, `key` is what samples name the row by.
     """
     with TableWriter(path, SUSPICION_SCHEMA) as writer:
         for row in rows:
-            found = assessments[row["key"]]
+            assessment = assessments[row["key"]]
             writer.write(
                 {
                     "id": row["key"],
                     "row_id": row["id"],
                     "source": row["source"],
                     "source_row": row["source_row"],
-                    "suspicion": found.suspicion,
-                    "tier": str(found.tier),
-                    "evidence": dump_json(found.evidence),
-                    "suggestion": found.suggestion,
+                    "suspicion": assessment.suspicion,
+                    "tier": str(assessment.tier),
+                    "evidence": dump_json(assessment.evidence),
+                    "suggestion": assessment.suggestion,
                 }
             )

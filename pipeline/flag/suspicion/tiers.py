@@ -18,25 +18,25 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from truegold.pipeline.flag.suspicion.items import Item
+from truegold.pipeline.flag.suspicion.item import Item
 
 OUTVOTED = 0.4
-"""Posterior probability, from which an item may be dropped, that strong systems read the label no oftener than not."""
+"""Posterior probability, from which an item may be dropped, that at most half of the strong systems read the label."""
 LEAD = 0.8
-"""And as many votes of strong systems must be for the alternative, as a share of those for the label."""
+"""To drop an item, the alternative also needs this share of the votes that strong systems gave the label."""
 REVIEW_AT = 0.15
 """Suspicion from which an item goes to review: about two of three are at fault where strong systems have answered, one
 of three where none has."""
 STRONG_RATE = 0.9
-"""A strong system agrees with at least this share of all labels: its own errors are then no more common than theirs."""
+"""A strong system agrees with at least this share of all labels: its errors are then no more common than theirs."""
 STRONG_WITNESSES = 8
-"""So many strong systems must have answered an item that is to be dropped: with five, one drop in five was wrong."""
+"""This many strong systems must have answered an item that is to be dropped: with five, one drop in five was wrong."""
 MANY_WITNESSES = 16
 """Fewer than these must give the alternative no less often than the label: `LEAD` is for a crowd."""
 
 CLOSED_ODDS = 12.0
-"""Where an answer is one of a few, able systems agree on wrong ones that often: the odds are divided by it. So chosen
-that the mean suspicion is the share of bad items on one half of MMLU-Redux; the order stays."""
+"""Where an answer is one of a few, able systems often agree on a wrong one, and the odds are divided by this. On one
+half of MMLU-Redux the mean suspicion then is the share of bad items; the order of items stays."""
 
 _CLOSED = re.compile(r"\s*(?:\(?[A-Za-z]\)?[.:]?|yes|no|true|false|是|否|对|错)\s*", re.IGNORECASE)
 
@@ -50,16 +50,18 @@ class Tier(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Strong:
+class StrongVotes:
     """How the strong systems (`STRONG_RATE`) voted on one item; samples of one system count by their weight."""
 
     systems: int
     label: float
+    """The votes for the label."""
     alternative: float
+    """The votes for the favoured alternative."""
 
 
-def tier(suspicion: float, outvoted: float, strong: Strong, open_answer: bool) -> Tier:
-    """suspicion, outvoted: in [0, 1], see `readings`."""
+def choose_tier(suspicion: float, outvoted: float, strong: StrongVotes, open_answer: bool) -> Tier:
+    """Return what becomes of an item; suspicion, outvoted: in [0, 1], see `readings`."""
     if (
         outvoted >= OUTVOTED
         and open_answer
@@ -71,12 +73,12 @@ def tier(suspicion: float, outvoted: float, strong: Strong, open_answer: bool) -
     return Tier.REVIEW if suspicion >= REVIEW_AT else Tier.KEEP
 
 
-def of_closed(suspicion: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n,) of items with closed answers, in [0, 1]: made a probability again (`CLOSED_ODDS`)."""
+def lower_for_closed(suspicion: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the suspicion of items with closed answers as a probability again: (n,), odds over `CLOSED_ODDS`."""
     lowered: NDArray[np.float64] = suspicion / (suspicion + CLOSED_ODDS * (1.0 - suspicion))
     return lowered
 
 
 def has_open_answer(item: Item) -> bool:
-    """False where an answer is one of a few: independent errors agree there by chance."""
+    """Whether the answer is not one of a few, where independent errors would agree by chance."""
     return item.verifier != "choice" and item.gold is not None and not _CLOSED.fullmatch(item.gold)

@@ -1,4 +1,4 @@
-"""Errors come in runs: a file's section whose labels were mangled is bad as a whole. How much an item's neighbours say.
+"""How much an item's neighbours say: errors come in runs, where a section's labels were mangled as a whole.
 
     suspicions 0.9 0.8 [0.3] 0.9 ... in a file whose mean is 0.05  ->  0.3 becomes more than 0.8
 
@@ -17,36 +17,40 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 HALF_WIDTHS = (10, 20, 40)
-"""Items looked at on either side."""
-SHRINKAGE = (3.0, 10.0, 30.0, 100.0, 300.0)
-"""How many items' worth the file's mean rate counts."""
-NEEDED = 4.0
+"""How many neighbours on either side are looked at."""
+SHRINKAGES = (3.0, 10.0, 30.0, 100.0, 300.0)
+"""How many neighbours' worth the file's mean rate counts."""
+MIN_GAIN = 4.0
 """Gain in log likelihood below which the neighbours are left out: two parameters are chosen (Akaike), twice over."""
 FLOOR = 1e-6
+"""Suspicions are kept this far from 0 and 1 before their odds are taken."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vicinity:
-    """suspicion: (n,), neighbours taken into account. half_width and shrinkage: 0 where they say nothing."""
+    """The suspicion of n items with their neighbours taken into account."""
 
     suspicion: Array
+    """(n,), in [0, 1]."""
     half_width: int
+    """How many neighbours on either side were looked at; 0 where they say nothing."""
     shrinkage: float
+    """How many neighbours' worth the file's mean rate counted; 0 where they say nothing."""
 
 
 def with_neighbours(suspicion: Array) -> Vicinity:
-    """(n,) in the file's order, each from the item's own samples alone."""
-    n = len(suspicion)
-    own = np.clip(suspicion, FLOOR, 1.0 - FLOOR)
-    if n < 3:
+    """Take the neighbours into account; suspicion: (n,) in the file's order, each from an item's samples alone."""
+    if len(suspicion) < 3:
         return Vicinity(suspicion.copy(), 0, 0.0)
-    rate = float(own.mean())
-    evidence = own / (1.0 - own) * (1.0 - rate) / rate  # the Bayes factor that led from the rate to the suspicion
-    best = float(np.log(rate * evidence + 1.0 - rate).sum()) + NEEDED
+    clipped = np.clip(suspicion, FLOOR, 1.0 - FLOOR)
+    rate = float(clipped.mean())
+    # The evidence is the Bayes factor that led from the rate to the suspicion.
+    evidence = clipped / (1.0 - clipped) * (1.0 - rate) / rate
+    best = float(np.log(rate * evidence + 1.0 - rate).sum()) + MIN_GAIN
     chosen: tuple[int, float, Array] | None = None
     for half_width in HALF_WIDTHS:
-        total, count = _around(own, half_width)
-        for shrinkage in SHRINKAGE:
+        total, count = _sum_of_neighbours(clipped, half_width)
+        for shrinkage in SHRINKAGES:
             local = (shrinkage * rate + total) / (shrinkage + count)
             likelihood = float(np.log(local * evidence + 1.0 - local).sum())
             if likelihood > best:
@@ -58,10 +62,10 @@ def with_neighbours(suspicion: Array) -> Vicinity:
     return Vicinity(odds / (1.0 + odds), half_width, shrinkage)
 
 
-def _around(values: Array, half_width: int) -> tuple[Array, Array]:
-    """Sum and number of the neighbours of each value, without itself."""
-    places = np.arange(len(values))
-    low = np.maximum(0, places - half_width)
-    high = np.minimum(len(values), places + half_width + 1)
+def _sum_of_neighbours(values: Array, half_width: int) -> tuple[Array, Array]:
+    """Return the sum and the count of the neighbours of each value, without the value itself."""
+    index = np.arange(len(values))
+    low = np.maximum(0, index - half_width)
+    high = np.minimum(len(values), index + half_width + 1)
     sums = np.concatenate([[0.0], np.cumsum(values)])
     return sums[high] - sums[low] - values, (high - low - 1).astype(np.float64)
