@@ -83,8 +83,8 @@ def as_one_program(row: Row, test: str, stdin: bytes = b"") -> tuple[bool, str]:
     mark = os.urandom(8).hex()
     whole = script(replace(row, tests={**row.tests, "code": test}))
     try:
-        with Local().prepare(Program("python", f"{whole}\nprint('\\n' + {mark!r})\n"), ONE_PROGRAM) as ready:
-            done = ready.run(stdin)
+        program = Program("python", f"{whole}\nprint('\\n' + {mark!r})\n")
+        done = Local().prepare(program, ONE_PROGRAM).run(stdin)
     except SandboxError as error:
         return False, f"not run: {error}"
     if done.ok and done.stdout.rstrip().endswith(mark.encode()):

@@ -2,9 +2,9 @@
 
     stub = "import math\\n\\ndef area(r):\\n    \\"\\"\\"The area of a circle.\\"\\"\\"\\n"
     stub_names(stub, "area")                            "import math"
-    continued(stub, "    return math.pi * r ** 2", "area")     the stub with this line as the function's body
+    continue_stub(stub, "    return math.pi * r ** 2", "area")     the stub with this line as the function's body
 
-A response that stands on its own may leave out what the stub gives; one that does not continues the stub.
+A response that is a whole program may leave out what the stub gives; another one continues the stub.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from truegold.verifiers.code.python_source import MAX_PROGRAM_CHARS
-from truegold.verifiers.code.syntax import lines_of, own_nodes, parse
+from truegold.verifiers.code.syntax import lines_of, nodes_in_scope, parse
 
 CACHED_STUBS = 1_024
 
@@ -25,13 +25,13 @@ _BLOCKS = (ast.If, ast.Try)
 
 @lru_cache(maxsize=CACHED_STUBS)
 def stub_names(stub: str, entry_point: str) -> str:
-    """The stub's source without the entry point: what a response may take for given."""
+    """Return the stub's source without the entry point: what a response may rely on."""
     name = _first_name(entry_point)
     lines = stub.split("\n")
-    tree = _parsed(stub)
+    tree = _parse_stub(stub)
     if tree is None:
         definition = re.compile(rf"(?:async[ \t]+def|def|class)[ \t]+{re.escape(name)}\b|@")
-        before = next((at for at, line in enumerate(lines) if definition.match(line)), len(lines))
+        before = next((index for index, line in enumerate(lines) if definition.match(line)), len(lines))
         kept = "\n".join(lines[:before])
         return kept.strip("\n") if parse(kept) is not None else ""
     parts = []
@@ -43,8 +43,8 @@ def stub_names(stub: str, entry_point: str) -> str:
     return "\n".join(parts)
 
 
-def continued(stub: str, body: str, entry_point: str) -> str | None:
-    """The stub with `body` behind it, None where that is no function with a body."""
+def continue_stub(stub: str, body: str, entry_point: str) -> str | None:
+    """Return the stub with `body` behind it, None where that is no function with a body."""
     if len(body) > MAX_PROGRAM_CHARS:
         return None
     lines = stub.rstrip().count("\n") + 1
@@ -66,23 +66,24 @@ def _continuations(stub: str, body: str) -> Iterator[str]:
         yield stub + "\n".join(f"{indent}{line}" if line.strip() else line for line in lines)
         yield f"{stub}{indent}{body.strip()}"
     # A base model goes on after the function.
-    inside = next((at for at, line in enumerate(lines) if at and line.strip() and line[:1] not in (" ", "\t")), None)
-    if inside is not None:
+    outside = (index for index, line in enumerate(lines) if index and line.strip() and line[:1] not in (" ", "\t"))
+    end = next(outside, None)
+    if end is not None:
         first = lines[0] if lines[0][:1] in (" ", "\t") else f"{indent}{lines[0]}"
-        yield stub + "\n".join([first, *lines[1:inside]])
+        yield stub + "\n".join([first, *lines[1:end]])
 
 
 def _has_body(tree: ast.Module, entry_point: str, stub_lines: int) -> bool:
     """Whether the entry point's function has a statement behind the stub's lines."""
-    if any(isinstance(node, ast.Return) for node in own_nodes(tree.body)):
+    if any(isinstance(node, ast.Return) for node in nodes_in_scope(tree.body)):
         return False
     body: list[ast.stmt] = tree.body
     parts = [part.removesuffix("()") for part in entry_point.split(".")]
     for name in parts:
-        found = [each for each in body if getattr(each, "name", None) == name]
-        if not found:
+        definitions = [each for each in body if getattr(each, "name", None) == name]
+        if not definitions:
             return False
-        body = getattr(found[-1], "body", [])
+        body = getattr(definitions[-1], "body", [])
     last = body[-1]
     while isinstance(last, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         last = last.body[-1]
@@ -90,14 +91,14 @@ def _has_body(tree: ast.Module, entry_point: str, stub_lines: int) -> bool:
     return not is_word and (last.end_lineno or 0) >= stub_lines
 
 
-def _parsed(stub: str) -> ast.Module | None:
-    """The stub's tree, where need be with a body for its last function."""
+def _parse_stub(stub: str) -> ast.Module | None:
+    """Return the stub's tree, where need be with a body for its last function."""
     tree = parse(stub)
     return tree if tree is not None else parse(f"{stub.rstrip()}\n{_indent_of_body(stub)}pass\n")
 
 
 def _indent_of_body(stub: str) -> str:
-    """The indentation of the last function's body."""
+    """Return the indentation of the last function's body."""
     definitions = [line for line in stub.split("\n") if line.lstrip().startswith(("def ", "async def "))]
     if not definitions:
         return "    "

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 from truegold.verifiers.code.limits import Limits
 
@@ -24,29 +23,35 @@ class End(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """One run. status: the exit code, or the signal's number. stderr: its beginning. cpu_s: None where not known."""
+    """One run of a program."""
 
     end: End
     status: int
+    """The exit code, or the signal's number."""
     stdout: bytes
     stderr: bytes
+    """The beginning of what it wrote there."""
     cpu_s: float | None
+    """None where the back end does not measure it."""
     wall_s: float
     peak_mb: float | None = None
     result: bytes = b""
+    """What the job left besides its output, as lines of JSON or files."""
 
     @property
     def ok(self) -> bool:
+        """Whether it exited with status 0."""
         return self.end is End.EXITED and self.status == 0
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program in source form. files: what it finds in its working folder."""
+    """A program in source form."""
 
     language: str
     source: str
     files: Mapping[str, bytes] = field(default_factory=dict)
+    """What it finds in its working folder."""
 
 
 class SandboxError(Exception):
@@ -54,30 +59,24 @@ class SandboxError(Exception):
 
 
 class Prepared(Protocol):
-    """A program ready to run. `compiled`: None where nothing was compiled; where it is not ok, `run` is not called."""
+    """A program that is ready to run, any number of times."""
 
     compiled: Execution | None
+    """None where nothing was compiled. Where it is not ok, `run` must not be called."""
 
-    def run(self, stdin: bytes) -> Execution: ...
-
-    def close(self) -> None: ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
-    ) -> None: ...
+    def run(self, stdin: bytes) -> Execution:
+        """Run the program on an input. Raises SandboxError."""
+        ...
 
 
 class Backend(Protocol):
-    """Where programs run. tier: what holds them in there, as verdicts name it."""
+    """Something that runs programs."""
 
     @property
-    def name(self) -> str: ...
+    def tier(self) -> str:
+        """What holds programs in there, as verdicts name it."""
+        ...
 
-    @property
-    def tier(self) -> str: ...
-
-    def languages(self) -> frozenset[str]: ...
-
-    def prepare(self, program: Program, limits: Limits) -> Prepared: ...
+    def prepare(self, program: Program, limits: Limits) -> Prepared:
+        """Make a program ready to run, and compile it where its language is. Raises SandboxError."""
+        ...

@@ -10,7 +10,7 @@
     print(add(1, 2))
     ```
 
-Looked for in this order, in what stands after the thinking, and within `<answer>` where that holds code:
+The program is looked for in what stands after the thinking, within `<answer>` where that holds code, in this order:
 
     fence        the last block of the language that defines the entry point; without an entry point the last one that
                  reads stdin, else the last that defines something, else the last. Blocks without a language count if
@@ -34,20 +34,18 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from truegold.verifiers.code.completion_stub import continued, stub_names
+from truegold.verifiers.code.completion_stub import continue_stub
 from truegold.verifiers.code.fences import Block, fenced_blocks
 from truegold.verifiers.code.languages import language_name
-from truegold.verifiers.code.python_source import MAX_PROGRAM_CHARS, Source, read_source
+from truegold.verifiers.code.python_source import MAX_PROGRAM_CHARS, PythonSource, read_source
 from truegold.verifiers.code.syntax import error_line, parse, top_level
 from truegold.verifiers.extract import final_part
 
-__all__ = ["Extracted", "callable_in", "extract_code", "stub_names"]
-
 MAX_PARSED_CHARS = 2 * MAX_PROGRAM_CHARS
-"""Of all blocks together. Stops many long blocks."""
+"""Characters of all blocks together that are read as Python. Stops many long blocks."""
 
 MAX_JOINED = 64
-"""Statements taken over from other blocks."""
+"""Statements that are taken over from other blocks."""
 
 MAX_CUTS = 4
 """Attempts to find where code without a fence ends."""
@@ -68,22 +66,23 @@ _OTHER_CODE_LINE = re.compile(
     re.MULTILINE,
 )
 _MAIN = re.compile(r"\bmain\s*(?:\(|=|::)|\bMain\b|\breadline\b|\bstdin\b|\bSTDIN\b|\bgets\b|\bcin\b|\bscanf\b")
-_ALSO = {"cpp": ("cpp", "c"), "javascript": ("javascript", "typescript")}
+_LABELS = {"cpp": ("cpp", "c"), "javascript": ("javascript", "typescript")}
 
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """how: where the program stood, one of the words above."""
+    """A program that a response commits to."""
 
     code: str
-    how: str
+    form: str
+    """The form in which it stood, one of the words above."""
 
 
 def extract_code(
     response: str, language: str = "python", entry_point: str | None = None, stub: str | None = None
 ) -> Extracted | None:
-    """None where the response holds no program."""
-    text = _answer(response)
+    """Return the program of a response, None where it holds none."""
+    text = _answer_text(response)
     if not text.strip():
         return None
     language = language_name(language)
@@ -93,7 +92,7 @@ def extract_code(
 
 
 def callable_in(code: str, entry_point: str) -> str:
-    """The entry point as `code` offers it: `Solution().add` for `add` where only the class Solution has it."""
+    """Return how code reaches its entry point: `Solution().add` for `add` where only the class Solution has it."""
     if "." in entry_point or "(" in entry_point or "Solution" not in code:
         return entry_point
     tree = parse(code)
@@ -102,8 +101,8 @@ def callable_in(code: str, entry_point: str) -> str:
     return f"Solution().{entry_point}" if is_method else entry_point
 
 
-def _answer(response: str) -> str:
-    """What stands after the thinking, with its first line's indentation, up to the end of the turn."""
+def _answer_text(response: str) -> str:
+    """Return what stands after the thinking, with its first line's indentation, up to the end of the turn."""
     final = final_part(response)
     if not final:
         return ""
@@ -112,8 +111,8 @@ def _answer(response: str) -> str:
     while start > 0 and response[start - 1] in " \t":
         start -= 1
     text = response[start:end].replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
-    turn = _END_OF_TURN.search(text)
-    text = text[: turn.start()] if turn else text
+    end_of_turn = _END_OF_TURN.search(text)
+    text = text[: end_of_turn.start()] if end_of_turn else text
     _, opening, after = text.rpartition("<answer>")
     inside = after.partition("</answer>")[0].strip("\n")
     return inside if opening and ("```" in inside or read_source(inside).is_code) else text
@@ -127,67 +126,67 @@ def _python(text: str, entry_point: str | None, stub: str | None) -> Extracted |
         for sources, others in ((tagged, tagged), (readable, [*tagged, *readable])):
             chosen = _defining(sources, entry_point)
             if chosen is not None:
-                return _with_needs(chosen, others, _how(blocks, chosen))
+                return _with_needs(chosen, others, _block_form(blocks, chosen))
         if stub is not None:
-            found = _continuing(tagged, untagged, text if not blocks else None, stub, entry_point)
-            if found is not None:
-                return found
+            continuation = _continuing(tagged, untagged, text if not blocks else None, stub, entry_point)
+            if continuation is not None:
+                return continuation
     sources = tagged or readable or [source for source in untagged if source.tree is None][-1:]
     if sources:
         chosen = _best(sources)
-        return _with_needs(chosen, sources, _how(blocks, chosen))
+        return _with_needs(chosen, sources, _block_form(blocks, chosen))
     return _unfenced(text, bool(blocks))
 
 
-def _sources(blocks: Sequence[Block]) -> tuple[list[Source], list[Source]]:
-    """The blocks that are Python by name, and those that may be; the last ones are read first."""
-    tagged: list[Source] = []
-    untagged: list[Source] = []
-    left = MAX_PARSED_CHARS
+def _sources(blocks: Sequence[Block]) -> tuple[list[PythonSource], list[PythonSource]]:
+    """Return the blocks that are Python by name, and those that may be; the last ones are read first."""
+    tagged: list[PythonSource] = []
+    untagged: list[PythonSource] = []
+    chars_left = MAX_PARSED_CHARS
     for block in reversed(blocks):
         if block.language not in ("python", "") or not block.text.strip():
             continue
-        left -= len(block.text)
-        source = read_source(block.text) if left >= 0 else Source(block.text, None)
+        chars_left -= len(block.text)
+        source = read_source(block.text) if chars_left >= 0 else PythonSource(block.text, None)
         (tagged if block.language else untagged).append(source)
     return tagged[::-1], untagged[::-1]
 
 
-def _defining(sources: Sequence[Source], entry_point: str) -> Source | None:
-    """The last source that defines the entry point: its method before the mere name of its class."""
+def _defining(sources: Sequence[PythonSource], entry_point: str) -> PythonSource | None:
+    """Return the last source that defines the entry point: its method before the mere name of its class."""
     dotted = entry_point.replace("()", "")
-    first = dotted.partition(".")[0]
-    for name in (dotted, first):
+    first_name = dotted.partition(".")[0]
+    for name in (dotted, first_name):
         for source in reversed(sources):
-            # In what does not parse no methods are found.
-            wanted = name if source.tree is not None else first
-            if wanted in source.defines or f"Solution.{wanted}" in source.defines:
+            # Methods are known only where the source parses.
+            defined_name = name if source.tree is not None else first_name
+            if defined_name in source.defines or f"Solution.{defined_name}" in source.defines:
                 return source
     return None
 
 
-def _best(sources: Sequence[Source]) -> Source:
-    """For programs without an entry point."""
+def _best(sources: Sequence[PythonSource]) -> PythonSource:
+    """Choose a source where there is no entry point."""
     for fits in (lambda source: source.reads_stdin, lambda source: bool(source.defines)):
-        found = [source for source in sources if fits(source)]
-        if found:
-            return found[-1]
+        candidates = [source for source in sources if fits(source)]
+        if candidates:
+            return candidates[-1]
     return sources[-1]
 
 
-def _how(blocks: Sequence[Block], chosen: Source) -> str:
+def _block_form(blocks: Sequence[Block], chosen: PythonSource) -> str:
     return "fence" if blocks[-1].closed or chosen.text not in blocks[-1].text else "unclosed_fence"
 
 
-def _with_needs(chosen: Source, sources: Sequence[Source], how: str) -> Extracted:
-    """chosen, and before it what other blocks bind of the names that it lacks."""
+def _with_needs(chosen: PythonSource, sources: Sequence[PythonSource], form: str) -> Extracted:
+    """Put before the chosen source what other blocks bind of the names that it lacks."""
     if len(sources) == 1:
-        return Extracted(chosen.text, how)
+        return Extracted(chosen.text, form)
     parts: list[str] = []
     taken: set[tuple[int, int]] = set()
-    at = next(index for index, source in enumerate(sources) if source is chosen)
-    # The nearest block before it first, then those after it.
-    others = [*reversed(sources[:at]), *sources[at + 1 :]]
+    position = next(index for index, source in enumerate(sources) if source is chosen)
+    # The nearest block before it comes first, then those after it.
+    others = [*reversed(sources[:position]), *sources[position + 1 :]]
     needs = sorted(chosen.needs)
     for name in needs:
         if len(parts) >= MAX_JOINED:
@@ -200,22 +199,26 @@ def _with_needs(chosen: Source, sources: Sequence[Source], how: str) -> Extracte
         part = "\n".join(giver.text.split("\n")[lines[0] - 1 : lines[1]])
         parts.insert(0, part)
         needs += sorted(read_source(part).needs - set(needs) - chosen.defines)
-    return Extracted("\n".join([*parts, chosen.text]), "joined" if parts else how)
+    return Extracted("\n".join([*parts, chosen.text]), "joined" if parts else form)
 
 
 def _continuing(
-    tagged: Sequence[Source], untagged: Sequence[Source], whole: str | None, stub: str, entry_point: str
+    tagged: Sequence[PythonSource],
+    untagged: Sequence[PythonSource],
+    whole: str | None,
+    stub: str,
+    entry_point: str,
 ) -> Extracted | None:
-    """A function's inside, from the last block or from the whole response."""
+    """Return the stub with a function's inside, from the last block or from the whole response."""
     if whole is not None:
         source = read_source(whole)
         if source.tree is not None and _defining([source], entry_point) is not None:
             return Extracted(source.text, "whole")
-        code = continued(stub, whole, entry_point)
+        code = continue_stub(stub, whole, entry_point)
         return Extracted(code, "body") if code is not None else None
     candidates = [source for source in (*untagged[-1:], *tagged[-1:]) if source.is_body or source.tree is None]
     for source in reversed(candidates):
-        code = continued(stub, source.text, entry_point)
+        code = continue_stub(stub, source.text, entry_point)
         if code is not None:
             return Extracted(code, "body")
     return None
@@ -223,9 +226,9 @@ def _continuing(
 
 def _unfenced(text: str, has_blocks: bool) -> Extracted | None:
     for opening, closing in _WRAPPERS:
-        _, found, after = text.rpartition(opening)
+        _, tag, after = text.rpartition(opening)
         inside = after.partition(closing)[0]
-        if found and inside.strip():
+        if tag and inside.strip():
             source = read_source(inside)
             if source.is_code:
                 return Extracted(source.text, "wrapper")
@@ -241,7 +244,7 @@ def _unfenced(text: str, has_blocks: bool) -> Extracted | None:
 
 
 def _part(text: str) -> Extracted | None:
-    """From the first line that is code to the last that still parses."""
+    """Return the code from the first line that is code to the last that still parses."""
     first = _CODE_LINE.search(text)
     if first is None:
         return None
@@ -254,7 +257,7 @@ def _part(text: str) -> Extracted | None:
 
 
 def _cuts(code: str) -> Iterator[str]:
-    """code; what stands before the line that the parser stumbles over; that without the statement it cut."""
+    """Yield the code, what stands before the line that the parser stumbles over, and that less its last statement."""
     for _ in range(MAX_CUTS):
         yield code
         line = error_line(code)
@@ -268,13 +271,13 @@ def _cuts(code: str) -> Iterator[str]:
 
 
 def _other_language(text: str, language: str) -> Extracted | None:
-    names = _ALSO.get(language, (language,))
+    names = _LABELS.get(language, (language,))
     blocks = [block for block in fenced_blocks(text) if block.text.strip()]
     for labels in (names, ("",)):
-        found = [block for block in blocks if block.language in labels]
-        if found:
-            programs = [block for block in found if _MAIN.search(block.text)]
-            chosen = (programs or found)[-1]
+        labelled = [block for block in blocks if block.language in labels]
+        if labelled:
+            programs = [block for block in labelled if _MAIN.search(block.text)]
+            chosen = (programs or labelled)[-1]
             return Extracted(chosen.text.strip("\n"), "fence" if chosen.closed else "unclosed_fence")
     if blocks or _OTHER_CODE_LINE.search(text) is None:
         return None

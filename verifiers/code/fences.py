@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from truegold.verifiers.code.languages import language_name
 
 MAX_BLOCKS = 64
-"""Only the last blocks are looked at."""
+"""Only so many of the last blocks are returned."""
 
 MAX_FENCES = 1_000
-"""Only the last fences are looked at. Stops a response that is nothing but fences."""
+"""Only so many of the last fences are looked at. Stops a response that is nothing but fences."""
 
 MAX_FENCES_IN_STRING = 8
 """Fences that one triple-quoted string may hold. Stops many short blocks that each have the rest of the text read."""
@@ -39,11 +39,13 @@ _STRING_OR_COMMENT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """language: "" where the fence names none. closed: whether a fence ends the block."""
+    """A fenced block."""
 
     text: str
     language: str
+    """The language's name, "" where the fence names none."""
     closed: bool = True
+    """Whether a fence ends the block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +60,14 @@ class _Fence:
 
 
 def fenced_blocks(text: str) -> list[Block]:
-    """The last MAX_BLOCKS blocks, in order."""
+    """Return the last MAX_BLOCKS blocks, in order."""
     lines = text.split("\n")
     fences = _fences(lines)
     blocks: list[Block] = []
-    at = 0
-    while at < len(fences):
-        opening = fences[at]
-        at, end, closed = _end(lines, fences, at)
+    index = 0
+    while index < len(fences):
+        opening = fences[index]
+        index, end, closed = _end(lines, fences, index)
         inside = lines[opening.line + 1 : end]
         if opening.indent:
             inside = [_without_indent(line, opening.indent) for line in inside]
@@ -74,25 +76,25 @@ def fenced_blocks(text: str) -> list[Block]:
 
 
 def _fences(lines: list[str]) -> list[_Fence]:
-    found: list[_Fence] = []
-    for number in range(len(lines) - 1, -1, -1):
-        line = lines[number]
+    fences: list[_Fence] = []
+    for line_index in range(len(lines) - 1, -1, -1):
+        line = lines[line_index]
         if "```" not in line and "~~~" not in line:
             continue
         match = _FENCE.match(line.rstrip())
         if match:
-            found.append(_Fence(number, len(match[1]), match[2], match[3].strip()))
-        if len(found) == MAX_FENCES:
+            fences.append(_Fence(line_index, len(match[1]), match[2], match[3].strip()))
+        if len(fences) == MAX_FENCES:
             break
-    return found[::-1]
+    return fences[::-1]
 
 
-def _end(lines: list[str], fences: list[_Fence], at: int) -> tuple[int, int, bool]:
-    """Where the block of the fence `at` ends: (the next fence to look at, the line after the block, closed)."""
-    opening = fences[at]
+def _end(lines: list[str], fences: list[_Fence], opening_index: int) -> tuple[int, int, bool]:
+    """Return where a block ends: the next fence to look at, the line after the block, and whether it was closed."""
+    opening = fences[opening_index]
     python = _language(opening.info) in ("python", "")
     start = opening.line + 1
-    for index in range(at + 1, len(fences)):
+    for index in range(opening_index + 1, len(fences)):
         fence = fences[index]
         if not fence.closes(opening) and not _language(fence.info):
             continue
@@ -102,12 +104,12 @@ def _end(lines: list[str], fences: list[_Fence], at: int) -> tuple[int, int, boo
     return len(fences), len(lines), False
 
 
-def _end_of_string(lines: list[str], fences: list[_Fence], start: int, at: int) -> int | None:
-    """Where the fence `at` stands in a triple-quoted string: the first closing fence after that string."""
-    quote = _open_quote("\n".join(lines[start : fences[at].line]), None)
+def _end_of_string(lines: list[str], fences: list[_Fence], start: int, fence_index: int) -> int | None:
+    """Return the first closing fence after the triple-quoted string that a fence stands in; None where it is in none."""
+    quote = _open_quote("\n".join(lines[start : fences[fence_index].line]), None)
     if quote is None:
         return None
-    for index in range(at + 1, min(len(fences), at + MAX_FENCES_IN_STRING)):
+    for index in range(fence_index + 1, min(len(fences), fence_index + MAX_FENCES_IN_STRING)):
         quote = _open_quote("\n".join(lines[fences[index - 1].line : fences[index].line]), quote)
         if quote is None:
             return index if not fences[index].info else None
@@ -115,27 +117,26 @@ def _end_of_string(lines: list[str], fences: list[_Fence], start: int, at: int) 
 
 
 def _open_quote(source: str, quote: str | None) -> str | None:
-    """The triple quote that is still open at the end of `source`, which begins inside `quote`."""
-    at = 0
-    while at < len(source):
+    """Return the triple quote that is still open at the end of `source`, which begins inside `quote`."""
+    position = 0
+    while position < len(source):
         if quote is not None:
-            closing = source.find(quote, at)
+            closing = source.find(quote, position)
             if closing < 0:
                 return quote
-            at, quote = closing + 3, None
-        found = _STRING_OR_COMMENT.search(source, at)
-        if found is None:
+            position, quote = closing + 3, None
+        string_or_comment = _STRING_OR_COMMENT.search(source, position)
+        if string_or_comment is None:
             return None
-        at = found.end()
-        if found[0] in ("'''", '"""'):
-            quote = found[0]
+        position = string_or_comment.end()
+        if string_or_comment[0] in ("'''", '"""'):
+            quote = string_or_comment[0]
     return quote
 
 
 def _block(lines: list[str], language: str, closed: bool) -> Block:
     if not closed:
-        ends = (number for number, line in enumerate(lines) if line.rstrip().endswith("```"))
-        last = next(ends, None)
+        last = next((index for index, line in enumerate(lines) if line.rstrip().endswith("```")), None)
         if last is not None:
             lines = [*lines[:last], lines[last].rstrip().rstrip("`")]
             closed = True
@@ -143,10 +144,10 @@ def _block(lines: list[str], language: str, closed: bool) -> Block:
 
 
 def _language(info: str) -> str:
-    found = _FIRST_WORD.match(info)
-    return language_name(found[1]) if found else ""
+    word = _FIRST_WORD.match(info)
+    return language_name(word[1]) if word else ""
 
 
 def _without_indent(line: str, indent: int) -> str:
-    taken = len(line) - len(line.lstrip(" \t"))
-    return line[min(indent, taken) :]
+    line_indent = len(line) - len(line.lstrip(" \t"))
+    return line[min(indent, line_indent) :]

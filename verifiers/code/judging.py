@@ -22,13 +22,16 @@ from truegold.verifiers.verdict import Reason, Verdict
 SHOWN_CHARS = 300
 """What evidence shows of an input or an output. Stops a megabyte of output being copied into every verdict."""
 
-APART = "apart"
+SEPARATE_PROCESSES = "apart"
 """Expected values and tests were in other processes than the solution."""
 
-TOGETHER = "one_process"
+ONE_PROCESS = "one_process"
 """Tests ran in the solution's process, which could have tampered with them: a weak verdict."""
 
-_ENDS = {
+Failure = tuple[Reason, str]
+"""A reason, and one line that says why."""
+
+_LIMIT_FAILURES: Mapping[End, Failure] = {
     End.CPU_LIMIT: (Reason.TIMEOUT, "it used more CPU time than the limit"),
     End.WALL_LIMIT: (Reason.TIMEOUT, "it waited longer than the limit"),
     End.MEMORY_LIMIT: (Reason.LIMIT, "it used more memory, processes or threads than the limit"),
@@ -38,22 +41,26 @@ _ENDS = {
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """One test case. reason: match where it passed, else why not. shown: what evidence says of it."""
+    """What came of one test case."""
 
     passed: bool
     reason: Reason = Reason.MATCH
+    """`match` where it passed, else why it did not."""
     weight: float = 1.0
     shown: Mapping[str, str] = field(default_factory=dict)
+    """What evidence says of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The cases that were run, in order. total, total_weight: of the whole suite, run or not."""
+    """What came of a suite."""
 
     cases: Sequence[CaseResult]
+    """The cases that were run, in order."""
     total: int
+    """The number of cases in the whole suite, run or not."""
     total_weight: float
-    isolation: str = APART
+    isolation: str = SEPARATE_PROCESSES
 
 
 class CannotJudge(Exception):
@@ -67,23 +74,26 @@ class CannotJudge(Exception):
 _PASSED = CaseResult(True, Reason.MATCH)
 
 
-def passed(weight: float = 1.0) -> CaseResult:
+def passed_case(weight: float = 1.0) -> CaseResult:
+    """Return the result of a case that passed."""
     return _PASSED if weight == 1.0 else CaseResult(True, Reason.MATCH, weight)
 
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]{6,16}\b")
 
 
-def failed(weight: float, reason: Reason = Reason.MISMATCH, /, **shown: object) -> CaseResult:
+def failed_case(weight: float, reason: Reason = Reason.MISMATCH, /, **shown: object) -> CaseResult:
+    """Return the result of a case that failed. shown: what evidence says of it; what is None is left out."""
     if isinstance(error := shown.get("error"), str):
-        shown["error"] = _ADDRESS.sub("", error)  # another one in every process
+        # Addresses of objects differ from process to process, and evidence must not.
+        shown["error"] = _ADDRESS.sub("", error)
     return CaseResult(False, reason, weight, {name: cut(value) for name, value in shown.items() if value is not None})
 
 
-def ended(execution: Execution) -> tuple[Reason, str] | None:
-    """Why a program that did not end as it should did not; None where it did."""
-    if execution.end in _ENDS:
-        return _ENDS[execution.end]
+def failed_end(execution: Execution) -> Failure | None:
+    """Return why a program did not end as it should; None where it did."""
+    if execution.end in _LIMIT_FAILURES:
+        return _LIMIT_FAILURES[execution.end]
     if execution.ok:
         return None
     how = f"signal {execution.status}" if execution.end is End.SIGNALLED else f"exit status {execution.status}"
@@ -91,31 +101,36 @@ def ended(execution: Execution) -> tuple[Reason, str] | None:
 
 
 def verdict_of(judged: Judged, reward: str, evidence: Mapping[str, Any], extracted: str) -> Verdict:
-    """reward: `all` or `pass_rate`."""
-    good = [case for case in judged.cases if case.passed]
-    bad = next((number for number, case in enumerate(judged.cases) if not case.passed), None)
-    found: dict[str, Any] = {**evidence, "isolation": judged.isolation, "passed": len(good), "total": judged.total}
-    if bad is None and len(good) == judged.total:
-        return Verdict(1.0, Reason.MATCH, extracted, found)
-    reason = judged.cases[bad].reason if bad is not None else Reason.MISMATCH
-    if bad is not None:
-        found["failed"] = {"case": bad, **judged.cases[bad].shown}
+    """Return the verdict on a program. reward: `all` or `pass_rate`."""
+    passed = [case for case in judged.cases if case.passed]
+    first_failed = next((index for index, case in enumerate(judged.cases) if not case.passed), None)
+    evidence = {**evidence, "isolation": judged.isolation, "passed": len(passed), "total": judged.total}
+    if first_failed is None and len(passed) == judged.total:
+        return Verdict(1.0, Reason.MATCH, extracted, evidence)
+    reason = Reason.MISMATCH
+    if first_failed is not None:
+        reason = judged.cases[first_failed].reason
+        evidence["failed"] = {"case": first_failed, **judged.cases[first_failed].shown}
     if reward == "all":
-        return Verdict(0.0, reason, extracted, found)
-    rate = sum(case.weight for case in good) / judged.total_weight if judged.total_weight else 0.0
+        return Verdict(0.0, reason, extracted, evidence)
+    rate = sum(case.weight for case in passed) / judged.total_weight if judged.total_weight else 0.0
     # Rounding must not turn "nearly all" into "all".
-    score = min(rate, 1.0 - 1e-9) if len(good) < judged.total else 1.0
-    return Verdict(score, Reason.PARTIAL if score > 0 else reason, extracted, found)
+    score = min(rate, 1.0 - 1e-9) if len(passed) < judged.total else 1.0
+    return Verdict(score, Reason.PARTIAL if score > 0 else reason, extracted, evidence)
 
 
 def cut(value: object) -> str:
-    """Text that every writer takes: lone surrogates, which programs can print and raise, are written out."""
+    """Return the beginning of a value as text that every writer takes.
+
+    Lone surrogates, which programs can print and raise, are written out.
+    """
     text = value if isinstance(value, str) else repr(value)
     if not text.isascii():
         text = text.encode("utf-8", "backslashreplace").decode()
     return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}… ({len(text)} characters)"
 
 
-def last_line(stderr: bytes) -> str:
-    lines = stderr.decode("utf-8", "replace").strip().splitlines()
+def last_line(output: bytes) -> str:
+    """Return the beginning of the last line of an output."""
+    lines = output.decode("utf-8", "replace").strip().splitlines()
     return lines[-1][:SHOWN_CHARS] if lines else ""

@@ -35,6 +35,7 @@ _VERSION = re.compile(r"[-_ ]?v?\d{1,3}(?:\.\d{1,4}){0,2}$")
 
 
 def language_name(name: str) -> str:
+    """Return the usual name of a language."""
     plain = name.strip().lower()
     if plain in _NAMES:
         return _NAMES[plain]

@@ -1,40 +1,60 @@
-"""What a program under test may use.
+"""What a program under test may use: every limit that the sandbox sets.
 
-Limits(cpu_s=2)              two seconds of CPU time, the rest as usual
-Limits(memory_mb=0)          ValueError: memory_mb must be a whole number from 4 to 1048576, got 0
+    Limits(cpu_s=2)              two seconds of CPU time, the rest as usual
+    Limits(memory_mb=0)          ValueError: memory_mb must be a whole number from 4 to 1048576, got 0
+
+A row sets its own by `"limits": {"cpu_s": 2, "memory_mb": 512}` in its tests. In the local sandbox `sandbox/job.py`
+sends them along with each job; `inside/confine/confinement.py` hands the kernel those that it can enforce, and
+`inside/confine/supervise.py` measures CPU time, waiting and resident memory, and ends what goes beyond them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-CPU_S = (0.01, 3_600.0)
+IDLE_S = 5.0
+"""Seconds that a program may spend waiting, for input that never comes or asleep. Stops `sleep(10**6)`."""
+
+BOX_MB = 64
+"""What a program may write to its working folder."""
+
+COMPILE_MEMORY_MB = 2048
+COMPILE_OUTPUT_MB = 64.0
+"""A compiler may use so much, even where the program that it makes may not."""
+
+MB = 2**20
+
+CPU_S_BOUNDS = (0.01, 3_600.0)
 """Stops a typing error such as 10000000 from holding a worker for months."""
 
-MEMORY_MB = (4, 2**20)
-OUTPUT_MB = (1e-6, 1_024.0)
+MEMORY_MB_BOUNDS = (4, 2**20)
+OUTPUT_MB_BOUNDS = (1e-6, 1_024.0)
 """The output is held in memory by whoever compares it."""
 
-THREADS = (1, 4_096)
+THREADS_BOUNDS = (1, 4_096)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """cpu_s: CPU seconds, which decide. memory_mb: resident memory. output_mb: of stdout and of stderr. compile_cpu_s:
-    for languages that are compiled. threads: at one time."""
+    """The limits of one run. Raises ValueError where one is out of its bounds."""
 
     cpu_s: float = 10.0
+    """CPU seconds. They decide, not the time on the clock, so that a busy machine gives the same verdicts."""
     memory_mb: int = 1024
+    """Resident memory of all its processes."""
     output_mb: float = 16.0
+    """What it may write to stdout, and as much again to stderr."""
     compile_cpu_s: float = 60.0
+    """CPU seconds for compiling, in languages that are compiled."""
     threads: int = 64
+    """Threads and processes at one time."""
 
     def __post_init__(self) -> None:
-        _check("cpu_s", self.cpu_s, CPU_S, whole=False)
-        _check("memory_mb", self.memory_mb, MEMORY_MB, whole=True)
-        _check("output_mb", self.output_mb, OUTPUT_MB, whole=False)
-        _check("compile_cpu_s", self.compile_cpu_s, CPU_S, whole=False)
-        _check("threads", self.threads, THREADS, whole=True)
+        _check("cpu_s", self.cpu_s, CPU_S_BOUNDS, whole=False)
+        _check("memory_mb", self.memory_mb, MEMORY_MB_BOUNDS, whole=True)
+        _check("output_mb", self.output_mb, OUTPUT_MB_BOUNDS, whole=False)
+        _check("compile_cpu_s", self.compile_cpu_s, CPU_S_BOUNDS, whole=False)
+        _check("threads", self.threads, THREADS_BOUNDS, whole=True)
 
 
 def _check(name: str, value: object, bounds: tuple[float, float], whole: bool) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from truegold.verifiers.code.syntax import bound_by, lines_of, own_nodes, parse, top_level
+from truegold.verifiers.code.syntax import bound_by, lines_of, nodes_in_scope, parse, top_level
 
 MAX_PROGRAM_CHARS = 100_000
 """A longer source is taken as it is, and its definitions are found line by line. Stops a response whose reading takes
@@ -39,11 +39,12 @@ _PLAIN = str.maketrans(
 
 
 @dataclass(frozen=True)
-class Source:
-    """tree: None where the text does not parse; its definitions are then found line by line."""
+class PythonSource:
+    """A piece of Python."""
 
     text: str
     tree: ast.Module | None
+    """None where the text does not parse; its definitions are then found line by line."""
 
     @cached_property
     def defines(self) -> frozenset[str]:
@@ -79,6 +80,7 @@ class Source:
 
     @property
     def reads_stdin(self) -> bool:
+        """Whether it looks as if it read its input."""
         return _READS_STDIN.search(self.text) is not None
 
     @cached_property
@@ -86,26 +88,27 @@ class Source:
         """Whether it can only be the inside of a function."""
         if self.text[:1] in (" ", "\t"):
             return True
-        return self.tree is not None and any(isinstance(each, ast.Return) for each in own_nodes(self.tree.body))
+        return self.tree is not None and any(isinstance(each, ast.Return) for each in nodes_in_scope(self.tree.body))
 
     def binding(self, name: str) -> tuple[int, int] | None:
-        """The lines of the last top-level statement that binds a name."""
+        """Return the first and the last line of the last top-level statement that binds a name."""
         if self.tree is None or name not in self.defines:
             return None
         return next((lines_of(each) for each in reversed(self.tree.body) if name in bound_by(each)), None)
 
 
-def read_source(text: str) -> Source:
+def read_source(text: str) -> PythonSource:
+    """Parse a text, repaired where it does not parse and that helps."""
     text = text.strip("\n")
     if len(text) > MAX_PROGRAM_CHARS:
-        return Source(text, None)
+        return PythonSource(text, None)
     tree = parse(text)
     if tree is not None:
-        return Source(text, tree)
+        return PythonSource(text, tree)
     for repaired in _repairs(text):
         if repaired != text and (tree := parse(repaired)) is not None:
-            return Source(repaired.strip("\n"), tree)
-    return Source(text, None)
+            return PythonSource(repaired.strip("\n"), tree)
+    return PythonSource(text, None)
 
 
 def _repairs(text: str) -> Iterator[str]:

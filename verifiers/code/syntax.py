@@ -4,7 +4,7 @@
     parse("def f(")            None
     top_level(parse("import math as m\nclass A:\n    def f(self): pass"))   {"m", "A", "A.f"}
 
-Nothing is run. What cannot be read, or is longer than MAX_SOURCE_CHARS, is None.
+Nothing is run. For what cannot be read, or is longer than MAX_SOURCE_CHARS, `parse` returns None.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ _QUIET = threading.Lock()
 
 
 def parse(source: str) -> ast.Module | None:
+    """Return the syntax tree of a source, None where it has none."""
     try:
         return _tree(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -32,7 +33,7 @@ def parse(source: str) -> ast.Module | None:
 
 
 def error_line(source: str) -> int | None:
-    """The line, counted from 1, over which the parser stumbles; None where there is none or no line can be named."""
+    """Return the line, from 1, over which the parser stumbles; None where there is none or no line can be named."""
     try:
         _tree(source)
     except SyntaxError as error:
@@ -48,20 +49,21 @@ def _tree(source: str) -> ast.Module:
     if _MAY_WARN.search(source) is None:
         return ast.parse(source)
     # Odd escapes and numbers make the compiler warn, and a user who turned warnings into errors would get other
-    # verdicts. The filters belong to the whole process: one thread at a time, and only where a warning may come.
+    # verdicts. The filters belong to the whole process, so one thread sets them at a time, and only where a warning may
+    # come.
     with _QUIET, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(source)
 
 
 def top_level(tree: ast.Module) -> set[str]:
-    """The names that a module's own statements bind, and `Class.method` for the methods of its classes."""
+    """Return the names that a module's top-level statements bind, and `Class.method` for the methods of its classes."""
     return {name for statement in tree.body for name in bound_by(statement)}
 
 
 def bound_by(statement: ast.stmt) -> Iterator[str]:
-    """The names that a statement binds in its own scope."""
-    for node in own_nodes([statement]):
+    """Yield the names that a statement binds in the scope where it stands."""
+    for node in nodes_in_scope([statement]):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 yield name
@@ -74,8 +76,8 @@ def bound_by(statement: ast.stmt) -> Iterator[str]:
                 yield name
 
 
-def own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """The nodes below `body` that run in its scope: not what stands inside functions and classes."""
+def nodes_in_scope(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Yield the nodes below `body` that run in its scope: not what stands inside functions and classes."""
     pending = list(body)
     while pending:
         node = pending.pop()
@@ -85,7 +87,7 @@ def own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def lines_of(statement: ast.stmt) -> tuple[int, int]:
-    """The first and the last line of a statement, counted from 1, with its decorators."""
+    """Return the first and the last line of a statement, counted from 1, with its decorators."""
     decorators = getattr(statement, "decorator_list", ())
     first = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
     return first, statement.end_lineno or statement.lineno

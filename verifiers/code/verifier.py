@@ -10,8 +10,8 @@ The program is the last fitting code block of the response. It runs in the stron
 the verdict's evidence names that (`tier`). What the tests expect is never in the same process as the program, save
 where the evidence says so (`isolation: one_process`).
 
-Score None: the suite cannot be read or is broken (`verifier_error`), or the sandbox failed (`sandbox_error`), never
-because of the program.
+The score is None where the suite cannot be read or is broken (`verifier_error`), or where the sandbox failed
+(`sandbox_error`), never because of the program.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from truegold.verifiers.code.checks.names import functions_under_test
+from truegold.verifiers.code.completion_stub import stub_names
 from truegold.verifiers.code.execution import Backend, Program, SandboxError
-from truegold.verifiers.code.extraction import Extracted, callable_in, extract_code, stub_names
+from truegold.verifiers.code.extraction import Extracted, callable_in, extract_code
 from truegold.verifiers.code.judging import CannotJudge, Judged, cut, verdict_of
 from truegold.verifiers.code.protocols.asserts import judge_code
 from truegold.verifiers.code.protocols.calls import judge_calls
@@ -42,20 +43,20 @@ STOPS = ("first", "never")
 
 @dataclass(frozen=True, slots=True)
 class CodeVerifier:
-    """Verifier `code`.
-
-    backend: `local`, `sandboxfusion+http://host:8080` or `piston+https://host/api/v2`; remote ones run programs on
-    stdin, test code runs here. tier: ask for a sandbox tier, such as `weak`. python: the interpreter whose packages
-    Python programs may use. reward: `all` or `pass_rate`. stop: after the `first` failing case or `never`. `info` may
-    set `reward` and `stop` for a row; `pass_rate` runs every case.
-    """
+    """Verifier `code`. `info` may set `reward` and `stop` for a row."""
 
     backend: str = "local"
+    """`local` or `sandboxfusion+http://host:8080`, which runs programs on stdin; test code runs here."""
     tier: Tier | None = None
+    """The sandbox tier to ask for, such as `weak`; None for the strongest."""
     python: str = sys.executable
+    """The interpreter whose packages Python programs may use."""
     reward: str = "all"
+    """`all`, or `pass_rate`, which runs every case."""
     stop: str = "first"
+    """Whether to stop after the `first` failing case or `never`."""
     hash_seed: int = 0
+    """PYTHONHASHSEED of the programs."""
     name: str = "code"
     version: str = "1"
 
@@ -78,33 +79,33 @@ class CodeVerifier:
         except BadOption as error:
             return bad_options(error)
         stub = getattr(suite.tests, "stub", "")
-        found = extract_code(response, suite.language, _entry_point(suite), stub)
-        if found is None:
+        extracted = extract_code(response, suite.language, _entry_point(suite), stub)
+        if extracted is None:
             return Verdict(0.0, Reason.NO_ANSWER, evidence={"language": suite.language})
-        return self._judge(suite, found, stub, reward, run_all)
+        return self._judge(suite, extracted, stub, reward, run_all)
 
     def gold_response(self, gold: str | None, solution: str | None) -> str | None:
-        """The solution as a model would give it."""
+        """Return the solution as a model would write it in a response."""
         program = solution or gold
         if program is None:
             return None
         fence = "~~~~" if "```" in program else "```"
         return f"{fence}\n{program}\n{fence}"
 
-    def _judge(self, suite: Suite, found: Extracted, stub: str, reward: str, run_all: bool) -> Verdict:
+    def _judge(self, suite: Suite, extracted: Extracted, stub: str, reward: str, run_all: bool) -> Verdict:
         local = Local(self.tier, self.python, self.hash_seed)
-        evidence: dict[str, Any] = {"language": suite.language, "extraction": found.how}
+        evidence: dict[str, Any] = {"language": suite.language, "extraction": extracted.form}
         try:
             backend = self._backend(local)
             evidence["tier"] = backend.tier
-            judged = _run(suite, found.code, stub, backend, local, run_all)
+            judged = _run(suite, extracted.code, stub, backend, local, run_all)
         except NotCompiled as error:
-            return Verdict(0.0, Reason.ANSWER_UNPARSED, found.code, {**evidence, "error": cut(str(error))})
+            return Verdict(0.0, Reason.ANSWER_UNPARSED, extracted.code, {**evidence, "error": cut(str(error))})
         except CannotJudge as error:
-            return Verdict(None, error.reason, found.code, {**evidence, "error": cut(str(error))})
+            return Verdict(None, error.reason, extracted.code, {**evidence, "error": cut(str(error))})
         except SandboxError as error:
-            return Verdict(None, Reason.SANDBOX_ERROR, found.code, {**evidence, "error": cut(str(error))})
-        return verdict_of(judged, reward, evidence, found.code)
+            return Verdict(None, Reason.SANDBOX_ERROR, extracted.code, {**evidence, "error": cut(str(error))})
+        return verdict_of(judged, reward, evidence, extracted.code)
 
     def _backend(self, local: Local) -> Backend:
         if self.backend == "local":
@@ -123,7 +124,8 @@ def _run(suite: Suite, code: str, stub: str, backend: Backend, local: Local, run
     if suite.language != PYTHON:
         raise CannotJudge(f"tests of type {_type_of(suite)!r} are for Python, this row says {suite.language!r}")
     prelude = f"{tests.prelude}\n{stub_names(stub, _entry_point(suite) or '')}" if stub else tests.prelude
-    if tests.entry_point:  # a function that the response has put into a class is found there
+    if tests.entry_point:
+        # A response may have put the function into a class.
         tests = replace(tests, entry_point=callable_in(code, tests.entry_point))
     source = Source(code, prelude)
     if isinstance(tests, Calls):
@@ -132,7 +134,7 @@ def _run(suite: Suite, code: str, stub: str, backend: Backend, local: Local, run
 
 
 def _entry_point(suite: Suite) -> str | None:
-    """What a program has to define: where the suite does not say so, the function that its assertions call."""
+    """Return what a program has to define: where the suite names nothing, the function that its assertions call."""
     entry_point: str | None = getattr(suite.tests, "entry_point", None)
     if entry_point is None and isinstance(suite.tests, Asserts):
         return next(iter(functions_under_test(suite.tests.code)), None)

@@ -1,4 +1,4 @@
-"""What the tests of remote back ends share: a local server that answers by script, and a clock that only sleeps."""
+"""What the tests of the remote back end share: a local server that answers by script, and a clock that only sleeps."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from truegold.verifiers.code.execution import Program
-from truegold.verifiers.code.remote import Piston, SandboxFusion, service
+from truegold.verifiers.code.remote import SandboxFusion, service
 
 PYTHON = Program("python", "print(int(input()) + 1)")
 CPP = Program("cpp", "int main() {}")
 OK = {"status": "Finished", "execution_time": 0.02, "return_code": 0, "stdout": "4\n", "stderr": ""}
-RUN = {"stdout": "4\n", "stderr": "", "code": 0, "signal": None, "status": None, "cpu_time": 20, "wall_time": 30}
 
 
 @dataclass
@@ -32,23 +31,23 @@ class Answer:
 class FakeTime:
     """A clock that only sleeping moves."""
 
-    at: float = 1000.0
+    seconds: float = 1000.0
     pauses: list[float] = field(default_factory=list)
 
     def clock(self) -> service.Clock:
-        return service.Clock(lambda: self.at, self._sleep, lambda: 1.0)
+        return service.Clock(lambda: self.seconds, self._sleep, lambda: 1.0)
 
     def _sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
-        self.at += seconds
+        self.seconds += seconds
 
 
 class Server:
-    """Answers every request by `answer`, and remembers what it was asked."""
+    """Answers every request by `answer`, and remembers the requests."""
 
     def __init__(self) -> None:
-        self.asked: list[dict[str, Any]] = []
-        self.answer: Callable[[dict[str, Any]], Answer] = lambda asked: Answer({})
+        self.requests: list[dict[str, Any]] = []
+        self.answer: Callable[[dict[str, Any]], Answer] = lambda request: Answer({})
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -58,9 +57,9 @@ class Server:
             def do_POST(self) -> None:
                 length = int(self.headers.get("Content-Length", 0))
                 body = json.loads(self.rfile.read(length)) if length else None
-                asked = {"path": self.path, "body": body, "authorization": self.headers.get("Authorization")}
-                outer.asked.append(asked)
-                answer = outer.answer(asked)
+                request = {"path": self.path, "body": body, "authorization": self.headers.get("Authorization")}
+                outer.requests.append(request)
+                answer = outer.answer(request)
                 content = answer.content()
                 self.send_response(answer.status)
                 for name, value in answer.headers.items():
@@ -68,8 +67,6 @@ class Server:
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
                 self.wfile.write(content)
-
-            do_GET = do_POST
 
             def log_message(self, *arguments: object) -> None:
                 pass
@@ -86,7 +83,7 @@ class Server:
     def script(self, *answers: Answer) -> None:
         """One answer after the other; the last one from then on."""
         left = list(answers)
-        self.answer = lambda asked: left.pop(0) if len(left) > 1 else left[0]
+        self.answer = lambda request: left.pop(0) if len(left) > 1 else left[0]
 
     def stop(self) -> None:
         self._http.shutdown()
@@ -102,7 +99,3 @@ def fused(run: Any = None, compiled: Any = None, **more: Any) -> Answer:
 
 def fusion(server: Server, time: FakeTime) -> SandboxFusion:
     return SandboxFusion(server.url, clock=time.clock())
-
-
-def piston(server: Server, time: FakeTime) -> Piston:
-    return Piston(server.url, clock=time.clock())

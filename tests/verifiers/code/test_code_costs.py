@@ -10,7 +10,7 @@ from truegold.verifiers import Reason
 from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.code.inside.wire import Instance, Undecodable, decode
 from truegold.verifiers.code.lowering import lower
-from truegold.verifiers.code.protocols.lines import Parts, lines
+from truegold.verifiers.code.protocols.lines import PartsBudget, lines
 from truegold.verifiers.code.suite import Asserts
 
 MOST_CPU_S = 2.0
@@ -106,10 +106,10 @@ def test_lines_are_complete_ones() -> None:
 
 
 def test_parts_are_counted_over_all_lines() -> None:
-    parts = Parts(20)
-    assert parts.allow(b"[1,2,3]")
-    assert parts.allow(b"[1,2,3]")
-    assert not parts.allow(b"[1,2,3]")
+    budget = PartsBudget(20)
+    assert budget.spend(b"[1,2,3]")
+    assert budget.spend(b"[1,2,3]")
+    assert not budget.spend(b"[1,2,3]")
 
 
 def repeated(item: str, megabytes: float = 30) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.verifiers.code.completion_stub import continued, stub_names
+from truegold.verifiers.code.completion_stub import continue_stub, stub_names
 from truegold.verifiers.code.extraction import callable_in, extract_code
 from truegold.verifiers.code.fences import MAX_BLOCKS, fenced_blocks
 from truegold.verifiers.code.python_source import read_source
@@ -24,7 +24,7 @@ def code_of(response, **options):
 
 def how_of(response, **options):
     found = extract_code(response, **options)
-    return found and found.how
+    return found and found.form
 
 
 def block(code, info="python", fence="```"):
@@ -69,7 +69,7 @@ def test_line_ends_and_byte_order_marks_are_plain():
 
 def test_a_cut_off_response_gives_what_there_is():
     found = extract_code("```python\ndef add(a, b):\n    return a +")
-    assert (found.code, found.how) == ("def add(a, b):\n    return a +", "unclosed_fence")
+    assert (found.code, found.form) == ("def add(a, b):\n    return a +", "unclosed_fence")
 
 
 def test_a_fence_at_the_end_of_a_line_of_code_closes_the_block():
@@ -166,7 +166,7 @@ def test_names_from_other_blocks_are_put_in_front():
         + block("print(area(2))")
     )
     found = extract_code(response, entry_point="area")
-    assert found.how == "joined"
+    assert found.form == "joined"
     assert top_level(parse(found.code)) == {"math", "area", "square"}
     assert "draft" not in found.code
     namespace = {}
@@ -223,12 +223,12 @@ def test_prose_is_no_program(response):
 
 def test_a_response_that_is_code_as_a_whole():
     found = extract_code(f"{ADD}\n")
-    assert (found.code, found.how) == (ADD, "whole")
+    assert (found.code, found.form) == (ADD, "whole")
 
 
 def test_code_between_prose_without_a_fence():
     found = extract_code(f"Sure, here is the code:\n\nimport math\n\n{ADD}\n\nThis adds the two numbers, as you asked.")
-    assert (found.code, found.how) == (f"import math\n\n{ADD}", "part")
+    assert (found.code, found.form) == (f"import math\n\n{ADD}", "part")
 
 
 def test_prompts_in_a_docstring_are_not_taken_for_the_program():
@@ -295,13 +295,13 @@ def test_a_body_of_a_method_continues_the_stub():
 
 
 def test_a_stub_that_ends_within_the_line_of_the_body():
-    assert continued("def f(x):\n    ", "return x", "f") == "def f(x):\n    return x"
-    assert continued("def f(x):", "    return x", "f") == "def f(x):\n    return x"
+    assert continue_stub("def f(x):\n    ", "return x", "f") == "def f(x):\n    return x"
+    assert continue_stub("def f(x):", "    return x", "f") == "def f(x):\n    return x"
 
 
 def test_nothing_and_prose_continue_no_stub():
     for body in ("", "\n", "Sorry, no.", "    # just a comment", "    'text'"):
-        assert continued(STUB, body, "f") is None
+        assert continue_stub(STUB, body, "f") is None
 
 
 def test_stub_names_are_the_stub_without_the_entry_point():

@@ -3,7 +3,7 @@
 import pytest
 
 from truegold.verifiers.code import CodeVerifier
-from truegold.verifiers.code.judging import APART, TOGETHER
+from truegold.verifiers.code.judging import ONE_PROCESS, SEPARATE_PROCESSES
 
 SUITE = """\
 import unittest
@@ -37,7 +37,7 @@ REPLACED = {
 
 @pytest.mark.parametrize("program", REPLACED.values(), ids=REPLACED.keys())
 def test_a_program_that_replaces_what_tests_are_made_of_has_failed(program: str) -> None:
-    assert judged(f"import unittest\ndef add(a, b): return 0\n{program}") == (0.0, TOGETHER)
+    assert judged(f"import unittest\ndef add(a, b): return 0\n{program}") == (0.0, ONE_PROCESS)
 
 
 SEARCH = """
@@ -61,20 +61,21 @@ os._exit(0)
 
 
 def test_the_word_that_says_passed_is_in_no_object_before_the_end() -> None:
-    assert judged(SEARCH) == (0.0, TOGETHER)
+    assert judged(SEARCH) == (0.0, ONE_PROCESS)
 
 
 def test_programs_that_print_and_read_their_own_way_pass() -> None:
     program = "import builtins\nbuiltins.print = builtins.input = lambda *args: ''\ndef add(a, b): return a + b"
-    assert judged(program) == (1.0, TOGETHER)
+    assert judged(program) == (1.0, ONE_PROCESS)
 
 
 def test_an_array_of_objects_made_of_an_answer_does_not_bring_one_process_about() -> None:
     pytest.importorskip("numpy")
     code = "import numpy as np\nfor n in range(2):\n    assert total(np.array(items(n))) == 3"
     program = "def items(n): return [None, 1]\ndef total(xs): return 3"
-    assert judged(program, code, "asserts") == (0.0, APART)
-    assert judged("def items(n): return [1, 2]\ndef total(xs): return int(xs.sum())", code, "asserts") == (1.0, APART)
+    assert judged(program, code, "asserts") == (0.0, SEPARATE_PROCESSES)
+    program = "def items(n): return [1, 2]\ndef total(xs): return int(xs.sum())"
+    assert judged(program, code, "asserts") == (1.0, SEPARATE_PROCESSES)
 
 
 def test_what_a_program_returns_to_assertions_that_became_data_does_not_bring_one_process_about() -> None:
@@ -86,5 +87,5 @@ class Yes:
 def Solve(x): return Yes()
 """
     code = "for given, out in [([3, 1], [1, 3]), ([2], [2])]:\n    assert Solve(given) == out"
-    assert judged(program, code, "asserts") == (0.0, APART)
-    assert judged("def Solve(x): return sorted(x)", code, "asserts") == (1.0, APART)
+    assert judged(program, code, "asserts") == (0.0, SEPARATE_PROCESSES)
+    assert judged("def Solve(x): return sorted(x)", code, "asserts") == (1.0, SEPARATE_PROCESSES)

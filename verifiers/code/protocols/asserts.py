@@ -9,14 +9,14 @@ In order of preference:
 3. test code that has to share the solution's process (it patches the solution's modules, reads its output, passes
    objects that cannot travel) runs there, and the verdict is marked `one_process`: a solution could tamper with it.
 
-Whether tests and solution are apart depends on the suite alone, never on what a solution does.
+Whether tests and solution run in separate processes depends on the suite alone, never on what a solution does.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from truegold.verifiers.code.execution import Execution
@@ -24,20 +24,21 @@ from truegold.verifiers.code.inside.confine.preload import warm_modules
 from truegold.verifiers.code.inside.test_code.isolation import needs_one_process
 from truegold.verifiers.code.inside.wire import Undecodable, from_json, to_json
 from truegold.verifiers.code.judging import (
-    APART,
-    TOGETHER,
+    ONE_PROCESS,
+    SEPARATE_PROCESSES,
     CannotJudge,
     CaseResult,
+    Failure,
     Judged,
-    ended,
-    failed,
+    failed_case,
+    failed_end,
     last_line,
-    passed,
+    passed_case,
 )
 from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.lowering import lower
 from truegold.verifiers.code.protocols.calls import NeedsRunning, judge_lowered
-from truegold.verifiers.code.protocols.lines import Parts, lines
+from truegold.verifiers.code.protocols.lines import PartsBudget, lines
 from truegold.verifiers.code.protocols.source import Source
 from truegold.verifiers.code.sandbox.job import Job
 from truegold.verifiers.code.sandbox.local import Local
@@ -47,7 +48,10 @@ from truegold.verifiers.verdict import Reason
 NONCE_BYTES = 16
 SEED_BYTES = 8
 MAX_MESSAGE_PARTS = 2_000_000
-"""For what is said of some tens of thousands of tests. In one process with the tests, a program can write there too."""
+"""Enough for the messages of some tens of thousands of tests. In one process with the tests, a program can write there
+too."""
+
+_LIMITS = (Reason.TIMEOUT, Reason.LIMIT)
 
 
 def judge_code(tests: Asserts | UnitTest, source: Source, local: Local, limits: Limits, run_all: bool) -> Judged:
@@ -57,13 +61,13 @@ def judge_code(tests: Asserts | UnitTest, source: Source, local: Local, limits: 
             return judge_lowered(lowered, source, tests.codecs, local, limits, run_all)
         except NeedsRunning:
             # What the program returned brought this about: it must not bring it into one process with the tests.
-            judged = _apart(tests, source, local, limits, run_all)
-            return judged or Judged([failed(1.0, error="what it returned cannot be passed on")], 1, 1.0)
+            judged = _run_in_two_processes(tests, source, local, limits, run_all)
+            return judged or Judged([failed_case(1.0, error="what it returned cannot be passed on")], 1, 1.0)
     if needs_one_process(tests.code) is None:
-        judged = _apart(tests, source, local, limits, run_all)
+        judged = _run_in_two_processes(tests, source, local, limits, run_all)
         if judged is not None:
             return judged
-    return _together(tests, source, local, limits, run_all)
+    return _run_in_one_process(tests, source, local, limits, run_all)
 
 
 def _request(tests: Asserts | UnitTest, source: Source, run_all: bool) -> dict[str, Any]:
@@ -79,60 +83,61 @@ def _request(tests: Asserts | UnitTest, source: Source, run_all: bool) -> dict[s
 
 
 def _seed(code: str, program: str) -> int:
-    """For tests that draw their inputs: the same for the same row, and unknown to the solution's process."""
+    """Return a seed for tests that draw their inputs: the same for the same row, unknown to the solution's process."""
     digest = hashlib.sha256(f"{code}\0{program}".encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:SEED_BYTES], "big")
 
 
-def _apart(tests: Asserts | UnitTest, source: Source, local: Local, limits: Limits, run_all: bool) -> Judged | None:
-    """Tests in one process, the solution in another. None where the suite turns out to need a single one."""
+def _run_in_two_processes(
+    tests: Asserts | UnitTest, source: Source, local: Local, limits: Limits, run_all: bool
+) -> Judged | None:
+    """Run tests in one process, the solution in another. None where the suite turns out to need a single one."""
     serve = Job("serve", to_json({**source.fields(), "codecs": tests.codecs}), limits, warm=source.warm)
     test = Job("tests", to_json(_request(tests, source, run_all)), limits, warm=warm_modules(_bytes(tests.code)))
     solution, tester = local.sandbox().run_pair(serve, test)
-    messages = _messages(tester)
+    messages = list(_messages(tester))
     if any("cannot_isolate" in message for message in messages):
         return None
-    # The tester waits while the solution overruns, and is ended by the solution's end.
-    trouble = ended(solution) if solution.status != 0 and tester.ok is False else None
-    return _judged(messages, trouble or _limit_of(solution) or ended(tester), tester)
+    failure = failed_end(solution)
+    # The tester waits while the solution overruns, and is ended by the solution's end. Where the tester came to its own
+    # end, the solution's end counts for nothing unless it met a limit.
+    if failure is not None and failure[0] not in _LIMITS and tester.ok:
+        failure = None
+    return _judge_messages(messages, failure or failed_end(tester), tester)
 
 
-def _together(tests: Asserts | UnitTest, source: Source, local: Local, limits: Limits, run_all: bool) -> Judged:
+def _run_in_one_process(
+    tests: Asserts | UnitTest, source: Source, local: Local, limits: Limits, run_all: bool
+) -> Judged:
     nonce = os.urandom(NONCE_BYTES).hex()
     request = {**_request(tests, source, run_all), "program": source.program, "nonce": nonce}
     warm = tuple(sorted({*source.warm, *warm_modules(_bytes(tests.code))}))
-    done = local.sandbox().run(Job("one_process", to_json(request), limits, warm=warm))
-    messages = _messages(done)
-    whole = any(message.get("nonce") == nonce for message in messages)
-    judged = _judged(messages, ended(done), done, TOGETHER)
-    if whole or any(not case.passed for case in judged.cases):
+    execution = local.sandbox().run(Job("one_process", to_json(request), limits, warm=warm))
+    messages = list(_messages(execution))
+    is_complete = any(message.get("nonce") == nonce for message in messages)
+    judged = _judge_messages(messages, failed_end(execution), execution, ONE_PROCESS)
+    if is_complete or any(not case.passed for case in judged.cases):
         return judged
-    case = failed(1.0, error="the program ended before the tests did")
-    return Judged([*judged.cases, case], judged.total + 1, judged.total_weight + 1.0, TOGETHER)
+    case = failed_case(1.0, error="the program ended before the tests did")
+    return Judged([*judged.cases, case], judged.total + 1, judged.total_weight + 1.0, ONE_PROCESS)
 
 
 def _bytes(code: str) -> bytes:
     return code.encode("utf-8", "replace")
 
 
-def _limit_of(solution: Execution) -> tuple[Reason, str] | None:
-    trouble = ended(solution)
-    return trouble if trouble is not None and trouble[0] in {Reason.TIMEOUT, Reason.LIMIT} else None
-
-
-def _messages(done: Execution) -> list[dict[str, Any]]:
-    found = []
-    parts = Parts(MAX_MESSAGE_PARTS)
-    for line in lines(done.result):
-        if not parts.allow(line):
+def _messages(execution: Execution) -> Iterator[dict[str, Any]]:
+    """Yield what the tests reported."""
+    budget = PartsBudget(MAX_MESSAGE_PARTS)
+    for line in lines(execution.result):
+        if not budget.spend(line):
             break
         try:
             message = from_json(line)
         except Undecodable:
             continue
         if isinstance(message, dict) and all(key in _SHAPES and _SHAPES[key](message[key]) for key in message):
-            found.append(message)
-    return found
+            yield message
 
 
 def _is_text(value: Any) -> bool:
@@ -157,35 +162,43 @@ _SHAPES: Mapping[str, Callable[[Any], bool]] = {
 written by a program."""
 
 
-def _judged(
-    messages: Sequence[dict[str, Any]], trouble: tuple[Reason, str] | None, done: Execution, isolation: str = APART
+def _judge_messages(
+    messages: Sequence[dict[str, Any]],
+    failure: Failure | None,
+    execution: Execution,
+    isolation: str = SEPARATE_PROCESSES,
 ) -> Judged:
-    # In one process with the program, a word about the suite may be the program's: nothing follows from it.
-    bad = next((message["bad_suite"] for message in messages if "bad_suite" in message), None)
-    if bad is not None and isolation == APART:
-        raise CannotJudge(f"the suite itself fails: {': '.join(map(str, bad[:2]))}")
-    results = [_result(message, trouble) for message in messages if "test" in message]
-    told = next((message[key] for message in messages for key in ("not_loaded", "gone") if key in message), None)
-    if told is not None and trouble is None:
-        trouble = Reason.MISMATCH, told if isinstance(told, str) else ": ".join(map(str, told[:2]))
-    final = next((message["done"] for message in messages if "done" in message), None)
-    if final is not None and final["total"] == 0 and isolation == APART:
+    # In one process with the program, a message about the suite may be the program's: nothing follows from it.
+    suite_error = next((message["bad_suite"] for message in messages if "bad_suite" in message), None)
+    if suite_error is not None and isolation == SEPARATE_PROCESSES:
+        raise CannotJudge(f"the suite itself fails: {': '.join(map(str, suite_error[:2]))}")
+    case_results = [_case_result(message, failure) for message in messages if "test" in message]
+    program_error = next((message[key] for message in messages for key in _PROGRAM_ERRORS if key in message), None)
+    if program_error is not None and failure is None:
+        error = program_error if isinstance(program_error, str) else ": ".join(map(str, program_error[:2]))
+        failure = Reason.MISMATCH, error
+    counts = next((message["done"] for message in messages if "done" in message), None)
+    if counts is not None and counts["total"] == 0 and isolation == SEPARATE_PROCESSES:
         raise CannotJudge("the suite has no tests: nothing in its code asserts anything", Reason.VERIFIER_ERROR)
-    total = max(len(results), final["total"] if final is not None else 0)
-    if final is None or (len(results) < total and all(result.passed for result in results)):
-        reason, why = trouble or (Reason.MISMATCH, f"the tests did not come to their end: {last_line(done.stderr)}")
-        if not results or results[-1].passed:
-            results.append(failed(1.0, reason, error=why.removesuffix(": ")))
-        total = max(total, len(results))
-    return Judged(results, total, float(total), isolation)
+    total = max(len(case_results), counts["total"] if counts is not None else 0)
+    if counts is None or (len(case_results) < total and all(case.passed for case in case_results)):
+        unfinished = f"the tests did not come to their end: {last_line(execution.stderr)}"
+        reason, error = failure or (Reason.MISMATCH, unfinished)
+        if not case_results or case_results[-1].passed:
+            case_results.append(failed_case(1.0, reason, error=error.removesuffix(": ")))
+        total = max(total, len(case_results))
+    return Judged(case_results, total, float(total), isolation)
 
 
-def _result(message: dict[str, Any], trouble: tuple[Reason, str] | None) -> CaseResult:
+_PROGRAM_ERRORS = ("not_loaded", "gone")
+"""Messages which say that the solution did not load, or that its process ended."""
+
+
+def _case_result(message: dict[str, Any], failure: Failure | None) -> CaseResult:
     if message.get("ok") is True:
-        return passed()
-    error = message.get("error") or []
-    text = ": ".join(str(part) for part in error[:2])
-    reason = trouble[0] if trouble is not None and trouble[0] in {Reason.TIMEOUT, Reason.LIMIT} else Reason.MISMATCH
+        return passed_case()
+    error = ": ".join(str(part) for part in (message.get("error") or [])[:2])
+    reason = failure[0] if failure is not None and failure[0] in _LIMITS else Reason.MISMATCH
     calls = message.get("calls")
     got = str(calls) if calls else None
-    return failed(1.0, reason, test=message.get("line") or message.get("test"), error=text, got=got)
+    return failed_case(1.0, reason, test=message.get("line") or message.get("test"), error=error, got=got)

@@ -1,10 +1,10 @@
-"""Test programs in any language, into which the solution is inserted. Weak: both are one process.
+"""Test programs in any language, into which the solution is inserted. Both are one process, so the verdict is weak.
 
     {"type": "inserted", "code": "#<INSERT>\\nint main() { if (add(1, 2) != 3) throw 1; return 0; }"}
 
-It passes where it ends with exit status 0 and gets to its last line: a word that nobody knows beforehand is printed
-there, so that a solution that calls `exit(0)` has not passed. Where the language, or how the test program ends, gives
-no place for that line, the exit status alone decides.
+The solution passes where the program ends with exit status 0 and gets to its last line: a word that nobody knows
+beforehand is printed there, so that a solution that calls `exit(0)` does not pass. Where the language, or how the test
+program ends, leaves no room for that line, the exit status alone decides.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import os
 import re
 
 from truegold.verifiers.code.execution import Backend, Program
-from truegold.verifiers.code.judging import TOGETHER, Judged, ended, failed, passed
+from truegold.verifiers.code.judging import ONE_PROCESS, Judged, failed_case, failed_end, passed_case
 from truegold.verifiers.code.limits import Limits
-from truegold.verifiers.code.protocols.stdio import NotCompiled
+from truegold.verifiers.code.protocols.stdio import prepare
 from truegold.verifiers.code.suite import Inserted
 
 WORD_BYTES = 16
@@ -40,29 +40,28 @@ _FIRST_LINES = {"c": "#include <stdio.h>\n", "cpp": "#include <cstdio>\n"}
 
 
 def judge_inserted(tests: Inserted, solution: str, language: str, backend: Backend, limits: Limits) -> Judged:
-    """Insert, run, and look for the last line."""
+    """Insert the solution, run the program, and look for its last line."""
     word = os.urandom(WORD_BYTES).hex()
     code, has_end = _with_end(tests.code, language, word)
     program = Program(language, code.replace(tests.marker, solution))
-    with backend.prepare(program, limits) as ready:
-        if ready.compiled is not None and (trouble := ended(ready.compiled)) is not None:
-            raise NotCompiled(trouble[1])
-        done = ready.run(b"")
-    trouble = ended(done)
-    if trouble is None and has_end and word.encode() not in done.stdout.splitlines()[-1:]:
-        case = failed(1.0, error="the program ended before the tests did")
+    execution = prepare(backend, program, limits).run(b"")
+    failure = failed_end(execution)
+    if failure is not None:
+        case = failed_case(1.0, failure[0], error=failure[1])
+    elif has_end and word.encode() not in execution.stdout.splitlines()[-1:]:
+        case = failed_case(1.0, error="the program ended before the tests did")
     else:
-        case = passed() if trouble is None else failed(1.0, trouble[0], error=trouble[1])
-    return Judged([case], 1, 1.0, TOGETHER)
+        case = passed_case()
+    return Judged([case], 1, 1.0, ONE_PROCESS)
 
 
 def _with_end(code: str, language: str, word: str) -> tuple[str, bool]:
-    """The test program with the word as its last deed; whether there was a place for it."""
+    """Return the test program, which prints the word in the end, and whether there was room for that."""
     if language in _LAST_LINES:
         return code + _LAST_LINES[language].format(word=word), True
     if language not in _LAST_STATEMENTS:
         return code, False
     statement = _LAST_STATEMENTS[language].format(word=word)
     pattern, braces = (_END_OF_MAIN_IN_CLASS, "}}") if language == "java" else (_END_OF_MAIN, "}")
-    code, changes = pattern.subn(lambda found: f"{statement} {found[1] or ''}{braces}", code)
+    code, changes = pattern.subn(lambda ending: f"{statement} {ending[1] or ''}{braces}", code)
     return _FIRST_LINES.get(language, "") + code, changes > 0

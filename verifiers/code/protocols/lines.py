@@ -1,8 +1,8 @@
 """The lines of JSON that a sandboxed process left behind, which may have been made to cost their reader dear.
 
     for line in lines(result): ...              complete lines, without empty ones and without a list of all of them
-    parts = Parts()
-    parts.allow(b"[1,2,3]")                     True: few enough parts, over all lines
+    budget = PartsBudget()
+    budget.spend(b"[1,2,3]")                    True: few enough parts, over all lines
 
 A result of 64 MB can be 64 million empty lines, or lines of ten million lists: seconds and gigabytes once read.
 """
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 MAX_PARTS = 8_000_000
 LIST_PARTS, OBJECT_PARTS = 4, 12
-"""What lists and objects count, beside their items: about as the memory and the time that they take."""
+"""What lists and objects count, beside their items: about the memory and the time that they take."""
 
 BYTES_A_PART = 4
 """Stops integers of thousands of digits, of which each byte takes as long as a short item."""
@@ -23,23 +23,25 @@ _LINE = re.compile(rb"[^\n]+")
 
 
 def lines(result: bytes) -> Iterator[bytes]:
-    """What stands behind the last end of a line was cut off, and is left out."""
-    for found in _LINE.finditer(result):
-        if found.end() < len(result):
-            yield found[0]
+    """Yield the complete lines. What stands behind the last end of a line was cut off, and is left out."""
+    for line in _LINE.finditer(result):
+        if line.end() < len(result):
+            yield line[0]
 
 
-class Parts:
-    """Counts what lines are made of."""
+class PartsBudget:
+    """Bounds what lines may be made of, all of them together."""
 
-    def __init__(self, most: int = MAX_PARTS) -> None:
-        self._left = most
+    def __init__(self, max_parts: int = MAX_PARTS) -> None:
+        self._left = max_parts
 
-    def allow(self, line: bytes) -> bool:
-        self._left -= parts_of(line)
+    def spend(self, line: bytes) -> bool:
+        """Count a line's parts, and return whether they are still within the bound."""
+        self._left -= count_parts(line)
         return self._left >= 0
 
 
-def parts_of(line: bytes) -> int:
+def count_parts(line: bytes) -> int:
+    """Return about how many values within values a line of JSON holds, without reading it."""
     containers = LIST_PARTS * line.count(b"[") + OBJECT_PARTS * line.count(b"{")
     return containers + line.count(b",") + len(line) // BYTES_A_PART + 1

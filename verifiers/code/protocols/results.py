@@ -1,7 +1,8 @@
 """What came back from calls: lines of JSON that a solution's process wrote, as values.
 
-Nothing in them is trusted but as the values they claim. Where the results are known that shall come (`Hoped`) and what
-came reads the same, nothing is taken apart; else plain lines are read together, and others one by one.
+The lines are trusted for nothing but the values that they state. Where the expected results are known
+(`ExpectedResults`) and what came reads the same, nothing is taken apart; otherwise plain lines are read together, and
+others one by one.
 """
 
 from __future__ import annotations
@@ -12,87 +13,101 @@ from typing import Any
 
 from truegold.verifiers.code.execution import Execution
 from truegold.verifiers.code.inside.wire import Undecodable, are_plain, decode, from_json, to_json
-from truegold.verifiers.code.judging import ended, last_line
-from truegold.verifiers.code.limits import Limits
+from truegold.verifiers.code.judging import Failure, failed_end, last_line
+from truegold.verifiers.code.limits import BOX_MB, MB, Limits
 from truegold.verifiers.code.lowering import Raised
-from truegold.verifiers.code.protocols.lines import MAX_PARTS, Parts, lines, parts_of
-from truegold.verifiers.code.sandbox.job import BOX_MB, MB
+from truegold.verifiers.code.protocols.lines import MAX_PARTS, PartsBudget, count_parts, lines
 from truegold.verifiers.verdict import Reason
 
 ROOM_FACTOR = 2
-"""Where many or large results are expected, so many times as much may come: other spaces, other types."""
+"""Where many or large results are expected, so many times as much may come, with other spaces and other types."""
 
 _LOADED = b'{"loaded":true}'
 
 TOO_LARGE = "ResultTooLarge"
-"""What a call has raised whose result does not fit, here or where it was made (`inside/wire/encoding.py`)."""
+"""What a call is taken to have raised whose result does not fit, here or where it was made
+(`inside/wire/encoding.py`)."""
 
 
-class Hoped:
-    """Results that shall come, all of them plain data. text: as JSON, which the same results also read as."""
+class ExpectedResults:
+    """Results that ought to come, all of them plain data."""
 
     def __init__(self, values: Sequence[Any]) -> None:
         self.values = values
-        self.text = to_json(values)
+        self.json = to_json(values)
 
     @property
-    def room(self) -> int:
+    def max_bytes(self) -> int:
         """Bytes that results may take up."""
-        return ROOM_FACTOR * len(self.text)
+        return ROOM_FACTOR * len(self.json)
 
     @property
-    def parts(self) -> int:
+    def max_parts(self) -> int:
         """Values within values that results may have."""
-        return ROOM_FACTOR * parts_of(self.text)
+        return ROOM_FACTOR * count_parts(self.json)
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
-    """What came of a batch of calls: for each its value, `Raised`, or `Missed` where the process ended before."""
+class CallOutcomes:
+    """What came of a batch of calls."""
 
-    results: Sequence[Any]
-    trouble: tuple[Reason, str] | None
+    outcomes: Sequence[Any]
+    """For each call its value, `Raised`, or `NotReturned`."""
+    failure: Failure | None
     """Why the process ended early, if it did."""
     load_error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Missed:
+class NotReturned:
     """The process ended before, or during, this call."""
 
 
 def read_results(
-    done: Execution, wanted: int, codecs: Mapping[str, Any], limits: Limits, hoped: Hoped | None
-) -> Called:
-    """wanted: how many calls were made."""
-    at_once = _read_at_once(done.result, wanted, codecs, limits, hoped)
-    return _read(done, wanted, codecs, limits, hoped) if at_once is None else Called(at_once, ended(done))
+    execution: Execution,
+    call_count: int,
+    codecs: Mapping[str, Any],
+    limits: Limits,
+    expected: ExpectedResults | None,
+) -> CallOutcomes:
+    """Read what came of the calls that a job made."""
+    returned = _read_together(execution.result, call_count, codecs, limits, expected)
+    if returned is not None:
+        return CallOutcomes(returned, failed_end(execution))
+    return _read_each(execution, call_count, codecs, limits, expected)
 
 
-def explained(got: Any, called: Called) -> tuple[Reason, str] | None:
-    """Why a call has no value; None where it has one."""
-    if isinstance(got, Missed):
-        return called.trouble or (Reason.MISMATCH, called.load_error or "the program ended before this call returned")
-    if isinstance(got, Raised):
-        reason = Reason.LIMIT if got.type == TOO_LARGE else Reason.MISMATCH
-        return reason, f"it raised {got.type}: {got.message}"
+def failed_call(outcome: Any, calls: CallOutcomes) -> Failure | None:
+    """Return why a call has no value; None where it has one."""
+    if isinstance(outcome, NotReturned):
+        return calls.failure or (Reason.MISMATCH, calls.load_error or "the program ended before this call returned")
+    if isinstance(outcome, Raised):
+        reason = Reason.LIMIT if outcome.type == TOO_LARGE else Reason.MISMATCH
+        return reason, f"it raised {outcome.type}: {outcome.message}"
     return None
 
 
-def _read(done: Execution, wanted: int, codecs: Mapping[str, Any], limits: Limits, hoped: Hoped | None) -> Called:
-    most = max(limits.output_mb * MB, BOX_MB * MB, hoped.room if hoped else 0)
-    parts = Parts(max(MAX_PARTS, hoped.parts if hoped else 0))
+def _read_each(
+    execution: Execution,
+    call_count: int,
+    codecs: Mapping[str, Any],
+    limits: Limits,
+    expected: ExpectedResults | None,
+) -> CallOutcomes:
+    max_bytes = max(limits.output_mb * MB, BOX_MB * MB, expected.max_bytes if expected else 0)
+    budget = PartsBudget(max(MAX_PARTS, expected.max_parts if expected else 0))
     load_error: str | None = None
-    results: list[Any] = []
-    trouble = ended(done)
-    for line in lines(done.result):
-        if len(results) == wanted:
+    outcomes: list[Any] = []
+    failure = failed_end(execution)
+    for line in lines(execution.result):
+        if len(outcomes) == call_count:
             break
-        if not parts.allow(line):
-            trouble = trouble or (Reason.LIMIT, "its results are larger than the limit")
+        if not budget.spend(line):
+            failure = failure or (Reason.LIMIT, "its results are larger than the limit")
             break
         if len(line) > limits.output_mb * MB:
-            results.append(Raised(TOO_LARGE, f"the result takes {len(line)} bytes, the limit is {limits.output_mb} MB"))
+            message = f"the result takes {len(line)} bytes, the limit is {limits.output_mb} MB"
+            outcomes.append(Raised(TOO_LARGE, message))
             continue
         try:
             message = from_json(line)
@@ -102,43 +117,43 @@ def _read(done: Execution, wanted: int, codecs: Mapping[str, Any], limits: Limit
                 load_error = f"the program has no {message['missing']!r}"
             elif "r" in message:
                 value = message["r"]
-                results.append(value if are_plain([value]) else decode(value, codecs))
+                outcomes.append(value if are_plain([value]) else decode(value, codecs))
             elif "raised" in message:
-                results.append(Raised(*[str(part) for part in message["raised"][:2]]))
+                outcomes.append(Raised(*[str(part) for part in message["raised"][:2]]))
         except (TypeError, LookupError, Undecodable):
-            results.append(Raised("Unreadable", "what it returned cannot be read"))
-    if len(results) < wanted and len(done.result) >= most:
-        trouble = Reason.LIMIT, "its results are larger than the limit"
-    if trouble is None and len(results) < wanted and load_error is None:
-        trouble = Reason.MISMATCH, f"the program ended early: {last_line(done.stderr)}".removesuffix(": ")
-    results += [Missed()] * (wanted - len(results))
-    return Called(results, trouble, load_error)
+            outcomes.append(Raised("Unreadable", "what it returned cannot be read"))
+    missing = call_count - len(outcomes)
+    if missing and len(execution.result) >= max_bytes:
+        failure = Reason.LIMIT, "its results are larger than the limit"
+    if failure is None and missing and load_error is None:
+        failure = Reason.MISMATCH, f"the program ended early: {last_line(execution.stderr)}".removesuffix(": ")
+    return CallOutcomes([*outcomes, *[NotReturned()] * missing], failure, load_error)
 
 
-def _read_at_once(
-    result: bytes, wanted: int, codecs: Mapping[str, Any], limits: Limits, hoped: Hoped | None
+def _read_together(
+    result: bytes, call_count: int, codecs: Mapping[str, Any], limits: Limits, expected: ExpectedResults | None
 ) -> Sequence[Any] | None:
-    """What all calls returned: the usual case. None where one did not return, or cannot be read."""
-    if result.count(b"\n") != wanted + 1:
+    """Return what all calls returned, the usual case; None where one did not return, or cannot be read."""
+    if result.count(b"\n") != call_count + 1:
         return None
     first, *lines, rest = result.split(b"\n")
     if first != _LOADED or rest:
         return None
-    if hoped and b"[%b]" % b",".join([line[5:-1] for line in lines]) == hoped.text:
-        return hoped.values
+    if expected and b"[%b]" % b",".join([line[5:-1] for line in lines]) == expected.json:
+        return expected.values
     return _plain_values(lines, codecs, int(limits.output_mb * MB))
 
 
-def _plain_values(lines: Sequence[bytes], codecs: Mapping[str, Any], most: int) -> list[Any] | None:
+def _plain_values(lines: Sequence[bytes], codecs: Mapping[str, Any], max_bytes: int) -> list[Any] | None:
     joined = b"[%b]" % b",".join(lines)
-    if len(joined) > most or not Parts().allow(joined):
+    if len(joined) > max_bytes or not PartsBudget().spend(joined):
         return None
     try:
-        found = [message["r"] for message in from_json(joined) if len(message) == 1]
+        values = [message["r"] for message in from_json(joined) if len(message) == 1]
         if b'"$"' in joined:
-            found = [decode(value, codecs) for value in found]
-        elif not are_plain(found):
+            values = [decode(value, codecs) for value in values]
+        elif not are_plain(values):
             return None
     except (TypeError, LookupError, Undecodable):
         return None
-    return found if len(found) == len(lines) else None
+    return values if len(values) == len(lines) else None

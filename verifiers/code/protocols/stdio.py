@@ -1,12 +1,12 @@
-"""Programs that read stdin and write stdout. Each case is a run of its own; outputs are compared here, outside.
+"""Programs that read stdin and write stdout. Each case is one run; outputs are compared here, outside.
 
     case {"input": "3\\n4\\n", "output": "7\\n"}, the program prints "7"  ->  passed
 
-A checker that is a program (several answers are right) gets input, output and expected output in a sandbox of its own:
+Where several answers are right, the checker may be a program. It gets input, output and expected output in a sandbox:
 
-    Python that defines check(input, output, answer) -> bool
-    any other program: run as `checker input.txt output.txt answer.txt` (the order of testlib); exit status 0 accepts,
-    1 and 2 reject, and so does a last line of output that is 0 or False; anything else is a broken checker
+    Python that defines check(input, output, answer) -> bool is called.
+    Any other program is run as `checker input.txt output.txt answer.txt` (the order of testlib). Exit status 0 accepts;
+    1 and 2 reject, and so does a last line of output that is 0 or False; anything else is a broken checker.
 """
 
 from __future__ import annotations
@@ -15,30 +15,39 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from truegold.verifiers.code.checkers import checker_of
-from truegold.verifiers.code.execution import Backend, End, Execution, Program, SandboxError
-from truegold.verifiers.code.judging import CannotJudge, CaseResult, Judged, cut, ended, failed, last_line, passed
+from truegold.verifiers.code.execution import Backend, End, Execution, Prepared, Program, SandboxError
+from truegold.verifiers.code.judging import (
+    CannotJudge,
+    CaseResult,
+    Judged,
+    cut,
+    failed_case,
+    failed_end,
+    last_line,
+    passed_case,
+)
 from truegold.verifiers.code.limits import Limits
-from truegold.verifiers.code.protocols.calls import call
-from truegold.verifiers.code.protocols.results import explained
+from truegold.verifiers.code.protocols.calls import make_calls
+from truegold.verifiers.code.protocols.results import failed_call
 from truegold.verifiers.code.protocols.source import Source
 from truegold.verifiers.code.sandbox.languages import LANGUAGES
 from truegold.verifiers.code.sandbox.local import Local
 from truegold.verifiers.code.suite import Stdio, StdioCase
 from truegold.verifiers.verdict import Reason
 
-MAX_OVERRUN = 2
+MAX_OVERRUNS = 2
 """Cases that may end at a limit before the others count as failed. Stops a program that loops on a hundred cases."""
 
 FAIR_WAIT_S = 0.5
-"""What a case may wait, or stand in line on a busy machine, without its being counted."""
+"""Seconds that a case may wait, or stand in line on a busy machine, without its being counted."""
 
 MAX_WAITING_S = 30.0
-"""Over all cases of a program. Stops one that answers rightly and sleeps below the limit each time."""
+"""Seconds over all cases of a program. Stops one that answers rightly and sleeps below the limit each time."""
 
 CHECKER_LIMITS = Limits(cpu_s=30.0, memory_mb=2048)
 
 Check = Callable[[StdioCase, str], str | None]
-"""None where an output is accepted, else why not."""
+"""Returns None where an output is accepted, else why it is not."""
 
 
 def judge_stdio(
@@ -47,43 +56,50 @@ def judge_stdio(
     """Run the program on every case, or up to the first that fails."""
     check = _check_of(tests.checker, local)
     total_weight = sum(case.weight for case in tests.cases)
-    with backend.prepare(program, limits) as ready:
-        if ready.compiled is not None and (trouble := ended(ready.compiled)) is not None:
-            raise NotCompiled(trouble[1])
-        results: list[CaseResult] = []
-        overrun, waited = 0, 0.0
-        for case in tests.cases:
-            if overrun >= MAX_OVERRUN or waited > MAX_WAITING_S:
-                results.append(failed(case.weight, Reason.TIMEOUT, error="not run: earlier cases took too long"))
-                continue
-            execution = ready.run(case.input.encode("utf-8", "surrogatepass"))
-            results.append(_judge(case, execution, check))
-            overrun += execution.end is not End.EXITED
-            waited += max(0.0, execution.wall_s - (execution.cpu_s or 0.0) - FAIR_WAIT_S)
-            if not results[-1].passed and not run_all:
-                break
-    return Judged(results, len(tests.cases), total_weight)
+    prepared = prepare(backend, program, limits)
+    case_results: list[CaseResult] = []
+    overruns, waited_s = 0, 0.0
+    for case in tests.cases:
+        if overruns >= MAX_OVERRUNS or waited_s > MAX_WAITING_S:
+            error = "not run: earlier cases took too long"
+            case_results.append(failed_case(case.weight, Reason.TIMEOUT, error=error))
+            continue
+        execution = prepared.run(case.input.encode("utf-8", "surrogatepass"))
+        case_results.append(_judge(case, execution, check))
+        overruns += execution.end is not End.EXITED
+        waited_s += max(0.0, execution.wall_s - (execution.cpu_s or 0.0) - FAIR_WAIT_S)
+        if not case_results[-1].passed and not run_all:
+            break
+    return Judged(case_results, len(tests.cases), total_weight)
 
 
-class BrokenSandbox(CannotJudge):
-    """The checker was not run at all."""
+def prepare(backend: Backend, program: Program, limits: Limits) -> Prepared:
+    """Make a program ready to run. Raises NotCompiled where it does not compile."""
+    prepared = backend.prepare(program, limits)
+    if prepared.compiled is not None and (failure := failed_end(prepared.compiled)) is not None:
+        raise NotCompiled(failure[1])
+    return prepared
 
 
 class NotCompiled(Exception):
     """The program is no program of its language. The text is the compiler's last word."""
 
 
+class _CheckerNotRun(CannotJudge):
+    """The sandbox failed before the checker was run at all."""
+
+
 def _judge(case: StdioCase, execution: Execution, check: Check) -> CaseResult:
     shown = {"input": case.input, "expected": case.output, "got": execution.stdout[:2000].decode("utf-8", "replace")}
-    trouble = ended(execution)
-    if trouble is not None:
-        return failed(case.weight, trouble[0], error=trouble[1], **shown)
+    failure = failed_end(execution)
+    if failure is not None:
+        return failed_case(case.weight, failure[0], error=failure[1], **shown)
     try:
         output = execution.stdout.decode()
     except UnicodeDecodeError as error:
-        return failed(case.weight, error=f"its output is no UTF-8: {error}", **shown)
-    why = check(case, output)
-    return passed(case.weight) if why is None else failed(case.weight, error=why, **shown)
+        return failed_case(case.weight, error=f"its output is no UTF-8: {error}", **shown)
+    difference = check(case, output)
+    return passed_case(case.weight) if difference is None else failed_case(case.weight, error=difference, **shown)
 
 
 def _check_of(spec: Any, local: Local) -> Check:
@@ -94,50 +110,52 @@ def _check_of(spec: Any, local: Local) -> Check:
 
 
 class _ProgramChecker:
-    """A checker that is a program of its own, sandboxed as the solution is."""
+    """A checker that is a program, sandboxed as the solution is."""
 
     def __init__(self, spec: Mapping[str, Any], local: Local) -> None:
         self._code, self._language, self._local = str(spec["code"]), str(spec.get("language") or "python"), local
-        self._function = self._language == "python" and "def check(" in self._code
+        self._defines_check = self._language == "python" and "def check(" in self._code
 
     def __call__(self, case: StdioCase, output: str) -> str | None:
         try:
-            return self._verdict([case.input, output, case.output])
-        except BrokenSandbox:
+            return self._run([case.input, output, case.output])
+        except _CheckerNotRun:
             raise
         except CannotJudge as failure:
-            # Where it takes the expected output, it works, and it is this output that it cannot stand.
-            if self._verdict([case.input, case.output, case.output]) is None:
+            # A checker that takes the expected output works, and it is this output that it cannot read.
+            if self._run([case.input, case.output, case.output]) is None:
                 return f"the checker cannot read it: {failure}"
             raise
 
-    def _verdict(self, texts: list[str]) -> str | None:
+    def _run(self, texts: list[str]) -> str | None:
+        """texts: input, output and expected output."""
         try:
-            return self._called(texts) if self._function else self._started(texts)
+            return self._call_check(texts) if self._defines_check else self._run_program(texts)
         except SandboxError as error:
-            raise BrokenSandbox(f"the checker could not be run: {error}", Reason.SANDBOX_ERROR) from error
+            raise _CheckerNotRun(f"the checker could not be run: {error}", Reason.SANDBOX_ERROR) from error
 
-    def _called(self, texts: list[str]) -> str | None:
-        called = call(Source(self._code), [("check", texts, {})], {}, self._local, CHECKER_LIMITS)
-        trouble = explained(called.results[0], called)
-        if trouble is not None:
-            raise CannotJudge(f"the checker failed: {trouble[1]}")
-        if isinstance(called.results[0], bool):
-            return None if called.results[0] else "the checker refuses it"
-        raise CannotJudge(f"the checker gave no True or False but {cut(called.results[0])}")
+    def _call_check(self, texts: list[str]) -> str | None:
+        calls = make_calls(Source(self._code), [("check", texts, {})], {}, self._local, CHECKER_LIMITS)
+        accepted = calls.outcomes[0]
+        failure = failed_call(accepted, calls)
+        if failure is not None:
+            raise CannotJudge(f"the checker failed: {failure[1]}")
+        if isinstance(accepted, bool):
+            return None if accepted else "the checker refuses it"
+        raise CannotJudge(f"the checker gave no True or False but {cut(accepted)}")
 
-    def _started(self, texts: list[str]) -> str | None:
+    def _run_program(self, texts: list[str]) -> str | None:
         names = ("input.txt", "output.txt", "answer.txt")
         files = {name: text.encode("utf-8", "surrogatepass") for name, text in zip(names, texts, strict=True)}
         if self._language != "python" and self._language not in LANGUAGES:
             raise CannotJudge(f"checkers in {self._language!r} are not known")
-        with self._local.prepare_script(Program(self._language, self._code, files), CHECKER_LIMITS, names) as ready:
-            if ready.compiled is not None and not ready.compiled.ok:
-                raise CannotJudge(f"the checker does not compile: {last_line(ready.compiled.stderr)}")
-            done = ready.run(b"")
-        word = last_line(done.stdout)
-        if done.ok:
+        checker = self._local.prepare_script(Program(self._language, self._code, files), CHECKER_LIMITS, names)
+        if checker.compiled is not None and not checker.compiled.ok:
+            raise CannotJudge(f"the checker does not compile: {last_line(checker.compiled.stderr)}")
+        execution = checker.run(b"")
+        word, error = last_line(execution.stdout), last_line(execution.stderr)
+        if execution.ok:
             return f"the checker says {word}" if word in {"0", "0.0", "False", "false"} else None
-        if done.status in {1, 2}:
-            return f"the checker refuses it: {last_line(done.stderr) or word}"
-        raise CannotJudge(f"the checker failed ({done.end}, {done.status}): {last_line(done.stderr)}")
+        if execution.status in {1, 2}:
+            return f"the checker refuses it: {error or word}"
+        raise CannotJudge(f"the checker failed ({execution.end}, {execution.status}): {error}")

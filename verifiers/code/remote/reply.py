@@ -1,79 +1,158 @@
-"""Reading a service's JSON: what is missing or of another type is the service's fault, said in one line.
+"""What a service replied: its HTTP status first, then the fields of its JSON.
 
-    Reply({"run": {"code": 0}}, "http://localhost:2000").part("run").whole("code")     0
-    Reply({"run": {"code": 0}}, "http://localhost:2000").part("run").text("stdout")    SandboxError
+    200 {"status": "Success", ...}                  Reply({"status": "Success", ...}, address)
+    429, Retry-After: 7                             Trouble: the request is repeated after 7 s
+    400 {"message": "language is required"}         Refused: repeating it would change nothing
+    200 <html>...</html>                            Trouble: no JSON, so this is another service
 
-The error says `http://localhost:2000: no text run.stdout in the reply`.
+    Reply({"run_result": {"return_code": 0}}, "http://localhost:8080").part("run_result").whole_number("return_code")  0
+    Reply({"run_result": {"return_code": 0}}, "http://localhost:8080").part("run_result").text("status")   SandboxError
+
+The error says `http://localhost:8080: no text run_result.status in the reply`: what is missing or of another type is
+the service's fault. Every message is one line and names the address.
 """
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NoReturn
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, NoReturn
 
 from truegold.verifiers.code.execution import SandboxError
+
+if TYPE_CHECKING:
+    import httpx
 
 SHOWN_CHARS = 200
 """What an error shows of a text from outside. Stops a page of HTML, or a program's output, from filling a report."""
 
 MAX_NUMBER = 1e300
+TOO_MANY_REQUESTS = 429
+
+
+class Refused(SandboxError):
+    """The service did not accept the request: repeating it would change nothing."""
+
+
+class Trouble(Exception):
+    """One attempt failed.
+
+    repeatable: whether another attempt may help. service_fails: whether that is a failure of the service as such, which
+    the breaker counts; otherwise it may be due to this one program.
+    """
+
+    def __init__(
+        self, message: str, *, repeatable: bool, service_fails: bool = True, retry_after_s: float = 0.0
+    ) -> None:
+        super().__init__(message)
+        self.repeatable = repeatable
+        self.service_fails = service_fails
+        self.retry_after_s = retry_after_s
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An object of a reply. place: whose reply it is. path: where in the reply the object stands."""
+    """An object of a reply, whose fields are read by type. Every reader raises SandboxError where the type is wrong."""
 
     value: object
-    place: str
+    """The decoded JSON, which ought to be an object."""
+    address: str
+    """The address that replied, as errors name it."""
     path: str = ""
+    """Where in the reply the object stands, with a dot at its end: `run_result.`."""
 
     def part(self, key: str) -> Reply:
-        found = self.part_or_none(key)
-        return found if found is not None else self._lacks("object", key)
+        """Return the object under a key; it has to be there."""
+        part = self.part_or_none(key)
+        return part if part is not None else self._fail("object", key)
 
     def part_or_none(self, key: str) -> Reply | None:
-        found = self._get(key)
-        if found is None:
+        """Return the object under a key."""
+        value = self._get(key)
+        if value is None:
             return None
-        if not isinstance(found, Mapping):
-            self._lacks("object", key)
-        return Reply(found, self.place, f"{self.path}{key}.")
+        if not isinstance(value, Mapping):
+            self._fail("object", key)
+        return Reply(value, self.address, f"{self.path}{key}.")
 
     def text(self, key: str) -> str:
-        found = self.text_or_none(key)
-        return found if found is not None else self._lacks("text", key)
+        """Return the text under a key; it has to be there."""
+        text = self.text_or_none(key)
+        return text if text is not None else self._fail("text", key)
 
     def text_or_none(self, key: str) -> str | None:
-        found = self._get(key)
-        return found if found is None or isinstance(found, str) else self._lacks("text", key)
+        """Return the text under a key."""
+        value = self._get(key)
+        return value if value is None or isinstance(value, str) else self._fail("text", key)
 
-    def whole(self, key: str) -> int | None:
-        found = self._get(key)
-        if found is None or (isinstance(found, int) and not isinstance(found, bool)):
-            return found
-        return self._lacks("whole number", key)
+    def whole_number(self, key: str) -> int:
+        """Return the whole number under a key; it has to be there."""
+        value = self._get(key)
+        return value if isinstance(value, int) and not isinstance(value, bool) else self._fail("whole number", key)
 
-    def number(self, key: str) -> float | None:
-        found = self._get(key)
-        if found is None:
+    def number_or_none(self, key: str) -> float | None:
+        """Return the number under a key."""
+        value = self._get(key)
+        if value is None:
             return None
         # Python's integers know no bounds, and a float does.
-        if isinstance(found, int | float) and not isinstance(found, bool) and abs(found) < MAX_NUMBER:
-            return float(found)
-        return self._lacks("number", key)
-
-    def has(self, key: str) -> bool:
-        return isinstance(self.value, Mapping) and key in self.value
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < MAX_NUMBER:
+            return float(value)
+        return self._fail("number", key)
 
     def _get(self, key: str) -> object:
         if not isinstance(self.value, Mapping):
-            raise SandboxError(f"{self.place}: the reply is a JSON {type(self.value).__name__}, not an object")
+            raise SandboxError(f"{self.address}: the reply is a JSON {type(self.value).__name__}, not an object")
         return self.value.get(key)
 
-    def _lacks(self, what: str, key: str) -> NoReturn:
-        raise SandboxError(f"{self.place}: no {what} {self.path}{key} in the reply")
+    def _fail(self, kind: str, key: str) -> NoReturn:
+        raise SandboxError(f"{self.address}: no {kind} {self.path}{key} in the reply")
+
+
+def read_reply(response: httpx.Response, body: bytes, address: str) -> Reply:
+    """Return what a reply holds, by its status. Raises Trouble or Refused where it holds no JSON value."""
+    status = response.status_code
+    if response.is_redirect:
+        target = response.headers.get("location", "")
+        scheme, _, rest = target.rpartition("://")
+        shown = f"{scheme}://{rest.rpartition('@')[2]}" if scheme else target
+        raise Trouble(f"{address}: redirects to {one_line(shown)}; give the final address", repeatable=False)
+    if status == TOO_MANY_REQUESTS or status >= 500:
+        wait_s = _retry_after_s(response.headers.get("retry-after", ""))
+        raise Trouble(f"{address}: {_refusal(response, body)}", repeatable=True, retry_after_s=wait_s)
+    if status >= 400:
+        raise Refused(f"{address}: {_refusal(response, body)}")
+    try:
+        return Reply(json.loads(body), address)
+    except (ValueError, RecursionError):
+        shown = one_line(body[:1000].decode("utf-8", "replace"))
+        raise Trouble(f"{address}: the reply is no JSON, it begins {shown!r}", repeatable=False) from None
 
 
 def one_line(text: str) -> str:
+    """Return the beginning of a text from outside, on one line."""
     return " ".join(text[: SHOWN_CHARS * 4].split())[:SHOWN_CHARS]
+
+
+def _refusal(response: httpx.Response, body: bytes) -> str:
+    """Return a refusal in one line: the status and, where the body gives one, the message."""
+    status = f"status {response.status_code} {response.reason_phrase}".strip()
+    try:
+        fields = json.loads(body)
+    except (ValueError, RecursionError):
+        fields = None
+    message = (fields.get("message") or fields.get("detail")) if isinstance(fields, dict) else None
+    return f"{status}: {one_line(message if isinstance(message, str) else json.dumps(message))}" if message else status
+
+
+def _retry_after_s(header: str) -> float:
+    """Return the pause that a Retry-After header asks for, as seconds or a date; 0 where it cannot be read."""
+    if header.strip().isdecimal():
+        return float(header)
+    try:
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return 0.0

@@ -3,36 +3,29 @@
     SandboxFusion("http://localhost:8080").prepare(Program("cpp", source), Limits(cpu_s=2)).run(b"3 4\\n")
 
 What it gives, and what follows:
-- Time by the wall clock alone. A program gets three times its CPU limit and 2 s (`wall_s`), and ends in WALL_LIMIT; no
-  CPU time is known. With the CPU limit itself for a bound, right programs would fail whenever the service is busy.
-- Memory as a bound on address space, for the languages whose runtimes work under one (`BOUND_MEMORY`); others have the
-  service's own bound. Meeting it looks like any other failure of a program.
-- The first MiB of stdout: where as much comes back, the end is OUTPUT_LIMIT. Older releases do not read the output
-  while a program runs: above some 100 KB it blocks, and ends in WALL_LIMIT. Output that is not UTF-8 comes back as an
-  error message.
+- It bounds time by the wall clock alone. A program gets three times its CPU limit and 2 s (`WALL_FACTOR`), and ends in
+  WALL_LIMIT; no CPU time is known. With the CPU limit itself for a bound, right programs would fail whenever the
+  service is busy.
+- It bounds memory by address space, for the languages whose runtimes work under such a bound (`BOUND_MEMORY`); others
+  have the service's own bound. Meeting it looks like any other failure of a program.
+- It keeps the first MiB of stdout: where as much comes back, the end is OUTPUT_LIMIT. Older releases do not read the
+  output while a program runs: above some 100 KB it blocks, and ends in WALL_LIMIT. Output that is not UTF-8 comes back
+  as an error message.
+- A service compiles at every run and cannot keep what it made. Where a language is compiled, `compiled` therefore comes
+  from a run of its own that is cut short at once (`CHECK_S`): tests are not run on a program that does not compile.
 - Its default deployment runs programs with its own rights and network. Isolation is the service's business.
 """
 
 from __future__ import annotations
 
 import base64
-import functools
+import signal
 from dataclasses import dataclass, field
 
 from truegold.verifiers.code.execution import End, Execution, Program, SandboxError
 from truegold.verifiers.code.limits import Limits
-from truegold.verifiers.code.remote.prepared import (
-    CHECK_S,
-    KILLED,
-    TIER,
-    RemoteProgram,
-    cut,
-    must_compile,
-    not_text,
-    wall_s,
-)
 from truegold.verifiers.code.remote.reply import Reply, one_line
-from truegold.verifiers.code.remote.service import IN_FLIGHT, QUEUE_S, REAL_CLOCK, Clock, Service
+from truegold.verifiers.code.remote.service import IN_FLIGHT, REAL_CLOCK, Clock, Service
 
 LANGUAGES = {
     "python": "python",
@@ -58,14 +51,28 @@ LANGUAGES = {
 """truegold's names and the service's."""
 
 COMPILED = frozenset({"cpp", "java", "go", "rust", "kotlin", "scala", "swift"})
-"""In a stage of its own. What the others do first (TypeScript, C#) is part of their run."""
+"""Languages with a compile stage. What the others do first (TypeScript, C#) is part of their run."""
 
 BOUND_MEMORY = frozenset({"python", "cpp", "rust", "php", "bash", "ruby", "perl", "lua", "r"})
-"""The others reserve address space that they never use, and would not start within a limit on it."""
+"""Languages whose programs run under a bound on address space. The others reserve address space that they never use,
+and would not start within a bound on it."""
 
 CAPTURED_BYTES = 2**20
 """What the service keeps of an output."""
 
+WALL_FACTOR, WALL_EXTRA_S = 3.0, 2.0
+"""A program is ended after so many times its CPU limit and so much more, by the wall clock: late, since the clock also
+runs while other programs have the cores. This stops what waits and takes no CPU time."""
+
+CHECK_S = 0.1
+"""How long a program runs that was only to be compiled."""
+
+QUEUE_S = 60.0
+"""What a request may take besides compiling and running, most of it in the service's own queue."""
+
+STDERR_BYTES = 2**14
+
+_KILLED = int(signal.SIGKILL)
 _CUT_INSIDE_A_CHARACTER = "[DecodeError] 'utf-8' codec can't decode"
 _NOT_FOUND = 127
 """A shell's exit status for a command that does not exist."""
@@ -73,47 +80,39 @@ _NOT_FOUND = 127
 
 @dataclass(frozen=True, slots=True)
 class SandboxFusion:
-    """url: the service, with or without /run_code. in_flight: requests at one time, of one process."""
+    """Implements `Backend`."""
 
     url: str = field(repr=False)
+    """The service, with or without /run_code."""
     in_flight: int = IN_FLIGHT
+    """Requests at one time, of one process."""
     clock: Clock = field(default=REAL_CLOCK, repr=False)
 
     def __post_init__(self) -> None:
         self.service()
 
     @property
-    def name(self) -> str:
-        return "sandboxfusion"
-
-    @property
     def tier(self) -> str:
-        return TIER
+        """What verdicts name as the tier."""
+        return "remote"
 
     def service(self) -> Service:
+        """Return the service behind the address. Raises ConfigError where that is no address."""
         return Service(self.url.rstrip("/").removesuffix("/run_code"), self.in_flight, self.clock)
 
-    def languages(self) -> frozenset[str]:
-        """What the service knows. A deployment may lack some of their toolchains."""
-        return frozenset(LANGUAGES)
-
     def prepare(self, program: Program, limits: Limits) -> RemoteProgram:
-        """Compiled where the language is. SandboxError where the service has no such language."""
-        place = self.service().place
+        """Compile the program where its language is. Raises SandboxError where the service has no such language."""
         if program.language not in LANGUAGES:
-            raise SandboxError(f"{place} runs no {program.language!r}, only {', '.join(sorted(LANGUAGES))}")
-        compiled = not_text(program.source)
+            known = ", ".join(sorted(LANGUAGES))
+            raise SandboxError(f"{self.service().address} runs no {program.language!r}, only {known}")
+        compiled = _unencodable(program.source)
         if compiled is None and program.language in COMPILED:
-            compiled = _compiled(self._ask(program, limits, "", CHECK_S), limits)
-        return RemoteProgram(compiled, functools.partial(self._run, program, limits), place)
+            compiled = _compilation(self.ask(program, limits, "", CHECK_S), limits)
+        return RemoteProgram(compiled, self, program, limits)
 
-    def _run(self, program: Program, limits: Limits, stdin: str) -> Execution:
-        reply = self._ask(program, limits, stdin, wall_s(limits.cpu_s))
-        must_compile(_compiled(reply, limits), reply.place)
-        return _execution(reply.part("run_result"), limits)
-
-    def _ask(self, program: Program, limits: Limits, stdin: str, run_s: float) -> Reply:
-        compile_s = wall_s(limits.compile_cpu_s)
+    def ask(self, program: Program, limits: Limits, stdin: str, run_s: float) -> Reply:
+        """Have the service compile and run a program once, for at most `run_s` seconds of wall time."""
+        compile_s = _wall_s(limits.compile_cpu_s)
         body = {
             "language": LANGUAGES[program.language],
             "code": program.source,
@@ -124,43 +123,86 @@ class SandboxFusion:
             "files": {name: base64.b64encode(content).decode() for name, content in program.files.items()},
             "fetch_files": [],
         }
-        timeout = run_s + QUEUE_S + (compile_s if program.language in COMPILED else 0)
-        return self.service().post("/run_code", body, timeout, _own_fault)
+        timeout_s = run_s + QUEUE_S + (compile_s if program.language in COMPILED else 0)
+        return self.service().post("/run_code", body, timeout_s, _service_fault)
 
 
-def _own_fault(reply: Reply) -> str | None:
+@dataclass(slots=True)
+class RemoteProgram:
+    """A program that the service runs. Implements `Prepared`."""
+
+    compiled: Execution | None
+    backend: SandboxFusion
+    program: Program
+    limits: Limits
+
+    def run(self, stdin: bytes) -> Execution:
+        """Run the program on an input. Raises SandboxError where that is not UTF-8."""
+        address = self.backend.service().address
+        try:
+            text = stdin.decode()
+        except UnicodeDecodeError:
+            raise SandboxError(f"{address} takes text for stdin, and this input is not UTF-8") from None
+        reply = self.backend.ask(self.program, self.limits, text, _wall_s(self.limits.cpu_s))
+        compiled = _compilation(reply, self.limits)
+        if compiled is not None and not compiled.ok:
+            shown = one_line(compiled.stderr.decode("utf-8", "replace"))
+            raise SandboxError(
+                f"{reply.address}: a program that had compiled did not compile again ({compiled.end}): {shown}"
+            )
+        return _execution(reply.part("run_result"), self.limits)
+
+
+def _wall_s(cpu_s: float) -> float:
+    return cpu_s * WALL_FACTOR + WALL_EXTRA_S
+
+
+def _unencodable(source: str) -> Execution | None:
+    """Lone surrogates, which JSON can smuggle in, make no file: the program's fault, although a service would fail."""
+    try:
+        source.encode()
+    except UnicodeEncodeError as error:
+        message = f"the source is not text: a lone surrogate at character {error.start}\n"
+        return Execution(End.EXITED, 1, b"", message.encode(), cpu_s=None, wall_s=0.0)
+    return None
+
+
+def _service_fault(reply: Reply) -> str | None:
     status = reply.text("status")
     if status in ("Success", "Failed"):
         return None
     return f"status {one_line(status)}: {one_line(reply.text_or_none('message') or 'no message')}"
 
 
-def _compiled(reply: Reply, limits: Limits) -> Execution | None:
+def _compilation(reply: Reply, limits: Limits) -> Execution | None:
+    """Return what became of the compile stage; None where there was none."""
     result = reply.part_or_none("compile_result")
     if result is None:
         return None
     compiled = _execution(result, limits)
     if compiled.end is End.EXITED and compiled.status == _NOT_FOUND:
-        raise SandboxError(f"{reply.place} lacks the compiler: {one_line(compiled.stderr.decode('utf-8', 'replace'))}")
+        stderr = compiled.stderr.decode("utf-8", "replace")
+        raise SandboxError(f"{reply.address} lacks the compiler: {one_line(stderr)}")
     return compiled
 
 
 def _execution(result: Reply, limits: Limits) -> Execution:
+    """Read one stage's result. Output above the limit is cut off, and of stderr only the beginning is kept."""
     stdout = (result.text_or_none("stdout") or "").encode("utf-8", "replace")
     stderr = (result.text_or_none("stderr") or "").encode("utf-8", "replace")
-    wall = result.number("execution_time") or 0.0
+    wall_s = result.number_or_none("execution_time") or 0.0
     if result.text("status") == "TimeLimitExceeded":
-        return cut(Execution(End.WALL_LIMIT, KILLED, stdout, stderr, None, wall), limits)
-    code = result.whole("return_code")
-    if code is None:
-        raise SandboxError(f"{result.place}: no whole number {result.path}return_code in the reply")
-    end = End.SIGNALLED if code < 0 else End.EXITED
-    if _was_cut(stdout):
+        end, status = End.WALL_LIMIT, _KILLED
+    else:
+        code = result.whole_number("return_code")
+        end, status = End.SIGNALLED if code < 0 else End.EXITED, abs(code)
+    max_bytes = int(limits.output_mb * 2**20)
+    if end is not End.WALL_LIMIT and (_was_cut(stdout) or len(stdout) > max_bytes):
         end = End.OUTPUT_LIMIT
-    return cut(Execution(end, abs(code), stdout, stderr, None, wall), limits)
+    return Execution(end, status, stdout[:max_bytes], stderr[:STDERR_BYTES], cpu_s=None, wall_s=wall_s)
 
 
 def _was_cut(stdout: bytes) -> bool:
     """Cut inside a character, an output comes back as the message of its decoding error."""
-    inside = stdout.startswith(_CUT_INSIDE_A_CHARACTER.encode()) and stdout.endswith(b"unexpected end of data")
-    return inside or len(stdout) >= CAPTURED_BYTES
+    is_error = stdout.startswith(_CUT_INSIDE_A_CHARACTER.encode()) and stdout.endswith(b"unexpected end of data")
+    return is_error or len(stdout) >= CAPTURED_BYTES

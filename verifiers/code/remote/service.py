@@ -1,11 +1,17 @@
 """Asking a service over HTTP: JSON there, JSON back, or a `SandboxError` of one line that names the service.
 
-    Service("http://localhost:8080").post("/run_code", {"code": "print(1)"}, 95, broken)    Reply({"status": ...}, ...)
+    Service("http://localhost:8080").post("/run_code", {"code": "print(1)"}, 95, fault_of)   Reply({"status": ...}, ...)
 
-Asked again, with growing and jittered pauses: refused connections, statuses 429 (not before its Retry-After) and 5xx,
-and replies that the caller calls broken. Not asked again: after a time-out, since the service is still at work on the
-first request and a second one would add to its load; after other statuses of 4xx (`Refused`), redirects, and replies
-that are not JSON. A service that keeps failing is left alone for a while (`breaker`).
+A request is repeated, with growing and jittered pauses, after refused connections, statuses 429 (not before its
+Retry-After) and 5xx, and replies in which the caller sees a fault of the service. It is not repeated after a time-out,
+since the service is still at work on the first request and a second one would add to its load, nor after other statuses
+of 4xx (`Refused`), redirects, and replies that are not JSON.
+
+A circuit breaker leaves a service alone that fails several times in a row:
+
+    closed     every call goes through; one success forgets the failures
+    open       after 8 failures in a row: calls fail at once, so that a batch of rows does not wait for each of them
+    half open  30 seconds later one call goes through and decides: closed again, or open for another 30 seconds
 
 The number of requests in flight is bounded on this side, where waiting costs nothing: services start whatever they are
 sent, or queue it without a bound, and a request's time runs meanwhile.
@@ -27,13 +33,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from truegold.verifiers.code.execution import SandboxError
-from truegold.verifiers.code.remote.answer import Refused, Trouble, value_of
-from truegold.verifiers.code.remote.breaker import Breaker
-from truegold.verifiers.code.remote.reply import Reply, one_line
+from truegold.verifiers.code.remote.reply import Refused, Reply, Trouble, one_line, read_reply
 from truegold.verifiers.errors import ConfigError
 
 if TYPE_CHECKING:
-    import httpx  # at its use otherwise: a tenth of a second that verifiers without a service need not pay
+    # Functions import it at its use: it takes a tenth of a second that verifiers without a service need not pay.
+    import httpx
 
 IN_FLIGHT = 16
 """Requests at one time, of one process. More of them time out while they wait for the service's cores."""
@@ -46,11 +51,15 @@ MAX_PAUSE_S = 60.0
 """A service that asks for a longer pause has failed. Stops a Retry-After of a day from stopping a run for a day."""
 
 CONNECT_S = 10.0
-QUEUE_S = 60.0
-"""What a request may take besides compiling and running, most of it in the service's own queue."""
 
 MAX_REPLY_BYTES = 64 * 2**20
 """A longer reply is not read. Stops a service without a bound on output from filling this process's memory."""
+
+FAILURES_TO_OPEN = 8
+"""The breaker opens after so many failed calls in a row, each after all its attempts. With fewer, the few programs that
+bring a service down would close it to all others."""
+
+COOL_DOWN_S = 30.0
 
 
 def _jitter() -> float:
@@ -59,11 +68,12 @@ def _jitter() -> float:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Time as the retries and the breaker see it. jitter: the factor that spreads pauses."""
+    """Time as the retries and the breaker see it."""
 
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     jitter: Callable[[], float] = _jitter
+    """Draws the factor that spreads pauses."""
 
 
 REAL_CLOCK = Clock()
@@ -71,9 +81,10 @@ REAL_CLOCK = Clock()
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """url: where it is, with credentials if it wants any. ConfigError where that is no http(s) address."""
+    """A service at an address. Raises ConfigError where that is no http(s) address."""
 
     url: str = field(repr=False)
+    """Where it is, with credentials if it wants any."""
     in_flight: int = IN_FLIGHT
     clock: Clock = field(default=REAL_CLOCK, repr=False)
 
@@ -89,100 +100,129 @@ class Service:
             )
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         """The address as messages show it, without credentials and query."""
         parts = urlsplit(self.url)
         port = f":{parts.port}" if parts.port else ""
         host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
         return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
 
-    def get(self, path: str) -> object:
-        return self._ask("GET", path, None, QUEUE_S, lambda reply: None)
-
     def post(
-        self, path: str, body: Mapping[str, Any], timeout_s: float, broken: Callable[[Reply], str | None]
+        self, path: str, body: Mapping[str, Any], timeout_s: float, fault_of: Callable[[Reply], str | None]
     ) -> Reply:
-        """The reply to `body`. timeout_s: for all of it, from sending to the last byte. broken: what is wrong with the
-        service itself, by what it replied; None for nothing."""
-        place = f"{self.place}{path}"
-        content = json.dumps(body).encode()
-        return Reply(self._ask("POST", path, content, timeout_s, lambda value: broken(Reply(value, place))), place)
+        """Return the reply to `body`.
 
-    def _ask(
-        self,
-        method: str,
-        path: str,
-        content: bytes | None,
-        timeout_s: float,
-        broken: Callable[[object], str | None],
-    ) -> object:
+        timeout_s bounds all of it, from sending to the last byte. fault_of says what is wrong with the service itself,
+        by what it replied, or None.
+        """
+        content = json.dumps(body).encode()
         connection = _connection(self)
         with connection.slots:
             connection.breaker.enter()
             for attempt in range(ATTEMPTS):
                 try:
-                    value = self._attempt(connection.client, method, path, content, timeout_s)
-                    if (why := broken(value)) is not None:
-                        raise Trouble(f"{self.place}{path}: {why}", again=True, service_fails=False)
-                    connection.breaker.succeeded()
-                    return value
+                    reply = self._attempt(connection.client, path, content, timeout_s)
+                    if (fault := fault_of(reply)) is not None:
+                        raise Trouble(f"{reply.address}: {fault}", repeatable=True, service_fails=False)
+                    connection.breaker.count_success()
+                    return reply
                 except Refused:
-                    connection.breaker.succeeded()
+                    connection.breaker.count_success()
                     raise
                 except SandboxError as error:
-                    connection.breaker.failed(str(error))
+                    connection.breaker.count_failure(str(error))
                     raise
                 except Trouble as trouble:
-                    pause = self._pause(trouble, attempt)
-                    if pause is None:
+                    pause_s = self._pause_s(trouble, attempt)
+                    if pause_s is None:
                         if trouble.service_fails:
-                            connection.breaker.failed(str(trouble))
+                            connection.breaker.count_failure(str(trouble))
                         raise SandboxError(str(trouble)) from trouble.__cause__
-                self.clock.sleep(pause)
+                self.clock.sleep(pause_s)
             raise AssertionError("the last attempt returns or raises")
 
-    def _pause(self, trouble: Trouble, attempt: int) -> float | None:
-        """How long to wait before the next attempt; None where there is none."""
-        if not trouble.again or attempt == ATTEMPTS - 1 or trouble.retry_after_s > MAX_PAUSE_S:
+    def _pause_s(self, trouble: Trouble, attempt: int) -> float | None:
+        """Return how long to wait before the next attempt; None where there is none."""
+        if not trouble.repeatable or attempt == ATTEMPTS - 1 or trouble.retry_after_s > MAX_PAUSE_S:
             return None
         return trouble.retry_after_s + BACKOFF_S * (1 << attempt) * self.clock.jitter()
 
-    def _attempt(self, client: httpx.Client, method: str, path: str, content: bytes | None, timeout_s: float) -> object:
+    def _attempt(self, client: httpx.Client, path: str, content: bytes, timeout_s: float) -> Reply:
         import httpx
 
-        place = f"{self.place}{path}"
+        address = f"{self.address}{path}"
         timeout = httpx.Timeout(timeout_s, connect=CONNECT_S)
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         try:
             url = httpx.URL(self.url)
             url = url.copy_with(path=url.path.rstrip("/") + path)
-            with client.stream(method, url, content=content, headers=headers, timeout=timeout) as response:
-                data = self._read(response, place, timeout_s)
+            with client.stream("POST", url, content=content, headers=headers, timeout=timeout) as response:
+                body = _read_body(response, address, timeout_s)
         except (httpx.ConnectTimeout, httpx.PoolTimeout) as error:
-            raise Trouble(f"{place}: no connection within {CONNECT_S:.0f} s", again=True) from error
+            raise Trouble(f"{address}: no connection within {CONNECT_S:.0f} s", repeatable=True) from error
         except httpx.TimeoutException as error:
-            raise Trouble(f"{place}: no reply within {timeout_s:.0f} s; it may be overloaded", again=False) from error
+            message = f"{address}: no reply within {timeout_s:.0f} s; it may be overloaded"
+            raise Trouble(message, repeatable=False) from error
         except httpx.TransportError as error:
-            raise Trouble(f"{place}: {one_line(str(error)) or type(error).__name__}", again=True) from error
+            raise Trouble(f"{address}: {one_line(str(error)) or type(error).__name__}", repeatable=True) from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise Trouble(f"{place}: {one_line(str(error))}", again=False) from error
-        return value_of(response, data, place)
+            raise Trouble(f"{address}: {one_line(str(error))}", repeatable=False) from error
+        return read_reply(response, body, address)
 
-    def _read(self, response: httpx.Response, place: str, timeout_s: float) -> bytes:
-        """The body. httpx bounds the time between two pieces; the whole of it is bounded here."""
-        end = time.monotonic() + timeout_s
-        data = bytearray()
-        for piece in response.iter_bytes():
-            data += piece
-            if len(data) > MAX_REPLY_BYTES:
-                raise Trouble(
-                    f"{place}: the reply is longer than {MAX_REPLY_BYTES >> 20} MiB; bound the output of its programs",
-                    again=False,
-                    service_fails=False,
+
+def _read_body(response: httpx.Response, address: str, timeout_s: float) -> bytes:
+    """Return the body. httpx bounds the time between two pieces; the whole of it is bounded here."""
+    deadline = time.monotonic() + timeout_s
+    body = bytearray()
+    for piece in response.iter_bytes():
+        body += piece
+        if len(body) > MAX_REPLY_BYTES:
+            raise Trouble(
+                f"{address}: the reply is longer than {MAX_REPLY_BYTES >> 20} MiB; bound the output of its programs",
+                repeatable=False,
+                service_fails=False,
+            )
+        if time.monotonic() > deadline:
+            raise Trouble(f"{address}: no whole reply within {timeout_s:.0f} s", repeatable=False)
+    return bytes(body)
+
+
+class Breaker:
+    """The circuit breaker of one service in one process, for any number of threads."""
+
+    def __init__(self, address: str, now: Callable[[], float]) -> None:
+        self._address = address
+        self._now = now
+        self._lock = threading.Lock()
+        self._failures = 0
+        self._last_error = ""
+        self._open_until = 0.0
+
+    def enter(self) -> None:
+        """Raise SandboxError while the service is left alone."""
+        with self._lock:
+            if self._failures < FAILURES_TO_OPEN:
+                return
+            wait_s = self._open_until - self._now()
+            if wait_s > 0:
+                raise SandboxError(
+                    f"{self._address} failed {self._failures} times in a row and is not asked for another "
+                    f"{wait_s:.0f} s; the last time: {self._last_error}"
                 )
-            if time.monotonic() > end:
-                raise Trouble(f"{place}: no whole reply within {timeout_s:.0f} s", again=False)
-        return bytes(data)
+            # This call is the probe. Should it never report back, the next one may try after the same time.
+            self._open_until = self._now() + COOL_DOWN_S
+
+    def count_success(self) -> None:
+        """Close the breaker."""
+        with self._lock:
+            self._failures = 0
+
+    def count_failure(self, error: str) -> None:
+        """Count a call that failed after all its attempts."""
+        with self._lock:
+            self._failures += 1
+            self._last_error = error
+            self._open_until = self._now() + COOL_DOWN_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,16 +242,16 @@ def _connection(service: Service) -> _Connection:
     with _LOCK:
         if service not in _CONNECTIONS:
             client = httpx.Client(limits=httpx.Limits(max_connections=service.in_flight), follow_redirects=False)
-            breaker = Breaker(service.place, service.clock.now)
+            breaker = Breaker(service.address, service.clock.now)
             _CONNECTIONS[service] = _Connection(client, breaker, threading.BoundedSemaphore(service.in_flight))
         return _CONNECTIONS[service]
 
 
-def _forget() -> None:
-    """In a forked copy of this process: sockets, and locks that other threads held, belong to the original."""
+def _forget_connections() -> None:
+    """In a forked copy of this process, sockets, and locks that other threads held, belong to the original."""
     global _LOCK  # noqa: PLW0603
     _LOCK = threading.Lock()
     _CONNECTIONS.clear()
 
 
-os.register_at_fork(after_in_child=_forget)
+os.register_at_fork(after_in_child=_forget_connections)

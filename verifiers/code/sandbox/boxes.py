@@ -1,10 +1,10 @@
 """Working folders on disk, for tiers without mount namespaces, and those that a killed process left behind.
 
-    box = Box()            an empty folder of its own, held by a lock
-    box.close()            gone, whatever has been put there
+    box = Box()            a new empty folder, held by a lock
+    box.close()            the folder is gone, whatever has been put there
 
-A process that is killed cannot clear up. Its folders stay until the next one starts that uses such folders: whose lock
-can be had belongs to nobody.
+A process that is killed cannot clear up. Its folders stay until the next process starts that uses such folders: a
+folder whose lock is free belongs to nobody.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from truegold.verifiers.code.inside.confine.cleaning import empty
+from truegold.verifiers.code.inside.confine.cleaning import empty_folder
 
 PREFIX = "truegold-box-"
 JUST_MADE_S = 60.0
@@ -24,7 +24,7 @@ JUST_MADE_S = 60.0
 
 
 class Box:
-    """path: of the folder."""
+    """A working folder that this process holds."""
 
     def __init__(self) -> None:
         self.path = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-")
@@ -32,16 +32,17 @@ class Box:
         fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def close(self) -> None:
+        """Remove the folder with all its content."""
         _remove(self.path)
         self.forget()
 
     def forget(self) -> None:
-        """In a forked copy of this process: the folder belongs to the original, which keeps the lock."""
+        """Let go of the folder. In a forked copy of this process it belongs to the original, which keeps the lock."""
         os.close(self._lock)
 
 
 def remove_abandoned() -> None:
-    """Every folder of this kind that nobody holds."""
+    """Remove every folder of this kind that nobody holds."""
     for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime < JUST_MADE_S:
@@ -55,6 +56,6 @@ def remove_abandoned() -> None:
 
 
 def _remove(path: str) -> None:
-    empty(path)
+    empty_folder(path)
     with contextlib.suppress(OSError):
         Path(path).rmdir()

@@ -18,17 +18,19 @@ from pathlib import Path
 from truegold.verifiers.code.limits import Limits
 
 ASK_S = 20.0
-"""What a toolchain may take to say where it lives."""
+"""Seconds that a toolchain may take to say where it lives."""
 
 
 @dataclass(frozen=True)
 class Toolchain:
-    """Argument lists; `{memory}` stands for the memory limit in megabytes, `{main}` for the main class or file."""
+    """The command lines of a language, in which `{memory}` stands for the memory limit in megabytes and `{main}` for
+    the main class or file."""
 
     compile: list[str] | None
+    """None for languages that are not compiled."""
     run: list[str]
     made: list[str] = field(default_factory=list)
-    """What compiling makes and running needs."""
+    """File patterns of what compiling makes and running needs."""
     expose: list[str] = field(default_factory=list)
     """Folders outside the system's own that the toolchain lives in."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -36,28 +38,33 @@ class Toolchain:
 
 @dataclass(frozen=True)
 class Language:
-    """One language. file: what the source is called. find: its toolchain here, or None."""
+    """One language."""
 
     name: str
     file: str
+    """What the source is called."""
     find: Callable[[], Toolchain | None]
+    """Looks for its toolchain on this machine."""
 
-    @cache  # noqa: B019  (a handful of module-level objects)
+    @cache  # noqa: B019  (There is only a handful of languages, which live as long as the process.)
     def toolchain(self) -> Toolchain | None:
+        """Return its toolchain, None where it is not installed."""
         return self.find()
 
     def file_for(self, source: str) -> str:
-        """A public Java class has to be in a file of its name."""
+        """Return what the source file has to be called: a public Java class has to be in a file of its name."""
         return f"{_java_class(source)}.java" if self.name == "java" else self.file
 
     def command(self, argv: list[str], source: str, limits: Limits) -> list[str]:
+        """Fill in a command line of its toolchain."""
         main = _java_class(source) if self.name == "java" else self.file
         return [part.format(memory=limits.memory_mb, main=main) for part in argv]
 
 
-def available() -> dict[str, Toolchain]:
-    """The languages whose toolchain is installed here."""
-    return {name: found for name, language in LANGUAGES.items() if (found := language.toolchain()) is not None}
+def available_toolchains() -> dict[str, Toolchain]:
+    """Return the toolchains that are installed here, by language."""
+    toolchains = {name: language.toolchain() for name, language in LANGUAGES.items()}
+    return {name: toolchain for name, toolchain in toolchains.items() if toolchain is not None}
 
 
 def _compiled(compiler: str, *arguments: str) -> Callable[[], Toolchain | None]:
@@ -100,8 +107,8 @@ def _rust() -> Toolchain | None:
     compiler = shutil.which("rustc")
     if compiler is None:
         return None
-    # rustc may be a launcher that needs a home folder; the compiler itself does not.
-    home = _answer([compiler, "--print", "sysroot"])
+    # What is called rustc may be a launcher that needs a home folder; the compiler itself does not.
+    home = _output_of([compiler, "--print", "sysroot"])
     if home is None:
         return None
     # Rust's own linker looks itself up in /proc.
@@ -117,7 +124,7 @@ def _rust() -> Toolchain | None:
 
 def _go() -> Toolchain | None:
     tool = shutil.which("go")
-    home = _answer([tool, "env", "GOROOT"]) if tool else None
+    home = _output_of([tool, "env", "GOROOT"]) if tool else None
     if home is None:
         return None
     environment = {
@@ -152,22 +159,22 @@ LANGUAGES = {
 
 
 def _java_class(source: str) -> str:
-    """The class to run: the public one, else the one with a main method, else Main."""
+    """Return the class to run: the public one, else the one with a main method, else Main."""
     public = re.search(r"\bpublic\s+(?:final\s+|abstract\s+)*class\s+(\w+)", source)
     if public:
         return public[1]
     main = re.search(r"\bstatic\s+(?:final\s+)?void\s+main\s*\(", source)
-    classes = [found for found in re.finditer(r"\bclass\s+(\w+)", source) if main and found.start() < main.start()]
-    return classes[-1][1] if classes else "Main"
+    classes = re.findall(r"\bclass\s+(\w+)", source[: main.start()]) if main else []
+    return str(classes[-1]) if classes else "Main"
 
 
 def _outside_system(folder: str) -> list[str]:
     return [] if folder in {"/", "/usr"} or folder.startswith(("/usr/", "/bin")) else [folder]
 
 
-def _answer(command: list[str]) -> str | None:
+def _output_of(command: list[str]) -> str | None:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=ASK_S, check=True)
+        completed = subprocess.run(command, capture_output=True, text=True, timeout=ASK_S, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout.strip() or None
+    return completed.stdout.strip() or None

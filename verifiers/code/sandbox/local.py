@@ -1,8 +1,8 @@
 """The local back end: programs in the sandbox of this machine, compiled first where their language asks for it.
 
-    with Local().prepare(Program("cpp", source), Limits()) as ready:
-        if ready.compiled is None or ready.compiled.ok:
-            ready.run(b"3 4\\n").stdout
+    prepared = Local().prepare(Program("cpp", source), Limits())
+    if prepared.compiled is None or prepared.compiled.ok:
+        prepared.run(b"3 4\\n").stdout
 
 A program is compiled once and its binary handed to each run, which finds nothing else in its folder. Compiling has a
 CPU limit and a memory allowance of its own.
@@ -12,39 +12,66 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import stat
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from pathlib import Path
+from typing import Any
 
 from truegold.verifiers.code.execution import End, Execution, Prepared, Program, SandboxError
 from truegold.verifiers.code.inside.confine.preload import warm_modules
-from truegold.verifiers.code.limits import Limits
+from truegold.verifiers.code.limits import COMPILE_MEMORY_MB, COMPILE_OUTPUT_MB, Limits
 from truegold.verifiers.code.sandbox.job import Job
-from truegold.verifiers.code.sandbox.languages import LANGUAGES, Toolchain, available
+from truegold.verifiers.code.sandbox.languages import LANGUAGES, Toolchain, available_toolchains
 from truegold.verifiers.code.sandbox.pool import Kind, Sandbox, sandbox
-from truegold.verifiers.code.sandbox.reach import closed_folder
 from truegold.verifiers.code.sandbox.tiers import Tier
 
 PYTHON = "python"
-COMPILE_MEMORY_MB = 2048
-COMPILE_OUTPUT_MB = 64.0
 _SIGNALLED_FROM = 128
+_GROUP, _OTHERS = stat.S_IRGRP | stat.S_IXGRP, stat.S_IROTH | stat.S_IXOTH
 
 
 def installed_languages() -> list[str]:
-    """The languages of which programs can run on this machine."""
-    return sorted({PYTHON, *available()})
+    """Return the languages of which programs can run on this machine."""
+    return sorted({PYTHON, *available_toolchains()})
 
 
 def closed_languages(tier: Tier) -> list[str]:
-    """What is wrong with those languages whose toolchain is installed where programs in this tier cannot read it."""
-    places = {name: closed_folder(toolchain.expose, tier) for name, toolchain in available().items()}
-    return [closed_to_programs(name, place) for name, place in places.items() if place is not None]
+    """Return a line for each language whose toolchain is installed where programs in this tier cannot read it."""
+    folders = {name: closed_folder(toolchain.expose, tier) for name, toolchain in available_toolchains().items()}
+    return [_describe_closed(name, folder) for name, folder in folders.items() if folder is not None]
 
 
-def closed_to_programs(language: str, folder: str) -> str:
+def closed_folder(paths: Iterable[str], tier: Tier) -> str | None:
+    """Return the first folder on the way to a path, or at its end, that programs cannot enter, if there is one.
+
+    In tier `container` root's programs run as another user: of `["/root/.rustup/toolchains/stable"]` that is "/root",
+    where only root may enter it.
+    """
+    if tier is not Tier.CONTAINER or os.geteuid() != 0:
+        return None
+    for path in map(Path, paths):
+        for folder in (*reversed(path.parents), path):
+            if not _may_enter(folder, reading=folder == path):
+                return str(folder)
+    return None
+
+
+def _may_enter(folder: Path, reading: bool) -> bool:
+    """Whether a user of root's group may enter a folder."""
+    try:
+        status = folder.stat()
+    except OSError:
+        return True
+    needed = _GROUP if status.st_gid == 0 else _OTHERS
+    if not reading:
+        needed &= stat.S_IXGRP | stat.S_IXOTH
+    return status.st_mode & needed == needed
+
+
+def _describe_closed(language: str, folder: str) -> str:
     return (
         f"the toolchain for {language!r} lies in {folder}, which the user that programs run as may not enter: "
         "install it for all users, in /usr/local or /opt"
@@ -53,69 +80,58 @@ def closed_to_programs(language: str, folder: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """Back end `local`. tier, python, hash_seed: as in `Kind`."""
+    """Back end `local`. The fields are those of `Kind`."""
 
-    tier_wanted: Tier | None = None
+    requested_tier: Tier | None = None
     python: str = sys.executable
     hash_seed: int = 0
 
     @property
-    def name(self) -> str:
-        return "local"
-
-    @property
     def tier(self) -> str:
+        """The tier that its programs run in."""
         return str(self.sandbox().tier)
 
     def sandbox(self) -> Sandbox:
-        """The sandbox for Python programs."""
-        return sandbox(Kind(self.tier_wanted, self.python, self.hash_seed))
-
-    def languages(self) -> frozenset[str]:
-        return frozenset(installed_languages())
+        """Return the sandbox for Python programs."""
+        return sandbox(Kind(self.requested_tier, self.python, self.hash_seed))
 
     def prepare(self, program: Program, limits: Limits) -> Prepared:
-        """Ready to run; compiled where the language is. SandboxError where its toolchain is not installed."""
+        """Make a program ready to run, and compile it where its language is.
+
+        Raises SandboxError where the toolchain of the language is not installed.
+        """
         if program.language == PYTHON and not program.files:
             return _Python(self.sandbox(), program.source.encode("utf-8", "surrogatepass"), limits)
         return self.prepare_script(program, limits, ())
 
     def prepare_script(self, program: Program, limits: Limits, arguments: Sequence[str]) -> Prepared:
-        """The same with arguments on its command line."""
+        """Make a program ready that gets arguments on its command line."""
         if program.language == PYTHON:
             return _Script(self.sandbox(), program, limits, arguments)
         language = LANGUAGES.get(program.language)
         toolchain = language.toolchain() if language else None
         if language is None or toolchain is None:
-            known = ", ".join(sorted(self.languages()))
+            known = ", ".join(installed_languages())
             raise SandboxError(f"there is no toolchain for {program.language!r} on this machine, only for {known}")
-        expose = tuple(dict.fromkeys(path for found in available().values() for path in found.expose))
-        box = sandbox(Kind(self.tier_wanted, self.python, self.hash_seed, expose))
+        # All languages share one sandbox, which shows the folders of every toolchain.
+        expose = tuple(dict.fromkeys(path for each in available_toolchains().values() for path in each.expose))
+        box = sandbox(Kind(self.requested_tier, self.python, self.hash_seed, expose))
         if (closed := closed_folder(toolchain.expose, box.tier)) is not None:
-            raise SandboxError(closed_to_programs(program.language, closed))
+            raise SandboxError(_describe_closed(program.language, closed))
         files = {language.file_for(program.source): program.source.encode("utf-8", "replace"), **program.files}
         run = [*language.command(toolchain.run, program.source, limits), *arguments]
         if toolchain.compile is None:
             return _Native(box, None, files, run, toolchain, limits)
         argv = language.command(toolchain.compile, program.source, limits)
-        compiled, made = _compile(box, argv, files, toolchain, limits)
-        return _Native(box, compiled, {**made, **program.files}, run, toolchain, limits)
+        compiled, binaries = _compile(box, argv, files, toolchain, limits)
+        return _Native(box, compiled, {**binaries, **program.files}, run, toolchain, limits)
 
 
-class _Prepared:
+class _Python:
+    """A Python program on its own: the usual case."""
+
     compiled: Execution | None = None
 
-    def close(self) -> None:
-        """Nothing is held between runs."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self.close()
-
-
-class _Python(_Prepared):
     def __init__(self, box: Sandbox, source: bytes, limits: Limits) -> None:
         self._box, self._source, self._limits = box, source, limits
         self._warm = warm_modules(source)
@@ -124,7 +140,11 @@ class _Python(_Prepared):
         return self._box.run(Job("main", self._source, self._limits, stdin, warm=self._warm))
 
 
-class _Script(_Prepared):
+class _Script:
+    """A Python program with files in its working folder and arguments."""
+
+    compiled: Execution | None = None
+
     def __init__(self, box: Sandbox, program: Program, limits: Limits, arguments: Sequence[str]) -> None:
         self._box, self._limits = box, limits
         files = {name: content.decode("utf-8", "surrogateescape") for name, content in program.files.items()}
@@ -136,7 +156,9 @@ class _Script(_Prepared):
         return self._box.run(Job("script", self._payload, self._limits, stdin, warm=self._warm))
 
 
-class _Native(_Prepared):
+class _Native:
+    """A program of another language."""
+
     def __init__(
         self,
         box: Sandbox,
@@ -148,32 +170,36 @@ class _Native(_Prepared):
     ) -> None:
         self.compiled = compiled
         self._box, self._limits = box, limits
-        self._payload = _payload(files, argv, toolchain.environment, [])
+        self._payload = _native_payload(files, argv, toolchain.environment, [])
 
     def run(self, stdin: bytes) -> Execution:
-        return _as_ended(self._box.run(Job("native", self._payload, self._limits, stdin, native=True)))
+        return _with_command_end(self._box.run(Job("native", self._payload, self._limits, stdin, native=True)))
 
 
 def _compile(
     box: Sandbox, argv: list[str], files: Mapping[str, bytes], toolchain: Toolchain, limits: Limits
 ) -> tuple[Execution, dict[str, bytes]]:
-    payload = _payload(files, argv, toolchain.environment, toolchain.made)
-    allowed = dataclasses.replace(
+    """Compile, and return what became of that with the files that it made."""
+    payload = _native_payload(files, argv, toolchain.environment, toolchain.made)
+    compile_limits = dataclasses.replace(
         limits,
         cpu_s=limits.compile_cpu_s,
         memory_mb=max(limits.memory_mb, COMPILE_MEMORY_MB),
         output_mb=COMPILE_OUTPUT_MB,
     )
-    execution = _as_ended(box.run(Job("native", payload, allowed, native=True)))
+    execution = _with_command_end(box.run(Job("native", payload, compile_limits, native=True)))
     if not execution.ok:
         return execution, {}
-    made = _unpacked(execution.result)
-    if not made:
+    binaries = _unpack_files(execution.result)
+    if not binaries:
         return dataclasses.replace(execution, status=1, stderr=b"compiling made nothing to run\n"), {}
-    return execution, made
+    return execution, binaries
 
 
-def _payload(files: Mapping[str, bytes], argv: list[str], environment: Mapping[str, str], collect: list[str]) -> bytes:
+def _native_payload(
+    files: Mapping[str, bytes], argv: list[str], environment: Mapping[str, str], collect: list[str]
+) -> bytes:
+    """Pack what the role `native` reads: a line of JSON, then the files' contents one after the other."""
     head = {
         "files": [[name, len(content)] for name, content in files.items()],
         "argv": argv,
@@ -183,24 +209,24 @@ def _payload(files: Mapping[str, bytes], argv: list[str], environment: Mapping[s
     return b"".join([json.dumps(head).encode(), b"\n", *files.values()])
 
 
-def _unpacked(result: bytes) -> dict[str, bytes]:
-    """The files that compiling made. They come from a sandboxed process: names are checked, sizes are."""
+def _unpack_files(result: bytes) -> dict[str, bytes]:
+    """Read the files that compiling made. They come from a sandboxed process, so names and sizes are checked."""
     head, _, contents = result.partition(b"\n")
     try:
         listed: list[Any] = json.loads(head)["files"]
-        made, at = {}, 0
+        files, offset = {}, 0
         for name, size in listed:
             if not isinstance(name, str) or "/" in name or not isinstance(size, int) or size < 0:
                 return {}
-            made[name] = contents[at : at + size]
-            at += size
+            files[name] = contents[offset : offset + size]
+            offset += size
     except (ValueError, TypeError, KeyError):
         return {}
-    return made
+    return files
 
 
-def _as_ended(execution: Execution) -> Execution:
-    """The command's own end: its signal comes as an exit status, as from a shell."""
+def _with_command_end(execution: Execution) -> Execution:
+    """Put the command's own end in place: its signal comes as an exit status, as from a shell."""
     if execution.end is End.EXITED and execution.status > _SIGNALLED_FROM:
         return dataclasses.replace(execution, end=End.SIGNALLED, status=execution.status - _SIGNALLED_FROM)
     return execution

@@ -1,10 +1,11 @@
-"""Sandboxes shared by all threads of a process: as many zygotes as run at once, started when they are needed.
+"""Sandboxes shared by all threads of a process, each with a zygote per core that starts when it is needed.
 
     box = sandbox()                                   the strongest tier that this machine gives
     box.run(Job("main", payload, Limits()))           an Execution
     box.run_pair(solution, tests)                     two processes that talk to each other
 
-A job whose sandbox fails is tried once more in a fresh one; then it is a SandboxError, never a verdict on the program.
+A job whose sandbox fails is tried once more in a fresh one; after that it raises SandboxError, never a verdict on the
+program.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from truegold.verifiers.code.execution import Execution, SandboxError
 from truegold.verifiers.code.sandbox.job import Job
 from truegold.verifiers.code.sandbox.seat import Seat, TierNotPossible
-from truegold.verifiers.code.sandbox.tiers import AUTOMATIC, Tier, asked_for
+from truegold.verifiers.code.sandbox.tiers import AUTOMATIC_TIERS, Tier, tier_from_environment
 from truegold.verifiers.errors import SetupError
 
 ATTEMPTS = 2
@@ -27,13 +28,16 @@ ATTEMPTS = 2
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What tells one sandbox from another. tier None: the strongest one. python: the interpreter whose packages
-    programs may use. hash_seed: PYTHONHASHSEED of the programs. expose: folders that they may read besides."""
+    """What tells one sandbox from another."""
 
     tier: Tier | None = None
+    """None for the strongest that this machine gives."""
     python: str = sys.executable
+    """The interpreter whose packages programs may use."""
     hash_seed: int = 0
+    """PYTHONHASHSEED of the programs."""
     expose: tuple[str, ...] = ()
+    """Folders that programs may read besides the system's own."""
 
 
 class Sandbox:
@@ -47,13 +51,13 @@ class Sandbox:
         self._change = threading.Condition()
 
     def run(self, job: Job) -> Execution:
-        """What became of one job; SandboxError where the sandbox itself failed."""
+        """Run a job and return what became of it. Raises SandboxError where the sandbox itself failed."""
         return self._run([job])[0]
 
     def run_pair(self, solution: Job, tests: Job) -> tuple[Execution, Execution]:
-        """Two jobs at the same time, connected by a socket. The end of `tests` is the end of both."""
-        first, second = self._run([solution, tests])
-        return first, second
+        """Run two jobs at the same time, connected by a socket. The end of `tests` is the end of both."""
+        solution_execution, tests_execution = self._run([solution, tests])
+        return solution_execution, tests_execution
 
     def close(self) -> None:
         """End all its processes. It can be used again."""
@@ -61,15 +65,15 @@ class Sandbox:
             seat.stop()
 
     def pids(self) -> list[int]:
-        """The zygotes that run now."""
+        """Return the process ids of the zygotes that run now."""
         return [seat.pid for seat in self._all if seat.pid is not None]
 
     def folders(self) -> list[str]:
-        """Working folders on disk, which only tiers without mount namespaces have."""
+        """Return the working folders on disk, which only tiers without mount namespaces have."""
         return [folder for seat in self._all for folder in seat.folders]
 
     def forget(self) -> None:
-        """In a forked copy of this process: the zygotes belong to the original."""
+        """Let go of the zygotes. In a forked copy of this process they belong to the original."""
         for seat in self._all:
             seat.forget()
         self._free = list(self._all)
@@ -95,7 +99,7 @@ class Sandbox:
         with self._change:
             while not self._free:
                 self._change.wait()
-            # One that has run before has a zygote already.
+            # The seat that was given back last has a zygote already.
             return self._free.pop()
 
     def _give_back(self, seat: Seat) -> None:
@@ -109,7 +113,10 @@ _LOCK = threading.Lock()
 
 
 def sandbox(kind: Kind | None = None) -> Sandbox:
-    """The shared sandbox of a kind. SetupError, naming the reasons, where this machine does not give its tier."""
+    """Return the shared sandbox of a kind.
+
+    Raises SetupError, naming the reasons, where this machine does not give its tier.
+    """
     kind = kind or Kind()
     with _LOCK:
         if kind not in _SHARED:
@@ -122,29 +129,29 @@ def close_all() -> None:
     with _LOCK:
         shared = list(_SHARED.values())
         _SHARED.clear()
-    for one in shared:
-        one.close()
+    for box in shared:
+        box.close()
 
 
 def possible_tiers(python: str = sys.executable) -> dict[Tier, str | None]:
-    """Each tier, and None or why this machine does not give it."""
-    found: dict[Tier, str | None] = {}
+    """Return for each tier why this machine does not give it, or None."""
+    obstacles: dict[Tier, str | None] = {}
     for tier in Tier:
         seat = Seat(tier, python, 0)
         try:
             seat.start()
-            found[tier] = None
+            obstacles[tier] = None
         except (TierNotPossible, SandboxError) as error:
-            found[tier] = str(error)
+            obstacles[tier] = str(error)
         finally:
             seat.stop()
-    return found
+    return obstacles
 
 
 def _open(kind: Kind) -> Sandbox:
-    wish = kind.tier or asked_for()
+    requested_tier = kind.tier or tier_from_environment()
     reasons = []
-    for tier in (wish,) if wish else AUTOMATIC:
+    for tier in (requested_tier,) if requested_tier else AUTOMATIC_TIERS:
         seat = Seat(tier, kind.python, kind.hash_seed, kind.expose)
         try:
             seat.start()
@@ -153,9 +160,9 @@ def _open(kind: Kind) -> Sandbox:
             continue
         finally:
             seat.stop()
-        opened = Sandbox(kind, tier, _cores())
-        _LIVE.add(opened)
-        return opened
+        box = Sandbox(kind, tier, _core_count())
+        _LIVE.add(box)
+        return box
     raise SetupError(
         f"this machine gives no sandbox for programs ({'; '.join(reasons)}).",
         "See `truegold doctor`; a container may need `--security-opt seccomp=unconfined`. TRUEGOLD_SANDBOX=weak runs "
@@ -163,7 +170,7 @@ def _open(kind: Kind) -> Sandbox:
     )
 
 
-def _cores() -> int:
+def _core_count() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -173,8 +180,8 @@ _LIVE: weakref.WeakSet[Sandbox] = weakref.WeakSet()
 def _after_fork() -> None:
     global _LOCK  # noqa: PLW0603
     _LOCK = threading.Lock()
-    for one in list(_LIVE):
-        one.forget()
+    for box in list(_LIVE):
+        box.forget()
 
 
 os.register_at_fork(after_in_child=_after_fork)

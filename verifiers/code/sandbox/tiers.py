@@ -22,15 +22,15 @@ class Tier(StrEnum):
     """Limits only: a program can read and send what the user can. Never chosen by itself."""
 
 
-AUTOMATIC = (Tier.FULL, Tier.CONTAINER)
+AUTOMATIC_TIERS = (Tier.FULL, Tier.CONTAINER)
 
 
-def asked_for() -> Tier | None:
-    """The tier that the environment asks for, if any."""
-    wish = os.environ.get(VARIABLE, "").strip()
-    if not wish or wish == "auto":
+def tier_from_environment() -> Tier | None:
+    """Return the tier that `TRUEGOLD_SANDBOX` asks for, if any. Raises ConfigError where it names none."""
+    name = os.environ.get(VARIABLE, "").strip()
+    if not name or name == "auto":
         return None
     try:
-        return Tier(wish)
+        return Tier(name)
     except ValueError:
-        raise ConfigError(f"{VARIABLE}={wish} names no tier.", f"It may be {', '.join(Tier)} or auto.") from None
+        raise ConfigError(f"{VARIABLE}={name} names no tier.", f"It may be {', '.join(Tier)} or auto.") from None

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from truegold.verifiers.code.judging import TOGETHER
-from truegold.verifiers.code.limits import CPU_S, Limits
+from truegold.verifiers.code.judging import ONE_PROCESS
+from truegold.verifiers.code.limits import CPU_S_BOUNDS, Limits
 from truegold.verifiers.code.suite import Stdio
 from truegold.verifiers.code.vet.diagnosis import diagnose
 from truegold.verifiers.code.vet.findings import Severity, VetReason
@@ -104,7 +104,7 @@ def _with_more_time(work: Work, program: str, first: Trial, limits: Limits) -> T
 
 def _raise_limit(work: Work, needed: float) -> None:
     limit = work.suite.limits.cpu_s
-    raised = float(min(max(math.ceil(ROOM * needed), limit), CPU_S[1]))
+    raised = float(min(max(math.ceil(ROOM * needed), limit), CPU_S_BOUNDS[1]))
     evidence = {"needs_s": needed, "limit_s": limit, "raised_to_s": raised}
     work.find(VetReason.TIGHT_LIMIT, Severity.REPAIR, evidence)
     work.repair(Repair(cpu_s=raised))
@@ -140,7 +140,7 @@ def _order(work: Work, program: str) -> None:
 
 
 def _headroom(work: Work, trial: Trial) -> None:
-    if trial.isolation == TOGETHER:
+    if trial.isolation == ONE_PROCESS:
         work.find(VetReason.ONE_PROCESS, Severity.NOTE, {})
     if trial.cpu_s is not None and trial.cpu_s > work.options.max_headroom * work.suite.limits.cpu_s:
         _raise_limit(work, trial.cpu_s)

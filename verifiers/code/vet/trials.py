@@ -18,13 +18,13 @@ from typing import Any
 
 from truegold.verifiers.code.completion_stub import stub_names
 from truegold.verifiers.code.execution import Execution, Program
-from truegold.verifiers.code.judging import APART, CannotJudge, CaseResult, ended
+from truegold.verifiers.code.judging import SEPARATE_PROCESSES, CannotJudge, CaseResult, failed_end
 from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.lowering import lower
 from truegold.verifiers.code.protocols.asserts import judge_code
-from truegold.verifiers.code.protocols.calls import call
+from truegold.verifiers.code.protocols.calls import make_calls
 from truegold.verifiers.code.protocols.inserted import judge_inserted
-from truegold.verifiers.code.protocols.results import explained
+from truegold.verifiers.code.protocols.results import failed_call
 from truegold.verifiers.code.protocols.source import Source
 from truegold.verifiers.code.protocols.stdio import NotCompiled, judge_stdio
 from truegold.verifiers.code.sandbox import Local, Tier
@@ -63,7 +63,7 @@ class Trial:
     total: int
     cpu_s: float | None = None
     spent_s: float = 0.0
-    isolation: str = APART
+    isolation: str = SEPARATE_PROCESSES
     error: str | None = None
 
     @property
@@ -130,10 +130,10 @@ class Bench:
         order = _order(len(lowered.calls), seed)
         calls = [lowered.calls[at] for at in order]
         jobs = [(each.function, list(each.args), dict(each.kwargs)) for each in calls]
-        called = call(_source(tests, program), jobs, tests.codecs, self._with(0), self.suite.limits)
-        results = _back(called.results, order)
+        called = make_calls(_source(tests, program), jobs, tests.codecs, self._with(0), self.suite.limits)
+        results = _back(called.outcomes, order)
         held = [
-            all(explained(results[at], called) is None for at in check.calls) and check.holds(results)
+            all(failed_call(results[at], called) is None for at in check.calls) and check.holds(results)
             for check in lowered.checks
         ]
         if None in held:
@@ -141,7 +141,7 @@ class Bench:
         return Trial([Attempt(bool(each), Reason.MATCH if each else Reason.MISMATCH) for each in held], len(held))
 
     def _with(self, hash_seed: int) -> Watched:
-        return Watched(self._local.tier_wanted, self._local.python, hash_seed)
+        return Watched(self._local.requested_tier, self._local.python, hash_seed)
 
     def _together(
         self, tests: Calls | Asserts | UnitTest | Inserted, program: str, local: Watched, limits: Limits, run_all: bool
@@ -170,10 +170,10 @@ class Bench:
     def _called(self, tests: Calls, program: str, local: Watched, limits: Limits) -> Trial:
         differs = call_checker_of(tests.checker)
         jobs = [(tests.entry_point, list(case.args), dict(case.kwargs)) for case in tests.cases]
-        called = call(_source(tests, program), jobs, tests.codecs, local, limits)
+        called = make_calls(_source(tests, program), jobs, tests.codecs, local, limits)
         attempts = []
-        for case, got in zip(tests.cases, called.results, strict=True):
-            trouble = explained(got, called)
+        for case, got in zip(tests.cases, called.outcomes, strict=True):
+            trouble = failed_call(got, called)
             if trouble is not None:
                 attempts.append(Attempt(False, trouble[0], trouble[1]))
             else:
@@ -208,13 +208,13 @@ def _source(tests: Calls | Asserts | UnitTest, program: str) -> Source:
 
 
 def _plain(local: Local) -> Local:
-    return Local(local.tier_wanted, local.python, local.hash_seed)
+    return Local(local.requested_tier, local.python, local.hash_seed)
 
 
 def _attempt(result: CaseResult, execution: Execution | None) -> Attempt:
     if execution is None:
         return Attempt(False, result.reason, _why(result))
-    output = execution.stdout[:MAX_OUTPUT_CHARS].decode("utf-8", "replace") if ended(execution) is None else None
+    output = execution.stdout[:MAX_OUTPUT_CHARS].decode("utf-8", "replace") if failed_end(execution) is None else None
     stderr = execution.stderr[-2_000:].decode("utf-8", "replace")
     return Attempt(result.passed, result.reason, _why(result), output, execution.cpu_s, stderr)
 

@@ -7,8 +7,7 @@ local.executions[0].cpu_s
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Self, cast
+from typing import cast
 
 from truegold.verifiers.code.execution import Execution, Prepared, Program
 from truegold.verifiers.code.limits import Limits
@@ -51,15 +50,8 @@ class Recorder:
         self._inner = inner
 
     @property
-    def name(self) -> str:
-        return self._inner.name
-
-    @property
     def tier(self) -> str:
         return self._inner.tier
-
-    def languages(self) -> frozenset[str]:
-        return self._inner.languages()
 
     def prepare(self, program: Program, limits: Limits) -> Prepared:
         return _Recorded(self._inner.prepare(program, limits), self.executions)
@@ -73,12 +65,3 @@ class _Recorded:
     def run(self, stdin: bytes) -> Execution:
         self._executions.append(self._inner.run(stdin))
         return self._executions[-1]
-
-    def close(self) -> None:
-        self._inner.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self.close()
