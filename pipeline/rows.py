@@ -73,7 +73,7 @@ KEY = ["id", "source", "source_row"]
 RowKey = tuple[str, str, int]
 """The values of KEY in one row."""
 
-Record = TypeVar("Record")
+TableRow = TypeVar("TableRow")
 
 BATCH_ROWS = 1024
 """Rows held in memory at a time by readers and writers: bounds memory whatever the file's size."""
@@ -89,9 +89,9 @@ def row_key(row: Mapping[str, Any]) -> RowKey:
     return row["id"], row["source"], row["source_row"]
 
 
-def group_by_row(records: Iterable[Record]) -> dict[RowKey, list[Record]]:
+def group_by_row(records: Iterable[TableRow]) -> dict[RowKey, list[TableRow]]:
     """Return the records of each row, in their order."""
-    groups: dict[RowKey, list[Record]] = {}
+    groups: dict[RowKey, list[TableRow]] = {}
     for record in records:
         groups.setdefault(row_key(cast(Mapping[str, Any], record)), []).append(record)
     return groups
@@ -157,7 +157,7 @@ class TableWriter:
         self._writer.close()
 
 
-def read_table(path: Path, kind: type[Record], columns: list[str] | None = None) -> Iterator[Record]:
+def read_table(path: Path, kind: type[TableRow], columns: list[str] | None = None) -> Iterator[TableRow]:
     """Stream a Parquet table as dicts, which `kind` types, with a bounded number of rows in memory at a time.
 
     Where `columns` are named, the dicts have no others.

@@ -4,12 +4,12 @@
     Verdict(None, gold_unparsed)   SAME, then DIFFERENT   ->  Verdict(None, gold_unparsed), marked as asked
     Verdict(0.0, mismatch)                                ->  unchanged: what rules judged is never sent
 
-Sent are rows without a score whose reason is among `reasons` and which have a gold and an answer worth a question
+Rows without a score are sent whose reason is among `reasons` and which have a gold and an answer worth a question
 (`truegold.verifiers.model_judge`); all others come back as they were. Any engine will do, the scripted one included.
 What a judge decided stays marked in the evidence, so that a report can count it apart.
 
-Not covered: verdicts of 0 (a judge that only ever adds passes is what a policy learns to please), the choice of a
-judge; measure yours on labelled rows first.
+Verdicts of 0 are not covered: a judge that only ever adds passes is what a policy learns to please. Neither is the
+choice of a judge; measure yours on labelled rows first.
 """
 
 from __future__ import annotations
@@ -31,16 +31,17 @@ SHOWN_CHARS = 500
 
 @dataclass(frozen=True)
 class Judge:
-    """A model that is asked, with its engine, which it closes."""
+    """A model that is asked, with its engine."""
 
     engine: Engine
     encoder: PromptEncoder
     config: JudgeConfig
 
-    def __call__(self, items: Sequence[Item], verdicts: Sequence[Verdict]) -> list[Verdict]:
-        return judge_unjudged(items, verdicts, self.engine, self.encoder, self.config)
+    def __call__(self, responses: Sequence[Item], verdicts: Sequence[Verdict]) -> list[Verdict]:
+        return judge_unjudged(responses, verdicts, self.engine, self.encoder, self.config)
 
     def close(self) -> None:
+        """Close the engine."""
         self.engine.close()
 
 
@@ -51,73 +52,74 @@ def load_judge(config: JudgeConfig) -> Judge:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """A row that is sent, by its place, with both prompts as token ids."""
+class _Inquiry:
+    """The two prompts, as token ids, that ask about one verdict."""
 
-    place: int
+    position: int
+    """That of the verdict among all."""
     prompts: tuple[list[int], list[int]]
 
 
 def judge_unjudged(
-    items: Sequence[Item],
+    responses: Sequence[Item],
     verdicts: Sequence[Verdict],
     engine: Engine,
     encoder: PromptEncoder,
     config: JudgeConfig,
 ) -> list[Verdict]:
-    """The verdicts in their order, those without a score judged by the model where it can. `items` are what the
-    verdicts are about."""
+    """Return the verdicts on `responses` in their order, those without a score judged by the model where it can."""
     judged = list(verdicts)
-    asked = list(_worth_asking(items, verdicts, engine, encoder, config))
-    for start in range(0, len(asked), config.batch_size):
-        batch = asked[start : start + config.batch_size]
-        for one, replies in zip(batch, _replies(batch, engine, encoder, config), strict=True):
-            judged[one.place] = _marked(judged[one.place], replies, config.name)
+    inquiries = list(_inquiries(responses, verdicts, engine, encoder, config))
+    for start in range(0, len(inquiries), config.batch_size):
+        batch = inquiries[start : start + config.batch_size]
+        for inquiry, replies in zip(batch, _replies(batch, engine, encoder, config), strict=True):
+            judged[inquiry.position] = _decided(judged[inquiry.position], replies, config.name)
     return judged
 
 
-def _worth_asking(
-    items: Sequence[Item],
+def _inquiries(
+    responses: Sequence[Item],
     verdicts: Sequence[Verdict],
     engine: Engine,
     encoder: PromptEncoder,
     config: JudgeConfig,
-) -> Iterator[_Asked]:
-    for place, (item, verdict) in enumerate(zip(items, verdicts, strict=True)):
+) -> Iterator[_Inquiry]:
+    for position, (response, verdict) in enumerate(zip(responses, verdicts, strict=True)):
         if verdict.score is not None or verdict.reason not in config.reasons:
             continue
-        about = _question(item, verdict)
-        if about is None:
+        asked = _question(response, verdict)
+        if asked is None:
             continue
-        prompts = (encoder.encode(about.gold_first), encoder.encode(about.answer_first))
+        prompts = (encoder.encode(asked.gold_first), encoder.encode(asked.answer_first))
         if max(map(len, prompts)) < engine.max_model_len:
-            yield _Asked(place, prompts)
+            yield _Inquiry(position, prompts)
 
 
-def _question(item: Item, verdict: Verdict) -> Question | None:
+def _question(judged: Item, verdict: Verdict) -> Question | None:
     answer = verdict.extracted
     if answer is None:
-        found = committed_answer(item.response)
-        answer = found.text if found else None
-    return None if answer is None or item.gold is None else question(item.problem, item.gold, answer)
+        committed = committed_answer(judged.response)
+        answer = committed.text if committed else None
+    return None if answer is None or judged.gold is None else question(judged.problem, judged.gold, answer)
 
 
 def _replies(
-    batch: Sequence[_Asked], engine: Engine, encoder: PromptEncoder, config: JudgeConfig
+    batch: Sequence[_Inquiry], engine: Engine, encoder: PromptEncoder, config: JudgeConfig
 ) -> list[tuple[str | None, str | None]]:
-    """The reply to each of the two prompts; None for one that was cut off before it ended."""
+    """Return the reply to each of the two prompts; None for one that was cut off before it ended."""
     sampling = SamplingParams(config.temperature, 1.0, config.max_tokens, encoder.stop_token_ids)
-    prompts = [prompt for one in batch for prompt in one.prompts]
-    seeds = [sample_seed(config.seed, "judge", one.place, order) for one in batch for order in range(2)]
+    prompts = [prompt for inquiry in batch for prompt in inquiry.prompts]
+    seeds = [sample_seed(config.seed, "judge", inquiry.position, order) for inquiry in batch for order in range(2)]
 
-    def text(completion: Completion) -> str | None:
+    def decode_whole(completion: Completion) -> str | None:
         return encoder.decode(completion.token_ids) if completion.finish_reason == "stop" else None
 
-    texts = [text(completion) for completion in engine.generate(prompts, sampling, seeds)]
+    texts = [decode_whole(completion) for completion in engine.generate(prompts, sampling, seeds)]
     return list(zip(texts[::2], texts[1::2], strict=True))
 
 
-def _marked(verdict: Verdict, replies: tuple[str | None, str | None], name: str) -> Verdict:
+def _decided(verdict: Verdict, replies: tuple[str | None, str | None], name: str) -> Verdict:
+    """Return the verdict as the replies decide it, marked as asked in any case."""
     gold_first, answer_first = (None if reply is None else read_reply(reply) for reply in replies)
     same = decide(gold_first, answer_first)
     evidence = {

@@ -28,12 +28,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from truegold.pipeline.rows import KEY
+
 Counts = Mapping[tuple[int, int], int]
-"""(judged samples, passes) -> problems."""
+"""Problems by their judged samples and passes."""
 
 BY = ("source", "domain", "verifier")
 EVERYTHING = "all"
-KEY = ["id", "source", "source_row"]
 MIN_ROWS = 50
 """A group of fewer problems is read with the prior of all: two numbers cannot be learnt from ten."""
 
@@ -41,6 +42,7 @@ MEANS = tuple(i / 40 for i in range(1, 40))
 WEIGHTS = tuple(10 ** (i / 8) for i in range(-12, 17))
 """The grid of a + b, 0.03 to 100: from nearly all problems hopeless or sure to all of one difficulty."""
 REFINEMENTS = 4
+"""How often the grid is laid anew, four times as fine, around its best point."""
 
 
 @dataclass(frozen=True)
@@ -53,20 +55,26 @@ class Prior:
 
 @dataclass(frozen=True)
 class RewardRatio:
-    """One group of problems, before selection (`profiled`) or after (`selected`). Shares are None where nothing was
-    judged. ones + zeros = 1 of judged rewards; dead + saturated + informative = 1 of groups."""
+    """What rewards to expect of one group of problems. Shares are None where nothing was judged."""
 
     by: str
+    """What the problems have in common: `source`, `domain` or `verifier`; `all` for all problems."""
     name: str
+    """Which source, domain or verifier."""
     when: str
+    """`profiled`, before selection, or `selected`, after it."""
     rows: int
     judged_rows: int
+    """The rows with a judged sample."""
     unjudged: float | None
+    """The share of all samples that could not be judged."""
     ones: float | None
     zeros: float | None
+    """The shares of judged rewards, which add up to 1."""
     dead: float | None
     saturated: float | None
     informative: float | None
+    """The shares of training groups that are all wrong, all right or neither, which add up to 1."""
     group_size: int
     prior_a: float | None
     prior_b: float | None
@@ -75,12 +83,12 @@ class RewardRatio:
 def reward_ratios(
     profile: pl.LazyFrame, rows: pl.LazyFrame, selected: pl.LazyFrame | None, group_size: int
 ) -> list[RewardRatio]:
-    """For the training rows of a profile: all of them, then by each of BY, largest group first.
+    """Return the ratios of a profile's training rows: of all of them, then by each of BY, largest group first.
 
     `rows` are the profiled rows, `selected` those that were chosen, None where nothing has been selected.
     """
-    told = profile.filter(pl.col("split") != "heldout").select(*KEY, "n", "judged", "passes")
-    table = told.join(rows.select(*KEY, "domain", "verifier"), on=KEY)
+    counts = profile.filter(pl.col("split") != "heldout").select(*KEY, "n", "judged", "passes")
+    table = counts.join(rows.select(*KEY, "domain", "verifier"), on=KEY)
     if selected is not None:
         chosen = selected.select(KEY).with_columns(selected=pl.lit(True))
         table = table.join(chosen, on=KEY, how="left").with_columns(pl.col("selected").fill_null(False))
@@ -91,15 +99,15 @@ def reward_ratios(
     if not cells.height:
         return []
     overall = fit_prior(_counts(cells))
-    found = list(_both(EVERYTHING, EVERYTHING, cells, overall, group_size, selected is not None))
+    ratios = list(_before_and_after(EVERYTHING, EVERYTHING, cells, overall, group_size, selected is not None))
     for by in BY:
         sizes = cells.group_by(by).agg(pl.col("rows").sum()).sort(["rows", by], descending=[True, False])
         for name in sizes[by]:
-            own = cells.filter(pl.col(by) == name)
-            judged = own.filter(pl.col("judged") > 0)["rows"].sum()
-            prior = fit_prior(_counts(own)) if judged >= MIN_ROWS else overall
-            found += _both(by, name, own, prior, group_size, selected is not None)
-    return found
+            group = cells.filter(pl.col(by) == name)
+            judged = group.filter(pl.col("judged") > 0)["rows"].sum()
+            prior = fit_prior(_counts(group)) if judged >= MIN_ROWS else overall
+            ratios += _before_and_after(by, name, group, prior, group_size, selected is not None)
+    return ratios
 
 
 def _counts(cells: pl.DataFrame) -> dict[tuple[int, int], int]:
@@ -107,7 +115,7 @@ def _counts(cells: pl.DataFrame) -> dict[tuple[int, int], int]:
     return {(n, c): rows for n, c, rows in judged.sort("judged", "passes").iter_rows()}
 
 
-def _both(
+def _before_and_after(
     by: str, name: str, cells: pl.DataFrame, prior: Prior | None, group_size: int, was_selected: bool
 ) -> Iterator[RewardRatio]:
     yield _ratio(by, name, "profiled", cells, prior, group_size)
@@ -132,7 +140,7 @@ def _ratio(by: str, name: str, when: str, cells: pl.DataFrame, prior: Prior | No
 
 
 def expected_shares(counts: Counts, prior: Prior, group_size: int) -> tuple[float, float, float]:
-    """Shares of ones, of dead and of saturated groups over these problems."""
+    """Return the shares of ones, of dead groups and of saturated groups to expect of these problems."""
     total = sum(counts.values())
     ones = dead = saturated = 0.0
     for (n, c), rows in counts.items():
@@ -144,8 +152,10 @@ def expected_shares(counts: Counts, prior: Prior, group_size: int) -> tuple[floa
 
 
 def fit_prior(counts: Counts) -> Prior | None:
-    """The Beta distribution of greatest likelihood, searched on a grid of mean and a + b that is refined around the
-    best point; None where nothing was judged."""
+    """Return the Beta distribution of greatest likelihood, None where nothing was judged.
+
+    It is searched on a grid of mean and a + b that is refined around the best point.
+    """
     if not counts:
         return None
     means: Sequence[float] = MEANS

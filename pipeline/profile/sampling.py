@@ -1,6 +1,6 @@
 """Draws and judges samples, shard by shard, so that a killed profile goes on after its last whole shard.
 
-A shard is one Parquet file, written aside and renamed: it is whole or absent.
+A shard is one Parquet file, which is whole or absent.
 """
 
 from __future__ import annotations
@@ -16,9 +16,33 @@ from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.engines import Engine, PromptEncoder, SamplingParams
 from truegold.pipeline.engines.base import sample_seed
 from truegold.pipeline.profile.model_judge import Judge
-from truegold.pipeline.rows import Row, count_rows, dump_json, read_shards, write_rows
+from truegold.pipeline.rows import Row, RowReference, count_rows, dump_json, read_shards, write_rows
+from truegold.pipeline.running.aside import written_aside
 from truegold.pipeline.running.progress import Progress
 from truegold.verifiers import Item, verify_batch
+
+
+class SampleRow(RowReference):
+    """A row of `samples.parquet`, with the columns of SAMPLE_SCHEMA."""
+
+    split: str
+    sample: int
+    """Which of the row's samples this is, from 0."""
+    completion: str
+    prompt_ids: list[int]
+    token_ids: list[int]
+    logprobs: list[float]
+    finish_reason: str
+    temperature: float
+    top_p: float
+    max_tokens: int
+    seed: int
+    score: float | None
+    reason: str
+    extracted: str | None
+    evidence: str
+    """A JSON object."""
+
 
 SAMPLE_SCHEMA = pa.schema(
     [
@@ -46,7 +70,7 @@ SAMPLE_SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Sampler:
-    """An engine with its encoder and the settings it samples with."""
+    """An engine with its encoder, the settings it samples with, and the judge of what the verifiers leave open."""
 
     engine: Engine
     encoder: PromptEncoder
@@ -54,39 +78,42 @@ class Sampler:
     judge: Judge | None = None
 
     def close(self) -> None:
+        """Close both engines."""
         self.engine.close()
         if self.judge is not None:
             self.judge.close()
 
-    def draw(self, rows: Sequence[Row]) -> list[Row]:
-        """`config.samples` judged samples (SAMPLE_SCHEMA) of each row, in order; none for a prompt that leaves the
-        model no room to answer."""
+    def draw(self, rows: Sequence[Row]) -> list[SampleRow]:
+        """Return `config.samples` judged samples of each row, in order.
+
+        There are none of a prompt that leaves the model no room to answer.
+        """
         config = self.config
         encoded = [self.encoder.encode(row["prompt"]) for row in rows]
-        asked = [
-            (row, prompt, number)
+        draws = [
+            (row, prompt, sample_index)
             for row, prompt in zip(rows, encoded, strict=True)
             if len(prompt) < self.engine.max_model_len
-            for number in range(config.samples)
+            for sample_index in range(config.samples)
         ]
         sampling = SamplingParams(config.temperature, config.top_p, config.max_tokens, self.encoder.stop_token_ids)
-        seeds = [sample_seed(config.seed, row["id"], row["source_row"], number) for row, _, number in asked]
-        completions = self.engine.generate([prompt for _, prompt, _ in asked], sampling, seeds)
+        seeds = [sample_seed(config.seed, row["id"], row["source_row"], index) for row, _, index in draws]
+        completions = self.engine.generate([prompt for _, prompt, _ in draws], sampling, seeds)
         texts = [self.encoder.decode(completion.token_ids) for completion in completions]
-        items = [
+        responses = [
             Item(text, row["gold"], row["verifier"], row["verifier_args"], row["prompt"])
-            for text, (row, _, _) in zip(texts, asked, strict=True)
+            for text, (row, _, _) in zip(texts, draws, strict=True)
         ]
-        verdicts = list(verify_batch(items, workers=config.workers))
+        verdicts = list(verify_batch(responses, workers=config.workers))
         if self.judge is not None:
-            verdicts = self.judge(items, verdicts)
+            verdicts = self.judge(responses, verdicts)
         return [
             {
                 "id": row["id"],
                 "source": row["source"],
                 "source_row": row["source_row"],
                 "split": row["split"],
-                "sample": number,
+                "sample": sample_index,
                 "completion": text,
                 "prompt_ids": prompt,
                 "token_ids": list(completion.token_ids),
@@ -101,26 +128,29 @@ class Sampler:
                 "extracted": verdict.extracted,
                 "evidence": dump_json(dict(verdict.evidence)),
             }
-            for (row, prompt, number), seed, completion, text, verdict in zip(
-                asked, seeds, completions, texts, verdicts, strict=True
+            for (row, prompt, sample_index), seed, completion, text, verdict in zip(
+                draws, seeds, completions, texts, verdicts, strict=True
             )
         ]
 
 
 def draw_shards(
-    rows: Path, shard_rows: int, folder: Path, start: Callable[[], Sampler], progress: Progress
+    rows: Path, shard_rows: int, folder: Path, start_sampler: Callable[[], Sampler], progress: Progress
 ) -> list[Path]:
-    """One file of samples for each shard of `rows`. `start` makes the sampler, once, where anything is left to draw."""
+    """Return one file of samples for each shard of `rows`.
+
+    `start_sampler` is called once, and only where anything is left to draw.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     total = count_rows(rows)
-    paths = [folder / f"{number:06d}.parquet" for number in range(-(-total // shard_rows))]
-    there = sum(path.exists() for path in paths)
-    if there:
-        progress.note(f"{there} of {len(paths)} shards were drawn before; going on from there")
-    if there == len(paths):
+    paths = [folder / f"{shard_index:06d}.parquet" for shard_index in range(-(-total // shard_rows))]
+    drawn_before = sum(path.exists() for path in paths)
+    if drawn_before:
+        progress.note(f"{drawn_before} of {len(paths)} shards were drawn before; going on from there")
+    if drawn_before == len(paths):
         return paths
     progress.start("loading the model")
-    sampler = start()
+    sampler = start_sampler()
     progress.start("sampling", total)
     for shard, path in zip(read_shards(rows, shard_rows), paths, strict=True):
         if path.exists():
@@ -128,9 +158,8 @@ def draw_shards(
             continue
         began = time.monotonic()
         samples = sampler.draw(shard)
-        aside = path.with_suffix(".tmp")
-        write_rows(aside, samples, SAMPLE_SCHEMA)
-        aside.rename(path)
+        with written_aside(path) as aside:
+            write_rows(aside, samples, SAMPLE_SCHEMA)
         tokens = sum(len(sample["token_ids"]) for sample in samples)
         rate = tokens / max(time.monotonic() - began, 1e-9)
         progress.advance(len(shard), f"{rate:,.0f} tokens/s")

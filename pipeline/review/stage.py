@@ -1,13 +1,14 @@
 """What reviewers decide about held rows, and the stage that acts on it.
 
-A decision is one line of a JSON Lines file, one file per reviewer, only ever appended to, made for version control:
+A decision is one line of a JSON Lines file. Each reviewer has a file, which is only ever appended to and suits version
+control:
 
     {"id": "9f0c...", "decision": "fix", "gold": "16", "note": "12+9-5", "reviewer": "ada", "at": "2026-02-03T10:00Z"}
 
-`settle` lets pass what is fit for profiling:
+The stage `settle` lets pass what is fit for profiling:
 
-    no blocking flag, no word            passes
-    a blocking flag, no word or unsure   dropped here as `held_for_review`, and waits in dropped.parquet
+    no blocking flag, no decision        passes
+    a blocking flag, none or unsure      dropped here as `held_for_review`, and waits in dropped.parquet
     keep                                 passes                                    ledger: keep reviewer_keep
     fix                                  passes with the gold the reviewer gave    ledger: edit reviewer_fix
     drop                                 dropped                                   ledger: drop reviewer_drop
@@ -31,20 +32,20 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from truegold.pipeline.config.stages import SettleConfig
-from truegold.pipeline.ledger import Ledger
-from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, read_rows
+from truegold.pipeline.ledger import FlagRecord, Ledger
+from truegold.pipeline.rows import ROW_SCHEMA, Row, RowKey, TableWriter, count_rows, read_rows, read_table, row_key
 from truegold.pipeline.running.progress import Progress, track
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.verifiers import InputError
 
 STALE_SHOWN = 20
-"""Stale decisions listed by id in a report; the count says how many there are."""
+"""How many stale decisions a report lists by id; their count is in it as well."""
 
 _NOT_IN_NAMES = re.compile(r"[^\w-]+")
 
 
-class Word(StrEnum):
-    """What a reviewer says of a row."""
+class DecisionKind(StrEnum):
+    """What a reviewer decides about a row."""
 
     KEEP = "keep"
     DROP = "drop"
@@ -53,37 +54,38 @@ class Word(StrEnum):
 
 
 class Decision(BaseModel):
-    """One reviewer's word about one row."""
+    """What one reviewer decided about one row."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str = Field(min_length=1)
-    decision: Word
+    decision: DecisionKind
     gold: str | None = None
+    """The right gold, which goes with a fix alone."""
     note: str | None = None
     reviewer: str = Field(min_length=1)
-    at: datetime
+    decided_at: datetime = Field(alias="at")
 
-    @field_validator("at")
+    @field_validator("decided_at")
     @classmethod
-    def _without_a_zone_it_is_utc(cls, at: datetime) -> datetime:
-        return at if at.tzinfo else at.replace(tzinfo=UTC)
+    def _take_utc_without_zone(cls, moment: datetime) -> datetime:
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
     @model_validator(mode="after")
-    def _gold_goes_with_fix(self) -> Decision:
-        if self.decision == Word.FIX and not (self.gold or "").strip():
+    def _allow_gold_with_fix_only(self) -> Decision:
+        if self.decision == DecisionKind.FIX and not (self.gold or "").strip():
             raise ValueError("gold: a fix needs the right gold")
-        if self.decision != Word.FIX and self.gold is not None:
+        if self.decision != DecisionKind.FIX and self.gold is not None:
             raise ValueError(f"gold: given with {self.decision}, it goes with fix alone")
         return self
 
 
 Decisions = dict[str, list[Decision]]
-"""Row id -> the last word of each reviewer, in the order of their names."""
+"""The last decision of each reviewer by row id, in the order of the reviewers' names."""
 
 
 def load_decisions(folder: Path) -> Decisions:
-    """All decisions in a folder's `*.jsonl`; of several words of one reviewer about one row, the latest.
+    """Return all decisions in a folder's `*.jsonl`; of several by one reviewer about one row, the latest.
 
     A folder that is not there yet holds no decisions. A malformed line is an InputError that names it.
     """
@@ -91,7 +93,7 @@ def load_decisions(folder: Path) -> Decisions:
     for path in sorted(folder.glob("*.jsonl")):
         for decision in _read_file(path):
             key = (decision.id, decision.reviewer)
-            if key not in latest or decision.at >= latest[key].at:
+            if key not in latest or decision.decided_at >= latest[key].decided_at:
                 latest[key] = decision
     grouped: Decisions = {}
     for key in sorted(latest):
@@ -101,19 +103,23 @@ def load_decisions(folder: Path) -> Decisions:
 
 def _read_file(path: Path) -> Iterator[Decision]:
     with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
+        for line_number, line in enumerate(file, start=1):
             if not line.strip():
                 continue
             try:
                 yield Decision.model_validate(orjson.loads(line))
             except orjson.JSONDecodeError as error:
-                raise InputError(f"{path}, line {number}: not JSON ({error}).", "Mend or delete the line.") from error
+                raise InputError(
+                    f"{path}, line {line_number}: not JSON ({error}).", "Mend or delete the line."
+                ) from error
             except ValidationError as error:
-                raise InputError(f"{path}, line {number}: {_describe(error)}.", "Mend or delete the line.") from error
+                raise InputError(
+                    f"{path}, line {line_number}: {_describe(error)}.", "Mend or delete the line."
+                ) from error
 
 
 def _describe(error: ValidationError) -> str:
-    """The first problem as `field: what is wrong`."""
+    """Return the first problem as `field: what is wrong`."""
     first = error.errors(include_url=False)[0]
     field = ".".join(str(part) for part in first["loc"])
     message = first["msg"].removeprefix("Value error, ")
@@ -125,36 +131,37 @@ def append_decision(folder: Path, decision: Decision) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     name = _NOT_IN_NAMES.sub("-", unicodedata.normalize("NFKC", decision.reviewer).casefold()).strip("-") or "reviewer"
     path = folder / f"{name}.jsonl"
-    line = orjson.dumps(decision.model_dump(mode="json", exclude_none=True)) + b"\n"
+    line = orjson.dumps(decision.model_dump(mode="json", exclude_none=True, by_alias=True)) + b"\n"
     with path.open("a+b") as file:
         size = file.seek(0, os.SEEK_END)
         if size:
             file.seek(size - 1)
-            if file.read(1) != b"\n":  # an editor left the last line open
+            # An editor may have left the last line open.
+            if file.read(1) != b"\n":
                 line = b"\n" + line
-        file.write(line)  # one write in append mode: two processes do not mix their lines
+        # One write in append mode keeps the lines of two processes apart.
+        file.write(line)
     return path
 
 
 @stage_function(version=1)
 def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Apply the reviewers' decisions and hold back what still waits for one."""
-    blocking = _blocking_flags(inputs["flags"])
-    decisions = load_decisions(inputs["decisions"]) if "decisions" in inputs else {}
+    blocking = _blocking_reasons(inputs["flags"])
+    decisions_by_id = load_decisions(inputs["decisions"]) if "decisions" in inputs else {}
     total = count_rows(inputs["rows"])
     seen: set[str] = set()
 
     with Ledger(out_dir, "settle") as ledger, TableWriter(out_dir / "rows.parquet", ROW_SCHEMA) as cleared:
         for row in track(read_rows(inputs["rows"]), progress, "settle", total):
-            words = decisions.get(row["id"], [])
-            if words:
+            decisions = decisions_by_id.get(row["id"], [])
+            if decisions:
                 seen.add(row["id"])
-            reasons = blocking.get((row["id"], row["source"], row["source_row"]), [])
-            settled = _settle_row(row, reasons, words, ledger)
+            settled = _settle_row(row, blocking.get(row_key(row), []), decisions, ledger)
             if settled is not None:
                 cleared.write(settled)
 
-    stale = sorted(decisions.keys() - seen)
+    stale = sorted(decisions_by_id.keys() - seen)
     return StageReport(
         rows_in=total,
         rows_out=cleared.rows,
@@ -166,36 +173,34 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
     )
 
 
-def _blocking_flags(path: Path) -> dict[tuple[str, str, int], list[str]]:
-    """The reasons that hold each row back."""
-    reasons: dict[tuple[str, str, int], list[str]] = {}
-    for flag in read_rows(path, columns=["id", "source", "source_row", "reason", "blocks"]):
+def _blocking_reasons(path: Path) -> dict[RowKey, list[str]]:
+    """Return the reasons that hold each row back, each once, in the order of the flags."""
+    reasons: dict[RowKey, dict[str, None]] = {}
+    for flag in read_table(path, FlagRecord, ["id", "source", "source_row", "reason", "blocks"]):
         if flag["blocks"]:
-            found = reasons.setdefault((flag["id"], flag["source"], flag["source_row"]), [])
-            if flag["reason"] not in found:
-                found.append(flag["reason"])
-    return reasons
+            reasons.setdefault(row_key(flag), {})[flag["reason"]] = None
+    return {key: list(row_reasons) for key, row_reasons in reasons.items()}
 
 
-def _settle_row(row: Row, reasons: list[str], words: list[Decision], ledger: Ledger) -> Row | None:
-    """The row as it passes, or None where it was dropped or held."""
-    deciding = [word for word in words if word.decision != Word.UNSURE]
-    if len({(word.decision, word.gold) for word in deciding}) > 1:
-        said = {word.reviewer: str(word.decision) for word in words}
-        ledger.drop(row, "reviewers_disagree", flags=reasons, words=said)
+def _settle_row(row: Row, reasons: list[str], decisions: list[Decision], ledger: Ledger) -> Row | None:
+    """Return the row as it passes, or None where it was dropped or held."""
+    sure = [decision for decision in decisions if decision.decision != DecisionKind.UNSURE]
+    if len({(decision.decision, decision.gold) for decision in sure}) > 1:
+        by_reviewer = {decision.reviewer: str(decision.decision) for decision in decisions}
+        ledger.drop(row, "reviewers_disagree", flags=reasons, words=by_reviewer)
         return None
-    if not deciding:
-        if not reasons and not words:
+    if not sure:
+        if not reasons and not decisions:
             return row
-        ledger.drop(row, "held_for_review", flags=reasons, unsure=[word.reviewer for word in words])
+        ledger.drop(row, "held_for_review", flags=reasons, unsure=[decision.reviewer for decision in decisions])
         return None
-    word = deciding[0]
-    evidence = {"flags": reasons, "reviewers": [word.reviewer for word in deciding], "note": word.note}
-    if word.decision == Word.DROP:
+    first = sure[0]
+    evidence = {"flags": reasons, "reviewers": [decision.reviewer for decision in sure], "note": first.note}
+    if first.decision == DecisionKind.DROP:
         ledger.drop(row, "reviewer_drop", **evidence)
         return None
-    if word.decision == Word.FIX:
-        ledger.edit(row, "reviewer_fix", row["gold"], word.gold, column="gold", **evidence)
-        return {**row, "gold": word.gold}
+    if first.decision == DecisionKind.FIX:
+        ledger.edit(row, "reviewer_fix", row["gold"], first.gold, column="gold", **evidence)
+        return {**row, "gold": first.gold}
     ledger.keep(row, "reviewer_keep", **evidence)
     return row

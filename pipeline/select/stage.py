@@ -7,8 +7,8 @@
     more rows than `max_rows`           ->  reserve.parquet in the order they would be taken, `over_max_rows`
 
 Rows of the split `heldout` are never selected; they go to heldout.parquet. after.parquet holds the selected and the
-held-out rows, to be profiled again after training. Nothing is lost: dropped rows stay in
-dropped.parquet with their reason.
+held-out rows, to be profiled again after training. Nothing is lost: dropped rows stay in dropped.parquet with their
+reason.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from pathlib import Path
 import pyarrow as pa
 
 from truegold.pipeline.config.stages import SelectConfig
-from truegold.pipeline.ledger import Ledger
-from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, read_rows, write_rows
+from truegold.pipeline.ledger import FlagRecord, Ledger
+from truegold.pipeline.profile.pass_rates import ProfileRow
+from truegold.pipeline.rows import ROW_SCHEMA, Row, RowKey, TableWriter, read_rows, read_table, row_key, write_rows
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.verifiers import InputError
 
 SELECTED_SCHEMA = ROW_SCHEMA.append(pa.field("pass_rate", pa.float64()))
-
-Key = tuple[str, str, int]
+"""The columns of selected.parquet and reserve.parquet."""
 
 
 @stage_function(version=1)
 def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """inputs: `rows` and `profile` and `flags`, all from the profile. Raises InputError where nothing is left."""
+    """Select from the profile's `rows`, by its tables `profile` and `flags`. InputError where nothing is left."""
     progress.start("selecting")
-    profile = {_key(summary): summary for summary in read_rows(inputs["profile"])}
-    flags: dict[Key, list[str]] = {}
-    for flag in read_rows(inputs["flags"]):
+    profile = {row_key(summary): summary for summary in read_table(inputs["profile"], ProfileRow)}
+    blocking_reasons: dict[RowKey, list[str]] = {}
+    for flag in read_table(inputs["flags"], FlagRecord):
         if flag["blocks"]:
-            flags.setdefault(_key(flag), []).append(flag["reason"])
+            blocking_reasons.setdefault(row_key(flag), []).append(flag["reason"])
 
     rows_in = heldout_rows = 0
     usable: list[Row] = []
@@ -54,24 +54,23 @@ def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, prog
                 heldout.write(row)
                 heldout_rows += 1
                 continue
-            summary = profile[_key(row)]
-            rate = summary["pass_rate"]
-            reason = _refusal(rate, flags.get(_key(row)), config)
-            if reason == "no_pass":
-                zeros.append({**row, "pass_rate": rate})
-            elif reason:
-                ledger.drop(row, reason, passes=summary["passes"], judged=summary["judged"], flags=flags.get(_key(row)))
-            else:
-                usable.append({**row, "pass_rate": rate})
+            summary = profile[row_key(row)]
+            rate, flags = summary["pass_rate"], blocking_reasons.get(row_key(row))
+            reason = _refusal(rate, flags, config)
+            if reason is not None and reason != "no_pass":
+                ledger.drop(row, reason, passes=summary["passes"], judged=summary["judged"], flags=flags)
+            elif rate is not None:
+                candidates = zeros if reason else usable
+                candidates.append({**row, "pass_rate": rate})
 
         order = random.Random(config.seed)
-        usable.sort(key=_key)
-        zeros.sort(key=_key)
+        usable.sort(key=row_key)
+        zeros.sort(key=row_key)
         order.shuffle(zeros)
-        wanted = _zeros_allowed(len(usable), len(zeros), config)
-        for row in zeros[wanted:]:
+        allowed_zeros = _zeros_allowed(len(usable), len(zeros), config)
+        for row in zeros[allowed_zeros:]:
             ledger.drop(row, "no_pass", zero_share=config.zero_share)
-        ordered = balanced_order(usable + zeros[:wanted], config.bands, order)
+        ordered = balanced_order(usable + zeros[:allowed_zeros], config.bands, order)
         selected, reserve = ordered[: config.max_rows], ordered[config.max_rows or len(ordered) :]
         for row in reserve:
             ledger.drop(row, "over_max_rows", max_rows=config.max_rows, pass_rate=row["pass_rate"])
@@ -79,7 +78,7 @@ def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, prog
         write_rows(out_dir / "reserve.parquet", reserve, SELECTED_SCHEMA)
     with TableWriter(out_dir / "after.parquet", ROW_SCHEMA) as after:
         for row in selected:
-            after.write({name: row[name] for name in ROW_SCHEMA.names})
+            after.write({name: value for name, value in row.items() if name != "pass_rate"})
         for row in read_rows(out_dir / "heldout.parquet"):
             after.write(row)
     if not selected:
@@ -89,11 +88,8 @@ def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, prog
     return StageReport(rows_in, len(selected), {**ledger.counts, "heldout": heldout_rows}, facts)
 
 
-def _key(row: Row) -> Key:
-    return row["id"], row["source"], row["source_row"]
-
-
 def _refusal(rate: float | None, flags: list[str] | None, config: SelectConfig) -> str | None:
+    """Return the reason why a row is not selected, or None."""
     if flags:
         return "held_for_review"
     if rate is None:
@@ -108,14 +104,14 @@ def _refusal(rate: float | None, flags: list[str] | None, config: SelectConfig) 
 
 
 def _zeros_allowed(usable: int, zeros: int, config: SelectConfig) -> int:
-    """How many never-passed rows make up `zero_share` of a selection with `usable` others."""
+    """Return how many never-passed rows make up `zero_share` of a selection with `usable` others."""
     if config.zero_share >= 1.0:
         return zeros
     return min(zeros, int(usable * config.zero_share / (1 - config.zero_share)))
 
 
 def balanced_order(rows: Sequence[Row], bands: int, order: random.Random) -> list[Row]:
-    """All rows in an order whose every prefix takes from the pass-rate bands as evenly as they last.
+    """Return all rows in an order whose every prefix takes from the pass-rate bands as evenly as they last.
 
     Band i holds pass rates in [i/bands, (i+1)/bands); within a band the order is random.
     """
@@ -124,10 +120,10 @@ def balanced_order(rows: Sequence[Row], bands: int, order: random.Random) -> lis
         groups[min(int(row["pass_rate"] * bands), bands - 1)].append(row)
     for group in groups:
         order.shuffle(group)
-    result: list[Row] = []
+    ordered: list[Row] = []
     while any(groups):
-        result.extend(group.pop() for group in groups if group)
-    return result
+        ordered.extend(group.pop() for group in groups if group)
+    return ordered
 
 
 def _nothing_left(rows_in: int, counts: Mapping[str, int]) -> str:

@@ -15,8 +15,8 @@ import orjson
 import pyarrow as pa
 
 from truegold.pipeline.ledger import FLAG_SCHEMA, Ledger
+from truegold.pipeline.profile.pass_rates import PROFILE_SCHEMA
 from truegold.pipeline.profile.sampling import SAMPLE_SCHEMA
-from truegold.pipeline.profile.stage import PROFILE_SCHEMA
 from truegold.pipeline.rows import dump_json, row_id, write_rows
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
 
