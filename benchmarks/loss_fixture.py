@@ -26,8 +26,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from truegold.train.config.objective import Aggregation
 from truegold.train.objective import (
-    Aggregation,
     advantages,
     aggregate,
     cispo,

@@ -36,8 +36,9 @@ select:
 train:
   steps: 100
   prompts_per_step: 32
-  group_size: 8               # max_tokens comes from the profile's right completions
-  refills: 1                  # once more from the reserve, for groups that are all right or all wrong
+  group_size: 8
+  sampling:                   # max_tokens comes from the profile's right completions
+    refills: 1                # once more from the reserve, for groups that are all right or all wrong
   optimizer:
     lr: 1.0e-6
     zero_stage: 1

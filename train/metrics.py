@@ -12,18 +12,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from truegold.pipeline.running.aside import write_whole
 from truegold.train.config.models import Tracker
 from truegold.train.model.distributed import rank
 from truegold.verifiers import SetupError
 
 RUN_IDS = "trackers.json"
-"""Under which ids the trackers know this run: a resumed one goes on with them."""
+"""Holds the ids under which the trackers know this run: a resumed run goes on with them."""
 
 
 class MetricsLog:
-    """Writes `metrics.jsonl` and `tensorboard/` in `folder`. `resume_at`: drop lines of this step and later ones.
+    """Writes `metrics.jsonl` and `tensorboard/` in `folder`; on ranks other than 0 it does nothing.
 
-    On ranks other than 0 it does nothing. Raises SetupError where a tracker is not installed.
+    Lines of the step `resume_at` and later ones are dropped. Raises SetupError where a tracker is not installed.
     """
 
     def __init__(self, folder: Path, resume_at: int, trackers: Sequence[Tracker] = ()) -> None:
@@ -31,12 +32,12 @@ class MetricsLog:
         self._file = None
         if rank() != 0:
             return
-        self._sinks = [start_tracker(name, folder) for name in trackers]
+        self._sinks = [_start_tracker(name, folder) for name in trackers]
         from torch.utils.tensorboard import SummaryWriter
 
         path = folder / "metrics.jsonl"
         kept = [line for line in read_metrics(path) if line["step"] < resume_at]
-        _replace(path, "".join(json.dumps(line) + "\n" for line in kept))
+        write_whole(path, "".join(json.dumps(line) + "\n" for line in kept).encode())
         self._file = path.open("a")
         board = folder / "tensorboard"
         if resume_at == 0:
@@ -44,7 +45,7 @@ class MetricsLog:
         self._board = SummaryWriter(str(board), purge_step=resume_at)
 
     def write(self, step: int, metrics: Mapping[str, float | None]) -> None:
-        """One step's scalars; None where a value does not exist for this step."""
+        """Write one step's scalars; None where a value does not exist for this step."""
         if self._file is None:
             return
         self._file.write(json.dumps({"step": step, **metrics}) + "\n")
@@ -66,31 +67,26 @@ class MetricsLog:
             sink.finish()
 
 
-def start_tracker(name: Tracker, folder: Path) -> Any:
-    """A run of wandb or trackio, which share an interface; an interrupted one is gone on with. Project and account are
-    theirs to find (`WANDB_PROJECT`, `WANDB_MODE`, ...)."""
+def _start_tracker(name: Tracker, folder: Path) -> Any:
+    """Start a run of wandb or trackio, which share an interface, or go on with an interrupted one.
+
+    They find project and account by themselves (`WANDB_PROJECT`, `WANDB_MODE`, ...).
+    """
     try:
         tracker = importlib.import_module(name)
     except ImportError as error:
         raise SetupError(f"The tracker {name} cannot be imported ({error}).", f"pip install {name}") from error
-    known = folder / RUN_IDS
-    ids: dict[str, str] = json.loads(known.read_text()) if known.exists() else {}
+    ids_path = folder / RUN_IDS
+    ids: dict[str, str] = json.loads(ids_path.read_text()) if ids_path.exists() else {}
     ids.setdefault(name, uuid.uuid4().hex[:12])
-    _replace(known, json.dumps(ids))
+    write_whole(ids_path, json.dumps(ids).encode())
     if name == "wandb":
         return tracker.init(id=ids[name], resume="allow", dir=str(folder))
     return tracker.init(project="truegold", name=ids[name], resume="allow")
 
 
-def _replace(path: Path, text: str) -> None:
-    """Write a file anew; a full disk or a kill leaves the one before."""
-    aside = path.with_name(path.name + ".tmp")
-    aside.write_text(text)
-    aside.replace(path)
-
-
 def read_metrics(path: Path) -> list[dict[str, float]]:
-    """All whole lines of a metrics file; a line cut short by a kill is left out."""
+    """Return all whole lines of a metrics file; a line cut short by a kill is left out."""
     if not path.exists():
         return []
     lines = []

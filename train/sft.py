@@ -17,27 +17,33 @@ from pathlib import Path
 import orjson
 from torch import Tensor
 
-from truegold.pipeline.engines.chat import ChatEncoder, load_encoder
+from truegold.pipeline.engines.chat import load_encoder
 from truegold.pipeline.rows import Row, read_rows
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.train.config.models import SftConfig
 from truegold.train.metrics import MetricsLog
 from truegold.train.model.distributed import rank, world_size
 from truegold.train.model.engine import LossFunction, TrainingEngine
+from truegold.train.model.policy import pad_id
 from truegold.train.model.segment import Batch, Segment
 from truegold.train.objective import Totals, token_weights
 from truegold.verifiers import InputError, Item, gold_response, resolve, verify_batch
 
 CHECKPOINTS = "scratch/checkpoints"
+"""Goes when the stage is done: only a resumed run needs it."""
 CALCULATOR = re.compile(r"<<[^<>]*>>")
+"""GSM8K's notes to a calculator: `<<12+9=21>>`."""
 HASHED_ANSWER = re.compile(r"\n?####\s*.*\s*\Z")
+"""GSM8K's last line: `#### 21`."""
 
 
+@stage_function(version=2, isolated=True, judges="rows")
 def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """inputs: `model`, and `data` (JSON Lines) or `rows` (curated rows with solutions).
+    """Fine-tune a model on examples.
 
-    Writes checkpoint/ (a normal Hugging Face checkpoint), metrics.jsonl and tensorboard/.
+    inputs: `model`, and `data` (JSON Lines) or `rows` (curated rows with solutions). Writes checkpoint/ (a normal
+    Hugging Face checkpoint), metrics.jsonl and tensorboard/.
     """
     progress.start("loading the model")
     encoder = load_encoder(inputs["model"], config.chat)
@@ -57,15 +63,16 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
     packed = config.packing and engine.pack()
     resumed = engine.load(out_dir / CHECKPOINTS)
     first = resumed[0] if resumed else 0
-    order = _order(len(fitting), config, shuffled="data" not in inputs)
-    steps = [order[at : at + config.batch_size] for at in range(0, len(order), config.batch_size)]
+    order = _example_order(len(fitting), config, shuffled="data" not in inputs)
+    steps = [order[start : start + config.batch_size] for start in range(0, len(order), config.batch_size)]
     progress.start("SFT", len(steps))
     progress.advance(first)
     loss = float("nan")
     with MetricsLog(out_dir, first, config.trackers) as log:
         for step in range(first, len(steps)):
-            chosen = [fitting[i] for i in steps[step][rank() :: world_size()]]
-            metrics = engine.update(chosen, negative_log_likelihood(engine.totals(chosen)), step, len(steps))
+            local_examples = [fitting[index] for index in steps[step][rank() :: world_size()]]
+            loss_function = negative_log_likelihood(engine.totals(local_examples))
+            metrics = engine.update(local_examples, loss_function, step, len(steps))
             loss = metrics["loss"]
             log.write(step, metrics)
             progress.advance(1, f"loss {loss:.3f}")
@@ -78,7 +85,7 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
 
 
 def negative_log_likelihood(totals: Totals) -> LossFunction:
-    """The mean of -log p over all completion tokens of a step."""
+    """Return the loss of a step: the mean of -log p over all its completion tokens."""
 
     def loss(logprobs: Tensor, entropy: Tensor, batch: Batch, indices: list[int]) -> tuple[Tensor, dict[str, Tensor]]:
         weights = token_weights(batch.mask, "token", totals)
@@ -88,56 +95,53 @@ def negative_log_likelihood(totals: Totals) -> LossFunction:
 
 
 def read_pairs(path: Path) -> Iterator[tuple[str, str]]:
-    """(prompt, completion) from JSON Lines. Raises InputError naming the line that is wrong."""
+    """Yield (prompt, completion) from JSON Lines. Raises InputError naming the line that is wrong."""
     with path.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
+        for line_number, line in enumerate(lines, 1):
             try:
                 entry = orjson.loads(line)
                 yield str(entry["prompt"]), str(entry["completion"])
             except (orjson.JSONDecodeError, KeyError, TypeError) as error:
-                raise InputError(f'{path}, line {number}: expected {{"prompt", "completion"}} ({error!r}).') from error
+                expected = f'expected {{"prompt", "completion"}} ({error!r})'
+                raise InputError(f"{path}, line {line_number}: {expected}.") from error
 
 
 def verified_solutions(rows: Path, counts: dict[str, int]) -> list[tuple[str, str]]:
-    """(prompt, solution) of the training rows whose solution, ending in the gold answer, its own verifier accepts."""
+    """Return (prompt, solution) of the training rows whose solution, ending in the gold answer, their verifier accepts.
+
+    Solutions that it refuses are added to `counts`.
+    """
     solved = [row for row in read_rows(rows) if row["split"] != "heldout" and row["solution"]]
-    candidates, items, completions = [], [], []
-    for row in solved:
-        completion = _completion(row)
-        if completion is None:
-            continue
-        candidates.append(row)
-        completions.append(completion)
-        items.append(Item(completion, row["gold"], row["verifier"], row["verifier_args"], row["prompt"]))
-    pairs = []
-    for row, completion, verdict in zip(candidates, completions, verify_batch(items), strict=True):
-        if verdict.passed:
-            pairs.append((row["prompt"], completion))
-        else:
-            counts["drop:solution_not_verified"] = counts.get("drop:solution_not_verified", 0) + 1
-    return pairs
+    candidates = [(row, completion) for row in solved if (completion := _completion_text(row)) is not None]
+    questions = (
+        Item(completion, row["gold"], row["verifier"], row["verifier_args"], row["prompt"])
+        for row, completion in candidates
+    )
+    verdicts = list(verify_batch(questions))
+    if refused := sum(not verdict.passed for verdict in verdicts):
+        counts["drop:solution_not_verified"] = refused
+    return [
+        (row["prompt"], completion)
+        for (row, completion), verdict in zip(candidates, verdicts, strict=True)
+        if verdict.passed
+    ]
 
 
-def _completion(row: Row) -> str | None:
-    """What is trained on; None where a solution says nothing that the verifier could judge."""
+def _completion_text(row: Row) -> str | None:
+    """Return what is trained on; None where a solution says nothing that the verifier could judge."""
     verifier = resolve(row["verifier"])
     if row["gold"] is None:
         return gold_response(verifier, None, row["solution"])
     committed = gold_response(verifier, row["gold"], row["solution"]) or row["gold"]
-    working = HASHED_ANSWER.sub("", CALCULATOR.sub("", row["solution"])).rstrip()
+    working = HASHED_ANSWER.sub("", CALCULATOR.sub("", row["solution"] or "")).rstrip()
     return working if "\\boxed" in working else f"{working}\n{committed}"
 
 
-def _order(examples: int, config: SftConfig, *, shuffled: bool) -> Sequence[int]:
+def _example_order(examples: int, config: SftConfig, *, shuffled: bool) -> Sequence[int]:
     order: list[int] = []
     for epoch in range(config.epochs):
-        turn = list(range(examples))
+        epoch_order = list(range(examples))
         if shuffled:
-            random.Random(f"{config.seed}-{epoch}").shuffle(turn)
-        order.extend(turn)
+            random.Random(f"{config.seed}-{epoch}").shuffle(epoch_order)
+        order.extend(epoch_order)
     return order
-
-
-def pad_id(encoder: ChatEncoder) -> int:
-    """Any valid id will do: masks come from lengths."""
-    return int(encoder.tokenizer.pad_token_id or encoder.stop_token_ids[0])

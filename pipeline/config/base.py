@@ -2,15 +2,50 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Discriminator
+from pydantic import BaseModel, ConfigDict, Discriminator, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+
+MOVED = "moved"
+"""The type of the error that refuses an old spelling; its context has the `new` one."""
 
 
 class StageConfig(BaseModel):
     """The base of all configuration."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, protected_namespaces=())
+
+    moved: ClassVar[Mapping[str, str]] = {}
+    """Settings that this section once had, with their new spelling, counted from this section."""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _refuse_old_spellings(cls, values: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        """Refuse what has moved, one error each, beside whatever else is wrong with the section."""
+        old_names = [name for name in cls.moved if isinstance(values, dict) and name in values]
+        if not old_names:
+            return validate(values)
+        errors = [
+            InitErrorDetails(type=moved_error(cls.moved[name]), loc=(name,), input=values[name]) for name in old_names
+        ]
+        try:
+            validate({name: value for name, value in values.items() if name not in old_names})
+        except ValidationError as error:
+            errors += [_as_init_error(other) for other in error.errors()]
+        raise ValidationError.from_exception_data(cls.__name__, errors)
+
+
+def moved_error(new: str) -> PydanticCustomError:
+    """Return the error that refuses an old spelling and names the `new` one, counted from the section it was in."""
+    return PydanticCustomError(MOVED, "moved to {new}", {"new": new})
+
+
+def _as_init_error(error: ErrorDetails) -> InitErrorDetails:
+    context = error.get("ctx", {})
+    kind = moved_error(context["new"]) if error["type"] == MOVED else error["type"]
+    return InitErrorDetails(type=kind, loc=error["loc"], input=error["input"], ctx=context)
 
 
 def by_type(default: str) -> Discriminator:

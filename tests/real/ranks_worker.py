@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from truegold.train.config.models import OptimizerConfig
-from truegold.train.config.objective import ObjectiveConfig
+from truegold.train.config.objective import ObjectiveConfig, PositivesConfig
 from truegold.train.grpo.update import Updater, weigh_segments
 from truegold.train.model import policy
 from truegold.train.model.distributed import all_sum
@@ -49,7 +49,9 @@ def main() -> None:
     )
     engine = TrainingEngine(Path(model), optimizer, pad_id=0, seed=0)
     rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
-    config = ObjectiveConfig(advantage="batch_std", loss="ppo", corrections=(), num_iterations=2, positive_floor=1.0)
+    config = ObjectiveConfig(
+        advantage="batch_std", loss="ppo", corrections=(), num_iterations=2, positives=PositivesConfig(floor=1.0)
+    )
     updater = Updater(engine, config, max_tokens=32, total=100)
     first = 0
     if checkpoints is not None and (resumed := engine.load(checkpoints)):

@@ -33,11 +33,10 @@ train:
   steps: 4
   prompts_per_step: 8
   group_size: 4
-  max_tokens: 20
-  minibatches: 2
   checkpoint_every: 1
-  eval_every: 2
-  mask_truncated: false
+  sampling: {max_tokens: 20}
+  objective: {minibatches: 2, masks: {truncated: false}}
+  evaluation: {every: 2}
   optimizer: {lr: 1.0e-3, dtype: float32}
 """
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from truegold.train.model.distributed import _free_port
+from truegold.train.model.distributed import free_port
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
 
@@ -21,7 +21,7 @@ STEPS = 5
 
 
 def run(ranks: int, *arguments: object, **environment: str) -> None:
-    port = str(_free_port())
+    port = str(free_port())
     processes = [
         subprocess.Popen(
             [sys.executable, str(WORKER), *map(str, arguments)],

@@ -12,7 +12,7 @@ from truegold.pipeline.rows import Row
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo.feed import Feed
 from truegold.train.grpo.group_choice import choose_groups
-from truegold.train.grpo.rewards import Sampled
+from truegold.train.grpo.rewards import StepCompletion
 from truegold.train.grpo.step import Trainer
 from truegold.train.model.distributed import init_distributed
 from truegold.train.model.segment import Segment
@@ -30,13 +30,12 @@ def group_of_one() -> None:
 class Judged(Trainer):
     """A trainer whose completions are as right as their rows say."""
 
-    def _judged(self, rows: Sequence[Row], step: int, number: int) -> list[Sampled]:
-        made = []
-        for place, row in enumerate(rows, number):
-            for sample in range(SIZE):
-                right = sample < row["right"]
-                made.append(Sampled(row, Segment((1,), (2,), reward=float(right), right=right, group=place), UNUSED))
-        return made
+    def _sample_and_score(self, rows: Sequence[Row], step: int, first_group: int) -> list[StepCompletion]:
+        return [
+            StepCompletion(row, Segment((1,), (2,), reward=float(right), right=right, group=group), UNUSED)
+            for group, row in enumerate(rows, first_group)
+            for right in [index < right_count(row) for index in range(SIZE)]
+        ]
 
 
 UNUSED = cast("Any", SimpleNamespace())
@@ -44,16 +43,20 @@ UNUSED = cast("Any", SimpleNamespace())
 
 def entered(rows: Sequence[int], reserve: Sequence[int], **settings: Any) -> tuple[list[int], Feed]:
     """How many are right in each group that enters, and the feed as the step left it."""
-    config = GrpoConfig.model_validate({"prompts_per_step": len(rows), "group_size": SIZE, **settings})
+    config = GrpoConfig.model_validate({"prompts_per_step": len(rows), "group_size": SIZE, "sampling": settings})
     feed = Feed([row(right) for right in rows], [row(right) for right in reserve], seed=0)
     trainer = Judged(feed, [], config, UNUSED, UNUSED, 8, UNUSED, UNUSED)
-    scores = list(trainer._scores(trainer._rollouts(0)).values())
-    places = choose_groups(scores, config.prompts_per_step, config.right_share)
-    return sorted(scores[place].right for place in places), feed
+    scores = list(trainer._score_groups(trainer._roll_out(0)).values())
+    chosen = choose_groups(scores, config.prompts_per_step, config.sampling.right_share)
+    return sorted(scores[index].right for index in chosen), feed
 
 
 def row(right: int) -> Row:
-    return {"right": right, "pass_rate": None}
+    return cast("Row", {"right": right, "pass_rate": None})
+
+
+def right_count(row: Row) -> int:
+    return int(cast("dict[str, int]", row)["right"])
 
 
 def test_groups_without_signal_are_replaced_from_the_reserve() -> None:

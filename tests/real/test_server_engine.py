@@ -17,7 +17,7 @@ from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig
 from truegold.pipeline.engines.base import SamplingParams
 from truegold.pipeline.engines.chat import load_encoder
 from truegold.pipeline.engines.vllm_server import ServerEngine
-from truegold.train.config.grpo import GrpoConfig
+from truegold.train.config.grpo import GrpoConfig, ProbeConfig
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.segment import Segment
@@ -103,7 +103,7 @@ def test_rollouts_of_a_server_follow_the_trainer_s_weights(url: str, tiny_model:
     optimizer = OptimizerConfig(lr=1e-2, dtype="float32")
     trainer = TrainingEngine(tiny_model, optimizer, pad_id=0, seed=0)
     engine = ServerRollouts(settings)
-    config = GrpoConfig(optimizer=optimizer, engine=settings, probe_tokens=12)
+    config = GrpoConfig(optimizer=optimizer, engine=settings, probe=ProbeConfig(tokens=12))
     probe = Probe(engine, trainer, config, [list(range(5, 45))] * 4)
     rollout = Rollout(engine, load_encoder(tiny_model, ChatConfig()), trainer, config.seed, probe)
     assert rollout.sync(0).mean_abs < 1e-4

@@ -16,7 +16,8 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from truegold.train.config.models import LoraConfig, OptimizerConfig
-from truegold.train.model.engine import TrainingEngine, deepspeed_config
+from truegold.train.model.distributed import deepspeed_config
+from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.segment import Segment
 from truegold.train.sft import negative_log_likelihood
 from truegold.verifiers import ConfigError

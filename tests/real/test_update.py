@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from truegold.train.config.models import OptimizerConfig
-from truegold.train.config.objective import ObjectiveConfig
-from truegold.train.grpo.update import Prepared, StepLoss, Updater, Weighed, resolved, weigh_segments
+from truegold.train.config.objective import ClipConfig, MaskConfig, ObjectiveConfig
+from truegold.train.grpo.update import PreparedBatch, StepLoss, Updater, WeighedBatch, resolve_loss, weigh_segments
 from truegold.train.model.distributed import init_distributed
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.segment import Segment, collate
@@ -33,7 +33,7 @@ def segment(reward: float | None, group: int = 0, length: int = 4, truncated: bo
 
 
 def weighed(segments: list[Segment], kind: str = "dr_grpo", **settings: object) -> list[float]:
-    config = ObjectiveConfig.model_validate({"mask_truncated": False, **settings})
+    config = ObjectiveConfig.model_validate({"masks": {"truncated": False}, **settings})
     return [round(value, 6) for value in weigh_segments(segments, config, [kind] * len(segments)).advantages.tolist()]
 
 
@@ -42,34 +42,34 @@ def test_a_completion_that_could_not_be_judged_leaves_its_group() -> None:
 
 
 def test_truncated_completions_count_for_the_others_and_are_not_trained_on() -> None:
-    found = weighed([segment(1.0), segment(0.0), segment(0.0, truncated=True)], mask_truncated=True)
-    assert found == pytest.approx([2 / 3, -1 / 3, 0.0], abs=1e-6)
+    advantages = weighed([segment(1.0), segment(0.0), segment(0.0, truncated=True)], masks={})
+    assert advantages == pytest.approx([2 / 3, -1 / 3, 0.0], abs=1e-6)
 
 
 def test_completions_far_longer_than_the_others_can_be_left_out() -> None:
-    batch = [segment(float(number % 2), group=number // 2) for number in range(10)]
+    batch = [segment(float(index % 2), group=index // 2) for index in range(10)]
     batch[3] = segment(1.0, group=1, length=400)
-    assert weighed(batch, mask_outliers=True)[3] == 0.0
+    assert weighed(batch, masks={"truncated": False, "outliers": True})[3] == 0.0
     assert weighed(batch)[3] == 0.5
 
 
 def test_positives_are_weighted_up_by_what_the_masks_leave() -> None:
     batch = [segment(1.0, length=2), segment(0.0, length=8), segment(0.0, length=8, truncated=True)]
     # Without the truncated one: 2/3 x 2 tokens against 1/3 x 8; the floor 1 asks for twice the positive weight.
-    assert weighed(batch, mask_truncated=True, positive_floor=1.0) == pytest.approx([4 / 3, -1 / 3, 0.0], abs=1e-6)
-    by_samples = weighed(batch, mask_truncated=True, positive_floor=1.0, positive_by="samples")
+    assert weighed(batch, masks={}, positives={"floor": 1.0}) == pytest.approx([4 / 3, -1 / 3, 0.0], abs=1e-6)
+    by_samples = weighed(batch, masks={}, positives={"floor": 1.0, "unit": "samples"})
     assert by_samples == pytest.approx([2 / 3, -1 / 3, 0.0], abs=1e-6)
     # The floor is measured against negatives as they are weighted: 4/3 against 8/3 x .1 needs no more.
-    lowered = weighed(batch, mask_truncated=True, positive_floor=1.0, negative_weight=0.1)
+    lowered = weighed(batch, masks={}, positives={"floor": 1.0, "negative_weight": 0.1})
     assert lowered == pytest.approx([2 / 3, -1 / 30, 0.0], abs=1e-6)
-    assert weighed(batch, negative_weight=0.5) == pytest.approx([2 / 3, -1 / 6, -1 / 6], abs=1e-6)
+    assert weighed(batch, positives={"negative_weight": 0.5}) == pytest.approx([2 / 3, -1 / 6, -1 / 6], abs=1e-6)
 
 
 def test_groups_of_different_kinds_are_compared_each_by_its_own() -> None:
     batch = [segment(1.0), segment(0.0), segment(1.0, 1), segment(0.0, 1), segment(0.0, 1), segment(0.0, 1)]
-    config = ObjectiveConfig(mask_truncated=False)
-    found = weigh_segments(batch, config, ["dr_grpo"] * 2 + ["maxrl"] * 4).advantages.tolist()
-    assert found == pytest.approx([0.5, -0.5, 3.0, -1.0, -1.0, -1.0])
+    config = ObjectiveConfig(masks=MaskConfig(truncated=False))
+    advantages = weigh_segments(batch, config, ["dr_grpo"] * 2 + ["maxrl"] * 4).advantages.tolist()
+    assert advantages == pytest.approx([0.5, -0.5, 3.0, -1.0, -1.0, -1.0])
 
 
 @pytest.mark.parametrize("aggregation", ["token", "sequence", "constant"])
@@ -77,19 +77,19 @@ def test_micro_batches_add_up_to_the_whole_batch(aggregation: str) -> None:
     segments = [segment(0.0, length=length) for length in (3, 7, 1, 5)]
     advantages = torch.tensor([1.0, -0.5, 0.7, -1.2])
     draw = torch.Generator().manual_seed(0)
-    current = [-torch.rand(len(one.output_ids), generator=draw) for one in segments]
+    current = [-torch.rand(len(segment.output_ids), generator=draw) for segment in segments]
     config = ObjectiveConfig.model_validate({"loss": "ppo", "aggregation": aggregation, "kl": {"weight": 0.1}})
     old, reference = ([values + 0.2 * torch.randn_like(values) for values in current] for _ in range(2))
     totals = Totals(16, 4)
 
     def loss(parts: list[list[int]]) -> float:
-        step = StepLoss(config, 8, totals, advantages, Prepared(float("-inf"), old, reference))
+        step = StepLoss(config, 8, totals, advantages, PreparedBatch(float("-inf"), old, reference))
         total = 0.0
         for part in parts:
             batch = collate([[segments[i]] for i in part], pad_id=0)
             padded = torch.zeros_like(batch.mask)
-            for place, i in enumerate(part):
-                padded[place, : len(current[i])] = current[i]
+            for row, index in enumerate(part):
+                padded[row, : len(current[index])] = current[index]
             total += float(step(padded, torch.zeros_like(padded), batch, part)[0])
         return total
 
@@ -103,8 +103,8 @@ def updater(model: Path, **settings: object) -> Updater:
     return Updater(engine, config, max_tokens=8, total=100)
 
 
-def all_trained(*advantages: float) -> Weighed:
-    return Weighed(torch.tensor(advantages), torch.ones(len(advantages), dtype=torch.bool), {})
+def all_trained(*advantages: float) -> WeighedBatch:
+    return WeighedBatch(torch.tensor(advantages), torch.ones(len(advantages), dtype=torch.bool), {})
 
 
 def test_the_first_step_on_a_batch_is_on_policy_and_later_ones_are_not(tiny_model: Path) -> None:
@@ -121,7 +121,7 @@ def test_every_iteration_goes_through_the_whole_batch_in_minibatches(tiny_model:
     take = made.engine.update
 
     def counted(segments: list[Segment], *rest: object) -> dict[str, float]:
-        seen.extend(len(one.output_ids) for one in segments)
+        seen.extend(len(segment.output_ids) for segment in segments)
         return take(segments, *rest)  # type: ignore[arg-type]
 
     made.engine.update = counted  # type: ignore[method-assign, assignment]
@@ -134,8 +134,8 @@ def test_every_iteration_goes_through_the_whole_batch_in_minibatches(tiny_model:
 @pytest.mark.parametrize("aggregation", ["token", "sequence", "constant"])
 def test_what_is_not_trained_on_still_counts_in_the_denominators(tiny_model: Path, aggregation: str) -> None:
     batch = [segment(1.0, length=4), segment(0.0, length=4), segment(0.0, length=8, truncated=True)]
-    alone = Weighed(torch.tensor([1.0, -0.5, 0.0]), torch.tensor([True, True, False]), {})
-    with_all = Weighed(alone.advantages, torch.ones(3, dtype=torch.bool), {})
+    alone = WeighedBatch(torch.tensor([1.0, -0.5, 0.0]), torch.tensor([True, True, False]), {})
+    with_all = WeighedBatch(alone.advantages, torch.ones(3, dtype=torch.bool), {})
     losses = []
     for weighed_so in (alone, with_all):
         made = updater(tiny_model, aggregation=aggregation)
@@ -147,7 +147,7 @@ def test_what_is_not_trained_on_still_counts_in_the_denominators(tiny_model: Pat
 
 def test_minibatches_weigh_a_token_as_the_whole_batch_does(tiny_model: Path) -> None:
     batch = [segment(1.0, length=length) for length in (2, 4, 6, 8)]
-    made = updater(tiny_model, minibatches=4, clip_high=10.0)
+    made = updater(tiny_model, minibatches=4, clip={"high": 10.0})
     steps = made.train_on(batch, all_trained(*[1.0] * 4), "seed")
     # Each step has the tokens of one completion, and a quarter of all 20 as its denominator.
     assert sorted(round(-step["loss"] * 5 / step["ratio"], 3) for step in steps) == [2.0, 4.0, 6.0, 8.0]
@@ -158,8 +158,8 @@ def test_the_penalty_on_leaving_the_reference_reaches_completions_without_an_adv
 
     def trained(**settings: object) -> list[bool]:
         config = ObjectiveConfig.model_validate(settings)
-        found: list[bool] = weigh_segments(batch, config, ["dr_grpo"] * 4).trained.tolist()
-        return found
+        flags: list[bool] = weigh_segments(batch, config, ["dr_grpo"] * 4).trained.tolist()
+        return flags
 
     assert trained() == [False, True, True, False]
     assert trained(kl={"weight": 0.01}) == [True, True, True, False]
@@ -167,7 +167,7 @@ def test_the_penalty_on_leaving_the_reference_reaches_completions_without_an_adv
 
 def test_training_on_the_highest_entropies_leaves_the_other_tokens_out(tiny_model: Path) -> None:
     segments = [segment(1.0, length=10) for _ in range(4)]
-    (step,) = updater(tiny_model, top_entropy=0.25).train_on(segments, all_trained(*[1.0] * 4), "seed")
+    (step,) = updater(tiny_model, masks={"top_entropy": 0.25}).train_on(segments, all_trained(*[1.0] * 4), "seed")
     assert step["kept_tokens"] == pytest.approx(0.25, abs=0.11)  # alike segments have alike entropies
 
 
@@ -181,17 +181,17 @@ def test_training_on_the_highest_entropies_leaves_the_other_tokens_out(tiny_mode
     ],
 )
 def test_gspo_is_the_default_of_mixtures_of_experts(model: object, loss: str) -> None:
-    assert resolved(ObjectiveConfig(), model).loss == loss
-    assert resolved(ObjectiveConfig(loss="cispo"), model).loss == "cispo"
+    assert resolve_loss(ObjectiveConfig(), model).loss == loss
+    assert resolve_loss(ObjectiveConfig(loss="cispo"), model).loss == "cispo"
 
 
 def test_settings_that_do_not_go_with_a_mixture_of_experts_are_told_before_training() -> None:
-    with pytest.raises(ConfigError, match="dual_clip belongs to the loss ppo"):
-        resolved(ObjectiveConfig(dual_clip=3.0), SimpleNamespace(num_experts=8))
+    with pytest.raises(ConfigError, match=r"clip\.dual belongs to the loss ppo"):
+        resolve_loss(ObjectiveConfig(clip=ClipConfig(dual=3.0)), SimpleNamespace(num_experts=8))
 
 
 def test_segments_of_another_temperature_are_measured_at_it(tiny_model: Path) -> None:
     engine = updater(tiny_model).engine
-    one = segment(1.0)
-    warm, cold = engine.logprobs([one, replace(one, temperature=0.5)])
+    warm_segment = segment(1.0)
+    warm, cold = engine.logprobs([warm_segment, replace(warm_segment, temperature=0.5)])
     assert not torch.allclose(warm, cold)

@@ -49,7 +49,9 @@ def prompts(count: int) -> list[list[int]]:
 
 
 def rollout_of(engine: VllmEngine, trainer: TrainingEngine, tiny_model: Path, temperature: float = 1.0) -> Rollout:
-    config = GrpoConfig(temperature=temperature, optimizer=OptimizerConfig(dtype="float32"), probe_tokens=12)
+    config = GrpoConfig.model_validate(
+        {"sampling": {"temperature": temperature}, "optimizer": {"dtype": "float32"}, "probe": {"tokens": 12}}
+    )
     return Rollout(
         engine, load_encoder(tiny_model, ChatConfig()), trainer, config.seed, Probe(engine, trainer, config, prompts(8))
     )
@@ -159,7 +161,7 @@ def test_rollout_logprobs_are_those_of_the_trainer(engine: VllmEngine, trainer: 
     ]
     batch = collate([[segment] for segment in segments], pad_id=0)
     own = torch.stack(trainer.logprobs(segments))
-    assert mismatch(batch.rollout, own, batch.mask).mean_abs < 1e-5
+    assert mismatch(batch.rollout_logprobs, own, batch.mask).mean_abs < 1e-5
 
 
 def test_weights_given_back_for_an_update_come_back_with_the_sync(engine: VllmEngine, trainer: TrainingEngine) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truegold.train.objective import ADVANTAGES, PASS_AT_K, advantages, walder_rewards
-from truegold.train.objective.pass_at_k import chen, rho, walder
+from truegold.train.objective.advantages import chen, rho, walder
 
 NAN = float("nan")
 KINDS = [*ADVANTAGES, *PASS_AT_K]

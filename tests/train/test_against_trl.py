@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from truegold.train.config.objective import ObjectiveConfig
-from truegold.train.grpo.update import Prepared, StepLoss
+from truegold.train.grpo.update import PreparedBatch, StepLoss
 from truegold.train.model.segment import Segment, collate
 from truegold.train.objective import Totals, entropy_threshold
 
@@ -24,14 +24,14 @@ pytestmark = pytest.mark.filterwarnings("default")
 LENGTHS = [5, 1, 9, 7, 3, 9]
 LONGEST = 9
 MAX_TOKENS = 12
-EPSILON = {"clip_low": 0.2, "clip_high": 0.28}
+CLIP = {"low": 0.2, "high": 0.28}
+EPSILON = {"clip": CLIP}
 
 draw = torch.Generator().manual_seed(7)
 
 
-def random(scale: float, like: torch.Tensor | None = None) -> torch.Tensor:
-    values = torch.randn(len(LENGTHS), LONGEST, generator=draw, dtype=torch.float64) * scale
-    return values if like is None else like + values
+def random(scale: float, around: torch.Tensor | float = 0.0) -> torch.Tensor:
+    return around + torch.randn(len(LENGTHS), LONGEST, generator=draw, dtype=torch.float64) * scale
 
 
 OLD = -random(1.0).abs()
@@ -40,31 +40,35 @@ ROLLOUT = random(0.2, OLD)
 REFERENCE = random(0.5, OLD)
 ENTROPY = random(1.0).abs()
 ADVANTAGES = torch.tensor([1.2, -0.7, 0.4, -1.5, 0.9, -0.3], dtype=torch.float64)
-MASK = torch.tensor([[float(at < length) for at in range(LONGEST)] for length in LENGTHS], dtype=torch.float64)
+MASK = torch.tensor(
+    [[float(position < length) for position in range(LONGEST)] for length in LENGTHS], dtype=torch.float64
+)
 
 
-def ours(settings: dict[str, Any]) -> float:
+def truegold_loss(settings: dict[str, Any]) -> float:
     config = ObjectiveConfig.model_validate({"loss": "ppo", "corrections": [], **settings})
     segments = [Segment((1,), (2,) * length, tuple(ROLLOUT[i, :length].tolist())) for i, length in enumerate(LENGTHS)]
     batch = collate([[segment] for segment in segments], pad_id=0)
-    batch = type(batch)(**{**vars(batch), "mask": MASK, "rollout": ROLLOUT * MASK})
-    threshold = entropy_threshold(ENTROPY[MASK.bool()], config.top_entropy) if config.top_entropy else float("-inf")
+    batch = type(batch)(**{**vars(batch), "mask": MASK, "rollout_logprobs": ROLLOUT * MASK})
+    threshold = (
+        entropy_threshold(ENTROPY[MASK.bool()], config.masks.top_entropy) if config.masks.top_entropy else float("-inf")
+    )
 
     def rows(values: torch.Tensor) -> list[torch.Tensor]:
         return [values[i, :length] for i, length in enumerate(LENGTHS)]
 
-    prepared = Prepared(threshold, rows(OLD), rows(REFERENCE) if config.kl.weight else None)
-    loss = StepLoss(config, MAX_TOKENS, Totals.of(MASK), ADVANTAGES, prepared)
+    prepared = PreparedBatch(threshold, rows(OLD), rows(REFERENCE) if config.kl.weight else None)
+    loss = StepLoss(config, MAX_TOKENS, Totals.from_mask(MASK), ADVANTAGES, prepared)
     # Whatever stands on padding must not count.
     junk = torch.where(MASK > 0, CURRENT, 123.0)
     return float(loss(junk, ENTROPY, batch, list(range(len(LENGTHS))))[0])
 
 
-def theirs(**settings: Any) -> float:
+def trl_loss(**settings: Any) -> float:
     trainer = trl_trainer.GRPOTrainer.__new__(trl_trainer.GRPOTrainer)
     same = lambda values, **_: values  # noqa: E731
     arguments = {"delta": settings.pop("delta", None), "use_bias_correction_kl": False, "steps_per_generation": 1}
-    given = {
+    attributes = {
         "accelerator": SimpleNamespace(num_processes=1, gather=same, reduce=same, pad_across_processes=same),
         "model": SimpleNamespace(training=True),
         "args": SimpleNamespace(**arguments),
@@ -85,7 +89,7 @@ def theirs(**settings: Any) -> float:
         "_get_per_token_logps_and_entropies": lambda *_, **__: (CURRENT, ENTROPY, None),
         **settings,
     }
-    for name, value in given.items():
+    for name, value in attributes.items():
         object.__setattr__(trainer, name, value)
     ids = torch.zeros(len(LENGTHS), 1, dtype=torch.long)
     inputs = {
@@ -110,10 +114,12 @@ def theirs(**settings: Any) -> float:
         pytest.param(EPSILON, {"loss_type": "bnpo"}, id="bnpo"),
         pytest.param({**EPSILON, "aggregation": "sequence"}, {"loss_type": "grpo"}, id="grpo"),
         pytest.param({**EPSILON, "aggregation": "constant"}, {"loss_type": "dr_grpo"}, id="dr_grpo"),
-        pytest.param({**EPSILON, "dual_clip": 1.3}, {"delta": 1.3}, id="dual clip"),
-        pytest.param({"loss": "cispo", "is_max": 1.1}, {"loss_type": "cispo", "epsilon_high": 1.1}, id="cispo"),
+        pytest.param({"clip": {**CLIP, "dual": 1.3}}, {"delta": 1.3}, id="dual clip"),
         pytest.param(
-            {"loss": "gspo", "clip_low": 3e-2, "clip_high": 4e-2},
+            {"loss": "cispo", "clip": {"is_max": 1.1}}, {"loss_type": "cispo", "epsilon_high": 1.1}, id="cispo"
+        ),
+        pytest.param(
+            {"loss": "gspo", "clip": {"low": 3e-2, "high": 4e-2}},
             {
                 "loss_type": "grpo",
                 "importance_sampling_level": "sequence",
@@ -138,27 +144,29 @@ def theirs(**settings: Any) -> float:
             {"use_vllm": True, "vllm_importance_sampling_correction": True},
             id="truncated importance sampling",
         ),
-        pytest.param({**EPSILON, "top_entropy": 0.2}, {"top_entropy_quantile": 0.2}, id="top entropy"),
-        pytest.param({**EPSILON, "off_policy_mask": 0.05}, {"off_policy_mask_threshold": 0.05}, id="off-policy mask"),
+        pytest.param({**EPSILON, "masks": {"top_entropy": 0.2}}, {"top_entropy_quantile": 0.2}, id="top entropy"),
+        pytest.param(
+            {**EPSILON, "masks": {"off_policy": 0.05}}, {"off_policy_mask_threshold": 0.05}, id="off-policy mask"
+        ),
     ],
 )
 def test_the_loss_is_trl_s(settings: dict[str, Any], peer: dict[str, Any]) -> None:
-    assert ours(settings) == pytest.approx(theirs(**peer), rel=1e-6, abs=1e-9)
+    assert truegold_loss(settings) == pytest.approx(trl_loss(**peer), rel=1e-6, abs=1e-9)
 
 
 def test_each_setting_changes_the_number() -> None:
     """So that the equalities above are of different numbers."""
-    plain = ours(EPSILON)
+    plain = truegold_loss(EPSILON)
     others = [
-        ours({**EPSILON, **change})
+        truegold_loss({**EPSILON, **change})
         for change in (
             {"aggregation": "sequence"},
             {"aggregation": "constant"},
-            {"dual_clip": 1.3},
+            {"clip": {**CLIP, "dual": 1.3}},
             {"kl": {"weight": 0.1}},
             {"corrections": [{"kind": "tis", "high": 2.0}]},
-            {"top_entropy": 0.2},
-            {"off_policy_mask": 0.05},
+            {"masks": {"top_entropy": 0.2}},
+            {"masks": {"off_policy": 0.05}},
         )
     ]
     assert len({round(value, 9) for value in (plain, *others)}) == 8

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from truegold.train.config.grpo import GrpoConfig
+from truegold.train.config.grpo import NEUTRAL, GrpoConfig
 
 
 def config(**settings: object) -> GrpoConfig:
     return GrpoConfig.model_validate(settings)
+
+
+def corrections(*weights: dict[str, object]) -> dict[str, object]:
+    return {"objective": {"corrections": list(weights)}}
 
 
 @pytest.mark.parametrize(
@@ -17,53 +21,59 @@ def config(**settings: object) -> GrpoConfig:
 )
 def test_sampling_that_biases_the_ratio_is_refused_with_the_reason(name: str, value: float) -> None:
     with pytest.raises(ValidationError, match=rf"{name} must stay away: .*importance ratio is biased"):
-        config(**{name: value})
+        config(sampling={name: value})
 
 
 def test_the_same_settings_at_values_without_effect_are_taken() -> None:
-    assert config(top_p=1.0, top_k=0, repetition_penalty=1) == config()
+    assert config(sampling={"top_p": 1.0, "top_k": 0, "repetition_penalty": 1}) == config()
 
 
 @pytest.mark.parametrize("temperature", [0, -1.0])
 def test_rollouts_need_a_temperature(temperature: float) -> None:
     with pytest.raises(ValidationError):
-        config(temperature=temperature)
+        config(sampling={"temperature": temperature})
 
 
 def test_temperature_follows_its_schedule() -> None:
-    settings = config(temperature={"start": 1.0, "end": 0.6, "steps": 4})
-    assert [settings.temperature_of(step, None) for step in (0, 1, 4, 9)] == pytest.approx([1.0, 0.9, 0.6, 0.6])
+    sampling = config(sampling={"temperature": {"start": 1.0, "end": 0.6, "steps": 4}}).sampling
+    assert [sampling.temperature_for(step, None) for step in (0, 1, 4, 9)] == pytest.approx([1.0, 0.9, 0.6, 0.6])
 
 
 def test_the_lowest_band_that_fits_a_pass_rate_counts() -> None:
+    bands = [{"pass_rate_below": 0.5, "temperature": 1.1}, {"pass_rate_below": 0.1, "temperature": 1.3}]
     settings = config(
-        temperature_bands=[{"pass_rate_below": 0.5, "temperature": 1.1}, {"pass_rate_below": 0.1, "temperature": 1.3}],
-        advantage_bands=[{"pass_rate_below": 0.2, "advantage": "maxrl"}],
+        sampling={"temperature_bands": bands},
+        objective={"advantage_bands": [{"pass_rate_below": 0.2, "advantage": "maxrl"}]},
     )
-    assert [settings.temperature_of(0, rate) for rate in (0.05, 0.1, 0.5, None)] == [1.3, 1.1, 1.0, 1.0]
-    assert [settings.advantage_of(rate) for rate in (0.1, 0.2, None)] == ["maxrl", "grpo", "grpo"]
+    assert [settings.sampling.temperature_for(0, rate) for rate in (0.05, 0.1, 0.5, None)] == [1.3, 1.1, 1.0, 1.0]
+    assert [settings.objective.advantage_for(rate) for rate in (0.1, 0.2, None)] == ["maxrl", "grpo", "grpo"]
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"loss": "cispo", "clip_high": 0.3}, "the loss cispo has no clip_low and clip_high"),
-        ({"loss": "gspo", "dual_clip": 3.0}, "dual_clip belongs to the loss ppo"),
-        ({"minibatches": 9, "prompts_per_step": 8}, r"minibatches \(9\) must not exceed"),
-        ({"right_share": [0.8, 0.2]}, r"must be \[lowest, highest\]"),
-        ({"right_share": [0.2, 0.8]}, "set refills to 1 or more"),
-        ({"advantage": "pass_at_k_chen", "group_size": 4}, r"pass_at_k \(4\) must be at most 3"),
+        ({"objective": {"loss": "cispo", "clip": {"high": 0.3}}}, r"the loss cispo has no clip\.low and clip\.high"),
+        ({"objective": {"loss": "gspo", "clip": {"dual": 3.0}}}, r"clip\.dual belongs to the loss ppo"),
+        ({"objective": {"minibatches": 9}, "prompts_per_step": 8}, r"minibatches \(9\) must not exceed"),
+        ({"sampling": {"right_share": [0.8, 0.2]}}, r"must be \[lowest, highest\]"),
+        ({"sampling": {"right_share": [0.2, 0.8]}}, "set refills to 1 or more"),
+        ({"objective": {"advantage": "pass_at_k_chen"}, "group_size": 4}, r"pass_at_k \(4\) must be at most 3"),
         (
-            {"advantage_bands": [{"pass_rate_below": 0.2, "advantage": "pass_at_k_walder"}], "pass_at_k": 9},
+            {
+                "objective": {
+                    "advantage_bands": [{"pass_rate_below": 0.2, "advantage": "pass_at_k_walder"}],
+                    "pass_at_k": 9,
+                }
+            },
             r"pass_at_k \(9\) must be at most 8",
         ),
         (
-            {"corrections": [{"kind": "tis", "high": 2.0}, {"kind": "icepop", "low": 0.5, "high": 5.0}]},
+            corrections({"kind": "tis", "high": 2.0}, {"kind": "icepop", "low": 0.5, "high": 5.0}),
             "tis and icepop would weigh by the same ratio twice",
         ),
-        ({"corrections": [{"kind": "icepop", "high": 5.0}]}, "icepop needs low as well"),
-        ({"corrections": [{"kind": "icepop", "low": 5.0, "high": 0.5}]}, "must be below high"),
-        ({"corrections": [{"kind": "tis", "low": 0.5, "high": 2.0}]}, "tis has no low"),
+        (corrections({"kind": "icepop", "high": 5.0}), "icepop needs low as well"),
+        (corrections({"kind": "icepop", "low": 5.0, "high": 0.5}), "must be below high"),
+        (corrections({"kind": "tis", "low": 0.5, "high": 2.0}), "tis has no low"),
         ({"optimizer": {"offload": True}}, "offload needs zero_stage 2 or 3"),
         ({"optimizer": {"zero_stage": 3, "lora": {"targets": ["lm_head"]}}}, "adapters on lm_head"),
         ({"launch": {"ranks": 2, "hostfile": "hosts"}}, "ranks are of this machine alone"),
@@ -72,3 +82,26 @@ def test_the_lowest_band_that_fits_a_pass_rate_counts() -> None:
 def test_settings_that_contradict_each_other_are_told(settings: dict[str, object], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         config(**settings)
+
+
+def is_setting(model: type[BaseModel], path: list[str]) -> bool:
+    field = model.model_fields.get(path[0])
+    if field is None or len(path) == 1:
+        return field is not None
+    return isinstance(field.annotation, type) and is_setting(field.annotation, path[1:])
+
+
+def test_settings_have_moved_to_settings_that_there_are() -> None:
+    moved = {old: new for old, new in GrpoConfig.moved.items() if old not in NEUTRAL}
+    assert [new for new in moved.values() if not is_setting(GrpoConfig, new.split("."))] == []
+    assert not set(GrpoConfig.moved) & set(GrpoConfig.model_fields)
+
+
+def test_every_old_spelling_is_refused_with_its_new_one_beside_other_mistakes() -> None:
+    with pytest.raises(ValidationError) as caught:
+        config(temperature=1.0, eval_every=2, reward=[{"name": "correct"}], steps=0, sampling={"refills": -1}, words=1)
+    mistakes = {".".join(map(str, mistake["loc"])): mistake["msg"] for mistake in caught.value.errors()}
+    assert mistakes["temperature"] == "moved to sampling.temperature"
+    assert mistakes["eval_every"] == "moved to evaluation.every"
+    assert mistakes["reward"] == "moved to reward.terms"
+    assert set(mistakes) == {"temperature", "eval_every", "reward", "steps", "sampling.refills", "words"}

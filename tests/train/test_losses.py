@@ -175,7 +175,7 @@ def test_ratios_beyond_all_bounds_stay_finite(name: str) -> None:
 def test_a_batch_cut_into_pieces_weighs_the_same(kind: str) -> None:
     values, _ = random_policies(1)
     whole = aggregate(values, MASK, kind, 9)  # type: ignore[arg-type]
-    totals = Totals.of(MASK)
+    totals = Totals.from_mask(MASK)
     parts = [
         (values[[row]] * token_weights(MASK[[row]], kind, totals, 9)).sum()  # type: ignore[arg-type]
         for row in range(3)
@@ -264,12 +264,12 @@ def test_the_highest_fifth_of_the_entropies_is_kept() -> None:
 
 def test_the_positive_weight_lifts_the_positive_side_to_the_floor() -> None:
     advantages, lengths = torch.tensor([1.0, -0.5, -0.5]), torch.tensor([10.0, 40.0, 40.0])
-    weight = positive_weight(advantages, lengths, floor=1.0, most=10.0)
+    weight = positive_weight(advantages, lengths, floor=1.0, max_weight=10.0)
     assert weight == pytest.approx(4.0)
     mass = weigh(advantages, weight) * lengths
     assert float(mass.clamp(min=0).sum()) == pytest.approx(float(-mass.clamp(max=0).sum()))
-    assert positive_weight(advantages, lengths, floor=1.0, most=2.0) == 2.0
-    assert positive_weight(advantages, torch.ones(3), floor=1.0, most=10.0) == 1.0
+    assert positive_weight(advantages, lengths, floor=1.0, max_weight=2.0) == 2.0
+    assert positive_weight(advantages, torch.ones(3), floor=1.0, max_weight=10.0) == 1.0
     assert positive_weight(torch.tensor([1.0]), torch.tensor([5.0]), 1.0, 10.0) == 1.0
 
 

@@ -29,11 +29,11 @@ def test_a_disk_that_is_full_when_a_run_goes_on_costs_no_metrics(
         for step in range(3):
             log.write(step, {"loss": 1.0})
 
-    def full(path: Path, text: str, **_: Any) -> int:
+    def full(path: Path, content: bytes) -> int:
         path.open("w").close()
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(OSError, match="No space"):
         MetricsLog(tmp_path, 2)
     assert [line["step"] for line in read_metrics(tmp_path / "metrics.jsonl")] == [0, 1, 2]

@@ -13,27 +13,27 @@ from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.engines.base import Completion
 from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.rows import Row
-from truegold.train.config.grpo import GrpoConfig
+from truegold.train.config.grpo import GrpoConfig, RewardConfig
+from truegold.train.grpo.batch_metrics import reward_metrics
 from truegold.train.grpo.completions import write_completions
-from truegold.train.grpo.rewards import Sampled, judge, reward_metrics
+from truegold.train.grpo.rewards import StepCompletion, score_completions
 from truegold.train.model.segment import Segment
 
 ENCODER = ByteEncoder(ChatConfig())
 
-SHAPED = {
-    "reward": [
-        {"name": "format", "verifier": "format", "weight": 0.1, "args": {"answer": "box"}},
-        {"name": "correct"},
-        {"name": "length", "verifier": "length", "offset": -1, "args": {"max": 60, "buffer": 20}, "gate": "correct"},
-    ]
-}
+TERMS = [
+    {"name": "format", "verifier": "format", "weight": 0.1, "args": {"answer": "box"}},
+    {"name": "correct"},
+    {"name": "length", "verifier": "length", "offset": -1, "args": {"max": 60, "buffer": 20}, "gate": "correct"},
+]
+SHAPED = RewardConfig.model_validate({"terms": TERMS})
 GOOD = "<think>2+2</think>\\boxed{4}"
 
 
-def row(number: int, gold: str | None = "4", verifier: str = "math") -> Row:
+def row(index: int, gold: str | None = "4", verifier: str = "math") -> Row:
     return {
-        "id": str(number),
-        "prompt": f"What is 2+2? ({number})",
+        "id": str(index),
+        "prompt": f"What is 2+2? ({index})",
         "gold": gold,
         "verifier": verifier,
         "verifier_args": "{}",
@@ -45,36 +45,40 @@ def completion(text: str) -> Completion:
     return Completion(ids, (-0.5,) * len(ids), "stop")
 
 
-def scored(config: GrpoConfig, rows: list[Row], groups: list[list[str]]) -> list[Sampled]:
+def scored(config: RewardConfig, rows: list[Row], groups: list[list[str]]) -> list[StepCompletion]:
     sampled = [[completion(text) for text in group] for group in groups]
-    found = judge(rows, sampled, ENCODER, config.terms, config.reward_clip)
-    flat = [(number, done) for number, group in enumerate(sampled) for done in group]
+    scores = iter(score_completions(rows, sampled, ENCODER, config.composition, config.clip))
     return [
-        Sampled(rows[number], Segment((1,), done.token_ids, done.logprobs, reward=one.reward.value, group=number), one)
-        for (number, done), one in zip(flat, found, strict=True)
+        StepCompletion(
+            rows[group],
+            Segment((1,), done.token_ids, done.logprobs, reward=(score := next(scores)).reward.value, group=group),
+            score,
+        )
+        for group, members in enumerate(sampled)
+        for done in members
     ]
 
 
 def test_by_default_the_reward_is_the_score_of_the_row_s_own_verifier() -> None:
     rows = [row(0), row(1, "blue", "exact"), row(2, None)]
-    found = scored(GrpoConfig(), rows, [["\\boxed{4}", "\\boxed{5}"], ["blue", "red"], ["\\boxed{4}"]])
-    assert [one.scored.reward.value for one in found] == [1.0, 0.0, 1.0, 0.0, None]
-    assert [one.scored.correct.score for one in found] == [1.0, 0.0, 1.0, 0.0, None]
+    completions = scored(RewardConfig(), rows, [["\\boxed{4}", "\\boxed{5}"], ["blue", "red"], ["\\boxed{4}"]])
+    assert [completion.score.reward.value for completion in completions] == [1.0, 0.0, 1.0, 0.0, None]
+    assert [completion.score.correct.score for completion in completions] == [1.0, 0.0, 1.0, 0.0, None]
 
 
 def test_terms_are_composed_and_length_counts_sampled_tokens() -> None:
-    config = GrpoConfig.model_validate(SHAPED)
     long = f"<think>{'x' * 27}</think>\\boxed{{4}}"
     assert len(completion(long).token_ids) == 52
-    found = scored(config, [row(0)], [[GOOD, long, "\\boxed{4}", "<think>x</think>\\boxed{5}"]])
-    assert [one.scored.reward.value for one in found] == pytest.approx([1.1, 1.1 - 12 / 20, 1.0, 0.1])
-    assert found[1].scored.verdicts[2].evidence["unit"] == "tokens"
+    completions = scored(SHAPED, [row(0)], [[GOOD, long, "\\boxed{4}", "<think>x</think>\\boxed{5}"]])
+    assert [completion.score.reward.value for completion in completions] == pytest.approx(
+        [1.1, 1.1 - 12 / 20, 1.0, 0.1]
+    )
+    assert completions[1].score.verdicts[2].evidence["unit"] == "tokens"
 
 
 def test_the_pass_rate_is_about_correctness_whatever_the_reward() -> None:
-    config = GrpoConfig.model_validate(SHAPED)
     groups = [[GOOD, "\\boxed{4}"], ["\\boxed{5}", "<think>x</think>\\boxed{5}"]]
-    metrics = reward_metrics(scored(config, [row(0), row(1)], groups), config.terms)
+    metrics = reward_metrics(scored(SHAPED, [row(0), row(1)], groups), SHAPED.composition)
     assert metrics["pass_rate"] == 0.5
     assert (metrics["groups_all_right"], metrics["groups_all_wrong"]) == (0.5, 0.5)
     assert metrics["reward"] == pytest.approx((1.1 + 1.0 + 0.0 + 0.1) / 4)
@@ -85,26 +89,25 @@ def test_the_pass_rate_is_about_correctness_whatever_the_reward() -> None:
 
 
 def test_what_could_not_be_judged_is_left_out_of_the_means_and_counted() -> None:
-    config = GrpoConfig()
+    config = RewardConfig()
     rows = [row(0), row(1, None)]
-    metrics = reward_metrics(scored(config, rows, [[GOOD], [GOOD]]), config.terms)
+    metrics = reward_metrics(scored(config, rows, [[GOOD], [GOOD]]), config.composition)
     assert (metrics["pass_rate"], metrics["reward"], metrics["unjudged"]) == (1.0, 1.0, 0.5)
     assert (metrics["groups_all_right"], metrics["groups_all_wrong"]) == (0.5, 0.0)
-    nothing = reward_metrics(scored(config, [row(0, None)], [[GOOD]]), config.terms)
+    nothing = reward_metrics(scored(config, [row(0, None)], [[GOOD]]), config.composition)
     assert (nothing["pass_rate"], nothing["reward"], nothing["unjudged"]) == (None, None, 1.0)
 
 
 def test_the_sum_is_clipped() -> None:
-    config = GrpoConfig.model_validate({**SHAPED, "reward_clip": [0.0, 1.0]})
-    found = scored(config, [row(0)], [[GOOD]])
-    assert found[0].scored.reward.value == 1.0
+    config = RewardConfig.model_validate({"terms": TERMS, "clip": [0.0, 1.0]})
+    completions = scored(config, [row(0)], [[GOOD]])
+    assert completions[0].score.reward.value == 1.0
 
 
 def test_completions_keep_every_term(tmp_path: Path) -> None:
-    config = GrpoConfig.model_validate(SHAPED)
     rows = [row(0), row(1, None)]
-    found = scored(config, rows, [[GOOD, "\\boxed{5}"], [GOOD]])
-    write_completions(tmp_path, 7, found, config.terms, ENCODER)
+    completions = scored(SHAPED, rows, [[GOOD, "\\boxed{5}"], [GOOD]])
+    write_completions(tmp_path, 7, completions, SHAPED.composition, ENCODER)
     table = pl.read_parquet(tmp_path / "completions" / "step-000007.parquet")
     assert table["score"].to_list() == [1.0, 0.0, None]
     assert table["reward"].to_list() == [pytest.approx(1.1), 0.0, None]
@@ -118,12 +121,14 @@ def test_every_mistake_in_the_reward_is_told_at_once() -> None:
     with pytest.raises(ValidationError) as caught:
         GrpoConfig.model_validate(
             {
-                "reward": [
-                    {"name": "a", "verifier": "maths"},
-                    {"name": "a", "verifier": "exact", "gate": "b"},
-                    {"name": "c", "verifier": "exact", "gate": "c"},
-                ],
-                "reward_clip": [1.0, 0.0],
+                "reward": {
+                    "terms": [
+                        {"name": "a", "verifier": "maths"},
+                        {"name": "a", "verifier": "exact", "gate": "b"},
+                        {"name": "c", "verifier": "exact", "gate": "c"},
+                    ],
+                    "clip": [1.0, 0.0],
+                },
                 "steps": 0,
             }
         )
@@ -134,7 +139,7 @@ def test_every_mistake_in_the_reward_is_told_at_once() -> None:
         "its gate 'b' is no term",
         "c -> c",
         "exactly one term must leave `verifier` out",
-        "reward_clip",
+        "reward.clip",
         "steps",
     ):
         assert piece in message
@@ -143,4 +148,4 @@ def test_every_mistake_in_the_reward_is_told_at_once() -> None:
 @pytest.mark.parametrize("term", [{"name": "correct", "weight": float("inf")}, {"name": "correct", "points": 1}, {}])
 def test_a_term_that_makes_no_sense_is_refused(term: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
-        GrpoConfig.model_validate({"reward": [term]})
+        RewardConfig.model_validate({"terms": [term]})

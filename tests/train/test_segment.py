@@ -17,7 +17,7 @@ def test_a_pad_token_that_is_also_the_end_token_stays_in_the_mask() -> None:
     assert batch.attention_mask.tolist() == [[1, 1, 1, 1], [1, 1, 0, 0]]
     assert batch.mask.tolist() == [[1.0, 1.0], [1.0, 0.0]]
     assert batch.targets.tolist() == [[3, PAD], [4, 0]]
-    assert batch.rollout.tolist() == [[-0.5, -0.25], [0.0, 0.0]]
+    assert batch.rollout_logprobs.tolist() == [[-0.5, -0.25], [0.0, 0.0]]
     assert batch.prompt_lengths.tolist() == [2, 1]
 
 

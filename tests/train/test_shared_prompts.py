@@ -13,7 +13,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from truegold.train.model.policy import Policy
 from truegold.train.model.prefix_cache import checkpoint_with_cache, keeps_whole_cache
 from truegold.train.model.segment import Batch, Segment, collate
-from truegold.train.model.shared_prompts import collate_shared, cut, shared_batches
+from truegold.train.model.shared_prompts import collate_shared, cut_group, shared_batches
 
 
 def groups(lengths: list[list[int]], prompts: list[int]) -> list[Segment]:
@@ -38,7 +38,7 @@ def policy(tiny_model: Path) -> Policy:
 def test_log_probs_and_entropies_are_those_of_segments_apart(policy: Policy) -> None:
     shared = collate_shared(SEGMENTS, pad_id=0)
     assert shared.prefix is not None
-    assert shared.prefix.of.tolist() == [0, 0, 0, 1, 1, 2]
+    assert shared.prefix.prompt_index.tolist() == [0, 0, 0, 1, 1, 2]
     found = policy(shared)
     for place, segment in enumerate(SEGMENTS):
         size = len(segment.output_ids)
@@ -95,10 +95,10 @@ def test_micro_batches_hold_every_segment_once_and_keep_to_their_size(tokens: in
 
 
 def test_a_group_is_cut_where_padding_would_cost_more_than_its_prompt() -> None:
-    assert cut([8, 8, 8], 100, 1000) == [(0, 3)]
-    assert cut([400, 390, 20, 10], 100, 1000) == [(0, 2), (2, 4)]
-    assert cut([400, 20, 10], 5, 1000) == [(0, 1), (1, 2), (2, 3)]
-    assert cut([8, 8, 8], 100, 120) == [(0, 1), (1, 3)]
+    assert cut_group([8, 8, 8], 100, 1000) == [(0, 3)]
+    assert cut_group([400, 390, 20, 10], 100, 1000) == [(0, 2), (2, 4)]
+    assert cut_group([400, 20, 10], 5, 1000) == [(0, 1), (1, 2), (2, 3)]
+    assert cut_group([8, 8, 8], 100, 120) == [(0, 1), (1, 3)]
 
 
 def test_no_part_of_a_group_is_too_large_unless_it_is_a_single_completion() -> None:

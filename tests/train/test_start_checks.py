@@ -10,12 +10,13 @@ import pytest
 
 from truegold.pipeline.config.engines import ChatConfig, VllmEngineConfig
 from truegold.pipeline.engines.chat import load_encoder
-from truegold.train.config.grpo import GrpoConfig
-from truegold.train.grpo.start_checks import check_prompts, eval_sampling, max_tokens, warnings
+from truegold.train.config.grpo import EvaluationConfig, RewardConfig
+from truegold.train.grpo.start_checks import check_prompts, choose_eval_sampling, choose_max_tokens, find_warnings
 from truegold.train.rollout.engines import check_engine
 from truegold.verifiers import ConfigError, InputError
 
-CONFIG = GrpoConfig()
+CONFIG = EvaluationConfig()
+TERMS = RewardConfig().terms
 
 
 def test_vllm_over_several_gpus_is_refused_beside_the_trainer() -> None:
@@ -39,20 +40,20 @@ def samples(path: Path, right: list[int], wrong: list[int]) -> Path:
 
 def test_max_tokens_come_from_the_lengths_of_right_completions(tmp_path: Path) -> None:
     path = samples(tmp_path / "samples.parquet", [40] * 399 + [100], [900] * 50)
-    found, why = max_tokens(None, path, 2048)
+    found, why = choose_max_tokens(None, path, 2048)
     assert found == 50  # 99.5 % of the right ones have 40 tokens
     assert "99.5 % quantile of right completions" in why
 
 
 def test_max_tokens_are_bounded_by_the_model_s_room(tmp_path: Path) -> None:
-    assert max_tokens(None, samples(tmp_path / "samples.parquet", [1900], []), 2048)[0] == 2047
+    assert choose_max_tokens(None, samples(tmp_path / "samples.parquet", [1900], []), 2048)[0] == 2047
 
 
 def test_max_tokens_that_are_configured_or_cannot_be_known(tmp_path: Path) -> None:
     path = samples(tmp_path / "samples.parquet", [], [50])
-    assert max_tokens(None, path, 2048) == (512, "default: the profile has no right completion")
-    assert max_tokens(None, None, 2048) == (512, "default: there is no profile")
-    assert max_tokens(64, path, 2048) == (64, "configured")
+    assert choose_max_tokens(None, path, 2048) == (512, "default: the profile has no right completion")
+    assert choose_max_tokens(None, None, 2048) == (512, "default: there is no profile")
+    assert choose_max_tokens(64, path, 2048) == (64, "configured")
 
 
 def card(folder: Path, **settings: object) -> Path:
@@ -62,28 +63,28 @@ def card(folder: Path, **settings: object) -> Path:
 
 def test_evaluation_samples_as_the_model_card_says(tmp_path: Path) -> None:
     model = card(tmp_path, temperature=0.6, top_p=0.95, top_k=20, do_sample=True)
-    found = eval_sampling(CONFIG, model)
+    found = choose_eval_sampling(CONFIG, model)
     assert (found.temperature, found.top_p, found.top_k) == (0.6, 0.95, 20)
     assert found.source == "generation_config.json"
 
 
 def test_configured_evaluation_comes_before_the_card(tmp_path: Path) -> None:
     model = card(tmp_path, temperature=0.6, top_p=0.95)
-    found = eval_sampling(GrpoConfig(eval_temperature=0.0, eval_top_p=1.0, eval_top_k=0), model)
+    found = choose_eval_sampling(EvaluationConfig(temperature=0.0, top_p=1.0, top_k=0), model)
     assert (found.temperature, found.top_p, found.top_k, found.source) == (0.0, 1.0, 0, "configured")
 
 
 def test_without_a_card_evaluation_is_plain_and_a_greedy_card_is_greedy(tmp_path: Path) -> None:
-    assert eval_sampling(CONFIG, tmp_path).temperature == 1.0
-    assert eval_sampling(CONFIG, tmp_path).source == "default"
-    greedy = eval_sampling(CONFIG, card(tmp_path, do_sample=False, temperature=0.6, top_p=0.9))
+    assert choose_eval_sampling(CONFIG, tmp_path).temperature == 1.0
+    assert choose_eval_sampling(CONFIG, tmp_path).source == "default"
+    greedy = choose_eval_sampling(CONFIG, card(tmp_path, do_sample=False, temperature=0.6, top_p=0.9))
     assert (greedy.temperature, greedy.top_p) == (0.0, 1.0)
 
 
 def test_a_card_that_is_no_json_is_named(tmp_path: Path) -> None:
     (tmp_path / "generation_config.json").write_text("{")
     with pytest.raises(InputError, match=r"generation_config\.json is not JSON"):
-        eval_sampling(CONFIG, tmp_path)
+        choose_eval_sampling(CONFIG, tmp_path)
 
 
 def test_a_double_bos_is_refused_by_name() -> None:
@@ -95,14 +96,14 @@ def test_a_double_bos_is_refused_by_name() -> None:
 
 def test_think_tags_of_several_tokens_are_told(tiny_model: Path) -> None:
     asked = load_encoder(tiny_model, ChatConfig(system="Reason inside <think></think>."))
-    (told,) = warnings(CONFIG, asked)
+    (told,) = find_warnings(TERMS, asked)
     assert told.startswith("<think> is ")
-    assert warnings(CONFIG, load_encoder(tiny_model, ChatConfig())) == []
+    assert find_warnings(TERMS, load_encoder(tiny_model, ChatConfig())) == []
 
 
 def test_a_template_that_opens_the_tag_itself_is_told(tiny_model: Path) -> None:
     encoder = load_encoder(tiny_model, ChatConfig())
     encoder.tokenizer.chat_template += "<think>\n"
-    reward = [{"name": "correct"}, {"name": "format", "verifier": "regex", "args": {"pattern": "^<think>"}}]
-    told = warnings(GrpoConfig.model_validate({"reward": reward}), encoder)
+    terms = [{"name": "correct"}, {"name": "format", "verifier": "regex", "args": {"pattern": "^<think>"}}]
+    told = find_warnings(RewardConfig.model_validate({"terms": terms}).terms, encoder)
     assert any("The chat template opens <think> itself" in line for line in told)

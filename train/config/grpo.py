@@ -1,16 +1,17 @@
-"""The configuration of RL: the objective, what it is fed, how it samples, and what it is judged by."""
+"""The configuration of RL: the objective, how it samples and rewards, and what it is evaluated by."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, PositiveFloat, Tag, field_validator, model_validator
+from pydantic import AfterValidator, Field, PositiveFloat, Tag, field_validator, model_validator
 
-from truegold.pipeline.config.base import StageConfig, by_type
+from truegold.pipeline.config.base import StageConfig, by_type, moved_error
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, VllmEngineConfig
 from truegold.pipeline.running.launch import LaunchConfig
 from truegold.train.config.models import OptimizerConfig, Tracker
-from truegold.train.config.objective import ObjectiveConfig
+from truegold.train.config.objective import ObjectiveConfig, PassRateBand, lowest_band
 from truegold.verifiers import Term
 from truegold.verifiers.reward import problems
 
@@ -30,6 +31,77 @@ NEUTRAL: dict[str, float] = {
 """Sampling settings that would bias the importance ratio, with the values at which they do nothing."""
 
 
+def _check_range(bounds: tuple[float, float]) -> tuple[float, float]:
+    if not bounds[0] < bounds[1]:
+        raise ValueError("must be [lowest, highest]")
+    return bounds
+
+
+Range = Annotated[tuple[float, float], AfterValidator(_check_range)]
+
+
+class TemperatureSchedule(StageConfig):
+    """The temperature goes in a line from `start` to `end` over the first `steps` steps."""
+
+    start: float = Field(gt=0)
+    end: float = Field(gt=0)
+    steps: int = Field(ge=1)
+
+
+class TemperatureBand(PassRateBand):
+    """Another temperature for problems that the profile found hard: more attempts that differ."""
+
+    temperature: float = Field(gt=0)
+
+
+class SamplingConfig(StageConfig):
+    """How rollouts are sampled, and which of their groups enter a training batch."""
+
+    max_tokens: int | None = Field(default=None, ge=1)
+    """The longest completion. Left out: 1.25 times the 99.5 % quantile of the profile's right completions."""
+    temperature: PositiveFloat | TemperatureSchedule = 1.0
+    """Rollout temperature; each completion keeps its own, and the trainer's log-probabilities are at the same. top_p is
+    1: anything else would bias the importance ratio."""
+    temperature_bands: tuple[TemperatureBand, ...] = ()
+    """The lowest bound that fits counts."""
+    refills: int = Field(default=0, ge=0)
+    """Rounds of further rollouts, from the reserve, in place of groups without advantages, such as those that are all
+    right or all wrong (DAPO's dynamic sampling)."""
+    right_share: Range | None = None
+    """Bounds for the share of right completions in a training batch. Groups are chosen from what `refills` bring in,
+    rewards never changed."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_rollouts_are_the_policy(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        biasing = sorted(name for name, neutral in NEUTRAL.items() if values.get(name, neutral) not in (neutral, None))
+        if biasing:
+            raise ValueError(
+                f"{', '.join(biasing)} must stay away: rollouts have to be sampled from the policy itself, or the "
+                "importance ratio is biased. train.evaluation has a temperature, top_p and top_k of its own"
+            )
+        return {name: value for name, value in values.items() if name not in NEUTRAL}
+
+    @model_validator(mode="after")
+    def _check_refills_bring_groups(self) -> SamplingConfig:
+        if self.right_share is not None and not self.refills:
+            raise ValueError("right_share chooses among the groups that refills bring in: set refills to 1 or more")
+        return self
+
+    def temperature_for(self, step: int, pass_rate: float | None) -> float:
+        """Return the rollout temperature at a step for a problem of that measured pass rate."""
+        band = lowest_band(self.temperature_bands, pass_rate)
+        if band is not None:
+            return band.temperature
+        if isinstance(self.temperature, float):
+            return self.temperature
+        schedule = self.temperature
+        share_done = min(1.0, step / schedule.steps)
+        return schedule.start + (schedule.end - schedule.start) * share_done
+
+
 class RewardTerm(StageConfig):
     """One term of the reward: it adds weight * (score + offset)."""
 
@@ -47,134 +119,131 @@ class RewardTerm(StageConfig):
     """The name of another term: this one counts only where that one passed."""
 
     def as_term(self) -> Term:
+        """Return the term as the composition of rewards takes it."""
         return Term(self.name, self.verifier, self.weight, self.offset, self.args, self.gate)
 
 
-class TemperatureSchedule(StageConfig):
-    """From `start` in a line to `end` over the first `steps` steps."""
+class RewardConfig(StageConfig):
+    """What a completion is rewarded for."""
 
-    start: float = Field(gt=0)
-    end: float = Field(gt=0)
-    steps: int = Field(ge=1)
-
-
-class TemperatureBand(StageConfig):
-    """Another temperature for problems that the profile found hard: more attempts that differ."""
-
-    pass_rate_below: float = Field(gt=0, le=1)
-    temperature: float = Field(gt=0)
-
-
-class GrpoConfig(ObjectiveConfig):
-    """RL with verifiable rewards: groups of completions of one prompt, compared with each other."""
-
-    steps: int = Field(default=100, ge=1)
-    prompts_per_step: int = Field(default=32, ge=1)
-    group_size: int = Field(default=8, ge=2)
-    max_tokens: int | None = Field(default=None, ge=1)
-    """The longest completion. Left out: 1.25 times the 99.5 % quantile of the profile's right completions."""
-    temperature: PositiveFloat | TemperatureSchedule = 1.0
-    """Rollout temperature; each completion keeps its own, and the trainer's log-probabilities are at the same. top_p is
-    1: anything else would bias the importance ratio."""
-    temperature_bands: tuple[TemperatureBand, ...] = ()
-    """The lowest bound that fits counts."""
-    refills: int = Field(default=0, ge=0)
-    """Rounds of further rollouts, from the reserve, in place of groups without advantages, such as those that are all
-    right or all wrong (DAPO's dynamic sampling)."""
-    right_share: tuple[float, float] | None = None
-    """Bounds for the share of right completions in a training batch. Groups are chosen from what `refills` bring in,
-    rewards never changed."""
-    reward: tuple[RewardTerm, ...] = (RewardTerm(name="correct"),)
+    terms: tuple[RewardTerm, ...] = (RewardTerm(name="correct"),)
     """The terms of the reward. Exactly one of them leaves `verifier` out: it is what pass rates are measured by."""
-    reward_clip: tuple[float, float] | None = None
+    clip: Range | None = None
     """The lowest and the highest value of the sum of the terms."""
     workers: int = Field(default=1, ge=0)
     """Processes that judge completions, for each rank; 0 for one a core. One will do for mathematics, programs want
     more."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_terms_are_in_their_field(cls, values: Any) -> Any:
+        if isinstance(values, list | tuple):
+            raise moved_error("reward.terms")
+        return values
+
+    @field_validator("terms")
+    @classmethod
+    def _check_terms(cls, terms: tuple[RewardTerm, ...]) -> tuple[RewardTerm, ...]:
+        mistakes = problems([term.as_term() for term in terms])
+        if sum(term.verifier is None for term in terms) != 1:
+            mistakes.append(
+                "exactly one term must leave `verifier` out, to be judged by the row's own (weight 0 is fine)"
+            )
+        if mistakes:
+            raise ValueError("; ".join(mistakes))
+        return terms
+
+    @property
+    def composition(self) -> tuple[Term, ...]:
+        """The terms as the composition of rewards takes them."""
+        return tuple(term.as_term() for term in self.terms)
+
+
+class EvaluationConfig(StageConfig):
+    """Evaluation on the held-out rows. What is left out of temperature, top_p and top_k is as the checkpoint's
+    generation_config.json says, else plain sampling at temperature 1."""
+
+    every: int = Field(default=0, ge=0)
+    """Steps between evaluations; 0: none."""
+    samples: int = Field(default=4, ge=1)
+    """Completions per problem."""
+    problems: int = Field(default=256, ge=1)
+    """Held-out rows that are evaluated at most."""
+    temperature: float | None = Field(default=None, ge=0)
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    top_k: int | None = Field(default=None, ge=0)
+
+
+class ProbeConfig(StageConfig):
+    """After each weight sync a few prompts are continued, to compare the two engines."""
+
+    prompts: int = Field(default=4, ge=1)
+    tokens: int = Field(default=16, ge=1)
+    """Tokens by which each prompt is continued."""
+
+
+class GrpoConfig(StageConfig):
+    """RL with verifiable rewards: groups of completions of one prompt, compared with each other."""
+
+    moved: ClassVar[Mapping[str, str]] = {
+        **{name: f"sampling.{name}" for name in ("max_tokens", "temperature", "temperature_bands", *NEUTRAL)},
+        **{name: f"sampling.{name}" for name in ("refills", "right_share")},
+        **{name: f"objective.{name}" for name in ("advantage", "advantage_bands", "pass_at_k", "loss", "aggregation")},
+        **{name: f"objective.{name}" for name in ("corrections", "kl", "num_iterations", "minibatches")},
+        "clip_low": "objective.clip.low",
+        "clip_high": "objective.clip.high",
+        "dual_clip": "objective.clip.dual",
+        "is_max": "objective.clip.is_max",
+        "mask_truncated": "objective.masks.truncated",
+        "mask_outliers": "objective.masks.outliers",
+        "off_policy_mask": "objective.masks.off_policy",
+        "top_entropy": "objective.masks.top_entropy",
+        "positive_floor": "objective.positives.floor",
+        "positive_by": "objective.positives.unit",
+        "positive_max": "objective.positives.max_weight",
+        "negative_weight": "objective.positives.negative_weight",
+        "reward_clip": "reward.clip",
+        "workers": "reward.workers",
+        **{f"eval_{name}": f"evaluation.{name}" for name in ("every", "samples", "problems")},
+        **{f"eval_{name}": f"evaluation.{name}" for name in ("temperature", "top_p", "top_k")},
+        "probe_prompts": "probe.prompts",
+        "probe_tokens": "probe.tokens",
+    }
+
+    steps: int = Field(default=100, ge=1)
+    prompts_per_step: int = Field(default=32, ge=1)
+    group_size: int = Field(default=8, ge=2)
+    """Completions of each prompt."""
+    sampling: SamplingConfig = SamplingConfig()
+    reward: RewardConfig = RewardConfig()
+    objective: ObjectiveConfig = ObjectiveConfig()
     chat: ChatConfig = ChatConfig()
     engine: RolloutEngineConfig = VllmEngineConfig()
     """vLLM in this process, or a server that takes weights (`weights_dir`)."""
     optimizer: OptimizerConfig = OptimizerConfig()
     launch: LaunchConfig = LaunchConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+    probe: ProbeConfig = ProbeConfig()
     trackers: tuple[Tracker, ...] = ()
     """Where metrics go besides metrics.jsonl and TensorBoard."""
-    eval_every: int = Field(default=0, ge=0)
-    """Steps between evaluations on the held-out rows; 0: none."""
-    eval_samples: int = Field(default=4, ge=1)
-    eval_problems: int = Field(default=256, ge=1)
-    eval_temperature: float | None = Field(default=None, ge=0)
-    eval_top_p: float | None = Field(default=None, gt=0, le=1)
-    eval_top_k: int | None = Field(default=None, ge=0)
-    """How the held-out rows are sampled. Left out: as the checkpoint's generation_config.json says, else plainly at
-    temperature 1."""
     checkpoint_every: int = Field(default=20, ge=1)
-    probe_prompts: int = Field(default=4, ge=1)
-    probe_tokens: int = Field(default=16, ge=1)
-    """After each weight sync so many prompts are continued by so many tokens, to compare the two engines."""
+    """Steps between checkpoints that a killed run goes on from."""
     seed: int = 0
 
-    @model_validator(mode="before")
-    @classmethod
-    def _rollouts_are_the_policy(cls, values: Any) -> Any:
-        if not isinstance(values, dict):
-            return values
-        wrong = sorted(name for name, neutral in NEUTRAL.items() if values.get(name, neutral) not in (neutral, None))
-        if wrong:
-            raise ValueError(
-                f"{', '.join(wrong)} must stay away: rollouts have to be sampled from the policy itself, or the "
-                "importance ratio is biased. Evaluation has eval_temperature, eval_top_p and eval_top_k"
-            )
-        return {name: value for name, value in values.items() if name not in NEUTRAL}
-
     @model_validator(mode="after")
-    def _minibatches_have_groups(self) -> GrpoConfig:
-        if self.minibatches > self.prompts_per_step:
-            raise ValueError(
-                f"minibatches ({self.minibatches}) must not exceed prompts_per_step ({self.prompts_per_step})"
-            )
+    def _check_minibatches_have_groups(self) -> GrpoConfig:
+        minibatches = self.objective.minibatches
+        if minibatches > self.prompts_per_step:
+            raise ValueError(f"minibatches ({minibatches}) must not exceed prompts_per_step ({self.prompts_per_step})")
         return self
 
     @model_validator(mode="after")
-    def _groups_can_teach(self) -> GrpoConfig:
-        if self.right_share is not None and not self.refills:
-            raise ValueError("right_share chooses among the groups that refills bring in: set refills to 1 or more")
-        most = self.group_size - ("pass_at_k_chen" in self.advantages)
-        if any(kind.startswith("pass_at_k") for kind in self.advantages) and self.pass_at_k > most:
+    def _check_groups_have_k_samples(self) -> GrpoConfig:
+        kinds, k = self.objective.advantage_kinds, self.objective.pass_at_k
+        most = self.group_size - ("pass_at_k_chen" in kinds)
+        if any(kind.startswith("pass_at_k") for kind in kinds) and k > most:
             raise ValueError(
-                f"pass_at_k ({self.pass_at_k}) must be at most {most} in groups of {self.group_size}: pass_at_k_chen "
+                f"pass_at_k ({k}) must be at most {most} in groups of {self.group_size}: pass_at_k_chen "
                 "compares subsets of k, pass_at_k_walder needs k samples"
             )
         return self
-
-    @field_validator("reward")
-    @classmethod
-    def _reward_is_sound(cls, reward: tuple[RewardTerm, ...]) -> tuple[RewardTerm, ...]:
-        wrong = problems([term.as_term() for term in reward])
-        if sum(term.verifier is None for term in reward) != 1:
-            wrong.append("exactly one term must leave `verifier` out, to be judged by the row's own (weight 0 is fine)")
-        if wrong:
-            raise ValueError("; ".join(wrong))
-        return reward
-
-    @field_validator("reward_clip", "right_share")
-    @classmethod
-    def _is_a_range(cls, given: tuple[float, float] | None) -> tuple[float, float] | None:
-        if given is not None and not given[0] < given[1]:
-            raise ValueError("must be [lowest, highest]")
-        return given
-
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """The reward's terms as the composition takes them."""
-        return tuple(term.as_term() for term in self.reward)
-
-    def temperature_of(self, step: int, pass_rate: float | None) -> float:
-        """The rollout temperature at a step for a problem of that measured pass rate."""
-        for band in sorted(self.temperature_bands, key=lambda band: band.pass_rate_below):
-            if pass_rate is not None and pass_rate < band.pass_rate_below:
-                return band.temperature
-        if isinstance(self.temperature, float):
-            return self.temperature
-        schedule = self.temperature
-        done = min(1.0, step / schedule.steps)
-        return schedule.start + (schedule.end - schedule.start) * done

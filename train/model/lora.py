@@ -40,7 +40,8 @@ def add_lora(causal_lm: Any, config: LoraConfig) -> None:
 
 
 def merged_parameters(causal_lm: Any) -> Iterator[tuple[str, Sequence[Tensor], float]]:
-    """Each weight under its ordinary name, with what it is made of: (weight,) or (weight, A, B) and the scale of BA."""
+    """Yield each weight under its ordinary name with what it is made of: (weight,) or (weight, A, B), and the scale of
+    BA."""
     for name, parameter in causal_lm.named_parameters():
         if ".lora_" in name:
             continue
@@ -53,7 +54,7 @@ def merged_parameters(causal_lm: Any) -> Iterator[tuple[str, Sequence[Tensor], f
 
 
 def merge(parts: Sequence[Tensor], scale: float) -> Tensor:
-    """W + scale B A, computed in float32 and in W's dtype."""
+    """Return W + scale B A, computed in float32, in W's dtype."""
     weight = parts[0].detach()
     if len(parts) == 1:
         return weight
@@ -62,7 +63,7 @@ def merge(parts: Sequence[Tensor], scale: float) -> Tensor:
 
 
 def _linear_names(causal_lm: Any) -> list[str]:
-    """The last parts of the names of all linear layers but the output head."""
+    """Return the last parts of the names of all linear layers but the output head."""
     head = causal_lm.get_output_embeddings()
     return sorted(
         {

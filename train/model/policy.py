@@ -1,12 +1,15 @@
 """The policy as the trainer sees it: a causal language model whose forward gives log-probabilities of output tokens.
 
+    log-probabilities, entropies = Policy(load_causal_lm(folder, "bfloat16"))(batch)      both [B, T]
+
 The full [B, L, V] logits are never held: hidden states of the output positions alone go through the output head, a
 chunk of tokens at a time, recomputed in the backward pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,57 +17,72 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 from torch.utils.checkpoint import checkpoint
 
+from truegold.pipeline.engines.chat import ChatEncoder
+from truegold.train.config.models import OptimizerConfig
 from truegold.train.model.prefix_cache import PrefixCache, PromptCache
-from truegold.train.model.segment import Batch, Prefix
+from truegold.train.model.segment import Batch, Prefix, Segment, collate, micro_batches
+from truegold.verifiers import SetupError
 
 LOGIT_CHUNK = 4096 * 4096
 """Logits computed at a time (tokens x vocabulary): 64 MiB in float32, of which some five copies are held."""
 
-
 Head = Callable[[Tensor], Tensor]
+"""From hidden states [N, H] to logits [N, V]."""
+
+
+def load_causal_lm(model: Path, dtype: str) -> Any:
+    """Load the checkpoint in folder `model`. Raises SetupError where it is none."""
+    from transformers import AutoModelForCausalLM
+
+    try:
+        return AutoModelForCausalLM.from_pretrained(str(model), dtype=getattr(torch, dtype))
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().split("\n", 1)[0]
+        raise SetupError(f"{model} cannot be loaded as a causal language model: {reason}") from error
+
+
+def pad_id(encoder: ChatEncoder) -> int:
+    """Return a token id to pad with. Any valid one will do: masks come from lengths."""
+    return int(encoder.tokenizer.pad_token_id or encoder.stop_token_ids[0])
 
 
 class Policy(nn.Module):
-    """Wraps a Hugging Face causal language model with a base `model` and an `lm_head`.
-
-    head_apart: compute with the head's weights instead of calling it. Under ZeRO 3 every call of a module is a
-    collective operation, and ranks have different numbers of chunks.
-    """
+    """Wraps a Hugging Face causal language model with a base `model` and an `lm_head`."""
 
     head_apart = False
+    """Whether to compute with the head's weights instead of calling it. Under ZeRO 3 every call of a module is a
+    collective operation, and ranks have different numbers of chunks."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
         self.causal_lm = model
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Log-probability of each output token given all before it, and the entropy of each of those distributions.
+        """Return the log-probability of each output token given all before it, and the entropy of that distribution.
 
         Both [B, T] float32, 0 where the mask is 0; both of the softmax at each segment's own temperature. The entropy
         carries no gradient.
         """
-        chosen = batch.mask.bool()
-        flat_hidden = (self._hidden(batch) if batch.prefix is None else self._hidden_shared(batch, batch.prefix))[
-            chosen
-        ]
-        flat_targets = batch.targets[chosen]
-        flat_temperature = batch.temperature.unsqueeze(1).expand_as(batch.mask)[chosen]
+        is_output = batch.mask.bool()
+        hidden = self._hidden(batch) if batch.prefix is None else self._hidden_shared(batch, batch.prefix)
+        temperature = batch.temperature.unsqueeze(1).expand_as(batch.mask)
+        flat_inputs = (hidden[is_output], batch.targets[is_output], temperature[is_output])
         head = self.causal_lm.get_output_embeddings()
         weight, bias = head.weight, getattr(head, "bias", None)
         project: Head = (lambda hidden: linear(hidden, weight, bias)) if self.head_apart else head
         chunk = max(1, LOGIT_CHUNK // weight.shape[0])
         pieces = [
-            self._chunk(project, *(flat[at : at + chunk] for flat in (flat_hidden, flat_targets, flat_temperature)))
-            for at in range(0, flat_targets.shape[0], chunk)
+            self._chunk(project, *(flat[start : start + chunk] for flat in flat_inputs))
+            for start in range(0, len(flat_inputs[0]), chunk)
         ]
         logprobs = torch.zeros_like(batch.mask)
         entropy = torch.zeros_like(logprobs)
-        logprobs[chosen] = torch.cat([piece[0] for piece in pieces])
-        entropy[chosen] = torch.cat([piece[1] for piece in pieces])
+        logprobs[is_output] = torch.cat([piece[0] for piece in pieces])
+        entropy[is_output] = torch.cat([piece[1] for piece in pieces])
         return logprobs, entropy
 
     def _hidden(self, batch: Batch) -> Tensor:
-        """[B, T, H]: the hidden state that each output token is drawn from; anything where the mask is 0."""
+        """Return the hidden state that each output token is drawn from [B, T, H]; anything where the mask is 0."""
         hidden: Tensor = self.causal_lm.get_decoder()(
             input_ids=batch.input_ids,
             attention_mask=batch.attention_mask,
@@ -77,37 +95,77 @@ class Policy(nn.Module):
         return drawn_from
 
     def _hidden_shared(self, batch: Batch, prefix: Prefix) -> Tensor:
-        """The same, with each prompt computed once. Gradients reach it through the keys and values that it leaves."""
+        """Return the same, with each prompt computed once. Gradients reach it through its keys and values."""
         decoder = self.causal_lm.get_decoder()
-        written = PromptCache()
+        prompt_cache = PromptCache()
         prompts = decoder(
-            input_ids=prefix.input_ids, attention_mask=prefix.attention_mask, past_key_values=written, use_cache=True
+            input_ids=prefix.input_ids,
+            attention_mask=prefix.attention_mask,
+            past_key_values=prompt_cache,
+            use_cache=True,
         )
         outputs = decoder(
             input_ids=batch.input_ids,
             attention_mask=batch.attention_mask,
             position_ids=batch.position_ids,
-            past_key_values=PrefixCache(written, prefix.of),
+            past_key_values=PrefixCache(prompt_cache, prefix.prompt_index),
             use_cache=True,
         ).last_hidden_state
-        first = prompts.last_hidden_state[prefix.of, batch.prompt_lengths - 1]
+        first = prompts.last_hidden_state[prefix.prompt_index, batch.prompt_lengths - 1]
         return torch.cat([first.unsqueeze(1), outputs[:, :-1]], dim=1)
 
     def _chunk(self, head: Head, hidden: Tensor, targets: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:
-        if torch.is_grad_enabled():
-            result: tuple[Tensor, Tensor] = checkpoint(
-                token_logprobs, head, hidden, targets, temperature, use_reentrant=False
-            )
-            return result
-        return token_logprobs(head, hidden, targets, temperature)
+        if not torch.is_grad_enabled():
+            return _token_logprobs(head, hidden, targets, temperature)
+        logprobs, entropy = checkpoint(_token_logprobs, head, hidden, targets, temperature, use_reentrant=False)
+        return logprobs, entropy
 
 
-def token_logprobs(head: Head, hidden: Tensor, targets: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:
-    """Log-probabilities [N] of `targets` [N] and entropies [N] from hidden states [N, H] at temperatures [N], in
-    float32."""
+def _token_logprobs(head: Head, hidden: Tensor, targets: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:
+    """Return log-probabilities [N] of `targets` [N] and entropies [N], in float32, from hidden states [N, H] at
+    temperatures [N]."""
     logits = head(hidden).float() / temperature.unsqueeze(1)
     logsumexp = torch.logsumexp(logits, dim=-1)
     logprobs = logits.gather(1, targets.unsqueeze(1)).squeeze(1) - logsumexp
     with torch.no_grad():
         entropy = logsumexp - (torch.softmax(logits, dim=-1) * logits).sum(dim=-1)
     return logprobs, entropy
+
+
+@torch.no_grad()
+def measure(
+    policy: Callable[[Batch], tuple[Tensor, Tensor]],
+    segments: Sequence[Segment],
+    batches: Iterable[tuple[list[int], Batch]],
+) -> list[tuple[Tensor, Tensor]]:
+    """Return each segment's log-probabilities and entropies, [its length] float32 on the CPU, without gradients.
+
+    batches: micro-batches with the indices of their segments.
+    """
+    measured: list[tuple[Tensor, Tensor]] = [(torch.empty(0), torch.empty(0))] * len(segments)
+    for indices, batch in batches:
+        logprobs, entropy = (values.cpu() for values in policy(batch))
+        for row, index in enumerate(indices):
+            length = len(segments[index].output_ids)
+            measured[index] = logprobs[row, :length], entropy[row, :length]
+    return measured
+
+
+class FrozenPolicy:
+    """The checkpoint in folder `model`, whole on every rank and never trained: the reference of the KL penalty."""
+
+    def __init__(self, model: Path, config: OptimizerConfig, device: torch.device) -> None:
+        self._policy = Policy(load_causal_lm(model, config.dtype)).to(device).eval()
+        self._max_tokens = config.micro_batch_tokens
+        self._device = device
+
+    def logprobs(self, segments: Sequence[Segment]) -> list[Tensor]:
+        """Return log-probabilities as `TrainingEngine.logprobs` does; ranks need not call it together."""
+        batches = (
+            (
+                [index for row in layout for index in row],
+                collate([[segments[index] for index in row] for row in layout], pad_id=0).to(self._device),
+            )
+            for layout in micro_batches(segments, self._max_tokens)
+        )
+        return [logprobs for logprobs, _ in measure(self._policy, segments, batches)]

@@ -15,45 +15,52 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 
 class PromptCache(DynamicCache):  # type: ignore[misc]
-    """Takes down each layer's keys and values [Q, heads, P, head size] at its first run. No token comes before them."""
+    """Keeps each layer's keys and values [Q, heads, P, head size] of its first run. No token comes before them."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.held: dict[int, tuple[Tensor, Tensor]] = {}
+        self.layers_held: dict[int, tuple[Tensor, Tensor]] = {}
 
     def update(
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any
     ) -> tuple[Tensor, Tensor]:
-        self.held.setdefault(layer_idx, (key_states, value_states))
+        """Keep a layer's keys and values where it has none yet, and return those given."""
+        self.layers_held.setdefault(layer_idx, (key_states, value_states))
         return key_states, value_states
 
 
 class PrefixCache(DynamicCache):  # type: ignore[misc]
-    """Puts the prompt of each row, `of` [B] among the prompts of `written`, before its keys and values; keeps none."""
+    """Puts the keys and values of each row's prompt before the row's own; keeps none."""
 
-    def __init__(self, written: PromptCache, of: Tensor) -> None:
+    def __init__(self, prompts: PromptCache, prompt_index: Tensor) -> None:
+        """prompt_index: [B], the position of each row's prompt among those that ran with `prompts`."""
         super().__init__()
-        self._held = written.held
-        self._of = of
-        self._length = written.held[0][0].shape[-2]
+        self._layers_held = prompts.layers_held
+        self._prompt_index = prompt_index
+        self._length = prompts.layers_held[0][0].shape[-2]
 
     def update(
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any
     ) -> tuple[Tensor, Tensor]:
-        keys, values = self._held[layer_idx]
-        return torch.cat([keys[self._of], key_states], dim=-2), torch.cat([values[self._of], value_states], dim=-2)
+        """Return a layer's keys and values behind those of the prompts."""
+        keys, values = (held[self._prompt_index] for held in self._layers_held[layer_idx])
+        return torch.cat([keys, key_states], dim=-2), torch.cat([values, value_states], dim=-2)
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
+        """Return the length of the prompts, padding included."""
         return self._length
 
     def get_mask_sizes(self, query_length: int, layer_idx: int) -> tuple[int, int]:
+        """Return how many keys a query meets, and where they begin."""
         return self._length + query_length, 0
 
 
 @torch.no_grad()
 def keeps_whole_cache(causal_lm: Any) -> bool:
-    """Whether all that the model keeps of a prompt are keys and values of each of its tokens. A sliding window and
-    recurrent layers keep less."""
+    """Return whether all that the model keeps of a prompt are keys and values of each of its tokens.
+
+    A sliding window and recurrent layers keep less.
+    """
     decoder = causal_lm.get_decoder()
     ids = torch.ones((1, 2), dtype=torch.int64, device=causal_lm.device)
     cache = getattr(decoder(input_ids=ids, use_cache=True), "past_key_values", None)

@@ -1,4 +1,4 @@
-"""The RL objective as small pure functions on tensors: advantages, losses, aggregation, weights and masks.
+"""The RL objective as small pure functions on tensors: advantages, losses, weights and masks.
 
 Shapes: B completions of up to T output tokens, right-padded; `mask` is 1 on sampled tokens and 0 on padding. Three
 policies are kept apart, each a [B, T] tensor of natural-log probabilities of the sampled tokens:
@@ -11,20 +11,37 @@ A step's loss is
 
     (token loss * engine weights * masks * token weights).sum()
 
-with the token loss of `losses`, weights and masks of `corrections` and `masks` (never differentiated), and the token
-weights of `aggregation`, whose denominators are those of the whole batch over all ranks, before any mask.
+with the token loss of `losses` and everything else of `weights` (never differentiated). The denominators of the token
+weights are those of the whole batch over all ranks, before any mask.
 """
 
-from truegold.train.objective.advantages import ADVANTAGES, PASS_AT_K, advantages
-from truegold.train.objective.aggregation import AGGREGATIONS, Aggregation, Totals, aggregate, token_weights
-from truegold.train.objective.corrections import CORRECTIONS, engine_weights
+from truegold.train.objective.advantages import ADVANTAGES, PASS_AT_K, advantages, walder_rewards
 from truegold.train.objective.distillation import DISTILLATION_WEIGHTS, distillation_weights, shaped_imitation
-from truegold.train.objective.divergence import kl_estimate, kl_penalty
-from truegold.train.objective.lengths import length_outliers
-from truegold.train.objective.losses import LOSSES, TokenLoss, cispo, gspo, gspo_token, ppo_clip, topr
-from truegold.train.objective.masks import entropy_threshold, off_policy_sequence_mask, top_entropy_mask
-from truegold.train.objective.pass_at_k import walder_rewards
-from truegold.train.objective.positives import positive_weight, weigh
+from truegold.train.objective.losses import (
+    LOSSES,
+    TokenLoss,
+    cispo,
+    gspo,
+    gspo_token,
+    kl_estimate,
+    kl_penalty,
+    ppo_clip,
+    topr,
+)
+from truegold.train.objective.weights import (
+    AGGREGATIONS,
+    CORRECTIONS,
+    Totals,
+    aggregate,
+    engine_weights,
+    entropy_threshold,
+    length_outliers,
+    off_policy_sequence_mask,
+    positive_weight,
+    token_weights,
+    top_entropy_mask,
+    weigh,
+)
 
 __all__ = [
     "ADVANTAGES",
@@ -33,7 +50,6 @@ __all__ = [
     "DISTILLATION_WEIGHTS",
     "LOSSES",
     "PASS_AT_K",
-    "Aggregation",
     "TokenLoss",
     "Totals",
     "advantages",

@@ -8,101 +8,94 @@ several ranks the rewards of all of them, gathered.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import comb, sqrt
 
 import torch
 from torch import Tensor
 
-from truegold.train.objective.groups import Groups
-from truegold.train.objective.pass_at_k import chen, walder
-
 STD_EPSILON = 1e-4
 """Added to a standard deviation of rewards, as in TRL, so that nearly equal rewards do not blow up."""
 WHITEN_EPSILON = 1e-8
-
-AdvantageFunction = Callable[[Groups], Tensor]
-
-
-def grpo(of: Groups) -> Tensor:
-    """(r - mean) / (std + 1e-4), std unbiased, in the group. DeepSeekMath, arXiv 2402.03300, section 4.1.2."""
-    centred = _centred(of)
-    variance = of.mean(centred**2) * of.size / (of.size - 1).clamp(min=1)
-    return of.comparable(centred / (variance.sqrt() + STD_EPSILON))
+"""Added to the standard deviation of what is whitened over the batch."""
+CHEN_EPSILON = 1e-6
+"""Added to the standard deviation of a subset's reward."""
 
 
-def dr_grpo(of: Groups) -> Tensor:
-    """r - mean of the group. Dr. GRPO, arXiv 2503.20783, section 3.2."""
-    return _centred(of)
+class Groups:
+    """Sums over groups of completions of one prompt, of the completions that could be judged."""
+
+    rewards: Tensor
+    """[B]: 0 where unjudged."""
+    judged: Tensor
+    """[B] bool."""
+    right: Tensor
+    """[B] bool: judged, and right."""
+    index: Tensor
+    """[B]: the position of each completion's group among the P groups."""
+    judged_count: Tensor
+    """[P]: how many completions of each group were judged."""
+
+    def __init__(self, rewards: Tensor, groups: Tensor, right: Tensor | None = None) -> None:
+        """rewards: [B] floats, NaN where a completion could not be judged. groups: [B] integers, equal within a group.
+        right: [B] bool, whether each is right; where left out, those with a reward above 1/2."""
+        if rewards.shape != groups.shape or rewards.dim() != 1:
+            raise ValueError(f"rewards {tuple(rewards.shape)} and groups {tuple(groups.shape)} must both be [B]")
+        self.judged = ~rewards.isnan()
+        self.rewards = torch.where(self.judged, rewards, 0)
+        self.right = (self.rewards > 0.5 if right is None else right) & self.judged
+        names, self.index = torch.unique(groups, return_inverse=True)
+        self._count = len(names)
+        self.judged_count = self.sum(torch.ones_like(self.rewards))
+
+    def sum(self, values: Tensor) -> Tensor:
+        """Sum up each group's judged completions: [B] -> [P]."""
+        return values.new_zeros(self._count).index_add(0, self.index, values * self.judged)
+
+    def mean(self, values: Tensor) -> Tensor:
+        """Give each completion the mean of its group: [B] -> [B]."""
+        return (self.sum(values) / self.judged_count.clamp(min=1))[self.index]
+
+    @property
+    def size(self) -> Tensor:
+        """[B]: how many completions of each one's group were judged."""
+        return self.judged_count[self.index]
+
+    @property
+    def centred(self) -> Tensor:
+        """[B]: r - mean of the group."""
+        return self.comparable(self.rewards - self.mean(self.rewards))
+
+    def comparable(self, values: Tensor) -> Tensor:
+        """Set `values` [B] to 0 for unjudged completions and in groups that have nothing to compare with."""
+        return torch.where(self.judged & (self.size > 1), values, 0)
 
 
-def rloo(of: Groups) -> Tensor:
-    """r - mean of the others of the group. RLOO, arXiv 2402.14740."""
-    return _centred(of) * of.size / (of.size - 1).clamp(min=1)
+def grpo(groups: Groups) -> Tensor:
+    """Return (r - mean) / (std + 1e-4) in the group, std unbiased. DeepSeekMath, arXiv 2402.03300, section 4.1.2."""
+    centred = groups.centred
+    variance = groups.mean(centred**2) * groups.size / (groups.size - 1).clamp(min=1)
+    return groups.comparable(centred / (variance.sqrt() + STD_EPSILON))
 
 
-def reinforce_pp(of: Groups) -> Tensor:
-    """r, whitened over the batch; groups of one will do. REINFORCE++, arXiv 2501.03262, without a KL in the
+def dr_grpo(groups: Groups) -> Tensor:
+    """Return r - mean of the group. Dr. GRPO, arXiv 2503.20783, section 3.2."""
+    return groups.centred
+
+
+def rloo(groups: Groups) -> Tensor:
+    """Return r - mean of the others of the group. RLOO, arXiv 2402.14740."""
+    return groups.centred * groups.size / (groups.size - 1).clamp(min=1)
+
+
+def reinforce_pp(groups: Groups) -> Tensor:
+    """Return r, whitened over the batch; groups of one will do. REINFORCE++, arXiv 2501.03262, without a KL in the
     reward. Each completion weighs the same, whatever its length."""
-    return _whitened(of.rewards, of.judged)
+    return _whitened(groups.rewards, groups.judged)
 
 
-def reinforce_pp_baseline(of: Groups) -> Tensor:
-    """r - mean of the group, whitened over the batch. REINFORCE++-baseline, arXiv 2501.03262."""
-    return _whitened(_centred(of), of.judged & (of.size > 1))
-
-
-def batch_std(of: Groups) -> Tensor:
-    """(r - mean of the group) / (std of the batch + 1e-4), std unbiased. Lite PPO, arXiv 2508.08221."""
-    judged = of.rewards[of.judged]
-    spread = judged.std() if len(judged) > 1 else judged.new_zeros(())
-    return _centred(of) / (spread + STD_EPSILON)
-
-
-def maxrl(of: Groups) -> Tensor:
-    """(r - mean of the group) / pass rate of the group, 0 where none is right: a right completion of a problem with
-    pass rate p weighs as 1/p. MaxRL, arXiv 2602.02710, where rewards are 0 or 1 and their mean is the pass rate; the
-    mean of rewards that may be negative could be anything, 0 too."""
-    rate = of.mean(of.right.to(of.rewards))
-    return torch.where(rate > 0, _centred(of) / torch.where(rate > 0, rate, 1), 0)
-
-
-def pass_at_k_chen(of: Groups, k: int) -> Tensor:
-    """Z-scores under the reward "one of k is right" (`pass_at_k.chen`)."""
-    return _by_count(chen, of, k)
-
-
-def pass_at_k_walder(of: Groups, k: int) -> Tensor:
-    """An unbiased gradient of pass@k (`pass_at_k.walder`)."""
-    return _by_count(walder, of, k)
-
-
-ADVANTAGES: Mapping[str, AdvantageFunction] = {
-    "grpo": grpo,
-    "dr_grpo": dr_grpo,
-    "rloo": rloo,
-    "reinforce_pp": reinforce_pp,
-    "reinforce_pp_baseline": reinforce_pp_baseline,
-    "batch_std": batch_std,
-    "maxrl": maxrl,
-}
-PASS_AT_K: Mapping[str, Callable[[Groups, int], Tensor]] = {
-    "pass_at_k_chen": pass_at_k_chen,
-    "pass_at_k_walder": pass_at_k_walder,
-}
-"""By the name in the configuration."""
-
-
-def advantages(kind: str, rewards: Tensor, groups: Tensor, k: int = 1, right: Tensor | None = None) -> Tensor:
-    """The advantages of `kind`, one of `ADVANTAGES` or `PASS_AT_K`.
-
-    rewards, groups, right: as `Groups` has them; `right` is what maxrl and the kinds of pass@k count, k is for the
-    latter. KeyError for another name.
-    """
-    of = Groups(rewards, groups, right)
-    return PASS_AT_K[kind](of, k) if kind in PASS_AT_K else ADVANTAGES[kind](of)
-
-
-def _centred(of: Groups) -> Tensor:
-    return of.comparable(of.rewards - of.mean(of.rewards))
+def reinforce_pp_baseline(groups: Groups) -> Tensor:
+    """Return r - mean of the group, whitened over the batch. REINFORCE++-baseline, arXiv 2501.03262."""
+    return _whitened(groups.centred, groups.judged & (groups.size > 1))
 
 
 def _whitened(values: Tensor, counted: Tensor) -> Tensor:
@@ -113,11 +106,112 @@ def _whitened(values: Tensor, counted: Tensor) -> Tensor:
     return torch.where(counted, white, 0)
 
 
-def _by_count(function: Callable[[int, int, int], tuple[float, float]], of: Groups, k: int) -> Tensor:
-    """A group in which fewer than k could be judged is compared by as many as there are."""
+def batch_std(groups: Groups) -> Tensor:
+    """Return (r - mean of the group) / (std of the batch + 1e-4), std unbiased. Lite PPO, arXiv 2508.08221."""
+    judged = groups.rewards[groups.judged]
+    spread = judged.std() if len(judged) > 1 else judged.new_zeros(())
+    return groups.centred / (spread + STD_EPSILON)
+
+
+def maxrl(groups: Groups) -> Tensor:
+    """Return (r - mean of the group) / pass rate of the group, 0 where none is right: a right completion of a problem
+    with pass rate p weighs as 1/p.
+
+    MaxRL, arXiv 2602.02710, where rewards are 0 or 1 and their mean is the pass rate; the mean of rewards that may be
+    negative could be anything, 0 too.
+    """
+    rate = groups.mean(groups.right.to(groups.rewards))
+    return torch.where(rate > 0, groups.centred / torch.where(rate > 0, rate, 1), 0)
+
+
+def pass_at_k_chen(groups: Groups, k: int) -> Tensor:
+    """Return z-scores under the reward "one of k is right" (`chen`)."""
+    return _by_counts(chen, groups, k)
+
+
+def pass_at_k_walder(groups: Groups, k: int) -> Tensor:
+    """Return weights that make an unbiased gradient of pass@k (`walder`)."""
+    return _by_counts(walder, groups, k)
+
+
+def _by_counts(function: Callable[[int, int, int], tuple[float, float]], groups: Groups, k: int) -> Tensor:
+    """Apply a function of counts; a group in which fewer than k could be judged is compared by as many as there are."""
+    right_counts = groups.sum(groups.right.to(groups.rewards)).int().tolist()
     pairs = [
         function(n, c, min(k, n)) if n > 1 else (0.0, 0.0)
-        for n, c in zip(of.count.int().tolist(), of.sum(of.right.to(of.rewards)).int().tolist(), strict=True)
+        for n, c in zip(groups.judged_count.int().tolist(), right_counts, strict=True)
     ]
-    table = torch.tensor(pairs, dtype=of.rewards.dtype, device=of.rewards.device)[of.of]
-    return torch.where(of.judged, torch.where(of.right, table[:, 0], table[:, 1]), 0)
+    table = torch.tensor(pairs, dtype=groups.rewards.dtype, device=groups.rewards.device)[groups.index]
+    return torch.where(groups.judged, torch.where(groups.right, table[:, 0], table[:, 1]), 0)
+
+
+# Pass@k: that at least one of k completions is right. The functions below take counts, n completions of a prompt of
+# which c are right, and return two numbers, one for each right completion and one for each wrong one. 1 <= k <= n.
+
+
+def rho(n: int, c: int, k: int) -> float:
+    """Return the share of the k-subsets of n completions that have one of the c right ones; 0 where k is 0.
+
+    rho(n, c, k) = 1 - C(n - c, k) / C(n, k): Chen et al. 2021, arXiv 2107.03374, eq. 1.
+    """
+    return 1.0 - comb(n - c, k) / comb(n, k)
+
+
+def chen(n: int, c: int, k: int) -> tuple[float, float]:
+    """Return the z-scores of a k-subset's reward, averaged over the subsets that a completion is in.
+
+    Pass@k training, arXiv 2508.10751: with R = rho(n, c, k) and s = sqrt(R (1 - R)), right (1 - R) / s
+    and wrong (1 - R - C(n - c - 1, k - 1) / C(n - 1, k - 1)) / s. Both are 0 where every subset is alike.
+    """
+    mean = rho(n, c, k)
+    spread = sqrt(mean * (1.0 - mean)) + CHEN_EPSILON
+    all_wrong = comb(n - c - 1, k - 1) / comb(n - 1, k - 1) if c < n else 0.0
+    return (1.0 - mean) / spread, (1.0 - mean - all_wrong) / spread if c < n else 0.0
+
+
+def walder_rewards(n: int, c: int, k: int) -> tuple[float, float]:
+    """Return rewards whose policy gradient, summed over the n completions, is an unbiased gradient of pass@k.
+
+    Walder and Karkhanis, arXiv 2505.15201: right k / n, wrong (k / n) rho(n - 1, c, k - 1).
+    """
+    return k / n, k / n * rho(n - 1, c, k - 1) if c < n else 0.0
+
+
+def walder(n: int, c: int, k: int) -> tuple[float, float]:
+    """Return n times the rewards of `walder_rewards`, for a loss that averages over completions, less a baseline.
+
+    The baseline leaves each completion out: it is that of the subsets without the completion's own part (arXiv
+    2505.15201, "leave one out minus one"): a right completion gets k (1 - rho(n - 1, c - 1, k - 1)), what it alone
+    brings, and a wrong one 0. With k = 1 there is nothing left in such a subset, and the baseline is the mean of the
+    others (RLOO).
+    """
+    if k == 1:
+        return ((n - c) / (n - 1), -c / (n - 1)) if n > 1 else (0.0, 0.0)
+    return k * (1.0 - rho(n - 1, c - 1, k - 1)) if c else 0.0, 0.0
+
+
+ADVANTAGES: Mapping[str, Callable[[Groups], Tensor]] = {
+    "grpo": grpo,
+    "dr_grpo": dr_grpo,
+    "rloo": rloo,
+    "reinforce_pp": reinforce_pp,
+    "reinforce_pp_baseline": reinforce_pp_baseline,
+    "batch_std": batch_std,
+    "maxrl": maxrl,
+}
+"""By the name in the configuration."""
+PASS_AT_K: Mapping[str, Callable[[Groups, int], Tensor]] = {
+    "pass_at_k_chen": pass_at_k_chen,
+    "pass_at_k_walder": pass_at_k_walder,
+}
+"""By the name in the configuration; these take k."""
+
+
+def advantages(kind: str, rewards: Tensor, groups: Tensor, k: int = 1, right: Tensor | None = None) -> Tensor:
+    """Return the advantages [B] of `kind`, one of `ADVANTAGES` or `PASS_AT_K`.
+
+    rewards, groups, right: as `Groups` takes them; `right` is what maxrl and the kinds of pass@k count, k is for the
+    latter. Raises KeyError for another name.
+    """
+    compared = Groups(rewards, groups, right)
+    return PASS_AT_K[kind](compared, k) if kind in PASS_AT_K else ADVANTAGES[kind](compared)

@@ -20,7 +20,7 @@ DISTILLATION_WEIGHTS: tuple[str, ...] = get_args(DistillationWeight)
 def distillation_weights(
     bare: Tensor, conditioned: Tensor, mask: Tensor, kind: DistillationWeight, cap: float = 1.0
 ) -> Tensor:
-    """Importance weights p(y | x) / p(y | x, c), at most `cap`; [B, T] for "token", else [B, 1].
+    """Return importance weights p(y | x) / p(y | x, c), at most `cap`; [B, T] for "token", else [B, 1].
 
     sequence: the whole sequence's ratio, unbiased below the cap and next to nothing for what needed the context.
     token: token by token, biased; it damps tokens that only the context explains. geometric: exp of the mean log
@@ -32,15 +32,18 @@ def distillation_weights(
         return torch.ones_like(summed)
     if kind == "token":
         log_weight = log_ratio
+    elif kind == "sequence":
+        log_weight = summed
     else:
-        log_weight = summed if kind == "sequence" else summed / mask.sum(1, keepdim=True).clamp(min=1)
+        log_weight = summed / mask.sum(1, keepdim=True).clamp(min=1)
     return torch.exp(log_weight.clamp(max=20.0)).clamp(max=cap)
 
 
 def shaped_imitation(current: Tensor, advantages: Tensor, gamma: float = 0.1) -> Tensor:
-    """[B, T]: -A p / (p + gamma) with p = exp(current): imitation that cares most for tokens the policy finds unlikely.
+    """Return -A p / (p + gamma) [B, T] with p = exp(current).
 
-    LUFFY, arXiv 2504.14945, policy shaping, with the behaviour policy's probability taken as 1. advantages: [B].
+    It is imitation that cares most for tokens the policy finds unlikely: LUFFY, arXiv 2504.14945, policy shaping, with
+    the behaviour policy's probability taken as 1. advantages: [B].
     """
     p = current.exp()
     return -advantages.unsqueeze(1) * p / (p + gamma)

@@ -1,7 +1,8 @@
-"""Policy losses, token by token. All: current, old, mask [B, T] and advantages [B] (or [B, T]) -> `TokenLoss`.
+"""Policy losses, token by token, and the KL penalty.
 
-rho = exp(current - old) throughout. Nothing is aggregated here, and padding holds whatever comes out: `aggregation`
-multiplies by weights that are 0 there.
+All losses take current, old and mask [B, T] and advantages [B] (or [B, T]), and return a `TokenLoss`. Throughout, rho =
+exp(current - old). Nothing is aggregated here, and padding holds whatever comes out: `weights.token_weights` are 0
+there.
 """
 
 from __future__ import annotations
@@ -12,19 +13,24 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from truegold.train.config.objective import KlEstimator
+
 MAX_LOG_RATIO = 20.0
 """Log-ratios are cut here before exp: 5e8 is clipped by every objective, and infinity times 0 would be NaN."""
 
 
 @dataclass(frozen=True)
 class TokenLoss:
-    """loss: [B, T]. clipped_low, clipped_high: [B, T] bool, where the ratio was too small or too large: the clips of
-    PPO and GSPO took the gradient away, cispo and topr bounded its weight. ratio: [B, T], without gradient."""
+    """The loss of each token, and where the ratio was out of bounds: the clips of PPO and GSPO took the gradient away,
+    cispo and topr bounded its weight. All fields are [B, T]."""
 
     loss: Tensor
     clipped_low: Tensor
+    """bool, where the ratio was too small."""
     clipped_high: Tensor
+    """bool, where the ratio was too large."""
     ratio: Tensor
+    """The ratio, without gradient."""
 
 
 def ppo_clip(
@@ -36,15 +42,18 @@ def ppo_clip(
     high: float = 0.28,
     dual: float | None = None,
 ) -> TokenLoss:
-    """-min(rho A, clip(rho, 1 - low, 1 + high) A): PPO (arXiv 1707.06347, eq. 7), with clip-higher as in DAPO (arXiv
-    2503.14476, eq. 8). dual > 1 bounds the loss by -dual A where A < 0 (dual clip, arXiv 1912.09729)."""
+    """Return -min(rho A, clip(rho, 1 - low, 1 + high) A).
+
+    PPO, arXiv 1707.06347, eq. 7, with clip-higher as in DAPO (arXiv 2503.14476, eq. 8). dual > 1 bounds the loss by
+    -dual A where A < 0 (dual clip, arXiv 1912.09729).
+    """
     return _clipped(_ratio(current, old), advantages, low, high, dual)
 
 
 def gspo(
     current: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, low: float = 3e-4, high: float = 4e-4
 ) -> TokenLoss:
-    """PPO's clip on the sequence ratio s = exp(mean over tokens of current - old), the same at every token.
+    """Apply PPO's clip to the sequence ratio s = exp(mean over tokens of current - old), the same at every token.
 
     GSPO, arXiv 2507.18071, section 4.1. With the aggregation "sequence" it is the paper's objective.
     """
@@ -55,14 +64,17 @@ def gspo(
 def gspo_token(
     current: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, low: float = 3e-4, high: float = 4e-4
 ) -> TokenLoss:
-    """GSPO whose gradient reaches each token by itself: s_t = sg[s] exp(current - sg[current]), for advantages that
-    differ between tokens (arXiv 2507.18071, section 4.3). With one advantage for a sequence its gradient is GSPO's."""
+    """Return GSPO's loss with a gradient that reaches each token by itself: s_t = sg[s] exp(current - sg[current]).
+
+    It is for advantages that differ between tokens (arXiv 2507.18071, section 4.3). With one advantage for a sequence
+    its gradient is GSPO's.
+    """
     sequence = torch.exp(_mean_log_ratio(current, old, mask)).detach()
     return _clipped(sequence * torch.exp(current - current.detach()), advantages, low, high)
 
 
 def cispo(current: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, is_max: float = 5.0) -> TokenLoss:
-    """-sg[min(rho, is_max)] A log p: every token keeps its gradient, with a bounded weight.
+    """Return -sg[min(rho, is_max)] A log p: every token keeps its gradient, with a bounded weight.
 
     CISPO, MiniMax-M1, arXiv 2506.13585. is_max is the ratio itself, not 1 + something; ScaleRL (arXiv
     2510.13786) takes 5.
@@ -74,10 +86,11 @@ def cispo(current: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, is_max
 
 
 def topr(current: Tensor, old: Tensor, advantages: Tensor, mask: Tensor) -> TokenLoss:
-    """-A log p where A > 0, and -sg[clip(rho, 0, 1)] A log p where A < 0: the unlikely is pushed down no further.
+    """Return -A log p where A > 0, and -sg[clip(rho, 0, 1)] A log p where A < 0.
 
-    Tapered off-policy REINFORCE, arXiv 2503.14286, token by token as in ROLL; the paper has the ratio of the whole
-    completion. rho is 1, and this plain REINFORCE, at the first step on a batch.
+    What is unlikely already is pushed down no further. Tapered off-policy REINFORCE, arXiv 2503.14286, token by token
+    as in ROLL; the paper has the ratio of the whole completion. rho is 1, and this plain REINFORCE, at the first step
+    on a batch.
     """
     ratio = _ratio(current, old).detach()
     advantage = _per_token(advantages, current)
@@ -100,7 +113,7 @@ def _ratio(current: Tensor, old: Tensor) -> Tensor:
 
 
 def _mean_log_ratio(current: Tensor, old: Tensor, mask: Tensor) -> Tensor:
-    """[B, 1]: the mean over a sequence's tokens; 0 for one without any."""
+    """Return the mean over each sequence's tokens [B, 1]; 0 for a sequence without any."""
     log_ratio = torch.where(mask > 0, current - old, 0).clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO)
     return log_ratio.sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp(min=1)
 
@@ -119,3 +132,27 @@ def _clipped(ratio: Tensor, advantages: Tensor, low: float, high: float, dual: f
         too_high |= (advantage < 0) & (loss > bound)
         loss = torch.where(advantage < 0, torch.minimum(loss, bound), loss)
     return TokenLoss(loss, too_low, too_high, ratio.detach())
+
+
+def kl_estimate(current: Tensor, reference: Tensor, kind: KlEstimator = "k3") -> Tensor:
+    """Estimate KL(current || reference) at each token [B, T] where `current` sampled.
+
+    k1 = current - reference, unbiased and as often negative; k3 = exp(reference - current) - (reference - current) - 1,
+    unbiased, never negative and of lower variance (Schulman 2020, "Approximating KL divergence"). Samples of another
+    policy have to be weighted by the ratio to it (DeepSeek-V3.2, arXiv 2512.02556).
+    """
+    delta = (reference - current).clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO)
+    return -delta if kind == "k1" else torch.expm1(delta) - delta
+
+
+def kl_penalty(current: Tensor, reference: Tensor, kind: KlEstimator = "k3") -> Tensor:
+    """Return `kl_estimate` [B, T] as a penalty to be minimised.
+
+    The gradient of k1 itself has nothing to do with the reference, and its expectation is 0. Here k1 has the gradient
+    of half its square, whose expectation is that of the KL divergence (arXiv 2510.01555).
+    """
+    estimate = kl_estimate(current, reference, kind)
+    if kind == "k3":
+        return estimate
+    pull = estimate.square() / 2
+    return estimate.detach() + pull - pull.detach()

@@ -26,7 +26,7 @@ class RolloutEngine(Protocol):
     def generate(
         self, prompts: Sequence[Sequence[int]], sampling: Sequence[SamplingParams], seeds: Sequence[int]
     ) -> list[Completion]:
-        """One completion for each prompt by its own sampling and seed, in order."""
+        """Sample one completion for each prompt by its own sampling and seed, in order."""
         ...
 
     def update_weights(self, named_tensors: Iterator[tuple[str, Tensor]], version: int) -> None:
@@ -37,23 +37,26 @@ class RolloutEngine(Protocol):
         """Give memory back until `wake`, that of the weights too: `update_weights` has to follow `wake`."""
         ...
 
-    def wake(self) -> None: ...
+    def wake(self) -> None:
+        """Take memory again after `sleep`."""
+        ...
 
     def forget_prefixes(self) -> None:
         """Put every cached prefix out of reach."""
         ...
 
     def head_logits(self, hidden: Tensor) -> Tensor | None:
-        """The logits [N, V] of the engine's own output head for hidden states [N, H]; None where it cannot tell."""
+        """Return the logits [N, V] of the engine's own output head for hidden states [N, H]; None where it cannot
+        tell."""
         ...
 
     def vectors(self) -> dict[str, Tensor]:
-        """The engine's one-dimensional weights by their Hugging Face names, as far as it can tell."""
+        """Return the engine's one-dimensional weights by their Hugging Face names, as far as it can tell."""
         ...
 
 
 def check_engine(config: VllmEngineConfig | ServerEngineConfig) -> None:
-    """Raises ConfigError for an engine that could not take new weights."""
+    """Raise ConfigError for an engine that could not take new weights."""
     if isinstance(config, VllmEngineConfig) and config.tensor_parallel_size > 1:
         raise ConfigError(
             "Beside the trainer vLLM takes one GPU a rank, and engine.tensor_parallel_size is "
@@ -63,12 +66,13 @@ def check_engine(config: VllmEngineConfig | ServerEngineConfig) -> None:
 
 
 def build_rollout_engine(model: Path, config: VllmEngineConfig | ServerEngineConfig) -> RolloutEngine:
-    """vLLM in this process on the checkpoint in folder `model`, or the running server."""
+    """Start vLLM in this process on the checkpoint in folder `model`, or connect to the running server."""
     return VllmEngine(model, config) if isinstance(config, VllmEngineConfig) else ServerRollouts(config)
 
 
-def room(config: VllmEngineConfig | ServerEngineConfig) -> int:
-    """The longest prompt plus completion, in tokens, of the engine that `config` describes; nothing is loaded."""
+def max_length(config: VllmEngineConfig | ServerEngineConfig) -> int:
+    """Return the longest prompt plus completion, in tokens, of the engine that `config` describes, without loading
+    it."""
     if isinstance(config, VllmEngineConfig):
         return config.max_model_len
     server = ServerRollouts(config)

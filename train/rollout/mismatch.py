@@ -10,16 +10,16 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Mismatch:
-    """How far two engines' log-probabilities of the same tokens are apart.
-
-    mean_abs: mean |delta|, delta = other - own. mean: mean delta. k3: mean of exp(delta) - delta - 1, an unbiased
-    estimate of the KL divergence where `own` sampled. tokens: how many were compared.
-    """
+    """How far two engines' log-probabilities of the same tokens are apart: delta = trainer - sampler."""
 
     mean_abs: float
+    """The mean of |delta|."""
     mean: float
+    """The mean of delta."""
     k3: float
+    """The mean of exp(delta) - delta - 1, an unbiased estimate of the KL divergence."""
     tokens: int
+    """How many tokens were compared."""
 
 
 OUTSIDE = (0.8, 1.28)
@@ -27,10 +27,10 @@ OUTSIDE = (0.8, 1.28)
 update."""
 
 
-def mismatch_sums(own: Tensor, other: Tensor, mask: Tensor) -> dict[str, Tensor]:
-    """Sums over the mask, for a step's metrics, delta = other - own: of |delta|, of the k3 estimate, and of the tokens
-    whose ratio is outside of the clip range."""
-    delta = other - own
+def mismatch_sums(sampler: Tensor, trainer: Tensor, mask: Tensor) -> dict[str, Tensor]:
+    """Return sums over the mask for a step's metrics: of |delta|, of the k3 estimate, and of the tokens whose ratio is
+    outside of the clip range."""
+    delta = trainer - sampler
     ratio = delta.exp()
     return {
         "mismatch_abs": (delta.abs() * mask).sum(),
@@ -39,10 +39,9 @@ def mismatch_sums(own: Tensor, other: Tensor, mask: Tensor) -> dict[str, Tensor]
     }
 
 
-def mismatch(own: Tensor, other: Tensor, mask: Tensor) -> Mismatch:
-    """Compare log-probabilities [B, T] over the mask; `own` is the engine that sampled."""
-    chosen = mask.bool()
-    delta = (other.double() - own.double())[chosen]
+def mismatch(sampler: Tensor, trainer: Tensor, mask: Tensor) -> Mismatch:
+    """Compare log-probabilities [B, T] of the engine that samples and of the one that trains over the mask."""
+    delta = (trainer.double() - sampler.double())[mask.bool()]
     if delta.numel() == 0:
         return Mismatch(0.0, 0.0, 0.0, 0)
     k3 = torch.expm1(delta) - delta

@@ -43,86 +43,88 @@ largest logit."""
 
 @dataclass
 class Probe:
-    """prompts: token ids, long enough to fill a block of the prefix cache. floor: the noise of the first probe; has to
-    be restored on resume."""
+    """Compares the two engines on a few fixed prompts."""
 
     engine: RolloutEngine
     trainer: TrainingEngine
     config: GrpoConfig
     prompts: Sequence[Sequence[int]]
+    """Token ids, long enough to fill a block of the prefix cache."""
     floor: float | None = None
+    """The noise of the first probe; it has to be restored on resume."""
 
     def check(self, version: int) -> Mismatch:
-        """Every rank calls it. Raises GuardError with the cause where the engines of any rank disagree."""
-        found = self._mismatch(self._sampled(version))
-        if not math.isfinite(found.mean_abs):
+        """Compare the engines; every rank calls it. Raises GuardError with the cause where those of any rank
+        disagree."""
+        distance = self._measure_mismatch(self._sample(version))
+        if not math.isfinite(distance.mean_abs):
             raise GuardError(
                 f"At weights version {version} log-probabilities are not finite: the weights of one of the engines are "
                 "spoilt.",
                 "Go on from an earlier checkpoint, with a lower learning rate.",
             )
         if self.floor is None:
-            self.floor = max(found.mean_abs, MIN_FLOOR[self.config.optimizer.dtype])
+            self.floor = max(distance.mean_abs, MIN_FLOOR[self.config.optimizer.dtype])
         limit = self._limit()
-        if found.mean_abs > limit:
-            what, remedy = self._cause(version, found.mean_abs)
+        if distance.mean_abs > limit:
+            cause, remedy = self._explain(version, distance.mean_abs)
             raise GuardError(
                 f"At weights version {version} the sampling and the training engine disagree: mean |Δ log p| is "
-                f"{found.mean_abs:.2g} over {found.tokens} probe tokens, the limit {limit:.2g}. {what}",
+                f"{distance.mean_abs:.2g} over {distance.tokens} probe tokens, the limit {limit:.2g}. {cause}",
                 remedy,
             )
-        return found
+        return distance
 
     def _limit(self) -> float:
-        most = MAX_ABS[self.config.optimizer.dtype]
-        return most if self.floor is None else min(most, FLOOR_FACTOR * self.floor)
+        max_abs = MAX_ABS[self.config.optimizer.dtype]
+        return max_abs if self.floor is None else min(max_abs, FLOOR_FACTOR * self.floor)
 
-    def _sampled(self, version: int) -> list[Segment]:
-        """What the sampling engine makes of the prompts, as it should have."""
-        temperature = self.config.temperature_of(version, None)
-        sampling = [SamplingParams(temperature, 1.0, self.config.probe_tokens)] * len(self.prompts)
-        seeds = [sample_seed(self.config.seed, "probe", number) for number in range(len(self.prompts))]
+    def _sample(self, version: int) -> list[Segment]:
+        """Let the sampling engine continue the prompts at the temperature that it is meant to have."""
+        temperature = self.config.sampling.temperature_for(version, None)
+        sampling = [SamplingParams(temperature, 1.0, self.config.probe.tokens)] * len(self.prompts)
+        seeds = [sample_seed(self.config.seed, "probe", index) for index in range(len(self.prompts))]
         return [
             Segment(tuple(prompt), done.token_ids, done.logprobs, temperature=temperature)
             for prompt, done in zip(self.prompts, self.engine.generate(self.prompts, sampling, seeds), strict=True)
         ]
 
-    def _mismatch(self, segments: Sequence[Segment]) -> Mismatch:
-        """The training engine's log-probabilities against those the segments were sampled with; the worst rank's."""
-        own = self.trainer.logprobs(segments)
+    def _measure_mismatch(self, segments: Sequence[Segment]) -> Mismatch:
+        """Compare the training engine's log-probabilities with those the segments were sampled with; mean_abs is the
+        worst rank's."""
         batch = collate([[segment] for segment in segments], pad_id=0)
-        other = batch.rollout.clone()
-        for place, logprobs in enumerate(own):
-            other[place, : len(logprobs)] = logprobs
-        found = mismatch(batch.rollout, other, batch.mask)
+        trainer_logprobs = batch.rollout_logprobs.clone()
+        for row, logprobs in enumerate(self.trainer.logprobs(segments)):
+            trainer_logprobs[row, : len(logprobs)] = logprobs
+        distance = mismatch(batch.rollout_logprobs, trainer_logprobs, batch.mask)
         # A maximum over ranks may pass over NaN.
-        return replace(found, mean_abs=all_max(float("inf") if math.isnan(found.mean_abs) else found.mean_abs))
+        return replace(distance, mean_abs=all_max(float("inf") if math.isnan(distance.mean_abs) else distance.mean_abs))
 
-    def _cause(self, version: int, seen: float) -> tuple[str, str]:
-        """What explains the disagreement, and what to do about it."""
+    def _explain(self, version: int, mean_abs: float) -> tuple[str, str]:
+        """Return what explains a disagreement of `mean_abs`, and what to do about it."""
         limit = self._limit()
-        segments = self._sampled(version)
+        segments = self._sample(version)
         assumed = segments[0].temperature
-        fits = {
-            temperature: self._mismatch([replace(one, temperature=temperature) for one in segments]).mean_abs
+        distances = {
+            temperature: self._measure_mismatch([replace(segment, temperature=temperature) for segment in segments])
             for temperature in TEMPERATURES
         }
-        best = min(fits, key=lambda temperature: fits[temperature])
-        if best != assumed and fits[best] < max(limit, seen / 4):
+        best = min(distances, key=lambda temperature: distances[temperature].mean_abs)
+        if best != assumed and distances[best].mean_abs < max(limit, mean_abs / 4):
             return (
                 f"Cause: temperature. The sampling engine's log-probabilities are those of temperature {best:g}, the "
                 f"trainer's are at {assumed:g}.",
                 "Sample and train at one temperature, and let vLLM report processed log-probabilities.",
             )
-        body = all_max(self._body_difference())
-        if body == 0 and all_max(self._head_difference()) > HEAD_TOLERANCE[self.config.optimizer.dtype]:
+        vector_difference = all_max(self._vector_difference())
+        if vector_difference == 0 and all_max(self._head_difference()) > HEAD_TOLERANCE[self.config.optimizer.dtype]:
             return (
                 "Cause: stale output head. For the same hidden states the sampling engine's lm_head gives other logits "
                 "than the trainer's: the sync left it as it was.",
                 "Hand over lm_head.weight at each sync, also where it is tied to the embedding.",
             )
         self.engine.forget_prefixes()
-        if self._mismatch(self._sampled(version)).mean_abs <= limit:
+        if self._measure_mismatch(self._sample(version)).mean_abs <= limit:
             return (
                 "Cause: stale prefix cache. With an empty prefix cache the two agree: cached prompts were computed "
                 "with older weights.",
@@ -130,7 +132,7 @@ class Probe:
             )
         self.engine.update_weights(self.trainer.named_tensors(), version)
         self.engine.forget_prefixes()
-        if self._mismatch(self._sampled(version)).mean_abs <= limit:
+        if self._measure_mismatch(self._sample(version)).mean_abs <= limit:
             return (
                 "Cause: stale weights. Once all weights are sent again the two agree: the last sync did not happen, or "
                 "not all of it.",
@@ -143,26 +145,26 @@ class Probe:
             "transformers are the usual causes: compare the two on one prompt.",
         )
 
-    def _body_difference(self) -> float:
-        """Between the one-dimensional weights (norms, biases) that both engines hold under one name."""
-        others = self.engine.vectors()
-        found = 0.0
+    def _vector_difference(self) -> float:
+        """Return the largest difference between the one-dimensional weights (norms, biases) that both engines hold."""
+        engine_vectors = self.engine.vectors()
+        largest = 0.0
         for name, tensor in self.trainer.named_tensors():
-            if name in others and tensor.shape == others[name].shape:
-                found = max(found, float((tensor.cpu().float() - others[name].cpu().float()).abs().max()))
-        return found
+            vector = engine_vectors.get(name)
+            if vector is not None and tensor.shape == vector.shape:
+                largest = max(largest, float((tensor.cpu().float() - vector.cpu().float()).abs().max()))
+        return largest
 
     def _head_difference(self) -> float:
-        """Between the logits of the two output heads for the same hidden states, relative to the largest; 0 where the
-        engine does not show its own."""
+        """Return the largest difference between the logits of the two output heads for the same hidden states, relative
+        to the largest logit; 0 where the engine does not show its head."""
         weight = self.trainer.causal_lm.get_output_embeddings().weight
         with self.trainer.whole(weight):
             hidden = torch.randn(4, weight.shape[1], generator=torch.Generator().manual_seed(0)).to(weight)
-            own = (hidden @ weight.detach().T).float().cpu()
-        logits = self.engine.head_logits(hidden)
-        if logits is None:
+            trainer_logits = (hidden @ weight.detach().T).float().cpu()
+        engine_logits = self.engine.head_logits(hidden)
+        if engine_logits is None:
             return 0.0
-        other = logits.float().cpu()
-        columns = min(own.shape[1], other.shape[1])
-        difference = (own[:, :columns] - other[:, :columns]).abs().max()
-        return float(difference / own.abs().max().clamp(min=1e-9))
+        columns = min(trainer_logits.shape[1], engine_logits.shape[1])
+        difference = (trainer_logits[:, :columns] - engine_logits[:, :columns].float().cpu()).abs().max()
+        return float(difference / trainer_logits.abs().max().clamp(min=1e-9))

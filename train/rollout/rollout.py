@@ -16,7 +16,7 @@ from truegold.train.rollout.probe import Probe
 
 @dataclass
 class Rollout:
-    """Samples with the weights of the training engine and keeps the two in step. version: of the weights."""
+    """Samples with the weights of the training engine and keeps the two in step."""
 
     engine: RolloutEngine
     encoder: ChatEncoder
@@ -24,26 +24,31 @@ class Rollout:
     seed: int
     probe: Probe
     version: int = 0
+    """The version of the weights that the sampling engine has."""
 
     def sample(
-        self, rows: Sequence[Row], sampling: Sequence[SamplingParams], where: tuple[int, Sequence[int]], size: int
+        self,
+        rows: Sequence[Row],
+        sampling: Sequence[SamplingParams],
+        step: int,
+        groups: Sequence[int],
+        group_size: int,
     ) -> tuple[list[tuple[int, ...]], list[list[Completion]]]:
-        """The prompt's ids and `size` completions of each row by its sampling, in order. where: the step, and each
-        row's place in it.
+        """Return each row's prompt ids and its group of completions, by the row's sampling, in order.
 
-        A seed depends on run, step, the row and its place in the step, and the completion's number alone.
+        groups: the number of each row's group in the step. A seed depends on run, step, row, group and the completion's
+        index in the group alone.
         """
-        step, places = where
         prompts = [tuple(self.encoder.encode(row["prompt"])) for row in rows]
         seeds = [
-            sample_seed(self.seed, step, place, row["id"], number)
-            for place, row in zip(places, rows, strict=True)
-            for number in range(size)
+            sample_seed(self.seed, step, group, row["id"], index)
+            for group, row in zip(groups, rows, strict=True)
+            for index in range(group_size)
         ]
-        each = [own for own in sampling for _ in range(size)]
-        repeated = [prompt for prompt in prompts for _ in range(size)]
-        flat = self.engine.generate(repeated, each, seeds) if prompts else []
-        return prompts, [flat[at : at + size] for at in range(0, len(flat), size)]
+        repeated_sampling = [params for params in sampling for _ in range(group_size)]
+        repeated_prompts = [prompt for prompt in prompts for _ in range(group_size)]
+        completions = self.engine.generate(repeated_prompts, repeated_sampling, seeds) if prompts else []
+        return prompts, [completions[start : start + group_size] for start in range(0, len(completions), group_size)]
 
     def sync(self, version: int) -> Mismatch:
         """Give the sampling engine the trainer's weights, and probe. Raises GuardError where the engines disagree."""

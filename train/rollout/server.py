@@ -35,9 +35,10 @@ class ServerRollouts(ServerEngine):
         super().__init__(config)
         self._folder = Path(config.weights_dir).resolve()
         self._root = str(httpx.URL(config.url).copy_with(path="/")).rstrip("/")
-        self._run = uuid.uuid4().hex  # what an earlier run left in the server's prefix cache is of other weights
+        # What an earlier run left in the server's prefix cache is of other weights.
+        self._run_id = uuid.uuid4().hex
         self._version = 0
-        self._forgotten = 0
+        self._times_forgotten = 0
         self._salt()
 
     def update_weights(self, named_tensors: Iterator[tuple[str, Tensor]], version: int) -> None:
@@ -46,7 +47,7 @@ class ServerRollouts(ServerEngine):
         folder = self._folder / f"weights-{version:06d}"
         if rank() == 0:
             folder.mkdir(parents=True, exist_ok=True)
-            _write(named_tensors, folder)
+            _write_shards(named_tensors, folder)
             call = {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}}
             self.request("POST", f"{self._root}/collective_rpc", call)
             shutil.rmtree(folder)
@@ -58,41 +59,41 @@ class ServerRollouts(ServerEngine):
         self._salt()
 
     def sleep(self) -> None:
-        """Nothing: the server has its own GPUs."""
+        """Do nothing: the server has its own GPUs."""
 
     def wake(self) -> None:
-        """Nothing, as `sleep`."""
+        """Do nothing, as `sleep`."""
 
     def forget_prefixes(self) -> None:
         """Make every cached prefix unreachable, whatever weights computed it."""
-        self._forgotten += 1
+        self._times_forgotten += 1
         self._salt()
 
     def head_logits(self, hidden: Tensor) -> Tensor | None:
-        """None: a server does not show its output head."""
+        """Return None: a server does not show its output head."""
         return None
 
     def vectors(self) -> dict[str, Tensor]:
-        """Nothing: a server does not show its weights."""
+        """Return nothing: a server does not show its weights."""
         return {}
 
     def _salt(self) -> None:
-        self._extra = {"cache_salt": f"{self._run}-{self._version}-{self._forgotten}"}
+        self._extra_body = {"cache_salt": f"{self._run_id}-{self._version}-{self._times_forgotten}"}
 
 
-def _write(named_tensors: Iterator[tuple[str, Tensor]], folder: Path) -> None:
-    """Safetensors files of about `SHARD_BYTES` each."""
-    held: dict[str, Tensor] = {}
-    number = 0
+def _write_shards(named_tensors: Iterator[tuple[str, Tensor]], folder: Path) -> None:
+    """Write safetensors files of about `SHARD_BYTES` each."""
+    shard: dict[str, Tensor] = {}
+    shard_index = 0
 
-    def flush() -> None:
-        save_file(held, str(folder / f"model-{number:05d}.safetensors"), metadata={"format": "pt"})
-        held.clear()
+    def write_shard() -> None:
+        save_file(shard, str(folder / f"model-{shard_index:05d}.safetensors"), metadata={"format": "pt"})
+        shard.clear()
 
     for name, tensor in named_tensors:
-        held[name] = tensor.detach().to("cpu", copy=True).contiguous()
-        if sum(value.numel() * value.element_size() for value in held.values()) >= SHARD_BYTES:
-            flush()
-            number += 1
-    if held:
-        flush()
+        shard[name] = tensor.detach().to("cpu", copy=True).contiguous()
+        if sum(value.numel() * value.element_size() for value in shard.values()) >= SHARD_BYTES:
+            write_shard()
+            shard_index += 1
+    if shard:
+        write_shard()

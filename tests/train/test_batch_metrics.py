@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from truegold.train.grpo.diversity import distinct_ngrams, distinct_share
+from truegold.train.grpo.batch_metrics import distinct_ngrams, distinct_share
 
 
 def test_distinct_answers_leave_out_what_has_none() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.train.grpo.group_choice import GroupScore, choose_groups, missing_groups, right_share, score_group
+from truegold.train.grpo.group_choice import GroupScore, choose_groups, count_missing_groups, right_share, score_group
 
 SIZE = 8
 
@@ -19,7 +19,7 @@ def test_groups_that_are_all_right_or_all_wrong_stay_out() -> None:
     assert choose_groups(scores(0, 3, 8, 5), 4, None) == [1, 3]
 
 
-def test_the_first_that_teach_enter_and_no_more_than_wanted() -> None:
+def test_the_first_that_teach_enter_and_no_more_than_a_batch_takes() -> None:
     assert choose_groups(scores(1, 2, 3, 4), 2, None) == [0, 1]
 
 
@@ -42,8 +42,8 @@ def test_no_group_makes_room_for_one_that_overshoots() -> None:
 
 
 def score(kind: str, right: int, k: int = 4) -> GroupScore:
-    passed = [place < right for place in range(SIZE)]
-    return score_group([float(one) for one in passed], passed, kind, k)
+    passed = [index < right for index in range(SIZE)]
+    return score_group([float(is_right) for is_right in passed], passed, kind, k)
 
 
 @pytest.mark.parametrize("kind", ["grpo", "dr_grpo", "rloo", "batch_std", "reinforce_pp_baseline", "maxrl"])
@@ -68,26 +68,26 @@ def test_under_pass_at_k_easy_groups_teach_nothing() -> None:
     assert [score("pass_at_k_walder", right).teaches for right in (0, 5, 6, 8)] == [False, True, False, False]
 
 
-def test_what_is_missing_are_free_places_and_a_share_out_of_bounds() -> None:
-    assert missing_groups(scores(0, 3, 8, 5), 4, None) == 2
-    assert missing_groups(scores(4, 3, 5, 4), 4, (0.25, 0.75)) == 0
-    assert missing_groups(scores(1, 1, 1, 1), 4, (0.25, 0.75)) == 1  # .125 below, twice, of 4
-    assert missing_groups(scores(1, 1, 0, 0), 4, (0.25, 0.75)) == 3
-    assert missing_groups(scores(0, 0), 2, (0.25, 0.75)) == 2
+def test_groups_are_missing_where_a_batch_is_short_of_them_and_where_the_share_is_out_of_bounds() -> None:
+    assert count_missing_groups(scores(0, 3, 8, 5), 4, None) == 2
+    assert count_missing_groups(scores(4, 3, 5, 4), 4, (0.25, 0.75)) == 0
+    assert count_missing_groups(scores(1, 1, 1, 1), 4, (0.25, 0.75)) == 1  # .125 below, twice, of 4
+    assert count_missing_groups(scores(1, 1, 0, 0), 4, (0.25, 0.75)) == 3
+    assert count_missing_groups(scores(0, 0), 2, (0.25, 0.75)) == 2
 
 
 @given(st.lists(st.integers(0, SIZE), max_size=12), st.integers(1, 6))
-def test_bounds_never_cost_a_group_nor_move_the_share_away(right: list[int], wanted: int) -> None:
+def test_bounds_never_cost_a_group_nor_move_the_share_away(right: list[int], size: int) -> None:
     groups = scores(*right)
-    free, bound = choose_groups(groups, wanted, None), choose_groups(groups, wanted, (0.4, 0.6))
-    assert len(free) == len(bound)
-    assert all(groups[place].teaches for place in bound)
+    unbounded, bounded = choose_groups(groups, size, None), choose_groups(groups, size, (0.4, 0.6))
+    assert len(unbounded) == len(bounded)
+    assert all(groups[index].teaches for index in bounded)
 
-    def distance(places: list[int]) -> float:
-        share = right_share([groups[place] for place in places])
+    def distance(indices: list[int]) -> float:
+        share = right_share([groups[index] for index in indices])
         return max(0.4 - share, share - 0.6, 0.0)
 
-    assert distance(bound) <= distance(free) or not free
+    assert distance(bounded) <= distance(unbounded) or not unbounded
 
 
 def test_the_share_counts_judged_completions() -> None:

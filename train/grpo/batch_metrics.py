@@ -1,0 +1,87 @@
+"""What is measured of a rollout batch: rewards, lengths, and how different the completions of a group are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from truegold.train.grpo.rewards import StepCompletion
+from truegold.verifiers import Term
+
+NGRAM = 4
+"""Tokens of the n-grams that are compared within a group."""
+
+Metrics = dict[str, float | None]
+"""Scalars by name; None where a value does not exist."""
+
+
+def reward_metrics(completions: Sequence[StepCompletion], terms: Sequence[Term]) -> Metrics:
+    """Return pass rate, reward, unjudged share, all-right and all-wrong groups, lengths and truncation of one rollout
+    batch; for each term the mean of its scores (`score/NAME`) and of what it added to the reward (`reward/NAME`)."""
+    segments = [completion.segment for completion in completions]
+    scores = [completion.score for completion in completions]
+    correct_scores = [score.correct.score for score in scores]
+    lengths = [len(segment.output_ids) for segment in segments]
+    group_means = [
+        _mean([completion.score.correct.score for completion in group]) for group in group_completions(completions)
+    ]
+    metrics = {
+        "pass_rate": _mean([None if score is None else float(score == 1.0) for score in correct_scores]),
+        "reward": _mean([score.reward.value for score in scores]),
+        "unjudged": sum(score.reward.value is None for score in scores) / len(scores),
+        "groups_all_right": sum(mean == 1.0 for mean in group_means) / len(group_means),
+        "groups_all_wrong": sum(mean == 0.0 for mean in group_means) / len(group_means),
+        "length_mean": sum(lengths) / len(lengths),
+        "length_max": float(max(lengths)),
+        "truncated": sum(segment.truncated for segment in segments) / len(segments),
+    }
+    for index, term in enumerate(terms):
+        metrics[f"score/{term.name}"] = _mean([score.verdicts[index].score for score in scores])
+        metrics[f"reward/{term.name}"] = _mean([score.reward.parts[term.name] for score in scores])
+    return metrics
+
+
+def diversity_metrics(completions: Sequence[StepCompletion]) -> Metrics:
+    """Return the shares of distinct answers and n-grams within groups."""
+    groups = group_completions(completions)
+    answers = [[completion.score.correct.extracted for completion in group] for group in groups]
+    token_ids = [[completion.segment.output_ids for completion in group] for group in groups]
+    return {"distinct_answers": distinct_share(answers), "distinct_ngrams": distinct_ngrams(token_ids)}
+
+
+def group_completions(completions: Sequence[StepCompletion]) -> list[list[StepCompletion]]:
+    """Sort completions by group, in the order in which the groups first appear."""
+    groups: dict[int, list[StepCompletion]] = {}
+    for completion in completions:
+        groups.setdefault(completion.segment.group, []).append(completion)
+    return list(groups.values())
+
+
+def distinct_share(groups: Sequence[Sequence[object]]) -> float | None:
+    """Return the mean over groups of distinct values / values, such as extracted answers; 1/size where all are alike.
+
+    None is no value. Returns None where no group has any.
+    """
+    shares = [
+        len(set(values)) / len(values)
+        for group in groups
+        if (values := [value for value in group if value is not None])
+    ]
+    return sum(shares) / len(shares) if shares else None
+
+
+def distinct_ngrams(groups: Sequence[Sequence[Sequence[int]]], n: int = NGRAM) -> float | None:
+    """Return the mean over groups of the share of n-grams of token ids that differ, among all n-grams of a group's
+    completions (distinct-n of Li et al., arXiv 1510.03055); None where no completion has n tokens."""
+    shares = []
+    for group in groups:
+        ngrams = [tuple(ids[start : start + n]) for ids in group for start in range(len(ids) - n + 1)]
+        if ngrams:
+            shares.append(len(set(ngrams)) / len(ngrams))
+    return sum(shares) / len(shares) if shares else None
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """Return the mean of what could be judged; None where nothing could."""
+    judged = [value for value in values if value is not None]
+    return fmean(judged) if judged else None

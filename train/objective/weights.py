@@ -1,0 +1,169 @@
+"""What token losses are multiplied by: weights, and masks, which are weights of 0 or 1. None is ever differentiated.
+
+    engine_weights      the sampling and the training engine disagree     of a token or a completion
+    *_mask, *_outliers  what is left out of the loss                      of a token or a completion
+    positive_weight     right completions weigh more than wrong ones      of an advantage
+    token_weights       how token losses become one number                of a token
+
+Shapes: B completions of up to T output tokens, right-padded; `mask` is 1 on sampled tokens and 0 on padding. On padding
+a weight is whatever comes out, except that `token_weights` is 0 there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from truegold.train.config.objective import Aggregation, Correction
+
+AGGREGATIONS: tuple[str, ...] = get_args(Aggregation)
+CORRECTIONS: tuple[str, ...] = get_args(Correction)
+MAX_LOG = 80.0
+"""Log-ratios are cut here before exp, since exp of more is beyond float32; every range ends far below."""
+FEW_LENGTHS = 8
+"""Among fewer completions than these no length is called out of the ordinary."""
+
+
+@torch.no_grad()
+def engine_weights(
+    old: Tensor, rollout: Tensor, mask: Tensor, kind: Correction, high: float, low: float = 0.0
+) -> Tensor:
+    """Return weights [B, T] for what the sampling and the training engine disagree on, kappa = exp(old - rollout).
+
+        tis             min(kappa, high)                          token truncated importance sampling, Yao et al. 2025
+        icepop          kappa where low <= kappa <= high, else 0  IcePop, arXiv 2510.18855
+        sequence_tis    min(product of kappa, high)               as tis, of whole sequences
+        sequence_mask   product of kappa in the range, else 0     masked importance sampling
+        geometric_mask  1 where exp(mean log kappa) is in the range, else 0; the same at any length
+
+    They multiply the loss (decoupled PPO, arXiv 2110.00641). A product over a long sequence leaves any range by noise
+    alone; the geometric mean does not. Where the old policy is the engine's own record, kappa is 1.
+    """
+    log_kappa = torch.where(mask > 0, old - rollout, 0)
+    if kind in ("tis", "icepop"):
+        weight = _bounded_exp(log_kappa)
+    elif kind in ("sequence_tis", "sequence_mask"):
+        weight = _bounded_exp(log_kappa.sum(1, keepdim=True)).expand_as(old)
+    else:
+        weight = _bounded_exp(log_kappa.sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp(min=1)).expand_as(old)
+    if kind in ("tis", "sequence_tis"):
+        return weight.clamp(max=high)
+    inside = (weight >= low) & (weight <= high)
+    return inside.to(old) if kind == "geometric_mask" else torch.where(inside, weight, 0)
+
+
+def _bounded_exp(values: Tensor) -> Tensor:
+    return torch.exp(values.clamp(-MAX_LOG, MAX_LOG))
+
+
+@torch.no_grad()
+def off_policy_sequence_mask(
+    current: Tensor, rollout: Tensor, advantages: Tensor, mask: Tensor, delta: float
+) -> Tensor:
+    """Return a mask [B] without the wrong completions that the policy has moved away from: A < 0 and mean(rollout -
+    current) > delta.
+
+    DeepSeek-V3.2, arXiv 2512.02556, eq. 9.
+    """
+    drift = torch.where(mask > 0, rollout - current, 0).sum(1) / mask.sum(1).clamp(min=1)
+    return (~((advantages < 0) & (drift > delta))).to(mask)
+
+
+def entropy_threshold(entropies: Tensor, quantile: float) -> float:
+    """Return the entropy (nats) from which a token belongs to the highest `quantile` of the batch.
+
+    entropies: [N], of all sampled tokens of the batch, over all ranks. Linear interpolation, as numpy does it; -inf
+    where there are none.
+    """
+    if entropies.numel() == 0:
+        return float("-inf")
+    return float(np.quantile(entropies.detach().double().cpu().numpy(), 1.0 - quantile))
+
+
+@torch.no_grad()
+def top_entropy_mask(entropy: Tensor, mask: Tensor, threshold: float) -> Tensor:
+    """Return a mask [B, T] of the sampled tokens of at least that entropy.
+
+    The forks of a derivation, a fifth of its tokens, carry the gain (arXiv 2506.01939).
+    """
+    return ((entropy >= threshold) & (mask > 0)).to(mask)
+
+
+def length_outliers(lengths: Tensor, fence: float = 3.0) -> Tensor:
+    """Return a mask [B] of the completions far longer than the batch's others, by Tukey's outer fence on log lengths:
+    more than `fence` times the distance between the quartiles above the upper one. Among fewer than `FEW_LENGTHS`
+    there are none."""
+    if len(lengths) < FEW_LENGTHS:
+        return torch.zeros_like(lengths, dtype=torch.bool)
+    logs = lengths.clamp(min=1).double().log()
+    lower, upper = torch.quantile(logs, 0.25), torch.quantile(logs, 0.75)
+    return logs > upper + fence * (upper - lower).clamp(min=0.1)
+
+
+def positive_weight(advantages: Tensor, lengths: Tensor, floor: float, max_weight: float) -> float:
+    """Return the factor in [1, max_weight] for positive advantages that lifts the positive side to `floor` times the
+    negative one:
+
+        w sum(A_i T_i, A_i > 0)  >=  floor sum(|A_i| T_i, A_i < 0)
+
+    Under a token mean the advantages of a group sum to 0, and its losses do not: wrong answers are longer, so that the
+    batch mostly pushes down. advantages: [B]. lengths: [B] output tokens, or ones to go by completions. 1 where one of
+    the sides is empty.
+    """
+    mass = advantages * lengths
+    positive, negative = float(mass.clamp(min=0).sum()), float(-mass.clamp(max=0).sum())
+    if positive <= 0.0 or negative <= 0.0:
+        return 1.0
+    return min(max(1.0, floor * negative / positive), max_weight)
+
+
+def weigh(advantages: Tensor, positive: float = 1.0, negative: float = 1.0) -> Tensor:
+    """Multiply advantages by one factor where they are positive, by another where they are negative (arXiv
+    2506.01347)."""
+    return torch.where(advantages > 0, positive * advantages, negative * advantages)
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What the weights of tokens are relative to: the sizes of the whole batch over all ranks, before any mask."""
+
+    tokens: float
+    """Output tokens of the whole batch."""
+    sequences: float
+    """Completions that have any token."""
+
+    @staticmethod
+    def from_mask(mask: Tensor) -> Totals:
+        """Return the totals of a batch in one piece; mask [B, T]."""
+        lengths = mask.sum(1)
+        return Totals(float(lengths.sum()), float((lengths > 0).sum()))
+
+
+def token_weights(mask: Tensor, kind: Aggregation, totals: Totals, constant: int | None = None) -> Tensor:
+    """Return what each token's loss is multiplied by before all are added up, [B, T], 0 on padding.
+
+        token      1 / N, N the number of tokens of the batch             DAPO, arXiv 2503.14476, eq. 8
+        sequence   1 / (B * tokens of its sequence)                       GRPO, arXiv 2402.03300, eq. 3
+        constant   1 / (B * L), L a constant such as the longest output   Dr. GRPO, arXiv 2503.20783, section 3.2
+
+    A batch that is cut into micro-batches and spread over ranks gives each token the same weight as in one piece. The
+    totals are counted before any mask of corrections, so that masking does not raise what is left. constant: L, in
+    tokens, for the kind "constant". Raises ValueError where it is missing.
+    """
+    if kind == "token":
+        return mask / max(totals.tokens, 1.0)
+    if kind == "sequence":
+        return mask / (mask.sum(1, keepdim=True).clamp(min=1) * max(totals.sequences, 1.0))
+    if not constant:
+        raise ValueError("the aggregation `constant` needs its length")
+    return mask / (constant * max(totals.sequences, 1.0))
+
+
+def aggregate(values: Tensor, mask: Tensor, kind: Aggregation, constant: int | None = None) -> Tensor:
+    """Aggregate the token losses [B, T] of a batch in one piece to a scalar."""
+    weights = token_weights(mask, kind, Totals.from_mask(mask), constant)
+    return (values.where(mask > 0, 0) * weights).sum()
