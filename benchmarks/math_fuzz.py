@@ -60,7 +60,7 @@ def main() -> int:
         answer = gold + dice.choice(["", " ", "+0", ",1", "."]) if dice.random() < 0.3 else soup(dice)
         began = time.process_time()
         try:
-            reasons[str(equivalent(gold, answer).reason)] += 1
+            reasons[str(equivalent(answer, gold=gold).reason)] += 1
             reasons[str(verifier(answer, gold).reason)] += 1
         except Exception as error:
             raised[f"{type(error).__name__}: {error}"[:100]] += 1

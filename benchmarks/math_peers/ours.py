@@ -20,7 +20,7 @@ class Truegold:
 
     def pair(self, gold: str, answer: str, options: list[str] | None) -> Judgement:
         given = {} if options is None else {"options": options}
-        return self._judgement(self.equivalent(gold, answer, **given))
+        return self._judgement(self.equivalent(answer, gold=gold, **given))
 
     def response(self, gold: str, response: str) -> Judgement:
         return self._judgement(self.verifier(response, gold))

@@ -17,7 +17,7 @@ def test_ids_are_unique_and_the_table_is_broad():
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_pair(case):
-    verdict = equivalent(case["gold"], case["answer"])
+    verdict = equivalent(case["answer"], gold=case["gold"])
     assert verdict.score == SCORES[case["expected"]], (verdict, case["note"])
     json.dumps(dict(verdict.evidence))
 
@@ -38,17 +38,17 @@ def test_pair(case):
     ],
 )
 def test_reason_says_why(gold, answer, reason):
-    assert equivalent(gold, answer).reason is reason
+    assert equivalent(answer, gold=gold).reason is reason
 
 
 def test_evidence_names_the_rung_and_both_readings():
-    assert equivalent("1/2", "50%").evidence == {"rung": "exact", "gold": "1/2", "answer": "50 percent"}
+    assert equivalent("50%", gold="1/2").evidence == {"rung": "exact", "gold": "1/2", "answer": "50 percent"}
 
 
 def test_decimals_let_the_last_digits_differ():
-    assert equivalent("1/3", "0.333").score == 0.0
-    assert equivalent("1/3", "0.333", decimals=3).score == 1.0
-    assert equivalent("1/3", "0.334", decimals=3).score == 0.0
+    assert equivalent("0.333", gold="1/3").score == 0.0
+    assert equivalent("0.333", gold="1/3", decimals=3).score == 1.0
+    assert equivalent("0.334", gold="1/3", decimals=3).score == 0.0
 
 
 def test_verifier_judges_the_answer_the_response_commits_to():

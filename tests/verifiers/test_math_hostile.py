@@ -25,23 +25,23 @@ def is_right(case: HostileCase, verdict: Verdict) -> bool:
 
 @pytest.mark.parametrize("case", HOSTILE, ids=lambda case: case.name)
 def test_a_hostile_answer_gets_the_right_verdict_or_a_limit(case: HostileCase) -> None:
-    verdict = equivalent(case.gold, case.answer)
+    verdict = equivalent(case.answer, gold=case.gold)
     assert is_right(case, verdict), verdict
     MathVerifier()(case.answer, case.gold)
     MathVerifier()(f"So it is $\\boxed{{{case.answer}}}$.", case.gold)
 
 
 def test_several_threads_give_the_verdicts_of_one() -> None:
-    alone = [equivalent(case.gold, case.answer) for case in HOSTILE]
+    alone = [equivalent(case.answer, gold=case.gold) for case in HOSTILE]
     with ThreadPoolExecutor(4) as threads:
-        assert list(threads.map(lambda case: equivalent(case.gold, case.answer), HOSTILE)) == alone
+        assert list(threads.map(lambda case: equivalent(case.answer, gold=case.gold), HOSTILE)) == alone
 
 
 def test_an_asyncio_task_gives_the_same_verdicts() -> None:
     async def judged() -> list[Verdict]:
-        return [equivalent(case.gold, case.answer) for case in HOSTILE]
+        return [equivalent(case.answer, gold=case.gold) for case in HOSTILE]
 
-    assert asyncio.run(judged()) == [equivalent(case.gold, case.answer) for case in HOSTILE]
+    assert asyncio.run(judged()) == [equivalent(case.answer, gold=case.gold) for case in HOSTILE]
     assert threading.current_thread() is threading.main_thread()
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from truegold.verifiers import ConfigError, MathVerifier, Reason, equivalent
+from truegold.verifiers import ConfigError, MathVerifier, Reason, Verdict, equivalent
 from truegold.verifiers.math import Policy
 
 CASES = [
@@ -60,7 +61,7 @@ CASES = [
 
 @pytest.mark.parametrize(("gold", "answer", "policy", "same"), CASES)
 def test_policy(gold: str, answer: str, policy: dict[str, Any], same: bool) -> None:
-    assert (equivalent(gold, answer, **policy).score == 1.0) == same
+    assert (equivalent(answer, gold=gold, **policy).score == 1.0) == same
     verdict = MathVerifier()(f"\\boxed{{{answer}}}", gold, info={"percent": "value", **policy})
     assert (verdict.score == 1.0) == same
 
@@ -78,8 +79,14 @@ def test_a_percent_sign_in_a_response_is_a_unit_unless_the_problem_speaks_of_no_
 
 def test_a_wrong_option_is_named_with_what_it_may_be() -> None:
     with pytest.raises(ConfigError, match=r"no option 'unit' \(did you mean 'units'\?\)"):
-        equivalent("5", "5", unit="cm")
+        equivalent("5", gold="5", unit="cm")
     with pytest.raises(ConfigError, match="units is 'lenient', expected one of convert, strict, ignore"):
-        equivalent("5", "5", units="lenient")
+        equivalent("5", gold="5", units="lenient")
     verdict = MathVerifier()("\\boxed{5}", "5", info={"decimals": -1})
     assert (verdict.score, verdict.reason) == (None, Reason.VERIFIER_ERROR)
+
+
+@pytest.mark.parametrize("call", [lambda: equivalent("1/2", "0.5"), lambda: equivalent("0.5")])
+def test_gold_is_taken_by_keyword_only(call: Callable[[], Verdict]) -> None:
+    with pytest.raises(ConfigError, match=r"Type equivalent\(answer, gold=gold\)\.$"):
+        call()

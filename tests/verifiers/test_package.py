@@ -40,10 +40,10 @@ def test_importing_it_loads_nothing_heavy_and_starts_nothing(tmp_path):
 def test_integrals_alone_need_sympy_and_sympy_never_enters_the_process(tmp_path):
     code = (
         "import sys; from truegold.verifiers import equivalent; from truegold.verifiers.math import worker\n"
-        "assert equivalent('1/2', '0.5').passed and worker._worker.child is None\n"
-        "assert equivalent('x+1', '1+x').passed and equivalent('sin(x)^2', '1-cos(x)^2').passed\n"
+        "assert equivalent('0.5', gold='1/2').passed and worker._worker.child is None\n"
+        "assert equivalent('1+x', gold='x+1').passed and equivalent('1-cos(x)^2', gold='sin(x)^2').passed\n"
         "assert worker._worker.child is None\n"
-        "assert equivalent('\\\\int_0^1 x dx', '\\\\int_0^1 (1-x) dx').passed and worker._worker.child is not None\n"
+        "assert equivalent('\\\\int_0^1 (1-x) dx', gold='\\\\int_0^1 x dx').passed and worker._worker.child is not None\n"
         "print('sympy' in sys.modules)"
     )
     assert run(code, tmp_path) == "False\n"

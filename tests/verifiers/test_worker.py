@@ -71,7 +71,7 @@ def test_memory_beyond_the_limit_is_refused():
 def test_threads_share_it():
     with ThreadPoolExecutor(4) as threads:
         verdicts = list(
-            threads.map(lambda n: equivalent(f"\\int_0^{n} 2x dx", f"\\int_{{-{n}}}^0 (-2x) dx").score, range(12))
+            threads.map(lambda n: equivalent(f"\\int_{{-{n}}}^0 (-2x) dx", gold=f"\\int_0^{n} 2x dx").score, range(12))
         )
     assert verdicts == [1.0] * 12
 

@@ -209,7 +209,7 @@ def _same(text: str, option: str) -> bool:
         return True
     from truegold.verifiers.math import equivalent
 
-    return _is_maths(text) and _is_maths(option) and equivalent(option, text).passed
+    return _is_maths(text) and _is_maths(option) and equivalent(text, gold=option).passed
 
 
 def _is_maths(text: str) -> bool:

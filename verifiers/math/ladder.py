@@ -23,6 +23,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from truegold.verifiers.errors import ConfigError
 from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.math import worker
 from truegold.verifiers.math.choices import choice_letter, same_choice
@@ -50,12 +51,24 @@ _ANNOUNCED = frozenset({"boxed", "answer_tag", "hashes", "phrase"})
 MIN_PROSE_CHARS = 200
 """A longer answer with many blanks is prose around a formula."""
 
+_NO_GOLD: Any = object()
+"""The default of `gold`, which may be None: a row without gold gets a verdict that says so."""
+
 MAX_PROSE_CHARS = 20_000
 """Of an answer that is searched for a formula or a box, as against read."""
 
 
-def equivalent(gold: str | None, answer: str, **policy: Any) -> Verdict:
-    """Does `answer` say the same as `gold`? The keywords are the fields of `Policy`; ConfigError for a wrong one."""
+def equivalent(answer: str, *more: object, gold: str | None = _NO_GOLD, **policy: Any) -> Verdict:
+    r"""Compare an answer with gold: `equivalent("0.5", gold="1/2").score` is 1.0.
+
+    `answer` is what a response commits to (`committed_answer`), not the response; gold is passed by keyword, since
+    swapped texts would be compared without complaint and silently give other verdicts. The other keywords are the
+    fields of `Policy`. Raises ConfigError for a second positional text, for no gold and for a wrong policy.
+    """
+    if more or gold is _NO_GOLD:
+        raise ConfigError(
+            "equivalent takes the answer first and gold by keyword.", "Type equivalent(answer, gold=gold)."
+        )
     return judge(gold, answer, policy_of(policy) if policy else DEFAULT)
 
 

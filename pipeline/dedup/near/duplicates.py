@@ -109,7 +109,8 @@ def _unify(corpus: Corpus, rows: list[int], alias: dict[tuple[int, int], int], c
     for row in rows:
         text = corpus.golds[row]
         for known in different:
-            if equivalent(corpus.golds[known], text).score == 1.0 or equivalent(text, corpus.golds[known]).score == 1.0:
+            known_text = corpus.golds[known]
+            if equivalent(text, gold=known_text).score == 1.0 or equivalent(known_text, gold=text).score == 1.0:
                 alias[cluster_row, int(corpus.gold[row])] = int(corpus.gold[known])
                 break
         else:

@@ -10,7 +10,7 @@ import pytest
 
 from truegold.verifiers import equivalent
 from truegold.verifiers.audit import HOSTILE
-from truegold.verifiers.audit.hostile_case import EXECUTED, INJECTION
+from truegold.verifiers.audit.hostile import EXECUTED, INJECTION
 
 MAX_CHARS = 2**21
 
@@ -34,7 +34,7 @@ def test_the_module_itself_is_small() -> None:
 def test_certain_verdicts_agree_with_the_texts() -> None:
     assert all(case.gold != case.answer for case in HOSTILE if case.expected == "no_match")
     plain = next(case for case in HOSTILE if case.name.startswith("plain"))
-    assert equivalent(plain.gold, plain.answer).passed
+    assert equivalent(plain.answer, gold=plain.gold).passed
 
 
 def test_the_injected_code_shows_itself_where_it_is_run(monkeypatch) -> None:
