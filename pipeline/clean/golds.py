@@ -83,7 +83,7 @@ def _letters(gold: str) -> str | None:
 
 def _read(gold: str) -> Note:
     from truegold.verifiers.math.choices import choice_letter
-    from truegold.verifiers.math.remembered import Refused, normal_gold, read_gold
+    from truegold.verifiers.math.reading.cached import Refused, normal_gold, read_gold
     from truegold.verifiers.math.show import show
     from truegold.verifiers.math.tree import Measure, walk
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from truegold.verifiers.math.names import COMMANDS
+from truegold.verifiers.math.reading.names import COMMANDS
 
 # What is left of a command whose first two characters became one control character.
 _DAMAGED = (

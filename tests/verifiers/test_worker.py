@@ -16,7 +16,7 @@ import pytest
 
 from truegold.verifiers import MathVerifier, Reason, SetupError, equivalent
 from truegold.verifiers.math import worker
-from truegold.verifiers.math.answers import read
+from truegold.verifiers.math.reading.answers import read
 
 SYMBOLIC = (read(r"\int_0^1 x^2 dx"), read(r"\int_0^1 (1-x)^2 dx"))
 SLOW = (read(r"\int_0^1 x^{x^x} dx"), read(r"\int_0^1 \sin(x^{x^x}) \ln(1+x^{\sin x}) dx"))
@@ -108,7 +108,8 @@ def test_a_forked_process_has_a_worker_of_its_own():
 
 def test_it_dies_with_a_parent_that_is_killed():
     code = (
-        "import time; from truegold.verifiers.math import worker; from truegold.verifiers.math.answers import read\n"
+        "import time; from truegold.verifiers.math import worker\n"
+        "from truegold.verifiers.math.reading.answers import read\n"
         "worker.compare(read('x'), read('y'))\n"
         "print(worker._worker.child.pid, flush=True); time.sleep(60)"
     )

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from truegold.verifiers.math.normal import key_of, normal
+from truegold.verifiers.math.reading.normal import key_of, normal
 
 _LETTER = re.compile(
     r"(?:\\(?:text|mathrm|textbf|mathbf)\s*\{\s*)?\(?\s*(?:\\(?:text|mathrm|textbf|mathbf)\s*\{)?\s*\(?\s*([A-Za-z])\s*\)?\s*\}?\s*\)?\s*\}?"

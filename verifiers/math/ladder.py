@@ -28,14 +28,14 @@ from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.math import worker
 from truegold.verifiers.math.choices import choice_letter, same_choice
 from truegold.verifiers.math.comparison import Outcome, compare
-from truegold.verifiers.math.lexer import MAX_CHARS
-from truegold.verifiers.math.normal import key_of, normal
 from truegold.verifiers.math.policy import DEFAULT, Policy, policy_of
-from truegold.verifiers.math.readings import other_readings
-from truegold.verifiers.math.remembered import Refused, is_several, normal_gold, read_gold, read_text
+from truegold.verifiers.math.reading.alternatives import other_readings
+from truegold.verifiers.math.reading.cached import Refused, is_several, normal_gold, read_gold, read_text
+from truegold.verifiers.math.reading.lexer import MAX_CHARS
+from truegold.verifiers.math.reading.normal import key_of, normal
+from truegold.verifiers.math.reading.tokens import TooLarge
 from truegold.verifiers.math.show import MAX_SHOWN, show
 from truegold.verifiers.math.substitute import with_log_base_ten
-from truegold.verifiers.math.tokens import TooLarge
 from truegold.verifiers.math.tree import Items, Node, Text
 from truegold.verifiers.verdict import Reason, Verdict
 

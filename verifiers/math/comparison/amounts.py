@@ -6,7 +6,7 @@ from gmpy2 import mpq
 
 from truegold.verifiers.math.comparison.outcome import Outcome
 from truegold.verifiers.math.comparison.values import same_values
-from truegold.verifiers.math.identity import same_value
+from truegold.verifiers.math.evaluation.identity import same_value
 from truegold.verifiers.math.measures import DEGREE, PERCENT
 from truegold.verifiers.math.policy import Policy
 from truegold.verifiers.math.tree import Call, Measure, Mul, Node, Num

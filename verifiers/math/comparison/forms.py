@@ -5,8 +5,8 @@ from __future__ import annotations
 from gmpy2 import mpq
 
 from truegold.verifiers.math.comparison.outcome import OTHER_STRUCTURE, Outcome
-from truegold.verifiers.math.exact import base_value, rational
-from truegold.verifiers.math.identity import same_value
+from truegold.verifiers.math.evaluation.exact import base_value, rational
+from truegold.verifiers.math.evaluation.identity import same_value
 from truegold.verifiers.math.labels import labelled
 from truegold.verifiers.math.policy import Policy
 from truegold.verifiers.math.tree import VALUES, BaseN, Chain, Clock, Mul, Node, Num, Ratio

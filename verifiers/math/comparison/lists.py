@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from truegold.verifiers.math.comparison.outcome import OTHER_STRUCTURE, SAME_STRUCTURE, Comparer, Outcome
+from truegold.verifiers.math.comparison.real_sets import looks_like_set
 from truegold.verifiers.math.labels import label_of, labelled
-from truegold.verifiers.math.realset import looks_like_set
 from truegold.verifiers.math.tree import Chain, Group, Items, Matrix, Mul, Named, Node, SetOf, SetOps, Sym
 
 _CHOICE_LETTERS = "ABCDEFGH"

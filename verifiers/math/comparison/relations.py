@@ -13,7 +13,7 @@ from gmpy2 import mpq
 
 from truegold.verifiers.math.comparison.lists import elementwise
 from truegold.verifiers.math.comparison.outcome import MINUS_ONE, OTHER_STRUCTURE, ZERO, Comparer, Outcome
-from truegold.verifiers.math.identity import proportional, same_value, sign_of_ratio
+from truegold.verifiers.math.evaluation.identity import proportional, same_value, sign_of_ratio
 from truegold.verifiers.math.labels import argument_of, is_tuple_of_names, labelled
 from truegold.verifiers.math.substitute import renamed, substituted
 from truegold.verifiers.math.tree import (

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from truegold.verifiers.math.comparison.intervals import NoSet, same_set
 from truegold.verifiers.math.comparison.lists import elementwise, matched, same_ordered
 from truegold.verifiers.math.comparison.outcome import OTHER_STRUCTURE, UNDECIDED, Comparer, Outcome
+from truegold.verifiers.math.comparison.real_sets import pieces_of
 from truegold.verifiers.math.comparison.relations import COORDINATES, same_relation
 from truegold.verifiers.math.comparison.values import same_values
-from truegold.verifiers.math.intervals import NoSet, same_set
-from truegold.verifiers.math.realset import pieces_of
 from truegold.verifiers.math.tree import VALUES, Chain, Group, Items, Node, SetOf, SetOps, Sym
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from truegold.verifiers.math.comparison.outcome import ZERO, Outcome
-from truegold.verifiers.math.identity import same_value
+from truegold.verifiers.math.comparison.rounding import agrees_when_rounded
+from truegold.verifiers.math.evaluation.identity import same_value
 from truegold.verifiers.math.labels import symbols_of
 from truegold.verifiers.math.policy import Policy
-from truegold.verifiers.math.rounding import agrees_when_rounded
 from truegold.verifiers.math.substitute import renamed, substituted
 from truegold.verifiers.math.tree import Add, Node, Sym, symbols
 

@@ -7,14 +7,14 @@ from truegold.verifiers.math.comparison.forms import same_clocks, same_numerals,
 from truegold.verifiers.math.comparison.lists import is_list, same_lists, same_ordered
 from truegold.verifiers.math.comparison.outcome import OTHER_STRUCTURE, SAME_NUMBER, Outcome
 from truegold.verifiers.math.comparison.parameters import conditions_agree, without_parameters
+from truegold.verifiers.math.comparison.real_sets import looks_like_set
 from truegold.verifiers.math.comparison.relations import is_repeated_list, same_relation, same_throughout
 from truegold.verifiers.math.comparison.sets import same_sets
+from truegold.verifiers.math.comparison.signs import has_signs, readings
 from truegold.verifiers.math.comparison.values import same_values
 from truegold.verifiers.math.comparison.words import same_name, same_text
 from truegold.verifiers.math.policy import Policy
-from truegold.verifiers.math.quantities import as_measure
-from truegold.verifiers.math.realset import looks_like_set
-from truegold.verifiers.math.signs import has_signs, readings
+from truegold.verifiers.math.reading.quantities import as_measure
 from truegold.verifiers.math.tree import (
     VALUE_TYPES,
     BaseN,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from truegold.verifiers.math.comparison.outcome import Outcome
-from truegold.verifiers.math.names import NAMED_WORDS, STOP_WORDS
+from truegold.verifiers.math.reading.names import NAMED_WORDS, STOP_WORDS
 from truegold.verifiers.math.tree import Mul, Named, Node, Sym, Text
 
 MAX_PHRASE_WORDS = 4

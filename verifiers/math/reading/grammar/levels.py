@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from truegold.verifiers.math.grammar.atoms import named, number, numeral
-from truegold.verifiers.math.grammar.big import big_operator
-from truegold.verifiers.math.grammar.brackets import between_bars, braces, brackets
-from truegold.verifiers.math.grammar.commands import command
-from truegold.verifiers.math.grammar.cursor import END, Grammar
-from truegold.verifiers.math.grammar.environments import environment
-from truegold.verifiers.math.grammar.functions import function
-from truegold.verifiers.math.grammar.nodes import MINUS_ONE, negated, product_of
 from truegold.verifiers.math.measures import PERCENT
-from truegold.verifiers.math.tokens import MAX_DEPTH, Token, TooLarge, Unreadable
+from truegold.verifiers.math.reading.grammar.atoms import named, number, numeral
+from truegold.verifiers.math.reading.grammar.big import big_operator
+from truegold.verifiers.math.reading.grammar.brackets import between_bars, braces, brackets
+from truegold.verifiers.math.reading.grammar.commands import command
+from truegold.verifiers.math.reading.grammar.cursor import END, Grammar
+from truegold.verifiers.math.reading.grammar.environments import environment
+from truegold.verifiers.math.reading.grammar.functions import function
+from truegold.verifiers.math.reading.grammar.nodes import MINUS_ONE, negated, product_of
+from truegold.verifiers.math.reading.tokens import MAX_DEPTH, Token, TooLarge, Unreadable
 from truegold.verifiers.math.tree import (
     Add,
     Call,

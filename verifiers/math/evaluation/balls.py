@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import gmpy2
 from gmpy2 import mpc, mpfr, mpq
 
-from truegold.verifiers.math.exact import Undefined
-from truegold.verifiers.math.tokens import TooLarge
+from truegold.verifiers.math.evaluation.exact import Undefined
+from truegold.verifiers.math.reading.tokens import TooLarge
 
 EXACT = -(10**12)
 """The error's exponent of a value without error."""

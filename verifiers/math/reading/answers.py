@@ -14,7 +14,8 @@ import re
 
 from gmpy2 import mpq
 
-from truegold.verifiers.math.conditions import (
+from truegold.verifiers.math.labels import label_of
+from truegold.verifiers.math.reading.conditions import (
     conclusion,
     integers_in,
     integers_of,
@@ -22,14 +23,13 @@ from truegold.verifiers.math.conditions import (
     without_conditions,
     without_remark,
 )
-from truegold.verifiers.math.grammar import Reader
-from truegold.verifiers.math.labels import label_of
-from truegold.verifiers.math.lexer import lex
-from truegold.verifiers.math.notation import USUAL, Notation
-from truegold.verifiers.math.quantities import as_measure, letter_units, read_quantity
-from truegold.verifiers.math.tokens import Token, TooLarge, Unreadable, nesting, split_at
+from truegold.verifiers.math.reading.grammar import Reader
+from truegold.verifiers.math.reading.lexer import lex
+from truegold.verifiers.math.reading.notation import USUAL, Notation
+from truegold.verifiers.math.reading.quantities import as_measure, letter_units, read_quantity
+from truegold.verifiers.math.reading.tokens import Token, TooLarge, Unreadable, nesting, split_at
+from truegold.verifiers.math.reading.wording import text_of, value_named, value_said
 from truegold.verifiers.math.tree import Family, Items, Node, Num
-from truegold.verifiers.math.wording import text_of, value_named, value_said
 
 MAX_ITEMS = 100
 """Of one list. Stops an answer that lists every number there is."""

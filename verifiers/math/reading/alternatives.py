@@ -13,11 +13,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from truegold.verifiers.math.answers import read
-from truegold.verifiers.math.notation import Notation
 from truegold.verifiers.math.policy import Policy
+from truegold.verifiers.math.reading.answers import read
+from truegold.verifiers.math.reading.notation import Notation
+from truegold.verifiers.math.reading.tokens import TooLarge, Unreadable
 from truegold.verifiers.math.substitute import mapped, with_log_base_ten
-from truegold.verifiers.math.tokens import TooLarge, Unreadable
 from truegold.verifiers.math.tree import Call, Chain, Group, Items, Measure, Mul, Node, Num, Sym, facts, symbols
 
 _DECIMAL_COMMA = re.compile(r"([+-]?)(\d{1,9}),(\d{1,9})(?![\d,])")

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from gmpy2 import mpq
 
-from truegold.verifiers.math.intervals import (
+from truegold.verifiers.math.comparison.intervals import (
     INFINITY,
     MINUS_INFINITY,
     NoSet,

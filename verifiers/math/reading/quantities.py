@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from gmpy2 import mpq
 
-from truegold.verifiers.math.grammar import Reader
 from truegold.verifiers.math.measures import DEGREE, MULTIPLIERS, Unit, unit_of
-from truegold.verifiers.math.names import NUMBER_WORDS
-from truegold.verifiers.math.notation import USUAL, Notation
-from truegold.verifiers.math.tokens import Token, Unreadable
+from truegold.verifiers.math.reading.grammar import Reader
+from truegold.verifiers.math.reading.names import NUMBER_WORDS
+from truegold.verifiers.math.reading.notation import USUAL, Notation
+from truegold.verifiers.math.reading.tokens import Token, Unreadable
+from truegold.verifiers.math.reading.units import spelled_unit
 from truegold.verifiers.math.tree import VALUES, Call, Clock, Measure, Mul, Node, Num
-from truegold.verifiers.math.units import spelled_unit
 
 
 def read_quantity(tokens: list[Token], notation: Notation = USUAL, depth: int = 0) -> Node | None:

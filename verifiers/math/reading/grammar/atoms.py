@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from gmpy2 import mpq
 
-from truegold.verifiers.math.grammar.cursor import Grammar
-from truegold.verifiers.math.tokens import Token, Unreadable
+from truegold.verifiers.math.reading.grammar.cursor import Grammar
+from truegold.verifiers.math.reading.tokens import Token, Unreadable
 from truegold.verifiers.math.tree import Add, BaseN, Call, Const, Group, Items, Mul, Node, Num, Sym
 
 APPLIED = frozenset("fghFGH")

@@ -8,7 +8,7 @@ and a product otherwise, `x1` is x with a subscript. What is no expression raise
 TooLarge. Not covered: lists without brackets, and words (`answers`).
 """
 
-from truegold.verifiers.math.grammar.levels import Reader
-from truegold.verifiers.math.grammar.nodes import negated
+from truegold.verifiers.math.reading.grammar.levels import Reader
+from truegold.verifiers.math.reading.grammar.nodes import negated
 
 __all__ = ["Reader", "negated"]

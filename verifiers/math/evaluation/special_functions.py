@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from gmpy2 import mpc, mpfr, mpq
 
-from truegold.verifiers.math.arithmetic import EXACT, Arithmetic, Unsupported, Value
+from truegold.verifiers.math.evaluation.balls import EXACT, Arithmetic, Unsupported, Value
 
 MAX_DEGREE = 10**6
 """Of a root. Above it, the general power is taken, which has budgets of its own."""

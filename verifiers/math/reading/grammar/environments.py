@@ -2,10 +2,10 @@ r"""Environments: matrices, and the lines of a list or of one long formula."""
 
 from __future__ import annotations
 
-from truegold.verifiers.math.grammar.cursor import END, Grammar
-from truegold.verifiers.math.names import LINES, MATRICES
-from truegold.verifiers.math.notation import Notation
-from truegold.verifiers.math.tokens import Token, Unreadable
+from truegold.verifiers.math.reading.grammar.cursor import END, Grammar
+from truegold.verifiers.math.reading.names import LINES, MATRICES
+from truegold.verifiers.math.reading.notation import Notation
+from truegold.verifiers.math.reading.tokens import Token, Unreadable
 from truegold.verifiers.math.tree import Matrix, Node, Text
 
 
@@ -65,7 +65,7 @@ def _cell(reader: Grammar, tokens: list[Token]) -> Node:
 
 def _joined(reader: Grammar, tokens: list[Token], without: tuple[str, ...]) -> Node:
     # A list may hold an environment, and an environment lines of a list: the one true circle among these modules.
-    from truegold.verifiers.math.answers import read_tokens
+    from truegold.verifiers.math.reading.answers import read_tokens
 
     notation = Notation(tight=reader.notation.tight, mixed=reader.notation.mixed)
     return read_tokens([token for token in tokens if token.kind not in without], notation, reader.depth)

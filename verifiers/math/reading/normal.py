@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from truegold.verifiers.math.names import COMMANDS, GREEK
+from truegold.verifiers.math.reading.names import COMMANDS, GREEK
 
 MAX_BOXES = 4
 """Around each other. Stops two thousand of them, each searched for its end."""

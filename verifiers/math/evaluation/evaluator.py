@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 
 from gmpy2 import mpc, mpq
 
-from truegold.verifiers.math.arithmetic import EXACT, Arithmetic, NeedsComplex, Unsupported, Value
-from truegold.verifiers.math.exact import rational, unit_interval
+from truegold.verifiers.math.evaluation.balls import EXACT, Arithmetic, NeedsComplex, Unsupported, Value
+from truegold.verifiers.math.evaluation.exact import rational, unit_interval
+from truegold.verifiers.math.evaluation.special_functions import ONE_ARGUMENT, SEVERAL_ARGUMENTS
 from truegold.verifiers.math.measures import PERCENT
-from truegold.verifiers.math.special_functions import ONE_ARGUMENT, SEVERAL_ARGUMENTS
 from truegold.verifiers.math.tree import Add, Big, Call, Const, Measure, Mul, Node, Num, Pow, Sym
 
 MAX_SUM_TERMS = 200

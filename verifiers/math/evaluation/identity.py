@@ -17,10 +17,17 @@ from functools import lru_cache
 
 from gmpy2 import mpfr, mpq, mpz
 
-from truegold.verifiers.math.arithmetic import NeedsComplex, Unsupported, Value, exponent_of
-from truegold.verifiers.math.exact import NotArithmetic, Undefined, point_for, rational, residue, unit_interval
-from truegold.verifiers.math.numeric import Evaluator
-from truegold.verifiers.math.tokens import TooLarge
+from truegold.verifiers.math.evaluation.balls import NeedsComplex, Unsupported, Value, exponent_of
+from truegold.verifiers.math.evaluation.evaluator import Evaluator
+from truegold.verifiers.math.evaluation.exact import (
+    NotArithmetic,
+    Undefined,
+    point_for,
+    rational,
+    residue,
+    unit_interval,
+)
+from truegold.verifiers.math.reading.tokens import TooLarge
 from truegold.verifiers.math.tree import Big, Call, Const, Mul, Node, Num, Pow, facts, symbols, walk
 
 CONSTANT_BITS = 320

@@ -8,7 +8,7 @@ k\pi, k\in\mathbb{Z};  x^2, x > 0     items of a list that are no answers: a par
 
 from __future__ import annotations
 
-from truegold.verifiers.math.tokens import Token, Unreadable, nesting
+from truegold.verifiers.math.reading.tokens import Token, Unreadable, nesting
 from truegold.verifiers.math.tree import Chain, Items, Named, Node, Sym
 
 _INTEGERS = ("integers", "naturals", "positive integers", "nonnegative integers")

@@ -11,10 +11,10 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from truegold.verifiers.extract import committed_answer
-from truegold.verifiers.math.answers import read
-from truegold.verifiers.math.normal import normal
-from truegold.verifiers.math.notation import Notation
-from truegold.verifiers.math.tokens import TooLarge, Unreadable
+from truegold.verifiers.math.reading.answers import read
+from truegold.verifiers.math.reading.normal import normal
+from truegold.verifiers.math.reading.notation import Notation
+from truegold.verifiers.math.reading.tokens import TooLarge, Unreadable
 from truegold.verifiers.math.tree import Group, Items, Node
 
 _PREDICATE = re.compile(r"\bis ([A-Za-z]{2,20}(?: [A-Za-z]{2,20}){0,2})$")

@@ -7,7 +7,7 @@ Text commands hold words only: the `m` of `5\\text{ m}` is no variable.
 from __future__ import annotations
 
 from truegold.verifiers.math.measures import MULTIPLIERS, UNITS
-from truegold.verifiers.math.names import (
+from truegold.verifiers.math.reading.names import (
     CANONICAL_GREEK,
     CONSTANTS,
     FUNCTIONS,
@@ -15,7 +15,7 @@ from truegold.verifiers.math.names import (
     NUMBER_WORDS,
     STOP_WORDS,
 )
-from truegold.verifiers.math.tokens import Token
+from truegold.verifiers.math.reading.tokens import Token
 
 MAX_VARIABLES_IN_A_RUN = 3
 """`xyz` is a product; longer runs of letters that nothing is known of are words."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from truegold.verifiers.math.grammar import negated
-from truegold.verifiers.math.names import NAMED_WORDS
-from truegold.verifiers.math.tokens import Token, Unreadable
+from truegold.verifiers.math.reading.grammar import negated
+from truegold.verifiers.math.reading.names import NAMED_WORDS
+from truegold.verifiers.math.reading.tokens import Token, Unreadable
+from truegold.verifiers.math.reading.units import MEANING_WORDS
 from truegold.verifiers.math.tree import Const, Named, Node, Text
-from truegold.verifiers.math.units import MEANING_WORDS
 
 _SAYING = frozenset({"is", "are", "be", "equals", "equal", "was", "were", "being", "是", "为", "等于", "共有", "共"})
 _LEADING = frozenset({

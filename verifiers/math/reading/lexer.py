@@ -11,13 +11,20 @@ from __future__ import annotations
 
 import re
 
-from truegold.verifiers.math.command_tokens import COMMAND_TOKENS
-from truegold.verifiers.math.letters import add_letters, add_word
 from truegold.verifiers.math.measures import UNITS
-from truegold.verifiers.math.names import COMMANDS, FACES, IGNORED, RELATIONS, TEXT_COMMANDS
-from truegold.verifiers.math.normal import DOLLAR, matching_brace
-from truegold.verifiers.math.numerals import INTEGER, NUMBER, REPEATING, integer_token, number_token, repeating_token
-from truegold.verifiers.math.tokens import MAX_DEPTH, Token, TooLarge, Unreadable
+from truegold.verifiers.math.reading.command_tokens import COMMAND_TOKENS
+from truegold.verifiers.math.reading.letters import add_letters, add_word
+from truegold.verifiers.math.reading.names import COMMANDS, FACES, IGNORED, RELATIONS, TEXT_COMMANDS
+from truegold.verifiers.math.reading.normal import DOLLAR, matching_brace
+from truegold.verifiers.math.reading.numerals import (
+    INTEGER,
+    NUMBER,
+    REPEATING,
+    integer_token,
+    number_token,
+    repeating_token,
+)
+from truegold.verifiers.math.reading.tokens import MAX_DEPTH, Token, TooLarge, Unreadable
 
 MAX_CHARS = 4_000
 """Longer texts are not read. Stops answers of a megabyte, whose reading alone would cost seconds."""

@@ -6,7 +6,7 @@ A word that might change the value (`not`, `more`, `or`) is never taken for a un
 from __future__ import annotations
 
 from truegold.verifiers.math.measures import LABEL, Unit, is_letter_unit, power, product, unit_of
-from truegold.verifiers.math.tokens import Token
+from truegold.verifiers.math.reading.tokens import Token
 
 MAX_LABEL_WORDS = 6
 MAX_LABEL_LETTERS = 24

@@ -11,8 +11,8 @@ from __future__ import annotations
 import gmpy2
 from gmpy2 import mpq
 
-from truegold.verifiers.math.exact import rational
-from truegold.verifiers.math.identity import approximate
+from truegold.verifiers.math.evaluation.exact import rational
+from truegold.verifiers.math.evaluation.identity import approximate
 from truegold.verifiers.math.policy import Policy
 from truegold.verifiers.math.tree import Measure, Node, Num
 

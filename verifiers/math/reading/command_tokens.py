@@ -5,7 +5,7 @@ Not covered: those that take text (`text`, `begin`), those that say nothing (`le
 
 from __future__ import annotations
 
-from truegold.verifiers.math.names import (
+from truegold.verifiers.math.reading.names import (
     BIG,
     BINOMIALS,
     CANONICAL_GREEK,

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from gmpy2 import mpq
 
-from truegold.verifiers.math.grammar.atoms import arguments
-from truegold.verifiers.math.grammar.brackets import braces
-from truegold.verifiers.math.grammar.cursor import Grammar
-from truegold.verifiers.math.grammar.nodes import HALF, product_of
-from truegold.verifiers.math.tokens import Unreadable
+from truegold.verifiers.math.reading.grammar.atoms import arguments
+from truegold.verifiers.math.reading.grammar.brackets import braces
+from truegold.verifiers.math.reading.grammar.cursor import Grammar
+from truegold.verifiers.math.reading.grammar.nodes import HALF, product_of
+from truegold.verifiers.math.reading.tokens import Unreadable
 from truegold.verifiers.math.tree import Call, Const, Items, Node, Num, Pow
 
 _INVERSES = {

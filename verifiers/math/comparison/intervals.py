@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from gmpy2 import mpfr, mpq
 
-from truegold.verifiers.math.identity import approximate, infinity_sign
+from truegold.verifiers.math.evaluation.identity import approximate, infinity_sign
 from truegold.verifiers.math.tree import Const, Mul, Node, Num
 
 INFINITY = Const("inf")

@@ -8,8 +8,8 @@ r"""Brackets, braces and bars.
 
 from __future__ import annotations
 
-from truegold.verifiers.math.grammar.cursor import Grammar
-from truegold.verifiers.math.tokens import Unreadable
+from truegold.verifiers.math.reading.grammar.cursor import Grammar
+from truegold.verifiers.math.reading.tokens import Unreadable
 from truegold.verifiers.math.tree import Call, Group, Items, Matrix, Named, Node, SetOf, SetOps
 
 _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
