@@ -12,8 +12,7 @@ For the tests of your own verifier: `truegold.verifiers.audit.pytest_helper.asse
 from truegold.verifiers.audit.card import Card, as_json, markdown
 from truegold.verifiers.audit.contract import CheckResult, check
 from truegold.verifiers.audit.gaming import GamingCase, gaming_cases
-from truegold.verifiers.audit.hostile import HOSTILE
-from truegold.verifiers.audit.hostile_case import HostileCase
+from truegold.verifiers.audit.hostile import HOSTILE, HostileCase
 from truegold.verifiers.audit.measure import AuditReport, audit
 from truegold.verifiers.audit.pytest_helper import assert_contract
 from truegold.verifiers.audit.variants import Variant, edits, rewrites

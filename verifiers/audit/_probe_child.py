@@ -1,8 +1,9 @@
 """The process in which a verifier is probed (`probe.py` is the parent's side).
 
-First line in: where to import from, which verifier, how much CPU time a verdict and how much memory the process may
-take. Every further line is an operation, answered by one line. The process may be killed at any time: by its own timer
-for CPU time, which the verifier cannot catch unless it means to, by the kernel, or by the parent after its deadline.
+The first line in says where to import from, which verifier it is, how much CPU time a verdict and how much memory the
+process may take. Every further line is an operation, answered by one line. The process may be killed at any time: by
+its timer for CPU time, which the verifier cannot catch unless it means to, by the kernel, or by the parent at its
+deadline.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from truegold.verifiers.audit.hostile_case import EXECUTED
+from truegold.verifiers.audit.hostile import EXECUTED
 from truegold.verifiers.gold import gold_response
 from truegold.verifiers.processes.child_serve import Conversation, limit_memory
 from truegold.verifiers.registry import resolve
@@ -28,16 +29,17 @@ from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
 THREADS = 8
 ROUNDS = 10
-"""How often each thread judges every item: races need chances."""
+"""How often each thread judges every row: races need chances."""
 
 SWITCH_INTERVAL_S = 1e-5
-"""Between threads while they are tested, 500 times as often as usual: what is shared and unguarded then shows."""
+"""Seconds between switches of threads under test, a 500th of the usual: unguarded shared state then shows."""
 
 KILL_FACTOR, KILL_EXTRA_S = 1.5, 0.5
 """A verdict is cut short at this multiple of its CPU time and so much more: late enough to be measured as too slow."""
 
 
 def main() -> None:
+    """Answer requests until the parent hangs up."""
     with Conversation() as conversation:
         requests = conversation.requests()
         hello = next(requests, None)
@@ -65,38 +67,38 @@ def _load(hello: dict[str, Any]) -> Verifier:
 def _answer(verifier: Verifier, request: dict[str, Any], cpu_s: float) -> Any:
     if request["operation"] == "gold_response":
         return _gold_response(verifier, request["gold"])
-    items = [Item(*fields) for fields in request["items"]]
+    rows = [Item(*fields) for fields in request["rows"]]
     match request["operation"]:
         case "judge":
-            return [_timed(verifier, item, cpu_s) for item in items]
+            return [_judge_timed(verifier, row, cpu_s) for row in rows]
         case "pickled":
-            return _pickled(verifier, items)
+            return _judge_pickled(verifier, rows)
         case "thread":
-            return _in_threads(verifier, items, threads=1, rounds=1)
+            return _judge_in_threads(verifier, rows, threads=1, rounds=1)
         case "threads":
-            return _in_threads(verifier, items, threads=THREADS, rounds=ROUNDS)
+            return _judge_in_threads(verifier, rows, threads=THREADS, rounds=ROUNDS)
         case "task":
-            return asyncio.run(_in_tasks(verifier, items))
+            return asyncio.run(_judge_in_tasks(verifier, rows))
 
 
-def _timed(verifier: Verifier, item: Item, cpu_s: float) -> dict[str, Any]:
+def _judge_timed(verifier: Verifier, row: Item, cpu_s: float) -> dict[str, Any]:
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_PROF, cpu_s * KILL_FACTOR + KILL_EXTRA_S)
-    others, process, thread = _others_cpu_s(), time.process_time(), time.thread_time()
-    observed = _judge(verifier, item)
+    children_before, process_before, thread_before = _children_cpu_s(), time.process_time(), time.thread_time()
+    observed = _judge(verifier, row)
     # While the timer runs, Linux counts the process's time in ticks of some milliseconds; this thread's is exact.
-    own = max(time.thread_time() - thread, time.process_time() - process)
-    observed["cpu_s"] = own + _others_cpu_s() - others
+    process_cpu_s = max(time.thread_time() - thread_before, time.process_time() - process_before)
+    observed["cpu_s"] = process_cpu_s + _children_cpu_s() - children_before
     signal.setitimer(signal.ITIMER_PROF, 0)
     return observed
 
 
-def _judge(verifier: Verifier, item: Item) -> dict[str, Any]:
+def _judge(verifier: Verifier, row: Item) -> dict[str, Any]:
     os.environ.pop(EXECUTED, None)
     observed: dict[str, Any] = {"verdict": None, "failure": None, "evidence": None}
     try:
-        info = json.loads(item.verifier_args)
-        verdict: object = verifier(item.response, item.gold, problem=item.problem, info=info)
+        info = json.loads(row.verifier_args)
+        verdict: object = verifier(row.response, row.gold, problem=row.problem, info=info)
     except (Exception, SystemExit) as error:
         observed["failure"] = f"raised {type(error).__name__}: {error}"
         return observed
@@ -128,43 +130,43 @@ def _gold_response(verifier: Verifier, gold: str) -> dict[str, Any]:
         return {"response": None, "failure": f"gold_response raised {type(error).__name__}: {error}"}
 
 
-def _pickled(verifier: Verifier, items: list[Item]) -> Any:
+def _judge_pickled(verifier: Verifier, rows: list[Item]) -> Any:
     try:
         copy: Verifier = pickle.loads(pickle.dumps(verifier))
     except Exception as error:
         return {"not_pickled": f"{type(error).__name__}: {error}"}
-    return [_judge(copy, item) for item in items]
+    return [_judge(copy, row) for row in rows]
 
 
-def _in_threads(verifier: Verifier, items: list[Item], threads: int, rounds: int) -> list[list[dict[str, Any]]]:
-    """What each thread saw: every item, `rounds` times; each thread begins somewhere else."""
-    seen: list[list[dict[str, Any]]] = [[] for _ in range(threads)]
+def _judge_in_threads(verifier: Verifier, rows: list[Item], threads: int, rounds: int) -> list[list[dict[str, Any]]]:
+    """What each thread observed: every row, `rounds` times; each thread begins with another row."""
+    observed: list[list[dict[str, Any]]] = [[] for _ in range(threads)]
     start = threading.Barrier(threads)
 
-    def work(number: int) -> None:
-        order = [(number + index) % len(items) for index in range(len(items))]
+    def work(thread_index: int) -> None:
+        order = [(thread_index + index) % len(rows) for index in range(len(rows))]
         start.wait()
         for _ in range(rounds):
             for index in order:
-                seen[number].append({**_judge(verifier, items[index]), "item": index})
+                observed[thread_index].append({**_judge(verifier, rows[index]), "row": index})
 
     interval = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    workers = [threading.Thread(target=work, args=(number,)) for number in range(threads)]
+    workers = [threading.Thread(target=work, args=(thread_index,)) for thread_index in range(threads)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
     sys.setswitchinterval(interval)
-    return seen
+    return observed
 
 
-async def _in_tasks(verifier: Verifier, items: list[Item]) -> list[list[dict[str, Any]]]:
-    async def one(index: int) -> dict[str, Any]:
+async def _judge_in_tasks(verifier: Verifier, rows: list[Item]) -> list[list[dict[str, Any]]]:
+    async def judge_row(index: int) -> dict[str, Any]:
         await asyncio.sleep(0)
-        return {**_judge(verifier, items[index]), "item": index}
+        return {**_judge(verifier, rows[index]), "row": index}
 
-    return [await asyncio.gather(*(one(index) for index in range(len(items))))]
+    return [await asyncio.gather(*(judge_row(index) for index in range(len(rows))))]
 
 
 def _address_space() -> int:
@@ -173,26 +175,27 @@ def _address_space() -> int:
     return int(statm.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
 
 
-def _others_cpu_s() -> float:
+def _children_cpu_s() -> float:
     """CPU time of processes this one has started, on Linux of those still running too: work must not hide in one."""
     return sum(os.times()[2:4]) + sum(_descendants_cpu_s(os.getpid()))
 
 
 def _descendants_cpu_s(pid: int) -> list[float]:
-    found = []
+    cpu_s = []
     for listing in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in _read(listing).split():
             fields = _read(Path(f"/proc/{child}/stat")).rpartition(")")[2].split()
             if fields:
-                ticks = sum(map(int, fields[11:15]))  # user and system time, its own and of children it waited for
-                found += [ticks / os.sysconf("SC_CLK_TCK"), *_descendants_cpu_s(int(child))]
-    return found
+                # These are user and system time, of the process and of the children that it waited for.
+                ticks = sum(map(int, fields[11:15]))
+                cpu_s += [ticks / os.sysconf("SC_CLK_TCK"), *_descendants_cpu_s(int(child))]
+    return cpu_s
 
 
 def _read(path: Path) -> str:
     try:
         return path.read_text()
-    except OSError:  # it has just ended
+    except OSError:  # The process has just ended.
         return ""
 
 

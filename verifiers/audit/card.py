@@ -19,7 +19,7 @@ from truegold.verifiers.audit.measure import EXAMPLES_KEPT, AuditReport, RuleCou
 from truegold.verifiers.rates import Rate
 
 CARD_FORMAT = 1
-"""Of the JSON; it rises when a field changes its meaning."""
+"""The version of the JSON, which rises when a field changes its meaning."""
 
 EXAMPLES_SHOWN = 40
 """Rows of the table of failures; the JSON has all that were kept."""
@@ -27,26 +27,28 @@ EXAMPLES_SHOWN = 40
 TEXT_CHARS = 120
 """How much of a text a table shows."""
 
-BAR = "\\|"
-
+_ESCAPED_BAR = "\\|"
 _MARK = {True: "kept", False: "BROKEN", None: "not checked"}
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """An audit and what surrounds it. `skipped`: rows of the data that gave no gold, counted by reason."""
+    """An audit and what surrounds it."""
 
     report: AuditReport
     contract: Sequence[CheckResult]
     fingerprint: str
+    """Name and version of the verifier with what else decides its verdicts."""
     data: str
+    """The name of the data set."""
     date: str
     description: str = ""
     skipped: Mapping[str, int] | None = None
+    """Rows of the data that gave no gold, counted by reason."""
 
 
 def as_json(card: Card) -> dict[str, Any]:
-    """Everything the card knows, JSON-able."""
+    """Everything that the card knows, ready for JSON."""
     report = card.report
     return {
         "card_format": CARD_FORMAT,
@@ -60,14 +62,14 @@ def as_json(card: Card) -> dict[str, Any]:
         "date": card.date,
         "data": {
             "name": card.data,
-            "golds_given": report.given,
-            "golds_distinct": report.distinct,
+            "golds_given": report.gold_count,
+            "golds_distinct": report.distinct_count,
             "golds_audited": report.audited,
             "seed": report.seed,
             "skipped": dict(card.skipped or {}),
             "kinds": report.kinds,
         },
-        "response_form": report.form,
+        "response_form": report.response_form,
         "summary": {name: _rate_json(rate) for name, rate in _summary(report)},
         "identity": _rule_json(report.identity),
         "rewrites": [_rule_json(count) for count in report.rewrites.values()],
@@ -82,7 +84,10 @@ def as_json(card: Card) -> dict[str, Any]:
 
 def markdown(card: Card) -> str:
     """The card as GitHub-flavoured Markdown."""
-    return "\n".join([*_head(card), *_rates(card.report), *_contract(card), *_costs(card.report), *_tail(card)]) + "\n"
+    report = card.report
+    limits = ["## What this does not show", "", *(f"- {limit}" for limit in _limits(card))]
+    parts = (_head_lines(card), _rate_lines(report), _contract_lines(card), _cost_lines(report), _failure_lines(report))
+    return "\n".join([line for part in (*parts, limits) for line in part]) + "\n"
 
 
 def summary_lines(report: AuditReport) -> Iterator[str]:
@@ -92,28 +97,30 @@ def summary_lines(report: AuditReport) -> Iterator[str]:
         yield f"{name:<22} {_share(rate):>8}  {_interval(rate):<17} {rate.errors} of {rate.judged}{undecided}"
 
 
-def _head(card: Card) -> Iterator[str]:
+def _head_lines(card: Card) -> Iterator[str]:
     report = card.report
     yield f"# Verifier card: {code(report.name)}"
     yield ""
     if card.description:
         yield from (_plain(card.description), "")
     yield f"- version {code(report.version)}, fingerprint {code(card.fingerprint)}"
-    yield f"- audited on {_plain(card.date)} with {code(card.data)}: {_drawn(report)}"
+    yield f"- audited on {_plain(card.date)} with {code(card.data)}: {_describe_sample(report)}"
     if card.skipped:
         skipped = ", ".join(f"{count} {_plain(reason)}" for reason, count in sorted(card.skipped.items()))
         yield f"- rows without a gold: {skipped}"
     if report.info:
         yield f"- with `info` {code(str(dict(report.info)))}"
-    yield f"- answers were shown in the form {code(report.form)}"
+    yield f"- answers were shown in the form {code(report.response_form)}"
     kinds = sorted(report.kinds.items(), key=lambda item: -item[1])
     yield f"- forms of gold: {', '.join(f'{kind} {count}' for kind, count in kinds)}"
     yield ""
 
 
-def _drawn(report: AuditReport) -> str:
-    drawn = "" if report.audited == report.distinct else f", {report.audited} of them drawn with seed {report.seed}"
-    return f"{report.given} golds, {report.distinct} distinct{drawn}"
+def _describe_sample(report: AuditReport) -> str:
+    golds = f"{report.gold_count} golds, {report.distinct_count} distinct"
+    if report.audited == report.distinct_count:
+        return golds
+    return f"{golds}, {report.audited} of them drawn with seed {report.seed}"
 
 
 def _summary(report: AuditReport) -> Iterator[tuple[str, Rate]]:
@@ -123,14 +130,14 @@ def _summary(report: AuditReport) -> Iterator[tuple[str, Rate]]:
     yield "gaming paid", report.gamed
 
 
-def _rates(report: AuditReport) -> Iterator[str]:
+def _rate_lines(report: AuditReport) -> Iterator[str]:
     yield from ("## Rates", "")
     rows = [[name, _share(rate), _interval(rate), *_counts(rate)] for name, rate in _summary(report)]
     yield from _table(["", "rate", "95 % interval", "errors", "judged", "not judged"], rows)
     parts = [("Right answers refused, by rewrite", report.rewrites), ("Wrong answers accepted, by edit", report.edits)]
     for title, part in [*parts, ("Gaming responses paid", report.gaming)]:
         yield from (f"## {title}", "")
-        yield from _by_rule([count for count in part.values() if not count.policy])
+        yield from _rule_lines([count for count in part.values() if not count.policy])
     policies = [count for part in (report.rewrites, report.edits) for count in part.values() if count.policy]
     if policies:
         yield from ("## Matters of policy", "", "Sensible verifiers differ on these; they are in no rate above.", "")
@@ -139,7 +146,7 @@ def _rates(report: AuditReport) -> Iterator[str]:
         yield from _table(["rule", "accepted", "refused", "not judged"], rows)
 
 
-def _by_rule(counts: Sequence[RuleCount]) -> Iterator[str]:
+def _rule_lines(counts: Sequence[RuleCount]) -> Iterator[str]:
     wrong = sorted((c for c in counts if c.rate.errors or c.rate.undecided), key=lambda c: -c.rate.errors)
     if wrong:
         rows = [[code(c.rule), _share(c.rate), _interval(c.rate), *_counts(c.rate)] for c in wrong]
@@ -152,13 +159,13 @@ def _by_rule(counts: Sequence[RuleCount]) -> Iterator[str]:
         yield from ("Nothing was tried: no gold has a form that the rules know, or none passes itself.", "")
 
 
-def _contract(card: Card) -> Iterator[str]:
+def _contract_lines(card: Card) -> Iterator[str]:
     yield from ("## Contract", "")
     rows = [[_plain(r.name), _MARK[r.ok], "<br>".join(code(finding) for finding in r.findings)] for r in card.contract]
     yield from _table(["line", "", "findings"], rows) if rows else ("Not checked.", "")
 
 
-def _costs(report: AuditReport) -> Iterator[str]:
+def _cost_lines(report: AuditReport) -> Iterator[str]:
     speed = report.speed
     yield from ("## Cost", "")
     yield (
@@ -168,8 +175,7 @@ def _costs(report: AuditReport) -> Iterator[str]:
     yield ""
 
 
-def _tail(card: Card) -> Iterator[str]:
-    report = card.report
+def _failure_lines(report: AuditReport) -> Iterator[str]:
     # What pays for wrong answers first, and of each rule one example before any has a second.
     parts = (("gold", {"": report.identity}), ("edit", report.edits), ("gaming", report.gaming))
     counts = [(part, count) for part, by_rule in (*parts, ("rewrite", report.rewrites)) for count in by_rule.values()]
@@ -185,8 +191,6 @@ def _tail(card: Card) -> Iterator[str]:
         yield from _table(["", "rule", "gold", "answer", "verdict"], rows[:EXAMPLES_SHOWN])
         if len(rows) > EXAMPLES_SHOWN:
             yield from (f"{len(rows) - EXAMPLES_SHOWN} more are in the JSON.", "")
-    yield from ("## What this does not show", "")
-    yield from (f"- {limit}" for limit in _limits(card))
 
 
 def _limits(card: Card) -> Iterator[str]:
@@ -201,8 +205,8 @@ def _limits(card: Card) -> Iterator[str]:
     if report.undecided:
         reasons = ", ".join(f"{count} {_plain(reason)}" for reason, count in report.undecided.most_common())
         yield f"Verdicts without a score are in no rate: {reasons}."
-    if report.audited < report.distinct:
-        yield f"{report.distinct - report.audited} distinct golds were not drawn."
+    if report.audited < report.distinct_count:
+        yield f"{report.distinct_count - report.audited} distinct golds were not drawn."
     unchecked = [result.name for result in card.contract if result.ok is None]
     if unchecked:
         yield f"Of the contract, not checked: {', '.join(unchecked)}."
@@ -210,7 +214,7 @@ def _limits(card: Card) -> Iterator[str]:
 
 
 def code(text: str) -> str:
-    """Any text as one code span on one line."""
+    """Any text as one code span on one line, cut after TEXT_CHARS characters."""
     text = text if len(text) <= TEXT_CHARS else f"{text[:TEXT_CHARS]}…"
     # Line ends, surrogates and other invisible characters are shown as escapes.
     shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
@@ -230,7 +234,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     yield f"| {' | '.join(head)} |"
     yield f"|{'---|' * len(head)}"
     # A bar ends a cell even inside a code span, and there alone a backslash keeps it from doing so.
-    yield from (f"| {' | '.join(cell.replace('|', BAR) for cell in row)} |" for row in rows)
+    yield from (f"| {' | '.join(cell.replace('|', _ESCAPED_BAR) for cell in row)} |" for row in rows)
     yield ""
 
 

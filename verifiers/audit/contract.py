@@ -1,21 +1,22 @@
-"""Does a verifier keep the contract of `truegold.verifiers.verdict`? `check("math")` finds out.
+"""Does a verifier keep the contract of `truegold.verifiers.verdict`? `check("math")` tells.
 
     gold passes itself       tells wrong from right    returns a verdict         deterministic
     same in a fresh process  picklable                 works in a thread         safe in many threads
     works in asyncio         evidence is JSON          stands a missing gold     stands hostile answers and golds
 
-Everything is tried in processes of their own, so that a hang or a crash is a finding. `ok` is None where a check could
-not be made. Not covered: whether verdicts are right (`measure.py`), and what only another machine would show.
+Everything is tried in separate processes, so that a hang or a crash is a finding. `ok` is None where a check could not
+be made. Whether verdicts are right is for `measure.py`; what only another machine would show is not covered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from truegold.verifiers.audit.hostile import HOSTILE
+from truegold.verifiers.audit.hostile import HOSTILE, HostileCase
 from truegold.verifiers.audit.probe import (
     DEFAULT_CPU_S,
     DEFAULT_MEMORY_BYTES,
@@ -23,7 +24,7 @@ from truegold.verifiers.audit.probe import (
     NotLoaded,
     Observed,
     Probe,
-    loaded,
+    load,
 )
 from truegold.verifiers.audit.responses import form_read_by, respond
 from truegold.verifiers.running.item import Item
@@ -40,31 +41,35 @@ DETERMINISTIC, TELLS_APART = "deterministic", "tells wrong from right"
 MAX_SHOWN = 8
 """Findings kept for each check."""
 
-_STOPPED = "stopped here: too many processes lost"
-
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One line of the contract: kept, broken, or None where it could not be checked. `findings` say how it broke."""
+    """One line of the contract."""
 
     name: str
     ok: bool | None
+    """Whether it was kept; None where it could not be checked."""
     detail: str
     findings: tuple[str, ...] = ()
+    """How it was broken."""
 
 
 @dataclass
 class _Session:
-    """What the checks share: the watched verifier, golds it judges, items with the verdict each got at first."""
+    """What the checks share."""
 
     probe: Probe
     new_probe: Callable[[], Probe]
     golds: list[str] = field(default_factory=list)
+    """Golds that the verifier judges."""
     failures: list[str] = field(default_factory=list)
     """Golds that did not pass themselves, and why."""
     form: str = "boxed"
-    items: list[Item] = field(default_factory=list)
+    """The form of response that the verifier reads."""
+    rows: list[Item] = field(default_factory=list)
+    """Right, wrong and empty responses to those golds."""
     first: list[Observed] = field(default_factory=list)
+    """The verdict that each of the rows got at first."""
     refuses: bool = False
     """Whether it ever refused a response that is wrong or none."""
 
@@ -78,12 +83,12 @@ def check(
     wall_s: float = DEFAULT_WALL_S,
     memory_bytes: int = DEFAULT_MEMORY_BYTES,
 ) -> list[CheckResult]:
-    """Every line of the contract, in a fixed order.
+    """Check every line of the contract, in a fixed order.
 
     verifier: a name as in a config, or an object. golds: answers it is made for; without them standard ones are tried.
     info: what it gets as `info`. cpu_s, wall_s, memory_bytes: what one verdict may cost.
     """
-    loaded(verifier)
+    load(verifier)
 
     def new_probe() -> Probe:
         return Probe(verifier, cpu_s, wall_s, memory_bytes, info)
@@ -92,7 +97,7 @@ def check(
         with new_probe() as probe:
             session = _Session(probe, new_probe)
             _prepare(session, golds)
-            return [_result(name, make(session)) for name, make in _CHECKS.items()]
+            return [_result(name, check_line(session)) for name, check_line in _CHECKS.items()]
     except NotLoaded as error:
         why = f"it cannot be made in another process: {error}"
         rest = [CheckResult(name, None, "not checked: it is not picklable") for name in _CHECKS if name != "picklable"]
@@ -103,23 +108,23 @@ def _prepare(session: _Session, golds: Sequence[str]) -> None:
     probe, right = session.probe, list[Item]()
     for gold in golds or STANDARD_GOLDS:
         response, failure = probe.gold_response(gold)
-        item = probe.item(respond("boxed", gold) if response is None else response, gold)
-        seen = probe.judge(item.response, gold)
-        if failure or seen.failure:
-            session.failures.append(f"{gold!r}: {failure or seen.failure}")
-        elif seen.score is not None or golds:
-            right.append(item)
+        row = probe.row(respond("boxed", gold) if response is None else response, gold)
+        observed = probe.judge(row.response, gold)
+        if failure or observed.failure:
+            session.failures.append(f"{gold!r}: {failure or observed.failure}")
+        elif observed.score is not None or golds:
+            right.append(row)
             if response is not None:
                 session.golds.append(gold)
-                session.failures += [] if seen.paid else [f"{gold!r} got {seen.score} ({seen.reason})"]
-        if seen.process_lost and len(session.failures) >= MAX_LOST:
+                session.failures += [] if observed.paid else [f"{gold!r} got {observed.score} ({observed.reason})"]
+        if observed.process_lost and len(session.failures) >= MAX_LOST:
             break
     session.form = form_read_by(probe, session.golds)
-    wrong = [probe.item(a.response, b.gold) for a, b in pairwise([*right, *right[:1]]) if a.gold != b.gold]
-    loose = [probe.item(text, item.gold) for item in right[:1] for text in ("", "I do not know.", ":")]
-    session.items = [*right, *wrong, *loose]
-    session.first = [probe.judge(item.response, item.gold) for item in session.items]
-    session.refuses = not all(seen.paid for seen in session.first[len(right) :])
+    wrong = [probe.row(a.response, b.gold) for a, b in pairwise([*right, *right[:1]]) if a.gold != b.gold]
+    empty = [probe.row(text, row.gold) for row in right[:1] for text in ("", "I do not know.", ":")]
+    session.rows = [*right, *wrong, *empty]
+    session.first = [probe.judge(row.response, row.gold) for row in session.rows]
+    session.refuses = not all(observed.paid for observed in session.first[len(right) :])
 
 
 def _gold_passes(session: _Session) -> Iterator[str] | None:
@@ -132,148 +137,147 @@ def _tells_apart(session: _Session) -> Iterator[str] | None:
 
 
 def _deterministic(session: _Session) -> Iterator[str] | None:
-    return _compared(session, enumerate(session.probe.judge(item.response, item.gold) for item in session.items))
+    return _compare(session, enumerate(session.probe.judge(row.response, row.gold) for row in session.rows))
 
 
 def _fresh_process(session: _Session) -> Iterator[str] | None:
     with session.new_probe() as fresh:
-        seen = [fresh.judge(item.response, item.gold) for item in session.items]
-    return _compared(session, enumerate(seen))
+        observations = [fresh.judge(row.response, row.gold) for row in session.rows]
+    return _compare(session, enumerate(observations))
 
 
 def _picklable(session: _Session) -> Iterator[str] | None:
     try:
-        return _compared(session, iter(session.probe.judge_in("pickled", session.items)))
+        return _compare(session, session.probe.judge_in("pickled", session.rows))
     except NotLoaded as error:
         return iter([f"it cannot be pickled: {error}"])
 
 
-def _in_a_thread(session: _Session) -> Iterator[str] | None:
-    return _compared(session, iter(session.probe.judge_in("thread", session.items)) if session.items else iter(()))
+def _same_verdicts(way: str, session: _Session) -> Iterator[str] | None:
+    return _compare(session, session.probe.judge_in(way, session.rows) if session.rows else ())
 
 
-def _in_threads(session: _Session) -> Iterator[str] | None:
-    return _compared(session, iter(session.probe.judge_in("threads", session.items)) if session.items else iter(()))
-
-
-def _in_asyncio(session: _Session) -> Iterator[str] | None:
-    return _compared(session, iter(session.probe.judge_in("task", session.items)) if session.items else iter(()))
-
-
-def _evidence(session: _Session) -> Iterator[str] | None:
-    if not session.first:
-        return None
-    return (
-        f"{_shown(item)}: {seen.not_json}"
-        for item, seen in zip(session.items, session.first, strict=True)
-        if seen.not_json
-    )
-
-
-def _score(session: _Session) -> Iterator[str] | None:
+def _returns_a_verdict(session: _Session) -> Iterator[str] | None:
     """What the verifier returned at all: a Verdict, and no failure of any kind, on ordinary responses."""
+    return _describe_faults(session, lambda observed: observed.failure)
+
+
+def _evidence_is_json(session: _Session) -> Iterator[str] | None:
+    return _describe_faults(session, lambda observed: observed.not_json)
+
+
+def _describe_faults(session: _Session, fault: Callable[[Observed], str | None]) -> Iterator[str] | None:
     if not session.first:
         return None
-    return (
-        f"{_shown(item)}: {seen.failure}"
-        for item, seen in zip(session.items, session.first, strict=True)
-        if seen.failure
-    )
+    observed_rows = zip(session.rows, session.first, strict=True)
+    return (f"{_describe_row(row)}: {fault(observed)}" for row, observed in observed_rows if fault(observed))
 
 
 def _no_gold(session: _Session) -> Iterator[str]:
     for gold in (None, "", "   "):
         for response in ("", respond("boxed", "5"), respond("boxed", "")):
-            seen = session.probe.judge(response, gold)
+            observed = session.probe.judge(response, gold)
             # A plain function may raise here: `@verifier` makes a verdict without a score of that.
-            if (seen.paid and session.refuses) or (seen.failure and seen.reason is not Reason.VERIFIER_ERROR):
-                yield f"gold {gold!r}, response {response!r}: {seen.failure or 'got the full score'}"
+            is_fault = observed.failure and observed.reason is not Reason.VERIFIER_ERROR
+            if is_fault or (observed.paid and session.refuses):
+                yield f"gold {gold!r}, response {response!r}: {observed.failure or 'got the full score'}"
 
 
 def _hostile_answers(session: _Session) -> Iterator[str]:
-    half = session.probe.judge(respond(session.form, "\\frac{2}{4}"), "\\frac{1}{2}")
-    lost = 0
-    for case in HOSTILE:
-        seen = session.probe.judge(respond(session.form, case.answer), case.gold)
-        finding = _too_costly(session, seen)
-        if finding is None and case.expected == "no_match" and seen.paid and session.refuses:
-            finding = "got the full score for a wrong answer"
-        # A verifier that does not read mathematics need not know other digits either.
-        if finding is None and case.expected == "match" and half.paid and seen.score is not None and not seen.paid:
-            finding = f"got {seen.score} ({seen.reason}) for a right answer"
-        if finding is not None:
-            yield f"{case.name}: {finding}"
-        lost += seen.process_lost
-        if lost >= MAX_LOST:
-            yield _STOPPED
-            return
+    # A verifier that does not read mathematics need not know other digits either.
+    reads_mathematics = session.probe.judge(respond(session.form, "\\frac{2}{4}"), "\\frac{1}{2}").paid
+
+    def describe_fault(case: HostileCase, observed: Observed) -> str | None:
+        if case.expected == "no_match" and observed.paid and session.refuses:
+            return "got the full score for a wrong answer"
+        if case.expected == "match" and reads_mathematics and observed.score is not None and not observed.paid:
+            return f"got {observed.score} ({observed.reason}) for a right answer"
+        return None
+
+    verdicts = (
+        (case, session.probe.judge(respond(session.form, case.answer), case.gold), case.name) for case in HOSTILE
+    )
+    return _describe_hostile(session, verdicts, describe_fault)
 
 
 def _hostile_golds(session: _Session) -> Iterator[str]:
+    verdicts = (
+        (case, session.probe.judge(respond(session.form, case.gold), case.answer), f"{case.name} as gold")
+        for case in HOSTILE
+    )
+    return _describe_hostile(session, verdicts, lambda case, observed: None)
+
+
+def _describe_hostile(
+    session: _Session,
+    verdicts: Iterable[tuple[HostileCase, Observed, str]],
+    describe_fault: Callable[[HostileCase, Observed], str | None],
+) -> Iterator[str]:
+    """Findings on hostile cases, each under the given name, until too many processes are lost."""
     lost = 0
-    for case in HOSTILE:
-        seen = session.probe.judge(respond(session.form, case.gold), case.answer)
-        finding = _too_costly(session, seen)
+    for case, observed, name in verdicts:
+        finding = _describe_cost(session, observed) or describe_fault(case, observed)
         if finding is not None:
-            yield f"{case.name} as gold: {finding}"
-        lost += seen.process_lost
+            yield f"{name}: {finding}"
+        lost += observed.process_lost
         if lost >= MAX_LOST:
-            yield _STOPPED
+            yield "stopped here: too many processes lost"
             return
 
 
 _CHECKS: dict[str, Callable[[_Session], Iterator[str] | None]] = {
     "gold passes itself": _gold_passes,
     TELLS_APART: _tells_apart,
-    "returns a verdict": _score,
+    "returns a verdict": _returns_a_verdict,
     DETERMINISTIC: _deterministic,
     "same in a fresh process": _fresh_process,
     "picklable": _picklable,
-    "works in a thread": _in_a_thread,
-    "safe in many threads": _in_threads,
-    "works in asyncio": _in_asyncio,
-    "evidence is JSON": _evidence,
+    "works in a thread": partial(_same_verdicts, "thread"),
+    "safe in many threads": partial(_same_verdicts, "threads"),
+    "works in asyncio": partial(_same_verdicts, "task"),
+    "evidence is JSON": _evidence_is_json,
     "stands a missing gold": _no_gold,
     "stands hostile answers": _hostile_answers,
     "stands hostile golds": _hostile_golds,
 }
 
 
-def _result(name: str, found: Iterator[str] | None) -> CheckResult:
-    if found is None:
+def _result(name: str, findings: Iterator[str] | None) -> CheckResult:
+    if findings is None:
         if name == TELLS_APART:
             return CheckResult(name, None, "not checked: no answer was refused, whatever the gold")
         return CheckResult(name, None, "not checked: no gold fits it; give it golds it is made for")
-    findings = list(found)
-    if not findings:
+    listed = list(findings)
+    if not listed:
         return CheckResult(name, True, "kept")
-    more = f", {len(findings)} findings" if len(findings) > 1 else ""
-    return CheckResult(name, False, f"broken{more}", tuple(findings[:MAX_SHOWN]))
+    more = f", {len(listed)} findings" if len(listed) > 1 else ""
+    return CheckResult(name, False, f"broken{more}", tuple(listed[:MAX_SHOWN]))
 
 
-def _compared(session: _Session, seen: Iterator[tuple[int, Observed]]) -> Iterator[str] | None:
-    """Where an item got another verdict than at first, once for each item."""
-    if not session.items:
+def _compare(session: _Session, verdicts: Iterable[tuple[int, Observed]]) -> Iterator[str] | None:
+    """Where a row got another verdict than at first, once for each row."""
+    if not session.rows:
         return None
     changed: dict[int, str] = {}
-    for index, now in seen:
+    for index, again in verdicts:
         before = session.first[index]
-        if now.outcome != before.outcome and index not in changed:
-            changed[index] = f"{_shown(session.items[index])}: {_said(before)}, then {_said(now)}"
+        if again.outcome != before.outcome and index not in changed:
+            outcomes = f"{_describe_outcome(before)}, then {_describe_outcome(again)}"
+            changed[index] = f"{_describe_row(session.rows[index])}: {outcomes}"
     return iter(changed.values())
 
 
-def _too_costly(session: _Session, seen: Observed) -> str | None:
-    if seen.failure is not None:
-        return seen.failure
-    if seen.cpu_s > session.probe.cpu_s:
-        return f"took {seen.cpu_s:.1f} s of CPU time, more than {session.probe.cpu_s:g} s"
+def _describe_cost(session: _Session, observed: Observed) -> str | None:
+    if observed.failure is not None:
+        return observed.failure
+    if observed.cpu_s > session.probe.cpu_s:
+        return f"took {observed.cpu_s:.1f} s of CPU time, more than {session.probe.cpu_s:g} s"
     return None
 
 
-def _said(seen: Observed) -> str:
-    return seen.failure or f"{seen.score} ({seen.reason}, {seen.extracted!r})"
+def _describe_outcome(observed: Observed) -> str:
+    return observed.failure or f"{observed.score} ({observed.reason}, {observed.extracted!r})"
 
 
-def _shown(item: Item) -> str:
-    return f"gold {item.gold!r}, response {item.response!r}"
+def _describe_row(row: Item) -> str:
+    return f"gold {row.gold!r}, response {row.response!r}"

@@ -7,22 +7,22 @@
 
 Rewrites, edits and gaming are tried for golds that pass themselves, in the form of response that the verifier reads
 (`responses.py`); the answers are made by rules whose truth is certain, so no labels are needed. Verdicts without a
-score and rules of policy are counted apart. Not covered: the answers that models really give, and golds of no certain
-form, for which there is identity and a part of gaming only.
+score and rules of policy are counted apart. The answers that models really give are not covered, and for golds of no
+certain form there is identity and a part of gaming only.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from truegold.verifiers.audit.gaming import gaming_cases
 from truegold.verifiers.audit.probe import DEFAULT_CPU_S, DEFAULT_WALL_S, NotLoaded, Observed, Probe
 from truegold.verifiers.audit.responses import form_read_by, respond
-from truegold.verifiers.audit.speed import Speed, speed_of
 from truegold.verifiers.audit.variants import edits, form_of, rewrites
 from truegold.verifiers.errors import ConfigError
 from truegold.verifiers.rates import Rate
@@ -41,11 +41,12 @@ EXAMPLE_CHARS = 400
 """How much of each text is kept in an example."""
 
 _OTHER_KIND = "other"
+"""The kind of a gold that has no certain form."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One failure: what the verifier was shown, and what it said."""
+    """One failure: what the verifier was shown, and its verdict."""
 
     gold: str
     answer: str
@@ -55,33 +56,63 @@ class Example:
 
 @dataclass
 class RuleCount:
-    """What became of one rule over all golds. For policy rules an error is no fault, only a fact."""
+    """What became of one rule over all golds."""
 
     rule: str
     policy: bool
+    """Whether an error is no fault, only a fact."""
     rate: Rate = field(default_factory=Rate)
     examples: list[Example] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """CPU time of single verdicts, in milliseconds."""
+
+    verdicts: int
+    mean_ms: float
+    median_ms: float
+    p99_ms: float
+    max_ms: float
+
+
+def speed_of(seconds: Sequence[float]) -> Speed:
+    """Mean, median, 99th percentile and maximum of CPU times in seconds; zeros where there are none."""
+    if not seconds:
+        return Speed(0, 0.0, 0.0, 0.0, 0.0)
+    costs = sorted(1000 * cost for cost in seconds)
+
+    def quantile(share: float) -> float:
+        return costs[min(len(costs) - 1, math.ceil(share * len(costs)) - 1)]
+
+    return Speed(len(costs), sum(costs) / len(costs), quantile(0.5), quantile(0.99), costs[-1])
+
+
 @dataclass
 class AuditReport:
-    """The whole measurement. `rewrites`, `edits` and `gaming` are by rule, in the order of the rules."""
+    """The whole measurement."""
 
     name: str
     version: str
-    form: str
-    given: int
-    distinct: int
+    response_form: str
+    """The form in which answers were shown, a key of `responses.FORMS`."""
+    gold_count: int
+    distinct_count: int
+    """Different golds, before the limit."""
     seed: int
     info: Mapping[str, Any]
+    """What the verifier got as `info`."""
     kinds: dict[str, int] = field(default_factory=dict)
+    """Audited golds by the kind of their form."""
     passing: list[str] = field(default_factory=list)
     """The first few golds that pass themselves: golds that fit the verifier."""
     identity: RuleCount = field(default_factory=lambda: RuleCount("identity", policy=False))
     rewrites: dict[str, RuleCount] = field(default_factory=dict)
+    """Counts by rule, in the order of the rules; so are the next two."""
     edits: dict[str, RuleCount] = field(default_factory=dict)
     gaming: dict[str, RuleCount] = field(default_factory=dict)
     undecided: Counter[str] = field(default_factory=Counter)
+    """Verdicts without a score, by reason."""
     speed: Speed = field(default_factory=lambda: speed_of(()))
 
     @property
@@ -91,14 +122,17 @@ class AuditReport:
 
     @property
     def false_negatives(self) -> Rate:
+        """Right answers refused."""
         return _total(self.rewrites)
 
     @property
     def false_positives(self) -> Rate:
+        """Wrong answers accepted."""
         return _total(self.edits)
 
     @property
     def gamed(self) -> Rate:
+        """Gaming responses paid."""
         return _total(self.gaming)
 
 
@@ -119,17 +153,16 @@ def audit(
     same ones for the same `seed`. cpu_s, wall_s: what one verdict may cost before it counts as undecided. on_gold: is
     called after each gold.
     """
-    given = list(golds)
-    distinct = list(dict.fromkeys(given))
+    golds = list(golds)
+    distinct = list(dict.fromkeys(golds))
     if not any(gold.strip() for gold in distinct):
         raise ConfigError("an audit needs at least one gold answer.")
-    chosen = _drawn(distinct, limit, seed)
+    sample = _draw(distinct, limit, seed)
     try:
         with Probe(verifier, cpu_s, wall_s, info=info) as probe:
-            form = form_read_by(probe, chosen)
-            found = probe.verifier
-            report = AuditReport(found.name, found.version, form, len(given), len(distinct), seed, dict(info or {}))
-            _measure(probe, chosen, report, on_gold)
+            form, loaded = form_read_by(probe, sample), probe.verifier
+            report = AuditReport(loaded.name, loaded.version, form, len(golds), len(distinct), seed, dict(info or {}))
+            _measure(probe, sample, report, on_gold)
     except NotLoaded as error:
         raise ConfigError(
             f"the verifier cannot be made in another process: {error}.", "Name it: path/to/file.py:object."
@@ -137,12 +170,13 @@ def audit(
     return report
 
 
-def _drawn(golds: list[str], limit: int, seed: int) -> list[str]:
+def _draw(golds: list[str], limit: int, seed: int) -> list[str]:
+    """At most `limit` of the golds, in their order; a gold's rank does not depend on the other golds."""
     if len(golds) <= limit:
         return golds
     order = sorted(golds, key=lambda gold: hashlib.sha256(f"{seed}:{gold}".encode(errors="replace")).digest())
-    chosen = set(order[:limit])
-    return [gold for gold in golds if gold in chosen]
+    drawn = set(order[:limit])
+    return [gold for gold in golds if gold in drawn]
 
 
 def _measure(probe: Probe, golds: list[str], report: AuditReport, on_gold: Callable[[], None] | None) -> None:
@@ -152,11 +186,11 @@ def _measure(probe: Probe, golds: list[str], report: AuditReport, on_gold: Calla
         kind = form.kind if form else _OTHER_KIND
         report.kinds[kind] = report.kinds.get(kind, 0) + 1
         if _passes_itself(probe, gold, report):
-            for part, rule, policy, wrong_if_paid, answer, response in _trials(report, gold):
-                seen = probe.judge(response, gold)
-                costs.append(seen.cpu_s)
-                count = part.setdefault(rule, RuleCount(rule, policy))
-                _count(count, report, gold, answer, seen, error=seen.paid == wrong_if_paid)
+            for trial in _trials(report, gold):
+                observed = probe.judge(trial.response, gold)
+                costs.append(observed.cpu_s)
+                count = trial.counts.setdefault(trial.rule, RuleCount(trial.rule, trial.policy))
+                _count(count, report, gold, trial.answer, observed, error=observed.paid != trial.is_right)
         if on_gold is not None:
             on_gold()
     report.speed = speed_of(costs)
@@ -166,35 +200,47 @@ def _passes_itself(probe: Probe, gold: str, report: AuditReport) -> bool:
     """Count identity; True where the gold also passes in the form in which variants are shown."""
     response, failure = probe.gold_response(gold)
     if response is None:
-        seen = Observed(None, None, None, failure or "no response that should earn the full score")
+        observed = Observed(None, None, None, failure or "no response that should earn the full score")
     else:
-        seen = probe.judge(response, gold)
-    _count(report.identity, report, gold, response or gold, seen, error=not seen.paid)
-    if seen.paid and len(report.passing) < PASSING_KEPT:
+        observed = probe.judge(response, gold)
+    _count(report.identity, report, gold, response or gold, observed, error=not observed.paid)
+    if observed.paid and len(report.passing) < PASSING_KEPT:
         report.passing.append(gold)
-    return seen.paid and probe.judge(respond(report.form, gold), gold).paid
+    return observed.paid and probe.judge(respond(report.response_form, gold), gold).paid
 
 
-def _trials(report: AuditReport, gold: str) -> Iterator[tuple[dict[str, RuleCount], str, bool, bool, str, str]]:
-    """Part of the report, rule, policy, whether full pay is the error, the answer and the whole response."""
-    for variant in rewrites(gold):
-        yield report.rewrites, variant.rule, variant.policy, False, variant.text, respond(report.form, variant.text)
-    for variant in edits(gold):
-        yield report.edits, variant.rule, variant.policy, True, variant.text, respond(report.form, variant.text)
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """One response to be judged, and where its verdict is counted."""
+
+    counts: dict[str, RuleCount]
+    rule: str
+    policy: bool
+    is_right: bool
+    """Whether the response should be paid."""
+    answer: str
+    response: str
+
+
+def _trials(report: AuditReport, gold: str) -> Iterator[_Trial]:
+    parts = ((report.rewrites, rewrites(gold), True), (report.edits, edits(gold), False))
+    for counts, variants, is_right in parts:
+        for variant in variants:
+            response = respond(report.response_form, variant.text)
+            yield _Trial(counts, variant.rule, variant.policy, is_right, variant.text, response)
     for case in gaming_cases(gold):
-        yield report.gaming, case.name, False, True, case.response, case.response
+        yield _Trial(report.gaming, case.name, False, False, case.response, case.response)
 
 
-def _count(count: RuleCount, report: AuditReport, gold: str, answer: str, seen: Observed, error: bool) -> None:
-    if seen.failure is not None or seen.score is None:
+def _count(count: RuleCount, report: AuditReport, gold: str, answer: str, observed: Observed, error: bool) -> None:
+    if observed.failure is not None or observed.score is None:
         count.rate += Rate(undecided=1)
-        report.undecided[
-            str(seen.reason) if seen.reason else "lost its process" if seen.process_lost else "failed"
-        ] += 1
+        failure = "lost its process" if observed.process_lost else "failed"
+        report.undecided[str(observed.reason or failure)] += 1
         return
     count.rate += Rate(int(error), 1)
     if error and len(count.examples) < EXAMPLES_KEPT:
-        shown = Example(gold[:EXAMPLE_CHARS], answer[:EXAMPLE_CHARS], seen.score, str(seen.reason))
+        shown = Example(gold[:EXAMPLE_CHARS], answer[:EXAMPLE_CHARS], observed.score, str(observed.reason))
         count.examples.append(shown)
 
 

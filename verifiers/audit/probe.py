@@ -1,11 +1,11 @@
-"""A verifier in a process of its own, watched: what it says, what that costs, how it fails.
+"""A verifier in a separate process, watched: its verdicts, what they cost, how it fails.
 
     with Probe("math") as probe:
         probe.judge("\\\\boxed{5}", "5").score      # 1.0
 
 A crash, a hang, an overrun of CPU time or memory becomes the `failure` of one observation, and a fresh process judges
-the next. The verifier is given by its name, as in a config, or as an object that can be pickled. Not covered: one that
-turns against the process on purpose.
+the next. The verifier is given by its name, as in a config, or as an object that can be pickled. One that turns against
+the process on purpose is not covered.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ DEFAULT_WALL_S = 30.0
 """Time until a verdict counts as never coming: generous, since the machine may be busy with other things."""
 
 DEFAULT_MEMORY_BYTES = 2 * 2**30
-"""What the process may take besides what it holds once the verifier is loaded."""
+"""Memory that the process may take besides what it holds once the verifier is loaded."""
 
-MANY_ITEMS_FACTOR = 10
-"""Operations that judge many items at once, such as the threads', may take so many times as long."""
+MANY_ROWS_FACTOR = 10
+"""Operations that judge many rows at once, such as the threads', may take so many times as long."""
 
 _CHILD_MODULE = "truegold.verifiers.audit._probe_child"
 _START_S = 120.0
@@ -48,12 +48,13 @@ class NotLoaded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """One verdict as seen from outside; `failure` says why there is none."""
+    """One verdict as seen from outside."""
 
     score: float | None
     reason: Reason | None
     extracted: str | None
     failure: str | None
+    """Why there is no verdict, if there is none."""
     not_json: str | None = None
     """Why the evidence is no JSON, if it is none."""
     cpu_s: float = 0.0
@@ -67,11 +68,12 @@ class Observed:
 
     @property
     def paid(self) -> bool:
+        """Whether it earned the full score."""
         return self.score == 1.0
 
 
 class Probe:
-    """One verifier, one process at a time, replaced when it is lost."""
+    """One verifier in one process at a time, which is replaced when it is lost."""
 
     def __init__(
         self,
@@ -85,56 +87,57 @@ class Probe:
         self.wall_s = wall_s
         self._info = json.dumps(dict(info or {}))
         self.cpu_s = cpu_s
-        self.verifier = loaded(verifier)
+        self.verifier = load(verifier)
         self._hello = {"path": sys.path, "cpu_s": cpu_s, "memory_bytes": memory_bytes, **_reference(verifier)}
         self._child: ChildProcess | None = None
 
     def __enter__(self) -> Self:
-        self._seated()
+        self._ensure_child()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop()
 
-    def item(self, response: str, gold: str | None) -> Item:
+    def row(self, response: str, gold: str | None) -> Item:
+        """A response and its gold as `judge_in` takes them."""
         return Item(response, gold, verifier_args=self._info)
 
     def judge(self, response: str, gold: str | None) -> Observed:
         """The verdict on one response."""
         try:
-            (reply,) = self._ask("judge", [self.item(response, gold)], self.wall_s)
+            (reply,) = self._ask("judge", [self.row(response, gold)], self.wall_s)
         except (ChildDied, DeadlinePassed) as error:
-            return Observed(None, None, None, self._how_lost(error), process_lost=True)
+            return Observed(None, None, None, self._describe_loss(error), process_lost=True)
         return _observed(reply)
 
-    def judge_in(self, way: str, items: Sequence[Item]) -> list[tuple[int, Observed]]:
-        """Judge all items in a `pickled` copy, a `thread`, several `threads` or asyncio `task`s.
+    def judge_in(self, way: str, rows: Sequence[Item]) -> list[tuple[int, Observed]]:
+        """Judge all rows in a `pickled` copy, a `thread`, several `threads` or asyncio `task`s.
 
-        The number of the item comes with each observation. NotLoaded where the copy cannot be made.
+        The index of the row comes with each observation. Raises NotLoaded where the copy cannot be made.
         """
         try:
-            reply = self._ask(way, items, self.wall_s * MANY_ITEMS_FACTOR)
+            reply = self._ask(way, rows, self.wall_s * MANY_ROWS_FACTOR)
         except (ChildDied, DeadlinePassed) as error:
-            return [(0, Observed(None, None, None, self._how_lost(error), process_lost=True))]
+            return [(0, Observed(None, None, None, self._describe_loss(error), process_lost=True))]
         if isinstance(reply, dict):
             raise NotLoaded(reply["not_pickled"])
         if way == "pickled":
-            return [(index, _observed(one)) for index, one in enumerate(reply)]
-        return [(one["item"], _observed(one)) for thread in reply for one in thread]
+            return [(index, _observed(verdict)) for index, verdict in enumerate(reply)]
+        return [(verdict["row"], _observed(verdict)) for thread in reply for verdict in thread]
 
     def gold_response(self, gold: str) -> tuple[str | None, str | None]:
         """The response that must earn the full score, and how making it failed."""
         try:
             reply = self._exchange({"operation": "gold_response", "gold": gold}, self.wall_s)
         except (ChildDied, DeadlinePassed) as error:
-            return None, f"gold_response {self._how_lost(error)}"
+            return None, f"gold_response {self._describe_loss(error)}"
         return reply["response"], reply["failure"]
 
-    def _ask(self, operation: str, items: Sequence[Item], wall_s: float) -> Any:
-        return self._exchange({"operation": operation, "items": [astuple(item) for item in items]}, wall_s)
+    def _ask(self, operation: str, rows: Sequence[Item], wall_s: float) -> Any:
+        return self._exchange({"operation": operation, "rows": [astuple(row) for row in rows]}, wall_s)
 
     def _exchange(self, message: dict[str, Any], wall_s: float) -> Any:
-        child = self._seated()
+        child = self._ensure_child()
         try:
             child.send(message, time.monotonic() + wall_s)
             return child.receive(time.monotonic() + wall_s)
@@ -142,7 +145,7 @@ class Probe:
             self._stop()
             raise
 
-    def _seated(self) -> ChildProcess:
+    def _ensure_child(self) -> ChildProcess:
         if self._child is None:
             child = ChildProcess(_CHILD_MODULE)
             try:
@@ -162,7 +165,7 @@ class Probe:
             self._child.kill()
             self._child = None
 
-    def _how_lost(self, error: ChildDied | DeadlinePassed) -> str:
+    def _describe_loss(self, error: ChildDied | DeadlinePassed) -> str:
         if isinstance(error, DeadlinePassed):
             return f"gave no verdict within {self.wall_s:g} s"
         if str(error) == f"ended by signal {signal.SIGPROF.value}":
@@ -170,15 +173,15 @@ class Probe:
         return f"lost its process, which {error}"
 
 
-def loaded(verifier: Verifier | str) -> Verifier:
-    """The verifier itself; ConfigError where a name spells none."""
-    found = resolve(verifier) if isinstance(verifier, str) else verifier
-    if not isinstance(found, Verifier):
+def load(verifier: Verifier | str) -> Verifier:
+    """The verifier itself. Raises ConfigError where a name spells none."""
+    resolved = resolve(verifier) if isinstance(verifier, str) else verifier
+    if not isinstance(resolved, Verifier):
         raise ConfigError(
-            f"{found!r} is not a verifier.",
+            f"{resolved!r} is not a verifier.",
             "Decorate a plain function with @verifier, or name it: path/to/file.py:name.",
         )
-    return found
+    return resolved
 
 
 def _reference(verifier: Verifier | str) -> dict[str, Any]:

@@ -25,17 +25,16 @@ def assert_contract(
     wall_s: float = DEFAULT_WALL_S,
     memory_bytes: int = DEFAULT_MEMORY_BYTES,
 ) -> None:
-    """AssertionError with every broken line of the contract and its findings; the arguments are those of `check`.
+    """Raise AssertionError with every broken line of the contract and its findings; the arguments are those of `check`.
 
     Where no gold fits the verifier nothing could be checked, and that counts as broken as well: give `golds`.
     """
-    __tracebackhide__ = True  # pytest shows the caller's line
-    results = check(verifier, golds=golds, info=info, cpu_s=cpu_s, wall_s=wall_s, memory_bytes=memory_bytes)
-    nothing_fits = all(result.ok is None for result in results if result.name == DETERMINISTIC)
-    broken = [result for result in results if result.ok is False or (nothing_fits and result.name == DETERMINISTIC)]
+    __tracebackhide__ = True  # Pytest then shows the caller's line.
+    contract = check(verifier, golds=golds, info=info, cpu_s=cpu_s, wall_s=wall_s, memory_bytes=memory_bytes)
+    broken = [line for line in contract if line.ok is False or (line.ok is None and line.name == DETERMINISTIC)]
     if broken:
-        lines = [f"{verifier!r} breaks {len(broken)} of {len(results)} lines of the contract:"]
-        for result in broken:
-            lines.append(f"  {result.name}: {result.detail}")
-            lines += [f"    {finding}" for finding in result.findings]
+        lines = [f"{verifier!r} breaks {len(broken)} of {len(contract)} lines of the contract:"]
+        for line in broken:
+            lines.append(f"  {line.name}: {line.detail}")
+            lines += [f"    {finding}" for finding in line.findings]
         raise AssertionError("\n".join(lines))

@@ -18,7 +18,7 @@ NASTY = "a|b `c` $d$ <script> \n| x | ``` \x07 \ud800"
 
 
 def report() -> AuditReport:
-    made = AuditReport("my|verifier", "1", "boxed", given=10, distinct=8, seed=3, info={"decimals": 2})
+    made = AuditReport("my|verifier", "1", "boxed", gold_count=10, distinct_count=8, seed=3, info={"decimals": 2})
     made.kinds = {"integer": 4, "other": 2}
     made.identity = RuleCount("identity", False, Rate(1, 5, 1), [Example(NASTY, NASTY, 0.0, "mismatch")])
     made.rewrites = {
@@ -105,8 +105,8 @@ def test_json_holds_everything_and_can_be_written() -> None:
 
 def test_the_same_audit_gives_the_same_card() -> None:
     assert markdown(card()) == markdown(card())
-    one, two = (as_json(Card(audit("exact", ["5", "B"]), [], "f", "d", "2026-01-31")) for _ in range(2))
-    assert {**one, "speed": None} == {**two, "speed": None}
+    first, second = (as_json(Card(audit("exact", ["5", "B"]), [], "f", "d", "2026-01-31")) for _ in range(2))
+    assert {**first, "speed": None} == {**second, "speed": None}
 
 
 def test_a_card_of_golds_that_no_rule_knows_says_so() -> None:

@@ -140,9 +140,9 @@ def broken(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("name", ["math", "choice", "exact"])
 def test_a_built_in_keeps_the_contract_on_ordinary_answers(name: str) -> None:
-    results = {result.name: result for result in check(name)}
-    hostile = {"stands hostile answers", "stands hostile golds"}  # their cost has tests of its own
-    assert [result for result in results.values() if not result.ok and result.name not in hostile] == []
+    contract = {result.name: result for result in check(name)}
+    hostile = {"stands hostile answers", "stands hostile golds"}  # Their cost has other tests.
+    assert [result for result in contract.values() if not result.ok and result.name not in hostile] == []
 
 
 def test_the_example_keeps_the_contract() -> None:
@@ -152,10 +152,10 @@ def test_the_example_keeps_the_contract() -> None:
 @pytest.mark.parametrize("name", FINDINGS)
 def test_each_way_of_breaking_the_contract_is_found(broken: Path, name: str) -> None:
     line, words = FINDINGS[name]
-    wall_s = 30.0 if name == "burns" else 1.0  # where CPU time is to run out first
-    results = {result.name: result for result in check(f"{broken}:{name}", cpu_s=0.5, wall_s=wall_s)}
-    assert results[line].ok is False
-    assert any(words in finding for finding in results[line].findings)
+    wall_s = 30.0 if name == "burns" else 1.0  # CPU time is to run out first here.
+    contract = {result.name: result for result in check(f"{broken}:{name}", cpu_s=0.5, wall_s=wall_s)}
+    assert contract[line].ok is False
+    assert any(words in finding for finding in contract[line].findings)
 
 
 @pytest.mark.parametrize("name", ["sleeps", "crashes", "sets", "by_process", "alarmed"])
@@ -173,8 +173,8 @@ def test_a_verifier_is_blamed_for_nothing_else(broken: Path, name: str) -> None:
 def test_many_hangs_end_the_check_early(broken: Path) -> None:
     path = broken.with_name("always.py")
     path.write_text(HEAD + "def hangs(response, gold):\n    time.sleep(600)\n")
-    results = {result.name: result for result in check(f"{path}:hangs", wall_s=0.2)}
-    assert any("too many processes lost" in finding for finding in results["stands hostile answers"].findings)
+    contract = {result.name: result for result in check(f"{path}:hangs", wall_s=0.2)}
+    assert any("too many processes lost" in finding for finding in contract["stands hostile answers"].findings)
 
 
 class Locked:
@@ -188,14 +188,14 @@ class Locked:
 
 
 def test_an_object_that_cannot_be_pickled_is_a_finding_and_no_crash() -> None:
-    results = check(Locked())
-    assert [result.name for result in results if result.ok is False] == ["picklable"]
-    assert "cannot pickle" in results[0].findings[0]
+    contract = check(Locked())
+    assert [result.name for result in contract if result.ok is False] == ["picklable"]
+    assert "cannot pickle" in contract[0].findings[0]
 
 
 def test_without_a_gold_that_fits_it_is_said_what_was_not_checked() -> None:
-    results = {result.name: result for result in check(f"{EXAMPLE}:unit_price")}
-    assert results["deterministic"].ok is None and "give it golds" in results["deterministic"].detail
+    contract = {result.name: result for result in check(f"{EXAMPLE}:unit_price")}
+    assert contract["deterministic"].ok is None and "give it golds" in contract["deterministic"].detail
     with pytest.raises(AssertionError, match="deterministic: not checked"):
         assert_contract(f"{EXAMPLE}:unit_price")
 
@@ -203,9 +203,9 @@ def test_without_a_gold_that_fits_it_is_said_what_was_not_checked() -> None:
 def test_a_verifier_that_heeds_no_gold_is_not_blamed_for_paying(broken: Path) -> None:
     path = broken.with_name("form.py")
     path.write_text(HEAD + "def short(response, gold):\n    return len(response) < 10**7\n")
-    results = {result.name: result for result in check(f"{path}:short")}
-    assert results["tells wrong from right"].ok is None
-    assert not [result for result in results.values() if result.ok is False]
+    contract = {result.name: result for result in check(f"{path}:short")}
+    assert contract["tells wrong from right"].ok is None
+    assert not [result for result in contract.values() if result.ok is False]
 
 
 def test_the_assertion_lists_every_broken_line(broken: Path) -> None:
@@ -235,7 +235,7 @@ def test_work_done_in_a_child_process_counts_as_cost(tmp_path) -> None:
     run = f"    subprocess.run([sys.executable, '-c', '{burn}'], check=True)\n"
     path.write_text(HEAD + "def delegates(response, gold):\n" + run + "    return response == gold\n")
     with Probe(f"{path}:delegates") as probe:
-        assert probe.judge("5", "5").cpu_s > 0.3  # the child's time is counted in ticks
+        assert probe.judge("5", "5").cpu_s > 0.3  # The child's time is counted in ticks.
 
 
 def test_a_lost_process_is_replaced(broken: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from truegold.verifiers import ConfigError
 from truegold.verifiers.audit import audit
-from truegold.verifiers.audit.speed import speed_of
+from truegold.verifiers.audit.measure import speed_of
 from truegold.verifiers.rates import Rate
 
 SIMPLE = ["5", "-12", "3.5", "\\frac{3}{4}", "2\\sqrt{3}", "x^2+1", "(1,2)", "1, 2", "[0,1)", "B", "\\text{even}"]
@@ -69,7 +69,7 @@ def test_simple_golds_pass_themselves(name: str) -> None:
 
 def test_a_verifier_that_compares_texts_refuses_every_respelling_and_accepts_nothing_wrong(verifiers: Path) -> None:
     report = audit(f"{verifiers}:strict", ["5", "\\frac{1}{2}"])
-    assert report.rewrites["int.0"].rate == Rate(2, 2, 0)  # 5.0 and 5.00
+    assert report.rewrites["int.0"].rate == Rate(2, 2, 0)  # These are 5.0 and 5.00.
     assert report.rewrites["int.0"].examples[0].answer == "5.0"
     assert report.false_positives.errors == 0 and report.gamed.errors == 0
 
@@ -108,8 +108,8 @@ def test_golds_that_do_not_pass_themselves_are_counted_and_not_tried_further(ver
 
 
 def test_answers_are_shown_in_the_form_the_verifier_reads(verifiers: Path) -> None:
-    assert audit("math", ["5"]).form == "boxed"
-    assert audit(f"{verifiers}:bare", ["5"]).form == "bare"
+    assert audit("math", ["5"]).response_form == "boxed"
+    assert audit(f"{verifiers}:bare", ["5"]).response_form == "bare"
 
 
 def test_policy_is_in_no_rate(verifiers: Path) -> None:
@@ -123,7 +123,7 @@ def test_policy_is_in_no_rate(verifiers: Path) -> None:
 def test_the_same_golds_are_drawn_for_the_same_seed() -> None:
     golds = [str(n) for n in range(60)] * 2
     first, again, other = (audit("exact", golds, limit=10, seed=seed) for seed in (1, 1, 2))
-    assert (first.given, first.distinct, first.audited, first.seed) == (120, 60, 10, 1)
+    assert (first.gold_count, first.distinct_count, first.audited, first.seed) == (120, 60, 10, 1)
     assert first.passing == again.passing != other.passing
     assert first.passing == sorted(first.passing, key=int)
     assert first.edits == again.edits and first.rewrites == again.rewrites and first.gaming == again.gaming

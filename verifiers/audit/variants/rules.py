@@ -71,7 +71,7 @@ class Rule:
         if form.kind not in self.kinds or (self.when is not None and not self.when(form)):
             return
         for maker in self.makers:
-            made = fill(maker, form) if isinstance(maker, str) else maker(form)
+            made = _fill(maker, form) if isinstance(maker, str) else maker(form)
             if isinstance(made, list):
                 yield from made
             elif made is not None:
@@ -96,7 +96,7 @@ def _expand(kinds: str) -> frozenset[str]:
     return frozenset().union(*(_expand(_GROUPS[name]) if name in _GROUPS else {name} for name in names))
 
 
-def fill(template: str, form: Form) -> str | None:
+def _fill(template: str, form: Form) -> str | None:
     """The template with its parts filled in from the form; None where one of them is None."""
     parts = {name: neighbour(form) if name == "other" else attrgetter(name)(form) for name in _PART.findall(template)}
     if None in parts.values():
