@@ -30,8 +30,14 @@ def forbid_namespaces() -> None:
     numbers = {"unshare": (272, 97), "setns": (308, 268), "mount": (165, 40)}  # x86-64, arm64
     for pair in numbers.values():
         program += [(equal, 0, 1, pair[not syscalls.has_x32()]), deny]
-    program += [(equal, 0, 1, syscalls.needed("clone3")), (give, 0, 0, 0x00050000 | 38)]
-    program += [(equal, 0, 3, syscalls.needed("clone")), (load, 0, 0, 16), (any_of, 0, 1, 0x7E020000), deny, allow]
+    program += [(equal, 0, 1, syscalls.required_call_number("clone3")), (give, 0, 0, 0x00050000 | 38)]
+    program += [
+        (equal, 0, 3, syscalls.required_call_number("clone")),
+        (load, 0, 0, 16),
+        (any_of, 0, 1, 0x7E020000),
+        deny,
+        allow,
+    ]
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     if seccomp.Filter(b"".join(struct.pack("=HBBI", *step) for step in program)).install() != 0:
         raise OSError("the seccomp filter could not be installed")

@@ -128,7 +128,7 @@ class A:
 
     def test_iterators_are_read_to_their_end(self) -> None:
         (generated,) = results(call("def f(n):\n  yield from range(n)", ["f", 3]))
-        assert generated.items == [0, 1, 2]
+        assert generated.elements == [0, 1, 2]
 
     @pytest.mark.parametrize("own", [NODE, ""])
     def test_linked_lists_come_as_the_programs_own_class(self, own: str) -> None:

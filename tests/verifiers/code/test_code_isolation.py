@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from truegold.verifiers.code.inside.test_code.isolation import is_solution_module, needs_one_process
-from truegold.verifiers.code.inside.test_code.statements import plan
+from truegold.verifiers.code.inside.test_code.statements import plan_units
 from truegold.verifiers.code.inside.test_session import solution_names
 
 TOGETHER = {
@@ -113,7 +113,7 @@ def test_builtins_that_are_tested(code: str, entry_point: str | None, found: set
 
 
 def test_a_plan_keeps_the_lines_of_the_code() -> None:
-    planned = plan("x = 1\n\nassert x == (\n    1)\ndef check(candidate):\n    '''doc'''\n    assert candidate\n")
+    planned = plan_units("x = 1\n\nassert x == (\n    1)\ndef check(candidate):\n    '''doc'''\n    assert candidate\n")
     assert planned.units == ["assert x == (\n    1)", "assert candidate"]
     assert planned.check == "check"
     assert [node.lineno for node in planned.tree.body] == [1, 3, 5]

@@ -126,7 +126,7 @@ ANSWERS = {
     "an exception that is none": '["error", {"$": "builtin", "v": "int"}, "", null, {}]',
     "a skipped test": '["error", {"$": "library", "v": ["unittest.case", "SkipTest"], "else": "OSError"}, "",'
     " null, {}]",
-    "an exception of the harness": '["error", {"$": "library", "v": ["_inside.test_code.report", "Stop"],'
+    "an exception of the harness": '["error", {"$": "library", "v": ["_inside.test_code.report", "RunEnded"],'
     ' "else": "OSError"}, "", null, {}]',
     "an error without its parts": '["error"]',
     "an instance of data": '["ok", {"$": "remote", "v": 0, "of": {"$": "builtin", "v": "int"}}]',

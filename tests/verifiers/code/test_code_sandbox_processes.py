@@ -198,8 +198,8 @@ code = [(LOAD, 0, 0, 0)]
 for name in ("unshare", "setns", "mount"):
     numbers = {"unshare": (272, 97), "setns": (308, 268), "mount": (165, 40)}[name]
     code += [(EQUAL, 0, 1, numbers[not syscalls.has_x32()]), deny]
-code += [(EQUAL, 0, 1, syscalls.needed("clone3")), (RET, 0, 0, 0x00050000 | 38)]
-code += [(EQUAL, 0, 3, syscalls.needed("clone")), (LOAD, 0, 0, 16), (ANY, 0, 1, 0x7E020000), deny, allow]
+code += [(EQUAL, 0, 1, syscalls.required_call_number("clone3")), (RET, 0, 0, 0x00050000 | 38)]
+code += [(EQUAL, 0, 3, syscalls.required_call_number("clone")), (LOAD, 0, 0, 16), (ANY, 0, 1, 0x7E020000), deny, allow]
 kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
 assert seccomp.Filter(b"".join(struct.pack("=HBBI", *i) for i in code)).install() == 0
 from truegold.verifiers.code.limits import Limits

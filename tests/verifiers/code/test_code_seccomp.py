@@ -7,7 +7,7 @@ import pytest
 
 from truegold.verifiers.code.inside.confine import seccomp, syscalls
 
-pytestmark = pytest.mark.skipif(not syscalls.supported(), reason="the system calls of this machine are not known")
+pytestmark = pytest.mark.skipif(not syscalls.is_supported(), reason="the system calls of this machine are not known")
 
 ALLOW, KILL, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x50000 | errno.EPERM, 0x50000 | errno.ENOSYS
 PRETEND = 0x50000
@@ -42,14 +42,14 @@ def outcome(code: bytes, number: int, arguments: tuple[int, ...] = (), arch: int
 @pytest.fixture(params=[(False, False), (False, True), (True, False), (True, True)], ids=str)
 def code(request: pytest.FixtureRequest) -> bytes:
     native, alone = request.param
-    return seccomp.program(PID, native, alone)
+    return seccomp.assemble(PID, native, alone)
 
 
 def test_every_listed_call_passes_and_no_other_one(code: bytes) -> None:
-    listed = {syscalls.number(name) for name in seccomp.ALLOWED} - {None}
+    listed = {syscalls.call_number(name) for name in seccomp.ALLOWED} - {None}
     for number in listed:
         assert outcome(code, number)[0] == ALLOW  # type: ignore[arg-type]
-    known = {number for name in syscalls.names() if (number := syscalls.number(name)) is not None}
+    known = {number for name in syscalls.call_names() if (number := syscalls.call_number(name)) is not None}
     for number in {*range(700), 0x3FFFFFFF, 0x40000000, 0x40000001, 0x7FFFFFFF, 0xFFFFFFFF} - known:
         assert outcome(code, number)[0] in {EPERM, ENOSYS}, number
 
@@ -59,29 +59,29 @@ def test_another_architecture_is_the_end(code: bytes) -> None:
 
 
 def test_signals_reach_the_process_itself_and_nobody_else() -> None:
-    code = seccomp.program(PID)
+    code = seccomp.assemble(PID)
     for name in ("kill", "tgkill"):
-        assert outcome(code, syscalls.needed(name), (PID, 9))[0] == ALLOW
-        assert outcome(code, syscalls.needed(name), (PID + 1, 9))[0] == EPERM
-        assert outcome(code, syscalls.needed(name), (2**64 - 1, 9))[0] == EPERM
+        assert outcome(code, syscalls.required_call_number(name), (PID, 9))[0] == ALLOW
+        assert outcome(code, syscalls.required_call_number(name), (PID + 1, 9))[0] == EPERM
+        assert outcome(code, syscalls.required_call_number(name), (2**64 - 1, 9))[0] == EPERM
 
 
 def test_threads_pass_and_processes_and_namespaces_do_not() -> None:
-    clone, thread, new_user, sigchld = syscalls.needed("clone"), 0x10000, 0x10000000, 17
-    script, native = seccomp.program(PID), seccomp.program(PID, native=True)
+    clone, thread, new_user, sigchld = syscalls.required_call_number("clone"), 0x10000, 0x10000000, 17
+    script, native = seccomp.assemble(PID), seccomp.assemble(PID, native=True)
     assert outcome(script, clone, (thread,))[0] == ALLOW
     assert outcome(script, clone, (sigchld,))[0] == EPERM
     assert outcome(native, clone, (sigchld,))[0] == ALLOW
     for code in (script, native):
         assert outcome(code, clone, (thread | new_user,))[0] == EPERM
-        assert outcome(code, syscalls.needed("clone3"))[0] == ENOSYS
+        assert outcome(code, syscalls.required_call_number("clone3"))[0] == ENOSYS
 
 
 def test_limits_can_be_asked_for_and_not_changed() -> None:
-    code = seccomp.program(PID)
-    assert outcome(code, syscalls.needed("prlimit64"), (0, 7, 0))[0] == ALLOW
-    assert outcome(code, syscalls.needed("prlimit64"), (0, 7, 1))[0] == PRETEND
-    assert outcome(code, syscalls.needed("prlimit64"), (0, 7, 1 << 32))[0] == PRETEND
+    code = seccomp.assemble(PID)
+    assert outcome(code, syscalls.required_call_number("prlimit64"), (0, 7, 0))[0] == ALLOW
+    assert outcome(code, syscalls.required_call_number("prlimit64"), (0, 7, 1))[0] == PRETEND
+    assert outcome(code, syscalls.required_call_number("prlimit64"), (0, 7, 1 << 32))[0] == PRETEND
 
 
 def test_the_kernel_need_not_run_long_for_any_number(code: bytes) -> None:

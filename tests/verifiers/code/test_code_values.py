@@ -100,7 +100,7 @@ def test_what_json_can_say_stands_in_it_as_it_is(value: object) -> None:
 def test_iterators_are_read_and_are_not_lists(value: Any) -> None:
     got = travelled(value)
     assert isinstance(got, Iterated)
-    assert got != got.items
+    assert got != got.elements
 
 
 class ListNode:

@@ -45,8 +45,8 @@ def truth(value: Any) -> bool:
 
 def items(value: Any, ordered: bool = True) -> Iterator[Any]:
     """The items of an iterable. The order within a set is not the same in every process."""
-    if type(value) is Iterated and len(value.items) <= MAX_ITEMS:
-        return iter(value.items)
+    if type(value) is Iterated and len(value.elements) <= MAX_ITEMS:
+        return iter(value.elements)
     if ordered and type(value) in (set, frozenset):
         raise Refused("the order of a set")
     if hasattr(value, "__len__") and len(value) > MAX_ITEMS:
@@ -99,7 +99,7 @@ def equal(left: Any, right: Any) -> bool:
 def contains(item: Any, container: Any) -> bool:
     no_arrays(item)
     if type(container) is Iterated:
-        return item in container.items
+        return item in container.elements
     if type(container) is range and type(item) not in (int, bool) and len(container) > MAX_WALKED:
         raise Refused("a long range")
     return item in seen(container)

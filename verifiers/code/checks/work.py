@@ -110,7 +110,7 @@ class Work:
             elif kind in _TEXTS:
                 total += 1 + (len(each) >> 4)
             elif kind is Iterated or kind is Array:
-                pending.append(each.items)
+                pending.append(each.elements)
             elif kind is Instance:
                 # Once more for each time that it stands somewhere: comparing follows it to its end each time.
                 total += _nodes(each, self._left - total)

@@ -1,7 +1,7 @@
 """The program under test as a module, and the expressions that name what is in it.
 
     namespace = load("from typing import *", "class Solution: ...")
-    entry(namespace, "Solution().twoSum")     the bound method
+    look_up(namespace, "Solution().twoSum")     the bound method
 
 Prelude and program run in one namespace, that of the module `solution`; `import solution` and pickles find it. Its
 `__name__` is "solution", so that what a program does when it is run as a script, such as reading input, is left out.
@@ -24,7 +24,7 @@ PRELUDE_FILE = "prelude.py"
 SHOWN_CHARS = 500
 
 
-class Missing(LookupError):
+class NotDefined(LookupError):
     """The program has nothing under this name."""
 
 
@@ -35,47 +35,45 @@ def load(prelude: str, program: str) -> dict[str, Any]:
     sys.modules[MODULE] = sys.modules["__main__"] = module
     namespace = module.__dict__
     if prelude:
-        run(prelude, PRELUDE_FILE, namespace)
-    run(program, PROGRAM_FILE, namespace)
+        run_source(prelude, PRELUDE_FILE, namespace)
+    run_source(program, PROGRAM_FILE, namespace)
     return namespace
 
 
-def run(source: str, file: str, namespace: dict[str, Any]) -> None:
+def run_source(source: str, file: str, namespace: dict[str, Any]) -> None:
+    """Run source in a namespace; tracebacks name it `file` and show its lines."""
     linecache.cache[file] = (partial(str, source),)
     exec(compile(source, file, "exec", dont_inherit=True), namespace)
 
 
-def entry(namespace: Mapping[str, Any], expression: str) -> Any:
-    """What `NAME(.NAME|())*` stands for. Raises `Missing`, or what a call in it raises."""
+def look_up(namespace: Mapping[str, Any], expression: str) -> Any:
+    """Return what `NAME(.NAME|())*` stands for. Raises `NotDefined`, or what a call in it raises."""
     first, *others = expression.replace("()", ".()").split(".")
     if first not in namespace:
-        raise Missing(f"the program does not define {first!r}")
-    found = namespace[first]
+        raise NotDefined(f"the program does not define {first!r}")
+    target = namespace[first]
     for part in others:
         if part == "()":
-            found = found()
-        elif hasattr(found, part):
-            found = getattr(found, part)
+            target = target()
+        elif hasattr(target, part):
+            target = getattr(target, part)
         else:
-            raise Missing(f"{type(found).__name__} has no attribute {part!r}, which {expression!r} asks for")
-    return found
+            raise NotDefined(f"{type(target).__name__} has no attribute {part!r}, which {expression!r} asks for")
+    return target
 
 
-def to_its_end(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """What a coroutine returns."""
-    import asyncio  # as much memory as all else that is loaded, and few programs have coroutines
+def run_coroutine(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine to its end and return its result."""
+    import asyncio  # It takes as much memory as all else that is loaded, and few programs have coroutines.
 
     return asyncio.run(coroutine)
 
 
-def told(error: BaseException) -> list[Any]:
-    """[type, message, line of the program or None]"""
-    line = error.lineno if isinstance(error, SyntaxError) else None
-    at = error.__traceback__
-    while at is not None:
-        if at.tb_frame.f_code.co_filename == PROGRAM_FILE:
-            line = at.tb_lineno
-        at = at.tb_next
+def describe_error(error: BaseException) -> list[Any]:
+    """Return [type, message, line of the program or None]."""
+    line = last_line_in(PROGRAM_FILE, error)
+    if line is None and isinstance(error, SyntaxError):
+        line = error.lineno
     try:
         message = str(error)[:SHOWN_CHARS]
     except Exception:
@@ -83,25 +81,36 @@ def told(error: BaseException) -> list[Any]:
     return [type(error).__name__[:SHOWN_CHARS], message.encode("utf-8", "backslashreplace").decode(), line]
 
 
+def last_line_in(file: str, error: BaseException) -> int | None:
+    """Return the line of the innermost frame of a file that the error passed through; None where there is none."""
+    line = None
+    step = error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code.co_filename == file:
+            line = step.tb_lineno
+        step = step.tb_next
+    return line
+
+
 def class_finder(namespace: Mapping[str, Any], fields_of: Mapping[str, Any]) -> Callable[[str], type]:
-    """How a decoder finds the class for a name: the program's own, else one with just these fields."""
-    made: dict[str, type] = {}
+    """Return how a decoder finds the class for a name: the program's own, else one with just these fields."""
+    plain_classes: dict[str, type] = {}
 
-    def find(name: str) -> type:
-        found = namespace.get(name)
-        if isinstance(found, type):
-            return found
-        if name not in made:
-            made[name] = _plain_class(name, list(fields_of[name]))
-        return made[name]
+    def find_class(name: str) -> type:
+        program_class = namespace.get(name)
+        if isinstance(program_class, type):
+            return program_class
+        if name not in plain_classes:
+            plain_classes[name] = _make_plain_class(name, list(fields_of[name]))
+        return plain_classes[name]
 
-    return find
+    return find_class
 
 
-def _plain_class(name: str, fields: list[str]) -> type:
+def _make_plain_class(name: str, fields: list[str]) -> type:
     def __init__(self: Any, *values: Any, **named: Any) -> None:
-        given = dict(zip(fields, values, strict=False)) | named
+        arguments = dict(zip(fields, values, strict=False)) | named
         for field in fields:
-            setattr(self, field, given.get(field))
+            setattr(self, field, arguments.get(field))
 
     return type(name, (), {"__init__": __init__, "__module__": MODULE})

@@ -1,7 +1,7 @@
-"""Emptying a folder that somebody else filled, to spite whoever empties it.
+"""Empties a folder that a program filled, perhaps to spite whoever empties it.
 
-Folders a thousand deep, without the right to look into them, links that lead elsewhere: nothing is followed, nothing
-recursive, and never more than two folders open.
+The program may have made folders a thousand deep, folders that nobody may look into, and links that lead elsewhere. No
+link is followed, nothing recurses, and never more than two folders are open.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import os
 import stat
 
 MAX_ROUNDS = 1_000_000
-"""Folders taken apart. Stops a folder that grows as fast as it is emptied."""
+"""How many folders are taken apart. Stops a folder that grows as fast as it is emptied."""
 
 
-def empty(box: str) -> None:
-    """Remove everything in `box`; what cannot be removed is left, and the rest is not.
+def empty_folder(box: str) -> None:
+    """Remove everything in `box` that can be removed.
 
     A folder in a folder is moved up into the box before it is looked into, so that paths stay short.
     """
-    # The folder's own program may have taken a name, but not one that is made up after it has ended.
+    # The program has ended, so it cannot have taken a name that is made up now.
     prefix = os.urandom(8).hex()
-    names = (os.path.join(box, f"{prefix}-{number}") for number in itertools.count())
+    spare_paths = (os.path.join(box, f"{prefix}-{count}") for count in itertools.count())
     pending = [box]
     for _ in range(MAX_ROUNDS):
         if not pending:
@@ -35,7 +35,7 @@ def empty(box: str) -> None:
                 continue
             with contextlib.suppress(OSError):
                 os.chmod(path, 0o700)
-                moved = next(names)
+                moved = next(spare_paths)
                 os.rename(path, moved)
                 pending.append(moved)
         if folder != box:

@@ -1,6 +1,7 @@
-"""What Python 3.11 has no function for: the kernel calls by which a process locks itself in.
+"""The kernel calls by which a process locks itself in, as far as Python 3.11 has no function for them.
 
-Every function raises OSError with the call's name where the kernel says no. Linux only; importing it works anywhere.
+Every function raises OSError with the call's name where the kernel says no. They work on Linux only, and the module can
+be imported anywhere.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import ctypes
 import os
 import signal
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -44,43 +45,52 @@ def _libc() -> ctypes.CDLL:
 
 def _checked(name: str, result: int) -> int:
     if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"{name}: {os.strerror(number)}")
+        code = ctypes.get_errno()
+        raise OSError(code, f"{name}: {os.strerror(code)}")
     return result
 
 
 def system_call(name: str, *arguments: Any) -> int:
-    """A call that the C library has no function for. Arguments: ints, bytes, ctypes objects or None."""
-    long_arguments = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
-    return _checked(name, _libc().syscall(ctypes.c_long(syscalls.needed(name)), *long_arguments))
+    """Make a call that the C library has no function for. Arguments are ints, bytes, ctypes objects or None."""
+    return _checked(name, _libc().syscall(*_syscall_arguments(name, arguments)))
+
+
+def _syscall_arguments(name: str, arguments: Sequence[Any]) -> list[Any]:
+    values = [syscalls.required_call_number(name), *arguments]
+    return [ctypes.c_long(value) if isinstance(value, int) else value for value in values]
 
 
 def prctl(option: int, value: int = 0) -> int:
+    """Set or ask for one property of this process (prctl(2))."""
     zero = ctypes.c_ulong(0)
     return _checked("prctl", _libc().prctl(option, ctypes.c_ulong(value), zero, zero, zero))
 
 
 def unshare(flags: int) -> None:
+    """Move this process, or the next one it forks, into new namespaces (unshare(2))."""
     _checked("unshare", _libc().unshare(flags))
 
 
 def setns(descriptor: int, kind: int) -> None:
+    """Enter the namespace of a descriptor (setns(2))."""
     _checked("setns", _libc().setns(descriptor, kind))
 
 
 def mount(source: str, target: str, kind: str | None = None, flags: int = 0, data: str | None = None) -> None:
+    """Mount a file system, or change a mount (mount(2))."""
     encoded = [None if text is None else os.fsencode(text) for text in (source, target, kind, data)]
     result = _libc().mount(encoded[0], encoded[1], encoded[2], ctypes.c_ulong(flags), encoded[3])
     _checked(f"mount {target}", result)
 
 
 def make_read_only(target: str) -> None:
-    """A mount and all that are mounted below it. Linux 5.12."""
+    """Make a mount and all that are mounted below it read-only. Needs Linux 5.12."""
     attributes = struct.pack("=4Q", _MOUNT_ATTR_RDONLY | _MOUNT_ATTR_NOSUID, 0, 0, 0)
     system_call("mount_setattr", _AT_FDCWD, os.fsencode(target), _AT_RECURSIVE, attributes, len(attributes))
 
 
 def detach(target: str) -> None:
+    """Unmount as soon as nobody uses it any more."""
     _checked(f"umount {target}", _libc().umount2(os.fsencode(target), MNT_DETACH))
 
 
@@ -93,54 +103,51 @@ def pivot_into(new_root: str) -> None:
 
 
 def set_host_name(name: str) -> None:
+    """Set the host name of this UTS namespace."""
     encoded = name.encode()
     _checked("sethostname", _libc().sethostname(encoded, ctypes.c_size_t(len(encoded))))
 
 
 def drop_capability_bounds() -> None:
-    """No program that this process or its children start can ever gain a capability."""
+    """Make sure that no program which this process or its children start ever gains a capability."""
     for capability in range(_LAST_CAPABILITY + 1):
         try:
             prctl(PR_CAPBSET_DROP, capability)
-        except OSError:  # the kernel knows no more of them, or this process may not: then it has none to lose
+        except OSError:  # The kernel knows no more of them, or this process may not: then it has none to lose.
             return
 
 
-def drop_capabilities() -> None:
-    if drop_capabilities_step()() != 0:
-        raise OSError("capset failed")
-
-
 def drop_capabilities_step() -> Callable[[], int]:
+    """Return a call by which a process gives up all capabilities."""
     return call_step("capset", (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0), (ctypes.c_uint32 * 6)())
 
 
-def die_with_parent_steps() -> list[Callable[[], int]]:
+def die_with_parent_step() -> Callable[[], int]:
+    """Return a call after which a process is killed when its parent ends."""
     zero = ctypes.c_ulong(0)
-    return [step("prctl", PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), zero, zero, zero)]
+    return step("prctl", PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), zero, zero, zero)
 
 
 def step(function: str, *arguments: Any) -> Callable[[], int]:
-    """A function of the C library with its arguments, ready to be called without anything left to do in Python."""
+    """Return a function of the C library with its arguments; calling it leaves nothing to do in Python."""
     return partial(getattr(_libc(), function), *arguments)
 
 
 def call_step(name: str, *arguments: Any) -> Callable[[], int]:
-    """As `system_call`, prepared."""
-    given = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
-    return step("syscall", ctypes.c_long(syscalls.needed(name)), *given)
+    """Return `system_call` with its arguments, prepared like a `step`."""
+    return step("syscall", *_syscall_arguments(name, arguments))
 
 
 def fork() -> int:
-    """fork(2) without what Python does around it: 0 in the child. OSError where the kernel has no process to give.
+    """Fork without what Python does around it; returns 0 in the child. OSError where the kernel has no process to give.
 
-    What Python does is made for processes with several threads, of which this one has none, and touches a hundred
-    pages. `random` is therefore not seeded anew.
+    What Python does is made for processes with several threads, which this one is not, and touches a hundred pages.
+    It would also seed `random` anew, which does not happen here.
     """
     return _checked("fork", _locked_libc().fork())
 
 
 @cache
 def _locked_libc() -> ctypes.PyDLL:
-    """The C library, called without letting go of the interpreter."""
+    """Return the C library, called without letting go of the interpreter."""
     return ctypes.PyDLL(None, use_errno=True)

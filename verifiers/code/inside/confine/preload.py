@@ -1,7 +1,7 @@
-"""What is loaded in a zygote before it forks: much costs every job, and too little the programs that import it.
+"""The modules that a zygote loads before it forks.
 
-Each megabyte that modules take up costs 0.04 ms a fork. What few programs import is therefore loaded once a program
-names it (`WARMABLE`), and stays.
+Too many cost every job, since each megabyte that they take up costs 0.04 ms a fork. Too few cost the programs that
+import them. What few programs import is therefore loaded once a program names it (`WARMABLE`), and stays.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ abc array ast bisect builtins calendar cmath collections contextlib copy datacla
 functools heapq inspect io itertools json linecache math numbers operator os queue random re sortedcontainers statistics
 string struct sys textwrap threading time traceback types typing unittest
 """.split()
-"""What programs import all the time; a job finds them loaded."""
+"""The modules that programs import all the time; a job finds them loaded."""
 
 WARMABLE = frozenset({"asyncio", "hashlib", "networkx", "numpy", "pandas", "scipy", "sympy", "tempfile"})
 """Packages that are loaded before the fork once a program has asked for them."""
 
-_WANTED = re.compile(rb"^[ \t]*(?:import|from)[ \t]+(%b)\b" % "|".join(sorted(WARMABLE)).encode(), re.MULTILINE)
+_WARM_IMPORT = re.compile(rb"^[ \t]*(?:import|from)[ \t]+(%b)\b" % "|".join(sorted(WARMABLE)).encode(), re.MULTILINE)
 
 
 def warm_modules(source: bytes) -> tuple[str, ...]:
-    """Packages that a program imports and that are worth having loaded before it starts."""
-    return tuple(sorted({name.decode() for name in _WANTED.findall(source)}))
+    """Return the packages that a program imports and that are worth having loaded before it starts."""
+    return tuple(sorted({name.decode() for name in _WARM_IMPORT.findall(source)}))
 
 
 def preload() -> None:
-    """Load what programs use, before anything is given up."""
+    """Load the modules that programs use, before the process gives up its rights."""
     for name in PRELOADED:
         _load(name)
     gc.collect()
-    gc.freeze()  # else the first collection in a job would copy every page of what is loaded
+    gc.freeze()  # Otherwise the first collection in a job would copy every page of what is loaded.
 
 
-def warm(names: Iterable[str]) -> None:
-    """Load some more; names that are not in `WARMABLE` are left alone."""
-    wanted = [name for name in names if name in WARMABLE and name not in sys.modules]
-    for name in wanted:
+def load_warmable(names: Iterable[str]) -> None:
+    """Load further packages; names that are not in `WARMABLE` are left alone."""
+    missing = [name for name in names if name in WARMABLE and name not in sys.modules]
+    for name in missing:
         _load(name)
-    if wanted:
+    if missing:
         gc.collect()
         gc.freeze()
 
 
 def _load(name: str) -> None:
-    # A package may be missing, or fail in its own way where there is no home folder: then the program finds out.
+    # A package may be missing, or fail in its own way where there is no home folder; then the program finds out.
     with contextlib.suppress(Exception):
         importlib.import_module(name)

@@ -5,8 +5,8 @@ An allow-list, so that a call which a later kernel adds is denied from the start
 message queues, keyrings, io_uring, memfd_create, userfaultfd, bpf, perf events, mounting, namespaces, pidfds. `kill`
 reaches the process itself and nobody else; `fork` and `execve` exist for native programs only, threads for all.
 
-The filter is classic BPF as in seccomp(2). The kernel finds out at its installation which calls pass whatever their
-arguments are, and does not run it for them.
+The filter is classic BPF as in seccomp(2). When it is installed the kernel finds out which calls pass whatever their
+arguments are, and does not run the filter for them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ NATIVE = ["execve", "execveat", "fork", "vfork", "mlock", "munlock"]
 """What compilers and programs other than Python scripts need besides."""
 
 GROUPS = ["setpgid", "setsid"]
-"""Leaving the process group: only where a pid namespace ends what a job leaves behind, and not its group."""
+"""Calls that leave the process group. They are allowed only where a pid namespace, and not the group, ends what a job
+leaves behind."""
 
 OWNERSHIP = """
 chmod chown fchmod fchmodat fchmodat2 fchown fchownat futimesat lchown utime utimensat utimes
@@ -60,10 +61,10 @@ _CLONE_NAMESPACES = 0x7E020000
 _IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 """TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX. Not TIOCSTI, which types into a terminal."""
 _FCNTLS_DENIED = (8, 10, 15, 1024, 1026)
-"""F_SETOWN, F_SETSIG and F_SETOWN_EX make the kernel send any signal to any process of the user; leases, directory
-notes."""
+"""F_SETOWN, F_SETSIG and F_SETOWN_EX, which make the kernel send any signal to any process of the user; F_SETLEASE and
+F_NOTIFY."""
 _PRCTLS = (3, 15, 16, 21, 23, 38, 39, 40, 41, 42, 0x53564D41)
-"""Asking, naming a thread, no_new_privs (set already), huge pages, naming memory."""
+"""Options that ask, name a thread or memory, set no_new_privs (set already) or choose huge pages."""
 
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _LOAD, _JUMP, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x05, 0x15, 0x35, 0x45, 0x06
@@ -76,46 +77,54 @@ _SECCOMP_SET_MODE_FILTER = 1
 
 INSTRUCTION_BYTES = 8
 
-OWN_PID = 0x7FFFFFF0
-"""Stands in a filter for the id of the process that will install it. No process has it."""
+INSTALLER_PID = 0x7FFFFFF0
+"""Stands in a filter for the id of the process that will install it. No process has this id."""
 
 Instruction = tuple[int, int, int, int]
-"""Operation, jump if true, jump if false, operand."""
+"""An operation, the jump if it is true, the jump if it is false, and the operand."""
 
 
 def _argument(index: int, high: bool = False) -> int:
+    """Return where the low, or the high, half of a call's argument stands."""
     return 16 + 8 * index + (4 if high else 0)
 
 
-def _give(action: int) -> Instruction:
+def _returning(action: int) -> Instruction:
     return (_RETURN, 0, 0, action)
 
 
-_PERMITTED, _FORBIDDEN, _MISSING = _give(_ALLOW), _give(_ERRNO | errno.EPERM), _give(_ERRNO | errno.ENOSYS)
-_PRETENDED = _give(_ERRNO)
+_PERMITTED, _FORBIDDEN, _MISSING = (
+    _returning(_ALLOW),
+    _returning(_ERRNO | errno.EPERM),
+    _returning(_ERRNO | errno.ENOSYS),
+)
+_PRETENDED = _returning(_ERRNO)
 """The call returns 0 and was never made."""
 
 
 def _one_of(argument: int, values: tuple[int, ...], denied: Instruction = _FORBIDDEN) -> list[Instruction]:
-    """Allowed where the low half of an argument is one of `values`."""
-    tests: list[Instruction] = [(_EQUAL, len(values) - at, 0, value) for at, value in enumerate(values)]
-    return [(_LOAD, 0, 0, _argument(argument)), *tests, denied, _PERMITTED]
+    """Allow a call where the low half of an argument is one of `values`."""
+    return [(_LOAD, 0, 0, _argument(argument)), *_jumps_past_next(values), denied, _PERMITTED]
 
 
 def _none_of(argument: int, values: tuple[int, ...]) -> list[Instruction]:
-    """Allowed where the low half of an argument is none of `values`."""
-    tests: list[Instruction] = [(_EQUAL, len(values) - at, 0, value) for at, value in enumerate(values)]
-    return [(_LOAD, 0, 0, _argument(argument)), *tests, _PERMITTED, _FORBIDDEN]
+    """Allow a call where the low half of an argument is none of `values`."""
+    return [(_LOAD, 0, 0, _argument(argument)), *_jumps_past_next(values), _PERMITTED, _FORBIDDEN]
+
+
+def _jumps_past_next(values: tuple[int, ...]) -> list[Instruction]:
+    """Compare with each value, and skip the instruction after these where one is equal."""
+    return [(_EQUAL, len(values) - index, 0, value) for index, value in enumerate(values)]
 
 
 def _null(argument: int, otherwise: Instruction) -> list[Instruction]:
-    """Allowed where an argument, a pointer, is null."""
+    """Allow a call where an argument, a pointer, is null."""
     low, high = _argument(argument), _argument(argument, high=True)
     return [(_LOAD, 0, 0, low), (_EQUAL, 0, 3, 0), (_LOAD, 0, 0, high), (_EQUAL, 0, 1, 0), _PERMITTED, otherwise]
 
 
 def _new_thread(native: bool) -> list[Instruction]:
-    """`clone`: threads always, processes for native programs, namespaces never."""
+    """Allow `clone` to make threads always, processes for native programs, and namespaces never."""
     flags = (_LOAD, 0, 0, _argument(0))
     no_namespaces = (_ANY_BIT, 1, 0, _CLONE_NAMESPACES)
     if native:
@@ -123,12 +132,13 @@ def _new_thread(native: bool) -> list[Instruction]:
     return [flags, (_ANY_BIT, 2, 0, _CLONE_NAMESPACES), (_ANY_BIT, 0, 1, _CLONE_THREAD), _PERMITTED, _FORBIDDEN]
 
 
-def program(pid: int, native: bool = False, alone: bool = False, truncate: bool = True) -> bytes:
-    """The filter for a process whose id, as it sees it itself, is `pid`, or for any, by `OWN_PID` and `Filter`.
+def assemble(pid: int, native: bool = False, alone: bool = False, truncate: bool = True) -> bytes:
+    """Return the filter's code for a process whose id, as it sees it itself, is `pid`.
 
-    native: it may start other programs. alone: namespaces hide everybody else's processes and files from it, so that
-    native programs may signal whom they see, and anybody may change modes, owners and times. truncate: whether Landlock
-    guards `truncate`, which otherwise is denied.
+    pid: `INSTALLER_PID` where `Filter` is to fill it in. native: whether the process may start other programs. alone:
+    whether namespaces hide everybody else's processes and files from it; then native programs may signal whom they
+    see, and all may change modes, owners and times. truncate: whether Landlock guards `truncate`; otherwise it is
+    denied.
     """
     signals = [_PERMITTED] if native and alone else _one_of(0, (pid,))
     conditional: dict[str, list[Instruction]] = {
@@ -140,7 +150,7 @@ def program(pid: int, native: bool = False, alone: bool = False, truncate: bool 
         # A lock on a file that all can read is seen by others, and the cores of a process are the machine's business.
         "flock": [_PRETENDED],
         "sched_setaffinity": [_PRETENDED],
-        "ioctl": _one_of(1, _IOCTLS, _give(_ERRNO | errno.ENOTTY)),
+        "ioctl": _one_of(1, _IOCTLS, _returning(_ERRNO | errno.ENOTTY)),
         "prctl": _one_of(0, _PRCTLS),
         "setrlimit": [_PRETENDED],
         "prlimit64": _null(2, _PRETENDED),
@@ -152,27 +162,28 @@ def program(pid: int, native: bool = False, alone: bool = False, truncate: bool 
     }
     permitted = [*ALLOWED, *(NATIVE if native else []), *(GROUPS if native and alone else [])]
     blocks = {**{name: [_PERMITTED] for name in permitted}, **conditional}
-    code: list[Instruction] = [(_LOAD, 0, 0, _ARCH_AT), (_EQUAL, 1, 0, syscalls.audit_arch()), _give(_KILL)]
+    code: list[Instruction] = [(_LOAD, 0, 0, _ARCH_AT), (_EQUAL, 1, 0, syscalls.audit_arch()), _returning(_KILL)]
     code.append((_LOAD, 0, 0, _NUMBER_AT))
     code += _search(_intervals(blocks))
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
 
 
 def _intervals(blocks: Mapping[str, list[Instruction]]) -> list[tuple[int, list[Instruction]]]:
-    """What to do with every number, as the first number of each interval and the block that decides it."""
-    numbered = {number: block for name, block in blocks.items() if (number := syscalls.number(name)) is not None}
-    found: list[tuple[int, list[Instruction]]] = []
-    for number in range(max(*numbered, FIRST_NEW_CALL) + 2):
-        block = numbered.get(number, [_FORBIDDEN if number < FIRST_NEW_CALL else _MISSING])
-        if not found or found[-1][1] != block:
-            found.append((number, block))
+    """Return what to do with every call number: the first number of each interval and the block that decides it."""
+    call_numbers = {name: syscalls.call_number(name) for name in blocks}
+    block_of = {call: blocks[name] for name, call in call_numbers.items() if call is not None}
+    intervals: list[tuple[int, list[Instruction]]] = []
+    for call in range(max(*block_of, FIRST_NEW_CALL) + 2):
+        block = block_of.get(call, [_FORBIDDEN if call < FIRST_NEW_CALL else _MISSING])
+        if not intervals or intervals[-1][1] != block:
+            intervals.append((call, block))
     if syscalls.has_x32():
-        found.append((_X32_BIT, [_FORBIDDEN]))
-    return found
+        intervals.append((_X32_BIT, [_FORBIDDEN]))
+    return intervals
 
 
 def _search(intervals: Sequence[tuple[int, list[Instruction]]]) -> list[Instruction]:
-    """Find the interval of the number that is loaded, by halving.
+    """Return code that finds the interval of the loaded number, by halving.
 
     The kernel tries the filter on every number that there is when it is installed, in every job: a list from top to
     bottom takes ten times as long.
@@ -192,19 +203,19 @@ class _FilterProgram(ctypes.Structure):
 
 
 class Filter:
-    """A filter ready to be installed, by the process whose id is to stand in it."""
+    """A filter ready to be installed, by the process whose id it is to hold."""
 
     def __init__(self, code: bytes) -> None:
         self._code = ctypes.create_string_buffer(code, len(code))
         self._described = _FilterProgram(len(code) // INSTRUCTION_BYTES, ctypes.addressof(self._code))
         operands = range(INSTRUCTION_BYTES - 4, len(code), INSTRUCTION_BYTES)
-        self._places = [at for at in operands if struct.unpack_from("=I", code, at)[0] == OWN_PID]
+        self._pid_offsets = [start for start in operands if struct.unpack_from("=I", code, start)[0] == INSTALLER_PID]
         self._call = kernel.call_step("seccomp", _SECCOMP_SET_MODE_FILTER, 0, ctypes.byref(self._described))
 
     def install(self) -> int:
-        """Bind this process, and all it starts, for good; 0 is success. no_new_privs must be set."""
-        if self._places:
+        """Bind this process, and all it starts, for good; returns 0 where that worked. Needs no_new_privs."""
+        if self._pid_offsets:
             pid = os.getpid()
-            for at in self._places:
-                struct.pack_into("=I", self._code, at, pid)
+            for offset in self._pid_offsets:
+                struct.pack_into("=I", self._code, offset, pid)
         return self._call()

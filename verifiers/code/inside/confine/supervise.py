@@ -1,7 +1,7 @@
-"""Watch the processes of one job and end them at their limits.
+"""Watches the processes of one job and ends them at their limits.
 
-CPU time decides. Waiting is bounded apart from it, and only waiting counts: time in which a process could have run and
-the machine was busy with others does not, so that verdicts are the same on a loaded machine. Memory is looked at in
+CPU time decides. Waiting is bounded apart from it. Time in which a process could have run while the machine was busy
+with others does not count as waiting, so that verdicts are the same on a loaded machine. Memory is looked at in
 passing; the address-space limit is what stops a sudden gigabyte.
 """
 
@@ -27,10 +27,14 @@ MAX_ORPHANS = 10_000
 """Stops a job that multiplies faster than it is killed from keeping its seat for ever."""
 
 BLOCK_BYTES, ENTRY_BYTES = 512, 2**16
-"""An entry counts as 64 KB whatever is in it, so that a thousand of them are the limit as elsewhere."""
+"""Sizes that the usage of a box is counted in. An entry counts as 64 KB whatever is in it, so that a thousand of them
+are the limit, as in a box that is mounted."""
 
 MAX_FOLDERS = 200
+"""How many folders of a box are looked into; one with more counts as endless."""
+
 ENDLESS = 2**50
+"""The size of a box that cannot be told."""
 
 PAGE_BYTES = resource.getpagesize()
 
@@ -42,24 +46,26 @@ class Watched:
     pid: int
     limits: Mapping[str, Any]
     native: bool = False
-    """It starts further processes, and they all count."""
+    """Whether it starts further processes, which all count."""
     handle: int = -1
     started: float = field(default_factory=time.monotonic)
     ended_by: str | None = None
-    """cpu, wall, memory, tasks, files or partner, where it was ended from here."""
+    """Why it was ended from here: cpu, wall, memory, tasks, files or partner."""
     report: dict[str, Any] | None = None
+    """What became of it; None while it runs."""
 
     @property
     def running(self) -> bool:
+        """Whether it has not been reaped yet."""
         return self.report is None
 
 
 class Supervisor:
-    """Knows how to look at processes.
+    """Looks at processes and ends them.
 
     proc: a descriptor of a /proc that shows them, or None. boxes: working folders whose size nothing else limits.
-    groups: whether a job's processes have to be ended as a process group and counted, because no namespace and no limit
-    of the kernel does.
+    groups: whether a job's processes have to be ended and counted as a process group, because no namespace and no limit
+    of the kernel does that.
     """
 
     def __init__(self, proc: int | None, boxes: Sequence[str] = (), groups: bool = False) -> None:
@@ -68,7 +74,7 @@ class Supervisor:
         self._groups = groups
 
     def watch(self, jobs: Sequence[Watched]) -> None:
-        """Return when all have ended and are reaped. The last is what matters: when it ends, so do the others."""
+        """Return when all have ended and are reaped. When the last one of `jobs` ends, the others are ended too."""
         poll = select.poll()
         for job in jobs:
             job.handle = os.pidfd_open(job.pid)
@@ -76,12 +82,12 @@ class Supervisor:
         try:
             while any(job.running for job in jobs):
                 ended = {descriptor for descriptor, _ in poll.poll(TICK_S * 1000)}
-                for at, job in enumerate(jobs):
+                for seat, job in enumerate(jobs):
                     if job.running and job.handle in ended:
                         poll.unregister(job.handle)
                         self._reap(job)
                     elif job.running:
-                        job.ended_by = job.ended_by or self._excess(job, at)
+                        job.ended_by = job.ended_by or self._broken_limit(job, seat)
                         if job.ended_by:
                             self._end(job)
                 if not jobs[-1].running:
@@ -98,10 +104,10 @@ class Supervisor:
             kill_group(job.pid)
         kill(job.pid)
 
-    def _excess(self, job: Watched, seat: int) -> str | None:
-        """The limit that a running job is beyond."""
+    def _broken_limit(self, job: Watched, seat: int) -> str | None:
+        """Return the name of a limit that a running job has passed."""
         limits, waited = job.limits, time.monotonic() - job.started
-        # What a job's processes leave behind becomes this process's child, where no namespace takes it along.
+        # Where no namespace takes it along, what a job's processes leave behind becomes a child of this process.
         pids = self._family(os.getpid())[1:] if job.native else [job.pid]
         cpu_s = sum(map(cpu_seconds, pids))
         if cpu_s > limits["cpu_s"]:
@@ -110,7 +116,7 @@ class Supervisor:
             return "wall"
         if self._resident_bytes(pids) > limits["memory_bytes"]:
             return "memory"
-        if self._groups and not job.native and self._tasks(pids) > limits["threads"] + 1:
+        if self._groups and not job.native and self._count_tasks(pids) > limits["threads"] + 1:
             return "tasks"
         if self._boxes and _box_bytes(self._boxes[seat]) > limits["files_bytes"]:
             return "files"
@@ -134,26 +140,26 @@ class Supervisor:
         }
 
     def _family(self, pid: int) -> list[int]:
-        """A process and all that come from it, as far as they can be seen."""
-        found = [pid]
+        """Return a process and all that come from it, as far as they can be seen."""
+        family = [pid]
         if self._proc is None:
-            return found
-        for parent in found:  # grows on the way
+            return family
+        for parent in family:  # The list grows on the way.
             try:
-                found += map(int, _text(self._proc, f"{parent}/task/{parent}/children").split())
+                family += map(int, _read_text(self._proc, f"{parent}/task/{parent}/children").split())
             except (OSError, ValueError):
                 continue
-        return found
+        return family
 
     def _run_delay_s(self, pids: Sequence[int]) -> float | None:
-        """Seconds that these processes stood in line for a core: of each the thread that stood longest."""
+        """Return the seconds that these processes stood in line for a core, counting the slowest thread of each."""
         if self._proc is None:
             return None
         total = 0
         try:
             for pid in pids:
-                tasks = _names(self._proc, f"{pid}/task")
-                total += max(int(_text(self._proc, f"{pid}/task/{task}/schedstat").split()[1]) for task in tasks)
+                tasks = _list_folder(self._proc, f"{pid}/task")
+                total += max(int(_read_text(self._proc, f"{pid}/task/{task}/schedstat").split()[1]) for task in tasks)
         except (OSError, ValueError, IndexError):
             return None
         return total / 1e9
@@ -164,7 +170,7 @@ class Supervisor:
         total = 0
         for pid in pids:
             try:
-                total += int(_text(self._proc, f"{pid}/statm").split()[1]) * PAGE_BYTES
+                total += int(_read_text(self._proc, f"{pid}/statm").split()[1]) * PAGE_BYTES
             except (OSError, ValueError, IndexError):
                 continue
         return total
@@ -175,20 +181,20 @@ class Supervisor:
             return True
         return bool(waited > WALL_FACTOR * (limits["cpu_s"] + limits["idle_s"]))
 
-    def _tasks(self, pids: Sequence[int]) -> int:
+    def _count_tasks(self, pids: Sequence[int]) -> int:
         if self._proc is None:
             return 0
         total = 0
         for pid in pids:
             try:
-                total += len(_names(self._proc, f"{pid}/task"))
+                total += len(_list_folder(self._proc, f"{pid}/task"))
             except OSError:
                 continue
         return total
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU time of a whole process, by its clock (clock_gettime(2): a process's clock id is made of its pid)."""
+    """Return the CPU time of a whole process, by its clock, whose id is made of the pid (clock_gettime(2))."""
     try:
         return time.clock_gettime((~pid << 3) | 2)
     except OSError:
@@ -196,6 +202,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def kill(pid: int) -> None:
+    """Kill a process, if it is still there."""
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -203,6 +210,7 @@ def kill(pid: int) -> None:
 
 
 def kill_group(leader: int) -> None:
+    """Kill a process group, as far as it is still there."""
     try:
         os.killpg(leader, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
@@ -210,10 +218,11 @@ def kill_group(leader: int) -> None:
 
 
 def end_orphans() -> None:
-    """Kill and reap what a job started and left behind; this process has made itself the parent of such."""
+    """Kill and reap what a job started and left behind; this process has made itself its parent."""
     for _ in range(MAX_ORPHANS):
         try:
-            children = _text_at(f"/proc/self/task/{os.getpid()}/children").split()
+            with open(f"/proc/self/task/{os.getpid()}/children") as file:
+                children = file.read().split()
         except OSError:
             children = []
         for child in children:
@@ -226,32 +235,27 @@ def end_orphans() -> None:
             return
 
 
-def _names(proc: int, path: str) -> list[str]:
-    place = os.open(path, os.O_RDONLY | os.O_DIRECTORY, dir_fd=proc)
+def _list_folder(proc: int, path: str) -> list[str]:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY, dir_fd=proc)
     try:
-        return os.listdir(place)
+        return os.listdir(descriptor)
     finally:
-        os.close(place)
+        os.close(descriptor)
 
 
-def _text(proc: int, path: str) -> str:
-    place = os.open(path, os.O_RDONLY, dir_fd=proc)
+def _read_text(proc: int, path: str) -> str:
+    descriptor = os.open(path, os.O_RDONLY, dir_fd=proc)
     try:
-        return os.read(place, 4096).decode()
+        return os.read(descriptor, 4096).decode()
     finally:
-        os.close(place)
-
-
-def _text_at(path: str) -> str:
-    with open(path) as file:
-        return file.read()
+        os.close(descriptor)
 
 
 def _box_bytes(box: str) -> int:
-    """What a working folder takes up; endless where it holds too many files, or folders that cannot be looked into."""
+    """Return what a working folder takes up, or `ENDLESS` where it holds too much or cannot be read."""
     total = 0
     folders = [box]
-    for seen, folder in enumerate(folders):  # grows on the way
+    for visited, folder in enumerate(folders):  # The list grows on the way.
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
@@ -262,6 +266,6 @@ def _box_bytes(box: str) -> int:
             continue
         except OSError:
             return ENDLESS
-        if seen > MAX_FOLDERS or total > ENDLESS:
+        if visited > MAX_FOLDERS or total > ENDLESS:
             return ENDLESS
     return total

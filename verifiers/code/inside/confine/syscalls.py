@@ -1,6 +1,7 @@
 """System call numbers of the two architectures that the sandbox knows: x86-64 and 64-bit ARM.
 
-Only calls that the sandbox makes itself or names in its filter. None: the architecture does not have the call.
+The table has the calls that the sandbox makes itself or names in its filter. None says that an architecture does not
+have the call.
 """
 
 from __future__ import annotations
@@ -214,40 +215,40 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
 _architecture = _ARCHITECTURES.get(platform.machine())
 
 
-def supported() -> bool:
-    """Whether this machine's architecture is one of the two."""
+def is_supported() -> bool:
+    """Return whether this machine's architecture is one of the two."""
     return _architecture is not None
 
 
 def audit_arch() -> int:
-    """The constant by which a seccomp filter knows the architecture (linux/audit.h)."""
-    return _AUDIT_ARCH[_known()]
+    """Return the constant by which a seccomp filter knows the architecture (linux/audit.h)."""
+    return _AUDIT_ARCH[_known_architecture()]
 
 
 def has_x32() -> bool:
-    """Whether a second table of calls, the x32 ABI, can be reached with a high bit in the number."""
-    return _known() == _X86_64
+    """Return whether a second table of calls, the x32 ABI, can be reached with a high bit in the number."""
+    return _known_architecture() == _X86_64
 
 
-def names() -> list[str]:
-    """The calls that are known here."""
+def call_names() -> list[str]:
+    """Return the names of all calls in the table."""
     return list(_NUMBERS)
 
 
-def number(name: str) -> int | None:
-    """The call's number here; None where this architecture does not have it."""
-    return _NUMBERS[name][_known()]
+def call_number(name: str) -> int | None:
+    """Return the call's number here; None where this architecture does not have it."""
+    return _NUMBERS[name][_known_architecture()]
 
 
-def needed(name: str) -> int:
-    """The number of a call that both architectures have."""
-    found = number(name)
-    if found is None:
+def required_call_number(name: str) -> int:
+    """Return the call's number here. Raises OSError where this architecture does not have it."""
+    number_here = call_number(name)
+    if number_here is None:
         raise OSError(f"this architecture has no {name}")
-    return found
+    return number_here
 
 
-def _known() -> int:
+def _known_architecture() -> int:
     if _architecture is None:
         raise OSError(f"system calls of {platform.machine()} are not known here")
     return _architecture

@@ -1,4 +1,4 @@
-"""What a sandboxed program sees of the file system: the interpreter and the system's programs, read-only, and a box.
+"""The part of the file system that a program sees: the interpreter and the system's programs, read-only, and a box.
 
     /usr /lib /bin ...       the system's programs and libraries
     /opt/venv ...            the interpreter that runs the sandbox, and its packages
@@ -52,28 +52,28 @@ _PROC = "/proc"
 
 
 def interpreter_paths() -> list[str]:
-    """The folders that this interpreter and its packages need. Folders of editable installs are not among them."""
-    places = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, *site.getsitepackages()]
-    places += [path for name in ("stdlib", "platstdlib", "purelib", "platlib") if (path := sysconfig.get_path(name))]
-    places += [os.path.dirname(os.path.realpath(sys.executable)), *_loaded_libraries()]
-    return places
+    """Return the folders that this interpreter and its packages need, without those of editable installs."""
+    folders = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, *site.getsitepackages()]
+    folders += [path for name in ("stdlib", "platstdlib", "purelib", "platlib") if (path := sysconfig.get_path(name))]
+    folders += [os.path.dirname(os.path.realpath(sys.executable)), *_loaded_libraries()]
+    return folders
 
 
-def exposed(extra: Iterable[str]) -> list[str]:
-    """Every path that a program may read, outermost only, existing ones only, and never the root folder itself."""
-    wanted = {os.path.normpath(path) for path in (*_SYSTEM, *_SETTINGS, *interpreter_paths(), *extra)}
-    wanted |= {os.path.realpath(path) for path in wanted}
-    existing = sorted(path for path in wanted if path != "/" and os.path.lexists(path))
+def exposed_paths(extra: Iterable[str]) -> list[str]:
+    """Return the existing paths that a program may read, outermost only, and never the root folder itself."""
+    readable = {os.path.normpath(path) for path in (*_SYSTEM, *_SETTINGS, *interpreter_paths(), *extra)}
+    readable |= {os.path.realpath(path) for path in readable}
+    existing = sorted(path for path in readable if path != "/" and os.path.lexists(path))
     kept: list[str] = []
     for path in existing:
-        inside = any(path.startswith(f"{folder}/") and not os.path.islink(folder) for folder in kept)
-        if not inside:
+        is_below = any(path.startswith(f"{folder}/") and not os.path.islink(folder) for folder in kept)
+        if not is_below:
             kept.append(path)
     return kept
 
 
 def _loaded_libraries() -> set[str]:
-    """Folders of shared libraries in use, such as a conda environment's."""
+    """Return the folders of shared libraries in use, such as a conda environment's."""
     try:
         with open("/proc/self/maps") as maps:
             lines = maps.read().splitlines()
@@ -83,10 +83,10 @@ def _loaded_libraries() -> set[str]:
     return {os.path.dirname(path) for path in files if ".so" in os.path.basename(path) and path.startswith("/")}
 
 
-def build(paths: list[str]) -> str:
-    """Mount the new root, in a mount namespace of this process's own, and return where. Nothing is entered yet."""
+def build_root(paths: list[str]) -> str:
+    """Mount the new root in this process's own mount namespace and return its path, without entering it."""
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
-    root = _staging(paths)
+    root = _staging_folder(paths)
     kernel.mount("truegold", root, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755,size=1m,nr_inodes=4k")
     for path in paths:
         _expose(root, path)
@@ -101,17 +101,17 @@ def build(paths: list[str]) -> str:
     return root
 
 
-def enter(root: str) -> None:
+def enter_root(root: str) -> None:
     """Make the new root the only one, and read-only."""
     kernel.pivot_into(root)
     flags = kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV
     kernel.mount("none", "/", None, flags)
 
 
-def own_proc() -> int | None:
-    """A descriptor of a /proc of this pid namespace, hidden again at once; None where the kernel does not allow one.
+def open_proc() -> int | None:
+    """Open a /proc of this pid namespace and hide it again; None where the kernel does not allow one.
 
-    It allows one only while another, whole /proc is to be seen, which is why the old one was carried along.
+    The kernel allows one only while another, whole /proc can be seen, which is why the old one was carried along.
     """
     try:
         kernel.mount("proc", _PROC, "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
@@ -119,49 +119,52 @@ def own_proc() -> int | None:
     except OSError:
         return None
     finally:
-        for place in (_PROC, _OLD_PROC):
-            kernel.mount("nothing", place, "tmpfs", kernel.MS_RDONLY | kernel.MS_NOSUID, "mode=555,size=4k")
+        for path in (_PROC, _OLD_PROC):
+            kernel.mount("nothing", path, "tmpfs", kernel.MS_RDONLY | kernel.MS_NOSUID, "mode=555,size=4k")
 
 
-def own_box_steps(size: int) -> list[Callable[[], int]]:
-    """An empty working folder for one job, in a mount namespace of its own; gone when its last process is."""
+def private_box_steps(size: int) -> list[Callable[[], int]]:
+    """Return calls that give a job an empty box in a mount namespace of its own, which ends with its last process."""
     return [
         kernel.step("unshare", kernel.CLONE_NEWNS),
         kernel.step("mount", b"box", BOX.encode(), b"tmpfs", ctypes.c_ulong(_BOX_FLAGS), _box_data(size).encode()),
-        *enter_box_steps(),
+        enter_box_step(),
     ]
 
 
-def enter_box_steps() -> list[Callable[[], int]]:
-    return [kernel.step("chdir", BOX.encode())]
+def enter_box_step() -> Callable[[], int]:
+    """Return a call that makes the box the working folder."""
+    return kernel.step("chdir", BOX.encode())
 
 
 class SharedBox:
-    """A working folder for one job after the other. What a job does to it is gone before the next one comes: most do
-    nothing, and for the others a mount takes the old one's place."""
+    """A working folder for one job after the other.
+
+    Most jobs do nothing to it. After the others a fresh mount takes its place before the next job comes.
+    """
 
     def __init__(self) -> None:
         self._size = 0
-        self._untouched: os.stat_result | None = None
+        self._fresh_stat: os.stat_result | None = None
 
-    def ready(self, size: int) -> None:
-        """See to it that it is as new. No process of an earlier job runs any more."""
-        if self._size == size and self._is_untouched():
+    def make_ready(self, size: int) -> None:
+        """Make it as new. No process of an earlier job may run any more."""
+        if self._size == size and self._is_fresh():
             return
         if self._size:
             kernel.detach(BOX)
         kernel.mount("box", BOX, "tmpfs", _BOX_FLAGS, _box_data(size))
         os.utime(BOX, (0, 0))
-        self._size, self._untouched = size, os.stat(BOX)
+        self._size, self._fresh_stat = size, os.stat(BOX)
 
-    def _is_untouched(self) -> bool:
-        # A program can set all times but that of the change back; that one may be too coarse to tell.
-        found, wanted = os.stat(BOX), self._untouched
-        return wanted is not None and _told(found) == _told(wanted) and not os.listdir(BOX)
+    def _is_fresh(self) -> bool:
+        # A program can set every time back but that of the change, which may be too coarse to tell.
+        fresh = self._fresh_stat
+        return fresh is not None and _fingerprint(os.stat(BOX)) == _fingerprint(fresh) and not os.listdir(BOX)
 
 
-def _told(found: os.stat_result) -> tuple[int, ...]:
-    return found.st_mtime_ns, found.st_atime_ns, found.st_ctime_ns, found.st_mode, found.st_nlink
+def _fingerprint(stat: os.stat_result) -> tuple[int, ...]:
+    return stat.st_mtime_ns, stat.st_atime_ns, stat.st_ctime_ns, stat.st_mode, stat.st_nlink
 
 
 _BOX_FLAGS = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOATIME
@@ -171,7 +174,7 @@ def _box_data(size: int) -> str:
     return f"mode=700,size={size},nr_inodes={BOX_ENTRIES}"
 
 
-def _staging(paths: list[str]) -> str:
+def _staging_folder(paths: list[str]) -> str:
     for folder in _STAGING:
         clashes = any(
             path == folder or path.startswith(f"{folder}/") or folder.startswith(f"{path}/") for path in paths
@@ -196,23 +199,23 @@ def _expose(root: str, path: str) -> None:
     kernel.mount(path, target, None, kernel.MS_BIND | kernel.MS_REC)
     try:
         kernel.make_read_only(target)
-    except OSError:  # a kernel before 5.12, which can do so for the uppermost mount only
+    except OSError:  # Kernels before 5.12 can do so for the uppermost mount only.
         flags = kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | _kept_flags(target)
         kernel.mount("none", target, None, flags)
 
 
 def _kept_flags(path: str) -> int:
-    """What a mount already forbids must stay forbidden: a user namespace may not loosen it."""
-    found = os.statvfs(path).f_flag
+    """Return the flags of what a mount already forbids: a user namespace may not loosen it."""
+    present = os.statvfs(path).f_flag
     flags = kernel.MS_NOSUID
-    for have, keep in (
+    for shown, mount_flag in (
         (os.ST_NODEV, kernel.MS_NODEV),
         (os.ST_NOEXEC, kernel.MS_NOEXEC),
         (os.ST_NOATIME, kernel.MS_NOATIME),
+        (os.ST_NODIRATIME, 2048),
+        (os.ST_RELATIME, 1 << 21),
     ):
-        flags |= keep if found & have else 0
-    for have, keep in ((os.ST_NOATIME, kernel.MS_NOATIME), (os.ST_NODIRATIME, 2048), (os.ST_RELATIME, 1 << 21)):
-        flags |= keep if found & have else 0
+        flags |= mount_flag if present & shown else 0
     return flags
 
 

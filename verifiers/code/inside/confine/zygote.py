@@ -1,13 +1,14 @@
-"""The process that every job of one seat is forked from: modules loaded, namespaces entered, nothing secret in it.
+"""The process that every job of one seat is forked from.
 
-It reads one request after the other from a socket, and never what is in them: programs, tests and inputs come as file
-descriptors that only the forked processes read. A program that searches its memory finds an interpreter and no more.
+Its modules are loaded, its namespaces entered, and it holds no secret. It reads one request after the other from a
+socket. Programs, tests and inputs come as file descriptors that only the forked processes read, so a program that
+searches its memory finds an interpreter and no more.
 
-    -> {"jobs": [{"role": "main", "limits": {...}, "inputs": 2}], "warm": ["numpy"]}   + descriptors
+    -> {"jobs": [{"role": "main", "limits": {...}, "native": false, "payload_bytes": 812}], "warm": ["numpy"]}
     <- {"jobs": [{"ended_by": null, "code": 0, "cpu_s": 0.0021, "wall_s": 0.0034, "peak_mb": 21.2}]}
 
-Descriptors of a job, in this order: payload, stdin, stdout, stderr, result. Two jobs in one request are partners: a
-socket connects them, and the second one's end is the end of both.
+The descriptors of a job come in this order: payload, stdin, stdout, stderr, result. Two jobs in one request are
+partners: a socket connects them, and both end when the second one does.
 """
 
 from __future__ import annotations
@@ -25,15 +26,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import kernel, supervise, view
-from .cleaning import empty
-from .confinement import Confinement, Step, filter_for, limit, lock_in
-from .preload import warm
+from .cleaning import empty_folder
+from .confinement import Confinement, Step, filter_for, lock_in, set_limits
+from .preload import load_warmable
 from .seccomp import Filter
 
 DESCRIPTORS_PER_JOB = 5
 MAX_REQUEST_BYTES = 2**16
-FIRST_FREE = 10
+LOW_DESCRIPTORS = 10
+"""A job needs some of these numbers for its own descriptors."""
+
 ROLE_FAILED = 70
+"""The exit status of a process whose role raised."""
 
 _STREAMS = (("stdin", "r", "surrogateescape"), ("stdout", "w", "surrogateescape"), ("stderr", "w", "backslashreplace"))
 
@@ -51,30 +55,32 @@ class Zygote:
     def __init__(
         self,
         control: socket.socket,
-        found: Confinement,
+        confinement: Confinement,
         roles: Roles,
         proc: int | None,
-        own_pids: int | None,
+        pid_namespace: int | None,
     ) -> None:
         self._roles = roles
         self._control = control
-        self._found = found
-        self._own_pids = own_pids
-        alone = found.tier == "full"
+        self._confinement = confinement
+        self._pid_namespace = pid_namespace
+        """To come back to before each job's pid namespace is made."""
+        alone = confinement.tier == "full"
         self._box = view.SharedBox() if alone else None
-        self._supervisor = supervise.Supervisor(proc, found.boxes, groups=not alone)
+        self._supervisor = supervise.Supervisor(proc, confinement.boxes, groups=not alone)
         self._steps: dict[tuple[Any, ...], tuple[list[Step], Filter | None]] = {}
         self._limited: tuple[Any, ...] = ()
         self._unlocked = mmap.mmap(-1, mmap.PAGESIZE)
-        """Shared with a forked process until it is locked in, and says whether it is: no program can reach it."""
+        """One byte per job, shared with its process and 1 until that is locked in. No program can reach it."""
 
     def serve(self, greeting: Mapping[str, Any]) -> None:
+        """Send the greeting, then answer requests until the other end of the socket is gone."""
         _occupy_low_descriptors()
         _fresh_streams()
         atexit._clear()
         threading.stack_size(THREAD_STACK_BYTES)
         gc.collect()
-        gc.freeze()  # else the first collection in a job would copy every page of what is loaded
+        gc.freeze()  # Otherwise the first collection in a job would copy every page of what is loaded.
         self._reply(greeting)
         while (message := self._receive()) is not None:
             request, descriptors = message
@@ -91,14 +97,14 @@ class Zygote:
         jobs = request["jobs"]
         if len(descriptors) != DESCRIPTORS_PER_JOB * len(jobs):
             raise OSError(f"{len(descriptors)} descriptors came for {len(jobs)} jobs")
-        warm(request["warm"])
+        load_warmable(request["warm"])
         lines = socket.socketpair() if len(jobs) == 2 else ()
         watched: list[supervise.Watched] = []
         try:
             for seat, job in enumerate(jobs):
-                own = descriptors[DESCRIPTORS_PER_JOB * seat :][:DESCRIPTORS_PER_JOB]
+                job_descriptors = descriptors[DESCRIPTORS_PER_JOB * seat :][:DESCRIPTORS_PER_JOB]
                 peer = lines[seat].fileno() if lines else None
-                pid = self._fork(seat, job, own, peer)
+                pid = self._fork(seat, job, job_descriptors, peer)
                 watched.append(supervise.Watched(pid, job["limits"], bool(job["native"])))
             for line in lines:
                 line.close()
@@ -111,39 +117,43 @@ class Zygote:
             return {"trouble": "a process could not lock itself in, and ran nothing"}
         return {"jobs": [job.report for job in watched]}
 
-    def _fork(self, seat: int, job: Mapping[str, Any], own: Sequence[int], peer: int | None) -> int:
-        payload, *descriptors = own
+    def _fork(self, seat: int, job: Mapping[str, Any], job_descriptors: Sequence[int], peer: int | None) -> int:
+        """Fork a process that locks itself in and then plays the job's role; returns its id."""
+        payload, *descriptors = job_descriptors
         if peer is not None:
             descriptors.append(peer)
         native = bool(job["native"])
         key = (seat, native, *job["limits"].values())
         if key not in self._steps:
-            self._steps[key] = (self._found.steps(seat, job["limits"], native), filter_for(self._found.tier, native))
+            self._steps[key] = (
+                self._confinement.steps(seat, job["limits"], native),
+                filter_for(self._confinement.tier, native),
+            )
         steps, last = self._steps[key]
-        if native and not self._found.native:
+        if native and not self._confinement.native:
             raise OSError("as root without the right to change user, programs that start others cannot be held")
-        tasks = self._found.most_tasks(job["limits"]["threads"], native)
+        task_limit = self._confinement.task_limit(job["limits"]["threads"], native)
         if key != self._limited:
-            limit(job["limits"], None if native else tasks, native)
+            set_limits(job["limits"], None if native else task_limit, native)
             self._limited = key
         if self._box is not None and seat == 0 and not native:
-            self._box.ready(job["limits"]["files_bytes"])
+            self._box.make_ready(job["limits"]["files_bytes"])
         role, size = self._roles[job["role"]], job["payload_bytes"]
-        if self._own_pids is not None:
+        if self._pid_namespace is not None:
             # The next process forked becomes the first of a new pid namespace, and takes all others of it along.
-            kernel.setns(self._own_pids, kernel.CLONE_NEWPID)
+            kernel.setns(self._pid_namespace, kernel.CLONE_NEWPID)
             kernel.unshare(kernel.CLONE_NEWPID)
         self._unlocked[seat] = 1
         pid = kernel.fork()
         if pid == 0:
             try:
                 content = [os.pread(payload, size, 0)]
-                if native or self._found.tier == "weak":
-                    limit(job["limits"], tasks, native, hard=True)
+                if native or self._confinement.tier == "weak":
+                    set_limits(job["limits"], task_limit, native, hard=True)
                 if lock_in(steps, descriptors, last):
                     self._unlocked[seat] = 0
                     self._unlocked.close()
-                    role(content.pop())  # no frame below the program holds it
+                    role(content.pop())  # No frame below the program holds the payload.
                 sys.stdout.flush()
                 os._exit(0)
             finally:
@@ -151,21 +161,21 @@ class Zygote:
         return pid
 
     def _clean(self, watched: Sequence[supervise.Watched]) -> None:
-        """Leave nothing of a job behind where no namespace does that."""
+        """End what is left of a job and, where no namespace does that, remove what it left behind."""
         for job in watched:
             if job.running:
                 supervise.kill(job.pid)
                 os.waitpid(job.pid, 0)
-        if self._found.tier == "full":
+        if self._confinement.tier == "full":
             return
         for job in watched:
             supervise.kill_group(job.pid)
         supervise.end_orphans()
-        for box in self._found.boxes:
-            empty(box)
+        for box in self._confinement.boxes:
+            empty_folder(box)
 
     def _receive(self) -> tuple[dict[str, Any], list[int]] | None:
-        """One request, a line of JSON, and its descriptors; None when the other end is gone."""
+        """Return one request, a line of JSON, and its descriptors; None when the other end is gone."""
         line, descriptors = b"", array.array("i")
         while not line.endswith(b"\n"):
             data, ancillary, _, _ = self._control.recvmsg(
@@ -184,17 +194,19 @@ class Zygote:
 
 
 def _occupy_low_descriptors() -> None:
-    """No descriptor that comes for a job has a number that it needs to have in the job."""
+    """Make sure that no descriptor which comes for a job has a number that another one needs in the job."""
     empty = os.memfd_create("empty") if sys.platform == "linux" else os.open(os.devnull, os.O_RDWR)
-    for number in range(FIRST_FREE):
-        if number != empty:
-            os.dup2(empty, number)
+    for descriptor in range(LOW_DESCRIPTORS):
+        if descriptor != empty:
+            os.dup2(empty, descriptor)
 
 
 def _fresh_streams() -> None:
-    """sys.stdin, stdout and stderr as Python makes them at its start. They keep to their numbers, and so find the files
-    that a job gets there."""
-    for number, (name, mode, errors) in enumerate(_STREAMS):
-        stream = open(number, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
+    """Make sys.stdin, stdout and stderr as Python does when it starts.
+
+    They keep their descriptors, and so find the files that a job gets there.
+    """
+    for descriptor, (name, mode, errors) in enumerate(_STREAMS):
+        stream = open(descriptor, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)

@@ -1,4 +1,11 @@
-"""What a forked process can be asked to do, by name."""
+"""What a forked process can be asked to do with its payload, by name.
+
+main, script      run a program as `python program.py` would
+native            run a compiler or a program of another language
+calls             make calls of a program's functions and hand back what each returned
+serve, tests      the two partners of a test session (`test_session`): the solution and its tests
+one_process       run a program and its tests in one process
+"""
 
 from __future__ import annotations
 

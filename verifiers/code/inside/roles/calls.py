@@ -1,4 +1,4 @@
-"""Role `calls`: load the program, make calls with given arguments, hand back what each returned.
+"""Role `calls`: loads the program, makes calls, and hands back what each returned.
 
     {"prelude": "", "program": "def add(a, b): return a + b", "codecs": {},
      "functions": ["add"], "calls": [[0, [1, 2], {}]]}
@@ -8,12 +8,12 @@ gives the lines
     {"loaded": true}          or {"load_error": [type, message, line]} and nothing else
     {"r": 3}                  or {"raised": [type, message, line]}, one for each call, in order
 
-What is expected never comes here. A line is written as soon as its call is over, so that a program that crashes or
-hangs loses nothing of what it did before. A function that is not there gives a line {"missing": name}, and each call
-of it has raised a NameError. `sys.exit()` in a call has raised SystemExit, and the next calls are made.
+Expected results never come here. A line is written as soon as its call is over, so that a program that crashes or hangs
+loses nothing of what it did before. A function that is not there gives a line {"missing": name}, and each call of it
+has raised a NameError. `sys.exit()` in a call has raised SystemExit, and the next calls are made.
 
-Arguments are fresh objects for every call, and what a call does to them is not looked at. A coroutine is run to its
-end, and iterators are read to theirs.
+Arguments are fresh objects for every call, and nobody looks at what a call does to them. A coroutine is run to its end,
+and iterators are read to theirs.
 """
 
 from __future__ import annotations
@@ -22,47 +22,48 @@ from collections.abc import Callable
 from types import CoroutineType
 from typing import Any
 
-from ..program import Missing, class_finder, entry, load, to_its_end, told
+from ..program import NotDefined, class_finder, describe_error, load, look_up, run_coroutine
 from ..wire import KNOWN_CODECS, MAX_ENCODED, Decoder, ResultTooLarge, encode, from_json, to_json
-from ..wire.lines import write, write_line
+from ..wire.lines import write_result, write_result_line
 
 
 def run_calls(payload: bytes) -> None:
+    """Make the calls of the payload, a line of JSON."""
     request = from_json(payload, len(payload))
     codecs = {**KNOWN_CODECS, **request["codecs"]}
     try:
         namespace = load(request["prelude"], request["program"])
     except BaseException as error:
-        write({"load_error": told(error)})
+        write_result({"load_error": describe_error(error)})
         return
-    write_line(b'{"loaded":true}')
+    write_result_line(b'{"loaded":true}')
     find_class = class_finder(namespace, codecs)
     has_tags = b'"$"' in payload
-    functions = request["functions"]
-    found: list[Callable[..., Any] | None] = [None] * len(functions)
-    for number, given, named in request["calls"]:
+    names = request["functions"]
+    functions: list[Callable[..., Any] | None] = [None] * len(names)
+    for index, args, kwargs in request["calls"]:
         try:
-            args = Decoder(codecs, find_class).decode(given) if has_tags else given
-            kwargs = Decoder(codecs, find_class).decode(named) if has_tags else named
-            function = found[number]
+            decoded_args = Decoder(codecs, find_class).decode(args) if has_tags else args
+            decoded_kwargs = Decoder(codecs, find_class).decode(kwargs) if has_tags else kwargs
+            function = functions[index]
             if function is None:
-                function = found[number] = _look_up(namespace, functions[number])
-            result = function(*args, **kwargs)
+                function = functions[index] = _find_function(namespace, names[index])
+            result = function(*decoded_args, **decoded_kwargs)
             if type(result) is CoroutineType:
-                result = to_its_end(result)
+                result = run_coroutine(result)
             line = to_json(encode(result, codecs))
             if len(line) > MAX_ENCODED:
                 raise ResultTooLarge(f"the result takes {len(line)} bytes, the limit is {MAX_ENCODED}")
-            write_line(b'{"r":%b}' % line)
+            write_result_line(b'{"r":%b}' % line)
         except BaseException as error:
-            write({"raised": told(error)})
+            write_result({"raised": describe_error(error)})
 
 
-def _look_up(namespace: dict[str, Any], expression: str) -> Callable[..., Any]:
+def _find_function(namespace: dict[str, Any], expression: str) -> Callable[..., Any]:
     try:
-        function: Callable[..., Any] = entry(namespace, expression)
-    except Missing as missing:
-        write({"missing": expression})
+        function: Callable[..., Any] = look_up(namespace, expression)
+    except NotDefined as missing:
+        write_result({"missing": expression})
         reason = str(missing)
 
         def function(*args: Any, **kwargs: Any) -> Any:

@@ -1,10 +1,10 @@
-"""Role `native`: put files into the box, run one command there, and hand back what it made.
+"""Role `native`: puts files into the box, runs one command there, and hands back the files that it made.
 
     {"files": [["main.cpp", 812]], "argv": ["/usr/bin/g++", "-o", "main", "main.cpp"], "collect": ["main"]}\\n<contents>
 
 The command runs in a process of its own below this one, which is the first of the pid namespace: it reaps what is left
-behind, and the kernel treats signals to others in the ordinary way. Files made come back on the result descriptor in
-the same form. Nothing here knows compilers or languages (`sandbox/languages.py`).
+behind, and the kernel treats signals to others in the ordinary way. The files come back on the result descriptor in the
+same form. Nothing here knows compilers or languages (`sandbox/languages.py`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import sys
 from typing import Any
 
 from ..confine import kernel
-from ..wire.lines import PEER, RESULT
+from ..wire.lines import PARTNER, RESULT, write_all
 
 NOT_STARTED = 127
+"""The exit status of a command that could not be started, as shells have it."""
+
 MAX_COLLECTED_BYTES = 64 * 2**20
 """Stops a program that blows up while it is compiled from filling the memory of the parent."""
 
@@ -27,37 +29,35 @@ def run_native(payload: bytes) -> None:
     """Run the command; this process ends as the command did."""
     head, _, contents = payload.partition(b"\n")
     request = json.loads(head)
-    _place(request["files"], contents)
-    here = os.getcwd()
-    code = _run(request["argv"], {**request["env"], "TMPDIR": here, "HOME": here})
+    _write_files(request["files"], contents)
+    box = os.getcwd()
+    code = _run_command(request["argv"], {**request["env"], "TMPDIR": box, "HOME": box})
     if code == 0 and request["collect"]:
         _hand_back(request["collect"])
     if code < 0:
-        # As a shell says it: the first process of a namespace cannot end itself by a signal.
+        # Shells say it this way; the first process of a namespace cannot end itself by a signal.
         os._exit(128 - code)
     os._exit(code)
 
 
-def _place(files: list[list[Any]], contents: bytes) -> None:
-    at = 0
+def _write_files(files: list[list[Any]], contents: bytes) -> None:
+    start = 0
     for name, size in files:
         if folder := os.path.dirname(name):
             os.makedirs(folder, exist_ok=True)
-        place = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700)
+        descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700)
         try:
-            left = memoryview(contents)[at : at + size]
-            while left:
-                left = left[os.write(place, left) :]
+            write_all(descriptor, memoryview(contents)[start : start + size])
         finally:
-            os.close(place)
-        at += size
+            os.close(descriptor)
+        start += size
 
 
-def _run(argv: list[str], environment: dict[str, str]) -> int:
+def _run_command(argv: list[str], environment: dict[str, str]) -> int:
     child = kernel.fork()
     if child == 0:
         try:
-            os.closerange(RESULT, PEER + 1)
+            os.closerange(RESULT, PARTNER + 1)
             signal.signal(signal.SIGPIPE, signal.SIG_DFL)
             os.execve(argv[0], argv, environment)
         except OSError as error:
@@ -71,16 +71,16 @@ def _run(argv: list[str], environment: dict[str, str]) -> int:
 
 
 def _hand_back(names: list[str]) -> None:
-    found = [(name, _content(name)) for name in _expanded(names)]
-    files = [[name, len(content)] for name, content in found]
+    contents = {name: _read(name) for name in _expand(names)}
+    files = [[name, len(content)] for name, content in contents.items()]
     with open(RESULT, "wb", closefd=False) as result:
         result.write(json.dumps({"files": files}).encode() + b"\n")
-        for _, content in found:
+        for content in contents.values():
             result.write(content)
 
 
-def _expanded(names: list[str]) -> list[str]:
-    """`*.class` stands for every file that ends so; the others for themselves, where they exist."""
+def _expand(names: list[str]) -> list[str]:
+    """Return the names that exist; `*.class` stands for every file that ends so."""
     expanded: list[str] = []
     for name in names:
         if name.startswith("*"):
@@ -90,7 +90,7 @@ def _expanded(names: list[str]) -> list[str]:
     return expanded
 
 
-def _content(name: str) -> bytes:
+def _read(name: str) -> bytes:
     if os.path.getsize(name) > MAX_COLLECTED_BYTES:
         sys.exit(f"{name} is too large")
     with open(name, "rb") as file:

@@ -1,15 +1,15 @@
-"""Role `one_process`: the program and its tests in one namespace of one process. Weak.
+"""Role `one_process`: runs a program and its tests in one namespace of one process.
 
     {"prelude": "", "program": "def add(a, b): ...", "kind": "unittest", "code": "...", "entry_point": "add",
      "stop_first": true, "seed": 17, "nonce": "6f1c..."}
 
-For test code that cannot be apart from the solution (`isolation.py`). The lines are those of `report.py`, and at the
-end, where every test passed, {"nonce": ...}: a program that ends the process before that, by `sys.exit` or worse, has
-not passed.
+This is for test code that cannot be apart from the solution (`test_code/isolation.py`). The lines are those of
+`test_code/report.py` and, where every test passed, {"nonce": ...} at the end: a program that ends the process before
+that, by `sys.exit` or worse, has not passed.
 
-What it does not stop: the program shares its process with the tests and can search it. It can override what they use
-and answer comparisons. Replacing assertions and builtins is noticed (`untouched.py`), unless it is undone in time; the
-nonce is kept in two halves where walking frames does not lead, so that no object holds it before the end.
+The verdict is weak. The program shares its process with the tests and can search it, override what they use, and
+answer comparisons. Replacing assertions and builtins is noticed unless it is undone in time. The nonce is kept in two
+halves where walking frames does not lead, so that no object holds it before the end.
 """
 
 from __future__ import annotations
@@ -22,96 +22,103 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from ..program import Missing, entry, load, told
-from ..test_code.report import Alone, Report, Stop
-from ..test_code.running import fresh_randomness, run_code
-from ..test_code.statements import plan
+from ..program import NotDefined, describe_error, load, look_up
+from ..test_code.report import Report, RunEnded, Unwatched
+from ..test_code.running import run_code, seed_randomness
+from ..test_code.statements import plan_units
 from ..wire import from_json
-from ..wire.lines import write
+from ..wire.lines import write_result
 
-
-def run_in_one_process(payload: bytes) -> None:
-    request = from_json(payload, len(payload))
-    del payload
-    halves = _halves(request.pop("nonce").encode())
-    next(halves[0]), next(halves[1])
-    untouched = Untouched()
-    report = Report(Alone(), request["stop_first"])
-    try:
-        planned = plan(request["code"])
-    except (SyntaxError, ValueError) as error:
-        write({"bad_suite": told(error)[:2]})
-        return
-    try:
-        namespace = load(request["prelude"], request["program"])
-        fresh_randomness(request["seed"])
-        candidate = _candidate(namespace, request["entry_point"])
-    except BaseException as error:
-        write({"not_loaded": told(error)[:2]})
-        report.total = max(len(planned.units), 1)
-        report.done()
-        return
-    run_code(planned, request["code"], namespace, candidate, report, request["kind"] == "unittest")
-    if (changed := untouched.broken()) is not None:
-        with suppress(Stop):
-            report.total += 1
-            report.failure("the run", None, f"the program replaced {changed}")
-    report.done()
-    if report.clean and 0 < report.total == report.passed:
-        pairs = zip(*map(next, halves), strict=True)
-        write({"nonce": bytes(one ^ other for one, other in pairs).decode()})
-
-
-def _candidate(namespace: dict[str, Any], entry_point: str | None) -> Any:
-    if entry_point is None:
-        return None
-    try:
-        return namespace.setdefault("candidate", entry(namespace, entry_point))
-    except Missing as error:
-        raise NameError(str(error)) from None
-
-
-def _halves(secret: bytes) -> tuple[Iterator[bytes], Iterator[bytes]]:
-    """Two that give the secret only together."""
-    pad = os.urandom(len(secret))
-    return _kept(pad), _kept(bytes(one ^ other for one, other in zip(pad, secret, strict=True)))
-
-
-def _kept(half: bytes) -> Iterator[bytes]:
-    yield b""
-    yield half
-
-
-_PLACES: dict[str, Any] = {
+_GUARDED: dict[str, Any] = {
     "TestCase": unittest.TestCase,
     "TestResult": unittest.TestResult,
     "AssertRaisesContext": unittest.case._AssertRaisesContext,
     "math": math,
 }
-_FREE = frozenset({"print", "input", "open", "exit", "quit", "help", "_", "copyright", "credits", "license"})
-"""What programs and tests replace for honest ends."""
+"""Whose functions a program is not to replace, besides the builtins."""
+
+_REPLACEABLE = frozenset({"print", "input", "open", "exit", "quit", "help", "_", "copyright", "credits", "license"})
+"""Builtins that programs and tests replace for honest ends."""
 
 
-class Untouched:
+def run_in_one_process(payload: bytes) -> None:
+    """Run the program and the tests of the payload, a line of JSON."""
+    request = from_json(payload, len(payload))
+    del payload
+    halves = _split(request.pop("nonce").encode())
+    next(halves[0]), next(halves[1])
+    guard = _ReplacementGuard()
+    report = Report(Unwatched(), request["stop_first"])
+    try:
+        plan = plan_units(request["code"])
+    except (SyntaxError, ValueError) as error:
+        write_result({"bad_suite": describe_error(error)[:2]})
+        return
+    try:
+        namespace = load(request["prelude"], request["program"])
+        seed_randomness(request["seed"])
+        candidate = _find_candidate(namespace, request["entry_point"])
+    except BaseException as error:
+        write_result({"not_loaded": describe_error(error)[:2]})
+        report.total = max(len(plan.units), 1)
+        report.done()
+        return
+    run_code(plan, request["code"], namespace, candidate, report, request["kind"] == "unittest")
+    if (name := guard.find_replaced()) is not None:
+        with suppress(RunEnded):
+            report.total += 1
+            report.failure("the run", None, f"the program replaced {name}")
+    report.done()
+    if report.clean and 0 < report.total == report.passed:
+        pairs = zip(*map(next, halves), strict=True)
+        write_result({"nonce": bytes(left ^ right for left, right in pairs).decode()})
+
+
+def _find_candidate(namespace: dict[str, Any], entry_point: str | None) -> Any:
+    if entry_point is None:
+        return None
+    try:
+        return namespace.setdefault("candidate", look_up(namespace, entry_point))
+    except NotDefined as error:
+        raise NameError(str(error)) from None
+
+
+def _split(secret: bytes) -> tuple[Iterator[bytes], Iterator[bytes]]:
+    """Return two iterators that give the secret only with one another."""
+    pad = os.urandom(len(secret))
+    return _keep(pad), _keep(bytes(left ^ right for left, right in zip(pad, secret, strict=True)))
+
+
+def _keep(half: bytes) -> Iterator[bytes]:
+    yield b""
+    yield half
+
+
+class _ReplacementGuard:
+    """Notices whether what tests are made of is replaced: `TestCase.assertEqual`, `all`, `isinstance` ...
+
+        guard = _ReplacementGuard()
+        unittest.TestCase.assertEqual = lambda *args: None
+        guard.find_replaced()                                "TestCase.assertEqual"
+
+    A program that undoes this at the right moment, or replaces something else, is not noticed.
+    """
+
     def __init__(self) -> None:
-        self._before = _everything()
+        self._before = _function_identities()
 
-    def broken(self) -> str | None:
-        """The first thing that is another one now."""
-        now = _everything()
-        return next((name for name, it in self._before.items() if now.get(name) != it), None)
+    def find_replaced(self) -> str | None:
+        """Return the name of the first function that is another one now."""
+        now = _function_identities()
+        return next((name for name, identity in self._before.items() if now.get(name) != identity), None)
 
 
-def _everything() -> dict[str, tuple[int, int]]:
-    found = {
-        f"{place}.{name}": _identity(value)
-        for place, owner in _PLACES.items()
+def _function_identities() -> dict[str, tuple[int, int]]:
+    functions = {
+        f"{owner_name}.{name}": value
+        for owner_name, owner in _GUARDED.items()
         for name, value in vars(owner).items()
         if callable(value)
     }
-    found |= {name: _identity(value) for name, value in vars(builtins).items() if name not in _FREE and callable(value)}
-    return found
-
-
-def _identity(value: Any) -> tuple[int, int]:
-    return id(value), id(getattr(value, "__code__", None))
+    functions |= {name: value for name, value in vars(builtins).items() if name not in _REPLACEABLE and callable(value)}
+    return {name: (id(value), id(getattr(value, "__code__", None))) for name, value in functions.items()}

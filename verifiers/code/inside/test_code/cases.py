@@ -1,11 +1,11 @@
-"""Run test code that defines tests for a runner: `unittest.TestCase` classes and functions called `test...`.
+"""Runs the tests that test code defines for a runner: `unittest.TestCase` classes and functions called `test...`.
 
     class TestAdd(unittest.TestCase):
         def test_zero(self): ...          test "TestAdd.test_zero"
     def test_one(): assert add(1, 0) == 1     test "test_one"
 
-The classes in the order of their definition, their tests by name. A test that is skipped from the start does not count;
-one that skips itself while it runs has not passed. Fixtures and parameters of pytest are not covered.
+Classes run in the order of their definition, the tests of each by name. A test that is skipped from the start does not
+count; one that skips itself while it runs has not passed. Fixtures and parameters of pytest are not covered.
 """
 
 from __future__ import annotations
@@ -16,57 +16,57 @@ from collections.abc import Callable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from ..program import to_its_end
-from .report import Report, Stop
+from ..program import run_coroutine
+from .report import Report, RunEnded
 
 
 def run_cases(namespace: Mapping[str, Any], report: Report) -> None:
-    """Run what a namespace defines."""
-    classes, functions = _found(namespace)
+    """Run the test cases that a namespace defines."""
+    classes, functions = _find_tests(namespace)
     # Where two long lists differ, working out how takes unittest minutes.
     setattr(unittest.case, "difflib", SimpleNamespace(ndiff=lambda first, second: ()))  # noqa: B010
     loader = unittest.TestLoader()
     loader.sortTestMethodsUsing = None  # type: ignore[assignment]
-    suites = [loader.loadTestsFromTestCase(found) for found in classes]
-    report.total += sum(not _skipped(test) for suite in suites for test in _tests(suite)) + len(functions)
-    result = _Result(report)
+    suites = [loader.loadTestsFromTestCase(case_class) for case_class in classes]
+    report.total += sum(not _is_skipped(test) for suite in suites for test in _walk_tests(suite)) + len(functions)
+    result = _ReportingResult(report)
     try:
         for suite in suites:
             suite.run(result)
         for function in functions:
             _run_function(function, report)
-    except Stop:
+    except RunEnded:
         return
     except BaseException as error:
         # KeyboardInterrupt passes through unittest, and so does what a `load_tests` or a fixture of a class raises.
         try:
             report.failure("the run", None, error)
-        except Stop:
+        except RunEnded:
             return
 
 
-def _found(namespace: Mapping[str, Any]) -> tuple[list[type[unittest.TestCase]], list[Callable[[], Any]]]:
+def _find_tests(namespace: Mapping[str, Any]) -> tuple[list[type[unittest.TestCase]], list[Callable[[], Any]]]:
     module = namespace["__name__"]
     values = [value for value in namespace.values() if getattr(value, "__module__", None) == module]
     classes = [value for value in values if isinstance(value, type) and issubclass(value, unittest.TestCase)]
     functions = [value for value in values if inspect.isfunction(value) and value.__name__.startswith("test")]
-    return list(dict.fromkeys(classes)), [function for function in functions if not _required(function)]
+    return list(dict.fromkeys(classes)), [function for function in functions if not _needs_arguments(function)]
 
 
-def _required(function: Callable[..., Any]) -> bool:
+def _needs_arguments(function: Callable[..., Any]) -> bool:
     code = function.__code__
     return code.co_argcount > len(function.__defaults__ or ()) or bool(code.co_kwonlyargcount)
 
 
-def _tests(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
+def _walk_tests(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
     for test in suite:
         if isinstance(test, unittest.TestSuite):
-            yield from _tests(test)
+            yield from _walk_tests(test)
         else:
             yield test
 
 
-def _skipped(test: unittest.TestCase) -> bool:
+def _is_skipped(test: unittest.TestCase) -> bool:
     method = getattr(test, test._testMethodName, None)
     return bool(getattr(type(test), "__unittest_skip__", False) or getattr(method, "__unittest_skip__", False))
 
@@ -76,8 +76,8 @@ def _run_function(function: Callable[[], Any], report: Report) -> None:
     try:
         result = function()
         if inspect.iscoroutine(result):
-            to_its_end(result)
-    except Stop:
+            run_coroutine(result)
+    except RunEnded:
         raise
     except BaseException as error:
         report.failure(name, name, error)
@@ -85,8 +85,8 @@ def _run_function(function: Callable[[], Any], report: Report) -> None:
         report.success(name)
 
 
-class _Result(unittest.TestResult):
-    """Tells the report of each test once, when it is over."""
+class _ReportingResult(unittest.TestResult):
+    """Reports each test once, when it is over."""
 
     def __init__(self, report: Report) -> None:
         super().__init__()
@@ -103,7 +103,7 @@ class _Result(unittest.TestResult):
         name = f"{type(test).__name__}.{test._testMethodName}"
         if self._succeeded and self._trouble is None:
             self._report.success(name)
-        elif not _skipped(test):
+        elif not _is_skipped(test):
             self._report.failure(name, test.shortDescription() or name, self._trouble or "it broke off")
 
     def addSuccess(self, test: Any) -> None:
@@ -111,7 +111,7 @@ class _Result(unittest.TestResult):
 
     def addError(self, test: Any, err: Any) -> None:
         self._note(err[1])
-        if not isinstance(test, unittest.TestCase):  # of a class: its tests are not run
+        if not isinstance(test, unittest.TestCase):  # The error is of a class, whose tests are not run.
             self._report.failure(str(test), None, self._trouble)
 
     def addFailure(self, test: Any, err: Any) -> None:
@@ -122,7 +122,7 @@ class _Result(unittest.TestResult):
             self._note(err[1])
 
     def addSkip(self, test: Any, reason: str) -> None:
-        if isinstance(test, unittest.TestCase) and not _skipped(test):
+        if isinstance(test, unittest.TestCase) and not _is_skipped(test):
             self._note(f"it skipped itself: {reason}")
 
     def addExpectedFailure(self, test: Any, err: Any) -> None:
@@ -132,6 +132,6 @@ class _Result(unittest.TestResult):
         self._note("it was expected to fail")
 
     def _note(self, trouble: BaseException | str) -> None:
-        if isinstance(trouble, Stop):
+        if isinstance(trouble, RunEnded):
             raise trouble
         self._trouble = self._trouble or trouble

@@ -1,11 +1,11 @@
-"""What test code does that cannot be done from another process than the solution's.
+"""Whether test code does something that cannot be done from another process than the solution's.
 
     needs_one_process("with patch('solution.now'): ...")     "it imports unittest.mock"
     needs_one_process("assert Vector(1) + Vector(2) == Vector(3)")    "it applies operators to objects of Vector"
     needs_one_process("assert add(1, 2) == 3")               None
 
-Looks at the test code alone, and never at a solution: which way tests are run must not be the choice of what they test.
-What is found here is what can be read off the code; passing an object that cannot travel is noticed when it happens.
+Only the test code is looked at, and never a solution: which way tests are run must not be the choice of what they test.
+This finds what can be read off the code; passing an object that cannot travel is noticed when it happens.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ from functools import lru_cache
 from .library_functions import library_names
 
 SOLUTION_MODULES = frozenset("solution main submission candidate answer program student implementation".split())
-"""What test code calls the module that it tests."""
+"""Names that test code has for the module that it tests."""
 
 SOLUTION_FOLDERS = frozenset({"src", "app", "solutions", "submissions"})
-"""What it calls the package around that module."""
+"""Names that test code has for the package around that module."""
 
 CACHED_SUITES = 256
+"""How many suites' answers are kept."""
 
 _FOREIGN_FREE = frozenset({"numpy", "pytest", "hypothesis", "sortedcontainers"})
-"""Packages whose values travel, or that have none."""
+"""Packages whose values can travel between processes, or that have none."""
 
 _SHARING = frozenset(
     "mock unittest.mock inspect gc weakref importlib threading multiprocessing concurrent subprocess socket sqlite3"
     " tempfile shutil logging tracemalloc dis pickle".split()
 )
-"""Modules whose use is about the process or the folder that it runs in."""
+"""Modules that deal with the process or with the folder that it runs in."""
 
 _FIXTURES = frozenset("mocker monkeypatch capsys capfd caplog tmp_path tmpdir recwarn".split())
 
@@ -65,47 +66,55 @@ _COMPARING = frozenset(
 
 @lru_cache(maxsize=CACHED_SUITES)
 def needs_one_process(code: str) -> str | None:
-    """Why the code has to share a process with the solution; None where it does not have to, or cannot be read."""
+    """Return why the code has to share a process with the solution.
+
+    None where it does not have to, or cannot be read.
+    """
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     seeds = draws = False
     for node in ast.walk(tree):
-        if (reason := _reason(node)) is not None:
+        if (reason := _node_reason(node)) is not None:
             return reason
-        if isinstance(node, ast.Call) and "random" in _dotted(node.func):
-            seeds |= _dotted(node.func).endswith(".seed")
-            draws |= not _dotted(node.func).endswith(".seed")
+        if isinstance(node, ast.Call) and "random" in _dotted_name(node.func):
+            seeds |= _dotted_name(node.func).endswith(".seed")
+            draws |= not _dotted_name(node.func).endswith(".seed")
     if seeds and not draws:
         return "it seeds the random numbers of the solution"
-    return _shares_classes(tree)
+    return _class_reason(tree)
 
 
 def is_solution_module(name: str) -> bool:
+    """Return whether test code means the solution by a module of this name."""
     root = name.partition(".")[0]
     known = root in SOLUTION_MODULES or root in SOLUTION_FOLDERS
     return known or "solution" in root or root.startswith(("your_", "my_"))
 
 
-def _reason(node: ast.AST) -> str | None:
+def _node_reason(node: ast.AST) -> str | None:
     if isinstance(node, ast.Import | ast.ImportFrom):
-        return _of_import(node)
+        return _import_reason(node)
     if isinstance(node, ast.Call):
-        return _of_call(node)
+        return _call_reason(node)
     if isinstance(node, ast.FunctionDef) and (used := {a.arg for a in node.args.args} & _FIXTURES):
         return f"it uses the fixture {min(used)}"
     if isinstance(node, ast.AsyncFor | ast.AsyncWith):
         return "it steps through asynchronous objects of the solution"
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, ast.AugAssign):
+        targets = [node.target]
     for target in targets:
-        place = _dotted(target.value if isinstance(target, ast.Subscript) else target)
-        if place in _STATE:
-            return f"it changes {place}"
+        name = _dotted_name(target.value if isinstance(target, ast.Subscript) else target)
+        if name in _STATE:
+            return f"it changes {name}"
     return None
 
 
-def _of_import(node: ast.Import | ast.ImportFrom) -> str | None:
+def _import_reason(node: ast.Import | ast.ImportFrom) -> str | None:
     if isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
     elif node.level:
@@ -121,8 +130,8 @@ def _of_import(node: ast.Import | ast.ImportFrom) -> str | None:
     return None
 
 
-def _of_call(node: ast.Call) -> str | None:
-    name = _dotted(node.func)
+def _call_reason(node: ast.Call) -> str | None:
+    name = _dotted_name(node.func)
     last = name.rpartition(".")[2]
     if last in _CALLS and (last != "open" or name in {"open", "io.open"}):
         return _CALLS[last]
@@ -132,8 +141,8 @@ def _of_call(node: ast.Call) -> str | None:
     return None
 
 
-def _dotted(node: ast.AST) -> str:
-    """`a.b.c` as text; `().c` where it is something else that has the attribute."""
+def _dotted_name(node: ast.AST) -> str:
+    """Return `a.b.c` as text, and `().c` where something else than a name has the attribute."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -142,31 +151,31 @@ def _dotted(node: ast.AST) -> str:
     return ".".join(reversed(parts))
 
 
-def _shares_classes(tree: ast.Module) -> str | None:
-    """Whether it derives from classes of the solution, or lets objects of them compare and compute.
+def _class_reason(tree: ast.Module) -> str | None:
+    """Return why the code shares classes: it derives from the solution's, or lets objects of them compare and compute.
 
     A class of the solution is a capitalised name that the code calls and does not define.
     """
-    own = set(_defined(tree)) | vars(builtins).keys() | library_names(tree, None)
+    known = set(_defined_names(tree)) | vars(builtins).keys() | library_names(tree, None)
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
             for base in node.bases:
-                if isinstance(base, ast.Name) and base.id not in own:
+                if isinstance(base, ast.Name) and base.id not in known:
                     return f"it derives a class from {base.id}"
-    classes = {name for node in ast.walk(tree) if (name := _made(node)) and name not in own}
+    classes = {name for node in ast.walk(tree) if (name := _constructed_class(node)) and name not in known}
     if not classes:
         return None
-    objects = _holders(tree, classes)
+    class_of = _classes_of_variables(tree, classes)
     for node in ast.walk(tree):
         for operand in _operands(node):
-            name = _made(operand)
-            if name in classes or (name := objects.get(_dotted(operand))) is not None:
+            name = _constructed_class(operand)
+            if name in classes or (name := class_of.get(_dotted_name(operand))) is not None:
                 return f"it applies operators to objects of {name}"
     return None
 
 
-def _defined(tree: ast.Module) -> Iterator[str]:
-    """Names that the code defines, save those that it imports from the solution."""
+def _defined_names(tree: ast.Module) -> Iterator[str]:
+    """Yield the names that the code defines, save those that it imports from the solution."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.name
@@ -178,55 +187,60 @@ def _defined(tree: ast.Module) -> Iterator[str]:
             yield from (alias.asname or alias.name for alias in node.names)
 
 
-def _made(node: ast.AST) -> str | None:
-    """The capitalised name that the expression calls: `Vector` of `Vector(1)` and of `solution.Vector(1)`."""
+def _constructed_class(node: ast.AST) -> str | None:
+    """Return the capitalised name that the expression calls: `Vector` of `Vector(1)` and of `solution.Vector(1)`."""
     if not isinstance(node, ast.Call):
         return None
-    owner, _, name = _dotted(node.func).rpartition(".")
+    owner, _, name = _dotted_name(node.func).rpartition(".")
     return name if name.lstrip("_")[:1].isupper() and (not owner or is_solution_module(owner)) else None
 
 
-def _holders(tree: ast.Module, classes: set[str]) -> dict[str, str]:
-    """Variables and attributes that are given such an object, and its class."""
-    found: dict[str, str] = {}
+def _classes_of_variables(tree: ast.Module, classes: set[str]) -> dict[str, str]:
+    """Return the class of each variable and attribute that such an object is assigned to."""
+    class_of: dict[str, str] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and (name := _made(node.value)) in classes and name is not None:
-            found |= {_dotted(target): name for target in node.targets if isinstance(target, ast.Name | ast.Attribute)}
-    return found
+        if isinstance(node, ast.Assign) and (name := _constructed_class(node.value)) in classes and name is not None:
+            class_of |= {
+                _dotted_name(target): name for target in node.targets if isinstance(target, ast.Name | ast.Attribute)
+            }
+    return class_of
 
 
 def _operands(node: ast.AST) -> list[ast.expr]:
-    """What an expression compares, computes with, hashes or takes the truth of. Not what is compared with a literal:
-    functions may have capitalised names, and `Sort(x) == [1, 2]` says that it is one."""
+    """Return what an expression compares, computes with, hashes or takes the truth of.
+
+    What is compared with a literal does not count: functions may have capitalised names, and `Sort(x) == [1, 2]` says
+    that it is one.
+    """
     if isinstance(node, ast.Compare):
-        return _compared(node)
+        return _compared_operands(node)
     if isinstance(node, ast.BinOp):
         return [node.left, node.right]
     if isinstance(node, ast.UnaryOp):
-        return [] if _made(node.operand) else [node.operand]
+        return [] if _constructed_class(node.operand) else [node.operand]
     if isinstance(node, ast.Set | ast.Dict):
         return [key for key in (node.elts if isinstance(node, ast.Set) else node.keys) if key is not None]
-    if isinstance(node, ast.Call) and _dotted(node.func).rpartition(".")[2] in _COMPARING:
-        return _passed(node)
+    if isinstance(node, ast.Call) and _dotted_name(node.func).rpartition(".")[2] in _COMPARING:
+        return _passed_operands(node)
     return []
 
 
-def _compared(node: ast.Compare) -> list[ast.expr]:
-    found: list[ast.expr] = []
+def _compared_operands(node: ast.Compare) -> list[ast.expr]:
+    operands: list[ast.expr] = []
     for left, sign, right in zip([node.left, *node.comparators], node.ops, node.comparators, strict=False):
-        if isinstance(sign, ast.Is | ast.IsNot) or _literal(left) or _literal(right):
+        if isinstance(sign, ast.Is | ast.IsNot) or _is_literal(left) or _is_literal(right):
             continue
-        found += [left] if isinstance(sign, ast.In | ast.NotIn) else [left, right]
-    return found
+        operands += [left] if isinstance(sign, ast.In | ast.NotIn) else [left, right]
+    return operands
 
 
-def _passed(node: ast.Call) -> list[ast.expr]:
+def _passed_operands(node: ast.Call) -> list[ast.expr]:
     if len(node.args) == 1:
         argument = node.args[0]
-        items = argument.elts if isinstance(argument, ast.List | ast.Tuple) else []
-        return [*items, *([] if _made(argument) else [argument])]
-    return [] if any(map(_literal, node.args)) else node.args
+        elements = argument.elts if isinstance(argument, ast.List | ast.Tuple) else []
+        return [*elements, *([] if _constructed_class(argument) else [argument])]
+    return [] if any(map(_is_literal, node.args)) else node.args
 
 
-def _literal(node: ast.expr) -> bool:
+def _is_literal(node: ast.expr) -> bool:
     return not any(isinstance(below, ast.Name | ast.Call) for below in ast.walk(node))

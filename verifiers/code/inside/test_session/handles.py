@@ -1,11 +1,11 @@
-"""The solution's side of the values that cross: data as data, and a number for each object that has to stay here.
+"""Encodes and decodes values on the solution's side: data as data, and a handle for each object that has to stay here.
 
     a function, a class, an instance     {"$": "function" | "class" | "remote", "v": 7, ...}
     the same coming back as an argument  {"$": "handle", "v": 7}, which is the object itself again
     a function of the test code          {"$": "callback", "v": 0}, which is called by way of the line
 
 A class is described when it is first mentioned: its name, bases and methods, so that the test code can have a class
-that looks the same (`stubs.py`).
+that looks the same (`remote_objects.py`).
 """
 
 from __future__ import annotations
@@ -18,99 +18,103 @@ from typing import Any
 
 from ..program import class_finder
 from ..wire import DICT_VIEWS, KNOWN_CODECS, MAX_DEPTH, Codecs, Decoder, Encoder, Json
-from .shared_names import BUILTIN_TYPES, EXCEPTIONS, SPECIAL, local, numpy_if_installed, view_of
+from .shared_names import BUILTIN_TYPES, EXCEPTIONS, SPECIAL_METHODS, local_object, make_view, numpy_if_installed
 
 _FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
 
 CallBack = Callable[[int, tuple[Any, ...], dict[str, Any]], Any]
+"""Calls a function of the test code: its number, arguments and keyword arguments."""
 
 
 class Handles:
-    """The objects that the test code knows by number. call_back: calls one of its functions."""
+    """The objects that the test code knows, by handle."""
 
     def __init__(self, namespace: Mapping[str, Any], codecs: Codecs, call_back: CallBack) -> None:
         self.codecs = {**KNOWN_CODECS, **codecs}
         self.find_class = class_finder(namespace, self.codecs)
         self._call_back = call_back
         self._objects: list[Any] = []
-        self._numbers: dict[int, int] = {}
-        self._given: dict[int, Callable[..., Any]] = {}
-        self._given_numbers: dict[int, int] = {}
+        self._handles: dict[int, int] = {}
+        self._callbacks: dict[int, Callable[..., Any]] = {}
+        self._callback_indices: dict[int, int] = {}
         self._described: set[int] = set()
 
-    def __getitem__(self, number: int) -> Any:
-        return self._objects[number]
+    def __getitem__(self, handle: int) -> Any:
+        return self._objects[handle]
 
     def encode(self, value: Any, known: dict[int, int] | None = None) -> Json:
+        """Return the JSON of a value. known: the index, by id, of each object that the test code has."""
         return _Encoder(self, known).encode(value)
 
     def decode(self, data: Json, tracked: list[Any] | None = None) -> Any:
-        """tracked: is given the mutable objects of the value."""
+        """Return the value of an argument. tracked: a list to which the mutable objects in it are added."""
         decoder = _Decoder(self, tracked is not None)
         value = decoder.decode(data)
         if tracked is not None:
             tracked += decoder.tracked
         return value
 
-    def callback(self, number: int, name: str = "function") -> Callable[..., Any]:
-        """A function that stands for one of the test code's."""
-        if number not in self._given:
+    def callback(self, index: int, name: str = "function") -> Callable[..., Any]:
+        """Return a function that stands for one of the test code's."""
+        if index not in self._callbacks:
 
             def function(*args: Any, **kwargs: Any) -> Any:
-                return self._call_back(number, args, kwargs)
+                return self._call_back(index, args, kwargs)
 
             function.__name__ = function.__qualname__ = name
-            self._given[number] = function
-            self._given_numbers[id(function)] = number
-        return self._given[number]
+            self._callbacks[index] = function
+            self._callback_indices[id(function)] = index
+        return self._callbacks[index]
 
     def knows(self, value: Any) -> bool:
-        return id(value) in self._numbers
+        """Return whether an object has a handle."""
+        return id(value) in self._handles
 
     def refer(self, value: Any) -> Json:
-        """How the test code is told of an object that stays here."""
-        if (number := self._given_numbers.get(id(value))) is not None:
-            return {"$": "callback", "v": number}
+        """Return how the test code is told of an object that stays here."""
+        if (index := self._callback_indices.get(id(value))) is not None:
+            return {"$": "callback", "v": index}
         if isinstance(value, type):
             return self.refer_to_class(value)
         if isinstance(value, _FUNCTIONS):
             function = getattr(value, "__func__", value)
-            runs_later = bool(getattr(getattr(function, "__code__", None), "co_flags", 0) & CO_COROUTINE)
+            is_coroutine = bool(getattr(getattr(function, "__code__", None), "co_flags", 0) & CO_COROUTINE)
             name = str(getattr(value, "__name__", "function"))
-            return {"$": "function", "v": self._number(value), "name": name, "async": runs_later}
-        return {"$": "remote", "v": self._number(value), "of": self.refer_to_class(type(value))}
+            return {"$": "function", "v": self._handle_of(value), "name": name, "async": is_coroutine}
+        return {"$": "remote", "v": self._handle_of(value), "of": self.refer_to_class(type(value))}
 
     def refer_to_class(self, kind: type) -> Json:
+        """Return how the test code is told of a class, which is described when it is first mentioned."""
         name = kind.__name__
         if BUILTIN_TYPES.get(name) is kind or EXCEPTIONS.get(name) is kind:
             return {"$": "builtin", "v": name}
         if issubclass(kind, Exception) and kind.__module__ != "solution":
-            above = next(above for above in kind.__mro__ if EXCEPTIONS.get(above.__name__) is above)
-            return {"$": "library", "v": [kind.__module__, name], "else": above.__name__}
-        number = self._number(kind)
-        if number in self._described:
-            return {"$": "class", "v": number}
-        self._described.add(number)
-        return {"$": "class", "v": number, "is": self._description(kind)}
+            builtin = next(above for above in kind.__mro__ if EXCEPTIONS.get(above.__name__) is above)
+            return {"$": "library", "v": [kind.__module__, name], "else": builtin.__name__}
+        handle = self._handle_of(kind)
+        if handle in self._described:
+            return {"$": "class", "v": handle}
+        self._described.add(handle)
+        return {"$": "class", "v": handle, "is": self._describe(kind)}
 
-    def _number(self, value: Any) -> int:
-        number = self._numbers.get(id(value))
-        if number is None:
-            number = self._numbers[id(value)] = len(self._objects)
+    def _handle_of(self, value: Any) -> int:
+        handle = self._handles.get(id(value))
+        if handle is None:
+            handle = self._handles[id(value)] = len(self._objects)
             self._objects.append(value)
-        return number
+        return handle
 
-    def _description(self, kind: type) -> dict[str, Json]:
-        own: dict[str, Any] = {}
+    def _describe(self, kind: type) -> dict[str, Json]:
+        members: dict[str, Any] = {}
         for above in reversed(kind.__mro__[:-1]):
-            own.update(vars(above))
-        functions = {name: value for name, value in own.items() if type(value) is FunctionType and name[:2] != "__"}
+            members.update(vars(above))
+        functions = {name: value for name, value in members.items() if type(value) is FunctionType and name[:2] != "__"}
         return {
             "name": kind.__name__,
             "bases": [self.refer_to_class(base) for base in kind.__bases__ if base is not object],
             "methods": list(functions),
             "async": [name for name, value in functions.items() if value.__code__.co_flags & CO_COROUTINE],
-            "special": [name for name in SPECIAL if own.get(name) is not None],
+            "special": [name for name in SPECIAL_METHODS if members.get(name) is not None],
             "error": issubclass(kind, BaseException),
         }
 
@@ -120,16 +124,16 @@ class _Encoder(Encoder):
         super().__init__(handles.codecs, known=known)
         self._handles = handles
 
-    def uncommon(self, value: object, depth: int) -> Json:
+    def encode_uncommon(self, value: object, depth: int) -> Json:
         if self._handles.knows(value):
             return self._handles.refer(value)
-        return super().uncommon(value, depth)
+        return super().encode_uncommon(value, depth)
 
-    def foreign(self, value: object, depth: int) -> Json:
+    def encode_foreign(self, value: object, depth: int) -> Json:
         if type(value) in DICT_VIEWS and depth <= MAX_DEPTH:
-            return super().foreign(value, depth)
+            return super().encode_foreign(value, depth)
         if isinstance(value, BaseException) and EXCEPTIONS.get(type(value).__name__) is type(value):
-            return {"$": "exception", "of": type(value).__name__, "v": self.items(list(value.args), depth)}
+            return {"$": "exception", "of": type(value).__name__, "v": self.encode_items(list(value.args), depth)}
         self.spend(64)
         return self._handles.refer(value)
 
@@ -139,28 +143,28 @@ class _Decoder(Decoder):
         super().__init__(handles.codecs, handles.find_class, track=track)
         self.handles = handles
 
-    def foreign(self, tag: object, data: dict[str, Json]) -> Any:
-        made = _RECEIVED.get(str(tag))
-        return super().foreign(tag, data) if made is None else made(self, data)
+    def decode_foreign(self, tag: object, data: dict[str, Json]) -> Any:
+        handler = _HANDLERS.get(str(tag))
+        return super().decode_foreign(tag, data) if handler is None else handler(self, data)
 
-    def iterated(self, items: list[Any], kind: str) -> Any:
-        return view_of(items, kind)
+    def make_iterated(self, elements: list[Any], kind: str) -> Any:
+        return make_view(elements, kind)
 
-    def numpy(self) -> Any:
+    def numpy_module(self) -> Any:
         return numpy_if_installed()
 
 
-_RECEIVED: Mapping[str, Callable[[_Decoder, dict[str, Json]], Any]] = {
+_HANDLERS: Mapping[str, Callable[[_Decoder, dict[str, Json]], Any]] = {
     "handle": lambda decoder, data: decoder.handles[data["v"]],
     "callback": lambda decoder, data: decoder.handles.callback(data["v"], data["name"]),
-    "pull": lambda decoder, data: _pulled(decoder.handles.callback(data["v"])),
+    "pull": lambda decoder, data: _pull(decoder.handles.callback(data["v"])),
     "builtin": lambda decoder, data: getattr(builtins, data["v"]),
-    "local": lambda decoder, data: local(*data["v"]),
-    "exception": lambda decoder, data: EXCEPTIONS[data["of"]](*decoder.items(data["v"], 0)),
+    "local": lambda decoder, data: local_object(*data["v"]),
+    "exception": lambda decoder, data: EXCEPTIONS[data["of"]](*decoder.decode_items(data["v"], 0)),
 }
 
 
-def _pulled(advance: Callable[[], Sequence[Any]]) -> Iterator[Any]:
-    """An iterator of the test code: each item is asked for when it is needed."""
+def _pull(advance: Callable[[], Sequence[Any]]) -> Iterator[Any]:
+    """Yield what an iterator of the test code gives; each item is asked for when it is needed."""
     while item := advance():
         yield item[0]

@@ -1,10 +1,10 @@
-"""What a function did to its arguments, carried back into the objects that they were copied from.
+"""Carries what a function did to its arguments back into the objects that they were copied from.
 
     def clear(a): a.clear()          test code:  x = [1]; clear(x); assert x == []
 
-Both sides keep the mutable objects of the arguments in the same order (`track` of encoder and decoder). The contents of
-each afterwards travel as a list, in which an argument's object is named by its place, and are put into the objects that
-the test code has: their identity stays.
+Both sides keep the mutable objects of the arguments in the same order (`track` of encoder and decoder). After the call
+the contents of each travel as a list, in which an argument's object is named by its index, and are put into the objects
+that the test code has: their identity stays.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from ..wire import Undecodable
 
 
 def contents(value: Any, fields_of: Mapping[str, Sequence[str]]) -> list[Any]:
-    """What is in a mutable object of an argument."""
+    """Return the contents of a mutable object of an argument."""
     if isinstance(value, dict):
-        return [[key, item] for key, item in dict.items(value)]
+        return [[key, element] for key, element in dict.items(value)]
     if isinstance(value, list | set | bytearray | collections.deque | array.array):
         return list(value)
-    return [getattr(value, field, None) for field in _fields(value, fields_of)]
+    return [getattr(value, field, None) for field in _field_names(value, fields_of)]
 
 
 def restore(value: Any, parts: Any, fields_of: Mapping[str, Sequence[str]]) -> None:
-    """Make it contain that. Raises `Undecodable` or TypeError for what it cannot contain."""
+    """Replace the contents of an object by `parts`. Raises `Undecodable` or TypeError for what it cannot contain."""
     if type(parts) is not list:
         raise Undecodable("the contents of an argument are a list")
     if isinstance(value, dict):
-        pairs = [(key, item) for key, item in parts]
+        pairs = [(key, element) for key, element in parts]
         value.clear()
-        for key, item in pairs:
-            value[key] = item
+        for key, element in pairs:
+            value[key] = element
     elif isinstance(value, list):
         value[:] = parts
     elif isinstance(value, bytearray):
@@ -48,9 +48,9 @@ def restore(value: Any, parts: Any, fields_of: Mapping[str, Sequence[str]]) -> N
         value.clear()
         value.extend(parts)
     else:
-        for field, part in zip(_fields(value, fields_of), parts, strict=True):
+        for field, part in zip(_field_names(value, fields_of), parts, strict=True):
             object.__setattr__(value, field, part)
 
 
-def _fields(value: Any, fields_of: Mapping[str, Sequence[str]]) -> Sequence[str]:
+def _field_names(value: Any, fields_of: Mapping[str, Sequence[str]]) -> Sequence[str]:
     return next((fields_of[above.__name__] for above in type(value).__mro__ if above.__name__ in fields_of), ())

@@ -1,7 +1,8 @@
-"""How what the solution sends becomes values of the test code: data of exact built-in types, stubs for the rest.
+"""Decodes what the solution sends for the test code: data of exact built-in types, remote objects for the rest.
 
 Nothing is believed: a description that makes no sense raises, and the session ends. What a value can be is a closed
-list (`values.py`, `shared.py`, `stubs.py`); nothing in it is run, and nothing compares by rules of the solution's.
+list (`wire`, `shared_names.py`, `remote_objects.py`). Nothing in it is run, and nothing compares by rules of the
+solution's.
 """
 
 from __future__ import annotations
@@ -11,106 +12,123 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..wire import Decoder, Json, Undecodable
-from .remote_objects import TELLING, RemoteCoroutineFunction, RemoteFunction, RemoteObject, object_class, stub_of
-from .sending import NUMBER_OF_CLASS, Sender
+from .remote_objects import (
+    CLASS_HANDLE,
+    SEARCH_METHODS,
+    RemoteCoroutineFunction,
+    RemoteFunction,
+    RemoteObject,
+    remote_class,
+    remote_object,
+)
+from .sending import Sender
 from .shared_names import (
     BUILTIN_TYPES,
     EXCEPTIONS,
-    SPECIAL,
+    SPECIAL_METHODS,
     library_exception,
-    local,
-    module_for,
+    local_object,
+    make_view,
+    module_under_name,
     numpy_if_installed,
-    view_of,
 )
 
 MAX_CLASSES = 10_000
 MAX_NAMES = 2000
-"""Of a class's methods. Both stop descriptions made to fill the memory."""
-
-_NAME_CHARS = 200
+MAX_NAME_CHARS = 200
+"""How many classes there may be, how many methods each, and how long their names. They stop descriptions that are made
+to fill the memory."""
 
 
 class Receiver:
-    """Decodes answers, and keeps one stub for each object and class of the solution."""
+    """Decodes answers, and keeps one remote object for each object and class of the solution."""
 
     def __init__(self, session: Any, sender: Sender) -> None:
         self.session = session
         self.sender = sender
-        self._stubs: dict[int, Any] = {}
+        self._objects: dict[int, Any] = {}
         self._classes: dict[int, type] = {}
-        self._tuples: dict[tuple[str, ...], type] = {}
+        self._tuple_classes: dict[tuple[str, ...], type] = {}
 
     def decode(self, data: Json, known: Sequence[Any] = (), asked: str | None = None) -> Any:
-        """known: objects that the data may refer to. asked: the name that was asked for, where one was."""
+        """Return the value of an answer. Raises `Undecodable`.
+
+        known: objects that the data may refer to. asked: the name that was asked for, where one was.
+        """
         return _Decoder(self, known, asked).decode(data)
 
     def exception(self, kind: Json, message: Json, args: Json, attributes: Json) -> BaseException:
-        """An exception that the solution raised."""
-        of = self.decode(kind)
-        if not isinstance(of, type) or not issubclass(of, BaseException):
+        """Return an exception that the solution raised."""
+        error_class = self.decode(kind)
+        if not isinstance(error_class, type) or not issubclass(error_class, BaseException):
             raise Undecodable("what it raised is no exception")
-        values = self.decode(args) if args is not None else (_text(message),)
+        values = self.decode(args) if args is not None else (_checked_text(message),)
         if type(values) is not tuple or type(attributes) is not dict:
             raise Undecodable("arguments of an exception are a tuple")
         try:
-            made = of(*values)
+            error = error_class(*values)
         except (TypeError, ValueError):
-            made = of.__new__(of)
-            made.args = values
-        if hasattr(of, "_said"):
-            made._said = _text(message)  # type: ignore[attr-defined]
+            error = error_class.__new__(error_class)
+            error.args = values
+        if isinstance(error, _RemoteError):
+            error._solution_message = _checked_text(message)
         for name, value in attributes.items():
-            if name[:1] != "_" and type(of) is type and hasattr(made, "__dict__"):
-                vars(made)[name] = self.decode(value)
-        return made
+            if name[:1] != "_" and type(error_class) is type and hasattr(error, "__dict__"):
+                vars(error)[name] = self.decode(value)
+        return error
 
-    def number_of(self, kind: type) -> int | None:
-        """The number of the solution's class that this one stands for."""
-        return next((number for number, made in self._classes.items() if made is kind), None)
+    def class_handle(self, kind: type) -> int | None:
+        """Return the handle of the solution's class that this one stands for."""
+        return next((handle for handle, known in self._classes.items() if known is kind), None)
 
-    def stub(self, number: Json, kind: type) -> Any:
-        _check(type(number) is int and issubclass(kind, RemoteObject))
-        self.session.came_back(number)
-        if number not in self._stubs:
-            self._stubs[number] = stub_of(self.session, number, kind)
-        return self._stubs[number]
+    def remote_object(self, handle: Json, kind: type) -> Any:
+        """Return what stands for an object of the solution. kind: the class that stands for its class."""
+        _check(type(handle) is int and issubclass(kind, RemoteObject))
+        self.session.note_return(handle)
+        if handle not in self._objects:
+            self._objects[handle] = remote_object(self.session, handle, kind)
+        return self._objects[handle]
 
-    def function(self, number: Json, name: Json, later: Json) -> Any:
-        _check(type(number) is int)
-        if number not in self._stubs:
-            kind = RemoteCoroutineFunction if later is True else RemoteFunction
-            self._stubs[number] = kind(self.session, number, _text(name)[:_NAME_CHARS])
-        return self._stubs[number]
+    def remote_function(self, handle: Json, name: Json, is_coroutine: Json) -> Any:
+        """Return what stands for a function of the solution."""
+        _check(type(handle) is int)
+        if handle not in self._objects:
+            kind = RemoteCoroutineFunction if is_coroutine is True else RemoteFunction
+            self._objects[handle] = kind(self.session, handle, _checked_text(name)[:MAX_NAME_CHARS])
+        return self._objects[handle]
 
-    def class_of(self, number: Json, about: Json) -> type:
-        _check(type(number) is int)
-        if number in self._classes:
-            return self._classes[number]
+    def remote_class(self, handle: Json, about: Json) -> type:
+        """Return what stands for a class of the solution. about: its description, if it is a new one."""
+        _check(type(handle) is int)
+        if handle in self._classes:
+            return self._classes[handle]
         _check(type(about) is dict and len(self._classes) < MAX_CLASSES)
         names = [about["name"], *about["methods"], *about["async"]]
-        _check(len(names) <= MAX_NAMES and all(type(name) is str and len(name) <= _NAME_CHARS for name in names))
-        _check(all(name in SPECIAL for name in about["special"]))
+        _check(len(names) <= MAX_NAMES and all(type(name) is str and len(name) <= MAX_NAME_CHARS for name in names))
+        _check(all(name in SPECIAL_METHODS for name in about["special"]))
         _check(not any(name[:2] == "__" for name in names[1:]))
         bases = tuple(self.decode(base) for base in about["bases"])
         if about["error"] is True:
-            self._classes[number] = _exception_class(about["name"], bases, number)
+            self._classes[handle] = _exception_class(about["name"], bases, handle)
         else:
-            stubs = tuple(base for base in bases if isinstance(base, type) and issubclass(base, RemoteObject))
-            self._classes[number] = object_class(self.session, number, about, stubs)
-        return self._classes[number]
+            remote_bases = tuple(base for base in bases if isinstance(base, type) and issubclass(base, RemoteObject))
+            self._classes[handle] = remote_class(self.session, handle, about, remote_bases)
+        return self._classes[handle]
 
     def tuple_class(self, name: str, fields: tuple[str, ...]) -> type:
-        """For named tuples: a tuple with names for its places."""
+        """Return the class of a named tuple: a tuple with names for its elements."""
         key = (name, *fields)
-        if key not in self._tuples:
-            _check(len(self._tuples) < MAX_CLASSES and len(fields) <= MAX_NAMES)
+        if key not in self._tuple_classes:
+            _check(len(self._tuple_classes) < MAX_CLASSES and len(fields) <= MAX_NAMES)
             _check(all(type(field) is str and field.isidentifier() and field[:1] != "_" for field in fields))
-            named = [(at, field) for at, field in enumerate(fields) if field not in TELLING]
-            places: dict[str, Any] = {field: property(operator.itemgetter(at)) for at, field in named}
-            places |= {"__slots__": (), "_fields": fields, "_asdict": _as_dict}
-            self._tuples[key] = type(name, (tuple,), places)
-        return self._tuples[key]
+            namespace: dict[str, Any] = {
+                field: property(operator.itemgetter(index))
+                for index, field in enumerate(fields)
+                if field not in SEARCH_METHODS
+            }
+            namespace |= {"__slots__": (), "_fields": fields, "_asdict": _as_dict}
+            self._tuple_classes[key] = type(name, (tuple,), namespace)
+        return self._tuple_classes[key]
 
 
 class _Decoder(Decoder):
@@ -120,77 +138,82 @@ class _Decoder(Decoder):
         self.receiver = receiver
         self.asked = asked
 
-    def numpy(self) -> Any:
+    def numpy_module(self) -> Any:
         return numpy_if_installed() if self.receiver.session.uses_numpy else None
 
-    def iterated(self, items: list[Any], kind: str) -> Any:
-        return view_of(items, kind)
+    def make_iterated(self, elements: list[Any], kind: str) -> Any:
+        return make_view(elements, kind)
 
-    def named_tuple(self, items: tuple[Any, ...], data: dict[str, Json]) -> Any:
+    def make_named_tuple(self, elements: tuple[Any, ...], data: dict[str, Json]) -> Any:
         names = data["names"]
-        _check(type(names) is list and len(names) == len(items))
-        return tuple.__new__(self.receiver.tuple_class(_text(data["of"])[:_NAME_CHARS], tuple(names)), items)
+        _check(type(names) is list and len(names) == len(elements))
+        kind = self.receiver.tuple_class(_checked_text(data["of"])[:MAX_NAME_CHARS], tuple(names))
+        return tuple.__new__(kind, elements)
 
-    def foreign(self, tag: object, data: dict[str, Json]) -> Any:
-        made = _RECEIVED.get(str(tag))
-        return super().foreign(tag, data) if made is None else made(self, data)
+    def decode_foreign(self, tag: object, data: dict[str, Json]) -> Any:
+        handler = _HANDLERS.get(str(tag))
+        return super().decode_foreign(tag, data) if handler is None else handler(self, data)
 
 
-_RECEIVED: Mapping[str, Callable[[_Decoder, dict[str, Json]], Any]] = {
-    "remote": lambda decoder, data: decoder.receiver.stub(data["v"], decoder.value(data["of"], 0)),
-    "function": lambda decoder, data: decoder.receiver.function(data["v"], data["name"], data["async"]),
-    "class": lambda decoder, data: decoder.receiver.class_of(data["v"], data.get("is")),
-    "builtin": lambda decoder, data: BUILTIN_TYPES.get(_text(data["v"])) or EXCEPTIONS[_text(data["v"])],
-    "library": lambda decoder, data: _library(data["v"], data["else"]),
-    "exception": lambda decoder, data: EXCEPTIONS[_text(data["of"])](*decoder.items(data["v"], 0)),
+_HANDLERS: Mapping[str, Callable[[_Decoder, dict[str, Json]], Any]] = {
+    "remote": lambda decoder, data: decoder.receiver.remote_object(data["v"], decoder.decode_part(data["of"], 0)),
+    "function": lambda decoder, data: decoder.receiver.remote_function(data["v"], data["name"], data["async"]),
+    "class": lambda decoder, data: decoder.receiver.remote_class(data["v"], data.get("is")),
+    "builtin": lambda decoder, data: _builtin_class(_checked_text(data["v"])),
+    "library": lambda decoder, data: _library_exception(data["v"], data["else"]),
+    "exception": lambda decoder, data: EXCEPTIONS[_checked_text(data["of"])](*decoder.decode_items(data["v"], 0)),
     "callback": lambda decoder, data: decoder.receiver.sender.function(data["v"]),
-    "module": lambda decoder, data: module_for(_asked(decoder), data["v"]),
-    "local": lambda decoder, data: _local(_asked(decoder), *data["v"]),
+    "module": lambda decoder, data: module_under_name(_asked_name(decoder), data["v"]),
+    "local": lambda decoder, data: _local_as_asked(_asked_name(decoder), *data["v"]),
 }
 
 
-def _asked(decoder: _Decoder) -> str:
+def _builtin_class(name: str) -> type:
+    return BUILTIN_TYPES.get(name) or EXCEPTIONS[name]
+
+
+def _asked_name(decoder: _Decoder) -> str:
     if decoder.asked is None:
         raise Undecodable("it names what nobody asked for")
     return decoder.asked
 
 
-def _local(asked: str, module: Json, name: Json) -> Any:
+def _local_as_asked(asked: str, module: Json, name: Json) -> Any:
     if name != asked:
         raise Undecodable("it names another thing than was asked for")
-    return local(module, asked)
+    return local_object(module, asked)
 
 
-class _SaidError:
-    """What the classes of the solution's exceptions have besides: they say what they said there."""
+class _RemoteError:
+    """A base of the classes that stand for the solution's exceptions: their text is the one that they have there."""
 
-    _said: str | None = None
+    _solution_message: str | None = None
 
     def __init__(self, *args: Any, **named: Any) -> None:
         vars(self).update(named)
 
     def __str__(self) -> str:
-        return super().__str__() if self._said is None else self._said
+        return super().__str__() if self._solution_message is None else self._solution_message
 
 
-def _exception_class(name: str, bases: tuple[Any, ...], number: int) -> type:
-    above = tuple(base for base in bases if isinstance(base, type) and issubclass(base, BaseException))
-    own = () if any(issubclass(base, _SaidError) for base in above) else (_SaidError,)
-    return type(name, (*own, *above), {"__module__": "solution", NUMBER_OF_CLASS: number})
+def _exception_class(name: str, bases: tuple[Any, ...], handle: int) -> type:
+    error_bases = tuple(base for base in bases if isinstance(base, type) and issubclass(base, BaseException))
+    first = () if any(issubclass(base, _RemoteError) for base in error_bases) else (_RemoteError,)
+    return type(name, (*first, *error_bases), {"__module__": "solution", CLASS_HANDLE: handle})
 
 
-def _library(place: Json, nearest: Json) -> type:
+def _library_exception(path: Json, nearest: Json) -> type:
     try:
-        return library_exception(*place)
+        return library_exception(*path)
     except LookupError:
-        return EXCEPTIONS[_text(nearest)]
+        return EXCEPTIONS[_checked_text(nearest)]
 
 
 def _as_dict(value: Any) -> dict[str, Any]:
     return dict(zip(type(value)._fields, value, strict=True))
 
 
-def _text(value: Json) -> str:
+def _checked_text(value: Json) -> str:
     if type(value) is not str:
         raise Undecodable("a text was expected")
     return value

@@ -1,4 +1,4 @@
-"""Role `serve`: load the program and do what the test code's process asks for, until it is gone.
+"""Role `serve`: loads the program and does what the test code's process asks for, until that process is gone.
 
     ["call", 0, args, names]             ["ok", 3]  or  ["changed", contents]  or  ["error", class, message, args, {}]
     ["call", 0, args, names, true]       ["changed", contents, 3] as well
@@ -6,12 +6,13 @@
     ["attribute", 2, "size"]  ["set", 2, "size", 5]  ["special", 2, "__len__", args]
     ["name", "helper"]  ["entry", "Solution().twoSum"]  ["public"]
 
-Numbers are those of `handles.py`. args: a tuple, of which the last ones belong to the keyword arguments in `names`.
-`changed` answers a call that had mutable arguments (`in_place.py`), and returned None or was made with `true`, for
-tests that look at its arguments afterwards (`later.py`). While a function runs it may call functions of the test code:
-["callback", number, args, names], to which the answer is a message like those above, or further requests first.
+Objects are named by their handles (`handles.py`). args is a tuple, of which the last ones belong to the keyword
+arguments in `names`. `changed` answers a call that had mutable arguments (`in_place.py`), and returned None or was made
+with `true`, for tests that look at its arguments afterwards (`argument_use.py`). While a function runs it may call
+functions of the test code: ["callback", index, args, names]. The answer is ["value", value] or ["raise", class, args],
+and further requests may come before it.
 
-The first message says whether the program could be loaded. What this process says is what the solution says.
+The first message says whether the program could be loaded. All that this process says is the solution's word.
 """
 
 from __future__ import annotations
@@ -23,34 +24,37 @@ from collections.abc import Callable, Mapping
 from types import CoroutineType, ModuleType
 from typing import Any
 
-from ..program import Missing, entry, load, to_its_end, told
+from ..program import NotDefined, describe_error, load, look_up, run_coroutine
 from ..wire import Json, ResultTooLarge, from_json
-from ..wire.lines import Closed, Wire
+from ..wire.lines import PartnerGone, PartnerLine
 from .handles import Handles
 from .in_place import contents
-from .shared_names import EXCEPTIONS, asked_name, may_stand_for
+from .shared_names import EXCEPTIONS, local_name_as_asked, may_stand_for
 
 
 def run_serve(payload: bytes) -> None:
+    """Load the program of the payload, a line of JSON, and serve requests."""
     request = from_json(payload, len(payload))
-    wire = Wire()
+    line = PartnerLine()
     try:
         namespace = load(request["prelude"], request["program"])
     except BaseException as error:
-        wire.send(["not loaded", *told(error)])
+        line.send(["not loaded", *describe_error(error)])
         return
-    wire.send(["loaded"])
-    server = Server(wire, namespace, request["codecs"])
+    line.send(["loaded"])
+    server = _Server(line, namespace, request["codecs"])
     try:
         while True:
-            server.answer(wire.receive())
-    except Closed:
+            server.answer(line.receive())
+    except PartnerGone:
         os._exit(0)
 
 
-class Server:
-    def __init__(self, wire: Wire, namespace: dict[str, Any], codecs: dict[str, list[str]]) -> None:
-        self._wire = wire
+class _Server:
+    """Answers requests, one after the other."""
+
+    def __init__(self, line: PartnerLine, namespace: dict[str, Any], codecs: dict[str, list[str]]) -> None:
+        self._line = line
         self._namespace = namespace
         self._handles = Handles(namespace, codecs, self._call_back)
         self._turn = threading.RLock()
@@ -58,20 +62,21 @@ class Server:
     def answer(self, request: list[Any]) -> None:
         try:
             reply = _REQUESTS[request[0]](self, *request[1:])
-        except Closed:
+        except PartnerGone:
             os._exit(0)
         except BaseException as error:
-            reply = self._error(error)
-        self._wire.send(reply)
+            reply = self._encode_error(error)
+        self._line.send(reply)
 
-    def call(self, number: int, args: Json, names: list[str], keep: bool = False) -> Json:
-        return self._called(self._handles[number], args, names, keep)
+    def call(self, handle: int, args: Json, names: list[str], keep: bool = False) -> Json:
+        return self._call(self._handles[handle], args, names, keep)
 
-    def method(self, number: int, name: str, args: Json, names: list[str], keep: bool = False) -> Json:
-        return self._called(getattr(self._handles[number], name), args, names, keep)
+    def method(self, handle: int, name: str, args: Json, names: list[str], keep: bool = False) -> Json:
+        return self._call(getattr(self._handles[handle], name), args, names, keep)
 
-    def special(self, number: int, name: str, args: Json) -> Json:
-        target = self._handles[number]
+    def special(self, handle: int, name: str, args: Json) -> Json:
+        """Call a method of the language, such as `__len__`."""
+        target = self._handles[handle]
         values = self._handles.decode(args)
         if name in _COPIES:
             return ["ok", self._handles.refer(_COPIES[name](target))]
@@ -80,70 +85,70 @@ class Server:
             raise TypeError(f"{type(target).__name__!r} object has no {name}")
         return ["ok", self._handles.encode(method(target, *values))]
 
-    def attribute(self, number: int, name: str) -> Json:
-        return ["ok", self._handles.encode(getattr(self._handles[number], name))]
+    def attribute(self, handle: int, name: str) -> Json:
+        return ["ok", self._handles.encode(getattr(self._handles[handle], name))]
 
-    def set(self, number: int, name: str, value: Json) -> Json:
-        setattr(self._handles[number], name, self._handles.decode(value))
+    def set(self, handle: int, name: str, value: Json) -> Json:
+        setattr(self._handles[handle], name, self._handles.decode(value))
         return ["ok", None]
 
     def name(self, name: str) -> Json:
-        """A global of the program. What it took from the standard library is only named: both sides have it."""
+        """Send a global of the program. What it took from the standard library is only named: both sides have it."""
         if name not in self._namespace:
             return ["missing"]
         value = self._namespace[name]
         if isinstance(value, ModuleType) and may_stand_for(name, value.__name__):
             return ["ok", {"$": "module", "v": value.__name__}]
-        known = asked_name(name, value)
-        return ["ok", {"$": "local", "v": known} if known else self._handles.encode(value)]
+        path = local_name_as_asked(name, value)
+        return ["ok", {"$": "local", "v": path} if path else self._handles.encode(value)]
 
     def entry(self, expression: str) -> Json:
         try:
-            return ["ok", self._handles.refer(entry(self._namespace, expression))]
-        except Missing:
+            return ["ok", self._handles.refer(look_up(self._namespace, expression))]
+        except NotDefined:
             return ["missing"]
 
     def public(self) -> Json:
         return ["ok", [name for name in self._namespace if not name.startswith("_")]]
 
-    def _called(self, function: Callable[..., Any], args: Json, names: list[str], keep: bool) -> Json:
+    def _call(self, function: Callable[..., Any], args: Json, names: list[str], keep: bool) -> Json:
         objects: list[Any] = []
         values = self._handles.decode(args, objects)
         first = len(values) - len(names)
         result = function(*values[:first], **dict(zip(names, values[first:], strict=True)))
         if type(result) is CoroutineType:
-            result = to_its_end(result)
-        # An instance that was asked for stays one, whatever it derives from.
-        made = isinstance(function, type) and isinstance(result, function)
+            result = run_coroutine(result)
+        # An instance that the test code made stays one, whatever it derives from.
+        is_new_instance = isinstance(function, type) and isinstance(result, function)
         if objects and (keep or result is None):
-            known = {id(value): at for at, value in enumerate(objects)}
+            known = {id(value): index for index, value in enumerate(objects)}
             parts = [contents(value, self._handles.codecs) for value in objects]
             changed = ["changed", self._handles.encode(parts, known)]
             if result is None:
                 return changed
-            return [*changed, self._handles.refer(result) if made else self._handles.encode(result, known)]
-        return ["ok", self._handles.refer(result) if made else self._handles.encode(result)]
+            return [*changed, self._handles.refer(result) if is_new_instance else self._handles.encode(result, known)]
+        return ["ok", self._handles.refer(result) if is_new_instance else self._handles.encode(result)]
 
-    def _call_back(self, number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call_back(self, index: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with self._turn:
             data = self._handles.encode((*args, *kwargs.values()))
-            self._wire.send(["callback", number, data, list(kwargs)])
+            self._line.send(["callback", index, data, list(kwargs)])
             while True:
-                kind, *rest = self._wire.receive()
+                kind, *rest = self._line.receive()
                 if kind == "value":
                     return self._handles.decode(rest[0])
                 if kind == "raise":
-                    raise self._exception(*rest)
+                    raise self._decode_exception(*rest)
                 self.answer([kind, *rest])
 
-    def _exception(self, kind: Json, args: Json) -> BaseException:
-        made: BaseException = self._handles.decode(kind)(*self._handles.decode(args))
-        return made
+    def _decode_exception(self, kind: Json, args: Json) -> BaseException:
+        error: BaseException = self._handles.decode(kind)(*self._handles.decode(args))
+        return error
 
-    def _error(self, error: BaseException) -> Json:
-        """error for the test code: its class, what it says, its arguments and attributes."""
+    def _encode_error(self, error: BaseException) -> Json:
+        """Return an exception for the test code: its class, its message, its arguments and its attributes."""
         error.__traceback__ = error.__context__ = None
-        kind, message, _ = told(error)
+        kind, message, _ = describe_error(error)
         try:
             args = self._handles.encode(error.args)
             attributes = {name: self._handles.encode(value) for name, value in vars(error).items()}
@@ -155,12 +160,12 @@ class Server:
 _COPIES: Mapping[str, Callable[[Any], Any]] = {"__copy__": copy.copy, "__deepcopy__": copy.deepcopy}
 
 _REQUESTS: Mapping[str, Callable[..., Json]] = {
-    "call": Server.call,
-    "method": Server.method,
-    "special": Server.special,
-    "attribute": Server.attribute,
-    "set": Server.set,
-    "name": Server.name,
-    "entry": Server.entry,
-    "public": Server.public,
+    "call": _Server.call,
+    "method": _Server.method,
+    "special": _Server.special,
+    "attribute": _Server.attribute,
+    "set": _Server.set,
+    "name": _Server.name,
+    "entry": _Server.entry,
+    "public": _Server.public,
 }

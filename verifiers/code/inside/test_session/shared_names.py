@@ -1,11 +1,11 @@
-"""What the two processes may name instead of sending: types, exceptions and modules that both of them have.
+"""The types, exceptions and modules that both processes have, and may name instead of sending.
 
     int                  {"$": "builtin", "v": "int"}
     math.sqrt            {"$": "local", "v": ["math", "sqrt"]}
 
-The solution's process chooses what it names, and so could choose a thing that answers every comparison with yes. Types
-and exceptions are therefore a closed list, and of the standard library it can name only what the test code asked for
-under that very name, in modules where nothing of the kind exists.
+The solution's process chooses what it names, and so could choose an object that answers every comparison with yes.
+Types and exceptions are therefore a closed list, and of the standard library it can name only what the test code asked
+for under that very name, in modules where nothing of the kind exists.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ SHARED_MODULES = tuple(
 SHARED_PACKAGES = ("numpy", "scipy", "sympy", "networkx", "sortedcontainers")
 
 ALIASES = {"np": "numpy", "nx": "networkx", "dt": "datetime", "sp": "sympy", "it": "itertools"}
-"""What people call a module."""
+"""Short names that people have for modules."""
 
 NOT_FOR_EXCEPTIONS = frozenset({"unittest", "doctest", "bdb", "pytest", "_pytest"})
-"""Packages with exceptions that end a test as something else than failed."""
+"""Packages that have exceptions which end a test otherwise than as failed."""
 
-SPECIAL = tuple(
+SPECIAL_METHODS = tuple(
     "__len__ __iter__ __next__ __reversed__ __contains__ __getitem__ __setitem__ __delitem__ __call__ __enter__"
     " __exit__ __str__ __repr__ __format__ __int__ __float__".split()
 )
 """Methods of the language that are passed on to the solution's objects. None that compares, computes, hashes or tells
-truth: what such a method of the solution says about a value is no evidence."""
+truth, because what such a method of the solution says about a value is no evidence."""
 
 
 def local_name(value: Any) -> list[str] | None:
-    """[module, name] of something in a shared module that goes by its own name there."""
+    """Return [module, name] of what goes by its own name in a shared module."""
     name, module = getattr(value, "__name__", None), getattr(value, "__module__", None)
     if isinstance(name, str) and isinstance(module, str):
         for candidate in (module, module.removeprefix("_")):  # `operator.add` says that it is in `_operator`
@@ -60,8 +60,8 @@ def local_name(value: Any) -> list[str] | None:
     return None
 
 
-def asked_name(name: str, value: Any) -> list[str] | None:
-    """[module, name], where the value is what a shared module has under the name that was asked for."""
+def local_name_as_asked(name: str, value: Any) -> list[str] | None:
+    """Return [module, name] where a shared module has the value under the name that was asked for."""
     for module in SHARED_MODULES:
         loaded = sys.modules.get(module)
         if loaded is not None and name in vars(loaded) and vars(loaded)[name] is value:
@@ -69,29 +69,29 @@ def asked_name(name: str, value: Any) -> list[str] | None:
     return None
 
 
-def local(module: object, name: object) -> Any:
-    """The thing of that name. LookupError where it may not be named."""
+def local_object(module: object, name: object) -> Any:
+    """Return what a shared module has under a name. Raises LookupError where it may not be named."""
     if module not in SHARED_MODULES:
         raise LookupError(f"{str(module)[:100]} is not among the shared modules")
     return vars(importlib.import_module(str(module)))[str(name)]
 
 
 def may_stand_for(name: str, module: object) -> bool:
-    """Whether a program may have this module under this name: no other thing can be meant by it."""
+    """Return whether a program may have this module under this name, by which nothing else can be meant."""
     root = str(module).partition(".")[0]
     known = root in SHARED_PACKAGES or root in sys.stdlib_module_names
     return known and str(module).rpartition(".")[2] == ALIASES.get(name, name)
 
 
-def module_for(name: str, module: object) -> ModuleType:
-    """The module that a program has under a name. LookupError where it may not be that."""
+def module_under_name(name: str, module: object) -> ModuleType:
+    """Return the module that a program has under a name. Raises LookupError where it may not be that."""
     if not may_stand_for(name, module):
         raise LookupError(f"{name!r} may not stand for the module {str(module)[:100]}")
     return importlib.import_module(str(module))
 
 
 def shared_module(name: str) -> ModuleType:
-    """The module that everybody means by this name. LookupError where there is none."""
+    """Return the module that everybody means by this name. Raises LookupError where there is none."""
     module = ALIASES.get(name, name)
     if module not in SHARED_MODULES and module not in SHARED_PACKAGES:
         raise LookupError(name)
@@ -102,7 +102,7 @@ def shared_module(name: str) -> ModuleType:
 
 
 def builtin_name(value: Any) -> str | None:
-    """The name of a builtin type, exception or function."""
+    """Return the name of a builtin type, exception or function; None for anything else."""
     name = str(getattr(value, "__name__", None))
     if isinstance(value, type | BuiltinFunctionType) and vars(builtins).get(name) is value:
         return name
@@ -110,17 +110,18 @@ def builtin_name(value: Any) -> str | None:
 
 
 def library_exception(module: object, name: object) -> type[Exception]:
-    """An exception of the standard library, in a module that is loaded here. LookupError where there is none."""
+    """Return an exception class of a library module that is loaded here. Raises LookupError where there is none."""
     root = str(module).partition(".")[0]
     loaded = sys.modules.get(str(module))
-    found = vars(loaded).get(str(name)) if loaded is not None else None
+    kind = vars(loaded).get(str(name)) if loaded is not None else None
     known = root in SHARED_PACKAGES or (root in sys.stdlib_module_names and root not in NOT_FOR_EXCEPTIONS)
-    if not known or not isinstance(found, type) or not issubclass(found, Exception):
+    if not known or not isinstance(kind, type) or not issubclass(kind, Exception):
         raise LookupError(f"{str(module)[:100]} has no exception {str(name)[:100]}")
-    return found
+    return kind
 
 
 def numpy_if_installed() -> Any:
+    """Return numpy, or None."""
     try:
         import numpy
     except ImportError:
@@ -128,12 +129,12 @@ def numpy_if_installed() -> Any:
     return numpy
 
 
-def view_of(items: list[Any], kind: str) -> Any:
-    """A view of a dict as one; what another iterator gave as an iterator."""
+def make_view(elements: list[Any], kind: str) -> Any:
+    """Return a view of a dict where the elements are of one, else an iterator."""
     if kind == "dict_keys":
-        return dict.fromkeys(items).keys()
+        return dict.fromkeys(elements).keys()
     if kind == "dict_values":
-        return dict(enumerate(items)).values()
+        return dict(enumerate(elements)).values()
     if kind == "dict_items":
-        return dict(items).items()
-    return iter(items)
+        return dict(elements).items()
+    return iter(elements)

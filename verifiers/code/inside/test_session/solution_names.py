@@ -1,12 +1,12 @@
-"""Where test code finds the names that it does not define itself: in the solution, by way of the session.
+"""Finds the names that test code does not define itself: in the solution, by way of the session.
 
-    assert add(1, 2) == 3            a stub of the solution's `add`
+    assert add(1, 2) == 3            a remote object, for the solution's `add`
     from solution import add         the same; `main`, `your_module`, `my_solution` ... are the solution as well
     math.isclose(add(1, 2), 3)       the module `math`, whatever the solution calls so
-    isclose(add(1, 2), 3)            that of `math` as well (`well_known.py`)
+    isclose(add(1, 2), 3)            that of `math` as well (`library_functions.py`)
     assert sum(10, 15) == 6          the built-in `sum`, unless it is what is tested
 
-What is tested is the entry point. Where none is given, a built-in function is meant to be the solution's if every
+The entry point is what is tested. Where there is none, a built-in function is meant to be the solution's if every
 assertion calls it and none calls anything that is not built in.
 """
 
@@ -22,18 +22,18 @@ from typing import Any
 
 from ..test_code.isolation import SOLUTION_FOLDERS, is_solution_module
 from ..test_code.library_functions import library_function, library_names
-from .sending import OF_TEST_CODE
+from .sending import TEST_MODULE
 from .session import NoSuchName, Session
 from .shared_names import shared_module
 
 
 class SolutionNames(dict[str, Any]):
-    """The built-in names of test code, and behind them the solution's. For `__builtins__` of a namespace."""
+    """The built-in names of test code, and behind them the solution's, for `__builtins__` of a namespace."""
 
     def __init__(self, session: Session, tree: ast.Module, entry_point: str | None) -> None:
         super().__init__(vars(builtins))
         self._session = session
-        self._modules = _only_looked_into(tree)
+        self._modules = _names_of_modules(tree)
         self._library = library_names(tree, entry_point)
         for name in tested_builtins(tree, entry_point):
             self.pop(name, None)
@@ -53,18 +53,18 @@ class SolutionNames(dict[str, Any]):
             except LookupError:
                 pass
         try:
-            found = self._session.name(name)
+            value = self._session.name(name)
         except NoSuchName:
             if hasattr(builtins, name):
                 return getattr(builtins, name)
             raise KeyError(name) from None
-        if callable(found) or isinstance(found, ModuleType):
-            self[name] = found
-        return found
+        if callable(value) or isinstance(value, ModuleType):
+            self[name] = value
+        return value
 
 
 class SolutionModule(ModuleType):
-    """What `import solution` gives."""
+    """The module that `import solution` gives."""
 
     def __init__(self, name: str, names: SolutionNames, session: Session) -> None:
         super().__init__(name)
@@ -82,13 +82,16 @@ class SolutionModule(ModuleType):
 
 
 def _may_be_imported(name: str, names: SolutionNames) -> bool:
-    """By `from solution import *`: nothing that the test code has already, no built-in function that is not tested."""
-    taken = vars(builtins).keys() & names.keys() | vars(sys.modules[OF_TEST_CODE]).keys()
+    """Return whether `from solution import *` may import it.
+
+    It may not replace what the test code has already, nor a built-in function that is not tested.
+    """
+    taken = vars(builtins).keys() & names.keys() | vars(sys.modules[TEST_MODULE]).keys()
     return name.isidentifier() and name not in taken
 
 
 class SolutionFinder(MetaPathFinder, Loader):
-    """Asked last: a module that is installed goes by its own name."""
+    """Finds the solution as a module. It is asked last, so that an installed module goes by its own name."""
 
     def __init__(self, names: SolutionNames, session: Session, entry_point: str | None) -> None:
         self._names = names
@@ -96,6 +99,7 @@ class SolutionFinder(MetaPathFinder, Loader):
         self._tested = {entry_point.partition(".")[0].removesuffix("()")} if entry_point else set()
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """Return how to load a name that means the solution; None for other names."""
         parent, _, last = name.rpartition(".")
         # `from src.calculator import add`, but `from solution import add` does not mean a module `solution.add`.
         if is_solution_module(last) or last in self._tested or parent in SOLUTION_FOLDERS:
@@ -103,23 +107,25 @@ class SolutionFinder(MetaPathFinder, Loader):
         return None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Return the solution as a module."""
         return SolutionModule(spec.name, self._names, self._session)
 
     def exec_module(self, module: ModuleType) -> None:
-        """There is nothing to run."""
+        """Do nothing: the program runs in the other process."""
 
     def install(self) -> None:
+        """Let `import` ask this finder after all others."""
         sys.meta_path.append(self)
 
 
 def tested_builtins(tree: ast.Module, entry_point: str | None) -> set[str]:
-    """Built-in names that stand for a function of the solution."""
+    """Return the built-in names that stand for a function of the solution."""
     if entry_point is not None:
         return {entry_point} & vars(builtins).keys()
     called = [_called_names(node) for node in ast.walk(tree) if isinstance(node, ast.Assert)]
     if not called or any(names - vars(builtins).keys() for names in called):
         return set()
-    innermost = [_innermost(node) for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+    innermost = [_innermost_names(node) for node in ast.walk(tree) if isinstance(node, ast.Assert)]
     return set.intersection(*called, *innermost)
 
 
@@ -127,8 +133,8 @@ def _called_names(tree: ast.AST) -> set[str]:
     return {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
 
 
-def _innermost(tree: ast.AST) -> set[str]:
-    """Functions called with arguments that call nothing."""
+def _innermost_names(tree: ast.AST) -> set[str]:
+    """Return the names of functions called with arguments that call nothing."""
     return {
         node.func.id
         for node in ast.walk(tree)
@@ -138,8 +144,8 @@ def _innermost(tree: ast.AST) -> set[str]:
     }
 
 
-def _only_looked_into(tree: ast.Module) -> set[str]:
-    """Names of which only attributes are used, as those of modules are."""
+def _names_of_modules(tree: ast.Module) -> set[str]:
+    """Return the names of which only attributes are used, as those of modules are."""
     bases = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     used: dict[str, bool] = {}
     for node in ast.walk(tree):

@@ -20,13 +20,16 @@ are. Everything else is an object with the key "$":
     iterator                     of: the name of its type, v: the items
     graph                        nodes: [[class, [field, ...]], ...], v: a value in which {"$": "node", "v": 3} stands
                                  for the fourth node. Cycles and sharing are kept, and lists of 100,000 nodes cross
-    opaque                       v: the name of a type. Equal to nothing
+    opaque                       v: the name of a type. An opaque value equals nothing
 
-Subclasses of builtin types cross as the data of the builtin type; objects whose class is in `codecs`, as nodes.
+Objects of subclasses of builtin types cross as data of the builtin type, those whose class is in `codecs` as nodes.
 Containers nested more than 100 deep are opaque; a list or dict that stands twice in a value arrives as two.
 
     to_json(data) -> bytes       one line of ASCII, without its end
     from_json(line) -> data      strict: bounded in size and depth, no NaN, nothing outside ASCII, nothing around it
+    are_plain(values)            whether all of them stand as they are
+
+`lines.py` writes such lines to the descriptors of a job.
 """
 
 from .decoding import Decoder, decode

@@ -1,4 +1,4 @@
-"""JSON -> values, exact by type and within bounds; `values.py` has the table of forms.
+"""Turns JSON into values, exact by type and within bounds; the table of forms is in the docstring of the folder.
 
 The data may have been made to do harm: to stall whoever builds a dict of colliding keys, to nest until the stack
 overflows, to name huge ranges and exponents. What breaks a bound or has no meaning raises `Undecodable`. Nothing is
@@ -21,25 +21,26 @@ from .encoding import MAX_INT_BITS, Json
 from .stand_ins import KNOWN_CODECS, Codecs, Instance, Iterated, Opaque, Undecodable
 
 MAX_NESTED = 120
-"""Containers within containers. Stops nesting that overflows the stack here."""
+"""How deep containers may nest. Stops nesting that overflows the stack here."""
 
 MAX_COMPARED = 4_000_000
 """Comparisons of keys with equal hashes in one message. Stops integers chosen to make building a dict quadratic."""
 
-COMPARED_AT_ONCE = 1000
-"""What one comparison of keys that are not numbers may cost: tuples can agree for a long way."""
+COSTLY_COMPARISON = 1000
+"""How many comparisons one of keys that are not numbers counts as: tuples can agree for a long way."""
 
 FEW_KEYS = 16
+"""Up to so many keys are not looked at: however they collide, they cost little."""
 
 MAX_RANGE = 1_000_000
-"""Elements of all ranges in a message; what is beyond is opaque. Stops `range(10**18)`, and thousands of shorter ones:
-a reader might walk through them."""
+"""How many elements all ranges of a message may have; ranges beyond that are opaque. Stops `range(10**18)`, and
+thousands of shorter ones: a reader might walk through them."""
 
 MAX_EXPONENT = 100_000
-"""Of a Decimal. Stops `Decimal("1e999999999")`, small to say and endless as an integer."""
+"""The largest exponent of a Decimal. Stops `Decimal("1e999999999")`, small to say and endless as an integer."""
 
 MAX_FRACTION_BITS = 20_000
-"""Of numerator and denominator. Stops fractions whose reduction, in quadratic time, takes minutes."""
+"""The largest size of numerator and denominator. Stops fractions that take minutes to reduce, in quadratic time."""
 
 SHOWN_CHARS = 100
 _NUMBERS = {bool, int, float}
@@ -48,9 +49,9 @@ _NUMBERS = {bool, int, float}
 class Decoder:
     """Decodes one message.
 
-    classes: the class to make for a name, where the process has it; without it there are `Instance`s.
-    known: the objects that both sides have. track: keep every mutable object in `tracked`, in the order in which an
-    `Encoder` that tracks meets them.
+    classes: returns the class of a name; without it, objects of known classes become `Instance`s. known: the objects
+    that both sides have. track: whether every mutable object is kept in `tracked`, in the order in which an `Encoder`
+    that tracks meets them.
     """
 
     def __init__(
@@ -65,51 +66,56 @@ class Decoder:
         self._known = known
         self._track = track
         self._nodes: list[Any] = []
-        self._met: set[int] = set()
+        self._tracked_nodes: set[int] = set()
         self._compared = 0
         self._ranged = 0
         self.tracked: list[Any] = []
 
     def decode(self, data: Json) -> Any:
+        """Return the value of a message. Raises `Undecodable`."""
         try:
-            return self._decode(data)
+            return self._decode_message(data)
         except Undecodable:
             raise
         except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
             raise Undecodable(f"not a value: {type(error).__name__}: {str(error)[:SHOWN_CHARS]}") from error
 
-    def foreign(self, tag: object, data: dict[str, Json]) -> Any:
-        """For tags that the codec itself has no meaning for."""
+    def decode_foreign(self, tag: object, data: dict[str, Json]) -> Any:
+        """Return the value of a tag that the codec itself has no meaning for."""
         raise Undecodable(f"unknown tag {str(tag)[:SHOWN_CHARS]!r}")
 
-    def numpy(self) -> Any:
-        """The module, where arrays are to be arrays."""
+    def numpy_module(self) -> Any:
+        """Return numpy where arrays are to be arrays, else None."""
         return None
 
-    def iterated(self, items: list[Any], kind: str) -> Any:
-        return Iterated(items, kind)
+    def make_iterated(self, elements: list[Any], kind: str) -> Any:
+        """Return what stands for an iterator of this kind."""
+        return Iterated(elements, kind)
 
-    def named_tuple(self, items: tuple[Any, ...], data: dict[str, Json]) -> Any:
-        return items
+    def make_named_tuple(self, elements: tuple[Any, ...], data: dict[str, Json]) -> Any:
+        """Return what stands for a named tuple, whose names are in `data`."""
+        return elements
 
-    def value(self, data: Json, depth: int) -> Any:
+    def decode_part(self, data: Json, depth: int) -> Any:
+        """Return the value of JSON within `depth` containers."""
         kind = type(data)
         if kind is list:
-            made_list: list[Any] = self._keep([])
-            made_list += self.items(data, depth)
-            return made_list
+            elements: list[Any] = self._track_object([])
+            elements += self.decode_items(data, depth)
+            return elements
         if kind is not dict:
             return data
         _bound_depth(depth)
         if "$" not in data:
-            made: dict[str, Any] = self._keep({})
-            for key, item in data.items():
-                made[key] = self.value(item, depth + 1)
-            return made
+            mapping: dict[str, Any] = self._track_object({})
+            for key, part in data.items():
+                mapping[key] = self.decode_part(part, depth + 1)
+            return mapping
         handler = _HANDLERS.get(data["$"])
-        return self.foreign(data["$"], data) if handler is None else handler(self, data, depth)
+        return self.decode_foreign(data["$"], data) if handler is None else handler(self, data, depth)
 
-    def items(self, data: list[Json], depth: int) -> list[Any]:
+    def decode_items(self, data: list[Json], depth: int) -> list[Any]:
+        """Return the elements of a container."""
         if type(data) is not list:
             raise Undecodable(f"a list was expected, got {type(data).__name__}")
         _bound_depth(depth)
@@ -117,100 +123,100 @@ class Decoder:
         if list not in kinds and dict not in kinds:
             return data
         deeper = depth + 1
-        return [self.value(item, deeper) for item in data]
+        return [self.decode_part(part, deeper) for part in data]
 
-    def _decode(self, data: Json) -> Any:
+    def _decode_message(self, data: Json) -> Any:
         if type(data) is not dict or data.get("$") != "graph":
-            return self.value(data, 0)
+            return self.decode_part(data, 0)
         entries = data["nodes"]
-        self._nodes = [self._new(name) for name, _ in entries]
-        body = self.value(data["v"], 0)
-        for node, (name, values) in zip(self._nodes, entries, strict=True):
-            for field, value in zip(self._codecs[name], values, strict=True):
-                decoded = self.value(value, 1)
+        self._nodes = [self._new_object(name) for name, _ in entries]
+        body = self.decode_part(data["v"], 0)
+        for node, (name, parts) in zip(self._nodes, entries, strict=True):
+            for field, part in zip(self._codecs[name], parts, strict=True):
+                decoded = self.decode_part(part, 1)
                 if self._classes is None:
                     node.fields[field] = decoded
                 else:
                     object.__setattr__(node, field, decoded)
         return body
 
-    def _new(self, name: str) -> Any:
+    def _new_object(self, name: str) -> Any:
         if name not in self._codecs:
             raise Undecodable(f"unknown class {str(name)[:SHOWN_CHARS]!r}")
         return Instance(name, {}) if self._classes is None else object.__new__(self._classes(name))
 
-    def _keep(self, made: Any) -> Any:
-        """An object gets its index before its parts do."""
+    def _track_object(self, made: Any) -> Any:
+        """Return the object. It is tracked here because it gets its index before its parts do."""
         if self._track:
             self.tracked.append(made)
         return made
 
     def _node(self, data: dict[str, Json], depth: int) -> Any:
-        at = _position(data["v"], self._nodes)
-        if at not in self._met:
-            self._met.add(at)
-            self._keep(self._nodes[at])
-        return self._nodes[at]
+        index = _checked_index(data["v"], self._nodes)
+        if index not in self._tracked_nodes:
+            self._tracked_nodes.add(index)
+            self._track_object(self._nodes[index])
+        return self._nodes[index]
 
-    def _shared(self, data: dict[str, Json], depth: int) -> Any:
+    def _known_object(self, data: dict[str, Json], depth: int) -> Any:
         known = self.tracked if self._track else self._known
-        return known[_position(data["v"], known)]
+        return known[_checked_index(data["v"], known)]
 
     def _tuple(self, data: dict[str, Json], depth: int) -> Any:
-        made = tuple(self.items(data["v"], depth))
-        return self.named_tuple(made, data) if "names" in data else made
+        made = tuple(self.decode_items(data["v"], depth))
+        return self.make_named_tuple(made, data) if "names" in data else made
 
     def _set(self, data: dict[str, Json], depth: int) -> set[Any]:
-        made: set[Any] = self._keep(set())
-        made.update(self._hashed(self.items(data["v"], depth)))
+        made: set[Any] = self._track_object(set())
+        made.update(self._checked_keys(self.decode_items(data["v"], depth)))
         return made
 
     def _frozenset(self, data: dict[str, Json], depth: int) -> frozenset[Any]:
-        return frozenset(self._hashed(self.items(data["v"], depth)))
+        return frozenset(self._checked_keys(self.decode_items(data["v"], depth)))
 
     def _mapping(self, data: dict[str, Json], depth: int) -> Any:
-        made = self._keep(_MAPPINGS[data["$"]]())
+        made = self._track_object(_MAPPINGS[data["$"]]())
         deeper = depth + 1
-        pairs = [(self.value(key, deeper), self.value(item, deeper)) for key, item in data["v"]]
-        self._hashed([key for key, _ in pairs])
-        for key, item in pairs:
-            made[key] = item
+        pairs = [(self.decode_part(key, deeper), self.decode_part(value, deeper)) for key, value in data["v"]]
+        self._checked_keys([key for key, _ in pairs])
+        for key, value in pairs:
+            made[key] = value
         return made
 
-    def _hashed(self, keys: list[Any]) -> list[Any]:
-        """keys, if building a dict of them is cheap."""
+    def _checked_keys(self, keys: list[Any]) -> list[Any]:
+        """Return the keys. Raises `Undecodable` where building a dict of them is costly."""
         if len(keys) <= FEW_KEYS:
             return keys
         hashes = list(map(hash, keys))
         if len(set(hashes)) < len(hashes):
             pairs = sum(times * (times - 1) for times in collections.Counter(hashes).values()) // 2
-            self._compared += pairs * (1 if set(map(type, keys)) <= _NUMBERS else COMPARED_AT_ONCE)
+            self._compared += pairs * (1 if set(map(type, keys)) <= _NUMBERS else COSTLY_COMPARISON)
             if self._compared > MAX_COMPARED:
                 raise Undecodable("too many keys with the same hash")
         return keys
 
     def _range(self, data: dict[str, Json], depth: int) -> range | Opaque:
-        start, stop, step = self.items(data["v"], depth)
+        start, stop, step = self.decode_items(data["v"], depth)
         made = range(start, stop, step)
         length = abs(stop - start) // abs(step) if made else 0
         self._ranged += min(length, MAX_RANGE + 1)
         return made if self._ranged <= MAX_RANGE else Opaque("range")
 
     def _bytearray(self, data: dict[str, Json], depth: int) -> Any:
-        return self._keep(bytearray(_bytes(data["v"])))
+        return self._track_object(bytearray(_decode_bytes(data["v"])))
 
     def _deque(self, data: dict[str, Json], depth: int) -> Any:
-        longest, *items = data["v"]
-        made = self._keep(collections.deque(maxlen=longest))
-        made.extend(self.items(items, depth))
+        longest, *parts = data["v"]
+        made = self._track_object(collections.deque(maxlen=longest))
+        made.extend(self.decode_items(parts, depth))
         return made
 
     def _array(self, data: dict[str, Json], depth: int) -> Any:
-        code, *items = data["v"]
-        return self._keep(array.array(code, self.items(items, depth)))
+        typecode, *parts = data["v"]
+        return self._track_object(array.array(typecode, self.decode_items(parts, depth)))
 
     def _iterator(self, data: dict[str, Json], depth: int) -> Any:
-        return self.iterated(self.items(data["v"], depth), str(data["of"])[:SHOWN_CHARS])
+        return self.make_iterated(self.decode_items(data["v"], depth), str(data["of"])[:SHOWN_CHARS])
 
 
 def _bound_depth(depth: int) -> None:
@@ -218,35 +224,35 @@ def _bound_depth(depth: int) -> None:
         raise Undecodable(f"more than {MAX_NESTED} containers within each other")
 
 
-def _position(at: Json, within: Sequence[Any]) -> int:
-    if type(at) is not int or not 0 <= at < len(within):
+def _checked_index(index: Json, objects: Sequence[Any]) -> int:
+    if type(index) is not int or not 0 <= index < len(objects):
         raise Undecodable("it refers to an object that is not there")
-    return at
+    return index
 
 
-def _bytes(text: str) -> bytes:
+def _decode_bytes(text: str) -> bytes:
     return base64.b64decode(text, validate=True)
 
 
-def _int(text: str) -> int:
+def _decode_int(text: str) -> int:
     if len(text) > MAX_INT_BITS // 4 + 4 or not text.lstrip("-").startswith("0x"):
         raise Undecodable("not an integer in hexadecimal digits")
     return int(text, 16)
 
 
-def _float(text: str) -> float:
+def _decode_float(text: str) -> float:
     if text not in ("nan", "inf", "-inf"):
         raise Undecodable("a float is a number, or nan, inf or -inf")
     return float(text)
 
 
-def _complex(real: object, imaginary: object) -> complex:
+def _make_complex(real: object, imaginary: object) -> complex:
     if type(real) is not float or type(imaginary) is not float:
         raise Undecodable("the parts of a complex number are floats")
     return complex(real, imaginary)
 
 
-def _decimal(text: str) -> decimal.Decimal:
+def _decode_decimal(text: str) -> decimal.Decimal:
     if len(text) > MAX_EXPONENT:
         raise Undecodable("a decimal number beyond bounds")
     made = decimal.Decimal(text)
@@ -255,7 +261,7 @@ def _decimal(text: str) -> decimal.Decimal:
     return made
 
 
-def _fraction(numerator: int, denominator: int) -> fractions.Fraction:
+def _make_fraction(numerator: int, denominator: int) -> fractions.Fraction:
     if max(numerator.bit_length(), denominator.bit_length()) > MAX_FRACTION_BITS:
         raise Undecodable("a fraction beyond bounds")
     return fractions.Fraction(numerator, denominator)
@@ -272,7 +278,7 @@ def _from_text(make: Callable[[str], Any]) -> Callable[[Decoder, dict[str, Json]
 
 def _from_parts(make: Callable[..., Any]) -> Callable[[Decoder, dict[str, Json], int], Any]:
     def handler(decoder: Decoder, data: dict[str, Json], depth: int) -> Any:
-        return make(*decoder.items(data["v"], depth))
+        return make(*decoder.decode_items(data["v"], depth))
 
     return handler
 
@@ -289,19 +295,19 @@ _HANDLERS: Mapping[str, Callable[[Any, dict[str, Json], int], Any]] = {
     "set": Decoder._set,
     "frozenset": Decoder._frozenset,
     **dict.fromkeys(_MAPPINGS, Decoder._mapping),
-    "bytes": _from_text(_bytes),
+    "bytes": _from_text(_decode_bytes),
     "bytearray": Decoder._bytearray,
-    "int": _from_text(_int),
-    "float": _from_text(_float),
-    "str": _from_text(lambda text: _bytes(text).decode("utf-8", "surrogatepass")),
-    "complex": _from_parts(_complex),
+    "int": _from_text(_decode_int),
+    "float": _from_text(_decode_float),
+    "str": _from_text(lambda text: _decode_bytes(text).decode("utf-8", "surrogatepass")),
+    "complex": _from_parts(_make_complex),
     "ellipsis": _from_text(lambda text: ...),
     "range": Decoder._range,
     "slice": _from_parts(slice),
     "deque": Decoder._deque,
     "array": Decoder._array,
-    "Decimal": _from_text(_decimal),
-    "Fraction": _from_parts(_fraction),
+    "Decimal": _from_text(_decode_decimal),
+    "Fraction": _from_parts(_make_fraction),
     "datetime": _from_text(datetime.datetime.fromisoformat),
     "date": _from_text(datetime.date.fromisoformat),
     "time": _from_text(datetime.time.fromisoformat),
@@ -310,11 +316,11 @@ _HANDLERS: Mapping[str, Callable[[Any, dict[str, Json], int], Any]] = {
     "scalar": arrays.decode_scalar,
     "iterator": Decoder._iterator,
     "node": Decoder._node,
-    "known": Decoder._shared,
+    "known": Decoder._known_object,
     "opaque": _from_text(lambda text: Opaque(text[:SHOWN_CHARS])),
 }
 
 
 def decode(data: Json, codecs: Codecs | None = None) -> Any:
-    """The value. Raises `Undecodable`. Objects of known classes come as `Instance`, arrays as `Array`."""
+    """Return the value. Raises `Undecodable`. Objects of known classes come as `Instance`, arrays as `Array`."""
     return Decoder(codecs).decode(data)

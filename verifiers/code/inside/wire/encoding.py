@@ -1,8 +1,8 @@
-"""Values -> JSON, exact by type; `values.py` has the table of forms.
+"""Turns values into JSON, exact by type; the table of forms is in the docstring of the folder.
 
-The encoder runs where the program runs, which may have changed everything it uses: nothing is believed because an
-encoder wrote it. What it owes is exactness for honest programs, bounded size, and speed: flat lists of numbers or
-texts are looked through at C speed and stand in the JSON as they are.
+The encoder runs where the program runs, which may have changed everything it uses, so nobody believes a message because
+an encoder wrote it. It owes exactness to honest programs, a bounded size, and speed: flat lists of numbers or texts are
+looked through at C speed and stand in the JSON as they are.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from .forms import FORMS, SUBCLASS_FORMS, Form, base64_text
 from .stand_ins import KNOWN_CODECS, Codecs, ResultTooLarge
 
 MAX_DEPTH = 100
-"""Containers within containers; deeper ones are opaque. Stops nesting that overflows the stack of a JSON reader."""
+"""How deep containers may nest; deeper ones are opaque. Stops nesting that overflows the stack of a JSON reader."""
 
 MAX_ENCODED = 16 * 2**20
 """Characters of one encoded value, roughly. Stops a result that fills the memory of whoever reads it."""
 
 MAX_ITERATED = 1_000_000
-"""Items read from an iterator. Stops generators without end."""
+"""How many items are read from an iterator. Stops generators without end."""
 
 MAX_INT_BITS = 2**22
-"""Stops integers of megabytes."""
+"""How large an integer may be. Stops integers of megabytes."""
 
 JSON_INT = 1 << 13_000
-"""Just under 4,000 digits. Python's own readers refuse integers of more than 4,300."""
+"""Integers below this stand as they are: just under 4,000 digits, and Python's own readers refuse more than 4,300."""
 
 Json = Any
 _NUMBERS = {int, float, bool, type(None)}
@@ -39,10 +39,10 @@ DICT_VIEWS = (type(_EMPTY.keys()), type(_EMPTY.values()), type(_EMPTY.items()))
 
 
 class Encoder:
-    """Encodes one value, or several that share objects.
+    """Encodes one value.
 
-    known: the index of objects that both sides have already; they are named by it. track: give an index to every
-    mutable object in the order it is met, and keep it in `tracked`.
+    known: the index, by id, of each object that both sides have already; such objects are named by their index. track:
+    whether every mutable object gets an index in the order in which it is met, and is kept in `tracked`.
     """
 
     def __init__(
@@ -58,81 +58,89 @@ class Encoder:
         self._track = track
         self.tracked: list[Any] = []
         self._nodes: list[tuple[str, list[Any]]] = []
-        self._node_at: dict[int, int] = {}
+        self._node_index: dict[int, int] = {}
         self._names: dict[type, str | None] = {}
-        self._kept: list[Any] = []  # an id says who an object is for as long as it lives
+        self._kept: list[Any] = []  # An id says which object is meant for as long as the object lives.
 
     def encode(self, value: object) -> Json:
-        return self.finish(self.value(value, 0))
-
-    def finish(self, body: Json) -> Json:
-        """body with the objects of known classes that it refers to. Those refer to further ones, without recursion."""
+        """Return the JSON of the value. Raises `ResultTooLarge`."""
+        body = self.encode_part(value, 0)
         if not self._nodes:
             return body
+        # Objects of known classes refer to further ones, which are encoded here, without recursion.
         nodes: list[Json] = []
         while len(nodes) < len(self._nodes):
-            name, values = self._nodes[len(nodes)]
-            nodes.append([name, [self.value(value, 1) for value in values]])
+            name, fields = self._nodes[len(nodes)]
+            nodes.append([name, [self.encode_part(field, 1) for field in fields]])
         return {"$": "graph", "nodes": nodes, "v": body}
 
-    def value(self, value: object, depth: int) -> Json:
+    def encode_part(self, value: object, depth: int) -> Json:
+        """Return the JSON of a value within `depth` containers."""
         form = _FORMS.get(type(value))
-        return self.uncommon(value, depth) if form is None else form(self, value, depth)
+        return self.encode_uncommon(value, depth) if form is None else form(self, value, depth)
 
-    def foreign(self, value: object, depth: int) -> Json:
-        """For what has no form: here iterators are read to their end, and the rest is named by its type."""
+    def encode_foreign(self, value: object, depth: int) -> Json:
+        """Return JSON for what has no form: iterators are read to their end, and the rest is named by its type."""
         kind = type(value)
         if depth <= MAX_DEPTH and (hasattr(kind, "__next__") or kind in DICT_VIEWS):
-            items = list(itertools.islice(iter(value), MAX_ITERATED + 1))  # type: ignore[call-overload]
-            if len(items) > MAX_ITERATED:
+            elements = list(itertools.islice(iter(value), MAX_ITERATED + 1))  # type: ignore[call-overload]
+            if len(elements) > MAX_ITERATED:
                 raise ResultTooLarge(f"{kind.__name__} gives more than {MAX_ITERATED} items")
-            self.spend(4 * len(items))
-            return {"$": "iterator", "v": self.items(items, depth), "of": kind.__name__[:100]}
+            self.spend(4 * len(elements))
+            return {"$": "iterator", "v": self.encode_items(elements, depth), "of": kind.__name__[:100]}
         return {"$": "opaque", "v": kind.__name__[:100]}
 
-    def too_deep(self, depth: int) -> bool:
+    def is_too_deep(self, depth: int) -> bool:
+        """Return whether a container at this depth becomes opaque."""
         return depth > MAX_DEPTH
 
     def spend(self, size: int) -> None:
+        """Count characters of the result. Raises `ResultTooLarge`."""
         self._left -= size
         if self._left < 0:
             raise ResultTooLarge("the value is larger than one result may be")
 
-    def items(self, items: list[Any], depth: int) -> list[Json]:
-        """items: whose number has been counted by `spend` already."""
-        if self._flat(items):
-            return items
+    def encode_items(self, elements: list[Any], depth: int) -> list[Json]:
+        """Return the JSON of the elements of a container, which `spend` has counted already."""
+        if self._is_flat(elements):
+            return elements
         deeper = depth + 1
-        return [self.value(item, deeper) for item in items]
+        return [self.encode_part(element, deeper) for element in elements]
 
-    def pairs(self, pairs: Iterable[tuple[Any, Any]], depth: int) -> list[Json]:
+    def encode_pairs(self, pairs: Iterable[tuple[Any, Any]], depth: int) -> list[Json]:
+        """Return the JSON of keys and what they stand for, which `spend` has counted already."""
         deeper = depth + 1
-        return [[self.value(key, deeper), self.value(item, deeper)] for key, item in pairs]
+        return [[self.encode_part(key, deeper), self.encode_part(value, deeper)] for key, value in pairs]
 
-    def node(self, value: object, name: str, fields: list[Any]) -> Json:
-        at = self._node_at.get(id(value))
-        if at is None:
-            if (known := self.index(value)) is not None:
-                return known
+    def encode_node(self, value: object, name: str, fields: list[Any]) -> Json:
+        """Return a reference to an object of a known class, whose fields are encoded later."""
+        index = self._node_index.get(id(value))
+        if index is None:
+            if (reference := self.refer_to_known(value)) is not None:
+                return reference
             self.spend(8 + 4 * len(fields))
-            at = self._node_at[id(value)] = len(self._nodes)
+            index = self._node_index[id(value)] = len(self._nodes)
             self._nodes.append((name, fields))
             self._kept.append(value)
-        return {"$": "node", "v": at}
+        return {"$": "node", "v": index}
 
-    def index(self, value: object) -> Json | None:
-        """How an object that both sides have is named. Starts counting it where mutable objects are tracked."""
+    def refer_to_known(self, value: object) -> Json | None:
+        """Return a reference to an object that both sides have, or None.
+
+        Where mutable objects are tracked, it is known from here on.
+        """
         if self._known is None:
             return None
-        at = self._known.get(id(value))
-        if at is not None:
-            return {"$": "known", "v": at}
+        index = self._known.get(id(value))
+        if index is not None:
+            return {"$": "known", "v": index}
         if self._track:
             self._known[id(value)] = len(self.tracked)
             self.tracked.append(value)
         return None
 
-    def uncommon(self, value: object, depth: int) -> Json:
+    def encode_uncommon(self, value: object, depth: int) -> Json:
+        """Return the JSON of a value whose exact type has no form: of a known class, of numpy or of a subclass."""
         kind = type(value)
         name = self._names.get(kind, "")
         if name == "":
@@ -140,33 +148,34 @@ class Encoder:
             self._names[kind] = name
         if name is not None:
             try:
-                return self.node(value, name, [object.__getattribute__(value, field) for field in self._codecs[name]])
+                fields = [object.__getattribute__(value, field) for field in self._codecs[name]]
             except AttributeError:
-                return self.foreign(value, depth)
+                return self.encode_foreign(value, depth)
+            return self.encode_node(value, name, fields)
         numpy = sys.modules.get("numpy")
         if numpy is not None and isinstance(value, numpy.ndarray | numpy.generic):
             return arrays.encode_numpy(self, value, numpy, depth)
         for base, form in SUBCLASS_FORMS:
             if issubclass(kind, base):
                 return form(self, value, depth)
-        return self.foreign(value, depth)
+        return self.encode_foreign(value, depth)
 
-    def _flat(self, items: list[Any]) -> bool:
-        """Whether JSON can say all the items as they stand."""
-        kinds = set(map(type, items))
+    def _is_flat(self, elements: list[Any]) -> bool:
+        """Return whether JSON can say all the elements as they stand."""
+        kinds = set(map(type, elements))
         if kinds == {str}:
-            text = "".join(items)
+            text = "".join(elements)
             self.spend(len(text))
-            return text.isascii() or _encodable(text)
+            return text.isascii() or _is_encodable(text)
         if not kinds <= _NUMBERS:
             return False
-        some = list(filter(None, items))
+        numbers = list(filter(None, elements))
         try:
-            if float in kinds and not math.isfinite(sum(some)):
+            if float in kinds and not math.isfinite(sum(numbers)):
                 return False
         except OverflowError:
             return False
-        return int not in kinds or not some or (min(some) > -JSON_INT and max(some) < JSON_INT)
+        return int not in kinds or not numbers or (min(numbers) > -JSON_INT and max(numbers) < JSON_INT)
 
     def _int(self, value: int, depth: int) -> Json:
         if -JSON_INT < value < JSON_INT:
@@ -184,39 +193,39 @@ class Encoder:
 
     def _str(self, value: str, depth: int) -> Json:
         self.spend(len(value))
-        if value.isascii() or _encodable(value):
+        if value.isascii() or _is_encodable(value):
             return value
         return {"$": "str", "v": base64_text(value.encode("utf-8", "surrogatepass"))}
 
     def _list(self, value: list[Any], depth: int) -> Json:
         if depth > MAX_DEPTH:
-            return self.foreign(value, depth)
+            return self.encode_foreign(value, depth)
         self.spend(8 + 4 * len(value))
-        known = self.index(value)
-        return self.items(value, depth) if known is None else known
+        reference = self.refer_to_known(value)
+        return self.encode_items(value, depth) if reference is None else reference
 
     def _tuple(self, value: tuple[Any, ...], depth: int) -> Json:
         if depth > MAX_DEPTH:
-            return self.foreign(value, depth)
+            return self.encode_foreign(value, depth)
         self.spend(8 + 4 * len(value))
-        return {"$": "tuple", "v": self.items(list(value), depth)}
+        return {"$": "tuple", "v": self.encode_items(list(value), depth)}
 
     def _dict(self, value: dict[Any, Any], depth: int) -> Json:
         if depth > MAX_DEPTH:
-            return self.foreign(value, depth)
-        known = self.index(value)
-        if known is not None:
-            return known
+            return self.encode_foreign(value, depth)
+        reference = self.refer_to_known(value)
+        if reference is not None:
+            return reference
         self.spend(8 + 4 * len(value))
         keys = list(value)
-        if (not keys or set(map(type, keys)) == {str}) and "$" not in value and self._flat(keys):
-            if self._flat(list(value.values())):
+        if (not keys or set(map(type, keys)) == {str}) and "$" not in value and self._is_flat(keys):
+            if self._is_flat(list(value.values())):
                 return value
-            return {key: self.value(item, depth + 1) for key, item in value.items()}
-        return {"$": "dict", "v": self.pairs(value.items(), depth)}
+            return {key: self.encode_part(element, depth + 1) for key, element in value.items()}
+        return {"$": "dict", "v": self.encode_pairs(value.items(), depth)}
 
 
-def _encodable(text: str) -> bool:
+def _is_encodable(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -238,7 +247,7 @@ _FORMS: Mapping[type, Form] = {
 
 
 def encode(value: object, codecs: Codecs | None = None, limit: int = MAX_ENCODED) -> Json:
-    """What `json.dumps` can write. Raises `ResultTooLarge`; what has no form becomes opaque."""
+    """Return what `to_json` can write. Raises `ResultTooLarge`; what has no form becomes opaque."""
     if value is None or type(value) is bool:
         return value
     if type(value) is int and -JSON_INT < value < JSON_INT:

@@ -14,7 +14,7 @@ MAX_LINE = 64 * 2**20
 """Bytes of one line. Stops a line that fills the memory of its reader."""
 
 MAX_BRACKETS = 900
-"""Nesting of brackets; what an encoder writes has less than half of it. Stops `[[[[...`."""
+"""How deep brackets may nest; what an encoder writes nests less than half as deep. Stops `[[[[...`."""
 
 SAFE_RECURSION = 3000
 """Up to this recursion limit Python's reader raises in time; under a higher one deep nesting would crash it."""
@@ -40,7 +40,7 @@ def _refuse(constant: str) -> NoReturn:
 
 
 # Python's own `dumps` and `loads` do the same with a dozen more function calls for every line.
-_TEXTS = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
+_JSON_TEXTS = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
     None, _no_form, json.encoder.encode_basestring_ascii, None, ":", ",", False, False, False
 )
 _SCAN = json.JSONDecoder(parse_constant=_refuse).scan_once  # type: ignore[attr-defined]
@@ -48,10 +48,16 @@ _SCAN_DIGITS = json.JSONDecoder(parse_constant=_refuse, parse_int=_few_digits).s
 
 
 def to_json(data: Json) -> bytes:
-    return "".join(_TEXTS(data, 0)).encode("ascii")
+    """Return one line of ASCII, without its end."""
+    return "".join(_JSON_TEXTS(data, 0)).encode("ascii")
 
 
 def from_json(line: bytes, limit: int = MAX_LINE) -> Any:
+    """Return the data of one line.
+
+    Raises `Undecodable` for a line of more than `limit` bytes, for what is nested too deeply, and for what is not
+    strict JSON in ASCII: NaN, a second value behind the first.
+    """
     if len(line) > limit:
         raise Undecodable(f"{len(line)} bytes, the limit is {limit}")
     if sys.getrecursionlimit() > SAFE_RECURSION and _too_deep(line):
@@ -74,7 +80,10 @@ def _too_deep(line: bytes) -> bool:
     depth = 0
     for token in _TOKENS.finditer(line):
         first = token.group()[0]
-        depth += 1 if first in b"[{" else -1 if first in b"]}" else 0
+        if first in b"[{":
+            depth += 1
+        elif first in b"]}":
+            depth -= 1
         if depth > MAX_BRACKETS:
             return True
     return False

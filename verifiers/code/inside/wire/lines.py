@@ -1,7 +1,7 @@
-"""The line between two partners: one message at a time, each a line of JSON, a list whose first item says what it is.
+"""Lines of JSON on a job's descriptors: its results go to a file, its messages to a partner.
 
-Strictly in turns: who has sent a message waits for the answer, which may be a message that asks something back.
-Whatever does not keep to that raises.
+A message is a list whose first item says what it is. Partners take turns: whoever has sent a message waits for the
+answer, which may be a message that asks something back. Everything else that arrives raises.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .encoding import Json
 from .json_text import MAX_LINE, from_json, to_json
 from .stand_ins import Undecodable
 
-RESULT, PEER = 3, 4
+RESULT, PARTNER = 3, 4
 """Descriptors of a job besides the standard three: where its results go, and the line to its partner."""
 
 MAX_RECEIVED = 512 * 2**20
@@ -22,40 +22,40 @@ MAX_RECEIVED = 512 * 2**20
 _CHUNK = 2**16
 
 
-class Closed(Exception):
-    """The partner is gone."""
+class PartnerGone(Exception):
+    """The partner's process has ended."""
 
 
-class Wire:
+class PartnerLine:
+    """The line to the partner's process, for messages in both directions."""
+
     def __init__(self) -> None:
         self._received = 0
 
     def send(self, message: Json) -> None:
-        left = to_json(message) + b"\n"
+        """Send one message. Raises `PartnerGone`."""
         try:
-            while left:
-                left = left[os.write(PEER, left) :]
+            write_all(PARTNER, to_json(message) + b"\n")
         except OSError as error:
-            raise Closed(str(error)) from error
+            raise PartnerGone(str(error)) from error
 
     def receive(self) -> list[Any]:
-        """The next message. Raises `Closed`, and `Undecodable` for what is not one."""
-        line = self._line()
-        message = from_json(line)
+        """Return the next message. Raises `PartnerGone`, and `Undecodable` for what is no message."""
+        message = from_json(self._receive_line())
         if type(message) is not list or not message or type(message[0]) is not str:
             raise Undecodable("not a message")
         return message
 
-    def _line(self) -> bytes:
+    def _receive_line(self) -> bytes:
         parts: list[bytes] = []
         size = 0
         while True:
             try:
-                part = os.read(PEER, _CHUNK)
+                part = os.read(PARTNER, _CHUNK)
             except OSError as error:
-                raise Closed(str(error)) from error
+                raise PartnerGone(str(error)) from error
             if not part:
-                raise Closed("the line is closed")
+                raise PartnerGone("the line is closed")
             size += len(part)
             self._received += len(part)
             if size > MAX_LINE or self._received > MAX_RECEIVED:
@@ -68,11 +68,17 @@ class Wire:
                 raise Undecodable("two messages at once")
 
 
-def write(message: Any) -> None:
-    write_line(to_json(message))
+def write_result(message: Any) -> None:
+    """Write one line to the results of this job."""
+    write_result_line(to_json(message))
 
 
-def write_line(line: bytes) -> None:
-    left = line + b"\n"
-    while left:
-        left = left[os.write(RESULT, left) :]
+def write_result_line(line: bytes) -> None:
+    """Write one line to the results of this job, which is JSON already."""
+    write_all(RESULT, line + b"\n")
+
+
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
+    """Write to a descriptor until all of it is written."""
+    while data:
+        data = data[os.write(descriptor, data) :]

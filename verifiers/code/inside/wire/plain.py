@@ -1,9 +1,9 @@
-"""Data that JSON says exactly, as it stands: most arguments, and most results.
+"""Plain data, which JSON says exactly as it stands: most arguments, and most results.
 
     are_plain([1, "x", [2.5, None], {"k": True}])       True
-    are_plain([(1, 2)]), are_plain([math.nan])           False, False: they need a tag (`values.py`)
+    are_plain([(1, 2)]), are_plain([math.nan])           False, False: they need a tag
 
-Whoever knows this of a thousand values writes, reads and compares them all at once.
+Whoever knows this of a thousand values can write, read and compare them all at once.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _DATA = {*_JSON, tuple}
 
 
 def are_plain(values: Collection[Any], tuples: bool = False, depth: int = 0) -> bool:
-    """Whether that holds of each value, and of all in it. Exact types, finite floats, and no nesting without end.
+    """Return whether each value is plain, with all in it: exact types, finite floats, no nesting without end.
 
-    tuples: they will do as well.
+    tuples: whether they count as plain too.
     """
     kinds = set(map(type, values))
     if depth > MAX_DEPTH or not kinds <= (_DATA if tuples else _JSON):
@@ -36,10 +36,10 @@ def are_plain(values: Collection[Any], tuples: bool = False, depth: int = 0) -> 
 
 
 def _all_fit(numbers: Collection[float], has_floats: bool) -> bool:
-    """Whether JSON has them: finite floats, integers that its readers take."""
+    """Return whether JSON has them: finite floats, integers that its readers take."""
     try:
         finite = not has_floats or all(map(math.isfinite, numbers))
-    except OverflowError:  # an integer beyond all floats among them
+    except OverflowError:  # One of them is an integer beyond all floats.
         return False
     return finite and min(numbers) > -JSON_INT and max(numbers) < JSON_INT
 

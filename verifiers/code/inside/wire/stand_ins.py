@@ -1,6 +1,6 @@
-"""What stands in a decoding process for values that have no builtin type there.
+"""Stand-ins for values that have no builtin type in the process that decodes them.
 
-    Opaque("Fraction2")                a value that could not be said; equal to nothing, itself included
+    Opaque("Fraction2")                a value that has no form; equal to nothing, itself included
     Iterated([1, 2, 3])                an iterator or a generator, read to its end
     Array("float64", (2, 2), [[..]])   a numpy array, where numpy is not to be loaded
     Instance("ListNode", {...})        an object of a class whose fields are known, where the class is not
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Codecs = Mapping[str, Sequence[str]]
-"""Class name -> names of the attributes that make up an instance."""
+"""For the name of a class, the names of the attributes that make up an instance."""
 
 KNOWN_CODECS: Codecs = {"ListNode": ("val", "next"), "TreeNode": ("val", "left", "right")}
 """Classes that problem collections take for granted."""
@@ -48,24 +48,27 @@ class Opaque:
 
 @dataclass(slots=True)
 class Iterated:
-    """What an iterator gave. Not a list: `f() == [1, 2]` does not hold for a generator."""
+    """The elements that an iterator gave. It is no list: `f() == [1, 2]` does not hold for a generator."""
 
-    items: list[Any]
+    elements: list[Any]
     kind: str = "iterator"
+    """The name of the iterator's type."""
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is Iterated and self.items == other.items
+        return type(other) is Iterated and self.elements == other.elements
 
     __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(slots=True)
 class Array:
-    """dtype: numpy's name of it, or "str". items: nested lists, or one number where shape is ()."""
+    """An array of numpy's."""
 
     dtype: str
+    """numpy's name of the type, or "str"."""
     shape: tuple[int, ...]
-    items: Any
+    elements: Any
+    """Nested lists, or one number where the shape is ()."""
 
 
 class Instance:
@@ -80,37 +83,40 @@ class Instance:
     def __eq__(self, other: object) -> bool:
         return type(other) is Instance and _same_graphs(self, other)
 
-    __hash__ = object.__hash__  # members of sets are told apart by identity, as plain objects are
+    __hash__ = object.__hash__  # Members of sets are told apart by identity, as plain objects are.
 
     def __repr__(self) -> str:
         return f"<{self.class_name}>"
 
 
 def _same_graphs(left: Instance, right: Instance) -> bool:
-    """Whether no path of fields tells the two apart (Hopcroft and Karp): without recursion, and in about as many steps
-    as there are objects, which a pair of cycles of different lengths would otherwise multiply."""
+    """Return whether no path of fields tells the two apart (Hopcroft and Karp).
+
+    This needs no recursion, and about as many steps as there are objects, which a pair of cycles of different lengths
+    would otherwise multiply.
+    """
     groups: dict[int, int] = {}
     pending: list[tuple[Any, Any]] = [(left, right)]
     while pending:
-        one, other = pending.pop()
-        if type(one) is Instance and type(other) is Instance:
-            first, second = _group(groups, id(one)), _group(groups, id(other))
-            if first == second:
+        first, second = pending.pop()
+        if type(first) is Instance and type(second) is Instance:
+            first_group, second_group = _find_group(groups, id(first)), _find_group(groups, id(second))
+            if first_group == second_group:
                 continue
-            groups[first] = second
-            if one.class_name != other.class_name or one.fields.keys() != other.fields.keys():
+            groups[first_group] = second_group
+            if first.class_name != second.class_name or first.fields.keys() != second.fields.keys():
                 return False
-            pending += [(value, other.fields[name]) for name, value in one.fields.items()]
-        elif type(one) in (list, tuple) and type(one) is type(other):
-            if len(one) != len(other):
+            pending += [(value, second.fields[name]) for name, value in first.fields.items()]
+        elif type(first) in (list, tuple) and type(first) is type(second):
+            if len(first) != len(second):
                 return False
-            pending += zip(one, other, strict=True)
-        elif one != other:
+            pending += zip(first, second, strict=True)
+        elif first != second:
             return False
     return True
 
 
-def _group(groups: dict[int, int], member: int) -> int:
+def _find_group(groups: dict[int, int], member: int) -> int:
     while (above := groups.get(member, member)) != member:
         groups[member] = groups.get(above, above)
         member = above
