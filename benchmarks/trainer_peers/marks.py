@@ -12,13 +12,13 @@ LOADED, STEP = "loaded", "step"
 
 
 def cpu_s() -> float:
-    """User and system seconds of this process and of its children that have ended."""
+    """Return user and system seconds of this process and of its children that have ended."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 
 
 def peak_rss_mb() -> float:
-    """The most that this process has held so far (VmHWM)."""
+    """Return the most that this process has held so far (VmHWM)."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1024
@@ -26,17 +26,19 @@ def peak_rss_mb() -> float:
 
 
 class Marks:
-    """Writes them. What is given with a mark belongs to the time since the one before."""
+    """Writes marks. The facts of a mark belong to the time since the mark before."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "marks.jsonl"
         self._path.write_text("")
 
     def write(self, mark: str, **facts: Any) -> None:
+        """Write a mark with the time, the CPU seconds and the memory so far."""
         now = {"mark": mark, "at": time.monotonic(), "cpu_s": cpu_s(), "peak_rss_mb": peak_rss_mb()}
         with self._path.open("a") as out:
             out.write(json.dumps(now | facts) + "\n")
 
 
 def read_marks(folder: Path) -> list[dict[str, Any]]:
+    """Return all marks in `folder`."""
     return [json.loads(line) for line in (folder / "marks.jsonl").read_text().splitlines()]

@@ -15,7 +15,7 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def rss_mb(pid: int) -> float:
-    """What the process holds of memory, shared libraries included. 0 for one that is gone."""
+    """Return the memory that a process holds, shared libraries included; 0 for one that is gone."""
     try:
         pages = int((PROC / str(pid) / "statm").read_text().split()[1])
     except OSError:
@@ -33,13 +33,15 @@ class MemoryWatch(threading.Thread):
         self.samples: list[tuple[float, float]] = []
 
     def run(self) -> None:
+        """Take samples until it is stopped."""
         while not self._stop_asked.wait(EVERY_S):
             self.samples.append((time.monotonic(), sum(map(rss_mb, family_of(self._pid)))))
 
     def stop(self) -> None:
+        """Take no further samples."""
         self._stop_asked.set()
         self.join()
 
     def peak_mb(self, until: float) -> float:
-        """The most held at one of the moments up to `until`."""
-        return max((held for at, held in self.samples if at <= until), default=0.0)
+        """Return the most that was held at one of the moments up to `until`."""
+        return max((held for seconds, held in self.samples if seconds <= until), default=0.0)

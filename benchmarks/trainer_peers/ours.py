@@ -15,10 +15,11 @@ from trainer_peers.setting import SEED, Setting, load_problems
 from truegold.pipeline.config.engines import VllmEngineConfig
 from truegold.pipeline.rows import row_id, write_rows
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
-from truegold.train.config.grpo import GrpoConfig
+from truegold.train.config.grpo import GrpoConfig, SamplingConfig
 from truegold.train.config.models import OptimizerConfig
+from truegold.train.config.objective import MaskConfig, ObjectiveConfig
+from truegold.train.grpo import grpo
 from truegold.train.grpo.feed import Feed
-from truegold.train.grpo.stage import grpo
 
 REWARD = Path(__file__).with_name("reward.py")
 MAX_MODEL_LEN = 512
@@ -27,16 +28,17 @@ MICRO_BATCH_TOKENS = 1280
 
 
 class MarkingProgress:
-    """Hears of every step that is done, and marks it with the seconds that the trainer itself counted."""
+    """Marks every step that is done, with the seconds that the trainer itself counted."""
 
     def __init__(self, marks: Marks, metrics: Path) -> None:
         self._marks = marks
         self._metrics = metrics
 
     def start(self, label: str, total: int | None = None) -> None:
-        pass
+        """Mark nothing."""
 
     def advance(self, steps: int = 1, detail: str = "") -> None:
+        """Mark a step, or that everything is loaded."""
         if not steps:
             self._marks.write(LOADED)
             return
@@ -45,17 +47,16 @@ class MarkingProgress:
         self._marks.write(STEP, phases=phases, tokens=line["length_mean"], trained=line["trained_completions"])
 
     def note(self, text: str) -> None:
-        pass
+        """Mark nothing."""
 
 
-def config_of(setting: Setting, checkpointing: bool) -> GrpoConfig:
+def _config(setting: Setting, checkpointing: bool) -> GrpoConfig:
     return GrpoConfig(
         steps=setting.steps,
         prompts_per_step=setting.prompts,
         group_size=setting.group,
-        max_tokens=setting.tokens,
-        temperature=1.0,
-        mask_truncated=False,
+        sampling=SamplingConfig(max_tokens=setting.tokens, temperature=1.0),
+        objective=ObjectiveConfig(masks=MaskConfig(truncated=False)),
         checkpoint_every=setting.steps,
         engine=VllmEngineConfig(dtype=setting.dtype, max_model_len=MAX_MODEL_LEN, cpu_kv_cache_gib=1),
         optimizer=OptimizerConfig(
@@ -68,30 +69,30 @@ def config_of(setting: Setting, checkpointing: bool) -> GrpoConfig:
     )
 
 
-def main() -> None:
+def _main() -> None:
     folder = Path(sys.argv[1])
     setting = Setting.load(folder)
     problems = load_problems(folder)
     # The stage shuffles its rows; these are laid so that it takes the problems in their order.
-    places = Feed(range(len(problems)), [], SEED).take(len(problems))  # type: ignore[arg-type]
-    laid = [problem for _, problem in sorted(zip(places, problems, strict=True))]
+    positions = Feed(range(len(problems)), [], SEED).take(len(problems))  # type: ignore[arg-type]
+    shuffled = [problem for _, problem in sorted(zip(positions, problems, strict=True))]
     rows = [
         {"id": row_id(problem, None), "prompt": problem, "domain": "math", "verifier": f"{REWARD}:vowels"}
         | {
             "verifier_args": "{}",
             "source": "benchmark",
-            "source_row": number,
+            "source_row": source_row,
             "split": "train",
             "meta": "{}",
             "pass_rate": None,
         }
-        for number, problem in enumerate(laid, 1)
+        for source_row, problem in enumerate(shuffled, 1)
     ]
     write_rows(folder / "rows.parquet", rows, SELECTED_SCHEMA)
     write_rows(folder / "none.parquet", [], SELECTED_SCHEMA)
     none = folder / "none.parquet"
     inputs = {"model": folder / "model", "rows": folder / "rows.parquet", "heldout": none, "reserve": none}
-    config = config_of(setting, "--checkpointing" in sys.argv)
+    config = _config(setting, "--checkpointing" in sys.argv)
     marks = Marks(folder)
     out = folder / "out"
     out.mkdir()
@@ -99,4 +100,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    _main()

@@ -24,7 +24,7 @@ from trainer_peers.setting import SEED, Setting, load_problems
 MICRO_BATCH = 8
 
 
-def reward(completions: list[list[dict[str, str]]], **_: Any) -> list[float]:
+def _reward(completions: list[list[dict[str, str]]], **_: Any) -> list[float]:
     return [vowels(completion[0]["content"], None) for completion in completions]
 
 
@@ -50,10 +50,12 @@ class Marking(transformers.TrainerCallback):  # type: ignore[misc]
         self.trainer: TimedTrainer | None = None
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
+        """Mark that everything is loaded."""
         self._marks.write(LOADED)
         self._began = time.monotonic()
 
     def on_step_end(self, *_: Any, **__: Any) -> None:
+        """Mark a step, with the seconds of its phases."""
         trainer = self.trainer
         assert trainer is not None
         now = time.monotonic()
@@ -63,7 +65,7 @@ class Marking(transformers.TrainerCallback):  # type: ignore[misc]
         trainer.rollout_s, self._began = 0.0, time.monotonic()
 
 
-def main() -> None:
+def _main() -> None:
     folder = Path(sys.argv[1])
     setting = Setting.load(folder)
     problems = load_problems(folder)
@@ -91,10 +93,10 @@ def main() -> None:
     marking = Marking(Marks(folder))
     prompts = Dataset.from_list([{"prompt": [{"role": "user", "content": problem}]} for problem in problems])
     marking.trainer = TimedTrainer(
-        model=str(folder / "model"), reward_funcs=reward, args=arguments, train_dataset=prompts, callbacks=[marking]
+        model=str(folder / "model"), reward_funcs=_reward, args=arguments, train_dataset=prompts, callbacks=[marking]
     )
     marking.trainer.train()
 
 
 if __name__ == "__main__":
-    main()
+    _main()

@@ -57,12 +57,12 @@ def score_completions(
 
     groups: the completions of each row. workers: as `verify_batch` has it.
     """
-    questions = (
+    questions = [
         _question(term, row, completion, encoder.decode(completion.token_ids))
         for row, group in zip(rows, groups, strict=True)
         for completion in group
         for term in terms
-    )
+    ]
     verdicts = list(verify_batch(questions, workers, chunk=CHUNK))
     correctness = [term.verifier for term in terms].index(None)
     scores = []
@@ -81,8 +81,10 @@ def _question(term: Term, row: Row, completion: Completion, text: str) -> Item:
 
 
 def terms_json(score: CompletionScore, terms: Sequence[Term]) -> str:
-    """Return what a completion's table keeps: `{"length": {"score": 0.25, "reason": "partial", "added": -0.75},
-    ...}`."""
+    """Return what a completion's table keeps.
+
+    {"length": {"score": 0.25, "reason": "partial", "added": -0.75}, "correct": ...}
+    """
     return dump_json(
         {
             term.name: {"score": verdict.score, "reason": verdict.reason, "added": score.reward.parts[term.name]}

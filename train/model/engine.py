@@ -34,8 +34,10 @@ from truegold.train.objective import Totals
 from truegold.verifiers import GuardError
 
 LATEST = "latest.json"
-GENERATION_CONFIG = "generation_config.json"
+"""Names the checkpoint that counts."""
 KEPT_CHECKPOINTS = 2
+GENERATION_CONFIG = "generation_config.json"
+"""The model card's sampling settings, handed on as they are."""
 
 LossFunction = Callable[[Tensor, Tensor, Batch, list[int]], tuple[Tensor, dict[str, Tensor]]]
 """Takes log-probabilities [B, T], entropies [B, T], the batch and the indices of its segments; returns the batch's
@@ -174,9 +176,9 @@ class TrainingEngine:
                 trim()
         metrics = self._sum_over_ranks(sums, segments)
         grad_norm = unsharded_norm if self._clips_itself else float(self._engine.get_global_grad_norm() or 0.0)
-        for name, value in (("loss", metrics["loss"]), ("gradient", grad_norm)):
-            if not math.isfinite(value):
-                raise GuardError(f"The {name} of step {step} is not finite ({value}).", "Lower the learning rate.")
+        for name, scalar in (("loss", metrics["loss"]), ("gradient", grad_norm)):
+            if not math.isfinite(scalar):
+                raise GuardError(f"The {name} of step {step} is not finite ({scalar}).", "Lower the learning rate.")
         return {**metrics, "grad_norm": grad_norm, "lr": lr}
 
     def _batches(self, segments: Sequence[Segment]) -> Iterator[tuple[list[int], Batch]]:
