@@ -135,7 +135,7 @@ def _kinds() -> dict[type, str]:
     from truegold.verifiers.math import tree as t
 
     return {
-        t.Items: "list",
+        t.BareList: "list",
         t.Matrix: "matrix",
         t.SetOf: "set",
         t.Ratio: "ratio",
@@ -152,5 +152,5 @@ def _bracketed(group: Any) -> str:
 
     if "{" in group.opening:
         return "set"
-    pair = len(group.items) == 2
-    return "interval" if pair and ({group.opening, group.closing} & {"[", "]"} or facts(group).infinite) else "tuple"
+    pair = len(group.elements) == 2
+    return "interval" if pair and ({group.opening, group.closing} & {"[", "]"} or facts(group).has_infinity) else "tuple"

@@ -42,8 +42,8 @@ def is_tuple_of_names(first: Node, value: Node) -> bool:
     return (
         isinstance(first, Group)
         and isinstance(value, Group)
-        and len(first.items) == len(value.items)
-        and all(isinstance(item, Sym) for item in first.items)
+        and len(first.elements) == len(value.elements)
+        and all(isinstance(item, Sym) for item in first.elements)
         and not symbols(first) & symbols(value)
     )
 

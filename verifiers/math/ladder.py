@@ -33,10 +33,10 @@ from truegold.verifiers.math.reading.alternatives import other_readings
 from truegold.verifiers.math.reading.cached import Refused, is_several, normal_gold, read_gold, read_text
 from truegold.verifiers.math.reading.lexer import MAX_CHARS
 from truegold.verifiers.math.reading.normal import key_of, normal
-from truegold.verifiers.math.reading.tokens import TooLarge
+from truegold.verifiers.math.refusals import TooLarge
 from truegold.verifiers.math.show import MAX_SHOWN, show
 from truegold.verifiers.math.substitute import with_log_base_ten
-from truegold.verifiers.math.tree import Items, Node, Text
+from truegold.verifiers.math.tree import BareList, Node, Text
 from truegold.verifiers.verdict import Reason, Verdict
 
 _WHOLE = re.compile(r"-?\d{1,200}", re.ASCII)
@@ -217,7 +217,9 @@ def _narrowed(answer: str, gold: Node, boxed: bool) -> str | None:
 
 
 def _holds_words(tree: Node) -> bool:
-    return isinstance(tree, Text) or (isinstance(tree, Items) and any(isinstance(item, Text) for item in tree.items))
+    return isinstance(tree, Text) or (
+        isinstance(tree, BareList) and any(isinstance(item, Text) for item in tree.elements)
+    )
 
 
 def wants_several(gold: str | None) -> bool:

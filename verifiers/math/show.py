@@ -7,6 +7,7 @@ from typing import Any
 
 from truegold.verifiers.math.tree import (
     Add,
+    BareList,
     BaseN,
     Big,
     Call,
@@ -15,7 +16,6 @@ from truegold.verifiers.math.tree import (
     Const,
     Family,
     Group,
-    Items,
     Matrix,
     Measure,
     Mul,
@@ -92,8 +92,8 @@ _SHOWN: dict[type[Node], Callable[[Any], str]] = {
     Big: _big,
     Sign: lambda node: "∓" if node.flipped else "±",
     Measure: lambda node: f"{_show(node.value)} {node.unit}",
-    Items: lambda node: _listed(node.items, f"{node.joined} " if node.joined in ",;" else f" {node.joined} "),
-    Group: lambda node: f"{node.opening}{_listed(node.items)}{node.closing}",
+    BareList: lambda node: _listed(node.elements, f"{node.joined} " if node.joined in ",;" else f" {node.joined} "),
+    Group: lambda node: f"{node.opening}{_listed(node.elements)}{node.closing}",
     Matrix: lambda node: f"[{'; '.join(map(_listed, node.rows))}]",
     Chain: _chain,
     SetOps: lambda node: _listed(node.parts, f" {node.operator} "),

@@ -8,12 +8,12 @@ from gmpy2 import mpq
 
 from truegold.verifiers.math.tree import (
     Add,
+    BareList,
     Big,
     Call,
     Chain,
     Family,
     Group,
-    Items,
     Matrix,
     Measure,
     Mul,
@@ -80,8 +80,8 @@ def rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:  # noqa: PLR091
             return Big(kind, variable, bounds[0], bounds[1], change(body))
         case Measure(value, unit):
             return Measure(change(value), unit)
-        case Items(items, joined):
-            return Items(each(items), joined)
+        case BareList(items, joined):
+            return BareList(each(items), joined)
         case Group(opening, closing, items):
             return Group(opening, closing, each(items))
         case Matrix(rows, bars):

@@ -5,11 +5,11 @@ Expressions stand for one value:
     Num 3/4        Const pi        Sym x        Add, Mul, Pow        Call sin(x), root(x, 3), binom(n, k)
     Big \sum_{k=1}^{n} k           Sign ±       Measure 5 cm
 
-Shapes hold several: Items (a bare list), Group (anything in brackets: a tuple, an interval or a set, which the other
-side decides), Matrix, Chain (relations), SetOps, SetOf (set-builder), Ratio, BaseN, Clock, Named (a constant set, the
-empty set, a truth value), Text (words).
+Shapes hold several: BareList, Group (anything in brackets: a tuple, an interval or a set, which the other side
+decides), Matrix, Chain (relations), SetOps, SetOf (set-builder), Ratio, BaseN, Clock, Named (a constant set, the empty
+set, a truth value), Text (words).
 
-Nodes are immutable in use and compare by identity; `walk` visits a tree without recursion.
+Nobody changes a node once it is built, and nodes compare by identity, so that trees can be shared and remembered.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from truegold.verifiers.math.measures import Unit
 
 @dataclass(slots=True, eq=False)
 class Num:
-    """An exact rational. `decimals`: how many stood behind the point, None where it was written without one."""
+    """An exact rational."""
 
     value: mpq
     decimals: int | None = None
+    """How many digits stood behind the point; None where the number was written without one."""
 
 
 @dataclass(slots=True, eq=False)
 class Const:
-    """pi, e, i, phi or inf."""
+    """A constant: pi, e, i, phi or inf."""
 
     name: str
 
@@ -48,45 +49,54 @@ class Sym:
 
 @dataclass(slots=True, eq=False)
 class Add:
+    """A sum; a difference has a term with the factor -1."""
+
     terms: tuple[Node, ...]
 
 
 @dataclass(slots=True, eq=False)
 class Mul:
+    """A product; a quotient has a factor with the exponent -1."""
+
     factors: tuple[Node, ...]
 
 
 @dataclass(slots=True, eq=False)
 class Pow:
+    """A power; a square root has the exponent 1/2."""
+
     base: Node
     exponent: Node
 
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A known function (`sin`, `root`, `binom`, `abs`), or an unknown one (`f`, and `applied` is true)."""
+    """A function of its arguments: a known one (`sin`, `root`, `binom`, `abs`) or an unknown one (`f`)."""
 
     name: str
     args: tuple[Node, ...]
     applied: bool = False
+    """The function is unknown."""
 
 
 @dataclass(slots=True, eq=False)
 class Big:
-    """sum, prod, int or lim of `body` over `variable`; `low` and `high` may be absent (an indefinite integral)."""
+    """A sum, product, integral or limit: `kind` is sum, prod, int or lim."""
 
     kind: str
     variable: str
     low: Node | None
     high: Node | None
+    """The bounds; an indefinite integral has none, a limit only a low one."""
     body: Node
 
 
 @dataclass(slots=True, eq=False)
 class Sign:
-    """The factor of ± (`flipped` for ∓)."""
+    """The factor that stands for ±."""
 
     flipped: bool = False
+    """The factor stands for ∓."""
 
 
 @dataclass(slots=True, eq=False)
@@ -98,32 +108,35 @@ class Measure:
 
 
 @dataclass(slots=True, eq=False)
-class Items:
-    """A bare list. `joined` is the connective between the last two: `,`, `or`, `and`."""
+class BareList:
+    """A list without brackets."""
 
-    items: tuple[Node, ...]
+    elements: tuple[Node, ...]
     joined: str = ","
+    """The connective between the last two: `,`, `;`, `or`, `and`."""
 
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """Items in brackets; `[` and `]` as written, so that `]0,1[` is an open interval; `{` is a set."""
+    """Elements in brackets, which are kept as written: `]0,1[` is an open interval, and `{` begins a set."""
 
     opening: str
     closing: str
-    items: tuple[Node, ...]
+    elements: tuple[Node, ...]
 
 
 @dataclass(slots=True, eq=False)
 class Matrix:
+    """The rows of a matrix, or of a determinant."""
+
     rows: tuple[tuple[Node, ...], ...]
     bars: bool = False
-    """Between vertical bars: a determinant."""
+    """The matrix stands between vertical bars, so it is a determinant."""
 
 
 @dataclass(slots=True, eq=False)
 class Chain:
-    """`a < b <= c`: one more part than operators."""
+    """Relations in a row, `a < b <= c`; there is one more part than operators."""
 
     parts: tuple[Node, ...]
     operators: tuple[str, ...]
@@ -131,7 +144,7 @@ class Chain:
 
 @dataclass(slots=True, eq=False)
 class SetOps:
-    """Parts joined by one of `cup`, `cap`, `minus`."""
+    """Sets joined by one of `cup`, `cap`, `minus`."""
 
     operator: str
     parts: tuple[Node, ...]
@@ -139,7 +152,7 @@ class SetOps:
 
 @dataclass(slots=True, eq=False)
 class SetOf:
-    """{element | condition}"""
+    """A set-builder: `{element | condition}`."""
 
     element: Node
     condition: Node
@@ -147,33 +160,39 @@ class SetOf:
 
 @dataclass(slots=True, eq=False)
 class Ratio:
+    """A ratio of two or more parts: `2:3:4`."""
+
     parts: tuple[Node, ...]
 
 
 @dataclass(slots=True, eq=False)
 class BaseN:
+    """A numeral with its base: `101_2`."""
+
     digits: str
     base: int
 
 
 @dataclass(slots=True, eq=False)
 class Clock:
-    """A time of day, in minutes after midnight; `half` is am, pm or nothing."""
+    """A time of day."""
 
     minutes: int
+    """Minutes after midnight."""
     half: str
+    """The half of the day: `am` or `pm`."""
 
 
 @dataclass(slots=True, eq=False)
 class Named:
-    """empty, reals, integers, rationals, naturals, complexes, true, false."""
+    """A value with a name: empty, reals, integers, rationals, naturals, complexes, true or false."""
 
     name: str
 
 
 @dataclass(slots=True, eq=False)
 class Family:
-    """An answer with what is said of its letters: `k\\pi, k \\in \\mathbb{Z}`, `x^2, x > 0`."""
+    """An answer with what it says of its letters: `k\\pi, k \\in \\mathbb{Z}`, `x^2, x > 0`."""
 
     body: Node
     parameters: frozenset[str] = frozenset()
@@ -183,7 +202,7 @@ class Family:
 
 @dataclass(slots=True, eq=False)
 class Text:
-    """Words that are no mathematics, normalised."""
+    """Words that are no mathematics, in lower case."""
 
     words: tuple[str, ...]
 
@@ -199,7 +218,7 @@ Node: TypeAlias = (
     | Big
     | Sign
     | Measure
-    | Items
+    | BareList
     | Group
     | Matrix
     | Chain
@@ -225,14 +244,12 @@ class Facts:
 
     symbols: frozenset[str]
     """The free variables."""
-    signs: int
-    """How often ± or ∓ stands in it."""
-    applied: frozenset[str]
-    """The unknown functions."""
-    bare_log: bool
-    """Whether a `log` stands in it without its base."""
-    infinite: bool
-    """Whether infinity stands in it."""
+    sign_count: int
+    """How often ± or ∓ stands in the tree."""
+    unknown_functions: frozenset[str]
+    has_bare_log: bool
+    """A `log` stands in the tree without its base."""
+    has_infinity: bool
 
 
 _CHILDREN: dict[type, Callable[[Any], tuple[Node, ...]]] = {
@@ -242,8 +259,8 @@ _CHILDREN: dict[type, Callable[[Any], tuple[Node, ...]]] = {
     Call: lambda node: node.args,
     Big: lambda node: tuple(part for part in (node.low, node.high, node.body) if part is not None),
     Measure: lambda node: (node.value,),
-    Items: lambda node: node.items,
-    Group: lambda node: node.items,
+    BareList: lambda node: node.elements,
+    Group: lambda node: node.elements,
     Matrix: lambda node: tuple(cell for row in node.rows for cell in row),
     Chain: lambda node: node.parts,
     SetOps: lambda node: node.parts,
@@ -252,11 +269,11 @@ _CHILDREN: dict[type, Callable[[Any], tuple[Node, ...]]] = {
     Family: lambda node: (node.body,),
 }
 
-_TELLING = frozenset({Sym, Call, Sign, Const, Big})
+_NOTED_TYPES = frozenset({Sym, Call, Sign, Const, Big})
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Every node of the tree, `node` first."""
+    """Yield every node of the tree, `node` first, without recursion."""
     waiting: list[Node] = [node]
     while waiting:
         top = waiting.pop()
@@ -268,12 +285,12 @@ def walk(node: Node) -> Iterator[Node]:
 
 @lru_cache(maxsize=8_192)
 def facts(node: Node) -> Facts:
-    """Remembered by the node itself: trees do not change."""
+    """Return what one walk over the tree finds out; the cache may keep it by the node itself, which never changes."""
     names: set[str] = set()
-    bound: set[str] = set()
-    applied: set[str] = set()
-    signs = 0
-    bare_log = infinite = False
+    bound_names: set[str] = set()
+    unknown_functions: set[str] = set()
+    sign_count = 0
+    has_bare_log = has_infinity = False
     waiting: list[Node] = [node]
     while waiting:
         part = waiting.pop()
@@ -283,23 +300,42 @@ def facts(node: Node) -> Facts:
         below = _CHILDREN.get(kind)
         if below is not None:
             waiting.extend(below(part))
-        if kind not in _TELLING:
+        if kind not in _NOTED_TYPES:
             continue
         if isinstance(part, Sym):
             names.add(part.name)
         elif isinstance(part, Call):
             if part.applied:
-                applied.add(part.name)
-            bare_log |= part.name == "log" and len(part.args) == 1
+                unknown_functions.add(part.name)
+            has_bare_log |= part.name == "log" and len(part.args) == 1
         elif isinstance(part, Sign):
-            signs += 1
+            sign_count += 1
         elif isinstance(part, Const):
-            infinite |= part.name == "inf"
+            has_infinity |= part.name == "inf"
         elif isinstance(part, Big):
-            bound.add(part.variable)
-    return Facts(frozenset(names - bound), signs, frozenset(applied), bare_log, infinite)
+            bound_names.add(part.variable)
+    free_names = frozenset(names - bound_names)
+    return Facts(free_names, sign_count, frozenset(unknown_functions), has_bare_log, has_infinity)
 
 
 def symbols(node: Node) -> frozenset[str]:
-    """The names of the free variables."""
+    """Return the names of the free variables."""
     return facts(node).symbols
+
+
+ZERO, ONE, MINUS_ONE, HALF = (Num(mpq(value)) for value in ("0", "1", "-1", "1/2"))
+INFINITY = Const("inf")
+
+
+def product_of(factors: list[Node]) -> Node:
+    """Return the product; of one factor, the factor itself."""
+    return factors[0] if len(factors) == 1 else Mul(tuple(factors))
+
+
+def negated(node: Node) -> Node:
+    """Return the opposite of a value or a quantity."""
+    if isinstance(node, Num):
+        return Num(-node.value, node.decimals)
+    if isinstance(node, Measure):
+        return Measure(negated(node.value), node.unit)
+    return Mul((MINUS_ONE, node))

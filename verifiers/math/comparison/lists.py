@@ -7,7 +7,7 @@ import re
 from truegold.verifiers.math.comparison.outcome import OTHER_STRUCTURE, SAME_STRUCTURE, Comparer, Outcome
 from truegold.verifiers.math.comparison.real_sets import looks_like_set
 from truegold.verifiers.math.labels import label_of, labelled
-from truegold.verifiers.math.tree import Chain, Group, Items, Matrix, Mul, Named, Node, SetOf, SetOps, Sym
+from truegold.verifiers.math.tree import BareList, Chain, Group, Matrix, Mul, Named, Node, SetOf, SetOps, Sym
 
 _CHOICE_LETTERS = "ABCDEFGH"
 _LABEL_STEM = re.compile(r"[^_(]*")
@@ -68,10 +68,10 @@ def same_ordered(within: Comparer, gold: Node, answer: Node) -> Outcome:
         if [len(row) for row in gold.rows] == [len(row) for row in answer.rows]:
             return elementwise(within, *([cell for row in matrix.rows for cell in row] for matrix in (gold, answer)))
     elif isinstance(gold, Group) and isinstance(answer, Group):
-        if (gold.opening == "{") != (answer.opening == "{") or len(gold.items) != len(answer.items):
+        if (gold.opening == "{") != (answer.opening == "{") or len(gold.elements) != len(answer.elements):
             return OTHER_STRUCTURE
         in_order = within.policy.order != "unordered"
-        return (elementwise if in_order else matched)(within, list(gold.items), list(answer.items))
+        return (elementwise if in_order else matched)(within, list(gold.elements), list(answer.elements))
     wanted, offered = _as_vector(gold), _as_vector(answer)
     if wanted is None or offered is None or len(wanted) != len(offered):
         return OTHER_STRUCTURE
@@ -79,7 +79,7 @@ def same_ordered(within: Comparer, gold: Node, answer: Node) -> Outcome:
 
 
 def is_list(node: Node) -> bool:
-    return isinstance(node, Items) or is_set(node)
+    return isinstance(node, BareList) or is_set(node)
 
 
 def is_set(node: Node) -> bool:
@@ -92,11 +92,11 @@ def _is_tuple(node: Node) -> bool:
 
 def items_of(node: Node) -> list[Node] | None:
     """What is listed; a bare value is a list of one. None for a set that is not listed."""
-    if isinstance(node, Items):
-        lone = node.items[0] if len(node.items) == 1 else None
-        return list(lone.items if isinstance(lone, Items) and node.joined != ";" else node.items)
+    if isinstance(node, BareList):
+        lone = node.elements[0] if len(node.elements) == 1 else None
+        return list(lone.elements if isinstance(lone, BareList) and node.joined != ";" else node.elements)
     if isinstance(node, Group):
-        return list(node.items)
+        return list(node.elements)
     if isinstance(node, Matrix):
         return _as_vector(node)
     if isinstance(node, Chain):
@@ -109,10 +109,10 @@ def items_of(node: Node) -> list[Node] | None:
 def _items_of_chain(node: Chain) -> list[Node] | None:
     """S = {1, 2}, x \\in {1, 2}"""
     label, value = labelled(node)
-    if label is not None and isinstance(value, (Items, Group)):
+    if label is not None and isinstance(value, (BareList, Group)):
         return items_of(value)
     if node.operators == ("in",) and isinstance(node.parts[1], Group):
-        return list(node.parts[1].items) if node.parts[1].opening == "{" else None
+        return list(node.parts[1].elements) if node.parts[1].opening == "{" else None
     return [node]
 
 
@@ -149,18 +149,18 @@ def _distinct(within: Comparer, items: list[Node]) -> list[Node]:
 
 
 def _holds_conditions(node: Node) -> bool:
-    """Items such as `x > 1 and x < 3`, which are one set rather than a list."""
-    if isinstance(node, (Items, Group)):
-        if any(isinstance(item, (Chain, SetOps)) and looks_like_set(item) for item in node.items):
+    """BareList such as `x > 1 and x < 3`, which are one set rather than a list."""
+    if isinstance(node, (BareList, Group)):
+        if any(isinstance(item, (Chain, SetOps)) and looks_like_set(item) for item in node.elements):
             return True
-        intervals = any(isinstance(item, Group) and looks_like_set(item) for item in node.items)
-        return isinstance(node, Items) and node.joined != "," and intervals
+        intervals = any(isinstance(item, Group) and looks_like_set(item) for item in node.elements)
+        return isinstance(node, BareList) and node.joined != "," and intervals
     return isinstance(node, (SetOps, SetOf)) or (isinstance(node, Chain) and looks_like_set(node))
 
 
 def _as_vector(node: Node) -> list[Node] | None:
     if isinstance(node, Group):
-        return list(node.items) if node.opening != "{" else None
+        return list(node.elements) if node.opening != "{" else None
     if isinstance(node, Matrix):
         if len(node.rows) == 1:
             return list(node.rows[0])

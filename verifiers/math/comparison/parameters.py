@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from truegold.verifiers.math.comparison.outcome import Comparer
 from truegold.verifiers.math.substitute import renamed
-from truegold.verifiers.math.tree import Family, Items, Node, symbols
+from truegold.verifiers.math.tree import BareList, Family, Node, symbols
 
 
 def conditions_agree(within: Comparer, gold: Node, answer: Node) -> bool:
@@ -13,7 +13,7 @@ def conditions_agree(within: Comparer, gold: Node, answer: Node) -> bool:
         return True
     if not gold.conditions or len(gold.conditions) != len(answer.conditions):
         return True
-    return within.same(Items(gold.conditions), Items(answer.conditions)).same is not False
+    return within.same(BareList(gold.conditions), BareList(answer.conditions)).same is not False
 
 
 def without_parameters(gold: Node, answer: Node, *, rename: bool) -> tuple[Node, Node]:

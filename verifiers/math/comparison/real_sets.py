@@ -29,10 +29,10 @@ from truegold.verifiers.math.comparison.intervals import (
 )
 from truegold.verifiers.math.tree import (
     VALUES,
+    BareList,
     Call,
     Chain,
     Group,
-    Items,
     Measure,
     Named,
     Node,
@@ -55,10 +55,10 @@ def looks_like_set(node: Node) -> bool:
     if isinstance(node, Chain):
         return node.operators[0] in _CONDITIONS
     if isinstance(node, Group):
-        ends = node.opening == "[" or node.closing == "]" or any(map(is_infinite, node.items))
-        return ends and len(node.items) == 2
-    if isinstance(node, Items):
-        return any(isinstance(item, Chain) and looks_like_set(item) for item in node.items)
+        ends = node.opening == "[" or node.closing == "]" or any(map(is_infinite, node.elements))
+        return ends and len(node.elements) == 2
+    if isinstance(node, BareList):
+        return any(isinstance(item, Chain) and looks_like_set(item) for item in node.elements)
     return isinstance(node, (SetOps, SetOf)) or (isinstance(node, Named) and node.name in ("reals", "empty"))
 
 
@@ -81,7 +81,7 @@ def _pieces(node: Node) -> list[Piece]:
         return _of_builder(node)
     if isinstance(node, SetOps):
         return functools.reduce(_OPERATIONS[node.operator], map(_pieces, node.parts))
-    if isinstance(node, Items):
+    if isinstance(node, BareList):
         return _of_conditions(node)
     raise NoSet
 
@@ -96,12 +96,12 @@ def _of_name(name: str) -> list[Piece]:
 
 def _of_group(node: Group) -> list[Piece]:
     if node.opening == "{":
-        if not all(isinstance(item, VALUES) for item in node.items):
+        if not all(isinstance(item, VALUES) for item in node.elements):
             raise NoSet
-        return [piece_of(item, True, item, True) for item in node.items]
-    if len(node.items) != 2 or node.opening not in "([]" or node.closing not in ")][":
+        return [piece_of(item, True, item, True) for item in node.elements]
+    if len(node.elements) != 2 or node.opening not in "([]" or node.closing not in ")][":
         raise NoSet
-    low, high = (item.value if isinstance(item, Measure) else item for item in node.items)
+    low, high = (item.value if isinstance(item, Measure) else item for item in node.elements)
     if not (isinstance(low, VALUES) and isinstance(high, VALUES)):
         raise NoSet
     low_closed = node.opening == "[" and not is_infinite(low)
@@ -145,8 +145,8 @@ def _is_variable(part: Node) -> bool:
 
 
 def _half_line(operator: str, bound: Node) -> list[Piece]:
-    if isinstance(bound, Items) and operator == "!=":
-        return functools.reduce(common, [_half_line("!=", item) for item in bound.items])
+    if isinstance(bound, BareList) and operator == "!=":
+        return functools.reduce(common, [_half_line("!=", item) for item in bound.elements])
     if not isinstance(bound, VALUES):
         raise NoSet
     finite = not is_infinite(bound)
@@ -168,9 +168,9 @@ def _of_builder(node: SetOf) -> list[Piece]:
     return pieces
 
 
-def _of_conditions(node: Items) -> list[Piece]:
+def _of_conditions(node: BareList) -> list[Piece]:
     """Conditions on one variable: `or` joins, `and` cuts, a comma does what leaves something."""
-    parts = list(map(_pieces, node.items))
+    parts = list(map(_pieces, node.elements))
     if node.joined == "or":
         return functools.reduce(union, parts)
     shared = functools.reduce(common, parts)

@@ -19,10 +19,10 @@ from truegold.verifiers.math.substitute import renamed, substituted
 from truegold.verifiers.math.tree import (
     VALUES,
     Add,
+    BareList,
     Call,
     Chain,
     Group,
-    Items,
     Matrix,
     Mul,
     Node,
@@ -101,7 +101,7 @@ def same_throughout(within: Comparer, gold: Node, answer: Node) -> Outcome:
 def is_repeated_list(node: Chain) -> bool:
     """{1, 2} = {2, 1}"""
     parts = node.parts
-    lists = set(node.operators) == {"="} and all(isinstance(part, (Items, Group, Matrix)) for part in parts)
+    lists = set(node.operators) == {"="} and all(isinstance(part, (BareList, Group, Matrix)) for part in parts)
     return lists and not is_tuple_of_names(parts[0], parts[1])
 
 

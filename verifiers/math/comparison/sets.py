@@ -8,7 +8,7 @@ from truegold.verifiers.math.comparison.outcome import OTHER_STRUCTURE, UNDECIDE
 from truegold.verifiers.math.comparison.real_sets import pieces_of
 from truegold.verifiers.math.comparison.relations import COORDINATES, same_relation
 from truegold.verifiers.math.comparison.values import same_values
-from truegold.verifiers.math.tree import VALUES, Chain, Group, Items, Node, SetOf, SetOps, Sym
+from truegold.verifiers.math.tree import VALUES, BareList, Chain, Group, Node, SetOf, SetOps, Sym
 
 
 def same_sets(within: Comparer, gold: Node, answer: Node) -> Outcome:
@@ -49,8 +49,8 @@ def _same_as_written(within: Comparer, gold: Node, answer: Node) -> Outcome:  # 
     if isinstance(gold, Group) and isinstance(answer, Group):
         alike = (gold.opening, gold.closing) == (answer.opening, answer.closing)
         return same_ordered(within, gold, answer) if alike else OTHER_STRUCTURE
-    if isinstance(gold, Items) and isinstance(answer, Items) and len(gold.items) == len(answer.items):
-        return matched(within, list(gold.items), list(answer.items))
+    if isinstance(gold, BareList) and isinstance(answer, BareList) and len(gold.elements) == len(answer.elements):
+        return matched(within, list(gold.elements), list(answer.elements))
     return OTHER_STRUCTURE
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from gmpy2 import mpq
 
 from truegold.verifiers.math.substitute import mapped
-from truegold.verifiers.math.tree import Chain, Group, Items, Node, Num, Sign, facts
+from truegold.verifiers.math.tree import BareList, Chain, Group, Node, Num, Sign, facts
 
 MAX_SIGNS = 4
 """Free signs in one answer. Stops 2^20 combinations."""
@@ -21,12 +21,12 @@ _PLUS, _MINUS = Num(mpq(1)), Num(mpq(-1))
 
 
 def has_signs(node: Node) -> bool:
-    return type(node) is not Num and facts(node).signs > 0
+    return type(node) is not Num and facts(node).sign_count > 0
 
 
 def readings(node: Node) -> list[Node]:
     """`node` without signs: as one list for each reading of how the signs go together."""
-    count = facts(node).signs
+    count = facts(node).sign_count
     if not count:
         return [node]
     if count > MAX_SIGNS:
@@ -38,16 +38,16 @@ def readings(node: Node) -> list[Node]:
 
 
 def _expanded(node: Node, choices: Sequence[tuple[bool, ...]]) -> Node:
-    if isinstance(node, Chain) and any(isinstance(part, (Items, Group)) for part in node.parts):
+    if isinstance(node, Chain) and any(isinstance(part, (BareList, Group)) for part in node.parts):
         return Chain(tuple(_expanded(part, choices) for part in node.parts), node.operators)
-    if isinstance(node, (Items, Group)) and (isinstance(node, Items) or node.opening == "{"):
+    if isinstance(node, (BareList, Group)) and (isinstance(node, BareList) or node.opening == "{"):
         items: list[Node] = []
-        for item in node.items:
-            count = facts(item).signs
+        for item in node.elements:
+            count = facts(item).sign_count
             own = dict.fromkeys(choice[:count] for choice in choices)
             items.extend(_chosen(item, iter(choice)) for choice in own)
-        return Items(tuple(items)) if isinstance(node, Items) else Group("{", "}", tuple(items))
-    return Items(tuple(_chosen(node, iter(choice)) for choice in choices))
+        return BareList(tuple(items)) if isinstance(node, BareList) else Group("{", "}", tuple(items))
+    return BareList(tuple(_chosen(node, iter(choice)) for choice in choices))
 
 
 def _chosen(node: Node, plus: Iterator[bool]) -> Node:

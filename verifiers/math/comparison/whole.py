@@ -118,11 +118,11 @@ _AMOUNT_TYPES = VALUE_TYPES | {Measure}
 
 def _plain(node: Node) -> Node:
     """A(2, 3) is the point (2, 3) with its name; [11] is 11, as programs print it."""
-    if isinstance(node, Group) and node.opening == "[" and node.closing == "]" and len(node.items) == 1:
-        return node.items[0]
+    if isinstance(node, Group) and node.opening == "[" and node.closing == "]" and len(node.elements) == 1:
+        return node.elements[0]
     if isinstance(node, Mul) and len(node.factors) == 2:
         name, place = node.factors
-        if isinstance(name, Sym) and isinstance(place, Group) and len(place.items) > 1 and place.opening == "(":
+        if isinstance(name, Sym) and isinstance(place, Group) and len(place.elements) > 1 and place.opening == "(":
             return place
     if isinstance(node, Call) and node.applied and len(node.args) > 1:
         return Group("(", ")", node.args)

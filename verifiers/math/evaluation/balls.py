@@ -17,7 +17,7 @@ import gmpy2
 from gmpy2 import mpc, mpfr, mpq
 
 from truegold.verifiers.math.evaluation.exact import Undefined
-from truegold.verifiers.math.reading.tokens import TooLarge
+from truegold.verifiers.math.refusals import TooLarge
 
 EXACT = -(10**12)
 """The error's exponent of a value without error."""

@@ -27,7 +27,7 @@ from truegold.verifiers.math.evaluation.exact import (
     residue,
     unit_interval,
 )
-from truegold.verifiers.math.reading.tokens import TooLarge
+from truegold.verifiers.math.refusals import TooLarge
 from truegold.verifiers.math.tree import Big, Call, Const, Mul, Node, Num, Pow, facts, symbols, walk
 
 CONSTANT_BITS = 320
@@ -271,7 +271,7 @@ def _whole_names(*nodes: Node) -> frozenset[str]:
 
 
 def _infinities(gold: Node, answer: Node) -> Finding | None:
-    if not (facts(gold).infinite or facts(answer).infinite):
+    if not (facts(gold).has_infinity or facts(answer).has_infinity):
         return None
     signs = infinity_sign(gold), infinity_sign(answer)
     if signs == (0, 0):

@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from truegold.verifiers.math.policy import Policy
 from truegold.verifiers.math.reading.answers import read
 from truegold.verifiers.math.reading.notation import Notation
-from truegold.verifiers.math.reading.tokens import TooLarge, Unreadable
+from truegold.verifiers.math.refusals import TooLarge, Unreadable
 from truegold.verifiers.math.substitute import mapped, with_log_base_ten
-from truegold.verifiers.math.tree import Call, Chain, Group, Items, Measure, Mul, Node, Num, Sym, facts, symbols
+from truegold.verifiers.math.tree import BareList, Call, Chain, Group, Measure, Mul, Node, Num, Sym, facts, symbols
 
 _DECIMAL_COMMA = re.compile(r"([+-]?)(\d{1,9}),(\d{1,9})(?![\d,])")
 _SLASH_NEIGHBOUR = re.compile(r"/\s*\(?[\dA-Za-z\\]")
@@ -33,16 +33,16 @@ def other_readings(gold: Node, answer: Node, wanted: str, offered: str, policy: 
     for tree in _alternatives(wanted, gold, answer, mixed):
         yield tree, answer
     found = facts(gold), facts(answer)
-    if policy.log == "either" and (found[0].bare_log or found[1].bare_log):
+    if policy.log == "either" and (found[0].has_bare_log or found[1].has_bare_log):
         yield with_log_base_ten(gold), with_log_base_ten(answer)
-    if (found[0].applied | found[1].applied) & (found[0].symbols | found[1].symbols):
+    if (found[0].unknown_functions | found[1].unknown_functions) & (found[0].symbols | found[1].symbols):
         yield _multiplied(gold), _multiplied(answer)
 
 
 def _alternatives(text: str, tree: Node, other: Node, mixed: bool) -> Iterator[Node]:
     if _GROUPING.search(text) and _is_list(other):
         yield from _tried(text, Notation(mixed=mixed, group_digits=False))
-    if isinstance(tree, Items) and len(tree.items) == 2 and isinstance(other, (Num, Measure)):
+    if isinstance(tree, BareList) and len(tree.elements) == 2 and isinstance(other, (Num, Measure)):
         match = _DECIMAL_COMMA.match(text)
         if match is not None:
             sign, whole, places = match.groups()
@@ -61,7 +61,7 @@ def _tried(text: str, notation: Notation) -> Iterator[Node]:
 
 
 def _is_list(node: Node) -> bool:
-    return isinstance(node, (Items, Group, Chain))
+    return isinstance(node, (BareList, Group, Chain))
 
 
 def _multiplied(node: Node) -> Node:

@@ -1,7 +1,7 @@
 r"""Normal text to the tree of one answer: lists, and items that are mathematics, a quantity, or words.
 
-    x=1\text{ or }x=2            Items of two relations, joined by "or"
-    p=5,q=2;p=7,q=2              Items of two Items
+    x=1\text{ or }x=2            BareList of two relations, joined by "or"
+    p=5,q=2;p=7,q=2              BareList of two BareList
     k\pi, k\in\mathbb{Z}         Family: one value for each integer k (`conditions`)
     The area is 54 cm^2          54 cm^2 (`wording`, `quantities`)
 
@@ -27,9 +27,10 @@ from truegold.verifiers.math.reading.grammar import Reader
 from truegold.verifiers.math.reading.lexer import lex
 from truegold.verifiers.math.reading.notation import USUAL, Notation
 from truegold.verifiers.math.reading.quantities import as_measure, letter_units, read_quantity
-from truegold.verifiers.math.reading.tokens import Token, TooLarge, Unreadable, nesting, split_at
+from truegold.verifiers.math.reading.tokens import Token, nesting, split_at
 from truegold.verifiers.math.reading.wording import text_of, value_named, value_said
-from truegold.verifiers.math.tree import Family, Items, Node, Num
+from truegold.verifiers.math.refusals import TooLarge, Unreadable
+from truegold.verifiers.math.tree import BareList, Family, Node, Num
 
 MAX_ITEMS = 100
 """Of one list. Stops an answer that lists every number there is."""
@@ -78,7 +79,7 @@ def read_tokens(tokens: list[Token], notation: Notation = USUAL, depth: int = 0)
     else:
         groups = split_at(tokens, ";")
         if len(groups) > 1 and any(len(split_at(group, ",")) > 1 for group in groups):
-            node = Items(tuple(_list(group, parameters, conditions, notation, depth) for group in groups), ";")
+            node = BareList(tuple(_list(group, parameters, conditions, notation, depth) for group in groups), ";")
         else:
             node = _list(tokens, parameters, conditions, notation, depth)
     return Family(node, frozenset(parameters), tuple(conditions)) if parameters or conditions else node
@@ -110,9 +111,9 @@ def _regrouped(nodes: list[Node], joined: str) -> Node:
     if None not in labels:
         size = len(set(labels))
         if 1 < size < len(labels) and labels == labels[:size] * (len(labels) // size):
-            pairs = [Items(tuple(nodes[i : i + size])) for i in range(0, len(nodes), size)]
-            return Items(tuple(pairs), joined)
-    return Items(tuple(nodes), joined)
+            pairs = [BareList(tuple(nodes[i : i + size])) for i in range(0, len(nodes), size)]
+            return BareList(tuple(pairs), joined)
+    return BareList(tuple(nodes), joined)
 
 
 def _items(tokens: list[Token]) -> tuple[list[list[Token]], str]:
@@ -177,7 +178,7 @@ def _repaired(tokens: list[Token], notation: Notation, depth: int) -> Node:
         starts = [i for i, token in enumerate(tokens) if i == 0 or _begins_number(tokens, i, token)]
         parts = [tokens[start:end] for start, end in zip(starts, [*starts[1:], len(tokens)], strict=True)]
         if len(parts) > 1 and all(part[-1].kind == "num" and len(part) <= 2 for part in parts):
-            return Items(tuple(Reader(part).whole() for part in parts))
+            return BareList(tuple(Reader(part).whole() for part in parts))
     return as_measure(Reader(tokens, notation, depth).whole())
 
 

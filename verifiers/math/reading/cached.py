@@ -14,8 +14,8 @@ from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.math.reading.answers import read
 from truegold.verifiers.math.reading.normal import normal
 from truegold.verifiers.math.reading.notation import Notation
-from truegold.verifiers.math.reading.tokens import TooLarge, Unreadable
-from truegold.verifiers.math.tree import Group, Items, Node
+from truegold.verifiers.math.refusals import TooLarge, Unreadable
+from truegold.verifiers.math.tree import BareList, Group, Node
 
 _PREDICATE = re.compile(r"\bis ([A-Za-z]{2,20}(?: [A-Za-z]{2,20}){0,2})$")
 """What a sentence with a formula in it says in words: `odd` of `The function $f(x+1)-1$ is odd`."""
@@ -76,4 +76,4 @@ def _candidates(text: str) -> Iterator[str]:
 
 def is_several(tree: Node) -> bool:
     """A list or a set, so that several boxes may be one answer."""
-    return isinstance(tree, Items) or (isinstance(tree, Group) and tree.opening == "{")
+    return isinstance(tree, BareList) or (isinstance(tree, Group) and tree.opening == "{")

@@ -8,8 +8,9 @@ k\pi, k\in\mathbb{Z};  x^2, x > 0     items of a list that are no answers: a par
 
 from __future__ import annotations
 
-from truegold.verifiers.math.reading.tokens import Token, Unreadable, nesting
-from truegold.verifiers.math.tree import Chain, Items, Named, Node, Sym
+from truegold.verifiers.math.reading.tokens import Token, nesting
+from truegold.verifiers.math.refusals import Unreadable
+from truegold.verifiers.math.tree import BareList, Chain, Named, Node, Sym
 
 _INTEGERS = ("integers", "naturals", "positive integers", "nonnegative integers")
 _ORDER = ("<", ">", "<=", ">=", "!=", "in")
@@ -119,7 +120,7 @@ def integers_of(node: Node) -> set[str]:
     if not isinstance(node, Chain) or node.operators != ("in",):
         return set()
     first, numbers = node.parts
-    letters = first.items if isinstance(first, Items) else (first,)
+    letters = first.elements if isinstance(first, BareList) else (first,)
     names = {letter.name for letter in letters if isinstance(letter, Sym)}
     whole = isinstance(numbers, Named) and numbers.name in _INTEGERS
     return names if whole and all(isinstance(letter, Sym) for letter in letters) else set()

@@ -24,7 +24,8 @@ from truegold.verifiers.math.reading.numerals import (
     number_token,
     repeating_token,
 )
-from truegold.verifiers.math.reading.tokens import MAX_DEPTH, Token, TooLarge, Unreadable
+from truegold.verifiers.math.reading.tokens import MAX_DEPTH, Token
+from truegold.verifiers.math.refusals import TooLarge, Unreadable
 
 MAX_CHARS = 4_000
 """Longer texts are not read. Stops answers of a megabyte, whose reading alone would cost seconds."""

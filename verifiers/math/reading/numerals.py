@@ -10,7 +10,8 @@ import re
 
 from gmpy2 import mpq
 
-from truegold.verifiers.math.reading.tokens import Token, TooLarge
+from truegold.verifiers.math.reading.tokens import Token
+from truegold.verifiers.math.refusals import TooLarge
 
 MAX_DIGITS = 1_000
 """Of one number. Stops arithmetic on numbers as long as the text allows."""

@@ -14,8 +14,9 @@ from truegold.verifiers.math.measures import DEGREE, MULTIPLIERS, Unit, unit_of
 from truegold.verifiers.math.reading.grammar import Reader
 from truegold.verifiers.math.reading.names import NUMBER_WORDS
 from truegold.verifiers.math.reading.notation import USUAL, Notation
-from truegold.verifiers.math.reading.tokens import Token, Unreadable
+from truegold.verifiers.math.reading.tokens import Token
 from truegold.verifiers.math.reading.units import spelled_unit
+from truegold.verifiers.math.refusals import Unreadable
 from truegold.verifiers.math.tree import VALUES, Call, Clock, Measure, Mul, Node, Num
 
 

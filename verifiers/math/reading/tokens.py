@@ -14,14 +14,6 @@ CLOSING = frozenset({"close", "unbrace", "end"})
 """The kinds of tokens that nest."""
 
 
-class TooLarge(Exception):
-    """A budget was met; the message names it."""
-
-
-class Unreadable(Exception):
-    """The text is no answer that the reader knows."""
-
-
 class Token(NamedTuple):
     kind: str
     """num, name, const, func, cmd, big, word, money; op, rel, sep, gap, cell, row, bar; and those that nest."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from truegold.verifiers.math.reading.grammar import negated
 from truegold.verifiers.math.reading.names import NAMED_WORDS
-from truegold.verifiers.math.reading.tokens import Token, Unreadable
+from truegold.verifiers.math.reading.tokens import Token
 from truegold.verifiers.math.reading.units import MEANING_WORDS
-from truegold.verifiers.math.tree import Const, Named, Node, Text
+from truegold.verifiers.math.refusals import Unreadable
+from truegold.verifiers.math.tree import INFINITY, Named, Node, Text, negated
 
 _SAYING = frozenset({"is", "are", "be", "equals", "equal", "was", "were", "being", "是", "为", "等于", "共有", "共"})
 _LEADING = frozenset({
@@ -72,9 +72,9 @@ def value_named(tokens: list[Token]) -> Node | None:
     spelled = "".join(f" {token.text}" if token.spaced or token.kind == "word" else token.text for token in tokens)
     name = NAMED_WORDS.get(spelled.strip().lower())
     if name == "inf":
-        return Const("inf")
+        return INFINITY
     if name == "-inf":
-        return negated(Const("inf"))
+        return negated(INFINITY)
     return Named(name) if name else None
 
 

@@ -9,6 +9,5 @@ TooLarge. Not covered: lists without brackets, and words (`answers`).
 """
 
 from truegold.verifiers.math.reading.grammar.levels import Reader
-from truegold.verifiers.math.reading.grammar.nodes import negated
 
-__all__ = ["Reader", "negated"]
+__all__ = ["Reader"]

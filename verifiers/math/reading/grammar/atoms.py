@@ -10,8 +10,9 @@ from __future__ import annotations
 from gmpy2 import mpq
 
 from truegold.verifiers.math.reading.grammar.cursor import Grammar
-from truegold.verifiers.math.reading.tokens import Token, Unreadable
-from truegold.verifiers.math.tree import Add, BaseN, Call, Const, Group, Items, Mul, Node, Num, Sym
+from truegold.verifiers.math.reading.tokens import Token
+from truegold.verifiers.math.refusals import Unreadable
+from truegold.verifiers.math.tree import Add, BareList, BaseN, Call, Const, Group, Mul, Node, Num, Sym
 
 APPLIED = frozenset("fghFGH")
 """Letters that are functions where a bracket follows."""
@@ -151,6 +152,6 @@ def flat(node: Node) -> str:
         return "".join(map(flat, node.factors))
     if isinstance(node, Add):
         return "+".join(map(flat, node.terms))
-    if isinstance(node, (Items, Group)):
-        return ",".join(map(flat, node.items))
+    if isinstance(node, (BareList, Group)):
+        return ",".join(map(flat, node.elements))
     raise Unreadable("a subscript that is no name")

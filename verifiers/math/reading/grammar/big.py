@@ -5,7 +5,7 @@ from __future__ import annotations
 from gmpy2 import mpq
 
 from truegold.verifiers.math.reading.grammar.cursor import END, Grammar
-from truegold.verifiers.math.reading.tokens import Unreadable
+from truegold.verifiers.math.refusals import Unreadable
 from truegold.verifiers.math.tree import Big, Chain, Node, Num, Sym
 
 

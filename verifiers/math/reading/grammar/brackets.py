@@ -9,8 +9,8 @@ r"""Brackets, braces and bars.
 from __future__ import annotations
 
 from truegold.verifiers.math.reading.grammar.cursor import Grammar
-from truegold.verifiers.math.reading.tokens import Unreadable
-from truegold.verifiers.math.tree import Call, Group, Items, Matrix, Named, Node, SetOf, SetOps
+from truegold.verifiers.math.refusals import Unreadable
+from truegold.verifiers.math.tree import BareList, Call, Group, Matrix, Named, Node, SetOf, SetOps
 
 _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 
@@ -74,7 +74,7 @@ def braces(reader: Grammar) -> Node:
         items.append(reader.relation())
     reader.expect("unbrace")
     reader.bars = bars
-    return items[0] if len(items) == 1 else Items(tuple(items))
+    return items[0] if len(items) == 1 else BareList(tuple(items))
 
 
 def between_bars(reader: Grammar, mark: str) -> Node:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from truegold.verifiers.math.reading.grammar.atoms import argument, flat
 from truegold.verifiers.math.reading.grammar.cursor import END, Grammar
-from truegold.verifiers.math.reading.grammar.nodes import HALF, MINUS_ONE
-from truegold.verifiers.math.reading.tokens import Unreadable
-from truegold.verifiers.math.tree import Call, Mul, Named, Node, Pow, Sym
+from truegold.verifiers.math.refusals import Unreadable
+from truegold.verifiers.math.tree import HALF, MINUS_ONE, Call, Mul, Named, Node, Pow, Sym
 
 NUMBER_SETS = {"R": "reals", "Z": "integers", "N": "naturals", "Q": "rationals", "C": "complexes"}
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from truegold.verifiers.math.reading.notation import USUAL, Notation
-from truegold.verifiers.math.reading.tokens import MAX_DEPTH, Token, TooLarge, Unreadable
+from truegold.verifiers.math.reading.tokens import MAX_DEPTH, Token
+from truegold.verifiers.math.refusals import TooLarge, Unreadable
 from truegold.verifiers.math.tree import Node
 
 END = Token("stop", "", False)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from truegold.verifiers.math.reading.grammar.cursor import END, Grammar
 from truegold.verifiers.math.reading.names import LINES, MATRICES
 from truegold.verifiers.math.reading.notation import Notation
-from truegold.verifiers.math.reading.tokens import Token, Unreadable
+from truegold.verifiers.math.reading.tokens import Token
+from truegold.verifiers.math.refusals import Unreadable
 from truegold.verifiers.math.tree import Matrix, Node, Text
 
 

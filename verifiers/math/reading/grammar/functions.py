@@ -10,9 +10,8 @@ from gmpy2 import mpq
 from truegold.verifiers.math.reading.grammar.atoms import arguments
 from truegold.verifiers.math.reading.grammar.brackets import braces
 from truegold.verifiers.math.reading.grammar.cursor import Grammar
-from truegold.verifiers.math.reading.grammar.nodes import HALF, product_of
-from truegold.verifiers.math.reading.tokens import Unreadable
-from truegold.verifiers.math.tree import Call, Const, Items, Node, Num, Pow
+from truegold.verifiers.math.refusals import Unreadable
+from truegold.verifiers.math.tree import HALF, BareList, Call, Const, Node, Num, Pow, product_of
 
 _INVERSES = {
     "sin": "arcsin", "cos": "arccos", "tan": "arctan", "cot": "arccot", "sec": "arcsec", "csc": "arccsc",
@@ -57,7 +56,7 @@ def _arguments(reader: Grammar) -> tuple[Node, ...]:
         return arguments(reader, _CLOSING[token.text])
     if reader.took("brace"):
         inner = braces(reader)
-        return inner.items if isinstance(inner, Items) else (inner,)
+        return inner.elements if isinstance(inner, BareList) else (inner,)
     if token.kind in _NO_ARGUMENT and not (token.kind == "op" and token.text in "+-±"):
         raise Unreadable("a function without an argument")
     factors = [reader.signed()]

@@ -16,9 +16,10 @@ from truegold.verifiers.math.reading.grammar.commands import command
 from truegold.verifiers.math.reading.grammar.cursor import END, Grammar
 from truegold.verifiers.math.reading.grammar.environments import environment
 from truegold.verifiers.math.reading.grammar.functions import function
-from truegold.verifiers.math.reading.grammar.nodes import MINUS_ONE, negated, product_of
-from truegold.verifiers.math.reading.tokens import MAX_DEPTH, Token, TooLarge, Unreadable
+from truegold.verifiers.math.reading.tokens import MAX_DEPTH, Token
+from truegold.verifiers.math.refusals import TooLarge, Unreadable
 from truegold.verifiers.math.tree import (
+    MINUS_ONE,
     Add,
     Call,
     Chain,
@@ -35,6 +36,8 @@ from truegold.verifiers.math.tree import (
     SetOps,
     Sign,
     Sym,
+    negated,
+    product_of,
 )
 
 _OPERAND_STARTS = frozenset({"num", "name", "const", "func", "cmd", "open", "brace", "big", "begin"})
@@ -262,7 +265,7 @@ def _with_sign(sign: str, operand: Node) -> Node:
 
 def _is_set(node: Node) -> bool:
     return isinstance(node, (SetOps, SetOf, Named)) or (
-        isinstance(node, Group) and (node.opening in "{[" or node.closing in "}]" or len(node.items) == 2)
+        isinstance(node, Group) and (node.opening in "{[" or node.closing in "}]" or len(node.elements) == 2)
     )
 
 
