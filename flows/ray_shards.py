@@ -10,16 +10,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from truegold.flows.server import prefect_api
-from truegold.pipeline.dedup.near import Spread
-from truegold.pipeline.dedup.near.links import Found, Searcher
+from truegold.pipeline.dedup.near import Searcher, ShardLinks, ShardRunner
 from truegold.verifiers import SetupError
 
 
-def on_ray(address: str | None) -> Spread:
+def on_ray(address: str | None) -> ShardRunner:
     """address: of a Ray cluster; None starts one on this machine, for as long as it takes. Raises SetupError without
     Ray."""
 
-    def spread(searcher: Searcher) -> Iterator[Found]:
+    def run_shards(searcher: Searcher) -> Iterator[ShardLinks]:
         with prefect_api():
             try:
                 import ray
@@ -29,22 +28,22 @@ def on_ray(address: str | None) -> Spread:
                 raise SetupError(f"Ray cannot be used ({error}).", hint) from error
             yield from _compare(searcher, RayTaskRunner(address=address), ray)
 
-    return spread
+    return run_shards
 
 
-def _compare(searcher: Searcher, runner: Any, ray: Any) -> list[Found]:
+def _compare(searcher: Searcher, runner: Any, ray: Any) -> list[ShardLinks]:
     from prefect import flow, task
     from prefect.cache_policies import NO_CACHE
 
     @task(task_run_name="shard-{shard}", cache_policy=NO_CACHE, persist_result=False)
-    def links(held: Searcher, shard: int) -> Found:
+    def links(held: Searcher, shard: int) -> ShardLinks:
         return held.links(shard)
 
     @flow(name="truegold-dedup-shards", task_runner=runner, persist_result=False)
-    def compare() -> list[Found]:
+    def compare() -> list[ShardLinks]:
         held = ray.put(searcher)  # a reference, which the task runner hands over as what it refers to
         futures = [links.submit(held, shard) for shard in range(searcher.candidates.shards)]
         return [future.result() for future in futures]
 
-    found: list[Found] = compare()
+    found: list[ShardLinks] = compare()
     return found

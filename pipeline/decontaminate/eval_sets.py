@@ -20,12 +20,13 @@ from truegold.verifiers import InputError
 
 @dataclass(frozen=True)
 class EvalSet:
-    """A set of the hub and its columns, where they are not found by their names."""
+    """An evaluation set on the hub."""
 
     name: str
     subset: str | None = None
     split: str = "test"
     columns: ProblemColumns = field(default_factory=ProblemColumns)
+    """Columns that have other names than those usually looked for."""
 
 
 EVAL_SETS = {
@@ -44,11 +45,11 @@ EVAL_SETS = {
 _HUB_NAME = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(?::(?P<subset>[\w.-]+))?(?:@(?P<split>[\w.-]+))?")
 
 
-def read_eval_set(spec: str, given: ProblemColumns) -> Iterator[Batch]:
-    """The problems of a known set, a file, or a set of the hub.
+def read_eval_set(spec: str, columns: ProblemColumns) -> Iterator[Batch]:
+    """Return the problems of a known set, a file, or a set of the hub, in batches.
 
-    given: its columns, where they are named. Raises InputError where there is no such thing, SetupError where the hub
-    is needed and cannot be reached.
+    Columns that are not named are known or go by their usual names. Raises InputError where there is no such set or
+    file, SetupError where the hub is needed and cannot be reached.
     """
     known = EVAL_SETS.get(spec)
     path = Path(spec).expanduser()
@@ -56,8 +57,8 @@ def read_eval_set(spec: str, given: ProblemColumns) -> Iterator[Batch]:
         known = EvalSet(match["name"], match["subset"], match["split"] or "test")
     if known is not None:
         source = open_hub(HubSource(name=known.name, subset=known.subset, split=known.split))
-        return problems_of(source, given if given != ProblemColumns() else known.columns)
+        return problems_of(source, columns if columns != ProblemColumns() else known.columns)
     if not path.exists():
         names = ", ".join(EVAL_SETS)
         raise InputError(f"There is no evaluation set or file {spec}.", f"Known by name: {names}; or name a file.")
-    return read_problems(path, given)
+    return read_problems(path, columns)

@@ -23,7 +23,7 @@ Memory: some 800 bytes a record of 250 characters. Exact copies and records with
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -31,22 +31,24 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from truegold.pipeline.dedup.conflicts import CONFIDENCE, MAX_SHOWN, REASON, GoldCounts
 from truegold.pipeline.dedup.near import (
     Comparer,
+    Corpus,
     CorpusBuilder,
     Duplicates,
     Relation,
-    Spread,
-    Witness,
+    ShardRunner,
+    describe_pairs,
     find_duplicates,
     find_links,
-    in_threads,
+    run_in_threads,
 )
-from truegold.pipeline.dedup.near.corpus import Corpus
-from truegold.pipeline.dedup.near.workers import ahead, in_order_of
+from truegold.pipeline.dedup.near.arrays import Ints, Marks
+from truegold.pipeline.dedup.near.workers import map_in_threads, read_ahead
 from truegold.pipeline.ingest.problem_batches import ProblemColumns, read_problems
-from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE
-from truegold.pipeline.rows import TableWriter, dump_json
+from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, flag_record
+from truegold.pipeline.rows import TableWriter
 from truegold.pipeline.running.progress import Progress
 
 CLUSTERS_FILE = "clusters.parquet"
@@ -63,24 +65,17 @@ CLUSTER_SCHEMA = pa.schema(
     ]
 )
 WRITE_ROWS = 50_000
-CONFLICT_CONFIDENCE = 0.9
-"""That something is wrong with one of the labels; now and then both are right, in other words."""
-SHOWN = 10
-"""Records named in a conflict's evidence."""
-GOLD_CHARS = 200
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Records:
-    """Ids and numbers of all records, as columns."""
+    """All records of a file, and what was made of them."""
 
-    ids: list[pl.Series] = field(default_factory=list)
-    numbers: list[pl.Series] = field(default_factory=list)
-
-    def columns(self) -> tuple[pl.Series, pl.Series]:
-        """Both as one series each."""
-        ids = pl.concat([pl.Series("id", [], dtype=pl.String), *self.ids], rechunk=True)
-        return ids, pl.concat([pl.Series("row", [], dtype=pl.Int64), *self.numbers], rechunk=True)
+    ids: pl.Series
+    numbers: pl.Series
+    corpus: Corpus
+    comparer: Comparer
+    duplicates: Duplicates
 
 
 def dedup_file(
@@ -89,159 +84,135 @@ def dedup_file(
     columns: ProblemColumns,
     template_cap: int | None,
     progress: Progress,
-    spread: Spread = in_threads,
+    run_shards: ShardRunner = run_in_threads,
 ) -> dict[str, int]:
     """Write `clusters.parquet` and `flags.parquet` and return how many records there are by what became of them.
 
-    spread: who compares; the result is the same. Temporary files lie in `out_dir` while it does.
-    Raises InputError where the file cannot be read or has no column for the prompt.
+    Whatever runs the shards, the result is the same. Temporary files lie in `out_dir` meanwhile. Raises InputError
+    where the file cannot be read or has no column for the prompt.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
     progress.start("reading")
-    records, builder = _Records(), CorpusBuilder()
-    for batch in ahead(read_problems(source, columns)):
-        records.ids.append(pl.Series("id", batch.ids, dtype=pl.String))
-        records.numbers.append(pl.Series("row", batch.numbers, dtype=pl.Int64))
+    builder = CorpusBuilder()
+    ids, numbers = [pl.Series([], dtype=pl.String)], [pl.Series([], dtype=pl.Int64)]
+    for batch in read_ahead(read_problems(source, columns)):
+        ids.append(pl.Series(batch.ids, dtype=pl.String))
+        numbers.append(pl.Series(batch.numbers, dtype=pl.Int64))
         builder.add(batch.prompts, batch.golds, batch.solutions)
         progress.advance(len(batch))
     corpus = builder.finish()
     del builder
-    ids, numbers = records.columns()
     comparer = Comparer(corpus.features)
-    links = find_links(corpus.features, comparer, corpus.text_gold, scratch=out_dir, spread=spread, progress=progress)
-    found = find_duplicates(corpus, links, template_cap)
+    links = find_links(
+        corpus.features, comparer, corpus.text_gold, scratch=out_dir, run_shards=run_shards, progress=progress
+    )
+    duplicates = find_duplicates(corpus, links, template_cap)
     del links
-    progress.start("writing", len(ids))
-    flags = _write_flags(out_dir / FLAGS_FILE, source.name, ids, numbers, corpus, found)
-    _write_clusters(out_dir / CLUSTERS_FILE, ids, numbers, corpus, found, Witness(corpus.features, comparer), progress)
-    return _counts(corpus, found) | {"conflicting_labels": flags}
+    records = _Records(pl.concat(ids, rechunk=True), pl.concat(numbers, rechunk=True), corpus, comparer, duplicates)
+    progress.start("writing", len(records.ids))
+    flags = _write_flags(out_dir / FLAGS_FILE, source.name, records)
+    _write_clusters(out_dir / CLUSTERS_FILE, records, progress)
+    return _count(records) | {"conflicting_labels": flags}
 
 
-def _write_clusters(
-    path: Path,
-    ids: pl.Series,
-    numbers: pl.Series,
-    corpus: Corpus,
-    found: Duplicates,
-    witness: Witness,
-    progress: Progress,
-) -> None:
+def _write_clusters(path: Path, records: _Records, progress: Progress) -> None:
+    ids, numbers, duplicates = records.ids, records.numbers, records.duplicates
     labels = pl.Series([relation.label for relation in Relation])
     aside = path.with_name(path.name + ".tmp")
 
-    def table(start: int) -> pa.Table:
+    def make_table(start: int) -> pa.Table:
         rows = np.arange(start, min(start + WRITE_ROWS, len(ids)))
-        kept, template = found.kept_for[rows], found.template[rows]
+        kept, template = duplicates.kept_for[rows], duplicates.template[rows]
         frame = pl.DataFrame(
             {
                 "id": ids.gather(rows),
                 "row": numbers.gather(rows),
-                "cluster": numbers.gather(found.cluster[rows]),
-                "template": _where(template >= 0, numbers.gather(np.maximum(template, 0))),
-                "relation": labels.gather(found.relation[rows]),
+                "cluster": numbers.gather(duplicates.cluster[rows]),
+                "template": _null_unless(template >= 0, numbers.gather(np.maximum(template, 0))),
+                "relation": labels.gather(duplicates.relation[rows]),
                 "keep": kept == rows,
-                "kept_id": _where(kept != rows, ids.gather(kept)),
-                "evidence": _evidence(rows, ids, numbers, corpus, found, witness),
+                "kept_id": _null_unless(kept != rows, ids.gather(kept)),
+                "evidence": _evidence(rows, records),
             }
         )
         return frame.to_arrow().cast(CLUSTER_SCHEMA)
 
     with pq.ParquetWriter(aside, CLUSTER_SCHEMA, compression="zstd") as writer:
-        for part in in_order_of(range(0, len(ids), WRITE_ROWS), table):
-            writer.write_table(part)
-            progress.advance(part.num_rows)
+        for table in map_in_threads(make_table, range(0, len(ids), WRITE_ROWS)):
+            writer.write_table(table)
+            progress.advance(table.num_rows)
     aside.replace(path)
 
 
-def _where(condition: np.ndarray[tuple[int], np.dtype[np.bool_]], values: pl.Series) -> pl.Series:
+def _null_unless(condition: Marks, values: pl.Series) -> pl.Series:
     return values.set(pl.Series(~condition), None)
 
 
-def _evidence(
-    rows: np.ndarray[tuple[int], np.dtype[np.int64]],
-    ids: pl.Series,
-    numbers: pl.Series,
-    corpus: Corpus,
-    found: Duplicates,
-    witness: Witness,
-) -> pl.Series:
-    """`{}`, or the other record and, unless it is a copy, what the two have in common."""
-    other = found.other[rows]
-    measured = (other >= 0) & (found.relation[rows] != Relation.EXACT)
+def _evidence(rows: Ints, records: _Records) -> pl.Series:
+    """Return `{}`, or the other record and, unless it is a copy, what the two have in common."""
+    corpus, duplicates = records.corpus, records.duplicates
+    other = duplicates.other[rows]
+    measured = (other >= 0) & (duplicates.relation[rows] != Relation.EXACT)
     here, there = corpus.text[rows[measured]], corpus.text[other[measured]]
     details = np.full(len(rows), "{}", dtype=object)
-    details[measured] = witness.tell(here, there, found.score[rows[measured]]).to_numpy()
-    named = pl.DataFrame({"with": ids.gather(np.maximum(other, 0)), "with_row": numbers.gather(np.maximum(other, 0))})
-    both = pl.DataFrame(
+    score = duplicates.score[rows[measured]]
+    details[measured] = describe_pairs(corpus.features, records.comparer, here, there, score).to_numpy()
+    other_row = np.maximum(other, 0)
+    names = pl.DataFrame({"with": records.ids.gather(other_row), "with_row": records.numbers.gather(other_row)})
+    parts = pl.DataFrame(
         {
             "tied": other >= 0,
-            "capped": found.capped[rows],
-            "name": named.select(pl.struct("with", "with_row").struct.json_encode().alias("name"))["name"],
+            "capped": duplicates.capped[rows],
+            "name": names.select(pl.struct("with", "with_row").struct.json_encode().alias("name"))["name"],
             "detail": pl.Series(details.tolist(), dtype=pl.String),
         }
     )
-    # Two JSON objects as one: {a} and {b} become {a,b}.
+    # Two JSON objects become one: {a} and {b} become {a,b}.
     joined = pl.col("name").str.head(-1) + pl.when(pl.col("detail") == "{}").then(pl.lit("}")).otherwise(
         pl.lit(",") + pl.col("detail").str.tail(-1)
     )
     capped = pl.when("capped").then(joined.str.head(-1) + ',"template_cap":true}').otherwise(joined)
-    return both.select(pl.when("tied").then(capped).otherwise(pl.lit("{}")).alias("evidence"))["evidence"]
+    return parts.select(pl.when("tied").then(capped).otherwise(pl.lit("{}")).alias("evidence"))["evidence"]
 
 
-def _write_flags(path: Path, source: str, ids: pl.Series, numbers: pl.Series, corpus: Corpus, found: Duplicates) -> int:
-    """One flag for each record of a cluster with several golds; their number."""
+def _write_flags(path: Path, source: str, records: _Records) -> int:
+    """Write a flag for each record of a cluster with several golds, and return how many there are."""
     with TableWriter(path, FLAG_SCHEMA) as writer:
-        for members in conflicts(found):
-            evidence = {
-                "golds": gold_counts(corpus, members),
-                "rows": [numbers[row] for row in members[:SHOWN]],
-            }
+        for members in _conflicts(records.duplicates):
+            shown_rows = [records.numbers[row] for row in members[:MAX_SHOWN]]
+            evidence = {"golds": _count_golds(records.corpus, members), "rows": shown_rows}
             for row in members:
-                writer.write(
-                    {
-                        "id": ids[row],
-                        "source": source,
-                        "source_row": numbers[row],
-                        "reason": "conflicting_labels",
-                        "detector": "dedup",
-                        "confidence": CONFLICT_CONFIDENCE,
-                        "blocks": True,
-                        "evidence": dump_json(evidence),
-                        "suggestion": None,
-                    }
-                )
+                reference = {"id": records.ids[row], "source": source, "source_row": records.numbers[row]}
+                writer.write(flag_record(reference, REASON, detector="dedup", evidence=evidence, confidence=CONFIDENCE))
     return writer.rows
 
 
-def conflicts(found: Duplicates) -> Iterator[list[int]]:
-    """The rows of each cluster with several golds."""
-    rows = np.flatnonzero(found.conflict)
-    rows = rows[np.argsort(found.cluster[rows], kind="stable")]
-    heads = np.flatnonzero(np.diff(found.cluster[rows], prepend=-1))
+def _conflicts(duplicates: Duplicates) -> Iterator[list[int]]:
+    """Yield the rows of each cluster with several golds."""
+    rows = np.flatnonzero(duplicates.conflict)
+    rows = rows[np.argsort(duplicates.cluster[rows], kind="stable")]
+    heads = np.flatnonzero(np.diff(duplicates.cluster[rows], prepend=-1))
     for part in np.split(rows, heads[1:]) if len(rows) else []:
         yield part.tolist()
 
 
-def gold_counts(corpus: Corpus, members: list[int]) -> dict[str, int]:
-    """How often each gold is given; of one number each (see `Corpus.gold`) under the way it is written first."""
-    written: dict[int, str] = {}
-    counts: dict[str, int] = {}
+def _count_golds(corpus: Corpus, members: list[int]) -> dict[str, int]:
+    counts = GoldCounts()
     for row in members:
         gold = corpus.golds[row]
         if gold is not None:
-            text = written.setdefault(int(corpus.gold[row]), gold[:GOLD_CHARS])
-            counts[text] = counts.get(text, 0) + 1
-    return dict(list(counts.items())[:SHOWN])
+            counts.add(gold, int(corpus.gold[row]))
+    return counts.by_text()
 
 
-def _counts(corpus: Corpus, found: Duplicates) -> dict[str, int]:
-    gone = ~found.keep
-    counts = {"records": len(found.cluster), "keep": int(found.keep.sum())}
-    copies = gone & ~found.capped
+def _count(records: _Records) -> dict[str, int]:
+    duplicates = records.duplicates
+    counts = {"records": len(records.ids), "keep": int(duplicates.keep.sum())}
+    copies = ~duplicates.keep & ~duplicates.capped
     for relation in (Relation.EXACT, Relation.SAME_PROBLEM):
-        counts[f"drop {relation.label}"] = int((copies & (found.relation == relation)).sum())
-    counts["drop template_cap"] = int(found.capped.sum())
+        counts[f"drop {relation.label}"] = int((copies & (duplicates.relation == relation)).sum())
+    counts["drop template_cap"] = int(duplicates.capped.sum())
     for relation in (Relation.SAME_TEMPLATE, Relation.EDITED_VARIANT):
-        counts[f"linked {relation.label}"] = int((found.keep & (found.relation == relation)).sum())
-    counts["without_prompt"] = int((corpus.text < 0).sum())
+        counts[f"linked {relation.label}"] = int((duplicates.keep & (duplicates.relation == relation)).sum())
+    counts["without_prompt"] = int((records.corpus.text < 0).sum())
     return {name: count for name, count in counts.items() if count or name in ("records", "keep")}

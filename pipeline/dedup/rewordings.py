@@ -3,9 +3,9 @@
     train.jsonl:3  "Tom has 3 red cars and buys 4 more. How many cars has he?"              stays
     train.jsonl:8  "Tom, who owned three red cars, buys 4 more. How many has he now?"  same problem as train.jsonl:3
 
-`compare_rows` takes what the exact half found and gives the same kind of answer for all rows, with the relation and the
-evidence for those that go. Rows of code are left as they are: a few words among long boilerplate tell them apart, and
-their tests are part of the problem.
+`compare_rows` takes what the exact half makes of the rows and gives the same kind of answer for all rows, with the
+relation and the evidence for those that go. Rows of code are left as they are: a few words among long boilerplate tell
+them apart, and their tests are part of the problem.
 """
 
 from __future__ import annotations
@@ -19,57 +19,67 @@ import numpy.typing as npt
 import orjson
 
 from truegold.pipeline.config.stages import DedupConfig
-from truegold.pipeline.dedup.exact_copies import Positions, Sameness
-from truegold.pipeline.dedup.near import Comparer, CorpusBuilder, Relation, Witness, find_duplicates, find_links
-from truegold.pipeline.dedup.near.duplicates import Duplicates
+from truegold.pipeline.dedup.exact_copies import ExactCopies
+from truegold.pipeline.dedup.near import (
+    Comparer,
+    CorpusBuilder,
+    Duplicates,
+    Relation,
+    describe_pairs,
+    find_duplicates,
+    find_links,
+)
+from truegold.pipeline.dedup.near.arrays import Ints, Marks
 from truegold.pipeline.rows import Row, read_rows
 from truegold.pipeline.running.progress import Progress
 
 COLUMNS = ["prompt", "gold", "solution", "split", "domain"]
 BATCH_ROWS = 10_000
-PREFERRED = "heldout"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """For each row: the row kept for it (its own position where it stays), its conflict or -1, and why it goes.
+    """What becomes of each row."""
 
-    relation: of a row that goes to the one kept for it. capped: it goes because its template has enough instances.
-    evidence: JSON for rows that go and are no copies, by position.
-    """
-
-    winner: Positions
-    conflict: Positions
+    winner: Ints
+    """The row kept for it, its own position where it stays."""
+    conflict: Ints
+    """The number of its conflict, -1 for none."""
     relation: npt.NDArray[np.uint8]
-    capped: npt.NDArray[np.bool_]
+    """The relation of a row that goes to the row kept for it."""
+    capped: Marks
+    """Whether it goes because its template has enough instances."""
     evidence: dict[int, str]
+    """JSON for rows that go and are no copies, by position."""
 
     @property
-    def has_duplicates(self) -> npt.NDArray[np.bool_]:
-        """For each row: whether others were dropped in its favour."""
-        own = np.arange(len(self.winner))
+    def has_duplicates(self) -> Marks:
+        """Whether other rows were dropped in favour of each row."""
         marks = np.zeros(len(self.winner), dtype=bool)
-        marks[self.winner[self.winner != own]] = True
+        marks[self.winner[self.winner != np.arange(len(self.winner))]] = True
         return marks
 
-    def details(self, position: int) -> dict[str, object]:
-        """What the ledger tells of a row that goes, besides which row is kept."""
-        found: dict[str, object] = orjson.loads(self.evidence.get(position, "{}"))
-        return found
+    def drop_evidence(self, position: int) -> dict[str, object]:
+        """Return what the ledger tells of a row that goes, besides which row is kept."""
+        evidence: dict[str, object] = orjson.loads(self.evidence.get(position, "{}"))
+        return evidence
 
 
-def exact_only(same: Sameness) -> Outcome:
-    """What exact copies alone make of the rows."""
-    rows = len(same.winner)
+def keep_all_but_copies(copies: ExactCopies) -> Outcome:
+    """Return what exact copies alone make of the rows."""
+    rows = len(copies.winner)
     relation = np.full(rows, Relation.EXACT, dtype=np.uint8)
-    return Outcome(same.winner, same.conflict, relation, np.zeros(rows, dtype=bool), {})
+    return Outcome(copies.winner, copies.conflict, relation, np.zeros(rows, dtype=bool), {})
 
 
-def compare_rows(path: Path, same: Sameness, config: DedupConfig, scratch: Path, progress: Progress) -> Outcome:
-    """Compare the rows that the exact half keeps. scratch: a folder for temporary files, some 300 bytes a row."""
+def compare_rows(path: Path, copies: ExactCopies, config: DedupConfig, scratch: Path, progress: Progress) -> Outcome:
+    """Compare the rows that the exact half keeps.
+
+    `scratch` is a folder for temporary files, some 300 bytes a row.
+    """
     builder = CorpusBuilder()
-    looked_at = []
-    stays = same.winner == np.arange(len(same.winner))
+    compared = [np.zeros(0, np.int64)]
+    stays = copies.winner == np.arange(len(copies.winner))
     progress.start("reading for rewordings", int(stays.sum()))
     rows = (
         (position, row)
@@ -77,53 +87,54 @@ def compare_rows(path: Path, same: Sameness, config: DedupConfig, scratch: Path,
         if stays[position] and row["domain"] != "code"
     )
     while batch := list(islice(rows, BATCH_ROWS)):
-        looked_at.append(np.array([position for position, _ in batch], dtype=np.int64))
-        _add(builder, [row for _, row in batch])
+        compared.append(np.array([position for position, _ in batch], dtype=np.int64))
+        _add_rows(builder, [row for _, row in batch])
         progress.advance(len(batch))
     corpus = builder.finish()
-    positions = np.concatenate([np.zeros(0, np.int64), *looked_at])
+    positions = np.concatenate(compared)
     comparer = Comparer(corpus.features)
     links = find_links(corpus.features, comparer, corpus.text_gold, scratch=scratch, progress=progress)
-    found = find_duplicates(corpus, links.confident(config.confidence), config.template_cap)
-    gone = np.flatnonzero(~found.keep & (found.relation != Relation.EXACT) & (found.other == found.kept_for))
-    told = Witness(corpus.features, comparer).tell(
-        corpus.text[gone], corpus.text[found.kept_for[gone]], found.score[gone]
-    )
-    evidence = dict(zip(positions[gone].tolist(), told.to_list(), strict=True))
-    return _outcome(same, positions, found, evidence)
+    duplicates = find_duplicates(corpus, links.confident(config.confidence), config.template_cap)
+    reworded = (duplicates.relation != Relation.EXACT) & (duplicates.other == duplicates.kept_for)
+    gone = np.flatnonzero(~duplicates.keep & reworded)
+    here, there = corpus.text[gone], corpus.text[duplicates.kept_for[gone]]
+    described = describe_pairs(corpus.features, comparer, here, there, duplicates.score[gone])
+    evidence = dict(zip(positions[gone].tolist(), described.to_list(), strict=True))
+    return _merge(copies, positions, duplicates, evidence)
 
 
-def _add(builder: CorpusBuilder, batch: list[Row]) -> None:
+def _add_rows(builder: CorpusBuilder, rows: list[Row]) -> None:
     builder.add(
-        [row["prompt"] for row in batch],
-        [row["gold"] for row in batch],
-        [len(row["solution"] or "") for row in batch],
-        [row["split"] == PREFERRED for row in batch],
+        [row["prompt"] for row in rows],
+        [row["gold"] for row in rows],
+        [len(row["solution"] or "") for row in rows],
+        [row["split"] == "heldout" for row in rows],
     )
 
 
-def _outcome(same: Sameness, positions: Positions, found: Duplicates, evidence: dict[int, str]) -> Outcome:
-    rows = len(same.winner)
+def _merge(copies: ExactCopies, positions: Ints, duplicates: Duplicates, evidence: dict[int, str]) -> Outcome:
+    """Return what becomes of all rows, given what becomes of those at `positions` that were compared."""
+    rows = len(copies.winner)
     winner = np.arange(rows)
-    winner[positions] = positions[found.kept_for]
+    winner[positions] = positions[duplicates.kept_for]
     relation = np.full(rows, Relation.EXACT, dtype=np.uint8)
-    relation[positions] = found.relation
+    relation[positions] = duplicates.relation
     capped = np.zeros(rows, dtype=bool)
-    capped[positions] = found.capped
-    conflict = same.conflict.copy()
+    capped[positions] = duplicates.capped
+    conflict = copies.conflict.copy()
     conflict[positions] = -1
-    several = np.flatnonzero(found.conflict)
-    _, number = np.unique(found.cluster[several], return_inverse=True)
-    conflict[positions[several]] = number + conflict.max(initial=-1) + 1
+    in_conflict = np.flatnonzero(duplicates.conflict)
+    _, conflict_number = np.unique(duplicates.cluster[in_conflict], return_inverse=True)
+    conflict[positions[in_conflict]] = conflict_number + conflict.max(initial=-1) + 1
     # A copy goes with the row that it is a copy of.
-    copy = np.flatnonzero(same.winner != np.arange(rows))
-    first = same.winner[copy]
-    conflict[copy] = conflict[first]
-    onwards = winner[first] != first
-    relation[copy[onwards]] = relation[first[onwards]]
-    capped[copy] = capped[first]
-    for one, other in zip(copy[onwards].tolist(), first[onwards].tolist(), strict=True):
-        if other in evidence:
-            evidence[one] = evidence[other]
-    winner[copy] = winner[first]
+    copy = np.flatnonzero(copies.winner != np.arange(rows))
+    original = copies.winner[copy]
+    conflict[copy] = conflict[original]
+    original_goes = winner[original] != original
+    relation[copy[original_goes]] = relation[original[original_goes]]
+    capped[copy] = capped[original]
+    for position, original_position in zip(copy.tolist(), original.tolist(), strict=True):
+        if original_position in evidence:
+            evidence[position] = evidence[original_position]
+    winner[copy] = winner[original]
     return Outcome(winner, conflict, relation, capped, evidence)

@@ -7,13 +7,13 @@
     train.jsonl:20  the problem of train.jsonl:3 in other words
                                                    drop same_problem {"kept": ..., "score": 4.2, "words": 0.81, ...}
 
-Input: `rows`. A held-out row wins over train rows, which are dropped as `leaked_heldout`; then a row with gold over one
-without, a complete text, and the longer worked solution. Exact copies come first: prompts are compared without regard
-to whitespace and case, golds also to how a plain number is written; for code the tests count as part of the problem.
-What is left is compared for rewordings (`dedup_near`, `near`), unless `reworded` is off or case counts; with
-`template_cap` rows beyond the best of a template are dropped as `template_cap`. The evidence of a rewording is
-explained in `near.evidence`. The file is read four times: for hashes (`dedup_table`), for rewordings (some 500 bytes
-for each row that is no copy), for what the evidence needs, and to write.
+Input: `rows`. A held-out row wins over train rows, which are dropped as `leaked_heldout`. Exact copies come first
+(`near.copies` says what they are); of copies the first row stays. What is left is compared for rewordings
+(`rewordings`), unless `reworded` is off or case counts; of those a row with gold stays rather than one without, then a
+complete text, then the longer worked solution. With `template_cap` rows beyond the best of a template are dropped as
+`template_cap`. The evidence of a rewording is explained in `near.evidence`. The file is read four times: for hashes
+(`exact_copies`), for rewordings (some 500 bytes for each row that is no copy), for what the evidence needs, and to
+write.
 """
 
 from __future__ import annotations
@@ -26,36 +26,33 @@ from typing import Any
 import numpy as np
 
 from truegold.pipeline.config.stages import DedupConfig
-from truegold.pipeline.dedup.exact_copies import KEY_COLUMNS, DedupTable, canonical_gold
-from truegold.pipeline.dedup.near.relation import Relation
-from truegold.pipeline.dedup.rewordings import Outcome, compare_rows, exact_only
+from truegold.pipeline.dedup.conflicts import CONFIDENCE, MAX_SHOWN, REASON, GoldCounts
+from truegold.pipeline.dedup.exact_copies import KEY_COLUMNS, CopyTable
+from truegold.pipeline.dedup.near import Relation
+from truegold.pipeline.dedup.near.copies import gold_form
+from truegold.pipeline.dedup.rewordings import Outcome, compare_rows, keep_all_but_copies
 from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger, flag_record
 from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, read_rows
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
 
 ROWS_FILE = "rows.parquet"
-CONFIDENCE = 0.9
-"""That something is wrong with one of the labels; now and then both are right, in other words."""
-SHOWN = 10
-"""Golds and rows named in a conflict's evidence: ten thousand copies of one prompt must not each list ten thousand."""
-GOLD_CHARS = 200
 
 
-@stage_function(version=2)
+@stage_function(version=3)
 def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Drop exact duplicates and flag conflicting labels."""
+    """Drop duplicates and flag conflicting labels."""
     path = inputs["rows"]
     total = count_rows(path)
-    table = DedupTable(config.case_sensitive)
+    table = CopyTable(config.case_sensitive)
     for row in paced(read_rows(path, KEY_COLUMNS), progress, "hashing", total):
         table.add(row)
-    same = table.resolve()
+    copies = table.resolve()
     if config.reworded and not config.case_sensitive:
-        outcome = compare_rows(path, same, config, out_dir, progress)
+        outcome = compare_rows(path, copies, config, out_dir, progress)
     else:
-        outcome = exact_only(same)
-    known = _collect(path, outcome)
+        outcome = keep_all_but_copies(copies)
+    witnesses = _read_witnesses(path, outcome)
     with (
         Ledger(out_dir, "dedup") as ledger,
         TableWriter(out_dir / ROWS_FILE, ROW_SCHEMA) as rows,
@@ -64,22 +61,20 @@ def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progre
         for position, row in enumerate(paced(read_rows(path), progress, "deduplicating", total)):
             winner = int(outcome.winner[position])
             if winner != position:
-                split, kept, kept_id = known.winner(winner)
+                split, kept, kept_id = witnesses.kept_row(winner)
                 leaked = split == "heldout" and row["split"] != "heldout"
-                reason = "leaked_heldout" if leaked else _reason(outcome, position)
-                ledger.drop(row, reason, kept=kept, kept_id=kept_id, **outcome.details(position))
+                reason = "leaked_heldout" if leaked else _drop_reason(outcome, position)
+                ledger.drop(row, reason, kept=kept, kept_id=kept_id, **outcome.drop_evidence(position))
                 continue
             rows.write(row)
             if (conflict := int(outcome.conflict[position])) >= 0:
-                evidence = known.conflicts[conflict].evidence()
-                ledger.flag(row, "conflicting_labels", **evidence)
-                flags.write(
-                    flag_record(row, "conflicting_labels", detector="dedup", evidence=evidence, confidence=CONFIDENCE)
-                )
+                evidence = witnesses.conflicts[conflict].evidence()
+                ledger.flag(row, REASON, **evidence)
+                flags.write(flag_record(row, REASON, detector="dedup", evidence=evidence, confidence=CONFIDENCE))
     return StageReport(total, rows.rows, dict(ledger.counts))
 
 
-def _reason(outcome: Outcome, position: int) -> str:
+def _drop_reason(outcome: Outcome, position: int) -> str:
     if outcome.capped[position]:
         return "template_cap"
     return "exact_duplicate" if outcome.relation[position] == Relation.EXACT else "same_problem"
@@ -87,66 +82,55 @@ def _reason(outcome: Outcome, position: int) -> str:
 
 @dataclass(slots=True)
 class _Conflict:
-    """The golds of one prompt, duplicates counted: canonical form -> [as first written, how often]."""
+    """The rows of one problem and their golds, duplicates included."""
 
-    golds: dict[str | None, tuple[str, int]] = field(default_factory=dict)
+    golds: GoldCounts = field(default_factory=GoldCounts)
     rows: list[str] = field(default_factory=list)
-    others: int = 0
 
     def add(self, row: Row) -> None:
-        if len(self.rows) < SHOWN:
+        if len(self.rows) < MAX_SHOWN:
             self.rows.append(f"{row['source']}:{row['source_row']}")
-        canonical = canonical_gold(row["gold"])
-        if canonical in self.golds:
-            text, count = self.golds[canonical]
-            self.golds[canonical] = (text, count + 1)
-        elif len(self.golds) < SHOWN:
-            self.golds[canonical] = ((row["gold"] or "")[:GOLD_CHARS], 1)
-        else:
-            self.others += 1
+        self.golds.add(row["gold"], gold_form(row["gold"]))
 
     def evidence(self) -> dict[str, Any]:
-        golds: dict[str, int] = {}
-        for text, count in self.golds.values():
-            golds[text] = golds.get(text, 0) + count
-        evidence: dict[str, Any] = {"golds": golds, "rows": self.rows}
-        return {**evidence, "rows_with_other_golds": self.others} if self.others else evidence
+        evidence: dict[str, Any] = {"golds": self.golds.by_text(), "rows": self.rows}
+        return {**evidence, "rows_with_other_golds": self.golds.others} if self.golds.others else evidence
 
 
-class _Known:
+class _Witnesses:
     """What the evidence says about other rows: identities of rows kept for duplicates, and the conflicts."""
 
-    def __init__(self, same: Outcome) -> None:
-        self._positions = np.flatnonzero(same.has_duplicates)
+    def __init__(self, outcome: Outcome) -> None:
+        self._positions = np.flatnonzero(outcome.has_duplicates)
         self._ids = np.empty(len(self._positions), dtype="S20")
         self._rows = np.empty(len(self._positions), dtype=np.int64)
-        self._places = np.empty(len(self._positions), dtype=np.uint32)
-        self._names: dict[tuple[str, str], int] = {}
+        self._sources = np.empty(len(self._positions), dtype=np.uint32)
+        self._source_numbers: dict[tuple[str, str], int] = {}
         self._filled = 0
-        self.conflicts = [_Conflict() for _ in range(int(same.conflict.max(initial=-1)) + 1)]
+        self.conflicts = [_Conflict() for _ in range(int(outcome.conflict.max(initial=-1)) + 1)]
 
-    def fill(self, row: Row) -> None:
-        """The next row that has duplicates, in the order of positions."""
-        place = self._names.setdefault((row["split"], row["source"]), len(self._names))
+    def add_kept(self, row: Row) -> None:
+        """Take in the next row that has duplicates, in the order of positions."""
+        split_and_source = (row["split"], row["source"])
         self._ids[self._filled] = row["id"]
         self._rows[self._filled] = row["source_row"]
-        self._places[self._filled] = place
+        self._sources[self._filled] = self._source_numbers.setdefault(split_and_source, len(self._source_numbers))
         self._filled += 1
 
-    def winner(self, position: int) -> tuple[str, str, str]:
-        """Split, "source:row" and id of a kept row."""
+    def kept_row(self, position: int) -> tuple[str, str, str]:
+        """Return split, "source:row" and id of a kept row."""
         index = int(np.searchsorted(self._positions, position))
-        split, source = list(self._names)[int(self._places[index])]
+        split, source = list(self._source_numbers)[int(self._sources[index])]
         return split, f"{source}:{self._rows[index]}", self._ids[index].decode()
 
 
-def _collect(path: Path, same: Outcome) -> _Known:
-    known = _Known(same)
-    has_duplicates = same.has_duplicates
+def _read_witnesses(path: Path, outcome: Outcome) -> _Witnesses:
+    witnesses = _Witnesses(outcome)
+    has_duplicates = outcome.has_duplicates
     columns = ["id", "source", "source_row", "split", "gold"]
     for position, row in enumerate(read_rows(path, columns)):
         if has_duplicates[position]:
-            known.fill(row)
-        if (conflict := int(same.conflict[position])) >= 0:
-            known.conflicts[conflict].add(row)
-    return known
+            witnesses.add_kept(row)
+        if (conflict := int(outcome.conflict[position])) >= 0:
+            witnesses.conflicts[conflict].add(row)
+    return witnesses

@@ -37,13 +37,13 @@ import sys
 from pathlib import Path
 from truegold.flows.ray_shards import on_ray
 from truegold.pipeline.dedup.file import dedup_file
-from truegold.pipeline.dedup.near import in_threads, keys
+from truegold.pipeline.dedup.near import keys, run_in_threads
 from truegold.pipeline.ingest.problem_batches import ProblemColumns
 from truegold.pipeline.running.progress import NullProgress
 
 keys.SHARD_ROWS = 40
-for name, spread in (("threads", in_threads), ("ray", on_ray(None))):
-    dedup_file(Path(sys.argv[1]), Path(sys.argv[2]) / name, ProblemColumns(), None, NullProgress(), spread)
+for name, run_shards in (("threads", run_in_threads), ("ray", on_ray(None))):
+    dedup_file(Path(sys.argv[1]), Path(sys.argv[2]) / name, ProblemColumns(), None, NullProgress(), run_shards)
 """
 
 

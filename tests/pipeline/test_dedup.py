@@ -6,12 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from truegold.pipeline.config.stages import DedupConfig
-from truegold.pipeline.dedup.exact_copies import canonical_gold
+from truegold.pipeline.dedup.near.copies import gold_form
 from truegold.pipeline.dedup.stage import dedup
 from truegold.pipeline.rows import ROW_SCHEMA, Row, read_rows, row_id, write_rows
 from truegold.pipeline.running.progress import NullProgress
@@ -142,40 +141,21 @@ def test_for_code_the_tests_count_as_part_of_the_problem_and_case_matters(tmp_pa
     assert result.flags == []
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("42", "42.0"),
-        ("1,000", "1000"),
-        ("1,234,567.50", "1234567.5"),
-        ("+7", "7"),
-        ("007", "7"),
-        ("-0", "0"),
-        ("5.", "5"),
-        ("Yes", "yes"),
-        ("a  b", "a b"),
-        ("123456789012345678901234567890", "123456789012345678901234567890.0"),
-    ],
-)
-def test_golds_that_differ_in_writing_only_are_equal(one, other):
-    assert canonical_gold(one) == canonical_gold(other)
+def test_rows_without_a_prompt_are_copies_of_nothing(tmp_path):
+    rows = make(""), make(" "), make("", "7"), make("Other?")
+    for reworded in (True, False):
+        result = run(tmp_path, *rows, reworded=reworded)
+        assert result.kept == [1, 2, 3, 4]
+        assert result.flags == []
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("42", "-42"),
-        ("1,0", "10"),
-        ("1.5", "15"),
-        ("12,34", "1234"),
-        ("123456789012345678901234567890", "123456789012345678901234567891"),
-        ("0.1", "0.10000000000000000000000000001"),
-        ("1/2", "0.5"),
-        (None, ""),
-    ],
-)
-def test_golds_that_differ_in_value_or_are_no_plain_numbers_are_different(one, other):
-    assert canonical_gold(one) != canonical_gold(other)
+def test_both_halves_of_the_stage_call_the_same_rows_copies(tmp_path):
+    rows = make("Wie lang ist die Straße?", "$4$"), make("WIE LANG IST DIE STRASSE?", "4"), make("Other?", "8")
+    for reworded in (True, False):
+        assert run(tmp_path, *rows, reworded=reworded).drops() == [(2, "exact_duplicate", "train.jsonl:1")]
+    conflict = make("Wie lang ist die Straße?", "4"), make("WIE LANG IST DIE STRASSE?", "8")
+    for reworded in (True, False):
+        assert len(run(tmp_path, *conflict, reworded=reworded).flags) == 2
 
 
 def test_an_empty_table_stays_one(tmp_path):
@@ -198,7 +178,7 @@ ROWS = st.lists(
 @given(rows=ROWS)
 def test_it_agrees_with_the_obvious_way_to_do_it(tmp_path, rows):
     def key(row: Row) -> tuple[str, str | None]:
-        return " ".join(row["prompt"].casefold().split()), canonical_gold(row["gold"])
+        return " ".join(row["prompt"].casefold().split()), gold_form(row["gold"])
 
     winners: dict[Any, int] = {}
     for split in ("heldout", "train"):
@@ -222,11 +202,11 @@ def test_it_agrees_with_the_obvious_way_to_do_it(tmp_path, rows):
 def test_memory_is_tens_of_bytes_a_row():
     import tracemalloc
 
-    from truegold.pipeline.dedup.exact_copies import DedupTable
+    from truegold.pipeline.dedup.exact_copies import CopyTable
 
     count = 40_000
     tracemalloc.start()
-    table = DedupTable(case_sensitive=False)
+    table = CopyTable(case_sensitive=False)
     row = make("")
     for number in range(count):
         row["prompt"] = f"prompt {number % 30_000}"

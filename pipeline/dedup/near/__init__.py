@@ -3,9 +3,16 @@
 from truegold.pipeline.dedup.near.compare import Comparer
 from truegold.pipeline.dedup.near.corpus import Corpus, CorpusBuilder
 from truegold.pipeline.dedup.near.duplicates import Duplicates, find_duplicates
-from truegold.pipeline.dedup.near.evidence import Witness
+from truegold.pipeline.dedup.near.evidence import describe_pairs
 from truegold.pipeline.dedup.near.features import FeatureBuilder, Features
-from truegold.pipeline.dedup.near.links import Links, Searcher, Spread, find_links, in_threads
+from truegold.pipeline.dedup.near.links import (
+    Links,
+    Searcher,
+    ShardLinks,
+    ShardRunner,
+    find_links,
+    run_in_threads,
+)
 from truegold.pipeline.dedup.near.relation import Relation
 
 __all__ = [
@@ -18,9 +25,10 @@ __all__ = [
     "Links",
     "Relation",
     "Searcher",
-    "Spread",
-    "Witness",
+    "ShardLinks",
+    "ShardRunner",
+    "describe_pairs",
     "find_duplicates",
     "find_links",
-    "in_threads",
+    "run_in_threads",
 ]

@@ -19,12 +19,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from truegold.pipeline.dedup.near.clusters import Clusters, cluster
-from truegold.pipeline.dedup.near.corpus import NO_GOLD, Corpus
-from truegold.pipeline.dedup.near.growing import run_starts
+from truegold.pipeline.dedup.near.arrays import Floats, Ints, Marks, repeat_over_runs, run_starts
+from truegold.pipeline.dedup.near.clusters import Clusters, cluster_texts
+from truegold.pipeline.dedup.near.copies import NO_GOLD
+from truegold.pipeline.dedup.near.corpus import Corpus
 from truegold.pipeline.dedup.near.links import Links
 from truegold.pipeline.dedup.near.relation import Relation
-from truegold.pipeline.dedup.near.sparse import Floats, Ints
 from truegold.verifiers import equivalent
 
 MAX_GOLDS = 8
@@ -33,120 +33,125 @@ MAX_GOLDS = 8
 
 @dataclass(frozen=True)
 class Duplicates:
-    """Arrays over rows. All rows that they name are row numbers from 0.
-
-    cluster: the best row of the row's cluster. kept_for: the row that stays for this one (itself where it stays).
-    relation: `Relation`, to row `other` (-1 for none). score: log-odds of the same problem, NaN for exact copies and
-    for rows that are tied to none. template: the row at the centre of its template, -1 where it has no other instance.
-    capped: rows that went because their template has enough instances. conflict: in a cluster with several golds.
-    """
+    """Arrays over rows. All rows that they name are row numbers from 0."""
 
     cluster: Ints
+    """The best row of the row's cluster."""
     kept_for: Ints
+    """The row that stays for this one, itself where it stays."""
     relation: npt.NDArray[np.uint8]
+    """The `Relation` to the row `other`."""
     other: Ints
+    """The row that this one is tied to, -1 for none."""
     score: Floats
+    """The log-odds of the same problem, NaN for exact copies and for rows that are tied to none."""
     template: Ints
-    capped: npt.NDArray[np.bool_]
-    conflict: npt.NDArray[np.bool_]
+    """The row at the centre of its template, -1 where it has no other instance."""
+    capped: Marks
+    """Which rows went because their template has enough instances."""
+    conflict: Marks
+    """Which rows are in a cluster with several golds."""
 
     @property
-    def keep(self) -> npt.NDArray[np.bool_]:
+    def keep(self) -> Marks:
         """Which rows stay."""
-        stay: npt.NDArray[np.bool_] = self.kept_for == np.arange(len(self.kept_for))
+        stay: Marks = self.kept_for == np.arange(len(self.kept_for))
         return stay
 
 
 def find_duplicates(corpus: Corpus, links: Links, template_cap: int | None = None) -> Duplicates:
-    """Cluster the rows of a corpus by the links of its texts. template_cap: clusters of one template that stay."""
+    """Cluster the rows of a corpus by the links of its texts; `template_cap` clusters of one template stay."""
     rows = len(corpus.text)
-    order = np.lexsort((np.arange(rows), -corpus.quality))  # rows from the best to the worst
-    place = np.empty(rows, dtype=np.int64)
-    place[order] = np.arange(rows)
-    # An empty prompt is like nothing else: each gets a number of its own.
+    best_first = np.lexsort((np.arange(rows), -corpus.quality))
+    rank = np.empty(rows, dtype=np.int64)
+    rank[best_first] = np.arange(rows)
+    # An empty prompt is like nothing else: each is a text of its own.
     empty = corpus.text < 0
     text = np.where(empty, len(corpus.features) + np.cumsum(empty) - 1, corpus.text)
-    best = np.zeros(len(corpus.features) + int(empty.sum()), dtype=np.int64)  # each text's best row
-    best[text[order[::-1]]] = order[::-1]
-    clusters = cluster(links, place[best])
-    cluster_row = best[clusters.founder[text]]
-    gold = _main_golds(_unified_golds(corpus, cluster_row), cluster_row, order)
-    kept_for, conflict = _kept(cluster_row, gold, place)
-    relation, other, score = _relations(clusters, text, best, kept_for, cluster_row)
-    template = best[clusters.template[text]]
-    capped = _beyond_cap(template, cluster_row, place, template_cap)
-    kept_for = np.where(capped, _best_of(template, place)[template], kept_for)
+    best_row = np.zeros(len(corpus.features) + int(empty.sum()), dtype=np.int64)
+    best_row[text[best_first[::-1]]] = best_first[::-1]
+    clusters = cluster_texts(links, rank[best_row])
+    cluster_row = best_row[clusters.founder[text]]
+    gold = _fill_missing_golds(_unify_golds(corpus, cluster_row), cluster_row, best_first)
+    kept_for, conflict = _best_of_each_gold(cluster_row, gold, rank)
+    relation, other, score = _tie_rows(clusters, text, best_row, kept_for, cluster_row)
+    template = best_row[clusters.template[text]]
+    capped = _mark_beyond_cap(template, cluster_row, rank, template_cap)
+    kept_for = np.where(capped, _best_of_each_template(template, best_first)[template], kept_for)
     founders = np.flatnonzero(cluster_row == np.arange(rows))
-    alone = np.bincount(template[founders], minlength=rows) < 2
-    return Duplicates(
-        cluster_row, kept_for, relation, other, score, np.where(alone[template], -1, template), capped, conflict
-    )
+    is_single = np.bincount(template[founders], minlength=rows) < 2
+    template = np.where(is_single[template], -1, template)
+    return Duplicates(cluster_row, kept_for, relation, other, score, template, capped, conflict)
 
 
-def _unified_golds(corpus: Corpus, cluster_row: Ints) -> Ints:
-    """The golds' numbers, with one number for those of a cluster that the verifier finds to be the same."""
+def _unify_golds(corpus: Corpus, cluster_row: Ints) -> Ints:
+    """Return the golds' numbers, with one number for those of a cluster that the verifier calls the same."""
     gold = corpus.gold
-    given = np.flatnonzero(gold != NO_GOLD)
-    order = given[np.lexsort((given, gold[given], cluster_row[given]))]
+    with_gold = np.flatnonzero(gold != NO_GOLD)
+    order = with_gold[np.lexsort((with_gold, gold[with_gold], cluster_row[with_gold]))]
     new = run_starts(cluster_row[order]) | run_starts(gold[order])
-    first = order[new]  # a row for each gold of each cluster
+    # There is a row here for each gold of each cluster.
+    first = order[new]
     starts = np.flatnonzero(run_starts(cluster_row[first]))
     counts = np.diff(starts, append=len(first))
     alias: dict[tuple[int, int], int] = {}
     for start, count in zip(starts[counts > 1].tolist(), counts[counts > 1].tolist(), strict=True):
         if count <= MAX_GOLDS:
-            _unify(corpus, np.sort(first[start : start + count]).tolist(), alias, int(cluster_row[first[start]]))
+            _find_aliases(corpus, np.sort(first[start : start + count]).tolist(), alias, int(cluster_row[first[start]]))
     if not alias:
         return gold
     gold = gold.copy()
-    for row in given[np.isin(cluster_row[given], [key[0] for key in alias])].tolist():
+    in_clusters = np.isin(cluster_row[with_gold], [key[0] for key in alias])
+    for row in with_gold[in_clusters].tolist():
         gold[row] = alias.get((int(cluster_row[row]), int(gold[row])), gold[row])
     return gold
 
 
-def _unify(corpus: Corpus, rows: list[int], alias: dict[tuple[int, int], int], cluster_row: int) -> None:
+def _find_aliases(corpus: Corpus, rows: list[int], alias: dict[tuple[int, int], int], cluster_row: int) -> None:
     different: list[int] = []
     for row in rows:
         text = corpus.golds[row]
-        for known in different:
-            known_text = corpus.golds[known]
-            if equivalent(text, gold=known_text).score == 1.0 or equivalent(known_text, gold=text).score == 1.0:
-                alias[cluster_row, int(corpus.gold[row])] = int(corpus.gold[known])
+        for other in different:
+            other_text = corpus.golds[other]
+            if equivalent(text, gold=other_text).score == 1.0 or equivalent(other_text, gold=text).score == 1.0:
+                alias[cluster_row, int(corpus.gold[row])] = int(corpus.gold[other])
                 break
         else:
             different.append(row)
 
 
-def _main_golds(gold: Ints, cluster_row: Ints, order: Ints) -> Ints:
-    """The golds, with that of the cluster's best row that has one for rows that have none."""
+def _fill_missing_golds(gold: Ints, cluster_row: Ints, best_first: Ints) -> Ints:
+    """Return the golds, with that of the cluster's best row that has one for rows that have none."""
     main = np.full(len(gold), NO_GOLD, dtype=np.int64)
-    given = order[gold[order] != NO_GOLD][::-1]
-    main[cluster_row[given]] = gold[given]
+    with_gold = best_first[gold[best_first] != NO_GOLD][::-1]
+    main[cluster_row[with_gold]] = gold[with_gold]
     return np.where(gold == NO_GOLD, main[cluster_row], gold)
 
 
-def _kept(cluster_row: Ints, gold: Ints, place: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """For each row the best one of its cluster and gold, and whether its cluster has several golds."""
-    order = np.lexsort((place, gold, cluster_row))
+def _best_of_each_gold(cluster_row: Ints, gold: Ints, rank: Ints) -> tuple[Ints, Marks]:
+    """Return for each row the best one of its cluster and gold, and whether its cluster has several golds."""
+    order = np.lexsort((rank, gold, cluster_row))
     new_cluster = run_starts(cluster_row[order])
     new_gold = new_cluster | run_starts(gold[order])
     heads = np.flatnonzero(new_gold)
     kept_for = np.empty(len(gold), dtype=np.int64)
-    kept_for[order] = np.repeat(order[heads], np.diff(heads, append=len(order)))
+    kept_for[order] = repeat_over_runs(order[heads], heads, len(order))
     conflict = np.zeros(len(gold), dtype=bool)
-    conflict[order] = (np.bincount(np.cumsum(new_cluster)[heads])[np.cumsum(new_cluster)]) > 1 if len(order) else False
+    if len(order):
+        cluster = np.cumsum(new_cluster)
+        conflict[order] = np.bincount(cluster[heads])[cluster] > 1
     return kept_for, conflict
 
 
-def _relations(
-    clusters: Clusters, text: Ints, best: Ints, kept_for: Ints, cluster_row: Ints
+def _tie_rows(
+    clusters: Clusters, text: Ints, best_row: Ints, kept_for: Ints, cluster_row: Ints
 ) -> tuple[npt.NDArray[np.uint8], Ints, Floats]:
-    """Of each row its relation, to which row, and the score: to the row kept for it, or else the closest there is."""
+    """Return the relation of each row, to which row, and the score: to the row kept for it, or else the closest."""
     rows = np.arange(len(text))
     relation = clusters.relation[text]
-    other = np.where(clusters.other[text] >= 0, best[clusters.other[text]], -1)
+    other = np.where(clusters.other[text] >= 0, best_row[clusters.other[text]], -1)
     score = np.where(relation == Relation.UNRELATED, np.nan, clusters.score[text]).astype(np.float32)
-    # What a row goes for, or the cluster's best one for a row that stays because its gold differs.
+    # This is what a row goes for, or the cluster's best one for a row that stays because its gold differs.
     target = np.where(kept_for != rows, kept_for, cluster_row)
     inside = target != rows
     copy = inside & (text[target] == text)
@@ -160,23 +165,22 @@ def _relations(
     return relation, other, score
 
 
-def _best_of(group: Ints, place: Ints) -> Ints:
-    """At each group's number its best row."""
-    result = np.full(len(place), -1, dtype=np.int64)
-    order = np.argsort(-place, kind="stable")
-    result[group[order]] = order
-    return result
+def _best_of_each_template(template: Ints, best_first: Ints) -> Ints:
+    """Return at each template's number its best row, -1 at other numbers."""
+    best = np.full(len(best_first), -1, dtype=np.int64)
+    best[template[best_first[::-1]]] = best_first[::-1]
+    return best
 
 
-def _beyond_cap(template: Ints, cluster_row: Ints, place: Ints, cap: int | None) -> npt.NDArray[np.bool_]:
-    """Rows of the clusters that come after the first `cap` of their template."""
-    beyond = np.zeros(len(place), dtype=bool)
-    if cap is None or not len(place):
+def _mark_beyond_cap(template: Ints, cluster_row: Ints, rank: Ints, cap: int | None) -> Marks:
+    """Mark the rows of the clusters that come after the first `cap` of their template."""
+    beyond = np.zeros(len(rank), dtype=bool)
+    if cap is None or not len(rank):
         return beyond
-    founders = np.flatnonzero(cluster_row == np.arange(len(place)))
-    founders = founders[np.lexsort((place[founders], template[founders]))]
+    founders = np.flatnonzero(cluster_row == np.arange(len(rank)))
+    founders = founders[np.lexsort((rank[founders], template[founders]))]
     heads = np.flatnonzero(run_starts(template[founders]))
-    within = np.arange(len(founders)) - np.repeat(heads, np.diff(heads, append=len(founders)))
+    within = np.arange(len(founders)) - repeat_over_runs(heads, heads, len(founders))
     beyond[founders[within >= cap]] = True
-    marks: npt.NDArray[np.bool_] = beyond[cluster_row]
+    marks: Marks = beyond[cluster_row]
     return marks

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from truegold.pipeline.dedup.near.growing import Growing, run_starts
-from truegold.pipeline.dedup.near.sparse import Floats, Ints
+from truegold.pipeline.dedup.near.arrays import Codes, Floats, Growing, Hashes, Ints, count_within_runs, run_starts
 
 SIZE = 5
 """Tokens of a run."""
@@ -27,47 +26,52 @@ MAX_PAIRS = 200_000
 TEXTS = 100_000
 """Texts whose shared runs are added up at a time."""
 FILTER_BITS = 4
-"""Places of the first filter for each learnt run, as a power of two: one run in sixteen passes it by chance."""
-
-Hashes = npt.NDArray[np.uint64]
+"""The first filter has 2**FILTER_BITS slots for each learnt run: one run in sixteen passes it by chance."""
 
 
 @dataclass(frozen=True)
 class Containment:
-    """Pairs of a text and an item: which share of the item's runs the text has, by weight, and the shared weight."""
+    """Pairs of a text and an item that it holds a part of."""
 
     text: Ints
     item: Ints
     share: Floats
+    """The share of the item's runs that the text has, by weight."""
     weight: Floats
+    """The weight of the runs that they share."""
 
 
 class GramIndex:
-    """`learn` all items, then `look_up` texts in order, then `contained` once. Rows are numbers of items and texts."""
+    """Learns all items (`learn`), then looks texts up in order (`look_up`), then adds up what they share (`contained`).
+
+    Items and texts are called by their row numbers.
+    """
 
     def __init__(self) -> None:
         self._learnt: list[tuple[Hashes, Ints]] = []
+        # Distinct runs, sorted; None until the first text is looked up.
         self._runs: Hashes | None = None
+        # The items that have run r are `self._run_items[self._starts[r]:self._starts[r + 1]]`.
+        self._run_items: Ints = np.zeros(0, np.int64)
+        self._starts: Ints = np.zeros(1, np.int64)
+        # Pairs of a text and a run that it shares with an item.
         self._text = Growing(np.int32)
         self._run = Growing(np.int32)
-        self._items: Ints = np.zeros(0, np.int64)  # of each run, from starts
-        self._starts: Ints = np.zeros(1, np.int64)
-        self._total = 0
+        self._rows = 0
 
     def learn(self, row: Ints, token: Hashes, rows: int) -> None:
-        """The tokens of more items: `row` is the item of each, ascending; `rows` of them are new."""
-        runs, owner = _runs(row, token)
-        self._learnt.append((runs, owner))
-        self._total += rows
+        """Learn `rows` more items by their tokens; `row` is the item of each token, ascending."""
+        self._learnt.append(_hash_runs(row, token))
+        self._rows += rows
 
-    def _freeze(self) -> Hashes:
+    def _index_runs(self) -> Hashes:
         runs = np.concatenate([np.zeros(0, np.uint64), *(runs for runs, _ in self._learnt)])
-        owner = np.concatenate([np.zeros(0, np.int64), *(owner for _, owner in self._learnt)])
+        items_of_runs = np.concatenate([np.zeros(0, np.int64), *(rows for _, rows in self._learnt)])
         self._learnt.clear()
-        order = np.lexsort((owner, runs))
-        runs, owner = runs[order], owner[order]
-        distinct = run_starts(runs) | run_starts(owner)
-        runs, self._items = runs[distinct], owner[distinct]
+        order = np.lexsort((items_of_runs, runs))
+        runs, items_of_runs = runs[order], items_of_runs[order]
+        distinct = run_starts(runs) | run_starts(items_of_runs)
+        runs, self._run_items = runs[distinct], items_of_runs[distinct]
         heads = np.flatnonzero(run_starts(runs))
         self._starts = np.append(heads, len(runs))
         self._runs = runs[heads]
@@ -77,74 +81,63 @@ class GramIndex:
         return self._runs
 
     def look_up(self, row: Ints, token: Hashes, rows: int) -> None:
-        """The tokens of more texts, likewise."""
-        known = self._freeze() if self._runs is None else self._runs
-        self._total += rows
-        if not len(known):
+        """Look up `rows` more texts by their tokens; `row` is the text of each token, ascending."""
+        learnt = self._index_runs() if self._runs is None else self._runs
+        self._rows += rows
+        if not len(learnt):
             return
-        runs, owner = _runs(row, token)
+        runs, text = _hash_runs(row, token)
         maybe = self._passes[runs >> self._shift]
-        runs, owner = runs[maybe], owner[maybe]
-        place = np.minimum(np.searchsorted(known, runs), len(known) - 1)
-        found = known[place] == runs
-        pair = np.unique((owner[found] << 32) | place[found])
+        runs, text = runs[maybe], text[maybe]
+        position = np.minimum(np.searchsorted(learnt, runs), len(learnt) - 1)
+        is_shared = learnt[position] == runs
+        pair = np.unique((text[is_shared] << 32) | position[is_shared])
         self._text.extend(pair >> 32)
         self._run.extend(pair & 0xFFFFFFFF)
 
     def contained(self, share: float, weight: float) -> Containment:
-        """The pairs in which a text has at least this share and this weight of an item's runs."""
+        """Return the pairs in which a text has at least this share and this weight of an item's runs."""
         text, run = self._text.array, self._run.array
-        frequency = np.bincount(run, minlength=len(self._starts) - 1)
-        items = np.diff(self._starts)
-        told = np.log((self._total + 1) / np.maximum(frequency + items, 1)) / np.log(self._total + 2)
-        of_item = np.zeros(int(self._items.max(initial=-1)) + 1)
-        np.add.at(of_item, self._items, np.repeat(told, items))
-        useful = frequency * items <= MAX_PAIRS
-        parts = []
+        texts_with = np.bincount(run, minlength=len(self._starts) - 1)
+        items_with = np.diff(self._starts)
+        run_weight = np.log((self._rows + 1) / np.maximum(texts_with + items_with, 1)) / np.log(self._rows + 2)
+        item_weight = np.zeros(int(self._run_items.max(initial=-1)) + 1)
+        np.add.at(item_weight, self._run_items, np.repeat(run_weight, items_with))
+        useful = texts_with * items_with <= MAX_PAIRS
+        parts = [(np.zeros(0, np.int64), np.zeros(0, np.float32))]
         for start in range(0, int(text.max(initial=-1)) + 1, TEXTS):
             first, last = np.searchsorted(text, (start, start + TEXTS))
-            here = first + np.flatnonzero(useful[run[first:last]])
-            parts.append(self._add_up(text[here], run[here], told))
-        whole = Containment(
-            *(
-                np.concatenate([np.zeros(0, dtype), *(getattr(part, name) for part in parts)])
-                for name, dtype in (
-                    ("text", np.int64),
-                    ("item", np.int64),
-                    ("share", np.float32),
-                    ("weight", np.float32),
-                )
-            )
-        )
-        ratio = whole.weight / np.maximum(of_item[whole.item], 1e-9)
-        kept = (ratio >= share) & (whole.weight >= weight)
-        return Containment(whole.text[kept], whole.item[kept], ratio[kept].astype(np.float32), whole.weight[kept])
+            kept = first + np.flatnonzero(useful[run[first:last]])
+            parts.append(self._add_up(text[kept], run[kept], run_weight))
+        pair = np.concatenate([pairs for pairs, _ in parts])
+        shared = np.concatenate([weights for _, weights in parts])
+        text_rows, item_rows = pair >> 32, pair & 0xFFFFFFFF
+        ratio = shared / np.maximum(item_weight[item_rows], 1e-9)
+        enough = (ratio >= share) & (shared >= weight)
+        return Containment(text_rows[enough], item_rows[enough], ratio[enough].astype(np.float32), shared[enough])
 
-    def _add_up(
-        self, text: npt.NDArray[np.int32], run: npt.NDArray[np.int32], told: npt.NDArray[np.float64]
-    ) -> Containment:
+    def _add_up(self, text: Codes, run: Codes, run_weight: npt.NDArray[np.float64]) -> tuple[Ints, Floats]:
+        """Return the pairs (text << 32 | item) and the weight of the runs that each pair shares."""
         counts = np.diff(self._starts)[run]
-        within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-        item = self._items[np.repeat(self._starts[run], counts) + within]
+        item = self._run_items[np.repeat(self._starts[run], counts) + count_within_runs(counts)]
         pair = (np.repeat(text, counts).astype(np.int64) << 32) | item
         order = np.argsort(pair, kind="stable")
         pair = pair[order]
         heads = np.flatnonzero(run_starts(pair))
-        weight = np.add.reduceat(np.repeat(told[run], counts)[order], heads) if len(heads) else np.zeros(0)
-        pair = pair[heads]
-        return Containment(pair >> 32, pair & 0xFFFFFFFF, np.zeros(len(pair), np.float32), weight.astype(np.float32))
+        weight = np.add.reduceat(np.repeat(run_weight[run], counts)[order], heads) if len(heads) else np.zeros(0)
+        return pair[heads], weight.astype(np.float32)
 
 
-def _runs(row: Ints, token: Hashes) -> tuple[Hashes, Ints]:
-    """A hash of every run of SIZE tokens within a row, and its row."""
+def _hash_runs(row: Ints, token: Hashes) -> tuple[Hashes, Ints]:
+    """Return a hash of every run of SIZE tokens within a row, and the row of each."""
     if len(row) < SIZE:
         return np.zeros(0, np.uint64), np.zeros(0, np.int64)
     last = len(row) - SIZE + 1
-    value = np.zeros(last, dtype=np.uint64)
-    for place in range(SIZE):
-        value = value * np.uint64(0x9E3779B97F4A7C15) + token[place : place + last]
-        value ^= value >> np.uint64(29)
-    value *= np.uint64(0xFF51AFD7ED558CCD)
-    value ^= value >> np.uint64(32)
-    whole = row[:last] == row[SIZE - 1 :]
-    return value[whole], row[:last][whole].astype(np.int64)
+    mixed = np.zeros(last, dtype=np.uint64)
+    for offset in range(SIZE):
+        mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + token[offset : offset + last]
+        mixed ^= mixed >> np.uint64(29)
+    mixed *= np.uint64(0xFF51AFD7ED558CCD)
+    mixed ^= mixed >> np.uint64(32)
+    inside = row[:last] == row[SIZE - 1 :]
+    return mixed[inside], row[:last][inside].astype(np.int64)

@@ -1,9 +1,9 @@
 """Finds every related pair in a set of problems: candidates by shared keys, measured, related; shard by shard.
 
 `find_links` gives the pairs (left < right) that are the same problem, one template, or edits of each other. What is
-held is the arrays of features and the links found, 13 bytes each; candidates lie in temporary files. Shards are
-independent of each other and are worked on in threads: numpy, scipy and polars let go of Python's lock. The result does
-not depend on how many there are.
+held is the arrays of features and the links, 13 bytes each; candidates lie in temporary files. Shards are independent
+of each other and are worked on in threads: numpy, scipy and polars let go of Python's lock. The result does not depend
+on how many there are.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from truegold.pipeline.dedup.near.arrays import Floats, Ints, run_starts
 from truegold.pipeline.dedup.near.candidates import Candidates, write_candidates
 from truegold.pipeline.dedup.near.compare import BATCH, Comparer
 from truegold.pipeline.dedup.near.features import Features
-from truegold.pipeline.dedup.near.growing import run_starts
-from truegold.pipeline.dedup.near.relation import Relation, may_relate, relate
-from truegold.pipeline.dedup.near.sparse import Floats, Ints
-from truegold.pipeline.dedup.near.workers import in_order_of
+from truegold.pipeline.dedup.near.relation import Agreement, Relation, may_relate, relate
+from truegold.pipeline.dedup.near.workers import map_in_threads
 from truegold.pipeline.running.progress import NullProgress, Progress, track
 
 SILENT = NullProgress()
@@ -40,20 +39,21 @@ class Links:
     def __len__(self) -> int:
         return len(self.left)
 
-    def of(self, *relations: Relation) -> Links:
-        """The links of some relations only."""
-        which = np.isin(self.relation, relations)
-        return Links(self.left[which], self.right[which], self.relation[which], self.score[which])
+    def having(self, relation: Relation) -> Links:
+        """Return the links of one relation."""
+        return self._take(self.relation == relation)
 
     def confident(self, probability: float) -> Links:
-        """Without the links of "same problem" that are less likely than this."""
+        """Return the links without those of "same problem" that are less likely than this."""
         sure = self.score >= np.log(probability / (1 - probability))
-        which = (self.relation != Relation.SAME_PROBLEM) | sure
+        return self._take((self.relation != Relation.SAME_PROBLEM) | sure)
+
+    def _take(self, which: npt.NDArray[np.bool_]) -> Links:
         return Links(self.left[which], self.right[which], self.relation[which], self.score[which])
 
 
 @dataclass(frozen=True)
-class Found:
+class ShardLinks:
     """Related pairs of one shard: sorted codes (left << 32 | right), relations and scores alongside."""
 
     codes: Ints
@@ -61,31 +61,30 @@ class Found:
     score: Floats
 
 
-def gold_agreement(gold: Ints, left: Ints, right: Ints) -> npt.NDArray[np.int8]:
-    """1 for equal golds, -1 for different ones, 0 where one is missing (a negative number)."""
-    one, other = gold[left], gold[right]
-    return np.where((one < 0) | (other < 0), 0, np.where(one == other, 1, -1)).astype(np.int8)
+def gold_agreement(gold: Ints, left: Ints, right: Ints) -> Agreement:
+    """Compare the golds of pairs: 1 for equal ones, -1 for different ones, 0 where one is missing (negative)."""
+    left_gold, right_gold = gold[left], gold[right]
+    known = np.where(left_gold == right_gold, 1, -1)
+    return np.where((left_gold < 0) | (right_gold < 0), 0, known).astype(np.int8)
 
 
 @dataclass(frozen=True)
 class Searcher:
-    """What a worker needs to find the links of a shard: some 300 bytes a text, and the files of the candidates.
-
-    gold: a number for each row's gold answer, equal for equal golds, -1 for none. texts: see `relate`.
-    """
+    """What a worker needs to find the links of a shard: some 300 bytes a text, and the files of the candidates."""
 
     candidates: Candidates
     comparer: Comparer
     gold: Ints
+    """A number for each row's gold, equal for equal golds, -1 for none."""
     texts: int
+    """How many texts the pairs come from; see `relate`."""
 
-    def links(self, shard: int) -> Found:
-        """The related pairs among the candidates of a shard."""
+    def links(self, shard: int) -> ShardLinks:
+        """Return the related pairs among the candidates of a shard."""
         codes = self.candidates.pairs(shard)
-        found = [self._related(codes[start : start + BATCH]) for start in range(0, len(codes), BATCH)]
-        return join_found(found)
+        return join_shards(self._relate(codes[start : start + BATCH]) for start in range(0, len(codes), BATCH))
 
-    def _related(self, codes: Ints) -> Found:
+    def _relate(self, codes: Ints) -> ShardLinks:
         left, right = codes >> 32, codes & 0xFFFFFFFF
         agreement = gold_agreement(self.gold, left, right)
         measures = self.comparer.measure_sets(left, right)
@@ -93,27 +92,27 @@ class Searcher:
         measures = self.comparer.complete(measures.take(which), left[which], right[which])
         relation, score = relate(measures, agreement[which], self.texts)
         kept = relation > Relation.UNRELATED
-        return Found(codes[which[kept]], relation[kept], score[kept])
+        return ShardLinks(codes[which[kept]], relation[kept], score[kept])
 
 
-def join_found(parts: Iterable[Found]) -> Found:
-    """Several as one, sorted, each pair once."""
-    kept = list(parts)
-    codes = np.concatenate([np.zeros(0, np.int64), *(part.codes for part in kept)])
-    relation = np.concatenate([np.zeros(0, np.uint8), *(part.relation for part in kept)])
-    score = np.concatenate([np.zeros(0, np.float32), *(part.score for part in kept)])
+def join_shards(parts: Iterable[ShardLinks]) -> ShardLinks:
+    """Join the links of several shards, sorted, each pair once."""
+    shards = list(parts)
+    codes = np.concatenate([np.zeros(0, np.int64), *(shard.codes for shard in shards)])
+    relation = np.concatenate([np.zeros(0, np.uint8), *(shard.relation for shard in shards)])
+    score = np.concatenate([np.zeros(0, np.float32), *(shard.score for shard in shards)])
     order = np.argsort(codes, kind="stable")
     order = order[run_starts(codes[order])]
-    return Found(codes[order], relation[order], score[order])
+    return ShardLinks(codes[order], relation[order], score[order])
 
 
-Spread = Callable[[Searcher], Iterator[Found]]
+ShardRunner = Callable[[Searcher], Iterator[ShardLinks]]
 """Has every shard of a searcher gone through, by whatever workers and in any order."""
 
 
-def in_threads(searcher: Searcher) -> Iterator[Found]:
-    """All shards, in threads of this process."""
-    return in_order_of(range(searcher.candidates.shards), searcher.links)
+def run_in_threads(searcher: Searcher) -> Iterator[ShardLinks]:
+    """Go through all shards in threads of this process."""
+    return map_in_threads(searcher.links, range(searcher.candidates.shards))
 
 
 def find_links(
@@ -124,16 +123,17 @@ def find_links(
     split: Ints | None = None,
     texts: int | None = None,
     scratch: Path | None = None,
-    spread: Spread = in_threads,
+    run_shards: ShardRunner = run_in_threads,
     progress: Progress = SILENT,
 ) -> Links:
-    """All related pairs. split: where given, only pairs whose rows have different numbers here are compared.
+    """Return all related pairs.
 
-    gold, texts: see `Searcher`; texts: their number where not given. scratch: a folder for temporary files, some 400
-    bytes a row; the workers of `spread` have to see it.
+    - `gold`, `texts`: see `Searcher`; without `texts` it is the number of rows
+    - `split`: with it only pairs whose rows have different numbers in it are compared
+    - `scratch`: a folder for temporary files, some 400 bytes a row, which the workers of `run_shards` have to see
     """
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         candidates = write_candidates(features, Path(folder), split, progress)
         searcher = Searcher(candidates, comparer, gold, texts or len(features))
-        found = join_found(track(spread(searcher), progress, "comparing", candidates.shards))
-    return Links(found.codes >> 32, found.codes & 0xFFFFFFFF, found.relation, found.score)
+        links = join_shards(track(run_shards(searcher), progress, "comparing", candidates.shards))
+    return Links(links.codes >> 32, links.codes & 0xFFFFFFFF, links.relation, links.score)

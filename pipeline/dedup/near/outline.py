@@ -15,12 +15,11 @@ from collections import deque
 import numpy as np
 import numpy.typing as npt
 
+from truegold.pipeline.dedup.near.arrays import Codes, Hashes, Ints, Marks
 from truegold.pipeline.dedup.near.features import Features
 from truegold.pipeline.dedup.near.relation import RELATED, REPLACED
-from truegold.pipeline.dedup.near.sparse import Ints, Sparse
-from truegold.pipeline.dedup.near.workers import in_order_of
-
-Bits = npt.NDArray[np.uint64]
+from truegold.pipeline.dedup.near.sparse import Sparse
+from truegold.pipeline.dedup.near.workers import map_in_threads
 
 CHUNK = 50_000
 """Rows outlined at a time: some 40 MB."""
@@ -28,7 +27,7 @@ MARGIN = 0.05
 """Weights are sums of rounded numbers: what counts as strong lies so far above the limit."""
 CODE_BIT = np.uint64(1 << 63)
 STRONG, NUMBERS, COUNT = 2, 3, 4
-"""Columns of an outline after the two of its words; the last one is the number of distinct words, with CODE_BIT."""
+"""Columns of an outline after the two of its words; the last has the number of distinct words, with CODE_BIT."""
 
 
 class Outlines:
@@ -40,40 +39,46 @@ class Outlines:
         def fill(start: int) -> None:
             part = self._table[start : start + CHUNK]
             words, numbers = (table.part(start, start + CHUNK) for table in (features.words, features.numbers))
-            bits = _bits(words.codes, 7)
+            word_hashes = _hash_codes(words.codes, 7)
             for column in range(2):
-                part[:, column] = _united(words, np.where(bits >> 6 == column, _one(bits), np.uint64(0)))
-            ones = _one(_bits(numbers.codes, 6))
-            part[:, NUMBERS] = _united(numbers, ones)
-            part[:, STRONG] = _united(numbers, np.where(numbers.values > REPLACED + MARGIN, ones, np.uint64(0)))
+                is_here = word_hashes >> 6 == column
+                part[:, column] = _unite(words, np.where(is_here, _single_bit(word_hashes), np.uint64(0)))
+            bits = _single_bit(_hash_codes(numbers.codes, 6))
+            part[:, NUMBERS] = _unite(numbers, bits)
+            part[:, STRONG] = _unite(numbers, np.where(numbers.values > REPLACED + MARGIN, bits, np.uint64(0)))
             part[:, COUNT] = np.diff(words.starts)
 
-        deque(in_order_of(range(0, len(features), CHUNK), fill), maxlen=0)
+        deque(map_in_threads(fill, range(0, len(features), CHUNK)), maxlen=0)
         self._table[features.code, COUNT] |= CODE_BIT
 
-    def may_relate(self, left: Ints, right: Ints) -> npt.NDArray[np.bool_]:
-        """Marks the pairs that may be related, as `relation.relate` says; what is not marked is not."""
-        one, other = self._table.take(left, axis=0).T, self._table.take(right, axis=0).T
-        code = (one[COUNT] | other[COUNT]) >= CODE_BIT
-        own, its = one[COUNT].astype(np.int32), other[COUNT].astype(np.int32)  # which leaves CODE_BIT out
-        shared = np.minimum(own - _missing(one, other), its - _missing(other, one))
-        overlap = shared >= np.float32(RELATED) * (own + its - shared)
-        replaced = ((one[STRONG] & ~other[NUMBERS]) != 0) & ((other[STRONG] & ~one[NUMBERS]) != 0)
-        marks: npt.NDArray[np.bool_] = overlap | ~(replaced | code)
+    def may_relate(self, left: Ints, right: Ints) -> Marks:
+        """Mark the pairs that may be related, as `relation.relate` says; what is not marked is not."""
+        left_bits, right_bits = self._table.take(left, axis=0).T, self._table.take(right, axis=0).T
+        code = (left_bits[COUNT] | right_bits[COUNT]) >= CODE_BIT
+        # The conversion to 32 bits leaves CODE_BIT out.
+        left_count, right_count = left_bits[COUNT].astype(np.int32), right_bits[COUNT].astype(np.int32)
+        shared = np.minimum(
+            left_count - _count_missing(left_bits, right_bits), right_count - _count_missing(right_bits, left_bits)
+        )
+        overlap = shared >= np.float32(RELATED) * (left_count + right_count - shared)
+        left_replaced = (left_bits[STRONG] & ~right_bits[NUMBERS]) != 0
+        right_replaced = (right_bits[STRONG] & ~left_bits[NUMBERS]) != 0
+        marks: Marks = overlap | ~((left_replaced & right_replaced) | code)
         return marks
 
 
-def _bits(codes: npt.NDArray[np.int32], width: int) -> npt.NDArray[np.uint32]:
-    """A hash of so many bits for each feature."""
+def _hash_codes(codes: Codes, width: int) -> npt.NDArray[np.uint32]:
+    """Return a hash of so many bits for each feature."""
     return (codes.astype(np.uint32) * np.uint32(0x9E3779B1)) >> np.uint32(32 - width)
 
 
-def _one(bits: npt.NDArray[np.uint32]) -> Bits:
-    return np.left_shift(np.uint64(1), (bits & np.uint32(63)).astype(np.uint64))
+def _single_bit(bit: npt.NDArray[np.uint32]) -> Hashes:
+    """Return a number of 64 bits with only this bit (modulo 64) set."""
+    return np.left_shift(np.uint64(1), (bit & np.uint32(63)).astype(np.uint64))
 
 
-def _united(table: Sparse, bits: Bits) -> Bits:
-    """The bits of each row's features in one number."""
+def _unite(table: Sparse, bits: Hashes) -> Hashes:
+    """Return the bits of each row's features in one number."""
     united = np.zeros(len(table), dtype=np.uint64)
     filled = np.flatnonzero(np.diff(table.starts))
     if len(filled):
@@ -81,7 +86,7 @@ def _united(table: Sparse, bits: Bits) -> Bits:
     return united
 
 
-def _missing(one: Bits, other: Bits) -> npt.NDArray[np.uint8]:
-    """For each pair of outlines, how many bits of words only the first has."""
-    missing: npt.NDArray[np.uint8] = np.bitwise_count(one[0] & ~other[0]) + np.bitwise_count(one[1] & ~other[1])
+def _count_missing(left: Hashes, right: Hashes) -> npt.NDArray[np.uint8]:
+    """Return for each pair of outlines how many bits of words only the left one has."""
+    missing: npt.NDArray[np.uint8] = np.bitwise_count(left[0] & ~right[0]) + np.bitwise_count(left[1] & ~right[1])
     return missing

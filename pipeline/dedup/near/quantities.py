@@ -17,6 +17,8 @@ from fractions import Fraction
 
 MAX_DIGITS = 40
 """Longer digit strings are compared as text: they are data such as encoded messages, not quantities."""
+NOTHING_READ = 10**15
+"""Stands for the last word's value before the first word: every value is smaller."""
 
 UNITS = {
     word: value
@@ -34,11 +36,11 @@ PARTS = {
     **{"sixths": 6, "sevenths": 7, "eighths": 8, "ninths": 9, "tenths": 10, "hundredths": 100},
 }
 ORDINAL_PARTS = {"fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10}
-"""Parts after "one", positions of a list otherwise."""
+"""These are parts after "one", else positions in a list."""
 MULTIPLES = {"twice": 2, "double": 2, "doubled": 2, "doubles": 2, "doubling": 2, "thrice": 3, "triple": 3}
 MULTIPLES |= {"tripled": 3, "triples": 3, "tripling": 3, "quadruple": 4, "quadrupled": 4, "quadruples": 4}
 COMMON_PERCENTAGES = {Fraction(25): Fraction(1, 4), Fraction(50): Fraction(1, 2), Fraction(75): Fraction(3, 4)}
-"""Those that rewordings often write as a fraction."""
+"""Percentages that rewordings often write as a fraction."""
 CHINESE_DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 CHINESE_SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "亿": 10**8}
 
@@ -50,9 +52,9 @@ PART_WEIGHT = 0.5
 MULTIPLE_WEIGHT = 0.4
 ORDINAL_WEIGHT = 0.2
 ONE_WEIGHT = 0.15
-"""Weights: see above. They are the only place where the way a number is written matters."""
+"""Only in these weights does the way matter in which a number is written; the head of the module says why."""
 SPELLING = 0.16
-"""Weights differ by less between digits and words for one number, "1" and "one" included."""
+"""The weights of one number in digits and in words differ by less, those of "1" and "one" included."""
 
 Quantity = tuple[str, float]
 """The value as a canonical text (`"2/3"`, `"25"`) and its weight."""
@@ -65,7 +67,7 @@ _DIGITS = re.compile(
 
 
 def digits_quantity(text: str) -> list[Quantity]:
-    """The quantity that a token starting with a digit stands for; the text itself where it is too long to be one."""
+    """Return the quantity of a token that starts with a digit; where it is too long to be one, its text counts."""
     match = _DIGITS.fullmatch(text)
     if match is None or len(text) > MAX_DIGITS:
         return [(text[:MAX_DIGITS], DIGITS_WEIGHT)]
@@ -87,71 +89,77 @@ def digits_quantity(text: str) -> list[Quantity]:
 
 
 def words_quantities(text: str) -> list[Quantity]:
-    """The quantities in a run of English number words, such as "two hundred and five" or "three quarters"."""
-    found: list[Quantity] = []
-    total: Fraction | None = None  # the number being read
-    last = 10**15  # the value of its last word: "twenty five" goes on, "four five" does not
-    pending = Fraction(0)
+    """Return the quantities in a run of English number words: "two hundred and five", "three quarters"."""
+    quantities: list[Quantity] = []
+    total: Fraction | None = None
+    thousands = Fraction(0)
+    last_value = NOTHING_READ
 
-    def finish() -> None:
-        nonlocal total, pending, last
+    def finish_number() -> None:
+        nonlocal total, thousands, last_value
         if total is not None:
-            value = total + pending
-            found.append((str(value), ONE_WEIGHT if value == 1 else WORD_WEIGHT))
-        total, pending, last = None, Fraction(0), 10**15
+            value = total + thousands
+            quantities.append((str(value), ONE_WEIGHT if value == 1 else WORD_WEIGHT))
+        total, thousands, last_value = None, Fraction(0), NOTHING_READ
 
     words = re.split(r"[\s-]+", text)
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
+        two_before = words[max(0, index - 2) : index]
         if word in UNITS or word in TENS:
             value = UNITS.get(word, TENS.get(word, 0))
-            fits = total is None or (value < last and (last >= 20 and value < 10 if last < 100 else True))
-            if not fits:
-                finish()
+            # "twenty five" and "two hundred five" go on with one number, "four five" and "ten five" do not.
+            goes_on = value < last_value and (last_value >= 100 or (last_value >= 20 and value < 10))
+            if total is not None and not goes_on:
+                finish_number()
             total = Fraction(value) + (total or 0)
-            last = value if value else 1
+            last_value = value if value else 1
         elif word in SCALES:
             scale = SCALES[word]
-            if words[place - 2 : place] == ["half", "a"]:  # half a dozen
-                found.pop()
+            if two_before == ["half", "a"]:
+                # In "half a dozen" the half has been taken for a quantity already.
+                quantities.pop()
                 total = Fraction(1, 2)
             if total is None:
                 total = Fraction(scale)
             elif scale >= 1000:
-                pending, total = pending + total * scale, Fraction(0)
+                thousands, total = thousands + total * scale, Fraction(0)
             else:
                 total *= scale
-            last = scale
+            last_value = scale
         elif word in PARTS or (word in ORDINAL_PARTS and total is not None):
             part = PARTS.get(word) or ORDINAL_PARTS[word]
-            mixed = total is not None and words[place - 2 : place] == ["and", "a"]  # three and a half
-            top = Fraction(1) if total is None else total * part + 1 if mixed else total
-            total, last = None, 10**15
-            found.append((str(top / part), WORD_WEIGHT if mixed else PART_WEIGHT))
+            # "Two thirds" multiplies, "three and a half" adds.
+            is_mixed = total is not None and two_before == ["and", "a"]
+            parts = Fraction(1) if total is None else total
+            if is_mixed:
+                parts = parts * part + 1
+            total, last_value = None, NOTHING_READ
+            quantities.append((str(parts / part), WORD_WEIGHT if is_mixed else PART_WEIGHT))
         elif word in ORDINAL_PARTS:
-            finish()
-            found.append((str(ORDINAL_PARTS[word]), ORDINAL_WEIGHT))
+            finish_number()
+            quantities.append((str(ORDINAL_PARTS[word]), ORDINAL_WEIGHT))
         elif word in MULTIPLES:
-            finish()
-            found.append((str(MULTIPLES[word]), MULTIPLE_WEIGHT))
-    finish()
-    return found
+            finish_number()
+            quantities.append((str(MULTIPLES[word]), MULTIPLE_WEIGHT))
+    finish_number()
+    return quantities
 
 
 def chinese_quantities(text: str) -> list[Quantity]:
-    """The quantity in a run of Chinese numerals: "二十五", "三分之二", "百分之二十"; "一" alone is weak."""
+    """Return the quantity in a run of Chinese numerals, such as "二十五", "三分之二", "百分之二十"; "一" is weak."""
     bottom, parted, top = text.rpartition("分之")
-    value = _chinese_number(top)
+    value = _read_chinese(top)
     if value is None:
         return []
     if parted:
-        under = _chinese_number(bottom)
+        divisor = _read_chinese(bottom)
         if bottom == "百":
             return [(str(value), WORD_WEIGHT)]
-        return [] if not under else [(str(Fraction(value, under)), WORD_WEIGHT)]
+        return [] if not divisor else [(str(Fraction(value, divisor)), WORD_WEIGHT)]
     return [(str(value), ONE_WEIGHT if value in (0, 1) else WORD_WEIGHT)]
 
 
-def _chinese_number(text: str) -> int | None:
+def _read_chinese(text: str) -> int | None:
     if text.isascii():
         return int(text) if text.isdigit() and len(text) < MAX_DIGITS else None
     total = section = digit = 0

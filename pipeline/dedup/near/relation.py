@@ -31,8 +31,8 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
+from truegold.pipeline.dedup.near.arrays import Floats, Marks
 from truegold.pipeline.dedup.near.compare import Measures
-from truegold.pipeline.dedup.near.sparse import Floats
 
 WEIGHTS = {
     "words": 4.65,
@@ -59,17 +59,18 @@ FEW_WORDS = 0.35
 MUCH_SURFACE = 0.55
 """Above this overlap of all words what differs is rather an edit than a rewording, which changes words all over."""
 TEXTS = (1_000, 100_000)
-"""Outside of this range of numbers of texts, which the weights were not fitted for, the nearest end is taken."""
+"""The weights were fitted in this range of numbers of texts; outside of it the nearest end is taken."""
 
 SAME_GOLD = 1.5
+"""What equal golds add to the score; see rule 3."""
 OTHER_GOLD = -3.0
-"""What the golds add to the score; see rule 3."""
+"""What different golds add to the score."""
 REPLACED = 0.6
 """Weight of quantities missing on either side from which they count as replaced: less than one number in words."""
 FEW_CHANGED = 2
 """Meaningful words that only one of two near copies has, which equal golds can excuse: one exchanged for another."""
 COPY_SCORE = np.float32(4)
-"""Log-odds, at least, of texts that rule 2 calls the same problem."""
+"""The least log-odds of texts that rule 2 calls the same problem."""
 NEAR_COPY = 0.7
 """Overlap of all words from which two texts count as near copies of each other."""
 SAME_NUMBERS = 0.3
@@ -77,14 +78,16 @@ SAME_NUMBERS = 0.3
 RELATED = 0.5
 """Overlap of all words from which texts that are not the same problem are still of one family."""
 RELATED_WORDS = 0.6
-
-
+"""Cosine of the words from which they are."""
 ROUNDING = 0.01
-"""More than what is lost or won by rounding in a score."""
+"""Rounding changes a score by less."""
+
+Agreement = npt.NDArray[np.int8]
+"""For each pair 1 where both golds are known and equal, -1 where they differ, 0 otherwise."""
 
 
 class Relation(IntEnum):
-    """Of a pair of problems, the closest last."""
+    """What a pair of problems is to each other, the closest last."""
 
     UNRELATED = 0
     EDITED_VARIANT = 1
@@ -94,61 +97,65 @@ class Relation(IntEnum):
 
     @property
     def label(self) -> str:
-        """The name in tables."""
+        """The relation's name in tables."""
         return self.name.lower()
 
 
-def same_story_score(m: Measures, texts: int) -> Floats:
-    """The logistic score (log-odds) that two texts that are no near copies tell the same problem.
+def same_story_score(measures: Measures, texts: int) -> Floats:
+    """Return the logistic score (log-odds) that two texts that are no near copies tell the same problem.
 
-    texts: how many the pair was found among.
+    `texts` is how many texts the pair comes from.
     """
-    both, one = np.minimum(m.only_left, m.only_right), np.maximum(m.only_left, m.only_right)
-    telling = np.minimum(m.telling, 3)
+    smaller_only = np.minimum(measures.only_left, measures.only_right)
+    larger_only = np.maximum(measures.only_left, measures.only_right)
+    telling = np.minimum(measures.telling, 3)
     columns = {
-        "words": m.words,
-        "few_words": np.maximum(FEW_WORDS - m.words, 0),
-        "evidence": np.minimum(m.evidence, 12),
-        "asked": m.asked,
-        "numbers": m.numbers,
+        "words": measures.words,
+        "few_words": np.maximum(FEW_WORDS - measures.words, 0),
+        "evidence": np.minimum(measures.evidence, 12),
+        "asked": measures.asked,
+        "numbers": measures.numbers,
         "telling": telling,
-        "words*numbers": m.words * m.numbers,
-        "words*telling": m.words * telling,
-        "only_both": np.minimum(both, 2),
-        "only_one": np.minimum(one, 3),
-        "length": m.length,
-        "contexts": m.contexts,
-        "surface*only_one": m.surface * np.minimum(one, 1),
-        "no_numbers": m.telling == 0,
-        "order": m.order,
-        "much_surface": np.maximum(m.surface - MUCH_SURFACE, 0),
+        "words*numbers": measures.words * measures.numbers,
+        "words*telling": measures.words * telling,
+        "only_both": np.minimum(smaller_only, 2),
+        "only_one": np.minimum(larger_only, 3),
+        "length": measures.length,
+        "contexts": measures.contexts,
+        "surface*only_one": measures.surface * np.minimum(larger_only, 1),
+        "no_numbers": measures.telling == 0,
+        "order": measures.order,
+        "much_surface": np.maximum(measures.surface - MUCH_SURFACE, 0),
     }
-    score = np.full(len(m), BIAS + WEIGHTS["log10_texts"] * np.log10(np.clip(texts, *TEXTS)), dtype=np.float32)
+    base = BIAS + WEIGHTS["log10_texts"] * np.log10(np.clip(texts, *TEXTS))
+    score = np.full(len(measures), base, dtype=np.float32)
     for name, column in columns.items():
         score += np.float32(WEIGHTS[name]) * column
     return score
 
 
-def _gold_score(gold: npt.NDArray[np.int8]) -> Floats:
-    return np.select([gold > 0, gold < 0], [SAME_GOLD, OTHER_GOLD], 0).astype(np.float32)
+def _gold_score(agreement: Agreement) -> Floats:
+    return np.select([agreement > 0, agreement < 0], [SAME_GOLD, OTHER_GOLD], 0).astype(np.float32)
 
 
-def relate(m: Measures, gold: npt.NDArray[np.int8], texts: int) -> tuple[npt.NDArray[np.uint8], Floats]:
-    """The `Relation` of each pair and its score (log-odds of the same problem).
+def relate(measures: Measures, agreement: Agreement, texts: int) -> tuple[npt.NDArray[np.uint8], Floats]:
+    """Return the `Relation` of each pair and its score (log-odds of the same problem).
 
-    gold: for each pair 1 where both golds are known and equal, -1 where they differ, 0 otherwise. texts: how many texts
-    the pairs were found among; where a texts were compared with b others only, as many pairs are among sqrt(2ab) texts.
+    `texts` is how many texts the pairs come from; where a texts were compared with b others only, it is sqrt(2ab), for
+    among so many there are as many pairs.
     """
-    both, one = np.minimum(m.only_left, m.only_right), np.maximum(m.only_left, m.only_right)
-    replaced = both > REPLACED
-    numbers_agree = one <= SAME_NUMBERS
-    near = m.surface >= NEAR_COPY
-    untouched = numbers_agree & (m.changed == 0) & ((m.contexts > 0.99) | (m.telling == 0))
-    score = same_story_score(m, texts) + _gold_score(gold)
-    copy = near & ~replaced & (untouched | ((gold > 0) & numbers_agree & (m.changed <= FEW_CHANGED) & (m.order == 1)))
+    larger_only = np.maximum(measures.only_left, measures.only_right)
+    replaced = np.minimum(measures.only_left, measures.only_right) > REPLACED
+    numbers_agree = larger_only <= SAME_NUMBERS
+    near = measures.surface >= NEAR_COPY
+    contexts_agree = (measures.contexts > 0.99) | (measures.telling == 0)
+    untouched = numbers_agree & (measures.changed == 0) & contexts_agree
+    excused = (agreement > 0) & numbers_agree & (measures.changed <= FEW_CHANGED) & (measures.order == 1)
+    copy = near & ~replaced & (untouched | excused)
+    score = same_story_score(measures, texts) + _gold_score(agreement)
     score = np.where(copy, np.maximum(score, COPY_SCORE), score)
-    same = ~replaced & np.where(near, copy, (score > 0) & (m.code == 0))
-    related = (m.surface >= RELATED) & (m.words >= RELATED_WORDS)
+    same = ~replaced & np.where(near, copy, (score > 0) & (measures.code == 0))
+    related = (measures.surface >= RELATED) & (measures.words >= RELATED_WORDS)
     relation = np.select(
         [same, related & replaced, related],
         [Relation.SAME_PROBLEM, Relation.SAME_TEMPLATE, Relation.EDITED_VARIANT],
@@ -157,11 +164,12 @@ def relate(m: Measures, gold: npt.NDArray[np.int8], texts: int) -> tuple[npt.NDA
     return relation.astype(np.uint8), score
 
 
-def may_relate(m: Measures, gold: npt.NDArray[np.int8], texts: int) -> npt.NDArray[np.bool_]:
-    """Marks the pairs that `relate` may find related, whatever their `contexts` and `order`."""
-    replaced = np.minimum(m.only_left, m.only_right) > REPLACED
+def may_relate(measures: Measures, agreement: Agreement, texts: int) -> Marks:
+    """Mark the pairs that `relate` may call related, whatever their `contexts` and `order`."""
+    replaced = np.minimum(measures.only_left, measures.only_right) > REPLACED
     best = sum(max(WEIGHTS[name], 0.0) for name in ("contexts", "order"))
-    known = replace(m, contexts=np.zeros_like(m.contexts), order=np.zeros_like(m.order))
-    score = same_story_score(known, texts) + best + _gold_score(gold)
-    marks: npt.NDArray[np.bool_] = (m.surface >= RELATED) | (~replaced & (m.code == 0) & (score > -ROUNDING))
+    unknown = np.zeros_like(measures.contexts)
+    known = replace(measures, contexts=unknown, order=unknown)
+    score = same_story_score(known, texts) + best + _gold_score(agreement)
+    marks: Marks = (measures.surface >= RELATED) | (~replaced & (measures.code == 0) & (score > -ROUNDING))
     return marks

@@ -1,4 +1,4 @@
-"""Sparse rows of feature numbers, and the types of arrays that go with them."""
+"""Sparse tables of features: each row has some feature numbers, sorted, and a value for each of them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float32]
+from truegold.pipeline.dedup.near.arrays import (
+    Codes,
+    Floats,
+    Growing,
+    Ints,
+    Marks,
+    run_ends,
+    run_starts,
+    sort_values,
+    sum_runs,
+)
 
 
 @dataclass(frozen=True)
@@ -25,24 +33,62 @@ class Sparse:
         return len(self.starts) - 1
 
     def row(self, index: int) -> Codes:
-        """The feature numbers of one text."""
+        """Return the feature numbers of one row."""
         return self.codes[self.starts[index] : self.starts[index + 1]]
 
     def part(self, start: int, end: int) -> Sparse:
-        """The rows from `start` on, before `end`, as views."""
+        """Return the rows from `start` on, before `end`, as views."""
         starts = self.starts[start : end + 1]
         inside = slice(starts[0], starts[-1])
         return Sparse(starts - starts[0], self.codes[inside], self.values[inside])
 
     def row_sums(self, values: npt.NDArray[Any]) -> Floats:
-        """For each row the sum of `values`, which stand alongside `codes`."""
-        return run_sums(self.starts, values)
+        """Return for each row the sum of `values`, which stand alongside `codes`."""
+        return sum_runs(self.starts, values)
 
 
-def run_sums(starts: npt.NDArray[Any], values: npt.NDArray[Any]) -> Floats:
-    """Sums of `values[starts[i]:starts[i + 1]]` as float32; 0 for an empty run."""
-    sums = np.zeros(len(starts) - 1, dtype=np.float32)
-    filled = np.flatnonzero(np.diff(starts))
-    if len(filled):
-        sums[filled] = np.add.reduceat(values, starts[filled], dtype=np.float32)
-    return sums
+class SparseBuilder:
+    """Collects (row, feature) pairs of consecutive chunks of rows into one `Sparse`.
+
+    Every method that adds a chunk takes its rows numbered from 0 and how many rows there are.
+    """
+
+    def __init__(self, dtype: type) -> None:
+        self._lengths = Growing(np.int32)
+        self._codes = Growing(np.int32)
+        self._values = Growing(dtype)
+
+    def add(self, row: Codes, feature: Codes, rows: int) -> None:
+        """Add the features of `rows` more rows with the value 1."""
+        key = sort_values((row.astype(np.int64) << 32) | feature)
+        key = key[run_starts(key)]
+        self._append(key, 32, np.ones(len(key), dtype=np.int8), rows)
+
+    def add_marked(self, row: Codes, feature: Codes, marked: Marks, rows: int) -> None:
+        """Add features with the value 2 where they are marked anywhere in the row, else 1. Negative ones are none."""
+        key = row.astype(np.int64) << 33
+        key |= feature.astype(np.int64) << 1
+        key |= marked
+        key = sort_values(key[feature >= 0])
+        key = key[run_ends(key >> 1)]
+        self._append(key, 33, (key & 1) + 1, rows)
+
+    def add_sums(self, row: Codes, feature: Codes, weight: Floats, rows: int) -> None:
+        """Add features with their weights; the weights of a feature that occurs twice in a row add up."""
+        key = (row.astype(np.int64) << 32) | feature
+        order = np.argsort(key, kind="stable")
+        key = key[order]
+        first = np.flatnonzero(run_starts(key))
+        sums = np.add.reduceat(weight[order], first) if len(first) else np.zeros(0, np.float32)
+        self._append(key[first], 32, sums, rows)
+
+    def _append(self, key: Ints, shift: int, values: npt.NDArray[Any], rows: int) -> None:
+        """Append sorted keys, which hold the row from bit `shift` on and the feature in the 32 bits below."""
+        self._lengths.extend(np.diff(np.searchsorted(key, np.arange(rows + 1) << shift)))
+        self._codes.extend((key >> (shift - 32)).astype(np.int32))
+        self._values.extend(values)
+
+    def finish(self) -> Sparse:
+        """Return the table of all rows added."""
+        starts = np.concatenate(([0], np.cumsum(self._lengths.array, dtype=np.int64)))
+        return Sparse(starts, self._codes.array, self._values.array)

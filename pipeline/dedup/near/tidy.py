@@ -10,48 +10,58 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-Marks = npt.NDArray[np.bool_]
+from truegold.pipeline.dedup.near.arrays import Marks
 
-SPACED = r"[\t-\r]|  "
+SPACED = r"[\t-\r\x1c-\x1f]|  "
 """In an ASCII text with whitespace other than single spaces."""
 UNTIDY = rf"{SPACED}|[^\x00-\x84\u00a1-\u02ff\u2010-\u2027\u2030-\u205e\u3001-\u3029\u4e00-\u9fff\uff01-\uffef]"
 """In any text with other whitespace, or that may not be NFC. The rest are characters that no normalisation touches, and
 that touch no other."""
+SPACE = r"[\s\x1c-\x1f]+"
+"""Whitespace as Python's `\\s` sees it, which counts four separators that Unicode does not."""
+FOLDS = r"[µßŉſǰ\u0345ΐΰςϐϑϕϖϰϱϵ\u0587\u13f8-\u13fd\u1c80-\u1c88\u1e96-\u1e9b\u1f50-\u1ff7\uab70-\uabbf\ufb00-\ufb17]"
+"""In every text in lower case that folding its case changes, and in few others."""
 
 
 def tidy(texts: pl.Series) -> tuple[pl.Series, Marks]:
-    """The texts, and which of them were not tidy."""
-    wide = _wide(texts)
+    """Return the texts as `rows.normalise_for_id` has them, and which of them were not tidy."""
+    wide = _is_wide(texts)
     untidy = (texts.str.starts_with(" ") | texts.str.ends_with(" ")).to_numpy().copy()
     for which, pattern in ((wide, UNTIDY), (~wide, SPACED)):
         untidy[which] |= texts.filter(pl.Series(which)).str.contains(pattern).to_numpy()
-    return changed(texts, untidy, _tidied), untidy
+    return change_marked(texts, untidy, _tidy_all), untidy
 
 
-def _tidied(texts: pl.Series) -> pl.Series:
-    composed = changed(texts, _wide(texts), lambda some: some.str.normalize("NFC"))
-    return composed.str.replace_all(r"\s+", " ").str.strip_chars()
+def _tidy_all(texts: pl.Series) -> pl.Series:
+    composed = change_marked(texts, _is_wide(texts), lambda wide: wide.str.normalize("NFC"))
+    return composed.str.replace_all(SPACE, " ").str.strip_chars(" ")
 
 
-def _wide(texts: pl.Series) -> Marks:
-    """Which texts have characters beyond ASCII."""
-    marks: Marks = (texts.str.len_bytes() != texts.str.len_chars()).to_numpy()
+def fold_case(lower: pl.Series) -> pl.Series:
+    """Return what `str.casefold` makes of texts that are in lower case: "straße" becomes "strasse"."""
+    which = _is_wide(lower)
+    which[which] = lower.filter(pl.Series(which)).str.contains(FOLDS).to_numpy()
+    return change_marked(lower, which, lambda texts: pl.Series([text.casefold() for text in texts], dtype=pl.String))
+
+
+def _is_wide(texts: pl.Series) -> Marks:
+    """Mark the texts that have characters beyond ASCII."""
+    marks: Marks = (texts.str.len_bytes() != texts.str.len_chars()).to_numpy().copy()
     return marks
 
 
-def changed(
+def change_marked(
     texts: pl.Series,
     which: Marks,
     change: Callable[[pl.Series], pl.Series],
     otherwise: Callable[[pl.Series], pl.Series] = lambda texts: texts,
 ) -> pl.Series:
-    """The texts with those marked put through `change`, the rest through `otherwise`; both give one for each."""
+    """Put the texts that are marked through `change` and the rest through `otherwise`; both keep their lengths."""
     if not which.any():
         return otherwise(texts)
     back = np.empty(len(which), dtype=np.int64)
     back[np.argsort(which, kind="stable")] = np.arange(len(which))
-    chosen = pl.Series(which)
-    return pl.concat([otherwise(texts.filter(~chosen)), change(texts.filter(chosen))]).gather(back)
+    marked = pl.Series(which)
+    return pl.concat([otherwise(texts.filter(~marked)), change(texts.filter(marked))]).gather(back)

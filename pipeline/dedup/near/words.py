@@ -42,7 +42,7 @@ OVER_SPACE = (
     r"(?:\d(?:st|nd|rd|th)?|[%％]|percent)\s(?:\d|\\?[%％]|percent|dozen|hundred|thousand|million|billion|trillion)"
     rf"|(?-u:\b)(?:{_WORDS})(?:[\s-]and\s(?:a\s)?|[\s-]a\s|\s)(?:{_WORDS})(?-u:\b)"
 )
-"""In every text in which one of `TOKENS` has whitespace in it, and in few others."""
+"""This matches in every text in which one of `TOKENS` has whitespace in it, and in few others."""
 
 CLEANED = (
     (r"\\[dt]?frac\s*\{\s*(\d+)\s*\}\s*\{\s*(\d+)\s*\}", " ${1}/${2} "),
@@ -51,7 +51,7 @@ CLEANED = (
     (r"\\leq?(?-u:\b)", "≤"),
     (r"\\geq?(?-u:\b)", "≥"),
 )
-"""Rewritten before the text is cut: ways of writing the same formula."""
+"""Ways of writing the same formula; they are rewritten before the text is cut."""
 
 STOPWORDS = frozenset(
     "a an the of in on at to for from by with and or but if then than as is are was were be been being am do does did"
@@ -61,20 +61,21 @@ STOPWORDS = frozenset(
     " into out up down over under about after before during per s t let suppose given find determine calculate compute"
     " total altogether now one needs need get gets got".split()
 )
-"""Words that any two problems may share. They count little, and never as the reason to compare two problems."""
+"""Words that any two problems may share. They count little, and are never the reason to compare two problems."""
 
 FORMULA_SIGNS = r"\$[^$]+\$|\\[\[(]"
-"""In every text that has a formula."""
+"""This matches in every text that has a formula."""
 FORMULA_CHARS = 300
 ANY_FORMULAS = r"\$\$[^$]+\$\$|\$[^$\n]+\$|\\\[.+?\\\]|\\\(.+?\\\)"
-"""Formulas set in LaTeX; what a pair of dollar signs encloses by accident is told apart by `formula`."""
+"""Formulas set in LaTeX; `formula_form` sorts out what a pair of dollar signs encloses by accident."""
 FORMULAS = ANY_FORMULAS.replace("+", f"{{1,{FORMULA_CHARS}}}")
-"""The same of up to FORMULA_CHARS. It finds what ANY_FORMULAS finds where that finds none of more, in ten times the
+"""Formulas of up to FORMULA_CHARS. Where no formula is longer, it matches what ANY_FORMULAS matches, in ten times the
 time."""
 
 CODE = r"```|(?-u:\b)def \w+\(|(?-u:\b)class solution(?-u:\b)|#include\s*<|(?-u:\b)stdin(?-u:\b)"
-"""In a text in lower case: it asks for a program or shows one."""
+"""This matches in a text in lower case that asks for a program or shows one."""
 
+_NUMBER_WORDS = frozenset(NUMBER_WORDS)
 _PLAIN_WORD = re.compile(r"(?<![\\a-z])[a-z]{3,}")
 _FORMULA_NOISE = re.compile(r"\\(?:left|right|displaystyle|,|;|!|:|quad|dfrac|tfrac)|[$\s{}\[\]()]")
 _OPERATOR = re.compile(r"[=+*/^<>≤≥_|-]|\\[a-z]")
@@ -87,6 +88,7 @@ HARMLESS = frozenset(
 """Function words that may come and go without making another problem; "more", "least" and "not" are not among them."""
 
 MAX_WORD = 40
+"""Of a longer word only so many characters count."""
 
 
 class Kind(IntEnum):
@@ -94,7 +96,7 @@ class Kind(IntEnum):
 
     WORD = 0
     STOP = 1
-    NUMBER = 2
+    NUMERAL = 2
     QUESTION = 3
     PERIOD = 4
     SIGN = 5
@@ -106,20 +108,22 @@ MARKS = {**dict.fromkeys("?？", Kind.QUESTION), **dict.fromkeys(".!。！", Kin
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """A token's kind, its stem (empty for a number or a mark), and its quantities."""
+    """What a token means to the comparison."""
 
     kind: Kind
     stem: str = ""
+    """The feature that texts are compared by; empty for a numeral or a mark."""
     quantities: tuple[Quantity, ...] = ()
+    """The quantities of a numeral: several for a run of number words that is no single number."""
 
 
 def interpret(token: str) -> Meaning:
-    """What a token of `TOKENS` means."""
+    """Return what a token of `TOKENS` means."""
     if token[0] in MARKS:
         return Meaning(MARKS[token[0]])
     quantities = _quantities(token)
     if quantities is not None:
-        return Meaning(Kind.NUMBER, quantities=tuple(quantities))
+        return Meaning(Kind.NUMERAL, quantities=tuple(quantities))
     if not token[0].isalpha() and token[0] != "\\":
         return Meaning(Kind.SIGN, token)
     if "一" <= token <= "鿿":
@@ -128,7 +132,7 @@ def interpret(token: str) -> Meaning:
 
 
 def _quantities(token: str) -> list[Quantity] | None:
-    """The quantities of a token that is a number, however written; None for other tokens."""
+    """Return the quantities of a token that is a number, however it is written; None for other tokens."""
     first = token[0]
     if first in CHINESE_NUMERALS or "分之" in token:
         return chinese_quantities(token)
@@ -139,18 +143,15 @@ def _quantities(token: str) -> list[Quantity] | None:
     return None
 
 
-def formula(text: str) -> str:
-    """A formula without its layout, as something to compare; empty for a single variable or number, and for prose."""
+def formula_form(text: str) -> str:
+    """Return a formula without its layout, to be compared; empty for a single variable or number, and for prose."""
     if _PLAIN_WORD.search(text) or not _OPERATOR.search(text):
         return ""
     return _FORMULA_NOISE.sub("", text).rstrip(".,;")
 
 
-_NUMBER_WORDS = frozenset(NUMBER_WORDS)
-
-
 def stem(word: str) -> str:
-    """A light stem: possessive, plural, -ing, -ed and a final e go, and a doubled consonant before them.
+    """Return a light stem: possessive, plural, -ing, -ed and a final e go, and a doubled consonant before them.
 
     "baking", "bakes", "baked" -> "bak"; "cookies" -> "cooki"; "stopped" -> "stop"; "\\sqrt" stays.
     """

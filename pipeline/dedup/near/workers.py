@@ -14,23 +14,23 @@ THREADS = 2
 """Each holds some 100 MB while it works."""
 
 
-def in_order_of(items: Iterable[T], work: Callable[[T], R]) -> Iterator[R]:
-    """What `work` makes of each item; no more than THREADS results wait to be taken."""
+def map_in_threads(work: Callable[[T], R], jobs: Iterable[T]) -> Iterator[R]:
+    """Yield what `work` makes of each job, in order; no more than 2 * THREADS results wait to be taken."""
     with ThreadPoolExecutor(THREADS) as pool:
         under_way: deque[Future[R]] = deque()
-        for item in items:
+        for job in jobs:
             if len(under_way) == 2 * THREADS:
                 yield under_way.popleft().result()
-            under_way.append(pool.submit(work, item))
+            under_way.append(pool.submit(work, job))
         while under_way:
             yield under_way.popleft().result()
 
 
-def ahead(items: Iterable[T]) -> Iterator[T]:
-    """The items, none of them None; the next is made in another thread while one is used."""
-    rest = iter(items)
+def read_ahead(source: Iterable[T]) -> Iterator[T]:
+    """Yield what `source` gives, none of it None; the next is made in another thread while one is used."""
+    rest = iter(source)
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(next, rest, None)
-        while (item := coming.result()) is not None:
+        while (element := coming.result()) is not None:
             coming = pool.submit(next, rest, None)
-            yield item
+            yield element

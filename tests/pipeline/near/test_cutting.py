@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from truegold.pipeline.dedup.near import cutting
-from truegold.pipeline.dedup.near.cutting import Cutter, lowered
+from truegold.pipeline.dedup.near.cutting import Cutter, lower_texts
 from truegold.pipeline.dedup.near.quantities import NUMBER_WORDS
 from truegold.pipeline.dedup.near.words import CLEANED, FORMULAS, TOKENS
 
@@ -27,7 +27,7 @@ TEXTS = st.lists(
 
 def whole(texts: list[str], pattern: str) -> list[list[str]]:
     """All matches of each text, found in the whole of it."""
-    series = lowered(pl.Series(texts, dtype=pl.String))
+    series = lower_texts(pl.Series(texts, dtype=pl.String))
     for before, after in CLEANED:
         series = series.str.replace_all(before, after)
     found: list[list[str]] = series.str.extract_all(pattern).to_list()
@@ -41,7 +41,7 @@ def in_pieces(texts: list[str], rows: int) -> tuple[list[list[str]], list[list[s
     forms: list[str] = []
     tokens: list[list[str]] = []
     formulas: list[list[str]] = []
-    series = lowered(pl.Series(texts, dtype=pl.String))
+    series = lower_texts(pl.Series(texts, dtype=pl.String))
     chunks = [series.slice(start, rows) for start in range(0, len(series), rows)]
     for several in (chunks[:2], chunks[2:]):
         for cut in cutter.cut(several) if several else ():

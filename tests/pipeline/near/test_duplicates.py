@@ -15,9 +15,8 @@ from truegold.pipeline.dedup.near import (
     find_duplicates,
     find_links,
 )
-from truegold.pipeline.dedup.near.clusters import cluster
+from truegold.pipeline.dedup.near.clusters import cluster_texts
 from truegold.pipeline.dedup.near.links import Links
-from truegold.pipeline.dedup.near.seen import Seen
 
 TOM = "Tom has 37 red cars and buys 45 more at the market. How many cars has Tom got in total?"
 TOM_SAID_ANEW = TOM.replace("37", "thirty-seven")
@@ -47,18 +46,18 @@ def links(*pairs: tuple[int, int, Relation, float]) -> Links:
 
 def test_a_row_joins_only_a_row_that_it_is_linked_to():
     same = Relation.SAME_PROBLEM
-    found = cluster(links((0, 1, same, 1.0), (1, 2, same, 3.0)), np.array([0, 1, 2]))
+    found = cluster_texts(links((0, 1, same, 1.0), (1, 2, same, 3.0)), np.array([0, 1, 2]))
     assert found.founder.tolist() == [0, 0, 2]
     assert found.relation.tolist() == [same, same, same]
     assert found.other.tolist() == [1, 0, 1]
-    found = cluster(links((0, 1, same, 1.0), (1, 2, same, 3.0)), np.array([1, 0, 2]))
+    found = cluster_texts(links((0, 1, same, 1.0), (1, 2, same, 3.0)), np.array([1, 0, 2]))
     assert found.founder.tolist() == [1, 1, 1]
 
 
 def test_a_template_is_built_around_its_most_linked_instance():
     template = Relation.SAME_TEMPLATE
     pairs = [(0, 3, template, 0.0), (1, 3, template, 0.0), (2, 3, template, 0.0), (4, 5, template, 0.0)]
-    found = cluster(links(*pairs), np.arange(7))
+    found = cluster_texts(links(*pairs), np.arange(7))
     assert found.template.tolist() == [3, 3, 3, 3, 4, 4, 6]
     assert found.founder.tolist() == list(range(7))
 
@@ -139,19 +138,3 @@ def test_whatever_the_rows_each_has_one_that_stays_for_it(rows, cap):
                  for row, (_, gold, _) in enumerate(rows) if gold is not None}  # fmt: skip
         alone = {cluster for cluster in found.cluster if cluster not in {one for one, _ in golds}}
         assert found.keep.sum() == len(golds) + len(alone)
-
-
-@settings(deadline=None)
-@given(st.lists(st.lists(st.integers(0, 30), max_size=15), max_size=8))
-def test_distinct_hashes_are_numbered_in_the_order_in_which_they_come(batches):
-    seen, known = Seen(), {}
-    for batch in batches:
-        numbers, fresh = seen.number(np.array(batch, dtype=np.uint64))
-        new = []
-        for place, value in enumerate(batch):
-            if value not in known:
-                known[value] = len(known)
-                new.append(place)
-        assert numbers.tolist() == [known[value] for value in batch]
-        assert fresh.tolist() == new
-    assert len(seen) == len(known)

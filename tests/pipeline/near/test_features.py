@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from truegold.pipeline.dedup.near.features import ASKED, STRONG, FeatureBuilder, Features
-from truegold.pipeline.dedup.near.words import Kind, formula, interpret, stem
+from truegold.pipeline.dedup.near.words import Kind, formula_form, interpret, stem
 
 
 def build(*texts: str) -> Features:
@@ -58,8 +58,8 @@ def test_formulas_count_as_quantities_and_dollar_prices_do_not_become_formulas()
 
 
 def test_the_same_formula_in_another_layout_is_the_same():
-    assert formula(r"$\left( x^2 + 1 \right)$") == formula("$ x^2+1.$") == "x^2+1"
-    assert formula("$x$") == formula("$5 and then$") == ""
+    assert formula_form(r"$\left( x^2 + 1 \right)$") == formula_form("$ x^2+1.$") == "x^2+1"
+    assert formula_form("$x$") == formula_form("$5 and then$") == ""
 
 
 def test_chinese_is_compared_by_pairs_of_characters():
@@ -80,7 +80,7 @@ def test_kinds_of_tokens():
         token: interpret(token).kind for token in ("?", ".", "the", "apple", "three", "3", "三", "苹", "+", "\\pi")
     }
     assert list(kinds.values()) == [
-        Kind.QUESTION, Kind.PERIOD, Kind.STOP, Kind.WORD, Kind.NUMBER, Kind.NUMBER, Kind.NUMBER, Kind.HAN, Kind.SIGN,
+        Kind.QUESTION, Kind.PERIOD, Kind.STOP, Kind.WORD, Kind.NUMERAL, Kind.NUMERAL, Kind.NUMERAL, Kind.HAN, Kind.SIGN,
         Kind.WORD,
     ]  # fmt: skip
 

@@ -2,29 +2,56 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 
 import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.pipeline.dedup.near.tidy import tidy
+from truegold.pipeline.dedup.near.tidy import fold_case, tidy
+from truegold.pipeline.rows import normalise_for_id
 
-ODD = "e\u0301 \u2126\u00a0\u3000\u2003\u1100\u1161\t\n\r\x85\x1caé苹，１"
+ODD = "e\u0301 \u2126\u00a0\u3000\u2003\u1100\u1161\t\n\r\x85\x1c\x1faé苹，１"
+TEXTS = st.lists(st.one_of(st.text(max_size=8), st.text(ODD, max_size=8)), max_size=6)
 
 
-@given(texts=st.lists(st.one_of(st.text(max_size=8), st.text(ODD, max_size=8)), max_size=6))
-def test_tidying_is_normalising_and_trimming(texts: list[str]) -> None:
-    series = pl.Series([text.encode("utf-8", "replace").decode() for text in texts], dtype=pl.String)
-    found, untidy = tidy(series)
-    expected = series.str.normalize("NFC").str.replace_all(r"\s+", " ").str.strip_chars()
-    assert found.to_list() == expected.to_list()
-    changed = [one != other for one, other in zip(series, expected, strict=True)]
-    assert all(mark >= was for mark, was in zip(untidy.tolist(), changed, strict=True))
+def encodable(texts: list[str]) -> list[str]:
+    """The texts without lone surrogates, which no table can hold."""
+    return [text.encode("utf-8", "replace").decode() for text in texts]
+
+
+@given(texts=TEXTS)
+def test_a_tidy_text_is_as_the_identity_of_a_row_has_it(texts: list[str]) -> None:
+    texts = encodable(texts)
+    tidied, untidy = tidy(pl.Series(texts, dtype=pl.String))
+    expected = [normalise_for_id(text) for text in texts]
+    assert tidied.to_list() == expected
+    differs = [text != tidy_text for text, tidy_text in zip(texts, expected, strict=True)]
+    assert all(mark >= changed for mark, changed in zip(untidy.tolist(), differs, strict=True))
 
 
 def test_plain_texts_are_left_alone() -> None:
     texts = ["Tom has 3 cars.", "小明有三个苹果，１个！", "naïve – “yes”"]
-    found, untidy = tidy(pl.Series(texts))
-    assert found.to_list() == texts and not untidy.any()
+    tidied, untidy = tidy(pl.Series(texts))
+    assert tidied.to_list() == texts and not untidy.any()
     assert all(unicodedata.is_normalized("NFC", text) for text in texts)
+
+
+def test_every_character_is_folded_as_python_folds_it() -> None:
+    characters = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
+    folded = fold_case(pl.Series(characters).str.to_lowercase())
+    differ = [
+        character
+        for character, fold in zip(characters, folded.to_list(), strict=True)
+        if fold != character.casefold() and unicodedata.category(character) != "Cn"
+    ]
+    # polars may know letters of a later version of Unicode.
+    assert all(character.lower() == character.casefold() == character for character in differ)
+
+
+@given(texts=st.lists(st.text("aSßΣσςİıﬁΐ µ", max_size=8), max_size=6))
+def test_texts_are_folded_as_python_folds_them(texts: list[str]) -> None:
+    assert fold_case(pl.Series(texts, dtype=pl.String).str.to_lowercase()).to_list() == [
+        text.casefold() for text in texts
+    ]

@@ -1,0 +1,40 @@
+"""What the flag `conflicting_labels` says: the golds of one problem that has several, with how often each occurs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+REASON = "conflicting_labels"
+CONFIDENCE = 0.9
+"""How sure it is that one of the labels is wrong; now and then both are right, in other words."""
+MAX_SHOWN = 10
+"""Golds and rows named in a conflict's evidence: ten thousand copies of one prompt must not each list ten thousand."""
+GOLD_CHARS = 200
+"""Characters shown of each gold."""
+
+
+@dataclass(slots=True)
+class GoldCounts:
+    """How often each gold of one problem occurs; golds that are the same go by the way that is written first."""
+
+    _counts: dict[Hashable, tuple[str, int]] = field(default_factory=dict)
+    others: int = 0
+    """Rows whose gold is none of the first MAX_SHOWN."""
+
+    def add(self, gold: str | None, key: Hashable) -> None:
+        """Count the gold of one more row; `key` is equal for golds that are the same."""
+        if key in self._counts:
+            text, count = self._counts[key]
+            self._counts[key] = (text, count + 1)
+        elif len(self._counts) < MAX_SHOWN:
+            self._counts[key] = ((gold or "")[:GOLD_CHARS], 1)
+        else:
+            self.others += 1
+
+    def by_text(self) -> dict[str, int]:
+        """Return the counts by the text of the gold."""
+        counts: dict[str, int] = {}
+        for text, count in self._counts.values():
+            counts[text] = counts.get(text, 0) + count
+        return counts

@@ -1,0 +1,96 @@
+"""Types of flat arrays, arrays that grow, and how sorted arrays are cut into runs of equal values."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float32]
+Hashes = npt.NDArray[np.uint64]
+Marks = npt.NDArray[np.bool_]
+
+Whole = TypeVar("Whole", np.int64, np.uint64)
+
+
+class Growing:
+    """A flat array that values are appended to, one by one or many at a time.
+
+    It is enlarged by half when it is full; collecting many small arrays instead would leave the memory in pieces.
+    """
+
+    def __init__(self, dtype: type) -> None:
+        self._buffer: npt.NDArray[Any] = np.zeros(1024, dtype=dtype)
+        self._filled = 0
+
+    def __len__(self) -> int:
+        return self._filled
+
+    def append(self, value: float) -> None:
+        """Append a single value."""
+        if self._filled == len(self._buffer):
+            self._enlarge(self._filled + 1)
+        self._buffer[self._filled] = value
+        self._filled += 1
+
+    def extend(self, values: npt.NDArray[Any]) -> None:
+        """Append many values."""
+        end = self._filled + len(values)
+        if end > len(self._buffer):
+            self._enlarge(end)
+        self._buffer[self._filled : end] = values
+        self._filled = end
+
+    def _enlarge(self, needed: int) -> None:
+        larger = np.empty(max(needed, len(self._buffer) * 3 // 2), dtype=self._buffer.dtype)
+        larger[: self._filled] = self._buffer[: self._filled]
+        self._buffer = larger
+
+    @property
+    def array(self) -> npt.NDArray[Any]:
+        """What has been appended so far, as a view."""
+        return self._buffer[: self._filled]
+
+
+def sort_values(values: npt.NDArray[Whole]) -> npt.NDArray[Whole]:
+    """Return the values sorted. polars takes a third of the time of numpy's own sort, and lets go of Python's lock."""
+    ordered: npt.NDArray[Whole] = pl.Series(values).sort(multithreaded=False).to_numpy()
+    return ordered
+
+
+def run_starts(ordered: npt.NDArray[Any]) -> Marks:
+    """Mark the first value of each run of equal ones in a sorted array."""
+    marks = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=marks[1:])
+    return marks
+
+
+def run_ends(ordered: npt.NDArray[Any]) -> Marks:
+    """Mark the last value of each run of equal ones in a sorted array."""
+    marks = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=marks[:-1])
+    return marks
+
+
+def repeat_over_runs(values: npt.NDArray[Any], heads: Ints, length: int) -> npt.NDArray[Any]:
+    """Repeat the value of each run over its length. `heads` are the starts of the runs in an array of `length`."""
+    return np.repeat(values, np.diff(heads, append=length))
+
+
+def count_within_runs(counts: npt.NDArray[Any]) -> Ints:
+    """Count from 0 within each of consecutive runs: lengths [2, 0, 3] give 0 1 0 1 2."""
+    total = int(counts.sum())
+    return np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def sum_runs(starts: npt.NDArray[Any], values: npt.NDArray[Any]) -> Floats:
+    """Return the sums of `values[starts[i]:starts[i + 1]]` as float32; the sum of an empty run is 0."""
+    sums = np.zeros(len(starts) - 1, dtype=np.float32)
+    filled = np.flatnonzero(np.diff(starts))
+    if len(filled):
+        sums[filled] = np.add.reduceat(values, starts[filled], dtype=np.float32)
+    return sums

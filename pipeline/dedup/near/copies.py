@@ -1,0 +1,100 @@
+r"""What an exact copy is: the same prompt with the same gold. This is the one place that decides it.
+
+    prompt                      gold           is a copy of the first row?
+    What is 6*7?                42
+    what is  6*7?               42.0           yes: case, spaces and how a number is written make no difference
+    What is 6*7?                \boxed{42}     yes
+    What is 6*7?                43             no: the same prompt, another gold
+    (none)                      42             no: a row without a prompt is a copy of nothing
+
+- Prompts are compared in NFC, with runs of whitespace as one space, without regard to case (as `str.casefold` has it).
+- The tests of a program are part of its problem: the same prompt with other tests is another one. Names in code tell
+  cases apart, so that case counts there.
+- Golds are compared by value where they are plain numbers, also in LaTeX, with a unit or a percent sign; else in NFC,
+  without regard to case and to spaces, except for spaces between digits. An empty gold is none.
+
+Keys are hashes of 64 bits: among ten million different prompts two fall together with a probability of 3e-6.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+import polars as pl
+
+from truegold.pipeline.dedup.near.arrays import Hashes, Ints, Marks
+from truegold.pipeline.dedup.near.tidy import fold_case, tidy
+from truegold.pipeline.flag.rules.numbers import read_number
+from truegold.pipeline.rows import normalise_for_id
+
+NO_GOLD = -1
+"""The key of a row without gold; other keys are not negative."""
+
+_IDLE_SPACE = re.compile(r"(?<!\d) | (?!\d)")
+
+
+@dataclass(frozen=True)
+class TidyPrompts:
+    """Prompts in NFC, with runs of whitespace as one space and trimmed ends."""
+
+    texts: pl.Series
+    untidy: Marks
+    """Which of them came otherwise."""
+
+    @cached_property
+    def lower(self) -> pl.Series:
+        """The prompts in lower case."""
+        return self.texts.str.to_lowercase()
+
+    @cached_property
+    def filled(self) -> Marks:
+        """Which prompts are not empty. Empty ones have keys too, but are copies of nothing."""
+        marks: Marks = (self.texts.str.len_bytes() > 0).to_numpy()
+        return marks
+
+    def keys(self, tests: pl.Series | None = None, *, case_sensitive: bool = False) -> Hashes:
+        """Return a key for each prompt, the same for prompts of one problem.
+
+        `tests` are those of programs, null for other problems.
+        """
+        compared = self.texts if case_sensitive else fold_case(self.lower)
+        if tests is not None and tests.null_count() < len(tests):
+            with_tests = self.texts + "\0" + tests
+            compared = compared.zip_with(tests.is_null(), with_tests)
+        keys: Hashes = compared.hash(seed=7).to_numpy()
+        return keys
+
+
+def tidy_prompts(prompts: pl.Series) -> TidyPrompts:
+    """Make prompts ready to be compared."""
+    return TidyPrompts(*tidy(prompts))
+
+
+def gold_form(gold: str | None) -> str | None:
+    """Return the form in which golds are compared, None where there is none: "1,000.0" and "$1000$" are "1000"."""
+    form = "" if gold is None else normalise_for_id(gold).casefold()
+    if not form:
+        return None
+    if form.isascii() and form.isdigit():
+        return form.lstrip("0") or "0"
+    written = read_number(form)
+    return _IDLE_SPACE.sub("", form) if written is None else str(written.value)
+
+
+@lru_cache(2**16)
+def _gold_key(gold: str | None) -> int:
+    form = gold_form(gold)
+    if form is None:
+        return NO_GOLD
+    digest = hashlib.blake2b(form.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1
+
+
+def gold_keys(golds: Iterable[str | None]) -> Ints:
+    """Return a number for each gold, the same for golds of one form, NO_GOLD for none."""
+    return np.fromiter(map(_gold_key, golds), dtype=np.int64)
