@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, overload
 
 from truegold.verifiers.errors import ConfigError, SetupError
-from truegold.verifiers.verdict import Reason, Verdict
+from truegold.verifiers.verdict import Reason, Verdict, reason_for_score
 
 _NO_INFO: Mapping[str, Any] = {}
 
@@ -89,8 +89,7 @@ def as_verdict(value: object) -> Verdict:
     score = float(value)
     if not 0.0 <= score <= 1.0:  # also catches NaN
         raise ValueError(f"returned {value!r}, which is not a score in [0, 1]")
-    reason = Reason.MATCH if score == 1.0 else Reason.MISMATCH if score == 0.0 else Reason.PARTIAL
-    return Verdict(score, reason)
+    return Verdict(score, reason_for_score(score))
 
 
 def guarded(judge: Callable[[], Verdict]) -> Verdict:

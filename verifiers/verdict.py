@@ -64,6 +64,13 @@ class Verdict:
         return self.score == 1.0
 
 
+def reason_for_score(score: float) -> Reason:
+    """The reason of a verdict that is a share of what was asked for."""
+    if score == 1.0:
+        return Reason.MATCH
+    return Reason.PARTIAL if score > 0.0 else Reason.MISMATCH
+
+
 @runtime_checkable
 class Verifier(Protocol):
     """Judges a whole response. `version` changes whenever a verdict could change, so that caches notice."""

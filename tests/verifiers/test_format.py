@@ -16,9 +16,9 @@ TAGGED = "<think>2+2</think><answer>4</answer>"
 
 def missing(response: str, **info: object) -> list[str]:
     verdict = judge(response, None, info=info)
-    found: list[str] = verdict.evidence["missing"]
-    assert verdict.passed == (not found)
-    return found
+    parts: list[str] = verdict.evidence["missing"]
+    assert verdict.passed == (not parts)
+    return parts
 
 
 @pytest.mark.parametrize("response", [GOOD, TAGGED, "<think>a \\boxed{9}</think>\\boxed{4}", f"  \n{GOOD}"])

@@ -24,8 +24,8 @@ def test_the_published_setting():
 @given(st.integers(1, 10**6), st.data())
 def test_longer_is_never_better_and_the_score_stays_a_score(longest, data):
     buffer = data.draw(st.integers(0, longest))
-    one, other = sorted(data.draw(st.tuples(st.integers(0, 2 * longest), st.integers(0, 2 * longest))))
-    scores = [judge("", None, info={"max": longest, "buffer": buffer, "length": n}).score for n in (one, other)]
+    shorter, longer = sorted(data.draw(st.tuples(st.integers(0, 2 * longest), st.integers(0, 2 * longest))))
+    scores = [judge("", None, info={"max": longest, "buffer": buffer, "length": n}).score for n in (shorter, longer)]
     assert 0.0 <= scores[1] <= scores[0] <= 1.0
     assert judge("", None, info={"max": longest, "buffer": buffer, "length": longest - buffer}).score == 1.0
     assert judge("", None, info={"max": longest, "buffer": buffer, "length": longest + 1}).score == 0.0

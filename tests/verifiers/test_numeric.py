@@ -156,7 +156,7 @@ def test_no_answer_earns_nothing():
 
 
 def test_it_is_a_built_in_that_travels_and_accepts_its_gold():
-    found = pickle.loads(pickle.dumps(resolve("numeric")))
-    assert found == judge
+    copy = pickle.loads(pickle.dumps(resolve("numeric")))
+    assert copy == judge
     for gold in ("1/2", "1,234", "50%"):
         assert judge(gold_response(judge, gold), gold).passed

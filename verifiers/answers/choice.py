@@ -12,7 +12,7 @@ letters. A text is an option's where they are the same text, blanks, case and ma
 (`math.equivalent`). Options may carry their own labels (`A. red`). The response commits in any of the forms of
 `extract`, by `option C` or 选C in its last line, or by a last line that is a letter alone.
 
-Not covered: a letter that stands somewhere in prose, shares of several right letters.
+A letter that stands somewhere in prose and shares of several right letters are not covered.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from truegold.verifiers.verdict import Reason, Verdict
 MAX_ANSWER_CHARS = 2_000
 """A longer answer is not a choice. Stops text made to be slow to normalise."""
 
-MAX_MATHS_CHARS = 200
+MAX_FORMULA_CHARS = 200
 """Longer texts are compared as texts only. Stops a formula of a page being read once for each option."""
 
 MAX_OPTIONS = 26
@@ -71,7 +71,7 @@ _CHINESE_NAME = re.compile(
     r"(?:选[项择]?|答案)\s{0,3}】?\s{0,3}[是为:]?\s{0,3}(\(?[A-Z]\)?(?:\s{0,3}[、,和或]?\s{0,3}\(?[A-Z]\)?){0,25})(?![A-Za-z])"
 )
 
-_MATHS = re.compile(r"[\d\\^_=+*/<>°√π∞]")
+_FORMULA_SIGN = re.compile(r"[\d\\^_=+*/<>°√π∞]")
 _COMMAND = re.compile(r"\\[A-Za-z]{1,30}")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _UNANNOUNCED = ("whole_response", "last_line", "conclusion")
@@ -103,57 +103,60 @@ class ChoiceVerifier:
             return bad_options(error)
         if gold is None or not gold.strip():
             return Verdict(None, Reason.GOLD_MISSING)
-        wanted = _read(gold, options, multiple)
-        known = not options or all(ord(letter) - ord("A") < len(options) for letter in wanted.letters)
-        if wanted.hedged or not wanted.letters or not known:
+        gold_reading = _read(gold, options, multiple)
+        is_known = not options or all(ord(letter) - ord("A") < len(options) for letter in gold_reading.letters)
+        if gold_reading.hedged or not gold_reading.letters or not is_known:
             return Verdict(None, Reason.GOLD_UNPARSED, evidence={"gold": gold[:MAX_ANSWER_CHARS]})
-        return _against(wanted.letters, _committed(response, multiple), options, multiple)
+        return _judge(gold_reading, _committed_choice(response, multiple), options, multiple)
 
     def gold_response(self, gold: str, solution: str | None) -> str | None:
+        """The gold's letters in a box, or the text that it is."""
         letters = _read(gold, (), False).letters
         return f"\\boxed{{{', '.join(sorted(letters)) or gold}}}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """The letters that a text names; hedged where it leaves open which of them it means."""
+    """The letters that a text names."""
 
     letters: frozenset[str]
     hedged: bool = False
+    """Whether it leaves open which of them it means."""
+
+    def __str__(self) -> str:
+        return "".join(sorted(self.letters))
 
 
-def _against(wanted: frozenset[str], found: Committed | None, options: Sequence[str], multiple: bool) -> Verdict:
-    if found is None:
+def _judge(gold: _Reading, committed: Committed | None, options: Sequence[str], multiple: bool) -> Verdict:
+    if committed is None:
         return Verdict(0.0, Reason.NO_ANSWER)
-    if len(found.text) > MAX_ANSWER_CHARS:
-        evidence: dict[str, Any] = {"answer_chars": len(found.text), "limit": MAX_ANSWER_CHARS}
-        return Verdict(0.0, Reason.ANSWER_UNPARSED, found.text[:MAX_ANSWER_CHARS], evidence)
-    offered = _read(found.text, options, multiple)
-    evidence = {"gold": _shown(wanted), "answer": _shown(offered.letters), "form": found.form}
-    if offered.hedged:
-        return Verdict(0.0, Reason.HEDGED, found.text, evidence)
-    match = offered.letters == wanted
-    return Verdict(float(match), Reason.MATCH if match else Reason.MISMATCH, found.text, evidence)
+    text = committed.text
+    if len(text) > MAX_ANSWER_CHARS:
+        limits = {"answer_chars": len(text), "limit": MAX_ANSWER_CHARS}
+        return Verdict(0.0, Reason.ANSWER_UNPARSED, text[:MAX_ANSWER_CHARS], limits)
+    answer = _read(text, options, multiple)
+    evidence = {"gold": str(gold), "answer": str(answer), "form": committed.form}
+    if answer.hedged:
+        return Verdict(0.0, Reason.HEDGED, text, evidence)
+    match = answer.letters == gold.letters
+    return Verdict(float(match), Reason.MATCH if match else Reason.MISMATCH, text, evidence)
 
 
-def _shown(letters: frozenset[str]) -> str:
-    return "".join(sorted(letters))
-
-
-def _committed(response: str, multiple: bool) -> Committed | None:
-    found = committed_answer(response, several=multiple)
-    if found is not None and found.form not in _UNANNOUNCED:
-        return found
+def _committed_choice(response: str, multiple: bool) -> Committed | None:
+    """What the response commits to: an announced answer, else a letter of the last line, else any other answer."""
+    committed = committed_answer(response, several=multiple)
+    if committed is not None and committed.form not in _UNANNOUNCED:
+        return committed
     line = _plain(last_line(final_part(response))[:MAX_LINE_CHARS])
     if _BARE.fullmatch(line) or _SEVERAL.fullmatch(line):
         return Committed(line, "last_line")
-    # Every letter that the line names, so that two of them are seen as two; what it names in order to deny, it does
-    # not commit to.
+    # Every letter that the line names counts, so that two of them are seen as two. What it names in order to deny, it
+    # does not commit to.
     clauses = [clause for clause in _CLAUSE_END.split(line) if not _NEGATION.search(clause)]
     named = [
         name for clause in clauses for pattern in (_ENGLISH_NAME, _CHINESE_NAME) for name in pattern.findall(clause)
     ]
-    return Committed(", ".join(dict.fromkeys(named)), "option") if named else found
+    return Committed(", ".join(dict.fromkeys(named)), "option") if named else committed
 
 
 def _read(text: str, options: Sequence[str], multiple: bool) -> _Reading:
@@ -161,7 +164,7 @@ def _read(text: str, options: Sequence[str], multiple: bool) -> _Reading:
     plain = _plain(text)
     bare = _BARE.fullmatch(plain)
     is_label = bare is not None and ord(bare[1].upper()) - ord("A") < (len(options) or MAX_OPTIONS)
-    if not is_label and (same := _options_like(text, options)):
+    if not is_label and (same := _options_named_by(text, options)):
         return _Reading(frozenset(same), hedged=len(same) > 1)
     if (label := _LABEL.match(plain)) and label.end() < len(plain):
         plain = plain[label.end() :]
@@ -172,10 +175,10 @@ def _read(text: str, options: Sequence[str], multiple: bool) -> _Reading:
     if _SEVERAL.fullmatch(plain):
         letters = frozenset(_A_LETTER.findall(plain))
         return _Reading(letters, hedged=len(letters) > 1 and (not multiple or bool(_EITHER.search(plain))))
-    return _letter_with_more(plain, options)
+    return _read_letter_with_text(plain, options)
 
 
-def _letter_with_more(plain: str, options: Sequence[str]) -> _Reading:
+def _read_letter_with_text(plain: str, options: Sequence[str]) -> _Reading:
     """One letter, alone or beside a text; a text that is another option's contradicts it."""
     if match := _BARE.fullmatch(plain) or _LETTER_AND_REASON.fullmatch(plain):
         return _Reading(frozenset(match.group(1).upper()))
@@ -190,33 +193,33 @@ def _letter_with_more(plain: str, options: Sequence[str]) -> _Reading:
             return _Reading(frozenset({letter, *_A_LETTER.findall(text)}), hedged=True)
     else:
         return _Reading(frozenset())
-    place = ord(letter) - ord("A")
+    option_index = ord(letter) - ord("A")
     others = {*_ANOTHER_LABEL.findall(text), *_SECOND_THOUGHT.findall(text)} - {letter}
-    if place >= len(options) or not _same(text, options[place]):
-        others |= _options_like(text, options) - {letter}
+    if option_index >= len(options) or not _is_same(text, options[option_index]):
+        others |= _options_named_by(text, options) - {letter}
     return _Reading(frozenset({letter, *others}), hedged=bool(others))
 
 
-def _options_like(text: str, options: Sequence[str]) -> set[str]:
+def _options_named_by(text: str, options: Sequence[str]) -> set[str]:
     """The letters of the options whose text this is; the same text goes before the same mathematics."""
-    exact = [place for place, option in enumerate(options) if _key(option) == _key(text)]
-    places = exact or [place for place, option in enumerate(options) if _same(text, option)]
-    return {chr(ord("A") + place) for place in places}
+    same_text = [index for index, option in enumerate(options) if _key(option) == _key(text)]
+    same = same_text or [index for index, option in enumerate(options) if _is_same(text, option)]
+    return {chr(ord("A") + index) for index in same}
 
 
-def _same(text: str, option: str) -> bool:
+def _is_same(text: str, option: str) -> bool:
     if _key(text) == _key(option):
         return True
     from truegold.verifiers.math import equivalent
 
-    return _is_maths(text) and _is_maths(option) and equivalent(text, gold=option).passed
+    return _is_formula(text) and _is_formula(option) and equivalent(text, gold=option).passed
 
 
-def _is_maths(text: str) -> bool:
-    """Something that a mathematical comparison can be asked about; a unit's word is no prose."""
+def _is_formula(text: str) -> bool:
+    """Whether a mathematical comparison can be asked about it; a unit's word is no prose."""
     return (
-        len(text) <= MAX_MATHS_CHARS
-        and _MATHS.search(text) is not None
+        len(text) <= MAX_FORMULA_CHARS
+        and _FORMULA_SIGN.search(text) is not None
         and len(_WORD.findall(_COMMAND.sub(" ", _WRAPPER.sub("", text)))) <= 1
     )
 
@@ -228,20 +231,20 @@ def _key(text: str) -> str:
 def _without_labels(options: Sequence[str]) -> list[str]:
     """`["A. red", "B. blue"]` as `["red", "blue"]`; as they are where not all of them are labelled."""
     labelled = [_LETTER_AND_TEXT.fullmatch(option.strip()) for option in options]
-    own = [(match[1] or match[2] or match[3]).upper() if match else "" for match in labelled]
-    if own != [chr(ord("A") + place) for place in range(len(options))]:
+    labels = [(match[1] or match[2] or match[3]).upper() if match else "" for match in labelled]
+    if labels != [chr(ord("A") + index) for index in range(len(options))]:
         return list(options)
     return [match[4] for match in labelled if match]
 
 
 def _plain(text: str) -> str:
-    """Without markup, maths delimiters and runs of blanks; full-width and circled letters as ordinary ones."""
-    text = "".join(map(_folded, text[:MAX_ANSWER_CHARS]))
+    """Drop markup, maths delimiters and runs of blanks; make full-width and circled letters ordinary ones."""
+    text = "".join(map(_fold, text[:MAX_ANSWER_CHARS]))
     text = _WRAPPER.sub("", text).replace("$", " ").replace("{", " ").replace("}", " ").replace("\\", " ")
     return " ".join(text.split()).strip("*_`。 ")
 
 
-def _folded(character: str) -> str:
+def _fold(character: str) -> str:
     if character < "\u0080" or unicodedata.decomposition(character).startswith(_NOT_FOLDED):
         return character
     return unicodedata.normalize("NFKC", character)

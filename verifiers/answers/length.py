@@ -7,7 +7,7 @@
 The score of a verdict lies in [0, 1], so it is DAPO's punishment plus 1; a reward term with `offset: -1` gives the
 punishment back. Gold is not read. `info["length"]` is the length in tokens, which training gives; without it the
 response is measured in the characters or words that it has. With `info["unit"] = "tokens"` a missing length is an
-error rather than a guess. Not covered: rewards for brevity among the right answers of a group.
+error rather than a guess. Rewards for brevity among the right answers of a group are not covered.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from truegold.verifiers.options import NO_INFO, BadOption, bad_options, whole, word
-from truegold.verifiers.verdict import Reason, Verdict
+from truegold.verifiers.verdict import Verdict, reason_for_score
 
 MAX_LENGTH = 10**9
 UNITS = ("tokens", "chars", "words")
@@ -51,15 +51,16 @@ class LengthVerifier:
             return bad_options(error)
         buffer = longest // BUFFER_SHARE if buffer is None else buffer
         score = 1.0 + punishment(length, longest, buffer)
-        reason = Reason.MATCH if score == 1.0 else Reason.PARTIAL if score > 0.0 else Reason.MISMATCH
-        return Verdict(score, reason, None, {"length": length, "unit": unit, "max": longest, "buffer": buffer})
+        evidence = {"length": length, "unit": unit, "max": longest, "buffer": buffer}
+        return Verdict(score, reason_for_score(score), None, evidence)
 
     def gold_response(self, gold: str, solution: str | None) -> str | None:
+        """The gold as it is, which is short enough unless `max` is small."""
         return gold
 
 
 def punishment(length: int, longest: int, buffer: int) -> float:
-    """DAPO equation 13: 0, then falling, then -1."""
+    """Equation 13 of DAPO: 0 up to `longest - buffer`, then a fall, and -1 beyond `longest`."""
     if length <= longest - buffer:
         return 0.0
     return max(-1.0, ((longest - buffer) - length) / buffer) if buffer and length <= longest else -1.0

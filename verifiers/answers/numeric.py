@@ -12,8 +12,8 @@ cannot be told from the delimiter of a formula. `info["unit"]` names texts that 
 left out of account: with `"unit": ["km", "kilometres"]` the answer `5 km` is 5, and with `"unit": "%"` the answer `50%`
 is 50. A number's own percent sign divides by 100.
 
-Not covered: conversion of units, arithmetic (`2^3`, `\sqrt{4}`, `10-3`), decimal commas (`3,5`), digits grouped by
-plain blanks (`1 234`). The verifier `math` reads more.
+Conversion of units, arithmetic (`2^3`, `\sqrt{4}`, `10-3`), decimal commas (`3,5`) and digits grouped by plain blanks
+(`1 234`) are not covered. The verifier `math` reads more.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _LEAD = re.compile(
 _DECIMAL = r"(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)"
 _SIGN = r"[+-]?\s{0,3}"
 _BRACED = r"\{\s{0,3}(" + _SIGN + _DECIMAL + r")\s{0,3}\}"
-_NUMBER = re.compile(_DECIMAL)
+_UNSIGNED = re.compile(_DECIMAL)
 _CONNECTIVE = re.compile(r"\b(?:or|and|to)\b|[,;/~±]|\\pm|[或和、]|\d\s{0,3}-\s{0,3}\d")
 _FORMS = {
     "mixed": re.compile(r"(\d+)(?:\s{1,3}(\d+)/(\d+)|\s{0,3}\\frac\{(\d+)\}\{(\d+)\})"),
@@ -83,7 +83,7 @@ class NumericVerifier:
         info: Mapping[str, Any] = NO_INFO,
     ) -> Verdict:
         try:
-            units = _units(info)
+            units = _read_units(info)
             allowed = _Tolerance(
                 number(info, "abs_tol"), number(info, "rel_tol"), whole(info, "decimals", 0, MAX_DECIMALS)
             )
@@ -91,22 +91,23 @@ class NumericVerifier:
             return bad_options(error)
         if gold is None or not gold.strip():
             return Verdict(None, Reason.GOLD_MISSING)
-        wanted = read_number(gold, units)
-        if wanted is None:
+        gold_value = read_number(gold, units)
+        if gold_value is None:
             return Verdict(None, Reason.GOLD_UNPARSED, evidence={"gold": gold[:MAX_NUMBER_CHARS]})
-        found = committed_answer(response)
-        if found is None:
+        answer = committed_answer(response)
+        if answer is None:
             return Verdict(0.0, Reason.NO_ANSWER)
-        offered = read_number(found.text, units)
-        shown = found.text[:MAX_NUMBER_CHARS]
-        if offered is None:
+        value = read_number(answer.text, units)
+        shown = answer.text[:MAX_NUMBER_CHARS]
+        if value is None:
             reason = Reason.HEDGED if _names_several(shown) else Reason.ANSWER_UNPARSED
-            return Verdict(0.0, reason, shown, {"gold": _text(wanted), "form": found.form})
-        match = allowed.covers(wanted, offered)
-        evidence = {"gold": _text(wanted), "answer": _text(offered), "form": found.form}
+            return Verdict(0.0, reason, shown, {"gold": _shorten(gold_value), "form": answer.form})
+        match = allowed.covers(gold_value, value)
+        evidence = {"gold": _shorten(gold_value), "answer": _shorten(value), "form": answer.form}
         return Verdict(float(match), Reason.MATCH if match else Reason.MISMATCH, shown, evidence)
 
     def gold_response(self, gold: str, solution: str | None) -> str | None:
+        """The gold in a box."""
         return f"\\boxed{{{gold}}}"
 
 
@@ -116,16 +117,17 @@ class _Tolerance:
     relative: float | None
     decimals: int | None
 
-    def covers(self, wanted: Fraction, offered: Fraction) -> bool:
-        # str() first: the tolerance 0.1 is meant as 1/10 and not as the nearest binary fraction.
+    def covers(self, gold: Fraction, answer: Fraction) -> bool:
+        """Whether the answer is near enough; without any tolerance it has to be equal."""
+        # A tolerance goes through str(), since 0.1 is meant as 1/10 and not as the nearest binary fraction.
         room = Fraction(str(self.absolute or 0))
-        room = max(room, Fraction(str(self.relative or 0)) * abs(wanted))
+        room = max(room, Fraction(str(self.relative or 0)) * abs(gold))
         if self.decimals is not None:
             room = max(room, Fraction(1, 2 * 10**self.decimals))
-        return abs(wanted - offered) <= room
+        return abs(gold - answer) <= room
 
 
-def _units(info: Mapping[str, Any]) -> list[str]:
+def _read_units(info: Mapping[str, Any]) -> list[str]:
     if isinstance(info.get("unit"), str):
         return [text(info, "unit", MAX_UNIT_CHARS) or ""]
     return texts(info, "unit", (), MAX_UNITS, MAX_UNIT_CHARS)
@@ -135,16 +137,16 @@ def read_number(written: str, units: list[str]) -> Fraction | None:
     """The one number that `written` is, or None where it is anything else. `units` may stand before or after it."""
     if len(written) > MAX_NUMBER_CHARS:
         return None
-    plain = _without_unit(_plain(written), [_plain(unit) for unit in units])
+    plain = _drop_unit(_plain(written), [_plain(unit) for unit in units])
     percent = _PERCENT.search(plain)
     if percent is not None and percent.end() == len(plain):
         plain = plain[: percent.start()]
-    value = _signed(plain.strip())
+    value = _read_signed(plain.strip())
     return value if value is None or percent is None else value / 100
 
 
 def _plain(text: str) -> str:
-    """Without what typesets a number: delimiters, spaces, text commands, the punctuation that ends a sentence."""
+    """Drop what typesets a number: delimiters, spaces, text commands, the punctuation that ends a sentence."""
     text = _GROUPING.sub("", text[:MAX_NUMBER_CHARS].translate(_CHARACTERS))
     text = _TEXT.sub(r" \1 ", text)
     text = _FRACTION.sub(r"\\frac", _MARKUP.sub(" ", text.replace(r"\$", "$")))
@@ -157,10 +159,10 @@ def _plain(text: str) -> str:
 
 def _names_several(text: str) -> bool:
     plain = _plain(text)
-    return len(_NUMBER.findall(plain)) > 1 and _CONNECTIVE.search(plain) is not None
+    return len(_UNSIGNED.findall(plain)) > 1 and _CONNECTIVE.search(plain) is not None
 
 
-def _without_unit(text: str, units: list[str]) -> str:
+def _drop_unit(text: str, units: list[str]) -> str:
     for unit in sorted(units, key=len, reverse=True):
         if not unit:
             continue
@@ -170,35 +172,35 @@ def _without_unit(text: str, units: list[str]) -> str:
     return text
 
 
-def _signed(text: str) -> Fraction | None:
+def _read_signed(text: str) -> Fraction | None:
     sign = -1 if text[:1] == "-" else 1
     body = text[1:].lstrip() if text[:1] in ("-", "+") else text
     for form, pattern in _FORMS.items():
         if match := pattern.fullmatch(body):
-            value = _value(form, [group for group in match.groups() if group is not None])
+            value = _read_value(form, [group for group in match.groups() if group is not None])
             return None if value is None else sign * value
     return None
 
 
-def _value(form: str, parts: list[str]) -> Fraction | None:
+def _read_value(form: str, parts: list[str]) -> Fraction | None:
     if form == "mixed":
         whole_part, above, below = (int(part) for part in parts)
-        # 2\frac{5}{3} is no mixed number; it may be a product.
+        # `2\frac{5}{3}` is no mixed number; it may be a product.
         return whole_part + Fraction(above, below) if 0 < above < below else None
     if form == "scientific":
         too_large = len(parts[1]) > len(str(MAX_EXPONENT)) + 1 or abs(int(parts[1])) > MAX_EXPONENT
-        return None if too_large else _decimal(parts[0]) * Fraction(10) ** int(parts[1])
+        return None if too_large else _read_decimal(parts[0]) * Fraction(10) ** int(parts[1])
     if form != "decimal":
-        below_line = _decimal(parts[1])
-        return _decimal(parts[0]) / below_line if below_line else None
-    return _decimal(parts[0])
+        below_line = _read_decimal(parts[1])
+        return _read_decimal(parts[0]) / below_line if below_line else None
+    return _read_decimal(parts[0])
 
 
-def _decimal(text: str) -> Fraction:
+def _read_decimal(text: str) -> Fraction:
     return Fraction("".join(text.replace(",", "").split()).rstrip("."))
 
 
-def _text(value: Fraction) -> str:
-    """For the evidence: short, whatever the number of digits."""
+def _shorten(value: Fraction) -> str:
+    """The number as the evidence shows it: short, however many digits it has."""
     shown = str(value)
     return shown if len(shown) <= MAX_UNIT_CHARS else f"{shown[:MAX_UNIT_CHARS]}…"

@@ -40,7 +40,7 @@ MAX_STEPS = 400_000_000
 
 CACHED_PATTERNS = 256
 SHOWN_CHARS = 200
-PLACES = ("answer", "final", "response")
+SEARCHED_TEXTS = ("answer", "final", "response")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,50 +60,52 @@ class RegexVerifier:
         info: Mapping[str, Any] = NO_INFO,
     ) -> Verdict:
         try:
-            given = text(info, "pattern", MAX_PATTERN_CHARS)
-            where = word(info, "where", PLACES, "answer")
+            option = text(info, "pattern", MAX_PATTERN_CHARS)
+            where = word(info, "where", SEARCHED_TEXTS, "answer")
             full = switch(info, "full", where == "answer")
-            flags = _flags(info)
+            flags = _read_flags(info)
         except BadOption as error:
             return bad_options(error)
-        if given is None and (gold is None or not gold.strip()):
+        if option is None and (gold is None or not gold.strip()):
             return Verdict(None, Reason.GOLD_MISSING)
-        pattern = (gold or "") if given is None else given
+        pattern = (gold or "") if option is None else option
         compiled = _compile(pattern, flags)
         if isinstance(compiled, str):
-            reason = Reason.GOLD_UNPARSED if given is None else Reason.VERIFIER_ERROR
+            reason = Reason.GOLD_UNPARSED if option is None else Reason.VERIFIER_ERROR
             return Verdict(None, reason, evidence={"error": compiled, "pattern": pattern[:SHOWN_CHARS]})
-        return _search(compiled, _looked_at(response, where), full, {"pattern": pattern[:SHOWN_CHARS], "where": where})
+        evidence = {"pattern": pattern[:SHOWN_CHARS], "where": where}
+        return _search(compiled, _searched_text(response, where), full, evidence)
 
     def gold_response(self, gold: str, solution: str | None) -> str | None:
-        return None  # what fits a pattern cannot be told from the pattern
+        """None: a text that fits cannot be told from the pattern."""
+        return None
 
 
-def _search(pattern: Any, looked_at: str | None, full: bool, evidence: Mapping[str, Any]) -> Verdict:
-    if looked_at is None:
+def _search(pattern: Any, searched: str | None, full: bool, evidence: Mapping[str, Any]) -> Verdict:
+    if searched is None:
         return Verdict(0.0, Reason.NO_ANSWER, None, evidence)
     limit = min(MAX_TEXT_CHARS, MAX_STEPS // max(1, pattern.programsize))
-    if len(looked_at) > limit:
-        return Verdict(0.0, Reason.ANSWER_UNPARSED, None, {**evidence, "chars": len(looked_at), "limit": limit})
-    # Lone surrogates, which JSON can smuggle in, have no place in RE2's UTF-8.
-    looked_at = looked_at.encode("utf-8", "replace").decode()
-    found = pattern.fullmatch(looked_at) if full else pattern.search(looked_at)
-    if found is None:
-        return Verdict(0.0, Reason.MISMATCH, looked_at[-SHOWN_CHARS:], evidence)
-    return Verdict(1.0, Reason.MATCH, found.group()[:SHOWN_CHARS], evidence)
+    if len(searched) > limit:
+        return Verdict(0.0, Reason.ANSWER_UNPARSED, None, {**evidence, "chars": len(searched), "limit": limit})
+    # RE2's UTF-8 cannot hold lone surrogates, which JSON can smuggle in.
+    searched = searched.encode("utf-8", "replace").decode()
+    match = pattern.fullmatch(searched) if full else pattern.search(searched)
+    if match is None:
+        return Verdict(0.0, Reason.MISMATCH, searched[-SHOWN_CHARS:], evidence)
+    return Verdict(1.0, Reason.MATCH, match.group()[:SHOWN_CHARS], evidence)
 
 
-def _flags(info: Mapping[str, Any]) -> str:
+def _read_flags(info: Mapping[str, Any]) -> str:
     flags = info.get("flags", "")
     if isinstance(flags, str) and len(flags) <= 3 and set(flags) <= set("ims"):
         return "".join(sorted(set(flags)))
     raise BadOption(f"flags must be some of the letters i, m and s, got {str(flags)[:SHOWN_CHARS]!r}")
 
 
-def _looked_at(response: str, where: str) -> str | None:
+def _searched_text(response: str, where: str) -> str | None:
     if where == "answer":
-        found = committed_answer(response)
-        return found.text if found else None
+        answer = committed_answer(response)
+        return answer.text if answer else None
     return final_part(response) if where == "final" else response
 
 
@@ -125,5 +127,5 @@ def _compile(pattern: str, flags: str) -> Any:
         return re2.compile(f"(?{flags}){pattern}" if flags else pattern, options)
     except (re2.error, UnicodeEncodeError) as error:
         detail = error.args[0] if error.args else error
-        said = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
-        return f"the pattern cannot be read: {said}. Look-around and back-references do not exist here."
+        message = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
+        return f"the pattern cannot be read: {message}. Look-around and back-references do not exist here."

@@ -33,11 +33,12 @@ CONTEXTS = ("{}", "4.{}\n\n5", " {} x")
 
 @dataclass(frozen=True, slots=True)
 class TagReport:
-    """tokens: how many tokens each tag is, 1 only where it stays whole in any surroundings. recommended: thinking tags
-    that are one token each, None where this tokenizer has none."""
+    """What `tag_tokens` tells of a tokenizer."""
 
     tokens: Mapping[str, int]
+    """How many tokens each tag is, 1 only where it stays whole in any surroundings."""
     recommended: tuple[str, str] | None
+    """Thinking tags that are one token each; None where this tokenizer has none."""
 
     @property
     def split(self) -> tuple[str, ...]:
@@ -46,10 +47,9 @@ class TagReport:
 
 
 def tag_tokens(tokenizer: Any, tags: Sequence[str]) -> TagReport:
-    """How many tokens each of `tags` is, written as it stands in a response (`<think>`)."""
+    """Count the tokens of each of `tags`, written as it stands in a response (`<think>`)."""
     counts = {tag: _count(tokenizer, tag) for tag in tags}
-    asked = list(zip(tags[::2], tags[1::2], strict=False))
-    for pair in (*asked, *KNOWN_PAIRS):
+    for pair in (*zip(tags[::2], tags[1::2], strict=False), *KNOWN_PAIRS):
         if all(_count(tokenizer, tag) == 1 for tag in pair):
             return TagReport(counts, pair)
     return TagReport(counts, None)
