@@ -60,11 +60,11 @@ def main() -> None:
     for step in range(first, int(steps)):
         batch = rollout_batch(step)
         if share == "even":
-            own = [segment for segment in batch if segment.group % world == rank]
+            local_segments = [segment for segment in batch if segment.group % world == rank]
         else:
-            own = batch if rank == 0 else []
-        weighed = weigh_segments(own, config, [config.advantage] * len(own))
-        updater.train_on(own, weighed, seed=str(step))
+            local_segments = batch if rank == 0 else []
+        weighed = weigh_segments(local_segments, config, [config.advantage] * len(local_segments))
+        updater.train_on(local_segments, weighed, seed=str(step))
         if checkpoints is not None:
             engine.save(checkpoints, step + 1, {"steps": updater.steps})
     weights = {name: tensor.clone() for name, tensor in engine.named_tensors()}

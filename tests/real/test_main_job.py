@@ -97,17 +97,17 @@ def test_every_input_record_is_accounted_for(project: Path) -> None:
     assert sum(ends.values()) == 103
     assert ends["ingest", "invalid_json"] == 1
     assert ends["dedup", "exact_duplicate"] == 1
-    assert ends["settle", "held_for_review"] == 2  # 2+2 has two golds, and no rule can know which is right
+    assert ends["settle", "held_for_review"] == 2  # No rule can know which of the two golds of 2+2 is right.
 
 
 def test_rollouts_carry_the_trainer_s_logprobs_and_weights_move(project: Path) -> None:
     run_dir = project / "runs" / "main"
     steps = metrics(run_dir)
-    assert [step["step"] for step in steps] == [0, 1, 2, 3, 4]  # the last is an evaluation alone
+    assert [step["step"] for step in steps] == [0, 1, 2, 3, 4]  # The last is an evaluation alone.
     trained = [step for step in steps if step.get("trained_completions")]
     assert trained, "no group carried signal: the test's model is too good or too bad"
     for step in trained:
-        assert step["mismatch_abs"] < 0.05  # two updates a batch: the second is off-policy
+        assert step["mismatch_abs"] < 0.05  # Of the two updates on a batch the second is off-policy.
         assert step["probe_mean_abs"] < 1e-4
     assert all("heldout_pass_rate" in step for step in steps[::2])
     before, after = ((run_dir / stage / "checkpoint" / "model.safetensors").read_bytes() for stage in ("sft", "train"))
@@ -119,8 +119,8 @@ def test_every_step_s_completions_are_kept_with_verdict_and_advantage(project: P
     completions = pl.read_parquet(folder / "step-000002.parquet")
     assert completions.height == 32
     assert set(completions["version"]) <= {0, 1, 2}
-    own = completions.filter(pl.col("score") == 1.0)
-    assert (own["extracted"] == own["gold"]).all()
+    passed = completions.filter(pl.col("score") == 1.0)
+    assert (passed["extracted"] == passed["gold"]).all()
     groups = completions.group_by("id").agg(pl.col("advantage").sum().abs())
     assert groups["advantage"].max() < 1e-3  # type: ignore[operator]
 
@@ -148,10 +148,10 @@ def test_local_and_prefect_runs_make_the_same_files(project: Path) -> None:
     done = truegold("curate", "run.yaml", "--engine", "local", "--set", "name=local", cwd=project)
     assert done.returncode == 0, done.stderr
     for stage in ("ingest", "clean", "dedup", "verify_gold", "flag", "settle"):
-        one, other = (
+        prefect, local = (
             json.loads((project / "runs" / name / stage / "stage.json").read_text()) for name in ("main", "local")
         )
-        assert (one["key"], one["outputs"]) == (other["key"], other["outputs"]), stage
+        assert (prefect["key"], prefect["outputs"]) == (local["key"], local["outputs"]), stage
 
 
 def test_a_training_killed_between_checkpoints_ends_with_the_same_weights(project: Path) -> None:

@@ -36,8 +36,8 @@ def run(ranks: int, *arguments: object, **environment: str) -> None:
         for rank in range(ranks)
     ]
     for process in processes:
-        said, _ = process.communicate(timeout=240)
-        assert process.returncode == 0, said
+        output, _ = process.communicate(timeout=240)
+        assert process.returncode == 0, output
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +49,9 @@ def alone(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     return weights
 
 
-def assert_same(found: Path, expected: dict[str, torch.Tensor]) -> None:
+def assert_same(weights_path: Path, expected: dict[str, torch.Tensor]) -> None:
     # Ten AdamW steps at 1e-3 move a weight by up to 1e-2; sums in another order change it by 1e-6.
-    for name, value in torch.load(found).items():
+    for name, value in torch.load(weights_path).items():
         torch.testing.assert_close(
             value, expected[name], atol=2e-5, rtol=0, msg=lambda text, name=name: f"{name}: {text}"
         )
@@ -88,17 +88,18 @@ def sharded_head(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
 def test_ranks_with_different_numbers_of_chunks_of_logits_do_not_wait_for_each_other(
     sharded_head: Path, tmp_path: Path
 ) -> None:
-    one, two = tmp_path / "one.pt", tmp_path / "two.pt"
+    one_rank, two_ranks = tmp_path / "one_rank.pt", tmp_path / "two_ranks.pt"
     chunk = {"LOGIT_CHUNK": str(4 * 2048)}
-    run(1, sharded_head, "float32", 1, 2, "even", one)
-    run(2, sharded_head, "float32", 3, 2, "even", two, **chunk)
-    assert_same(two, torch.load(one))
+    run(1, sharded_head, "float32", 1, 2, "even", one_rank)
+    run(2, sharded_head, "float32", 3, 2, "even", two_ranks, **chunk)
+    assert_same(two_ranks, torch.load(one_rank))
 
 
 def test_two_ranks_in_bfloat16_end_with_the_weights_of_one(tiny_model: Path, tmp_path: Path) -> None:
     outs = [tmp_path / f"{ranks}.pt" for ranks in (1, 2)]
     for ranks, out in enumerate(outs, 1):
-        run(ranks, tiny_model, "bfloat16", 1, STEPS, "one", out)  # the same micro-batches, which decide what is rounded
+        # One rank has the same micro-batches as two, which decide what is rounded.
+        run(ranks, tiny_model, "bfloat16", 1, STEPS, "one", out)
     assert_same(outs[1], torch.load(outs[0]))
 
 

@@ -49,9 +49,9 @@ def test_a_checkpoint_whose_sampling_settings_contradict_each_other_is_exported_
     engine = TrainingEngine(model, OptimizerConfig(dtype="float32"), pad_id=0, seed=0)
     engine.export(tmp_path / "out", AutoTokenizer.from_pretrained(str(tiny_model)))
     assert json.loads((tmp_path / "out" / "generation_config.json").read_text()) == settings
-    found, expected = (load_file(folder / "model.safetensors") for folder in (tmp_path / "out", tiny_model))
-    assert found.keys() == expected.keys()
-    assert all(torch.equal(found[name], expected[name]) for name in expected)
+    exported, expected = (load_file(folder / "model.safetensors") for folder in (tmp_path / "out", tiny_model))
+    assert exported.keys() == expected.keys()
+    assert all(torch.equal(exported[name], expected[name]) for name in expected)
 
 
 def test_bfloat16_is_never_trained_by_the_optimizer_of_stage_0() -> None:
@@ -91,9 +91,9 @@ def test_steps_equal_plain_torch_whatever_the_micro_batches(tiny_model: Path, ze
     engine = TrainingEngine(tiny_model, config, pad_id=0, seed=0)
     for step, batch in enumerate(batches):
         take_step(engine, batch, step)
-    found = {name: tensor.clone() for name, tensor in engine.named_tensors()}
+    trained = {name: tensor.clone() for name, tensor in engine.named_tensors()}
     for name, value in expected.items():
-        torch.testing.assert_close(found[name], value, atol=2e-5, rtol=1e-4)
+        torch.testing.assert_close(trained[name], value, atol=2e-5, rtol=1e-4)
 
 
 def test_packed_steps_equal_padded_ones(tiny_model: Path) -> None:
@@ -115,16 +115,16 @@ def test_bfloat16_gradients_of_micro_batches_add_up_in_float32(
 ) -> None:
     config = OptimizerConfig(dtype="bfloat16", zero_stage=zero_stage, micro_batch_tokens=32)
     engine = TrainingEngine(tiny_model, config, pad_id=0, seed=0)
-    step, found = engine._engine.step, []
+    step, gradients = engine._engine.step, []
 
     def watched() -> None:
-        found.append(safe_get_full_grad(engine.causal_lm.model.norm.weight))
+        gradients.append(safe_get_full_grad(engine.causal_lm.model.norm.weight))
         step()
 
     monkeypatch.setattr(engine._engine, "step", watched)
     take_step(engine, some_segments(8, 0), 0)
-    assert len(found) > 3
-    assert not torch.equal(found[-1], found[-1].bfloat16().float())
+    assert len(gradients) > 3
+    assert not torch.equal(gradients[-1], gradients[-1].bfloat16().float())
 
 
 @pytest.mark.parametrize(("dtype", "zero_stage"), [("float32", 2), ("bfloat16", 1)])
@@ -143,20 +143,20 @@ def test_a_resumed_engine_takes_the_same_steps(tiny_model: Path, tmp_path: Path,
     assert (step, state) == (2, {"note": "half-way"})
     for step in (2, 3):
         take_step(resumed, batches[step], step)
-    for (name, one), (_, other) in zip(straight.named_tensors(), resumed.named_tensors(), strict=True):
-        assert torch.equal(one, other), name
+    for (name, left), (_, right) in zip(straight.named_tensors(), resumed.named_tensors(), strict=True):
+        assert torch.equal(left, right), name
 
 
 def test_logprobs_are_at_each_segment_s_own_temperature(tiny_model: Path) -> None:
     engine = TrainingEngine(tiny_model, OptimizerConfig(dtype="float32"), pad_id=0, seed=0)
-    segments = [replace(segment, temperature=0.4 + 0.2 * place) for place, segment in enumerate(some_segments(4, 0))]
+    segments = [replace(segment, temperature=0.4 + 0.2 * index) for index, segment in enumerate(some_segments(4, 0))]
     reference = AutoModelForCausalLM.from_pretrained(str(tiny_model), dtype=torch.float32)
-    for segment, found in zip(segments, engine.logprobs(segments), strict=True):
+    for segment, logprobs in zip(segments, engine.logprobs(segments), strict=True):
         ids = torch.tensor([segment.prompt_ids + segment.output_ids])
         with torch.no_grad():
             logits = reference(ids).logits[0, len(segment.prompt_ids) - 1 : -1] / segment.temperature
         expected = logits.log_softmax(-1).gather(1, torch.tensor(segment.output_ids).unsqueeze(1)).squeeze(1)
-        torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(logprobs, expected, atol=1e-5, rtol=1e-5)
 
 
 def test_export_is_a_checkpoint_that_transformers_loads(tiny_model: Path, tmp_path: Path) -> None:
@@ -189,12 +189,12 @@ def test_lora_trains_adapters_alone_and_hands_over_merged_weights(tiny_model: Pa
     assert changed == {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
     reference = AutoModelForCausalLM.from_pretrained(str(tiny_model), dtype=torch.float32)
     reference.load_state_dict(merged)
-    for segment, found in zip(segments, engine.logprobs(segments), strict=True):
+    for segment, logprobs in zip(segments, engine.logprobs(segments), strict=True):
         ids = torch.tensor([segment.prompt_ids + segment.output_ids])
         with torch.no_grad():
-            logprobs = reference(ids).logits[0, len(segment.prompt_ids) - 1 : -1].log_softmax(-1)
-        expected = logprobs.gather(1, torch.tensor(segment.output_ids).unsqueeze(1)).squeeze(1)
-        torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
+            all_logprobs = reference(ids).logits[0, len(segment.prompt_ids) - 1 : -1].log_softmax(-1)
+        expected = all_logprobs.gather(1, torch.tensor(segment.output_ids).unsqueeze(1)).squeeze(1)
+        torch.testing.assert_close(logprobs, expected, atol=1e-4, rtol=1e-4)
 
 
 def test_lora_targets_that_no_layer_has_are_told(tiny_model: Path) -> None:

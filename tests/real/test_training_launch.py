@@ -39,15 +39,15 @@ def inputs(tiny_model: Path, tmp_path: Path) -> dict[str, Path]:
     verifier.write_text(VERIFIER)
     problems = [
         {
-            "id": f"p{number}",
-            "prompt": f"What is {number}+{number + 1}?",
+            "id": f"p{index}",
+            "prompt": f"What is {index}+{index + 1}?",
             "gold": "1",
             "verifier": f"{verifier}:short_lines",
             "verifier_args": "{}",
             "split": "train",
             "pass_rate": 0.5,
         }
-        for number in range(12)
+        for index in range(12)
     ]
     rows = tmp_path / "rows.parquet"
     pl.DataFrame(problems).write_parquet(rows)
@@ -87,22 +87,22 @@ def test_two_ranks_roll_out_and_train_as_one_does(
     # A stage forms a group of its own, whatever group the process that starts it is in.
     for name, value in {"RANK": "0", "WORLD_SIZE": "4", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}.items():
         monkeypatch.setenv(name, value)
-    one = train(inputs, config(), tmp_path / "one", LaunchConfig())
-    two = train(inputs, config(), tmp_path / "two", LaunchConfig(ranks=2))
+    one_rank = train(inputs, config(), tmp_path / "one_rank", LaunchConfig())
+    two_ranks = train(inputs, config(), tmp_path / "two_ranks", LaunchConfig(ranks=2))
     for step in (0, 1):
         name = f"completions/step-{step:06d}.parquet"
-        alone, shared = (pl.read_parquet(out / name).sort("group", "completion") for out in (one, two))
+        alone, shared = (pl.read_parquet(out / name).sort("group", "completion") for out in (one_rank, two_ranks))
         assert alone["completion"].to_list() == shared["completion"].to_list()
         assert alone["trained"].any()
         assert alone["advantage"].to_list() == pytest.approx(shared["advantage"].to_list(), abs=1e-6)
     first, second = (
-        [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()] for out in (one, two)
+        [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()] for out in (one_rank, two_ranks)
     )
-    for own, other in zip(first, second, strict=True):
-        assert own["heldout_pass_rate"] == other["heldout_pass_rate"]
-        assert own.get("loss") == pytest.approx(other.get("loss"), abs=1e-4)
-    expected = weights(one)
-    for name, value in weights(two).items():
+    for metrics_alone, metrics_shared in zip(first, second, strict=True):
+        assert metrics_alone["heldout_pass_rate"] == metrics_shared["heldout_pass_rate"]
+        assert metrics_alone.get("loss") == pytest.approx(metrics_shared.get("loss"), abs=1e-4)
+    expected = weights(one_rank)
+    for name, value in weights(two_ranks).items():
         torch.testing.assert_close(value, expected[name], atol=2e-4, rtol=0)
 
 

@@ -168,7 +168,7 @@ def test_the_penalty_on_leaving_the_reference_reaches_completions_without_an_adv
 def test_training_on_the_highest_entropies_leaves_the_other_tokens_out(tiny_model: Path) -> None:
     segments = [segment(1.0, length=10) for _ in range(4)]
     (step,) = updater(tiny_model, masks={"top_entropy": 0.25}).train_on(segments, all_trained(*[1.0] * 4), "seed")
-    assert step["kept_tokens"] == pytest.approx(0.25, abs=0.11)  # alike segments have alike entropies
+    assert step["kept_tokens"] == pytest.approx(0.25, abs=0.11)  # Alike segments have alike entropies.
 
 
 @pytest.mark.parametrize(

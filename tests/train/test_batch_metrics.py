@@ -14,5 +14,5 @@ def test_distinct_ngrams_are_counted_within_a_group() -> None:
     same, other = [1, 2, 3, 4, 5], [1, 2, 3, 4, 9]
     assert distinct_ngrams([[same, same]]) == 2 / 4
     assert distinct_ngrams([[same, other]]) == 3 / 4
-    assert distinct_ngrams([[same], [same]]) == 1.0  # repeated by another group only
+    assert distinct_ngrams([[same], [same]]) == 1.0  # Another group alone repeats it.
     assert distinct_ngrams([[[1, 2, 3]]]) is None

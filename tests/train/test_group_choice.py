@@ -26,10 +26,10 @@ def test_the_first_that_teach_enter_and_no_more_than_a_batch_takes() -> None:
 @pytest.mark.parametrize(
     ("right", "entered"),
     [
-        ((1, 2, 6, 1), [1, 2]),  # 3 of 16 is too low: the 1 makes room for the 6
-        ((7, 6, 2, 7), [1, 2]),  # 13 of 16 is too high: the 7 makes room for the 2
-        ((4, 4, 1, 7), [0, 1]),  # half of them is within the bounds
-        ((1, 1, 1), [0, 1]),  # nothing better is there
+        ((1, 2, 6, 1), [1, 2]),  # 3 of 16 is too low: the 1 makes room for the 6.
+        ((7, 6, 2, 7), [1, 2]),  # 13 of 16 is too high: the 7 makes room for the 2.
+        ((4, 4, 1, 7), [0, 1]),  # Half of them is within the bounds.
+        ((1, 1, 1), [0, 1]),  # Nothing better is there.
     ],
 )
 def test_the_share_of_right_answers_is_moved_into_its_bounds(right: tuple[int, ...], entered: list[int]) -> None:
@@ -71,7 +71,9 @@ def test_under_pass_at_k_easy_groups_teach_nothing() -> None:
 def test_groups_are_missing_where_a_batch_is_short_of_them_and_where_the_share_is_out_of_bounds() -> None:
     assert count_missing_groups(scores(0, 3, 8, 5), 4, None) == 2
     assert count_missing_groups(scores(4, 3, 5, 4), 4, (0.25, 0.75)) == 0
-    assert count_missing_groups(scores(1, 1, 1, 1), 4, (0.25, 0.75)) == 1  # .125 below, twice, of 4
+    assert (
+        count_missing_groups(scores(1, 1, 1, 1), 4, (0.25, 0.75)) == 1
+    )  # The share is .125 too low: twice that, of 4 groups.
     assert count_missing_groups(scores(1, 1, 0, 0), 4, (0.25, 0.75)) == 3
     assert count_missing_groups(scores(0, 0), 2, (0.25, 0.75)) == 2
 

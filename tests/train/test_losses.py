@@ -55,42 +55,46 @@ def random_policies(seed: int = 0) -> tuple[Tensor, Tensor]:
 @pytest.mark.skipif(not FIXTURE.exists(), reason=f"no {FIXTURE} (TRUEGOLD_DATA says where the data is)")
 def test_every_value_of_the_reference_fixture(tmp_path: Path) -> None:
     command = [sys.executable, str(ROOT / "benchmarks" / "loss_fixture.py")]
-    found = subprocess.run([*command, str(FIXTURE)], capture_output=True, text=True, check=False)
-    assert found.returncode == 0, found.stdout + found.stderr
+    checked = subprocess.run([*command, str(FIXTURE)], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
     content = json.loads(FIXTURE.read_text())
     content["expected"]["loss"]["dr_grpo_const_6"] += 1e-5
     wrong = tmp_path / "wrong.json"
     wrong.write_text(json.dumps(content))
-    found = subprocess.run([*command, str(wrong)], capture_output=True, text=True, check=False)
-    assert found.returncode == 1
-    assert "1.00e-05 (loss.dr_grpo_const_6)" in found.stdout
+    checked = subprocess.run([*command, str(wrong)], capture_output=True, text=True, check=False)
+    assert checked.returncode == 1
+    assert "1.00e-05 (loss.dr_grpo_const_6)" in checked.stdout
     content["expected"]["loss"]["unheard_of_.2"] = 0.0
     wrong.write_text(json.dumps(content))
-    found = subprocess.run([*command, str(wrong)], capture_output=True, text=True, check=False)
-    assert found.returncode == 1
-    assert "inf  loss.unheard_of_.2" in found.stdout
+    checked = subprocess.run([*command, str(wrong)], capture_output=True, text=True, check=False)
+    assert checked.returncode == 1
+    assert "inf  loss.unheard_of_.2" in checked.stdout
 
 
 def test_ppo_clip_by_hand() -> None:
     ratio = torch.tensor([[1.5, 0.5], [1.5, 0.5]])
-    found = ppo_clip(ratio.log(), torch.zeros(2, 2), torch.tensor([2.0, -1.0]), torch.ones(2, 2), 0.2, 0.28)
-    # A > 0: min(3.0, 1.28*2) = 2.56, min(1.0, 0.8*2) = 1.0; A < 0: min(-1.5, -1.28) = -1.5, min(-0.5, -0.8) = -0.8
-    torch.testing.assert_close(found.loss, torch.tensor([[-2.56, -1.0], [1.5, 0.8]]))
-    assert found.clipped_high.tolist() == [[True, False], [False, False]]
-    assert found.clipped_low.tolist() == [[False, False], [False, True]]
+    token_loss = ppo_clip(ratio.log(), torch.zeros(2, 2), torch.tensor([2.0, -1.0]), torch.ones(2, 2), 0.2, 0.28)
+    # A > 0: min(3.0, 1.28*2) = 2.56, min(1.0, 0.8*2) = 1.0; A < 0: min(-1.5, -1.28) = -1.5, min(-0.5, -0.8) = -0.8.
+    torch.testing.assert_close(token_loss.loss, torch.tensor([[-2.56, -1.0], [1.5, 0.8]]))
+    assert token_loss.clipped_high.tolist() == [[True, False], [False, False]]
+    assert token_loss.clipped_low.tolist() == [[False, False], [False, True]]
 
 
 def test_dual_clip_bounds_the_loss_of_negative_advantages_alone() -> None:
     ratio = torch.tensor([[10.0], [10.0]])
-    found = ppo_clip(ratio.log(), torch.zeros(2, 1), torch.tensor([1.0, -1.0]), torch.ones(2, 1), 0.2, 0.28, dual=3.0)
-    torch.testing.assert_close(found.loss, torch.tensor([[-1.28], [3.0]]))
-    assert found.clipped_high.tolist() == [[True], [True]]
+    token_loss = ppo_clip(
+        ratio.log(), torch.zeros(2, 1), torch.tensor([1.0, -1.0]), torch.ones(2, 1), 0.2, 0.28, dual=3.0
+    )
+    torch.testing.assert_close(token_loss.loss, torch.tensor([[-1.28], [3.0]]))
+    assert token_loss.clipped_high.tolist() == [[True], [True]]
 
 
 def test_cispo_keeps_the_gradient_of_every_token_with_a_bounded_weight() -> None:
     current = torch.tensor([[math.log(8.0), math.log(0.5)]], dtype=torch.float64, requires_grad=True)
-    found = cispo(current, torch.zeros(1, 2, dtype=torch.float64), torch.tensor([1.0]), torch.ones(1, 2), is_max=5.0)
-    found.loss.sum().backward()
+    token_loss = cispo(
+        current, torch.zeros(1, 2, dtype=torch.float64), torch.tensor([1.0]), torch.ones(1, 2), is_max=5.0
+    )
+    token_loss.loss.sum().backward()
     assert current.grad is not None
     torch.testing.assert_close(current.grad, torch.tensor([[-5.0, -0.5]], dtype=torch.float64))
 
@@ -148,16 +152,16 @@ def test_gspo_token_has_the_gradient_of_gspo() -> None:
 @pytest.mark.parametrize("name", list(LOSSES))
 def test_padding_has_no_part_in_loss_or_gradient(name: str) -> None:
     current, old = random_policies()
-    results = []
+    losses = []
     for filler in (0.0, -1e4, float("inf")):
         point = torch.where(MASK > 0, current, filler).requires_grad_()
         loss = aggregate(LOSSES[name](point, old, ADVANTAGES, MASK).loss, MASK, "token")
-        results.append(float(loss.detach()))
+        losses.append(float(loss.detach()))
         if math.isfinite(filler):
             loss.backward()
             assert point.grad is not None
             assert not point.grad[MASK == 0].any()
-    assert results[0] == results[1] == results[2]
+    assert losses[0] == losses[1] == losses[2]
 
 
 @pytest.mark.parametrize("name", list(LOSSES))
@@ -206,14 +210,14 @@ def test_corrections_by_hand() -> None:
     old, rollout = kappa.log(), torch.zeros_like(kappa)
 
     def weights(kind: str, high: float, low: float = 0.0) -> list[list[float]]:
-        found = engine_weights(old, rollout, MASK, kind, high, low) * MASK  # type: ignore[arg-type]
-        return [[round(value, 6) for value in row] for row in found.tolist()]
+        weights_on_tokens = engine_weights(old, rollout, MASK, kind, high, low) * MASK  # type: ignore[arg-type]
+        return [[round(value, 6) for value in row] for row in weights_on_tokens.tolist()]
 
     assert weights("tis", 2.0) == [[0.25, 1, 2, 2], [2, 2, 0, 0], [0.9, 0, 0, 0]]
     assert weights("icepop", 3.5, 0.5) == [[0, 1, 0, 2], [3, 3, 0, 0], [0.9, 0, 0, 0]]
     assert weights("sequence_tis", 5.0) == [[2, 2, 2, 2], [5, 5, 0, 0], [0.9, 0, 0, 0]]
     assert weights("sequence_mask", 5.0, 1.0) == [[2, 2, 2, 2], [0, 0, 0, 0], [0, 0, 0, 0]]
-    # 2 ** (1/4) = 1.19, 9 ** (1/2) = 3, 0.9
+    # The geometric means are 2 ** (1/4) = 1.19, 9 ** (1/2) = 3 and 0.9.
     assert weights("geometric_mask", 1.2, 0.95) == [[1, 1, 1, 1], [0, 0, 0, 0], [0, 0, 0, 0]]
 
 
@@ -237,8 +241,8 @@ def test_the_penalty_k1_pulls_along_the_gradient_of_the_divergence() -> None:
     (exact,) = torch.autograd.grad((current.exp() * (current - reference)).sum(), logits, retain_graph=True)
     # In expectation over samples of the policy, which are all five tokens with their probabilities.
     expected = (current.exp().detach() * kl_penalty(current, reference, "k1")).sum()
-    (found,) = torch.autograd.grad(expected, logits)
-    assert torch.allclose(found, exact, atol=1e-12)
+    (gradient,) = torch.autograd.grad(expected, logits)
+    assert torch.allclose(gradient, exact, atol=1e-12)
     assert float(expected.detach()) == pytest.approx(float((current.exp() * (current - reference)).detach().sum()))
 
 
@@ -250,8 +254,8 @@ def test_the_penalty_k3_is_its_estimate() -> None:
 def test_the_off_policy_sequence_mask_drops_wrong_completions_the_policy_left() -> None:
     rollout = torch.zeros(3, 2)
     current = torch.tensor([[-1.0, -1.0], [-1.0, -1.0], [-0.01, -0.01]])
-    found = off_policy_sequence_mask(current, rollout, torch.tensor([1.0, -1.0, -1.0]), torch.ones(3, 2), 0.1)
-    assert found.tolist() == [1.0, 0.0, 1.0]
+    kept = off_policy_sequence_mask(current, rollout, torch.tensor([1.0, -1.0, -1.0]), torch.ones(3, 2), 0.1)
+    assert kept.tolist() == [1.0, 0.0, 1.0]
 
 
 def test_the_highest_fifth_of_the_entropies_is_kept() -> None:
@@ -293,6 +297,6 @@ def test_shaped_imitation_pulls_hardest_where_the_policy_finds_a_token_unlikely(
     current = torch.tensor([[math.log(0.9), math.log(0.1), math.log(0.001)]], dtype=torch.float64, requires_grad=True)
     shaped_imitation(current, torch.ones(1, dtype=torch.float64), 0.1).sum().backward()
     assert current.grad is not None
-    # d/dlogp of -p / (p + g) is -g p / (p + g)^2
+    # The derivative of -p / (p + g) by log p is -g p / (p + g)^2.
     expected = [-0.1 * p / (p + 0.1) ** 2 for p in (0.9, 0.1, 0.001)]
     assert current.grad[0].tolist() == pytest.approx(expected)

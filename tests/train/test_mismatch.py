@@ -11,22 +11,22 @@ from truegold.train.rollout.mismatch import mismatch, mismatch_sums
 
 
 def test_mismatch_reports_mean_absolute_difference_and_k3() -> None:
-    own = torch.tensor([[0.0, -1.0, 7.0]])
-    other = torch.tensor([[0.1, -1.2, 0.0]])
+    sampler = torch.tensor([[0.0, -1.0, 7.0]])
+    trainer = torch.tensor([[0.1, -1.2, 0.0]])
     mask = torch.tensor([[1.0, 1.0, 0.0]])
-    found = mismatch(own, other, mask)
+    distance = mismatch(sampler, trainer, mask)
     k3 = ((math.exp(0.1) - 0.1 - 1) + (math.exp(-0.2) + 0.2 - 1)) / 2
-    assert found.tokens == 2
-    assert found.mean_abs == pytest.approx(0.15, abs=1e-6)
-    assert found.mean == pytest.approx(-0.05, abs=1e-6)
-    assert found.k3 == pytest.approx(k3, rel=1e-5)
-    sums = mismatch_sums(own, other, mask)
+    assert distance.tokens == 2
+    assert distance.mean_abs == pytest.approx(0.15, abs=1e-6)
+    assert distance.mean == pytest.approx(-0.05, abs=1e-6)
+    assert distance.k3 == pytest.approx(k3, rel=1e-5)
+    sums = mismatch_sums(sampler, trainer, mask)
     assert sums["mismatch_abs"].item() == pytest.approx(0.3, rel=1e-5)
     assert sums["mismatch_k3"].item() == pytest.approx(2 * k3, rel=1e-4)
 
 
 def test_tokens_outside_of_the_clip_range_are_counted() -> None:
-    own = torch.zeros(1, 5)
-    other = torch.tensor([[0.3, -0.3, 0.2, -0.2, 9.0]])  # ratios 1.35, .74, 1.22, .82, and padding
+    sampler = torch.zeros(1, 5)
+    trainer = torch.tensor([[0.3, -0.3, 0.2, -0.2, 9.0]])  # The ratios are 1.35, .74, 1.22, .82, and padding.
     mask = torch.tensor([[1.0, 1.0, 1.0, 1.0, 0.0]])
-    assert mismatch_sums(own, other, mask)["mismatch_outside"].item() == 2.0
+    assert mismatch_sums(sampler, trainer, mask)["mismatch_outside"].item() == 2.0

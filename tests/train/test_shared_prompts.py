@@ -21,9 +21,9 @@ def groups(lengths: list[list[int]], prompts: list[int]) -> list[Segment]:
     draw = random.Random(0)
     return [
         Segment(prompt, tuple(draw.randrange(5, 256) for _ in range(size)), temperature=0.5 + draw.random())
-        for own, length in zip(lengths, prompts, strict=True)
+        for output_lengths, length in zip(lengths, prompts, strict=True)
         for prompt in [tuple(draw.randrange(5, 256) for _ in range(length))]
-        for size in own
+        for size in output_lengths
     ]
 
 
@@ -39,12 +39,12 @@ def test_log_probs_and_entropies_are_those_of_segments_apart(policy: Policy) -> 
     shared = collate_shared(SEGMENTS, pad_id=0)
     assert shared.prefix is not None
     assert shared.prefix.prompt_index.tolist() == [0, 0, 0, 1, 1, 2]
-    found = policy(shared)
-    for place, segment in enumerate(SEGMENTS):
+    shared_outputs = policy(shared)
+    for index, segment in enumerate(SEGMENTS):
         size = len(segment.output_ids)
-        for whole, alone in zip(found, policy(collate([[segment]], pad_id=0)), strict=True):
-            torch.testing.assert_close(whole[place, :size], alone[0], atol=1e-6, rtol=1e-5)
-            assert not whole[place, size:].any()
+        for whole, alone in zip(shared_outputs, policy(collate([[segment]], pad_id=0)), strict=True):
+            torch.testing.assert_close(whole[index, :size], alone[0], atol=1e-6, rtol=1e-5)
+            assert not whole[index, size:].any()
 
 
 @pytest.mark.parametrize("checkpointing", [False, True])
@@ -54,9 +54,9 @@ def test_gradients_are_those_of_segments_apart(policy: Policy, checkpointing: bo
     if checkpointing:
         policy.causal_lm.gradient_checkpointing_enable()
         assert checkpoint_with_cache(policy.causal_lm)
-    found = gradients(policy.train(), collate_shared(SEGMENTS, pad_id=0), weights)
+    shared_gradients = gradients(policy.train(), collate_shared(SEGMENTS, pad_id=0), weights)
     for name, gradient in expected.items():
-        torch.testing.assert_close(found[name], gradient, atol=2e-5, rtol=1e-4)
+        torch.testing.assert_close(shared_gradients[name], gradient, atol=2e-5, rtol=1e-4)
 
 
 def gradients(policy: Policy, batch: Batch, weights: torch.Tensor) -> dict[str, torch.Tensor]:

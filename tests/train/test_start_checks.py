@@ -40,8 +40,8 @@ def samples(path: Path, right: list[int], wrong: list[int]) -> Path:
 
 def test_max_tokens_come_from_the_lengths_of_right_completions(tmp_path: Path) -> None:
     path = samples(tmp_path / "samples.parquet", [40] * 399 + [100], [900] * 50)
-    found, why = choose_max_tokens(None, path, 2048)
-    assert found == 50  # 99.5 % of the right ones have 40 tokens
+    max_tokens, why = choose_max_tokens(None, path, 2048)
+    assert max_tokens == 50  # Of the right ones 99.5 % have 40 tokens.
     assert "99.5 % quantile of right completions" in why
 
 
@@ -63,15 +63,15 @@ def card(folder: Path, **settings: object) -> Path:
 
 def test_evaluation_samples_as_the_model_card_says(tmp_path: Path) -> None:
     model = card(tmp_path, temperature=0.6, top_p=0.95, top_k=20, do_sample=True)
-    found = choose_eval_sampling(CONFIG, model)
-    assert (found.temperature, found.top_p, found.top_k) == (0.6, 0.95, 20)
-    assert found.source == "generation_config.json"
+    sampling = choose_eval_sampling(CONFIG, model)
+    assert (sampling.temperature, sampling.top_p, sampling.top_k) == (0.6, 0.95, 20)
+    assert sampling.source == "generation_config.json"
 
 
 def test_configured_evaluation_comes_before_the_card(tmp_path: Path) -> None:
     model = card(tmp_path, temperature=0.6, top_p=0.95)
-    found = choose_eval_sampling(EvaluationConfig(temperature=0.0, top_p=1.0, top_k=0), model)
-    assert (found.temperature, found.top_p, found.top_k, found.source) == (0.0, 1.0, 0, "configured")
+    sampling = choose_eval_sampling(EvaluationConfig(temperature=0.0, top_p=1.0, top_k=0), model)
+    assert (sampling.temperature, sampling.top_p, sampling.top_k, sampling.source) == (0.0, 1.0, 0, "configured")
 
 
 def test_without_a_card_evaluation_is_plain_and_a_greedy_card_is_greedy(tmp_path: Path) -> None:
@@ -96,8 +96,8 @@ def test_a_double_bos_is_refused_by_name() -> None:
 
 def test_think_tags_of_several_tokens_are_told(tiny_model: Path) -> None:
     asked = load_encoder(tiny_model, ChatConfig(system="Reason inside <think></think>."))
-    (told,) = find_warnings(TERMS, asked)
-    assert told.startswith("<think> is ")
+    (warning,) = find_warnings(TERMS, asked)
+    assert warning.startswith("<think> is ")
     assert find_warnings(TERMS, load_encoder(tiny_model, ChatConfig())) == []
 
 
@@ -105,5 +105,5 @@ def test_a_template_that_opens_the_tag_itself_is_told(tiny_model: Path) -> None:
     encoder = load_encoder(tiny_model, ChatConfig())
     encoder.tokenizer.chat_template += "<think>\n"
     terms = [{"name": "correct"}, {"name": "format", "verifier": "regex", "args": {"pattern": "^<think>"}}]
-    told = find_warnings(RewardConfig.model_validate({"terms": terms}).terms, encoder)
-    assert any("The chat template opens <think> itself" in line for line in told)
+    lines = find_warnings(RewardConfig.model_validate({"terms": terms}).terms, encoder)
+    assert any("The chat template opens <think> itself" in line for line in lines)
