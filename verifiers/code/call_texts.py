@@ -1,4 +1,4 @@
-"""Arguments and results of calls that stand in a data set as text.
+"""Arguments and expected values of calls that stand in a data set as text.
 
     read_arguments("[2, 7, 11]\\n9")             ([[2, 7, 11], 9], {})
     read_arguments("nums = [2, 7], target = 9")  ([], {"nums": [2, 7], "target": 9})
@@ -6,7 +6,7 @@
     read_value('"abc"')                          "abc"
     read_value("(1, 2)")                         {"$": "tuple", "v": [1, 2]}
 
-Values come as the JSON that `inside.wire` decodes. A text is JSON; what is not is read as a Python literal.
+Values come as the JSON that `inside.wire` decodes. A text is JSON; what is no JSON is read as a Python literal.
 """
 
 from __future__ import annotations
@@ -28,22 +28,25 @@ class Unreadable(ValueError):
     """The text is neither JSON nor a Python literal."""
 
 
-def read_arguments(given: Any) -> tuple[list[Any], dict[str, Any]]:
-    if isinstance(given, list | tuple):
-        return list(given), {}
-    if isinstance(given, Mapping):
-        return [], dict(given)
-    if not isinstance(given, str):
-        return [given], {}
-    if _NAMED.match(given):
-        return [], _named(given)
+def read_arguments(arguments: Any) -> tuple[list[Any], dict[str, Any]]:
+    """Return positional and named arguments. Raises `Unreadable`."""
+    if isinstance(arguments, list | tuple):
+        return list(arguments), {}
+    if isinstance(arguments, Mapping):
+        return [], dict(arguments)
+    if not isinstance(arguments, str):
+        return [arguments], {}
+    if _NAMED.match(arguments):
+        return [], _read_named(arguments)
     try:
-        return [read_value(line) for line in given.split("\n") if line.strip()], {}
+        return [read_value(line) for line in arguments.split("\n") if line.strip()], {}
     except Unreadable:
-        return [read_value(given)], {}  # one value on several lines
+        # The text may be one value on several lines.
+        return [read_value(arguments)], {}
 
 
 def read_value(text: str) -> Any:
+    """Return the value that a text stands for. Raises `Unreadable`."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -55,8 +58,8 @@ def read_value(text: str) -> Any:
     raise Unreadable(f"must be JSON or a Python literal, got {shown(text)}")
 
 
-def _named(text: str) -> dict[str, Any]:
-    """`a = 1, b = 2` is what a call's brackets would hold."""
+def _read_named(text: str) -> dict[str, Any]:
+    """Read `a = 1, b = 2`, which is what a call's brackets would hold."""
     match parse(f"f({text})"):
         case ast.Module(body=[ast.Expr(value=ast.Call(func=ast.Name(), args=[], keywords=keywords))]):
             return {keyword.arg: _literal(keyword.value, text) for keyword in keywords if keyword.arg}
@@ -64,18 +67,18 @@ def _named(text: str) -> dict[str, Any]:
 
 
 def _literal(node: ast.expr, text: str) -> Any:
-    # JSON's own words stand in texts that mix both languages.
+    # Texts that mix both languages hold JSON's `true`, `false` and `null`.
     for part in ast.walk(node):
         match part:
             case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts) | ast.Dict(values=parts):
-                parts[:] = [_word(each) for each in parts]
+                parts[:] = [_json_word(each) for each in parts]
     try:
-        return _as_json(ast.literal_eval(_word(node)))
+        return _as_json(ast.literal_eval(_json_word(node)))
     except (ValueError, TypeError, RecursionError, MemoryError, SyntaxError):
         raise Unreadable(f"must be JSON or a Python literal, got {shown(text)}") from None
 
 
-def _word(node: ast.expr) -> ast.expr:
+def _json_word(node: ast.expr) -> ast.expr:
     words = {"true": True, "false": False, "null": None}
     if isinstance(node, ast.Name) and node.id in words:
         return ast.Constant(value=words[node.id])
@@ -83,7 +86,7 @@ def _word(node: ast.expr) -> ast.expr:
 
 
 def _as_json(value: Any) -> Any:
-    """A literal's value as the JSON that stands for it."""
+    """Return the JSON that stands for a literal's value."""
     match value:
         case list():
             return [_as_json(item) for item in value]

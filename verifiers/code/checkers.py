@@ -5,18 +5,19 @@
     checker_of("tokens")("0.5", "0.50000001")                   None
     checker_of({"type": "tokens", "unordered": "lines"})("a b\\nc", "c\\na b")   None
 
-    tokens           what stands between white space, in order. A token expected with a decimal point or an exponent is
-                     a number and compared within `abs_tol` and `rel_tol` (1e-6 each); every other token, integers of
-                     any length among them, has to be the same text, but for a plus sign, the sign of zero and `.000`
-    floats           tokens, and where either side has a decimal point both are numbers: 3 and 3.0 are equal
-    lines            line by line; blanks at the ends of lines and blank lines at the end do not count
-    exact            the same text, but for `\\r\\n` and one newline at the end
-    case_insensitive, unordered_lines, unordered_tokens    short for options of `tokens`
+    tokens           What stands between white space is compared in order. A token expected with a decimal point or an
+                     exponent is a number and compared within `abs_tol` and `rel_tol` (1e-6 each); every other token,
+                     integers of any length among them, has to be the same text, but for a plus sign, the sign of zero
+                     and `.000`.
+    floats           As `tokens`, and where either side has a decimal point both are numbers: 3 and 3.0 are equal.
+    lines            Lines are compared; blanks at the ends of lines and blank lines at the end do not count.
+    exact            The text has to be the same, but for `\\r\\n` and one newline at the end.
+    case_insensitive, unordered_lines, unordered_tokens    These stand for options of `tokens`.
 
 Options of `tokens` and `floats`: `abs_tol`, `rel_tol`, `case_sensitive` (true), `unordered`: `lines` (in any order),
 `tokens` (all of them in any order) or `tokens_in_line` (within each line). Of `lines`: `case_sensitive`.
 
-    {"type": "program", "code": "...", "language": "python"}    a checker of one's own: only validated here
+    {"type": "program", "code": "...", "language": "python"}    a checker that has to be run: only validated here
 
 Leading zeros count: 0101 may be a code and not a number. Not covered: unordered output with numbers so close to each
 other that rounding changes their order.
@@ -30,22 +31,22 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from truegold.verifiers.code.bad_suite import BadSuite, shown
+from truegold.verifiers.code.bad_suite import BadSuite, checker_options, require, require_switch, require_tolerance
 from truegold.verifiers.code.languages import language_name
 from truegold.verifiers.code.output_units import first_difference, lines, nonblank_lines, tokens
-from truegold.verifiers.code.printed_numbers import NUMBER, Tolerance, same_number, same_text_number
+from truegold.verifiers.code.printed_numbers import NUMBER_PATTERN, Tolerance, same_integer, same_number
 
 Checker = Callable[[str, str], str | None]
-"""(expected, got) -> None where accepted, else one line that says why."""
+"""(expected, got) -> None where accepted, else one line that says why not."""
 
 MAX_REASON_CHARS = 200
-"""Stops a verdict from carrying the program's output."""
+"""Characters of a reason. Stops a verdict from carrying the program's output."""
 
 MAX_TOKEN_SHOWN = 60
 MAX_CHECKER_CHARS = 2**20
 UNORDERED = ("lines", "tokens", "tokens_in_line")
 
-_SHORT: Mapping[str, Mapping[str, Any]] = {
+_PRESETS: Mapping[str, Mapping[str, Any]] = {
     "tokens": {},
     "floats": {},
     "lines": {},
@@ -64,66 +65,64 @@ _OPTIONS: Mapping[str, frozenset[str]] = {
 
 
 def checker_of(spec: str | Mapping[str, Any]) -> Checker:
-    """Raises `BadSuite`. A program is no checker that can be had here."""
-    kind, options = _read(spec, "checker")
+    """Return the checker that a text or an object names.
+
+    Raises `BadSuite` where it names none, or a program, which has to be run.
+    """
+    kind, options = _read_spec(spec, "checker")
     if kind == "program":
         raise BadSuite("checker is a program, which has to be run")
     if kind == "exact":
-        return _exact
+        return _compare_text
     case_sensitive = options.get("case_sensitive", True)
     if kind == "lines":
-        return partial(_lines, case_sensitive)
+        return partial(_compare_lines, case_sensitive)
     tolerance = Tolerance(options.get("abs_tol", 1e-6), options.get("rel_tol", 1e-6), everywhere=kind == "floats")
-    return Tokens(tolerance, case_sensitive, options.get("unordered"))
+    return _TokenChecker(tolerance, case_sensitive, options.get("unordered"))
 
 
-def check_spec(spec: object, where: str) -> None:
-    """Raises `BadSuite` where spec is no checker. where: how messages name it."""
-    _read(spec, where)
+def check_spec(spec: object, field: str) -> None:
+    """Raise `BadSuite` where spec is no checker. field: how messages name it."""
+    _read_spec(spec, field)
 
 
-def _read(spec: object, where: str) -> tuple[str, dict[str, Any]]:
-    given: Mapping[str, Any] = {"type": spec} if isinstance(spec, str) else spec if isinstance(spec, Mapping) else {}
-    kind = given.get("type", "tokens") if given else None
-    if not isinstance(kind, str) or kind not in _SHORT:
-        raise BadSuite(f"{where} must be one of {', '.join(_SHORT)}, got {shown(spec if kind is None else kind)}")
-    options = {**_SHORT[kind], **{key: value for key, value in given.items() if key != "type"}}
+def _read_spec(spec: object, field: str) -> tuple[str, dict[str, Any]]:
+    kind, options = checker_options(spec, field, _PRESETS, "tokens")
     known = _OPTIONS.get(kind, _TOKEN_OPTIONS)
     for key, value in options.items():
         if key not in known:
             names = ", ".join(sorted(known)) or "none"
-            raise BadSuite(f"{where}.{str(key)[:60]} is no option of {kind}; there are {names}")
-        expected = _wrong(key, value)
-        if expected:
-            raise BadSuite(f"{where}.{key} must be {expected}, got {shown(value)}")
+            raise BadSuite(f"{field}.{str(key)[:60]} is no option of {kind}; there are {names}")
+        _check_option(key, value, f"{field}.{key}")
     if kind == "program" and "code" not in options:
-        raise BadSuite(f"{where}.code is missing")
+        raise BadSuite(f"{field}.code is missing")
     return kind, options
 
 
-def _wrong(key: str, value: Any) -> str | None:
-    """What the option's value should have been, None where it is that."""
+def _check_option(key: str, value: Any, field: str) -> None:
     match key:
         case "case_sensitive":
-            return None if isinstance(value, bool) else "true or false"
+            require_switch(value, field)
         case "unordered":
-            return None if value is None or value in UNORDERED else f"one of {', '.join(UNORDERED)}"
+            require(value is None or value in UNORDERED, field, f"one of {', '.join(UNORDERED)}", value)
         case "code":
-            right = isinstance(value, str) and 0 < len(value) <= MAX_CHECKER_CHARS
-            return None if right else f"a program of at most {MAX_CHECKER_CHARS} characters"
+            fits = isinstance(value, str) and 0 < len(value) <= MAX_CHECKER_CHARS
+            require(fits, field, f"a program of at most {MAX_CHECKER_CHARS} characters", value)
         case "language":
-            return None if isinstance(value, str) and language_name(value) else "the name of a programming language"
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return None if is_number and 0 <= value <= 1e9 else "a number from 0 to 1000000000"
+            fits = isinstance(value, str) and language_name(value) != ""
+            require(fits, field, "the name of a programming language", value)
+        case _:
+            require_tolerance(value, field)
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class _TokenChecker:
     """Compares tokens."""
 
     tolerance: Tolerance
     case_sensitive: bool
     unordered: str | None
+    """One of UNORDERED, None where the order counts."""
 
     def __call__(self, expected: str, got: str) -> str | None:
         if expected == got:
@@ -140,88 +139,93 @@ class Tokens:
         return self._lines(expected, got, self._any_order_in_lines)
 
     def _in_order(self, expected: str, got: str) -> str | None:
-        found = first_difference(tokens(expected), tokens(got), self.equal)
-        return None if found is None else _difference("token", *found)
+        difference = first_difference(tokens(expected), tokens(got), self._same_token)
+        return None if difference is None else _describe_difference("token", *difference)
 
     def _any_order(self, expected: str, got: str) -> str | None:
-        wanted = expected.split()
-        # No more pieces than were expected: output of megabytes is not taken apart in vain.
-        had = got.split(None, len(wanted))
-        if len(wanted) != len(had):
-            return _cut(f"expected {len(wanted)} tokens, got {'more' if len(had) > len(wanted) else len(had)}")
-        wanted.sort(key=_key)
-        had.sort(key=_key)
-        return self._pairs("token", wanted, had, self.equal)
+        expected_tokens = expected.split()
+        count = len(expected_tokens)
+        # Output is cut into no more pieces than are expected, so that megabytes of it are not taken apart in vain.
+        got_tokens = got.split(None, count)
+        if len(got_tokens) != count:
+            return _cut(f"expected {count} tokens, got {'more' if len(got_tokens) > count else len(got_tokens)}")
+        expected_tokens.sort(key=_sort_key)
+        got_tokens.sort(key=_sort_key)
+        return self._compare_pairs("token", expected_tokens, got_tokens, self._same_token)
 
     def _lines(
         self, expected: str, got: str, compare: Callable[[list[list[str]], list[list[str]]], str | None]
     ) -> str | None:
-        wanted = [line.split() for line in nonblank_lines(expected)]
-        longest = max(map(len, wanted), default=0)
-        had = [line.split(None, longest) for line in islice(nonblank_lines(got), len(wanted) + 1)]
-        if len(wanted) != len(had):
-            return _cut(f"expected {len(wanted)} lines, got {'more' if len(had) > len(wanted) else len(had)}")
-        return compare(wanted, had)
+        expected_lines = [line.split() for line in nonblank_lines(expected)]
+        count = len(expected_lines)
+        max_tokens = max(map(len, expected_lines), default=0)
+        got_lines = [line.split(None, max_tokens) for line in islice(nonblank_lines(got), count + 1)]
+        if len(got_lines) != count:
+            return _cut(f"expected {count} lines, got {'more' if len(got_lines) > count else len(got_lines)}")
+        return compare(expected_lines, got_lines)
 
-    def _any_order_of_lines(self, wanted: list[list[str]], had: list[list[str]]) -> str | None:
-        def order(line: list[str]) -> list[tuple[int, float, str]]:
-            return [_key(token) for token in line]
+    def _any_order_of_lines(self, expected: list[list[str]], got: list[list[str]]) -> str | None:
+        def line_key(line: list[str]) -> list[tuple[int, float, str]]:
+            return [_sort_key(token) for token in line]
 
-        return self._pairs("line", sorted(wanted, key=order), sorted(had, key=order), self._same_line)
+        return self._compare_pairs("line", sorted(expected, key=line_key), sorted(got, key=line_key), self._same_line)
 
-    def _any_order_in_lines(self, wanted: list[list[str]], had: list[list[str]]) -> str | None:
-        for line in (*wanted, *had):
-            line.sort(key=_key)
-        return self._pairs("line", wanted, had, self._same_line)
+    def _any_order_in_lines(self, expected: list[list[str]], got: list[list[str]]) -> str | None:
+        for line in (*expected, *got):
+            line.sort(key=_sort_key)
+        return self._compare_pairs("line", expected, got, self._same_line)
 
-    def _pairs(self, unit: str, wanted: list[Any], had: list[Any], equal: Callable[[Any, Any], bool]) -> str | None:
-        for at, (one, other) in enumerate(zip(wanted, had, strict=True)):
-            if not equal(one, other):
-                in_order = "" if self.unordered == "tokens_in_line" else ", when sorted"
-                return _difference(unit, at, one, other, in_order)
+    def _compare_pairs(
+        self, unit: str, expected: list[Any], got: list[Any], are_equal: Callable[[Any, Any], bool]
+    ) -> str | None:
+        for index, (expected_unit, got_unit) in enumerate(zip(expected, got, strict=True)):
+            if not are_equal(expected_unit, got_unit):
+                note = "" if self.unordered == "tokens_in_line" else ", when sorted"
+                return _describe_difference(unit, index, expected_unit, got_unit, note)
         return None
 
-    def _same_line(self, wanted: list[str], had: list[str]) -> bool:
-        return len(wanted) == len(had) and all(map(self.equal, wanted, had))
+    def _same_line(self, expected: list[str], got: list[str]) -> bool:
+        return len(expected) == len(got) and all(map(self._same_token, expected, got))
 
-    def equal(self, expected: str, got: str) -> bool:
-        return expected == got or same_text_number(expected, got) or same_number(expected, got, self.tolerance)
-
-
-def _key(token: str) -> tuple[int, float, str]:
-    """Numbers by their value, before texts."""
-    return (0, float(token), token) if NUMBER.fullmatch(token) else (1, 0.0, token)
+    def _same_token(self, expected: str, got: str) -> bool:
+        return expected == got or same_integer(expected, got) or same_number(expected, got, self.tolerance)
 
 
-def _lines(case_sensitive: bool, expected: str, got: str) -> str | None:
+def _sort_key(token: str) -> tuple[int, float, str]:
+    """Sort numbers by their value, before texts."""
+    return (0, float(token), token) if NUMBER_PATTERN.fullmatch(token) else (1, 0.0, token)
+
+
+def _compare_lines(case_sensitive: bool, expected: str, got: str) -> str | None:
     if not case_sensitive:
         expected, got = expected.casefold(), got.casefold()
-    found = first_difference(lines(expected), lines(got), lambda one, other: False)
-    return None if found is None else _difference("line", *found)
+    difference = first_difference(lines(expected), lines(got), lambda expected_line, got_line: False)
+    return None if difference is None else _describe_difference("line", *difference)
 
 
-def _exact(expected: str, got: str) -> str | None:
-    wanted, had = (text.replace("\r\n", "\n").removesuffix("\n") for text in (expected, got))
-    if wanted == had:
+def _compare_text(expected: str, got: str) -> str | None:
+    expected, got = (text.replace("\r\n", "\n").removesuffix("\n") for text in (expected, got))
+    if expected == got:
         return None
-    low, high = 0, min(len(wanted), len(had))
-    while low < high:  # the length of what both begin with
+    # The search by halves finds the length of what both begin with.
+    low, high = 0, min(len(expected), len(got))
+    while low < high:
         middle = (low + high + 1) // 2
-        if wanted[:middle] == had[:middle]:
+        if expected[:middle] == got[:middle]:
             low = middle
         else:
             high = middle - 1
-    return _difference("character", low, wanted[low : low + 20] or None, had[low : low + 20] or None)
+    return _describe_difference("character", low, expected[low : low + 20] or None, got[low : low + 20] or None)
 
 
-def _difference(unit: str, at: int, expected: Any, got: Any, note: str = "") -> str:
-    return _cut(f"{unit} {at + 1}{note}: expected {_piece(expected)}, got {_piece(got)}")
+def _describe_difference(unit: str, index: int, expected: Any, got: Any, note: str = "") -> str:
+    return _cut(f"{unit} {index + 1}{note}: expected {_shown_unit(expected)}, got {_shown_unit(got)}")
 
 
-def _piece(piece: str | list[str] | None) -> str:
-    if piece is None:
+def _shown_unit(unit: str | list[str] | None) -> str:
+    if unit is None:
         return "the end of the output"
-    text = " ".join(piece[:MAX_TOKEN_SHOWN]) if isinstance(piece, list) else piece
+    text = " ".join(unit[:MAX_TOKEN_SHOWN]) if isinstance(unit, list) else unit
     shown_text = repr(text[:MAX_TOKEN_SHOWN])
     return f"{shown_text}... ({len(text)} characters)" if len(text) > MAX_TOKEN_SHOWN else shown_text
 

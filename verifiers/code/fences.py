@@ -105,7 +105,7 @@ def _end(lines: list[str], fences: list[_Fence], opening_index: int) -> tuple[in
 
 
 def _end_of_string(lines: list[str], fences: list[_Fence], start: int, fence_index: int) -> int | None:
-    """Return the first closing fence after the triple-quoted string that a fence stands in; None where it is in none."""
+    """Return the first closing fence after the triple-quoted string that a fence stands in, None if it is in none."""
     quote = _open_quote("\n".join(lines[start : fences[fence_index].line]), None)
     if quote is None:
         return None

@@ -10,13 +10,15 @@
 
 All calls go to the solution's process in one batch, and the expected values never do. The outcome is that of running
 the test code: literals are fresh at every evaluation, calls are made in Python's order, equality is Python's, an
-exception fails the assertion. Where that cannot be had, `lower` gives None, and the tests need a process of their own;
-a check that only Python itself can decide, because of what was returned (the text of an object, say), gives None too.
+exception fails the assertion. Where that cannot be had, `lower` returns None, and the tests have to be run in a
+sandbox; a check that only Python itself can decide, because of what was returned (the text of an object, say), gives
+None too.
 
 Understood are assertions, assignments to names, loops over values that are known, `check(candidate)` functions,
 imports from the standard library that only `math` is used of, `from solution import f`, and calls of functions of the
-test code as statements. Names that the prelude or the stub define are left to the tests' own process, so that a
-solution cannot redefine what it is tested with; so are methods of the solution's objects, and classes.
+test code as statements. Test code that uses names which the prelude or the stub define has to be run, so that a
+solution cannot redefine what it is tested with; so has test code that uses methods of the solution's objects, or
+classes.
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ from typing import Any
 
 from truegold.verifiers.code.checks.expressions import Expressions
 from truegold.verifiers.code.checks.functions import MATH
-from truegold.verifiers.code.checks.names import HARMLESS, SOLUTION_MODULES, Names, names_for, star
-from truegold.verifiers.code.checks.operations import Refused, items, truth
+from truegold.verifiers.code.checks.names import HARMLESS, SOLUTION_MODULES, Names, names_for, star_names
+from truegold.verifiers.code.checks.operations import Refused, iterate, truth
 from truegold.verifiers.code.checks.scope import UNUSABLE, Call, Constant, MathName, Returned, Scope, Target
 from truegold.verifiers.code.checks.terms import OPEN, CannotLower, Frame, Raised, Term, bind, is_data, names_of
 from truegold.verifiers.code.checks.work import Work
@@ -38,36 +40,41 @@ from truegold.verifiers.code.completion_stub import stub_names
 from truegold.verifiers.code.suite import Asserts
 from truegold.verifiers.code.syntax import parse
 
-__all__ = ["Call", "Check", "Lowered", "Raised", "lower", "why_not_lowered"]
-
 MAX_CALLS = 20_000
 """Stops test code whose loops make calls without end."""
 
 MAX_NESTED = 8
-"""Functions of the test code that call each other."""
+"""Functions of the test code that call one another."""
 
 MAX_TEXT_CHARS = 200
+"""Characters of an assertion that evidence shows."""
+
 CACHED_SUITES = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One assertion. text: its first line. calls: the indices of the calls that it makes or looks at."""
+    """One assertion."""
 
     text: str
+    """Its first line."""
     line: int
     calls: tuple[int, ...]
+    """The indices of the calls that it makes or looks at."""
     term: Term | None
+    """None for a call that only has to return."""
 
-    def holds(self, results: Sequence[Any], work: Work | None = None) -> bool | None:
-        """results: what the calls returned, `Raised` for those that did not. work: the budget for this check and
-        others. None: only running the test can tell."""
-        if any(type(results[at]) is Raised for at in self.calls):
+    def holds(self, outcomes: Sequence[Any], work: Work | None = None) -> bool | None:
+        """Return whether the assertion holds, None where only running the test can tell.
+
+        outcomes: what the calls returned, `Raised` for those that did not. work: the budget for this check and others.
+        """
+        if any(type(outcomes[index]) is Raised for index in self.calls):
             return False
         if self.term is None:
             return True
         try:
-            return truth(self.term.run(Frame(results, work=work or Work())))
+            return truth(self.term.run(Frame(outcomes, work=work or Work())))
         except Refused:
             return None
         except Exception:
@@ -76,39 +83,43 @@ class Check:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lowered:
+    """Test code as data."""
+
     calls: tuple[Call, ...]
     checks: tuple[Check, ...]
 
 
 @dataclass(slots=True)
 class _Helper:
-    """A function of the test code. called: by the test code itself."""
+    """A function of the test code."""
 
     node: ast.FunctionDef
     called: bool = False
+    """Whether the test code itself calls it."""
 
 
 def lower(tests: Asserts) -> Lowered | None:
-    found = _lowered(tests.code, tests.entry_point, tests.prelude, tests.stub)
-    return None if isinstance(found, str) else found
+    """Return the tests as data, None where they have to be run."""
+    lowered_or_reason = _lower(tests.code, tests.entry_point, tests.prelude, tests.stub)
+    return None if isinstance(lowered_or_reason, str) else lowered_or_reason
 
 
 def why_not_lowered(tests: Asserts) -> str | None:
-    """The reason for which `lower` gives None."""
-    found = _lowered(tests.code, tests.entry_point, tests.prelude, tests.stub)
-    return found if isinstance(found, str) else None
+    """Return the reason for which `lower` returns None."""
+    lowered_or_reason = _lower(tests.code, tests.entry_point, tests.prelude, tests.stub)
+    return lowered_or_reason if isinstance(lowered_or_reason, str) else None
 
 
 @lru_cache(maxsize=CACHED_SUITES)
-def _lowered(code: str, entry_point: str | None, prelude: str, stub: str) -> Lowered | str:
+def _lower(code: str, entry_point: str | None, prelude: str, stub: str) -> Lowered | str:
     tree = parse(code)
-    given = f"{prelude}\n{stub_names(stub, entry_point or '')}" if stub else prelude
-    names = names_for(tree, entry_point, given) if tree is not None else None
+    preamble = f"{prelude}\n{stub_names(stub, entry_point or '')}" if stub else prelude
+    names = names_for(tree, entry_point, preamble) if tree is not None else None
     if tree is None or names is None:
         return "the test code, or what it is given, does not parse"
     reader = _Statements(code, names)
     try:
-        reader.module(tree)
+        reader.read_module(tree)
     except CannotLower as error:
         return str(error)
     if not reader.checks:
@@ -130,8 +141,8 @@ class _Statements:
     def scope(self) -> Scope:
         return self.expressions.scope
 
-    def module(self, tree: ast.Module) -> None:
-        self.body(tree.body)
+    def read_module(self, tree: ast.Module) -> None:
+        self._body(tree.body)
         check = self.scope.get("check")
         if isinstance(check, _Helper) and not check.called and len(check.node.args.args) == 1:
             # The convention of HumanEval: whoever runs the tests calls check(entry point).
@@ -139,12 +150,12 @@ class _Statements:
                 raise CannotLower("check(candidate) without an entry point")
             self._run(check, [Target(self._names.entry_point)])
 
-    def body(self, statements: Sequence[ast.stmt]) -> None:
+    def _body(self, statements: Sequence[ast.stmt]) -> None:
         for statement in statements:
             self.expressions.step()
-            self.statement(statement)
+            self._statement(statement)
 
-    def statement(self, node: ast.stmt) -> None:
+    def _statement(self, node: ast.stmt) -> None:
         match node:
             case ast.Assert(test=test):
                 self._assert(node, test)
@@ -170,7 +181,7 @@ class _Statements:
     def _assert(self, node: ast.stmt, test: ast.expr) -> None:
         before = len(self.expressions.calls)
         term = self.expressions.test(test)
-        # `assert True` says nothing about a solution.
+        # An assertion such as `assert True` says nothing about a solution.
         if term.value is OPEN or not truth(term.value):
             self._add(node, before, term)
 
@@ -184,7 +195,8 @@ class _Statements:
 
     def _expression(self, node: ast.Expr, value: ast.expr) -> None:
         if isinstance(value, ast.Name) and value.id not in self.scope and self._names.is_builtin(value.id):
-            return  # `print` without brackets does nothing
+            # A statement such as `print` without brackets does nothing.
+            return
         if not isinstance(value, ast.Call):
             raise CannotLower("an expression as a statement")
         helper = self.scope.get(value.func.id) if isinstance(value.func, ast.Name) else None
@@ -206,21 +218,23 @@ class _Statements:
         return Constant(self.expressions.constant(node)) if target is None else Target(target)
 
     def _run(self, helper: _Helper, arguments: Sequence[Any]) -> None:
-        """The body of a function of the tests, as a call of it would run it."""
+        """Read the body of a function of the tests, as a call of it would run it."""
         helper.called = True
         function = helper.node
-        given = function.args
-        if len(given.args) != len(arguments) or given.posonlyargs or given.kwonlyargs or given.vararg or given.kwarg:
+        parameters = function.args
+        names = [parameter.arg for parameter in parameters.args]
+        special = parameters.posonlyargs or parameters.kwonlyargs or parameters.vararg or parameters.kwarg
+        if len(names) != len(arguments) or special:
             raise CannotLower(f"the arguments of {function.name}")
         if function.decorator_list or self._depth >= MAX_NESTED:
             raise CannotLower(f"the function {function.name}")
         outer = self.expressions.scope
-        self.expressions.scope = {**outer, **dict(zip((arg.arg for arg in given.args), arguments, strict=True))}
+        self.expressions.scope = {**outer, **dict(zip(names, arguments, strict=True))}
         self._depth += 1
         body = function.body
         last = body[-1]
         returns = isinstance(last, ast.Return) and (last.value is None or isinstance(last.value, ast.Constant))
-        self.body(body[:-1] if returns else body)
+        self._body(body[:-1] if returns else body)
         self._depth -= 1
         self.expressions.scope = outer
 
@@ -255,14 +269,14 @@ class _Statements:
         if term.needs:
             raise CannotLower("a loop over what depends on a result")
         try:
-            rounds = list(items(term.run(Frame(()))))
+            rounds = list(iterate(term.run(Frame(()))))
         except (Refused, TypeError, ValueError) as error:
             raise CannotLower("a loop over what is no list") from error
         if not is_data(rounds):
             raise CannotLower("a loop over what is no data")
         for item in rounds:
             self._bind(node.target, item)
-            self.body(node.body)
+            self._body(node.body)
 
     def _import(self, names: Sequence[ast.alias]) -> None:
         for alias in names:
@@ -278,11 +292,11 @@ class _Statements:
             if node.module in SOLUTION_MODULES and alias.name != "*":
                 self.scope[bound] = Target(alias.name)
             elif node.module in HARMLESS:
-                self._imported(node.module or "", alias.name, bound)
+                self._import_name(node.module or "", alias.name, bound)
             else:
                 raise CannotLower(f"the import of {node.module}")
 
-    def _imported(self, module: str, name: str, bound: str) -> None:
-        for each in star(module) if name == "*" else [name]:
+    def _import_name(self, module: str, name: str, bound: str) -> None:
+        for each in star_names(module) if name == "*" else [name]:
             known = module == "math" and each in MATH
             self.scope[each if name == "*" else bound] = MathName(each) if known else UNUSABLE

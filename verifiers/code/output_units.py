@@ -11,13 +11,14 @@ import re
 from collections.abc import Callable, Iterator
 
 CHUNK_CHARS = 2**20
-"""What is taken apart at a time. Stops outputs of megabytes from becoming lists many times their size."""
+"""Characters that are taken apart at a time. Stops outputs of megabytes from becoming lists many times their size."""
 
 _SPACE = re.compile(r"\s")
 _NO_SPACE = re.compile(r"\S")
 
 
 def tokens(text: str) -> Iterator[list[str]]:
+    """Yield what stands between white space, a chunk at a time."""
     start = 0
     while start < len(text):
         space = _SPACE.search(text, start + CHUNK_CHARS)
@@ -27,7 +28,7 @@ def tokens(text: str) -> Iterator[list[str]]:
 
 
 def lines(text: str) -> Iterator[list[str]]:
-    """Lines without the blanks at their ends, and without the blank lines at the end of the text."""
+    """Yield lines, a chunk at a time, without the blanks at their ends and the blank lines at the end of the text."""
     end, start = len(text.rstrip()), 0
     while start < end:
         newline = text.find("\n", start + CHUNK_CHARS, end)
@@ -37,48 +38,54 @@ def lines(text: str) -> Iterator[list[str]]:
 
 
 def nonblank_lines(text: str) -> Iterator[str]:
+    """Yield the lines that hold more than white space."""
     start = 0
-    # From one character to the next, so that a million blank lines cost nothing.
-    while (found := _NO_SPACE.search(text, start)) is not None:
-        begin = text.rfind("\n", start, found.start()) + 1 or start
-        newline = text.find("\n", found.start())
+    # The search goes from one character to the next, so that a million blank lines cost nothing.
+    while (character := _NO_SPACE.search(text, start)) is not None:
+        begin = text.rfind("\n", start, character.start()) + 1 or start
+        newline = text.find("\n", character.start())
         start = len(text) if newline < 0 else newline + 1
         yield text[begin:start].removesuffix("\n")
 
 
 def first_difference(
-    expected: Iterator[list[str]], got: Iterator[list[str]], equal: Callable[[str, str], bool]
+    expected: Iterator[list[str]], got: Iterator[list[str]], are_equal: Callable[[str, str], bool]
 ) -> tuple[int, str | None, str | None] | None:
-    """The first place where units differ, None where all are equal. A side that has ended stands as None."""
-    at, wanted, had = 0, _Units(expected), _Units(got)
-    while wanted.more() and had.more():
-        count = min(len(wanted.units), len(had.units))
-        one, other = wanted.take(count), had.take(count)
-        if one != other:
-            for index, (left, right) in enumerate(zip(one, other, strict=True)):
-                if left != right and not equal(left, right):
-                    return at + index, left, right
-        at += count
-    if wanted.more() or had.more():
-        return at, next(iter(wanted.units), None), next(iter(had.units), None)
+    """Return the index of the first units that differ, and both; None where all are equal.
+
+    A side that has ended stands as None.
+    """
+    start, expected_units, got_units = 0, _Units(expected), _Units(got)
+    while expected_units.refill() and got_units.refill():
+        count = min(len(expected_units.units), len(got_units.units))
+        expected_part, got_part = expected_units.take(count), got_units.take(count)
+        if expected_part != got_part:
+            for index, (expected_unit, got_unit) in enumerate(zip(expected_part, got_part, strict=True)):
+                if expected_unit != got_unit and not are_equal(expected_unit, got_unit):
+                    return start + index, expected_unit, got_unit
+        start += count
+    if expected_units.refill() or got_units.refill():
+        return start, next(iter(expected_units.units), None), next(iter(got_units.units), None)
     return None
 
 
 class _Units:
-    """What is left of the current chunk."""
+    """The tokens or lines of one side, of which `units` are what is left of the current chunk."""
 
     def __init__(self, chunks: Iterator[list[str]]) -> None:
         self.chunks = chunks
         self.units: list[str] = []
 
-    def more(self) -> bool:
+    def refill(self) -> bool:
+        """Go on to the next chunk where the current one is used up, and return whether there are units left."""
         while not self.units:
-            following = next(self.chunks, None)
-            if following is None:
+            chunk = next(self.chunks, None)
+            if chunk is None:
                 return False
-            self.units = following
+            self.units = chunk
         return True
 
     def take(self, count: int) -> list[str]:
+        """Remove the next units and return them."""
         taken, self.units = self.units[:count], self.units[count:]
         return taken

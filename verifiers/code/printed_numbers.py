@@ -2,8 +2,8 @@
 
     same_number("0.5", ".5000001", Tolerance(1e-6, 1e-6))     True
     same_number("5", "5.1", Tolerance(1, 1))                  False: an integer was expected
-    same_text_number("5", "5.000")                            True: exactly the same
-    same_text_number("-0", "0"), same_text_number("+7", "7")   True
+    same_integer("5", "5.000")                                True: exactly the same
+    same_integer("-0", "0"), same_integer("+7", "7")          True
 
 Digits are those of ASCII. `inf`, `nan` and what overflows a float (`1e400`) are texts.
 """
@@ -17,33 +17,36 @@ from dataclasses import dataclass
 MAX_NUMBER_CHARS = 1_000
 """A longer number is a text. Stops decimals of megabytes being converted."""
 
-NUMBER = re.compile(rf"(?=.{{1,{MAX_NUMBER_CHARS}}}\Z)[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{{1,5}})?")
-_WHOLE_DECIMAL = re.compile(rf"(?=.{{1,{MAX_NUMBER_CHARS}}}\Z)[+-]?[0-9]+\.0+")
+_BOUNDED = rf"(?=.{{1,{MAX_NUMBER_CHARS}}}\Z)"
+NUMBER_PATTERN = re.compile(_BOUNDED + r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?")
+_WHOLE_DECIMAL = re.compile(_BOUNDED + r"[+-]?[0-9]+\.0+")
 _NOT_INTEGER = (".", "e", "E")
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """everywhere: numbers are compared as such wherever either is written with a decimal point or an exponent; else
-    only where the expected one is."""
+    """How far two numbers may be apart."""
 
     absolute: float
     relative: float
     everywhere: bool = False
+    """Whether numbers are compared as such wherever either is written with a decimal point or an exponent; otherwise
+    only where the expected one is."""
 
 
 def same_number(expected: str, got: str, tolerance: Tolerance) -> bool:
+    """Whether two texts are numbers that are compared as such, and close enough."""
     if not _is_float(expected) and not (tolerance.everywhere and _is_float(got)):
         return False
-    if NUMBER.fullmatch(expected) is None or NUMBER.fullmatch(got) is None:
+    if NUMBER_PATTERN.fullmatch(expected) is None or NUMBER_PATTERN.fullmatch(got) is None:
         return False
-    wanted, had = float(expected), float(got)
-    if not (math.isfinite(wanted) and math.isfinite(had)):
+    expected_number, got_number = float(expected), float(got)
+    if not (math.isfinite(expected_number) and math.isfinite(got_number)):
         return False
-    return abs(wanted - had) <= max(tolerance.absolute, tolerance.relative * abs(wanted))
+    return abs(expected_number - got_number) <= max(tolerance.absolute, tolerance.relative * abs(expected_number))
 
 
-def same_text_number(expected: str, got: str) -> bool:
+def same_integer(expected: str, got: str) -> bool:
     """Whether two integers differ in no more than a plus sign, the sign of zero, or zeros behind a decimal point."""
     if _WHOLE_DECIMAL.fullmatch(got) and expected.lstrip("+-").isdecimal():
         got = got.partition(".")[0]
@@ -51,13 +54,14 @@ def same_text_number(expected: str, got: str) -> bool:
             return expected.isascii()
     if expected[:1] not in ("+", "-") and got[:1] not in ("+", "-"):
         return False
-    wanted, had = _unsigned(expected), _unsigned(got)
-    return wanted == had and wanted.lstrip("-").isascii() and wanted.lstrip("-").isdecimal()
+    expected, got = _without_plus(expected), _without_plus(got)
+    digits = expected.lstrip("-")
+    return expected == got and digits.isascii() and digits.isdecimal()
 
 
-def _unsigned(text: str) -> str:
-    plain = text.removeprefix("+")
-    return "0" if plain == "-0" else plain
+def _without_plus(text: str) -> str:
+    text = text.removeprefix("+")
+    return "0" if text == "-0" else text
 
 
 def _is_float(text: str) -> bool:

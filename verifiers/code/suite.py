@@ -20,15 +20,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import chain
 from typing import Any, NamedTuple
 
 from truegold.verifiers.code import suite_shapes
-from truegold.verifiers.code.bad_suite import BadSuite, shown
+from truegold.verifiers.code.bad_suite import BadSuite, require, shown
 from truegold.verifiers.code.checkers import check_spec
-from truegold.verifiers.code.inside.wire import are_plain
+from truegold.verifiers.code.inside.wire import Undecodable, are_plain, decode
 from truegold.verifiers.code.languages import language_name
 from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.values_equal import check_call_spec
@@ -66,6 +66,8 @@ Codecs = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class StdioCase:
+    """What a program reads and ought to print."""
+
     input: str
     output: str
     weight: float = 1.0
@@ -73,13 +75,16 @@ class StdioCase:
 
 @dataclass(frozen=True, slots=True)
 class Stdio:
-    """A program reads `input` and prints `output`. checker: as `checkers.checker_of` takes it."""
+    """Tests of programs that read stdin and write stdout."""
 
     cases: tuple[StdioCase, ...]
     checker: str | Mapping[str, Any] = "tokens"
+    """How outputs are compared, as `checkers.checker_of` takes it."""
 
 
 class CallCase(NamedTuple):
+    """A call and what it ought to return."""
+
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     expected: Any
@@ -88,18 +93,20 @@ class CallCase(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """`entry_point(*args, **kwargs)` returns `expected`. checker: as `values_equal.call_checker_of` takes it.
-
-    plain_args, plain_expected: known to be plain data (`inside/wire/plain.py`), of tuples as well where it is expected.
-    """
+    """Tests of a function: `entry_point(*args, **kwargs)` returns `expected`."""
 
     entry_point: str
     cases: tuple[CallCase, ...]
     checker: str | Mapping[str, Any] = "values"
+    """How values are compared, as `values_equal.call_checker_of` takes it."""
     prelude: str = ""
+    """Python that is run before the program."""
     codecs: Codecs = field(default_factory=dict)
+    """Classes of the problem whose objects travel, with the names of their attributes."""
     plain_args: bool = field(default=False, compare=False)
+    """Whether all arguments are known to be plain data (`inside/wire/plain.py`)."""
     plain_expected: bool = field(default=False, compare=False)
+    """Whether all expected values are known to be plain data or tuples of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,21 +133,24 @@ class UnitTest:
 
 @dataclass(frozen=True, slots=True)
 class Inserted:
-    """A test program in any language; the solution is put in the place of `marker`."""
+    """A test program in any language, into which the solution is put."""
 
     code: str
     marker: str = "#<INSERT>"
+    """What the solution replaces in the code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
+    """The tests of one problem."""
+
     tests: Stdio | Calls | Asserts | UnitTest | Inserted
     language: str = "python"
     limits: Limits = field(default_factory=Limits)
 
 
 def read_suite(info: Mapping[str, Any]) -> Suite:
-    """Raises `BadSuite`, which names the field and the case."""
+    """Return the suite that a row's `info` holds. Raises `BadSuite`, which names the field and the case."""
     tests, where = suite_shapes.normal_form(info)
     options = {**info, **tests}
     return Suite(_READERS[tests["type"]](options, where), _language(options), _limits(options))
@@ -148,8 +158,8 @@ def read_suite(info: Mapping[str, Any]) -> Suite:
 
 def _stdio(options: Mapping[str, Any], where: str) -> Stdio:
     cases = []
-    for at, case in _cases(options, where, ("input", "output")):
-        cases.append(StdioCase(_text(case, "input", at), _text(case, "output", at), _weight(case, at)))
+    for path, case in _cases(options, where, ("input", "output")):
+        cases.append(StdioCase(_text(case, "input", path), _text(case, "output", path), _weight(case, path)))
     _bound_size((len(case.input) + len(case.output) for case in cases), where)
     checker = options.get("checker") or "tokens"
     check_spec(checker, f"{where}checker")
@@ -160,50 +170,55 @@ def _calls(options: Mapping[str, Any], where: str) -> Calls:
     entry_point = _entry_point(options, where)
     if entry_point is None:
         raise BadSuite(f"{where}entry_point must name the function to call, such as add or Solution().twoSum")
-    given = _plain_arguments(options.get("cases"))
+    plain_args = _plain_arguments(options.get("cases"))
     plain_expected = False
-    if given is None:
+    if plain_args is None:
         cases = _call_cases(options, where)
     else:
-        wanted = [case["expected"] for case in options["cases"]]
-        plain_expected = are_plain(wanted)
+        expected = [case["expected"] for case in options["cases"]]
+        plain_expected = are_plain(expected)
         if not plain_expected:
-            wanted = [_value(value, f"{where}cases[{at}].expected") for at, value in enumerate(wanted)]
-        cases = tuple(CallCase(args, {}, value) for args, value in zip(given, wanted, strict=True))
+            expected = [_value(value, f"{where}cases[{index}].expected") for index, value in enumerate(expected)]
+        cases = tuple(CallCase(args, {}, value) for args, value in zip(plain_args, expected, strict=True))
     plain_expected = plain_expected or are_plain([case.expected for case in cases], tuples=True)
     checker = options.get("checker") or "values"
     check_call_spec(checker, f"{where}checker")
     prelude, codecs = _code(options, "prelude", where) or "", _codecs(options, where)
-    return Calls(entry_point, cases, checker, prelude, codecs, given is not None, plain_expected)
+    return Calls(entry_point, cases, checker, prelude, codecs, plain_args is not None, plain_expected)
 
 
 def _plain_arguments(cases: Any) -> list[tuple[Any, ...]] | None:
-    """Of the usual cases, a thousand at a time; None where there may be something to decode or to complain of."""
+    """Return the arguments of the usual cases; None where there may be something to decode or to complain of.
+
+    All cases are looked at together, which takes a fraction of the time for suites of thousands.
+    """
     if not isinstance(cases, list) or not 0 < len(cases) <= MAX_CASES or set(map(type, cases)) != {dict}:
         return None
-    shapes = set(map(tuple, cases))  # the keys, of which there are one or two sets
-    if any("expected" not in keys or "weight" in keys for keys in shapes) or any(case.get("kwargs") for case in cases):
+    # The cases of a suite share their keys, so that there are one or two combinations of them.
+    combinations = set(map(tuple, cases))
+    if any("expected" not in keys or "weight" in keys for keys in combinations):
         return None
-    given = [case.get("args", ()) for case in cases]
-    if not set(map(type, given)) <= {list, tuple} or not are_plain(list(chain.from_iterable(given))):
+    if any(case.get("kwargs") for case in cases):
         return None
-    return list(map(tuple, given))
+    args = [case.get("args", ()) for case in cases]
+    if not set(map(type, args)) <= {list, tuple} or not are_plain(list(chain.from_iterable(args))):
+        return None
+    return list(map(tuple, args))
 
 
 def _call_cases(options: Mapping[str, Any], where: str) -> tuple[CallCase, ...]:
     cases = []
-    for at, case in _cases(options, where, ("expected",)):
+    for path, case in _cases(options, where, ("expected",)):
         args, kwargs = case.get("args", ()), case.get("kwargs") or {}
-        if not isinstance(args, list | tuple):
-            raise BadSuite(f"{at}.args must be a list, got {shown(args)}")
-        if not isinstance(kwargs, Mapping) or not all(isinstance(name, str) for name in kwargs):
-            raise BadSuite(f"{at}.kwargs must be an object, got {shown(kwargs)}")
+        require(isinstance(args, list | tuple), f"{path}.args", "a list", args)
+        is_object = isinstance(kwargs, Mapping) and all(isinstance(name, str) for name in kwargs)
+        require(is_object, f"{path}.kwargs", "an object", kwargs)
         cases.append(
             CallCase(
-                tuple(_value(arg, f"{at}.args[{index}]") for index, arg in enumerate(args)),
-                {name: _value(arg, f"{at}.kwargs.{name}") for name, arg in kwargs.items()},
-                _value(case["expected"], f"{at}.expected"),
-                _weight(case, at),
+                tuple(_value(arg, f"{path}.args[{index}]") for index, arg in enumerate(args)),
+                {name: _value(arg, f"{path}.kwargs.{name}") for name, arg in kwargs.items()},
+                _value(case["expected"], f"{path}.expected"),
+                _weight(case, path),
             )
         )
     return tuple(cases)
@@ -249,52 +264,49 @@ _READERS: Mapping[str, _Reader] = {
 
 
 def _cases(options: Mapping[str, Any], where: str, required: Sequence[str]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Each case with its place, as messages name it."""
+    """Return each case with its path, as messages name it."""
     cases = options.get("cases")
     if not isinstance(cases, list | tuple):
         raise BadSuite(f"{where}cases must be a list, got {shown(cases)}")
     if not 0 < len(cases) <= MAX_CASES:
         raise BadSuite(f"{where}cases must hold 1 to {MAX_CASES} cases, got {len(cases)}")
-    found = []
+    paths_and_cases = []
     for index, case in enumerate(cases):
-        at = f"{where}cases[{index}]"
-        if not isinstance(case, Mapping):
-            raise BadSuite(f"{at} must be an object, got {shown(case)}")
+        path = f"{where}cases[{index}]"
+        require(isinstance(case, Mapping), path, "an object", case)
         missing = [key for key in required if key not in case]
         if missing:
-            raise BadSuite(f"{at}.{missing[0]} is missing")
-        found.append((at, case))
-    return found
+            raise BadSuite(f"{path}.{missing[0]} is missing")
+        paths_and_cases.append((path, case))
+    return paths_and_cases
 
 
-def _text(case: Mapping[str, Any], key: str, at: str) -> str:
+def _text(case: Mapping[str, Any], key: str, path: str) -> str:
     value = case[key]
     if isinstance(value, str):
         return value
     if isinstance(value, list) and all(isinstance(line, str) for line in value):
         return "\n".join(value)
-    raise BadSuite(f"{at}.{key} must be text, got {shown(value)}")
+    raise BadSuite(f"{path}.{key} must be text, got {shown(value)}")
 
 
-def _weight(case: Mapping[str, Any], at: str) -> float:
+def _weight(case: Mapping[str, Any], path: str) -> float:
     weight = case.get("weight", 1.0)
-    if isinstance(weight, int | float) and not isinstance(weight, bool) and 0 < weight <= 1e9:
-        return float(weight)
-    raise BadSuite(f"{at}.weight must be a number above 0, got {shown(weight)}")
+    is_number = isinstance(weight, int | float) and not isinstance(weight, bool)
+    require(is_number and 0 < weight <= 1e9, f"{path}.weight", "a number above 0", weight)
+    return float(weight)
 
 
-def _value(data: Any, at: str) -> Any:
-    """A value out of JSON."""
-    if type(data) in (int, str, bool, type(None)):
-        return data
-    if type(data) is float and math.isfinite(data):
-        return data
-    from truegold.verifiers.code.inside.wire import Undecodable, decode
-
+def _value(encoded: Any, path: str) -> Any:
+    """Decode a value out of JSON."""
+    if type(encoded) in (int, str, bool, type(None)):
+        return encoded
+    if type(encoded) is float and math.isfinite(encoded):
+        return encoded
     try:
-        return decode(data)
+        return decode(encoded)
     except Undecodable as error:
-        raise BadSuite(f"{at} is no value: {error}") from error
+        raise BadSuite(f"{path} is no value: {error}") from error
 
 
 def _entry_point(options: Mapping[str, Any], where: str) -> str | None:
@@ -335,8 +347,7 @@ def _language(options: Mapping[str, Any]) -> str:
 def _limits(options: Mapping[str, Any]) -> Limits:
     value = options.get("limits") or {}
     known = [each.name for each in fields(Limits)]
-    if not isinstance(value, Mapping):
-        raise BadSuite(f"limits must be an object, got {shown(value)}")
+    require(isinstance(value, Mapping), "limits", "an object", value)
     unknown = [str(name)[:60] for name in value if name not in known]
     if unknown:
         raise BadSuite(f"limits.{unknown[0]} is unknown; there are {', '.join(known)}")
@@ -346,7 +357,7 @@ def _limits(options: Mapping[str, Any]) -> Limits:
         raise BadSuite(f"limits.{error}") from error
 
 
-def _bound_size(sizes: Any, where: str) -> None:
+def _bound_size(sizes: Iterable[int], where: str) -> None:
     total = sum(sizes)
     if total > MAX_SUITE_CHARS:
         raise BadSuite(f"{where}cases hold {total} characters, the limit is {MAX_SUITE_CHARS}")

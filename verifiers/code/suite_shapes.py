@@ -7,8 +7,8 @@
       "testtype": "functional"}, ...]                               in `metadata`, `fn_name` or `entry_point`
     [{"type": "function_call", "fn_name": "f",                      calls (SYNTHETIC-1)
       "input": [3], "output": 4}]
-    [{"input": "nums = [2, 7], target = 9", "output": "[0, 1]"}]    calls where `entry_point` is given (LeetCode)
-    [{"args": [3], "expected": 4}]                                  calls where `entry_point` is given
+    [{"input": "nums = [2, 7], target = 9", "output": "[0, 1]"}]    calls where there is an `entry_point` (LeetCode)
+    [{"args": [3], "expected": 4}]                                  calls where there is an `entry_point`
     ["assert add(1, 2) == 3", ...]                                  asserts (MBPP, AceCode)
     {"test_list": [...], "test_setup_code": "import math"}          asserts (MBPP)
     {"functional": "def check(candidate): ...\\n\\ncheck(f)"}       asserts (rLLM's LeetCode)
@@ -18,7 +18,7 @@
     {"public_test_cases": "[...]", "private_test_cases": "[...]"}   as LiveCodeBench, both lists together
     {"language": "python", "test_cases": [...]}                     what stands inside (open-r1)
 
-Every shape may come as JSON text. A text given as a list of lines is joined.
+Every shape may come as JSON text. A list of lines is joined into one text.
 
 Arguments of calls: a list holds them; an object holds them by name; a text holds one JSON value (or Python literal) a
 line, or `name = value, name = value`. Where the arguments are text, the expected value is JSON text too. APPS wraps
@@ -34,46 +34,49 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from truegold.verifiers.code.bad_suite import BadSuite, shown
+from truegold.verifiers.code.bad_suite import BadSuite, require, shown
 from truegold.verifiers.code.call_texts import Unreadable, read_arguments, read_value
 from truegold.verifiers.code.syntax import parse
 
 MAX_JSON_CHARS = 256 * 2**20
-"""Stops a row of gigabytes."""
+"""Characters of JSON text. Stops a row of gigabytes."""
 
 MAX_WRAPPED = 4
 """Shapes within shapes. Stops `{"test_cases": {"test_cases": ...`."""
 
 FORMS = ("stdio", "calls", "asserts", "unittest", "inserted")
 
-Found = dict[str, Any]
+_NormalForm = dict[str, Any]
+"""Tests with their `type`, as `suite` reads them."""
 
 _WRAPPERS = ("test_cases", "unit_tests", "official_tests", "input_output", "verification_info", "ground_truth")
 _NAMES = ("entry_point", "fn_name", "func_name", "function_name")
 _FUNCTIONAL = ("functional", "function_call", "call_based")
 
 
-def normal_form(info: Mapping[str, Any]) -> tuple[Found, str]:
-    """The tests with their `type`, and what stands before a field's name in messages."""
-    inside = info.get("tests") is not None
-    found = _normal(info["tests"] if inside else info, info, MAX_WRAPPED)
-    return found, "tests." if inside else ""
+def normal_form(info: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """Return the tests with their `type`, and what stands before a field's name in messages. Raises `BadSuite`."""
+    has_tests = info.get("tests") is not None
+    tests = _normal(info["tests"] if has_tests else info, info, MAX_WRAPPED)
+    return tests, "tests." if has_tests else ""
 
 
-def _normal(tests: Any, info: Mapping[str, Any], left: int) -> Found:
+def _normal(tests: Any, info: Mapping[str, Any], wrappers_left: int) -> _NormalForm:
     if isinstance(tests, str):
-        data = _data(tests)
-        if data is None:
+        parsed = _parse_text(tests)
+        if parsed is None:
             return _code(tests)
-        tests = data
+        tests = parsed
     if isinstance(tests, list | tuple):
         return _list(tests, info)
     if isinstance(tests, Mapping):
-        return _object(tests, info, left)
+        return _object(tests, info, wrappers_left)
     raise BadSuite(f"tests must be an object, a list or text, got {shown(tests)}")
 
 
-def _object(tests: Mapping[str, Any], info: Mapping[str, Any], left: int) -> Found:  # noqa: PLR0911  (one a shape)
+def _object(  # noqa: PLR0911  (One per shape.)
+    tests: Mapping[str, Any], info: Mapping[str, Any], wrappers_left: int
+) -> _NormalForm:
     if tests.get("type") in FORMS:
         return dict(tests)
     for inputs, outputs in (("inputs", "outputs"), ("input", "output")):
@@ -94,41 +97,40 @@ def _object(tests: Mapping[str, Any], info: Mapping[str, Any], left: int) -> Fou
         if any(part in tests for part in parts):
             return _list([case for part in parts for case in _part(tests.get(part), part)], {**info, **tests})
     for wrapper in _WRAPPERS:
-        if tests.get(wrapper) is not None and left > 0:
+        if tests.get(wrapper) is not None and wrappers_left > 0:
             rest = {key: value for key, value in tests.items() if key not in (wrapper, "type")}
-            return {**rest, **_normal(tests[wrapper], {**info, **rest}, left - 1)}
+            return {**rest, **_normal(tests[wrapper], {**info, **rest}, wrappers_left - 1)}
     if "type" in tests:
         raise BadSuite(f"type must be one of {', '.join(FORMS)}, got {shown(tests['type'])}")
     keys = ", ".join(str(key)[:40] for key in list(tests)[:8])
     raise BadSuite(f"no tests found: tests have a type ({', '.join(FORMS)}), this object has {keys or 'nothing'}")
 
 
-def _list(tests: Sequence[Any], info: Mapping[str, Any]) -> Found:
+def _list(tests: Sequence[Any], info: Mapping[str, Any]) -> _NormalForm:
     if not tests:
         raise BadSuite("tests must hold at least one test, got none")
     if all(isinstance(test, str) for test in tests):
         return _asserts(tests)
     for index, test in enumerate(tests):
-        if not isinstance(test, Mapping):
-            raise BadSuite(f"tests[{index}] must be an object, got {shown(test)}")
+        require(isinstance(test, Mapping), f"tests[{index}]", "an object", test)
     kinds = {_kind(test, info) for test in tests}
     if len(kinds) > 1:
         raise BadSuite("tests must be all of one type, got tests for stdin and tests for a function")
     if kinds == {"stdio"}:
         return {"type": "stdio", "cases": [_stdio_case(test, index) for index, test in enumerate(tests)]}
-    return _called(tests, {**info, **tests[0]})
+    return _calls(tests, {**info, **tests[0]})
 
 
 def _kind(test: Mapping[str, Any], info: Mapping[str, Any]) -> str:
-    said = str(test.get("testtype") or test.get("type") or "")
-    if said in _FUNCTIONAL or "args" in test or "kwargs" in test:
+    stated_kind = str(test.get("testtype") or test.get("type") or "")
+    if stated_kind in _FUNCTIONAL or "args" in test or "kwargs" in test:
         return "calls"
-    if said:
+    if stated_kind:
         return "stdio"
     return "calls" if _function({**info, **test}) else "stdio"
 
 
-def _stdio_case(test: Mapping[str, Any], index: int) -> Found:
+def _stdio_case(test: Mapping[str, Any], index: int) -> dict[str, Any]:
     output = next((key for key in ("output", "expected_output", "expected") if key in test), "output")
     for key in ("input", output):
         if key not in test:
@@ -136,8 +138,7 @@ def _stdio_case(test: Mapping[str, Any], index: int) -> Found:
     return {**test, "input": test["input"], "output": test[output]}
 
 
-def _called(tests: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> Found:
-    """Tests of a function as `calls`."""
+def _calls(tests: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> _NormalForm:
     cases = []
     for index, test in enumerate(tests):
         expected = next((key for key in ("expected", "output", "expected_output") if key in test), None)
@@ -152,39 +153,37 @@ def _called(tests: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> F
     return {"type": "calls", "entry_point": _function(options), "cases": cases}
 
 
-def _columns(tests: Mapping[str, Any], info: Mapping[str, Any], inputs: str, outputs: str) -> Found:
-    """Inputs in one list and outputs in another."""
+def _columns(tests: Mapping[str, Any], info: Mapping[str, Any], inputs: str, outputs: str) -> _NormalForm:
+    """Pair inputs that stand in one list with outputs that stand in another."""
     if len(tests[inputs]) != len(tests[outputs]):
         raise BadSuite(f"{inputs} holds {len(tests[inputs])} entries and {outputs} {len(tests[outputs])}")
     pairs = list(zip(tests[inputs], tests[outputs], strict=True))
     options = {**info, **tests}
     if _function(options) is None:
-        return {**tests, "type": "stdio", "cases": [{"input": given, "output": output} for given, output in pairs]}
-    listed = [isinstance(given, list) for given, _ in pairs]
-    if not all(listed):
-        found = _called([{"input": given, "output": output} for given, output in pairs], options)
-        return {**tests, **found}
+        return {**tests, "type": "stdio", "cases": [{"input": stdin, "output": output} for stdin, output in pairs]}
+    if not all(isinstance(args, list) for args, _ in pairs):
+        return {**tests, **_calls([{"input": args, "output": output} for args, output in pairs], options)}
     cases = [{"args": [_integer_keys(arg) for arg in args], "expected": _integer_keys(out)} for args, out in pairs]
-    found = {**tests, "type": "calls", "entry_point": _function(options), "cases": cases}
+    calls = {**tests, "type": "calls", "entry_point": _function(options), "cases": cases}
     if not all(isinstance(case["expected"], list) and len(case["expected"]) == 1 for case in cases):
-        return found
+        return calls
     for case in cases:
         case["expected"] = [case["expected"][0], case["expected"]]
     checker = options.get("checker") or "values"
-    return {**found, "checker": {**({"type": checker} if isinstance(checker, str) else checker), "any_of": True}}
+    return {**calls, "checker": {**({"type": checker} if isinstance(checker, str) else checker), "any_of": True}}
 
 
-def _call_case(given: Any, output: Any, at: str) -> Found:
+def _call_case(arguments: Any, output: Any, path: str) -> dict[str, Any]:
     try:
-        args, kwargs = read_arguments(given)
+        args, kwargs = read_arguments(arguments)
     except Unreadable as error:
-        raise BadSuite(f"{at}.input {error}") from error
-    if not isinstance(given, str) or not isinstance(output, str):
+        raise BadSuite(f"{path}.input {error}") from error
+    if not isinstance(arguments, str) or not isinstance(output, str):
         return {"args": args, "kwargs": kwargs, "expected": output}
     try:
         return {"args": args, "kwargs": kwargs, "expected": read_value(output)}
     except Unreadable as error:
-        raise BadSuite(f"{at}.output {error}") from error
+        raise BadSuite(f"{path}.output {error}") from error
 
 
 def _integer_keys(value: Any) -> Any:
@@ -201,12 +200,12 @@ def _is_integer(text: str) -> bool:
 
 
 def _function(options: Mapping[str, Any]) -> str | None:
-    """The name of the function under test; `Solution().name` where the stub has it in a class Solution."""
+    """Return the name of the function under test; `Solution().name` where the stub has it in a class Solution."""
     metadata = options.get("metadata")
     if isinstance(metadata, str):
-        metadata = _data(metadata)
-    places = (options, metadata) if isinstance(metadata, Mapping) else (options,)
-    names = (place.get(key) for place in places for key in _NAMES)
+        metadata = _parse_text(metadata)
+    sources = (options, metadata) if isinstance(metadata, Mapping) else (options,)
+    names = (source.get(key) for source in sources for key in _NAMES)
     name = next((name for name in names if isinstance(name, str) and name), None)
     stub = options.get("stub") or options.get("starter_code")
     if name is None or not isinstance(stub, str):
@@ -216,35 +215,34 @@ def _function(options: Mapping[str, Any]) -> str | None:
 
 
 def _part(part: Any, name: str) -> list[Any]:
-    """One of several lists of tests that belong together."""
+    """Return one of several lists of tests that belong together."""
     if isinstance(part, str):
-        data = _data(part)
-        if data is None and part.strip():
+        parsed = _parse_text(part)
+        if parsed is None and part.strip():
             raise BadSuite(f"{name} must be a list or JSON text, got {shown(part)}: decode compressed tests first")
-        part = data
+        part = parsed
     if isinstance(part, Mapping):
         inputs, outputs = _listed(part.get("input")), _listed(part.get("output"))
         if len(inputs) != len(outputs):
             raise BadSuite(f"{name}.input holds {len(inputs)} entries and {name}.output {len(outputs)}")
-        return [{"input": given, "output": output} for given, output in zip(inputs, outputs, strict=True)]
+        return [{"input": stdin, "output": output} for stdin, output in zip(inputs, outputs, strict=True)]
     return _listed(part)
 
 
-def _asserts(lines: Sequence[Any]) -> Found:
+def _asserts(lines: Sequence[Any]) -> _NormalForm:
     for index, line in enumerate(lines):
-        if not isinstance(line, str):
-            raise BadSuite(f"tests[{index}] must be text, got {shown(line)}")
+        require(isinstance(line, str), f"tests[{index}]", "text", line)
     return _code("\n".join(lines))
 
 
-def _code(code: str) -> Found:
+def _code(code: str) -> _NormalForm:
     if not code.strip():
         raise BadSuite("tests must hold at least one test, got blank text")
     return {"type": "unittest" if "unittest.TestCase" in code or "(TestCase)" in code else "asserts", "code": code}
 
 
 def with_calls_of_tests(code: str) -> str:
-    """code, and after it calls of the functions `test_...()` that it defines and nobody calls."""
+    """Add calls of the functions `test_...()` that the code defines and does not call."""
     if "def test" not in code:
         return code
     tree = parse(code)
@@ -266,8 +264,8 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _data(text: str) -> Any:
-    """What JSON text (or a Python literal) says, None where the text is neither."""
+def _parse_text(text: str) -> Any:
+    """Return what JSON text (or a Python literal) stands for, None where the text is neither."""
     if len(text) > MAX_JSON_CHARS:
         raise BadSuite(f"tests hold {len(text)} characters of text, the limit is {MAX_JSON_CHARS}")
     if text.lstrip()[:1] not in ("{", "["):

@@ -10,8 +10,9 @@ Values are equal as in Python (`1 == 1.0 == True`), with three differences: wher
 tuples, deques, arrays and ranges with equal items are alike. Elements of sets and keys of dicts are compared exactly.
 An iterator is no list, and an object of an unknown class equals nothing.
 
-    values       as above           strict       types have to be the same: 1, 1.0 and True differ, so do [1] and (1,)
-    unordered    the items of the list may come in any order; a set will do as well
+    values       Values are compared as above.
+    strict       Types have to be the same: 1, 1.0 and True differ, and so do [1] and (1,).
+    unordered    The items of the list may come in any order; a set will do as well.
 
 Options of `values`: `abs_tol`, `rel_tol`, `strict`, `unordered` (of the outermost list), `unordered_inner` (of every
 list), `any_of` (expected is a list of acceptable answers). Not covered: unordered items with floats so close to each
@@ -23,79 +24,83 @@ from __future__ import annotations
 import array
 import math
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
-from truegold.verifiers.code.bad_suite import BadSuite, shown
+from truegold.verifiers.code.bad_suite import BadSuite, checker_options, require_switch, require_tolerance
 from truegold.verifiers.code.inside.wire import Array, Instance, Iterated, Opaque
-from truegold.verifiers.code.unordered import sort_key
-
-"""(expected, got) -> None where equal, else one line that says where they differ."""
 
 MAX_REASON_CHARS = 200
 MAX_SHOWN = 60
-MAX_PATH = 80
+"""Characters of a value that a reason shows."""
 
-_SHORT: Mapping[str, Mapping[str, Any]] = {
+MAX_PATH = 80
+"""Characters of the path to a difference."""
+
+MAX_DEPTH = 200
+"""Containers within containers; what lies deeper sorts alike. Stops nesting that overflows the stack."""
+
+_PRESETS: Mapping[str, Mapping[str, Any]] = {
     "values": {},
     "strict": {"strict": True},
     "unordered": {"unordered": True},
 }
 _SWITCHES = ("strict", "unordered", "unordered_inner", "any_of")
 _TOLERANCES = ("abs_tol", "rel_tol")
-_SEQUENCES = (list, tuple, deque, array.array, range, Array)
+_BUILTIN_SEQUENCES = (list, tuple, deque, array.array, range)
+_SEQUENCES = (*_BUILTIN_SEQUENCES, Array)
 _NUMBERS = (bool, int, float, complex)
 
 
 def values_equal(
     expected: Any, got: Any, *, abs_tol: float = 1e-6, rel_tol: float = 1e-9, sequences_alike: bool = True
 ) -> str | None:
-    """None where equal, else the path to the first difference and what it is."""
+    """Return None where the values are equal, else the path to the first difference and what it is."""
     return ValueChecker(abs_tol, rel_tol, sequences_alike=sequences_alike)(expected, got)
 
 
 def call_checker_of(spec: str | Mapping[str, Any] | None = None) -> ValueChecker:
-    """Raises `BadSuite`."""
-    options = _read(spec or "values", "checker")
+    """Return the checker that a text or an object names. Raises `BadSuite` where it names none."""
+    options = _read_spec(spec or "values", "checker")
     strict = options.pop("strict", False)
     return ValueChecker(**options, strict=strict, sequences_alike=not strict)
 
 
-def check_call_spec(spec: object, where: str) -> None:
-    """Raises `BadSuite` where spec is no checker. where: how messages name it."""
-    _read(spec, where)
+def check_call_spec(spec: object, field: str) -> None:
+    """Raise `BadSuite` where spec is no checker. field: how messages name it."""
+    _read_spec(spec, field)
 
 
-def _read(spec: object, where: str) -> dict[str, Any]:
-    given: Mapping[Any, Any] = {"type": spec} if isinstance(spec, str) else spec if isinstance(spec, Mapping) else {}
-    kind = given.get("type", "values") if given else None
-    if not isinstance(kind, str) or kind not in _SHORT:
-        raise BadSuite(f"{where} must be one of {', '.join(_SHORT)}, got {shown(spec if kind is None else kind)}")
-    options = {**_SHORT[kind], **{key: value for key, value in given.items() if key != "type"}}
+def _read_spec(spec: object, field: str) -> dict[str, Any]:
+    _, options = checker_options(spec, field, _PRESETS, "values")
     for key, value in options.items():
         if key in _SWITCHES:
-            if not isinstance(value, bool):
-                raise BadSuite(f"{where}.{key} must be true or false, got {shown(value)}")
+            require_switch(value, f"{field}.{key}")
         elif key in _TOLERANCES:
-            if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1e9:
-                raise BadSuite(f"{where}.{key} must be a number from 0 to 1000000000, got {shown(value)}")
+            require_tolerance(value, f"{field}.{key}")
         else:
-            raise BadSuite(f"{where}.{str(key)[:60]} is no option; there are {', '.join(_TOLERANCES + _SWITCHES)}")
+            raise BadSuite(f"{field}.{str(key)[:60]} is no option; there are {', '.join(_TOLERANCES + _SWITCHES)}")
     return options
 
 
 @dataclass(frozen=True, slots=True)
 class ValueChecker:
-    """Compares without recursion, and stops at the first difference."""
+    """Compares values without recursion, and stops at the first difference."""
 
     abs_tol: float = 1e-6
     rel_tol: float = 1e-9
     sequences_alike: bool = True
+    """Whether lists, tuples, deques, arrays and ranges with equal items are equal."""
     strict: bool = False
+    """Whether types have to be the same."""
     unordered: bool = False
+    """Whether the items of the outermost list may come in any order."""
     unordered_inner: bool = False
+    """Whether the items of every list may come in any order."""
     any_of: bool = False
+    """Whether what is expected is a list of acceptable answers."""
 
     @property
     def accepts_equal(self) -> bool:
@@ -107,60 +112,59 @@ class ValueChecker:
             return self._compare(expected, got)
         reason = None
         for answer in expected:
-            found = self._compare(answer, got)
-            if found is None:
+            difference = self._compare(answer, got)
+            if difference is None:
                 return None
-            reason = reason or found
+            reason = reason or difference
         return f"none of {len(expected)} accepted answers; the first: {reason}"[:MAX_REASON_CHARS]
 
     def _compare(self, expected: Any, got: Any) -> str | None:
         pending: _Parts = [(None, expected, got)]
         while pending:
-            path, one, other = pending.pop()
-            if type(one) is type(other) and type(one) in (int, str, bool, type(None)):
-                if one != other:
-                    return _reason(path, f"expected {shown_value(one)}, got {shown_value(other)}")
+            path, expected, got = pending.pop()
+            if type(expected) is type(got) and type(expected) in (int, str, bool, type(None)):
+                if expected != got:
+                    return _reason(path, _describe_difference(expected, got))
                 continue
-            found = self._step(path, one, other)
-            if isinstance(found, str):
-                return _reason(path, found)
-            pending.extend(found)
+            difference_or_parts = self._step(path, expected, got)
+            if isinstance(difference_or_parts, str):
+                return _reason(path, difference_or_parts)
+            pending.extend(difference_or_parts)
         return None
 
     def _step(self, path: _Path, expected: Any, got: Any) -> str | _Parts:
-        """What differs here, or the parts to compare next, the last of them first."""
+        """Return what differs here, or the parts to compare next, the last of them first."""
         if self.strict and type(expected) is not type(got):
-            return f"expected {_kind(expected)}, got {_named(got)}"
+            return f"expected {_kind(expected)}, got {_value_with_kind(got)}"
         if isinstance(expected, _SEQUENCES) and not isinstance(got, str | bytes):
-            return self._items(path, expected, got)
+            return self._compare_items(path, expected, got)
         if isinstance(expected, dict) and isinstance(got, dict):
-            return _values_of(path, expected, got)
+            return _compare_keys(path, expected, got)
         if isinstance(expected, _NUMBERS) and isinstance(got, _NUMBERS):
-            return (
-                [] if self._same_number(expected, got) else f"expected {shown_value(expected)}, got {shown_value(got)}"
-            )
+            return [] if self._same_number(expected, got) else _describe_difference(expected, got)
         if isinstance(expected, Iterated) and isinstance(got, Iterated):
-            return self._items(path, expected.items, got.items)
-        return [] if _equal(expected, got) else f"expected {shown_value(expected)}, got {shown_value(got)}"
+            return self._compare_items(path, expected.elements, got.elements)
+        return [] if _are_equal(expected, got) else _describe_difference(expected, got)
 
-    def _items(self, path: _Path, expected: Any, got: Any) -> str | _Parts:
-        if type(expected) is list and type(got) is list and not self.strict and _flat(expected) and expected == got:
+    def _compare_items(self, path: _Path, expected: Any, got: Any) -> str | _Parts:
+        if type(expected) is list and type(got) is list and not self.strict and _is_flat(expected) and expected == got:
             return []
         unordered = self.unordered_inner or (self.unordered and path is None)
         alike = isinstance(got, _SEQUENCES) if self.sequences_alike else type(expected) is type(got)
         if not alike and not (unordered and isinstance(got, set | frozenset)):
-            return f"expected {_kind(expected)}, got {_named(got)}"
-        wanted, had = _plain_items(expected), _plain_items(got)
-        if not isinstance(wanted, Sequence) or not isinstance(had, Sequence):
-            return [] if wanted == had else f"expected {shown_value(wanted)}, got {shown_value(had)}"
-        if len(wanted) != len(had):
-            return f"expected {len(wanted)} items, got {len(had)}"
+            return f"expected {_kind(expected)}, got {_value_with_kind(got)}"
+        expected, got = _plain_sequence(expected), _plain_sequence(got)
+        if not isinstance(expected, Sequence) or not isinstance(got, Sequence):
+            return [] if expected == got else _describe_difference(expected, got)
+        if len(expected) != len(got):
+            return f"expected {len(expected)} items, got {len(got)}"
         if unordered:
-            wanted = sorted(wanted, key=lambda item: sort_key(item, self.unordered_inner))
-            had = sorted(had, key=lambda item: sort_key(item, self.unordered_inner))
-        elif not self.strict and type(wanted) is type(had) and _flat(wanted) and wanted == had:
+            expected = sorted(expected, key=lambda item: _sort_key(item, self.unordered_inner))
+            got = sorted(got, key=lambda item: _sort_key(item, self.unordered_inner))
+        elif not self.strict and type(expected) is type(got) and _is_flat(expected) and expected == got:
             return []
-        return [((path, at), one, other) for at, (one, other) in enumerate(zip(wanted, had, strict=True))][::-1]
+        pairs = enumerate(zip(expected, got, strict=True))
+        return [((path, index), expected_item, got_item) for index, (expected_item, got_item) in pairs][::-1]
 
     def _same_number(self, expected: Any, got: Any) -> bool:
         if expected == got or (expected != expected and got != got):  # noqa: PLR0124  (nan)
@@ -168,11 +172,11 @@ class ValueChecker:
         if not isinstance(expected, float | complex):
             return False
         try:
-            apart = abs(expected - got)
+            distance = abs(expected - got)
         except OverflowError:
             return False
         # An infinite expected number makes an infinite tolerance.
-        return math.isfinite(abs(expected)) and apart <= max(self.abs_tol, self.rel_tol * abs(expected))
+        return math.isfinite(abs(expected)) and distance <= max(self.abs_tol, self.rel_tol * abs(expected))
 
 
 _Path = Any
@@ -182,31 +186,61 @@ _Parts = list[tuple[_Path, Any, Any]]
 """(path, expected, got)"""
 
 
-def _values_of(path: _Path, expected: dict[Any, Any], got: dict[Any, Any]) -> str | _Parts:
+def _compare_keys(path: _Path, expected: dict[Any, Any], got: dict[Any, Any]) -> str | _Parts:
     missing = next((key for key in expected if key not in got), _NOTHING)
     if missing is not _NOTHING:
         return f"expected the key {shown_value(missing)}, which is not there"
-    added = next((key for key in got if key not in expected), _NOTHING)
-    if added is not _NOTHING:
-        return f"got the key {shown_value(added)}, which was not expected"
+    extra = next((key for key in got if key not in expected), _NOTHING)
+    if extra is not _NOTHING:
+        return f"got the key {shown_value(extra)}, which was not expected"
     return [((path, key), value, got[key]) for key, value in expected.items()][::-1]
 
 
 _NOTHING = object()
 
 
-def _flat(items: Sequence[Any]) -> bool:
-    """Items of types that are compared by `==` alone."""
-    return set(map(type, items)) <= {int, str, bool, float, type(None)}
+def _is_flat(sequence: Sequence[Any]) -> bool:
+    """Whether all items are of types that are compared by `==` alone."""
+    return set(map(type, sequence)) <= {int, str, bool, float, type(None)}
 
 
-def _plain_items(value: Any) -> Any:
+def _plain_sequence(value: Any) -> Any:
     if isinstance(value, Array):
-        return value.items
+        return value.elements
     return value if isinstance(value, list | tuple) else list(value)
 
 
-def _equal(expected: Any, got: Any) -> bool:
+def _sort_key(value: Any, inner: bool = False, depth: int = 0) -> tuple[Any, ...]:  # noqa: PLR0911  (One per type.)
+    """Return a key that orders values of any types. Equal values have equal keys; 1, 1.0 and True are equal.
+
+    inner: whether the order of items within lists counts for nothing either.
+    """
+    if value is None:
+        return (0,)
+    if isinstance(value, bool | int | float):
+        return (1,) if isinstance(value, float) and math.isnan(value) else (2, value)
+    if isinstance(value, str):
+        return (3, value)
+    if isinstance(value, bytes | bytearray):
+        return (4, bytes(value))
+    if depth > MAX_DEPTH:
+        return (9,)
+    if isinstance(value, Array):
+        return _sort_key(value.elements, inner, depth + 1)
+    if isinstance(value, _BUILTIN_SEQUENCES):
+        keys = [_sort_key(item, inner, depth + 1) for item in value]
+        return (5, len(keys), *(sorted(keys) if inner else keys))
+    if isinstance(value, set | frozenset):
+        return (6, len(value), *sorted(_sort_key(item, inner, depth + 1) for item in value))
+    if isinstance(value, dict):
+        pairs = [(_sort_key(key, inner, depth + 1), _sort_key(item, inner, depth + 1)) for key, item in value.items()]
+        return (7, len(pairs), *sorted(pairs))
+    if isinstance(value, complex):
+        return (8, value.real, value.imag)
+    return (9,)
+
+
+def _are_equal(expected: Any, got: Any) -> bool:
     if isinstance(expected, Opaque) or isinstance(got, Opaque):
         return False
     if isinstance(expected, str) is not isinstance(got, str):
@@ -217,18 +251,21 @@ def _equal(expected: Any, got: Any) -> bool:
         return False
 
 
-def _reason(path: _Path, what: str) -> str:
+def _describe_difference(expected: Any, got: Any) -> str:
+    return f"expected {shown_value(expected)}, got {shown_value(got)}"
+
+
+def _reason(path: _Path, difference: str) -> str:
     keys: list[Any] = []
     while path is not None:
         path, key = path
         keys.append(key)
     text = "".join(f"[{shown_value(key)}]" for key in keys[:-MAX_PATH:-1])
     text = text if len(text) <= MAX_PATH else f"{text[: MAX_PATH // 2]}...{text[-MAX_PATH // 2 :]}"
-    return f"{text}: {what}"[:MAX_REASON_CHARS] if text else what[:MAX_REASON_CHARS]
+    return f"{text}: {difference}"[:MAX_REASON_CHARS] if text else difference[:MAX_REASON_CHARS]
 
 
-def _named(value: Any) -> str:
-    """A value with its kind."""
+def _value_with_kind(value: Any) -> str:
     kind, text = _kind(value), shown_value(value)
     return text if text.startswith(("a ", "an ", kind)) else f"{kind} {text}"
 
@@ -248,7 +285,7 @@ def _kind(value: Any) -> str:
 
 
 def shown_value(value: Any) -> str:
-    """The beginning of a value. Never repr() of all of it: it may be as large as its author likes."""
+    """Return the beginning of a value. It may be as large as its author likes, so not all of it is written out."""
     if isinstance(value, int) and value.bit_length() > 1_000:
         return f"a number of {value.bit_length()} bits"
     if isinstance(value, str | bytes):
@@ -261,9 +298,9 @@ def shown_value(value: Any) -> str:
 
 
 def _shown_items(value: Any) -> str:
-    items: Iterator[Any] = iter(value[:8]) if not isinstance(value, deque) else iter(list(value)[:8])
     brackets = "()" if isinstance(value, tuple) else "[]"
-    parts = [shown_value(item) if isinstance(item, str | int | float) or item is None else "..." for item in items]
+    first_items = islice(value, 8)
+    parts = [shown_value(item) if isinstance(item, str | int | float | None) else "..." for item in first_items]
     more = ", ..." if len(value) > 8 else ""
     text = f"{brackets[0]}{', '.join(parts)}{more}{brackets[1]}"
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."

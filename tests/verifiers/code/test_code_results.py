@@ -2,9 +2,9 @@
 
 import pytest
 
+from truegold.verifiers.code.checks.terms import Raised
 from truegold.verifiers.code.execution import End, Execution
 from truegold.verifiers.code.limits import Limits
-from truegold.verifiers.code.lowering import Raised
 from truegold.verifiers.code.protocols.results import ExpectedResults, NotReturned, read_results
 
 

@@ -3,8 +3,8 @@
     abs(candidate([1.0, 2.0]) - 1.5) < 1e-6
         records the call candidate([1.0, 2.0]), and gives a term that needs its result
 
-What needs no result is evaluated at once. What is more than a check, or could come out otherwise here than in the
-tests' own process, raises `CannotLower`:
+What needs no result is evaluated at once. What is more than a check, or could come out otherwise here than where the
+tests are run, raises `CannotLower`:
 
     - arguments that depend on a result, and calls that may not be made (`a or f(1)`)
     - a list that was handed to the solution and is used again: the solution may have changed it
@@ -20,29 +20,37 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from truegold.verifiers.code.checks.functions import FUNCTIONS, KEYWORDS, MATH, QUICK, TYPES, call_method, mapped
+from truegold.verifiers.code.checks.functions import (
+    CONSTANT_TIME,
+    FUNCTIONS,
+    KEYWORDS,
+    MATH,
+    TYPES,
+    call_method,
+    map_over,
+)
 from truegold.verifiers.code.checks.handed_over import HandedOver
-from truegold.verifiers.code.checks.operations import BINARY, COMPARE, UNARY, hashed, item_of, truth
+from truegold.verifiers.code.checks.operations import BINARY, COMPARE, UNARY, check_keys, item_of, truth
 from truegold.verifiers.code.checks.scope import Call, Constant, MathName, Returned, Scope, Target
 from truegold.verifiers.code.checks.terms import (
     OPEN,
     CannotLower,
+    ForClause,
     Needs,
-    Round,
     Term,
-    chain,
+    apply,
+    chain_comparisons,
     comprehension,
     constant,
-    folded,
+    fold,
     is_data,
-    lazy,
+    join_by_and_or,
     literal,
-    make,
     names_of,
     result,
     variable,
 )
-from truegold.verifiers.code.checks.work import indexed, quick, searched, whole
+from truegold.verifiers.code.checks.work import Charge, charge_all, charge_index, charge_search, charge_step
 
 MAX_STEPS = 300_000
 """Expressions, and parts of values handed over, that are read for one suite. Stops loops over loops."""
@@ -53,29 +61,30 @@ _SINGLETONS = (None, True, False, ...)
 class Expressions:
     """Reads expressions and keeps the calls they make, in the order in which Python would make them.
 
-    unknown: the function of the solution that a name without a binding stands for, or None. shadowed: builtins that
-    mean something else to these tests.
+    solution_function: tells which function of the solution a name without a binding stands for, if any. is_shadowed:
+    tells whether a builtin may mean something else to these tests.
     """
 
-    def __init__(self, unknown: Callable[[str], str | None], shadowed: Callable[[str], bool]) -> None:
+    def __init__(self, solution_function: Callable[[str], str | None], is_shadowed: Callable[[str], bool]) -> None:
         self.calls: list[Call] = []
         self.scope: Scope = {}
-        self._unknown = unknown
-        self._shadowed = shadowed
+        self._solution_function = solution_function
+        self._is_shadowed = is_shadowed
         self._variables: list[str] = []
         self._uncertain = 0
         self._handed = HandedOver()
         self._steps = MAX_STEPS
 
     def test(self, node: ast.expr) -> Term:
-        """What an assertion asserts. Where it is a conjunction, every part is needed for it to hold."""
+        """Read what an assertion asserts. Where it is a conjunction, every part is needed for it to hold."""
         if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
-            return lazy(node.op, [self.test(value) for value in node.values])
+            return join_by_and_or(node.op, [self.test(value) for value in node.values])
         if isinstance(node, ast.Compare):
             return self._compare(node, certain=True)
         return self.term(node)
 
     def term(self, node: ast.expr) -> Term:
+        """Read an expression."""
         self.step()
         value = literal(node)
         if value is not OPEN:
@@ -86,25 +95,26 @@ class Expressions:
         return reader(self, node)
 
     def constant(self, node: ast.expr) -> Any:
-        """The value of an expression that depends on no result."""
+        """Return the value of an expression that depends on no result."""
         term = self.term(node)
         if term.value is OPEN:
             raise CannotLower("a value that depends on a result")
         return term.value
 
     def step(self, count: int = 1) -> None:
+        """Count steps of reading. Raises `CannotLower` beyond MAX_STEPS."""
         self._steps -= count
         if self._steps < 0:
             raise CannotLower("too long to read")
 
     def target(self, node: ast.expr) -> str | None:
-        """The function of the solution that an expression names."""
+        """Return the function of the solution that an expression names."""
         if not isinstance(node, ast.Name) or node.id in self._variables:
             return None
         bound = self.scope.get(node.id)
         if bound is not None:
             return bound.name if isinstance(bound, Target) else None
-        return self._unknown(node.id)
+        return self._solution_function(node.id)
 
     def _name(self, node: ast.Name) -> Term:
         name = node.id
@@ -140,15 +150,15 @@ class Expressions:
         raise CannotLower(f"a call of {name}")
 
     def _builtin(self, name: str, node: ast.Call) -> Term:
-        if self._shadowed(name):
+        if self._is_shadowed(name):
             raise CannotLower(f"{name}, which the prelude may define")
         if name == "isinstance" and len(node.args) == 2:
             kinds = self._types(node.args[1])
-            return make(lambda value: isinstance(value, kinds), [self.term(node.args[0])], quick)
+            return apply(lambda value: isinstance(value, kinds), [self.term(node.args[0])], charge_step)
         if name == "map" and len(node.args) == 2 and isinstance(node.args[0], ast.Name):
             inner = node.args[0].id
-            if inner in FUNCTIONS and inner not in self.scope and not self._shadowed(inner):
-                return make(lambda value: mapped(FUNCTIONS[inner], value), [self.term(node.args[1])])
+            if inner in FUNCTIONS and inner not in self.scope and not self._is_shadowed(inner):
+                return apply(lambda value: map_over(FUNCTIONS[inner], value), [self.term(node.args[1])])
         if name not in FUNCTIONS:
             raise CannotLower(f"a call of {name}")
         return self._apply(name, FUNCTIONS[name], node)
@@ -164,7 +174,7 @@ class Expressions:
             raise CannotLower("a method of an object of the solution")
         name = func.attr
         terms = [self.term(func.value), *map(self.term, node.args)]
-        return make(lambda *values: call_method(name, *values), terms, quick if name in QUICK else whole)
+        return apply(lambda *values: call_method(name, *values), terms, _charge_of(name))
 
     def _apply(self, name: str, function: Callable[..., Any], node: ast.Call) -> Term:
         keywords = [keyword.arg for keyword in node.keywords]
@@ -173,9 +183,9 @@ class Expressions:
         count = len(node.args)
         terms = [*map(self.term, node.args), *(self.term(keyword.value) for keyword in node.keywords)]
         if not keywords:
-            return make(function, terms, quick if name in QUICK else whole)
+            return apply(function, terms, _charge_of(name))
         names = [str(keyword) for keyword in keywords]
-        return make(lambda *values: function(*values[:count], **dict(zip(names, values[count:], strict=True))), terms)
+        return apply(lambda *values: function(*values[:count], **dict(zip(names, values[count:], strict=True))), terms)
 
     def _types(self, node: ast.expr) -> tuple[type, ...]:
         names = node.elts if isinstance(node, ast.Tuple) else [node]
@@ -226,7 +236,7 @@ class Expressions:
 
     def _compare(self, node: ast.Compare, certain: bool = False) -> Term:
         terms = [self.term(node.left), self.term(node.comparators[0])]
-        with self._perhaps(not certain):
+        with self._maybe_skipped(not certain):
             terms += map(self.term, node.comparators[1:])
         for left, op, right in zip(terms, node.ops, terms[1:], strict=False):
             by_identity = isinstance(op, ast.Is | ast.IsNot)
@@ -234,44 +244,46 @@ class Expressions:
                 raise CannotLower("identity of what has no identity here")
         compares = [COMPARE[type(op)] for op in node.ops]
         if len(compares) == 1:
-            return make(compares[0], terms, searched if isinstance(node.ops[0], ast.In | ast.NotIn) else whole)
-        return chain(compares, terms)
+            is_search = isinstance(node.ops[0], ast.In | ast.NotIn)
+            return apply(compares[0], terms, charge_search if is_search else charge_all)
+        return chain_comparisons(compares, terms)
 
     def _bool(self, node: ast.BoolOp) -> Term:
         first = self.term(node.values[0])
-        with self._perhaps():
-            return lazy(node.op, [first, *map(self.term, node.values[1:])])
+        with self._maybe_skipped():
+            return join_by_and_or(node.op, [first, *map(self.term, node.values[1:])])
 
     def _choice(self, node: ast.IfExp) -> Term:
         test = self.term(node.test)
-        with self._perhaps():
+        with self._maybe_skipped():
             body, other = self.term(node.body), self.term(node.orelse)
-        return folded(
+        return fold(
             lambda frame: body.run(frame) if truth(test.run(frame)) else other.run(frame),
             test.needs | body.needs | other.needs,
         )
 
     def _subscript(self, node: ast.Subscript) -> Term:
         if not isinstance(node.slice, ast.Slice):
-            return make(item_of, [self.term(node.value), self.term(node.slice)], indexed)
+            return apply(item_of, [self.term(node.value), self.term(node.slice)], charge_index)
         bounds = (node.slice.lower, node.slice.upper, node.slice.step)
         terms = [constant(None) if bound is None else self.term(bound) for bound in bounds]
-        return make(lambda value, *at: item_of(value, slice(*at)), [self.term(node.value), *terms], quick)
+        terms = [self.term(node.value), *terms]
+        return apply(lambda value, *limits: item_of(value, slice(*limits)), terms, charge_step)
 
     def _display(self, node: ast.List | ast.Tuple | ast.Set) -> Term:
         build = _DISPLAYS[type(node)]
-        return make(lambda *values: build(values), [self.term(element) for element in node.elts])
+        return apply(lambda *values: build(values), [self.term(element) for element in node.elts])
 
     def _dict(self, node: ast.Dict) -> Term:
         if None in node.keys:
             raise CannotLower("unpacking in a dict")
         pairs = zip(node.keys, node.values, strict=True)
         terms = [self.term(part) for pair in pairs for part in pair if part is not None]
-        return make(lambda *parts: dict(zip(parts[::2], parts[1::2], strict=True)), terms)
+        return apply(lambda *parts: dict(zip(parts[::2], parts[1::2], strict=True)), terms)
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Term:
         before = len(self._variables)
-        rounds: list[Round] = []
+        clauses: list[ForClause] = []
         needs: Needs = frozenset()
         for generator in node.generators:
             source = self.term(generator.iter)
@@ -280,34 +292,39 @@ class Expressions:
                 raise CannotLower("an unusual comprehension")
             needs |= source.needs - set(self._variables[before:])
             self._variables += names
-            rounds.append(Round(source, generator.target, [self.term(condition) for condition in generator.ifs]))
+            conditions = [self.term(condition) for condition in generator.ifs]
+            clauses.append(ForClause(source, generator.target, conditions))
         nodes = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
         parts = [self.term(part) for part in nodes]
         inside = set(self._variables[before:])
         del self._variables[before:]
-        for term in (*parts, *(condition for each in rounds for condition in each.conditions)):
+        for term in (*parts, *(condition for clause in clauses for condition in clause.conditions)):
             needs |= term.needs - inside
-        return comprehension(type(node), rounds, parts, needs)
+        return comprehension(type(node), clauses, parts, needs)
 
     def _operation(self, node: ast.BinOp | ast.UnaryOp) -> Term:
         if isinstance(node, ast.UnaryOp):
-            return make(UNARY[type(node.op)], [self.term(node.operand)])
+            return apply(UNARY[type(node.op)], [self.term(node.operand)])
         if type(node.op) not in BINARY:
             raise CannotLower(f"the operator {type(node.op).__name__}")
-        return make(BINARY[type(node.op)], [self.term(node.left), self.term(node.right)])
+        return apply(BINARY[type(node.op)], [self.term(node.left), self.term(node.right)])
 
     @contextmanager
-    def _perhaps(self, uncertain: bool = True) -> Iterator[None]:
-        """Within it calls may not be made."""
+    def _maybe_skipped(self, uncertain: bool = True) -> Iterator[None]:
+        """Refuse calls within it, since Python may not make them."""
         self._uncertain += uncertain
         yield
         self._uncertain -= uncertain
 
 
+def _charge_of(name: str) -> Charge:
+    return charge_step if name in CONSTANT_TIME else charge_all
+
+
 _DISPLAYS: Mapping[type[ast.expr], Callable[[tuple[Any, ...]], Any]] = {
     ast.List: list,
     ast.Tuple: tuple,
-    ast.Set: lambda values: set(hashed([*values])),
+    ast.Set: lambda values: set(check_keys([*values])),
 }
 _READERS: Mapping[type[ast.expr], Callable[[Expressions, Any], Term]] = {
     ast.Name: Expressions._name,

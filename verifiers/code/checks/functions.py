@@ -17,11 +17,11 @@ from truegold.verifiers.code.checks.operations import (
     MAX_ITEMS,
     NUMBERS,
     Refused,
-    bounded,
-    hashed,
-    items,
-    no_arrays,
-    seen,
+    check_keys,
+    iterate,
+    refuse_arrays,
+    refuse_large_integers,
+    require_data,
     truth,
 )
 
@@ -32,15 +32,15 @@ _SCALARS = (type(None), bool, int, float, complex, str)
 
 
 def _text(write: Callable[[Any], str]) -> Callable[..., str]:
-    """`str` or `repr` of data that reads the same in every process."""
+    """Return `str` or `repr` for data that reads the same in every process."""
 
-    def written(value: Any = "") -> str:
+    def text_of(value: Any = "") -> str:
         pending = [value]
-        left = MAX_ITEMS
+        parts_left = MAX_ITEMS
         while pending:
             each = pending.pop()
-            left -= 1
-            if left < 0:
+            parts_left -= 1
+            if parts_left < 0:
                 raise Refused("a long text")
             if type(each) in (list, tuple):
                 pending += each
@@ -50,90 +50,88 @@ def _text(write: Callable[[Any], str]) -> Callable[..., str]:
                 raise Refused("the text of an object")
         return write(value)
 
-    return written
+    return text_of
 
 
 def _length(value: Any) -> int:
-    return len(seen(value))
+    return len(require_data(value))
 
 
 def _sorted(value: Any, *, reverse: bool = False) -> list[Any]:
-    return sorted(items(value, ordered=False), reverse=reverse)
+    return sorted(iterate(value, ordered=False), reverse=reverse)
 
 
 def _sum(value: Any, start: Any = 0) -> Any:
-    numbers = list(items(value, ordered=False))
+    numbers = list(iterate(value, ordered=False))
     if not set(map(type, [start, *numbers])) <= set(NUMBERS):
         raise Refused("a sum of what is no number")
     return sum(numbers, start)
 
 
 def _extreme(choose: Callable[..., Any]) -> Callable[..., Any]:
-    def chosen(*values: Any, **default: Any) -> Any:
-        no_arrays(*values)
-        return choose(list(items(values[0], ordered=False)) if len(values) == 1 else values, **default)
+    def choose_from(*values: Any, **default: Any) -> Any:
+        refuse_arrays(*values)
+        return choose(list(iterate(values[0], ordered=False)) if len(values) == 1 else values, **default)
 
-    return chosen
+    return choose_from
 
 
 def _any(value: Any) -> bool:
-    return any(map(truth, items(value, ordered=False)))
+    return any(map(truth, iterate(value, ordered=False)))
 
 
 def _all(value: Any) -> bool:
-    return all(map(truth, items(value, ordered=False)))
+    return all(map(truth, iterate(value, ordered=False)))
 
 
 def _dict(value: Any = (), **named: Any) -> dict[Any, Any]:
     if isinstance(value, dict):
         return {**value, **named}
-    pairs = [tuple(items(pair)) for pair in items(value)]
-    hashed([pair[0] for pair in pairs if pair])
+    pairs = [tuple(iterate(pair)) for pair in iterate(value)]
+    check_keys([pair[0] for pair in pairs if pair])
     return dict(pairs, **named)
 
 
 def _round(value: Any, digits: int | None = None) -> Any:
-    number = seen(value)
+    value = require_data(value)
     if digits is not None and abs(digits) > MAX_DIGITS:
         raise Refused("rounding to many digits")
-    return round(number) if digits is None else round(number, digits)
+    return round(value) if digits is None else round(value, digits)
 
 
-def _number(make: Callable[..., Any]) -> Callable[..., Any]:
-    def made(*values: Any) -> Any:
-        for value in values:
-            seen(value)
-        return make(*values)
+def _on_data(function: Callable[..., Any]) -> Callable[..., Any]:
+    def apply(*values: Any) -> Any:
+        return function(*map(require_data, values))
 
-    return made
+    return apply
 
 
 def _math(function: Callable[..., Any]) -> Callable[..., Any]:
-    def called(*values: Any, **named: Any) -> Any:
-        no_arrays(*values)
-        bounded(*values)
+    def apply(*values: Any, **named: Any) -> Any:
+        refuse_arrays(*values)
+        refuse_large_integers(*values)
         return function(*values, **named)
 
-    return called
+    return apply
 
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "len": _length,
     "sorted": _sorted,
-    "set": lambda value=(): set(hashed(list(items(value, ordered=False)))),
-    "frozenset": lambda value=(): frozenset(hashed(list(items(value, ordered=False)))),
-    "list": lambda value=(): list(items(value)),
-    "tuple": lambda value=(): tuple(items(value)),
+    "set": lambda value=(): set(check_keys(list(iterate(value, ordered=False)))),
+    "frozenset": lambda value=(): frozenset(check_keys(list(iterate(value, ordered=False)))),
+    "list": lambda value=(): list(iterate(value)),
+    "tuple": lambda value=(): tuple(iterate(value)),
     "dict": _dict,
     "str": _text(str),
     "repr": _text(repr),
-    "int": _number(int),
-    "float": _number(float),
-    "complex": _number(complex),
+    "int": _on_data(int),
+    "float": _on_data(float),
+    "complex": _on_data(complex),
     "bool": lambda value=False: truth(value),
-    "abs": _number(abs),
-    "ord": _number(ord),
-    "chr": _number(chr),
+    "abs": _on_data(abs),
+    "ord": _on_data(ord),
+    "chr": _on_data(chr),
     "round": _round,
     "min": _extreme(min),
     "max": _extreme(max),
@@ -141,9 +139,9 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "any": _any,
     "all": _all,
     "range": range,
-    "enumerate": lambda value, start=0: enumerate(items(value), start),
-    "zip": lambda *values: zip(*map(items, values), strict=False),
-    "reversed": lambda value: reversed(seen(value)),
+    "enumerate": lambda value, start=0: enumerate(iterate(value), start),
+    "zip": lambda *values: zip(*map(iterate, values), strict=False),
+    "reversed": lambda value: reversed(require_data(value)),
 }
 """Builtins by name."""
 
@@ -156,7 +154,7 @@ KEYWORDS: Mapping[str, frozenset[str]] = {
 }
 """Keywords that the functions understand."""
 
-QUICK = frozenset({"len", "get", "keys", "values", "items", "is_integer", "enumerate", "range"})
+CONSTANT_TIME = frozenset({"len", "get", "keys", "values", "items", "is_integer", "enumerate", "range"})
 """Functions and methods that take as long for any value."""
 
 MATH: Mapping[str, Any] = {
@@ -187,20 +185,22 @@ _METHODS: Mapping[type, frozenset[str]] = {
 
 
 def call_method(name: str, receiver: Any, *values: Any) -> Any:
-    kind = type(seen(receiver))
+    """Call a method of builtin data. Raises `Refused` for methods that are not known here."""
+    kind = type(require_data(receiver))
     if name not in _METHODS.get(kind, ()) and hasattr(kind, name):
         raise Refused(f"{kind.__name__}.{name}")
     if kind is str and name == "join":
-        parts = list(items(*values))
+        parts = list(iterate(*values))
         if len(receiver) * len(parts) > MAX_ITEMS:
             raise Refused("a long text")
         return receiver.join(parts)
     if kind is str and name == "replace" and len(receiver) * max(map(_length, values[:2])) > MAX_ITEMS:
         raise Refused("a long text")
     if kind is set:
-        values = tuple(hashed(list(items(value, ordered=False))) for value in values)
+        values = tuple(check_keys(list(iterate(value, ordered=False))) for value in values)
     return getattr(receiver, name)(*values)
 
 
-def mapped(function: Callable[[Any], Any], value: Any) -> Iterator[Any]:
-    return map(function, items(value))
+def map_over(function: Callable[[Any], Any], value: Any) -> Iterator[Any]:
+    """Return `map(function, value)`."""
+    return map(function, iterate(value))

@@ -16,17 +16,20 @@ _MUTABLE = (list, dict, set, bytearray)
 
 
 class HandedOver:
-    """The objects are told apart by identity; whoever reads the test code keeps them alive."""
+    """The identities of such objects; whoever reads the test code keeps the objects alive."""
 
     def __init__(self) -> None:
         self._ids: set[int] = set()
 
     def hand_over(self, values: list[Any], step: Callable[[int], None]) -> None:
-        """Raises `CannotLower` where the solution would get one object in several places: a copy is not the same."""
-        found = [each for value in values for each in _mutables(value, step)]
-        if len(found) != len(set(found)) or not self._ids.isdisjoint(found):
+        """Remember values that are handed over.
+
+        Raises `CannotLower` where the solution would get one object in several places: a copy is not the same.
+        """
+        identities = [identity for value in values for identity in _mutables(value, step)]
+        if len(identities) != len(set(identities)) or not self._ids.isdisjoint(identities):
             raise CannotLower("one list in several places")
-        self._ids.update(found)
+        self._ids.update(identities)
 
     def touch(self, value: Any, step: Callable[[int], None]) -> bool:
         """Whether any part of a value was handed over."""
@@ -34,7 +37,7 @@ class HandedOver:
 
 
 def _mutables(value: Any, step: Callable[[int], None]) -> Iterator[int]:
-    """The identities of the mutable parts of a value."""
+    """Yield the identities of the mutable parts of a value."""
     pending = [value]
     while pending:
         each = pending.pop()

@@ -32,7 +32,7 @@ SOLUTION_MODULES = frozenset({"solution", "main", "submission", "candidate", "yo
 
 CACHED_PRELUDES = 256
 
-_SAME = frozenset({"abs"})
+_SAME_AS_BUILTIN = frozenset({"abs"})
 """Builtins that a module brings under the same name."""
 
 _BUILTINS = frozenset(dir(builtins))
@@ -41,61 +41,65 @@ _METHOD = re.compile(r"[^\W\d]\w*\(\)(?:\.[^\W\d]\w*(?:\(\))?)+")
 
 @dataclass(frozen=True)
 class Names:
-    """given: names that prelude and stub bind, None among them where a foreign module may have brought any. library:
-    names that mean a function of a library though nothing imports it."""
+    """What each name in the test code of one suite stands for."""
 
     entry_point: str | None
-    given: frozenset[str | None]
+    provided: frozenset[str | None]
+    """Names that prelude and stub bind, None among them where a foreign module may have brought any."""
     tested: frozenset[str]
+    """Builtins' names that are functions of the solution."""
     library: frozenset[str] = frozenset()
+    """Names that mean a function of a library though nothing imports it."""
 
     def solution_function(self, name: str) -> str | None:
-        """The function of the solution that a name stands for."""
+        """Return the function of the solution that a name stands for."""
         if self.entry_point is not None and name in (self.entry_point, "candidate"):
             return self.entry_point
         if name in self.tested:
             return name
-        known = name in _BUILTINS or name in self.library or name in self.given
-        return None if known or None in self.given else name
+        known = name in _BUILTINS or name in self.library or name in self.provided
+        return None if known or None in self.provided else name
 
     def is_shadowed(self, name: str) -> bool:
         """Whether a builtin may be another function here."""
-        return name in self.given or None in self.given
+        return name in self.provided or None in self.provided
 
     def is_builtin(self, name: str) -> bool:
+        """Whether a name certainly means the builtin."""
         return name in _BUILTINS and name not in self.tested and not self.is_shadowed(name)
 
     def method(self, node: ast.expr) -> str | None:
-        """`Solution().f` as it stands, where Solution is a class of the solution."""
+        """Return the text of an expression such as `Solution().f`, where Solution is a class of the solution."""
         if not isinstance(node, ast.Attribute):
             return None
         text = ast.unparse(node)
         first = text.partition("(")[0].partition(".")[0]
-        known = first not in self.given and None not in self.given and first not in _BUILTINS
+        known = first not in self.provided and None not in self.provided and first not in _BUILTINS
         return text if _METHOD.fullmatch(text) and (known or text == self.entry_point) else None
 
 
-def names_for(tree: ast.Module, entry_point: str | None, given: str) -> Names | None:
-    """given: prelude and stub. None where it does not parse."""
-    bound = _bound(given)
-    if bound is None:
+def names_for(tree: ast.Module, entry_point: str | None, preamble: str) -> Names | None:
+    """Return the names of test code. preamble: prelude and stub; where it does not parse, None comes back."""
+    provided = _bound_names(preamble)
+    if provided is None:
         return None
-    return Names(entry_point, bound, frozenset(_tested_builtins(tree, entry_point)), library_names(tree, entry_point))
+    return Names(
+        entry_point, provided, frozenset(_tested_builtins(tree, entry_point)), library_names(tree, entry_point)
+    )
 
 
 def functions_under_test(code: str) -> list[str]:
-    """The functions that assertions call and the code does not define, in order: for suites without an entry point."""
+    """Return the functions that assertions call and the code does not define, for suites without an entry point."""
     tree = parse(code)
     if tree is None:
         return []
-    own = top_level(tree)
-    own |= library_names(tree, None)
-    called = [name for name in _called(tree) if name not in own and name not in _BUILTINS]
+    known = top_level(tree) | library_names(tree, None) | _BUILTINS
+    called = [name for name in _called_in_assertions(tree) if name not in known]
     return list(dict.fromkeys(called)) or sorted(_tested_builtins(tree, None))
 
 
 def _tested_builtins(tree: ast.Module, entry_point: str | None) -> Iterator[str]:
-    if entry_point is not None or set(_called(tree)) - _BUILTINS:
+    if entry_point is not None or set(_called_in_assertions(tree)) - _BUILTINS:
         return
     for node in ast.walk(tree):
         match node:
@@ -105,8 +109,7 @@ def _tested_builtins(tree: ast.Module, entry_point: str | None) -> Iterator[str]
                 yield name
 
 
-def _called(tree: ast.Module) -> Iterator[str]:
-    """Names that are called within assertions."""
+def _called_in_assertions(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Assert):
             for each in ast.walk(node.test):
@@ -115,20 +118,20 @@ def _called(tree: ast.Module) -> Iterator[str]:
 
 
 @lru_cache(maxsize=CACHED_PRELUDES)
-def _bound(given: str) -> frozenset[str | None] | None:
-    tree = parse(given)
+def _bound_names(preamble: str) -> frozenset[str | None] | None:
+    tree = parse(preamble)
     if tree is None:
         return None
     names: set[str | None] = {name for name in top_level(tree) if name != "*"}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
-            names.update(star(node.module) if node.module in HARMLESS else {None})
+            names.update(star_names(node.module) if node.module in HARMLESS else {None})
     return frozenset(names)
 
 
 @lru_cache(maxsize=len(HARMLESS))
-def star(module: str) -> frozenset[str]:
-    """What `from module import *` brings."""
-    found = importlib.import_module(module)
-    public = [name for name in dir(found) if not name.startswith("_")]
-    return frozenset(getattr(found, "__all__", public)) - _SAME
+def star_names(module_name: str) -> frozenset[str]:
+    """Return the names that `from module import *` brings."""
+    module = importlib.import_module(module_name)
+    public = [name for name in dir(module) if not name.startswith("_")]
+    return frozenset(getattr(module, "__all__", public)) - _SAME_AS_BUILTIN

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Scope = dict[str, Any]
-"""Name -> `Constant`, `Returned`, `Target`, `MathName`, or anything else for what has no use in expressions."""
+"""A name stands for a `Constant`, `Returned`, `Target`, `MathName`, or for what expressions cannot use."""
 
 UNUSABLE = object()
 """What a name stands for that is bound to something not understood."""
@@ -15,15 +15,18 @@ UNUSABLE = object()
 
 @dataclass(frozen=True, slots=True)
 class Constant:
+    """A value that is known."""
+
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What a call returned. calls: how many calls had been made by then."""
+    """What a call returned."""
 
     index: int
     calls: int
+    """The number of calls that had been made by then."""
 
 
 @dataclass(frozen=True, slots=True)

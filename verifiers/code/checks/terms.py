@@ -1,9 +1,9 @@
 """Terms: expressions of test code, ready to be evaluated over the results of calls.
 
-    term = make(operator.add, [result(0), constant(1)])
+    term = apply(operator.add, [result(0), constant(1)])
     term.run(Frame([41]))            42
     term.needs                       {0}: the first call's result
-    make(operator.add, [constant(1), constant(2)]).value        3, at once
+    apply(operator.add, [constant(1), constant(2)]).value       3, at once
 
 Evaluation never runs code of the tests or of a solution; `operations` bounds each step, `work` all of them together.
 """
@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from truegold.verifiers.code.checks.operations import Refused, hashed, items, truth
-from truegold.verifiers.code.checks.work import Charge, Work, whole
+from truegold.verifiers.code.checks.operations import Refused, check_keys, iterate, truth
+from truegold.verifiers.code.checks.work import Charge, Work, charge_all
 
 OPEN = object()
 """Stands for the value of a term that is not known before the results are."""
@@ -29,11 +29,11 @@ Needs = frozenset[int | str]
 
 
 class CannotLower(Exception):
-    """Why test code cannot become data; for people."""
+    """Test code cannot become data; the text says why."""
 
 
 class CallRaised(Exception):
-    """A check asks for the result of a call that has none."""
+    """A check needs the result of a call that has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,24 +48,27 @@ class Raised:
 class Frame:
     """One evaluation of a check."""
 
-    results: Sequence[Any]
+    outcomes: Sequence[Any]
+    """What came of each call: its value or `Raised`."""
     variables: dict[str, Any] = field(default_factory=dict)
+    """The loop variables of comprehensions."""
     work: Work = field(default_factory=Work)
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """value: OPEN where the term needs something, or has to be evaluated anew each time, as iterators have. fresh:
-    nothing else can refer to a part of the value."""
+    """An expression that can be evaluated."""
 
     run: Callable[[Frame], Any]
     needs: Needs = frozenset()
     value: Any = OPEN
+    """OPEN where the term needs something, or has to be evaluated anew each time, as iterators have."""
     fresh: bool = False
+    """Whether nothing else can refer to a part of the value."""
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class ForClause:
     """`for target in source if conditions` of a comprehension."""
 
     source: Term
@@ -74,12 +77,15 @@ class Round:
 
 
 def constant(value: Any, fresh: bool = False) -> Term:
+    """Return the term of a value that is known."""
     return Term(lambda frame: value, value=value, fresh=fresh)
 
 
 def result(index: int) -> Term:
+    """Return the term of what a call returns."""
+
     def run(frame: Frame) -> Any:
-        value = frame.results[index]
+        value = frame.outcomes[index]
         if type(value) is Raised:
             raise CallRaised(value.type)
         return value
@@ -88,24 +94,30 @@ def result(index: int) -> Term:
 
 
 def variable(name: str) -> Term:
+    """Return the term of a loop variable."""
     return Term(lambda frame: frame.variables[name], frozenset({name}))
 
 
-def make(function: Callable[..., Any], terms: Sequence[Term], charge: Charge = whole) -> Term:
-    """function over the values of terms."""
-    needs = frozenset().union(*(term.needs for term in terms))
+def apply(function: Callable[..., Any], terms: Sequence[Term], charge: Charge = charge_all) -> Term:
+    """Return the term of a function that is called with the values of terms."""
     runs = [term.run for term in terms]
 
     def run(frame: Frame) -> Any:
         values = [run(frame) for run in runs]
         charge(frame.work, values)
-        return frame.work.made(function(*values))
+        value = function(*values)
+        frame.work.spend_new(value)
+        return value
 
-    return folded(run, needs)
+    return fold(run, _needs_of(terms))
 
 
-def folded(run: Callable[[Frame], Any], needs: Needs) -> Term:
-    """The term, evaluated at once where it needs nothing."""
+def _needs_of(terms: Sequence[Term]) -> Needs:
+    return frozenset().union(*(term.needs for term in terms))
+
+
+def fold(run: Callable[[Frame], Any], needs: Needs) -> Term:
+    """Return a term, evaluated at once where it needs nothing."""
     if needs:
         return Term(run, needs)
     try:
@@ -123,7 +135,8 @@ def is_data(value: Any) -> bool:
     while pending:
         each = pending.pop()
         if type(each) in SCALARS:
-            if each != each:  # noqa: PLR0124  (nan: Python tells it by identity)
+            # Python tells nan by identity.
+            if each != each:  # noqa: PLR0124
                 raise CannotLower("nan")
         elif type(each) in _CONTAINERS:
             pending += [*each.keys(), *each.values()] if type(each) is dict else each
@@ -132,84 +145,85 @@ def is_data(value: Any) -> bool:
     return True
 
 
-def lazy(op: ast.boolop, terms: Sequence[Term]) -> Term:
-    """`and` or `or`."""
-    goes_on = isinstance(op, ast.And)
+def join_by_and_or(op: ast.boolop, terms: Sequence[Term]) -> Term:
+    """Return the term of `a and b and c`, or of the same with `or`."""
+    truth_to_go_on = isinstance(op, ast.And)
     *before, last = terms
 
     def run(frame: Frame) -> Any:
         for term in before:
             value = term.run(frame)
-            if truth(value) is not goes_on:
+            if truth(value) is not truth_to_go_on:
                 return value
         return last.run(frame)
 
-    return folded(run, frozenset().union(*(term.needs for term in terms)))
+    return fold(run, _needs_of(terms))
 
 
-def chain(compares: Sequence[Callable[[Any, Any], bool]], terms: Sequence[Term]) -> Term:
-    """`a < b <= c`"""
+def chain_comparisons(compares: Sequence[Callable[[Any, Any], bool]], terms: Sequence[Term]) -> Term:
+    """Return the term of `a < b <= c`."""
 
     def run(frame: Frame) -> bool:
         left = terms[0].run(frame)
         for compare, term in zip(compares, terms[1:], strict=True):
             right = term.run(frame)
-            whole(frame.work, (left, right))
+            charge_all(frame.work, (left, right))
             if not compare(left, right):
                 return False
             left = right
         return True
 
-    return folded(run, frozenset().union(*(term.needs for term in terms)))
+    return fold(run, _needs_of(terms))
 
 
-def comprehension(kind: type[ast.expr], rounds: Sequence[Round], parts: Sequence[Term], needs: Needs) -> Term:
-    """parts: the element, or key and value."""
+def comprehension(kind: type[ast.expr], clauses: Sequence[ForClause], parts: Sequence[Term], needs: Needs) -> Term:
+    """Return the term of a comprehension. parts: its element, or its key and value."""
     collect = _COLLECT[kind]
-    return folded(lambda frame: collect(_elements(rounds, parts, frame)), needs)
+    return fold(lambda frame: collect(_elements(clauses, parts, frame)), needs)
 
 
-def _elements(rounds: Sequence[Round], parts: Sequence[Term], frame: Frame) -> Iterator[list[Any]]:
-    inner = Frame(frame.results, dict(frame.variables), frame.work)
+def _elements(clauses: Sequence[ForClause], parts: Sequence[Term], frame: Frame) -> Iterator[list[Any]]:
+    inner = Frame(frame.outcomes, dict(frame.variables), frame.work)
 
-    def loop(at: int) -> Iterator[list[Any]]:
-        if at == len(rounds):
+    def loop(depth: int) -> Iterator[list[Any]]:
+        if depth == len(clauses):
             yield [part.run(inner) for part in parts]
             return
-        for item in items(rounds[at].source.run(inner)):
-            inner.work.round()
-            bind(rounds[at].target, item, inner.variables)
-            if all(truth(condition.run(inner)) for condition in rounds[at].conditions):
-                yield from loop(at + 1)
+        clause = clauses[depth]
+        for item in iterate(clause.source.run(inner)):
+            inner.work.spend_round()
+            bind(clause.target, item, inner.variables)
+            if all(truth(condition.run(inner)) for condition in clause.conditions):
+                yield from loop(depth + 1)
 
     return loop(0)
 
 
 _COLLECT: Mapping[type[ast.expr], Callable[[Iterator[list[Any]]], Any]] = {
     ast.ListComp: lambda elements: [each[0] for each in elements],
-    ast.SetComp: lambda elements: set(hashed([each[0] for each in elements])),
+    ast.SetComp: lambda elements: set(check_keys([each[0] for each in elements])),
     ast.GeneratorExp: lambda elements: (each[0] for each in elements),
-    ast.DictComp: lambda elements: {key: value for key, value in _distinct(list(elements))},  # noqa: C416
+    ast.DictComp: lambda elements: {key: value for key, value in _check_pairs(list(elements))},  # noqa: C416
 }
 
 
-def _distinct(pairs: list[list[Any]]) -> list[list[Any]]:
-    hashed([pair[0] for pair in pairs])
+def _check_pairs(pairs: list[list[Any]]) -> list[list[Any]]:
+    check_keys([pair[0] for pair in pairs])
     return pairs
 
 
 def bind(target: ast.expr, value: Any, variables: dict[str, Any]) -> None:
-    """The loop variables of a round; a target is as `names_of` allows it."""
+    """Bind what a target names, which is as `names_of` allows it, to a value or its parts."""
     if isinstance(target, ast.Name):
         variables[target.id] = value
         return
     targets = target.elts  # type: ignore[attr-defined]
-    for each, part in zip(targets, list(items(value)), strict=True):
+    for each, part in zip(targets, list(iterate(value)), strict=True):
         bind(each, part, variables)
 
 
 def names_of(target: ast.expr) -> list[str] | None:
-    """The names that a target binds, None where it is more than names."""
+    """Return the names that a target binds, None where it is more than names."""
     if isinstance(target, ast.Name):
         return [target.id]
     if not isinstance(target, ast.Tuple | ast.List):
@@ -219,13 +233,13 @@ def names_of(target: ast.expr) -> list[str] | None:
 
 
 def literal(node: ast.expr) -> Any:
-    """The value of a literal, new at every call; OPEN for any other expression."""
+    """Return the value of a literal, new at every call; OPEN for any other expression."""
     read = _LITERALS.get(type(node))
     return OPEN if read is None else read(node)
 
 
 def _literals(nodes: Sequence[Any]) -> Any:
-    """A list of their values, or OPEN."""
+    """Return a list of their values, or OPEN."""
     kinds = set(map(type, nodes))
     if kinds == _ONLY_CONSTANTS:
         return [node.value for node in nodes]
