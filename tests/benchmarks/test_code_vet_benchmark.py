@@ -1,4 +1,4 @@
-"""The benchmark of vetting counts what vetting finds. Its data here is tiny."""
+"""Tests that the benchmark of vetting counts what vetting finds, on tiny data."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def test_suites_are_vetted_counted_and_written(tmp_path: Path) -> None:
     command = [sys.executable, str(BENCHMARK), str(tmp_path), "--json", str(numbers), "--write", str(page)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    found = json.loads(numbers.read_text())
-    assert "Left out: mbpp.jsonl is not there." in found["missing"]
-    assert found["sets"]["humaneval"]["outcomes"] == {"keep": 1}
-    assert found["sets"]["codecontests"]["outcomes"] == {"keep": 1, "drop": 1}
+    measured = json.loads(numbers.read_text())
+    assert "Left out: mbpp.jsonl is not there." in measured["missing"]
+    assert measured["sets"]["humaneval"]["outcomes"] == {"keep": 1}
+    assert measured["sets"]["codecontests"]["outcomes"] == {"keep": 1, "drop": 1}
     text = page.read_text()
     assert "## Vetting test suites" in text and "several right answers" in text
 

@@ -1,4 +1,4 @@
-"""What vetting says of whole suites: which are kept, dropped and flagged, and why. Programs run in the sandbox."""
+"""Tests of vetting whole suites: which are kept, dropped and flagged, and why. Programs run in the sandbox."""
 
 import json
 from typing import Any

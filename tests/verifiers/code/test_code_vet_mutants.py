@@ -1,4 +1,4 @@
-"""Planted faults: one place changed each, all of them programs, none twice, the same on every machine."""
+"""Tests of planted faults: one change each, all of them programs, none twice, the same on every machine."""
 
 import ast
 
@@ -33,6 +33,7 @@ if __name__ == "__main__":
 
 
 def described(source: str, count: int = 1000, **more: object) -> list[str]:
+    """Return the mutants as lines before and after, sorted."""
     return sorted(f"{m.before}  ->  {m.after}" for m in mutants_of(source, count, **more))  # type: ignore[arg-type]
 
 

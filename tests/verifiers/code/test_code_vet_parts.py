@@ -1,30 +1,38 @@
-"""The parts of vetting that run nothing: known cases, leaks, guesses, case texts, likeness of outputs, repairs."""
+"""Tests of the parts of vetting that run nothing: known cases, leaks, guesses, likeness of outputs, repairs."""
 
 import json
 
 import pytest
 
 from truegold.verifiers.code.suite import Suite, read_suite
-from truegold.verifiers.code.vet.agreement import alike, several_right
-from truegold.verifiers.code.vet.case_texts import contradictions, cut_off, duplicates, empty, rivals
+from truegold.verifiers.code.vet.agreement import are_alike, are_all_alike
+from truegold.verifiers.code.vet.case_texts import (
+    find_contradictions,
+    find_cut_off,
+    find_duplicates,
+    find_empty_inputs,
+    guess_chance,
+    rival_outputs,
+)
 from truegold.verifiers.code.vet.findings import Finding, Outcome, Severity, VetReason, outcome_of
-from truegold.verifiers.code.vet.guessing import guess_chance
 from truegold.verifiers.code.vet.known_cases import KnownCase, count_cases, known_cases
-from truegold.verifiers.code.vet.known_cases import tested_names as names_of  # pytest would take it for a test
-from truegold.verifiers.code.vet.leaks import leaked, mentions
+from truegold.verifiers.code.vet.known_cases import tested_names as names_of  # Pytest would take it for a test.
+from truegold.verifiers.code.vet.leaks import leaked_cases, mentions
 from truegold.verifiers.code.vet.null_programs import null_programs
 from truegold.verifiers.code.vet.options import VetOptions
-from truegold.verifiers.code.vet.repairs import Repair, repaired
-from truegold.verifiers.code.vet.stated import stated
+from truegold.verifiers.code.vet.repairs import Repair, apply_repair
+from truegold.verifiers.code.vet.requested_checker import requested_checker
 from truegold.verifiers.code.vet.statement import read_statement
 
 
 def stdio(*pairs: tuple[str, str], **more: object) -> Suite:
-    cases = [{"input": given, "output": output} for given, output in pairs]
+    """Return a suite of pairs of input and output."""
+    cases = [{"input": case_input, "output": output} for case_input, output in pairs]
     return read_suite({"tests": {"type": "stdio", "cases": cases, **more}})
 
 
 def code(text: str, **more: object) -> Suite:
+    """Return a suite of test code."""
     return read_suite({"type": "asserts", "code": text, **more})
 
 
@@ -120,7 +128,7 @@ Output: 15. The value 21 is at most 100, and 30 is too.
 
 
 @pytest.mark.parametrize(
-    ("given", "output", "printed", "found"),
+    ("case_input", "output", "printed", "is_leaked"),
     [
         ("3\n1 2 3\n", "6\n", True, True),
         ("3\n1 2 3\n", "7\n", True, False),
@@ -136,8 +144,8 @@ Output: 15. The value 21 is at most 100, and 30 is too.
         ("", "6", True, False),
     ],
 )
-def test_cases_that_stand_in_the_text(given: str, output: str, printed: bool, found: bool) -> None:
-    assert leaked([KnownCase(given, output, None)], PROMPT, printed) == ([0] if found else [])
+def test_cases_that_stand_in_the_text(case_input: str, output: str, printed: bool, is_leaked: bool) -> None:
+    assert leaked_cases([KnownCase(case_input, output, None)], PROMPT, printed) == ([0] if is_leaked else [])
 
 
 def test_a_name_is_mentioned_as_a_word() -> None:
@@ -148,20 +156,20 @@ def test_a_name_is_mentioned_as_a_word() -> None:
 def test_what_case_texts_say() -> None:
     suite = stdio(("3\n", "6\n"), ("3", "6"), ("4", "1"), ("4 ", "2"), ("", "0"), ("5\n" + "1 2 3 " * 20 + "...", "9"))
     cases = known_cases(suite.tests)
-    assert duplicates(cases) == [1]
-    assert contradictions(cases) == [2, 3]
-    assert rivals(cases) == [("1", "2")]
-    assert empty(suite.tests) == [4]  # type: ignore[arg-type]
-    assert cut_off(suite.tests) == [5]  # type: ignore[arg-type]
+    assert find_duplicates(cases) == [1]
+    assert find_contradictions(cases) == [2, 3]
+    assert rival_outputs(cases) == [("1", "2")]
+    assert find_empty_inputs(suite.tests) == [4]  # type: ignore[arg-type]
+    assert find_cut_off(suite.tests) == [5]  # type: ignore[arg-type]
 
 
 def test_short_texts_may_end_in_dots_and_suites_without_input_may_have_none() -> None:
-    assert cut_off(stdio(("a...", "b..."), ("", "")).tests) == []  # type: ignore[arg-type]
-    assert empty(stdio(("", "1"), ("", "2")).tests) == []  # type: ignore[arg-type]
+    assert find_cut_off(stdio(("a...", "b..."), ("", "")).tests) == []  # type: ignore[arg-type]
+    assert find_empty_inputs(stdio(("", "1"), ("", "2")).tests) == []  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "same"),
+    ("left", "right", "same"),
     [
         ("YES\n0 0\n3 4", "YES\n0 0\n4 3", True),
         ("PATH\n2 5 1", "PATH\n2 5 1 7", True),
@@ -182,12 +190,12 @@ def test_short_texts_may_end_in_dots_and_suites_without_input_may_have_none() ->
         ({1, 2}, {3, 4}, True),
     ],
 )
-def test_outputs_that_look_like_two_right_answers(one: object, other: object, same: bool) -> None:
-    assert alike(one, other) is same
+def test_outputs_that_look_like_two_right_answers(left: object, right: object, same: bool) -> None:
+    assert are_alike(left, right) is same
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "same"),
+    ("left", "right", "same"),
     [
         ("2\n1 5\n3 4", "1\n2 6", True),
         ("0110", "1001", True),
@@ -197,15 +205,15 @@ def test_outputs_that_look_like_two_right_answers(one: object, other: object, sa
         ("3\n1\n2", "2\n5", False),
     ],
 )
-def test_a_construction_may_have_another_shape(one: str, other: str, same: bool) -> None:
-    assert alike(one, other, constructs=True) is same
-    assert not alike(one, other)
+def test_a_construction_may_have_another_shape(left: str, right: str, same: bool) -> None:
+    assert are_alike(left, right, constructs=True) is same
+    assert not are_alike(left, right)
 
 
 def test_all_of_several_outputs_have_to_be_alike() -> None:
-    assert several_right([("1 2", "2 1"), ("3 4", "4 3")])
-    assert not several_right([("1 2", "2 1"), ("3", "4")])
-    assert not several_right([])
+    assert are_all_alike([("1 2", "2 1"), ("3 4", "4 3")])
+    assert not are_all_alike([("1 2", "2 1"), ("3", "4")])
+    assert not are_all_alike([])
 
 
 def test_null_programs_are_programs_without_repetitions() -> None:
@@ -242,18 +250,18 @@ def test_a_repair_changes_the_tests_and_nothing_else(nested: bool) -> None:
     tests = {"type": "stdio", "cases": cases}
     info = {"tests": tests, "limits": {"memory_mb": 100}, "mine": 1} if nested else {**tests, "mine": 1}
     repair = Repair(frozenset({1, 2}), {"type": "floats"}, 20.0)
-    found = repaired(info, repair)
-    assert found["mine"] == 1
-    inside = found["tests"] if nested else found
+    repaired = apply_repair(info, repair)
+    assert repaired["mine"] == 1
+    inside = repaired["tests"] if nested else repaired
     assert [case["input"] for case in inside["cases"]] == ["0", "3"]
     assert (inside["checker"], inside["limits"]["cpu_s"]) == ({"type": "floats"}, 20.0)
-    assert read_suite(found).limits.cpu_s == 20.0
+    assert read_suite(repaired).limits.cpu_s == 20.0
     assert info == ({"tests": tests, "limits": {"memory_mb": 100}, "mine": 1} if nested else {**tests, "mine": 1})
 
 
 def test_a_repair_reads_the_shapes_of_data_sets() -> None:
     info = {"tests": json.dumps({"inputs": ["1\n", "2\n"], "outputs": ["1\n", "4\n"]})}
-    assert read_suite(repaired(info, Repair(frozenset({0})))) == stdio(("2\n", "4\n"))
+    assert read_suite(apply_repair(info, Repair(frozenset({0})))) == stdio(("2\n", "4\n"))
 
 
 @pytest.mark.parametrize(
@@ -269,25 +277,26 @@ def test_a_repair_reads_the_shapes_of_data_sets() -> None:
     ],
 )
 def test_the_checker_that_a_text_asks_for(text: str, outputs: list[str], checker: dict[str, object] | None) -> None:
-    suite = stdio(*((str(number), output) for number, output in enumerate(outputs)))
-    found, _ = stated(suite.tests, read_statement(text))  # type: ignore[arg-type]
-    assert found == (None if checker is None else {"type": "tokens", **checker})
+    suite = stdio(*((str(index), output) for index, output in enumerate(outputs)))
+    requested, _ = requested_checker(suite.tests, read_statement(text))  # type: ignore[arg-type]
+    assert requested == (None if checker is None else {"type": "tokens", **checker})
 
 
 def test_a_free_order_that_no_option_fits_is_a_flag() -> None:
     suite = stdio(("1", "1 2\n3 4\n5 6"))
-    found, findings = stated(suite.tests, read_statement("Print the edges in any order."))  # type: ignore[arg-type]
-    assert found is None
+    statement = read_statement("Print the edges in any order.")
+    requested, findings = requested_checker(suite.tests, statement)  # type: ignore[arg-type]
+    assert requested is None
     assert [(finding.reason, finding.severity) for finding in findings] == [(VetReason.ANY_ORDER, Severity.FLAG)]
 
 
 def test_the_gravest_finding_decides() -> None:
-    def of(*severities: Severity) -> Outcome:
+    def decide(*severities: Severity) -> Outcome:
         return outcome_of([Finding(VetReason.FLAKY, severity) for severity in severities])
 
-    assert of() is of(Severity.NOTE, Severity.FLAG) is Outcome.KEEP
-    assert of(Severity.REPAIR, Severity.FLAG) is Outcome.REPAIR
-    assert of(Severity.REPAIR, Severity.DROP) is Outcome.DROP
+    assert decide() is decide(Severity.NOTE, Severity.FLAG) is Outcome.KEEP
+    assert decide(Severity.REPAIR, Severity.FLAG) is Outcome.REPAIR
+    assert decide(Severity.REPAIR, Severity.DROP) is Outcome.DROP
 
 
 @pytest.mark.parametrize("field", ["runs", "mutants", "min_kill_rate", "max_repeat_s"])

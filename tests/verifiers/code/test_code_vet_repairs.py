@@ -1,4 +1,4 @@
-"""What vetting repairs: cases it takes out, checkers and limits it sets; and where it drops the suite instead."""
+"""Tests of repairs: cases that vetting takes out, checkers and limits it sets, and suites it drops instead."""
 
 from typing import Any
 

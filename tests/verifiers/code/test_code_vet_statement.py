@@ -1,4 +1,4 @@
-"""What problems say about how answers are judged: found where it is said, and not where it only sounds like it."""
+"""Tests of what problems say about how answers are judged: read where they say it, not where it only sounds so."""
 
 import pytest
 
@@ -39,7 +39,7 @@ SEVERAL = [
     "Otherwise print a valid sequence of moves.",
 ]
 
-ONE = [
+SINGLE = [
     "If there are several answers, print the lexicographically smallest one.",
     "Each test contains multiple test cases. Print the answer for any of them on its own line only if asked.",
     "Note that there can be multiple edges between two vertices.",
@@ -67,13 +67,13 @@ def test_several_right_answers_are_recognised(text: str) -> None:
     assert read_statement(f"You are given n. {text} Good luck.").several_answers
 
 
-@pytest.mark.parametrize("text", ONE)
+@pytest.mark.parametrize("text", SINGLE)
 def test_one_right_answer_is_not_taken_for_several(text: str) -> None:
     assert read_statement(f"You are given n. {text} Good luck.").several_answers is None
 
 
 @pytest.mark.parametrize(
-    ("text", "of_output"),
+    ("text", "about_output"),
     [
         ("You can print the edges in any order.", True),
         ("Return the result in arbitrary order.", True),
@@ -83,10 +83,10 @@ def test_one_right_answer_is_not_taken_for_several(text: str) -> None:
         ("A permutation is an array of n distinct integers in arbitrary order.", False),
     ],
 )
-def test_order_that_is_free_and_whether_it_is_that_of_the_output(text: str, of_output: bool) -> None:
-    found = read_statement(text)
-    assert found.any_order
-    assert (found.order_of_output is not None) is of_output
+def test_order_that_is_free_and_whether_it_is_that_of_the_output(text: str, about_output: bool) -> None:
+    statement = read_statement(text)
+    assert statement.any_order
+    assert (statement.order_of_output is not None) is about_output
 
 
 @pytest.mark.parametrize(

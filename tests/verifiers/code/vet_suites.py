@@ -10,14 +10,17 @@ SUMS = [("1 2", "3"), ("10 -3", "7"), ("100 200", "300"), ("0 0", "0")]
 
 
 def stdio(*pairs: tuple[str, str], **more: Any) -> dict[str, Any]:
-    cases = [{"input": f"{given}\n", "output": f"{output}\n"} for given, output in pairs]
+    """Return tests of pairs of input and output."""
+    cases = [{"input": f"{case_input}\n", "output": f"{output}\n"} for case_input, output in pairs]
     return {"tests": {"type": "stdio", "cases": cases, **more}}
 
 
 def calls(function: str, *cases: tuple[list[Any], Any], **more: Any) -> dict[str, Any]:
-    found = [{"args": args, "expected": expected} for args, expected in cases]
-    return {"type": "calls", "entry_point": function, "cases": found, **more}
+    """Return tests of calls of one function."""
+    listed = [{"args": args, "expected": expected} for args, expected in cases]
+    return {"type": "calls", "entry_point": function, "cases": listed, **more}
 
 
 def finding(vetting: Vetting, reason: VetReason) -> Finding:
-    return next(each for each in vetting.findings if each.reason is reason)
+    """Return the first finding with the reason."""
+    return next(finding for finding in vetting.findings if finding.reason is reason)

@@ -16,55 +16,64 @@ from collections.abc import Sequence
 from typing import Any
 
 MAX_COMPARED_CHARS = 2**20
-MIN_TEXT = 3
-"""Single words that differ are alike only from this length on, if they are of the same length."""
+"""The part of an output that is compared. Stops outputs of megabytes from taking long."""
+
+MIN_TEXT_CHARS = 3
+"""Single words that differ are alike only from this length on, and only if both have the same length."""
 
 MIN_DISTINCT = 3
-"""Different values in an output, from which on the same values in another order are no accident."""
+"""With this many different values in an output, the same values in another order are no accident."""
 
 
-def several_right(pairs: Sequence[tuple[Any, Any]], constructs: bool = False) -> bool:
-    """Whether all of these pairs of outputs, which differ, are alike. constructs: the problem asks for something to be
-    constructed."""
-    return bool(pairs) and all(alike(one, other, constructs) for one, other in pairs)
+def are_all_alike(pairs: Sequence[tuple[Any, Any]], constructs: bool = False) -> bool:
+    """Whether there are pairs of outputs, and all of them are alike. constructs: as for `are_alike`."""
+    return bool(pairs) and all(are_alike(left, right, constructs) for left, right in pairs)
 
 
-def alike(one: Any, other: Any, constructs: bool = False) -> bool:
-    if isinstance(one, str) and isinstance(other, str):
-        return _texts_alike(one[:MAX_COMPARED_CHARS], other[:MAX_COMPARED_CHARS], constructs)
+def are_alike(left: Any, right: Any, constructs: bool = False) -> bool:
+    """Whether two outputs that differ look like two right answers.
+
+    constructs: whether the problem asks for something to be constructed.
+    """
+    if isinstance(left, str) and isinstance(right, str):
+        return _are_texts_alike(_lines(left[:MAX_COMPARED_CHARS]), _lines(right[:MAX_COMPARED_CHARS]), constructs)
     collections = (list, tuple, dict, set)
-    return isinstance(one, collections) and isinstance(other, collections) and len(one) == len(other) > 1
+    return isinstance(left, collections) and isinstance(right, collections) and len(left) == len(right) > 1
 
 
-def _texts_alike(one: str, other: str, constructs: bool) -> bool:
-    first, second = _lines(one), _lines(other)
-    if [len(line) for line in first] == [len(line) for line in second] and all(
-        _lines_alike(*pair, constructs) for pair in zip(first, second, strict=True) if pair[0] != pair[1]
+Line = Sequence[str]
+"""The words of a line of output."""
+
+
+def _lines(text: str) -> list[Line]:
+    return [line.split() for line in text.splitlines() if line.strip()]
+
+
+def _are_texts_alike(left: Sequence[Line], right: Sequence[Line], constructs: bool) -> bool:
+    if [len(line) for line in left] == [len(line) for line in right] and all(
+        _are_lines_alike(*pair, constructs) for pair in zip(left, right, strict=True) if pair[0] != pair[1]
     ):
         return True
-    if _reordered(first, second):
+    if _are_reordered(left, right):
         return True
     if constructs:
-        return _has_list(first) and _has_list(second)
-    return _has_list(first[1:]) and _has_list(second[1:]) and first[0] == second[0]
+        return _has_list(left) and _has_list(right)
+    return _has_list(left[1:]) and _has_list(right[1:]) and left[0] == right[0]
 
 
-def _has_list(lines: Sequence[Sequence[str]]) -> bool:
+def _has_list(lines: Sequence[Line]) -> bool:
     return any(len(line) > 1 for line in lines)
 
 
-def _lines_alike(one: Sequence[str], other: Sequence[str], constructs: bool) -> bool:
-    if len(one) > 1:
+def _are_lines_alike(left: Line, right: Line, constructs: bool) -> bool:
+    if len(left) > 1:
         return True
-    number = any(char.isdigit() for char in one[0] + other[0])  # 17, 5/6, 0x1f
-    # Of a construction, a row of digits such as 0110 is a text.
-    return (not number or (constructs and len(one[0]) > MIN_TEXT)) and len(one[0]) == len(other[0]) >= MIN_TEXT
+    has_digit = any(char.isdigit() for char in left[0] + right[0])  # This covers 17, 5/6 and 0x1f.
+    # In a construction a row of digits such as 0110 is a text.
+    is_text = not has_digit or (constructs and len(left[0]) > MIN_TEXT_CHARS)
+    return is_text and len(left[0]) == len(right[0]) >= MIN_TEXT_CHARS
 
 
-def _reordered(first: Sequence[Sequence[str]], second: Sequence[Sequence[str]]) -> bool:
-    values = Counter(token for line in first for token in line)
-    return len(values) >= MIN_DISTINCT and values == Counter(token for line in second for token in line)
-
-
-def _lines(text: str) -> list[list[str]]:
-    return [line.split() for line in text.splitlines() if line.strip()]
+def _are_reordered(left: Sequence[Line], right: Sequence[Line]) -> bool:
+    values = Counter(word for line in left for word in line)
+    return len(values) >= MIN_DISTINCT and values == Counter(word for line in right for word in line)

@@ -1,9 +1,9 @@
-"""What vetting says of a suite of tests: reasons out of a closed vocabulary, and what follows from them.
+"""What vetting reports about a suite of tests: reasons out of a closed vocabulary, and what follows from them.
 
     Finding(VetReason.PAID_NULL, Severity.DROP, {"programs": ["returns True"]}, "add cases with other answers")
 
-A suite with a finding that says `drop` is dropped, else one with a `repair` is repaired, else it is kept; `flag` is for
-a reader to weigh, `note` is for the record.
+A suite with a finding of severity `drop` is dropped, else one with a `repair` is repaired, else it is kept; `flag` is
+for a reader to weigh, `note` is for the record.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from enum import StrEnum
 from typing import Any
 
 SHOWN_CHARS = 160
-"""What evidence shows of an input or an output. Stops outputs of megabytes from being copied into reports."""
+"""The part of an input or an output that evidence shows. Stops outputs of megabytes from being copied into reports."""
 
 
 class VetReason(StrEnum):
-    """What vetting can find. A closed vocabulary, so that reports can count by it."""
+    """What vetting can find; a closed vocabulary, so that reports can count by it."""
 
     UNREADABLE = "unreadable_tests"
     """The verifier cannot read the tests; the evidence has its message."""
@@ -73,7 +73,7 @@ class VetReason(StrEnum):
     UNNAMED = "entry_point_not_in_prompt"
     """The tests call a name that the problem's text does not mention."""
     ONE_PROCESS = "one_process"
-    """Tests and solution have to share a process, where a solution could tamper with the tests."""
+    """Tests and solution have to share a process, where the solution could tamper with the tests."""
 
 
 class Severity(StrEnum):
@@ -96,15 +96,18 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing found. evidence: JSON-able. suggestion: what a person could do."""
+    """One reason to look at a suite, with its evidence."""
 
     reason: VetReason
     severity: Severity
     evidence: Mapping[str, Any] = field(default_factory=dict)
+    """What shows it; JSON-able."""
     suggestion: str | None = None
+    """What a person could do."""
 
 
 def outcome_of(findings: Iterable[Finding]) -> Outcome:
+    """Return the outcome that the gravest finding asks for."""
     severities = {finding.severity for finding in findings}
     if Severity.DROP in severities:
         return Outcome.DROP
@@ -112,7 +115,7 @@ def outcome_of(findings: Iterable[Finding]) -> Outcome:
 
 
 def shown(value: Any) -> str:
-    """What evidence says of a value: its beginning, without what no file can hold."""
+    """Return a value for evidence: the beginning of its text, with lone surrogates replaced, which no file can hold."""
     text = value if isinstance(value, str) else repr(value)
     cut = text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
     return cut.encode("utf-8", "replace").decode()

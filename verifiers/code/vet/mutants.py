@@ -4,12 +4,12 @@
         Mutant(operator="comparison", line=2, before="return a < b", after="return (a <= b)", ...)
         Mutant(operator="return", line=2, before="return a < b", after="return True", ...)
 
-A mutant is the program's own text with one place changed, so comments and layout stay. Which places: `operators`. The
-choice is made by the seed, in turn over the kinds of faults, so that a program full of numbers is not only tried with
-other numbers; it is the same on every machine. No two mutants are the same program.
+A mutant is the program's text with one change, so comments and layout stay. `operators` says what is changed. The seed
+chooses among the changes, in turn over the kinds of faults, so that a program full of numbers is not only tried with
+other numbers; the choice is the same on every machine. No two mutants are the same program.
 
-Some mutants do what the program does (a bound that is never met): tests cannot notice those, and a kill rate of 1 is
-not to be had everywhere. Not covered: languages other than Python.
+Some mutants do what the program does (a bound that is never met): tests cannot notice those, and not every suite can
+reach a kill rate of 1. Languages other than Python are not covered.
 """
 
 from __future__ import annotations
@@ -23,48 +23,57 @@ from truegold.verifiers.code.syntax import parse
 from truegold.verifiers.code.vet.operators import Change, changes_of
 
 MAX_SHOWN = 160
-"""What is shown of a changed line. Stops tables of constants on one line from filling reports."""
+"""The part of a changed line that is shown. Stops tables of constants on one line from filling reports."""
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """line: counted from 1. before, after: what stands there."""
+    """A program with one fault planted."""
 
     operator: str
+    """The kind of the fault."""
     line: int
+    """The line with the fault, counted from 1."""
     before: str
+    """The line as it was."""
     after: str
+    """The line as it is, or a few words on what became of it."""
     source: str
+    """The whole program with the fault."""
 
     @property
     def description(self) -> str:
+        """The line before and after, for reports."""
         return f"line {self.line}: {self.before}  ->  {self.after}"
 
 
 def mutants_of(source: str, count: int, seed: int = 0, entry_points: Sequence[str] = ()) -> list[Mutant]:
-    """Up to `count` mutants; none where the source does not parse. entry_points: names that are used from outside."""
+    """Return up to `count` mutants; none where the source does not parse.
+
+    entry_points: names that are used from outside.
+    """
     tree = parse(source)
     if tree is None or count <= 0:
         return []
-    found: list[Mutant] = []
+    mutants: list[Mutant] = []
     seen = {source}
     data = source.encode("utf-8", "surrogatepass")
     starts = _line_starts(data)
     for change in _in_turn(list(changes_of(tree, data, starts, entry_points)), seed):
-        changed = _applied(data, change)
+        changed = _apply(change, data)
         if changed in seen or parse(changed) is None:
             continue
         seen.add(changed)
-        found.append(_mutant(source, changed, change))
-        if len(found) == count:
+        mutants.append(_make_mutant(source, changed, change))
+        if len(mutants) == count:
             break
-    return found
+    return mutants
 
 
 def _in_turn(changes: list[Change], seed: int) -> Iterator[Change]:
-    """One of each kind after another, in an order that the seed decides."""
+    """Yield one change of each kind after another, in an order that the seed decides."""
     kinds: dict[str, list[Change]] = {}
     for change in changes:
         kinds.setdefault(change.operator, []).append(change)
@@ -79,25 +88,25 @@ def _in_turn(changes: list[Change], seed: int) -> Iterator[Change]:
         waiting = [kind for kind in waiting if kind]
 
 
-def _applied(data: bytes, change: Change) -> str:
+def _apply(change: Change, data: bytes) -> str:
     changed = data[: change.start] + change.text.encode("utf-8", "surrogatepass") + data[change.end :]
     return changed.decode("utf-8", "surrogatepass")
 
 
-def _mutant(source: str, changed: str, change: Change) -> Mutant:
+def _make_mutant(source: str, changed: str, change: Change) -> Mutant:
     old, new = source.split("\n"), changed.split("\n")
-    at = min(change.line, len(old)) - 1
-    if change.said is not None:
-        return Mutant(change.operator, at + 1, _shown(old[at]), change.said, changed)
-    at = next((n for n in range(at, min(len(old), len(new))) if old[n] != new[n]), at)
-    return Mutant(change.operator, at + 1, _shown(old[at]), _shown(new[at]), changed)
+    index = min(change.line, len(old)) - 1
+    if change.description is not None:
+        return Mutant(change.operator, index + 1, _cut(old[index]), change.description, changed)
+    index = next((n for n in range(index, min(len(old), len(new))) if old[n] != new[n]), index)
+    return Mutant(change.operator, index + 1, _cut(old[index]), _cut(new[index]), changed)
 
 
-def _shown(line: str) -> str:
+def _cut(line: str) -> str:
     text = line.strip()
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
 
 
 def _line_starts(data: bytes) -> list[int]:
-    """Where each line begins, as `ast` counts lines."""
+    """Return the byte where each line begins, as `ast` counts lines."""
     return [0, *(end.end() for end in _LINE_END.finditer(data))]

@@ -5,8 +5,8 @@
     functions:           None, 0, 1, "", [], True, False, each of the expected values, whatever the arguments; their
                          first argument; an object that says it equals everything; an exit
 
-Each is really run. All are Python, also where a suite of programs that print is for another language; of tests in
-other languages only the empty program is tried.
+Each is really run. All are in Python, also where a suite of programs that print is for another language; on test code
+in other languages only the empty program is tried.
 """
 
 from __future__ import annotations
@@ -17,21 +17,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from truegold.verifiers.code.suite import Inserted, Stdio, Suite
-from truegold.verifiers.code.vet.known_cases import KnownCase, known_cases, tested_names
-from truegold.verifiers.code.vet.leaks import leaked
+from truegold.verifiers.code.vet.known_cases import known_cases, tested_names
+from truegold.verifiers.code.vet.leaks import leaked_cases
 
 MAX_CONSTANTS = 12
 """Distinct expected outputs that are tried as constants, the most frequent first: if not one of these passes all cases,
 a less frequent one cannot."""
 
 MAX_CONSTANT_CHARS = 20_000
+"""Longer outputs are not tried as constants. Stops programs of megabytes from being run."""
 
-_EXITS = {
-    "exits with sys.exit(0)": "import sys\nsys.exit(0)\n",
-    "exits with os._exit(0)": "import os\nos._exit(0)\n",
-}
-_MARKERS = "OK\\nPASSED\\nAll tests passed\\n1\\n"
-_ALWAYS = """\
+_EXITS = (("sys", "exit(0)"), ("os", "_exit(0)"))
+_SUCCESS_MESSAGES = "OK\\nPASSED\\nAll tests passed\\n1\\n"
+_ALWAYS_EQUAL = """\
 class _Always:
     def __eq__(self, other): return True
     def __ne__(self, other): return False
@@ -43,89 +41,84 @@ class _Always:
     def __getattr__(self, name): return self
 """
 _CONSTANTS: tuple[Any, ...] = (None, 0, 1, "", [], True, False)
-_TRIED = ("0", "1", "-1", "YES", "NO", "Yes", "No")
+_COMMON_OUTPUTS = ("0", "1", "-1", "YES", "NO", "Yes", "No")
 
 
 @dataclass(frozen=True, slots=True)
 class NullProgram:
+    """A program that solves nothing."""
+
     name: str
+    """What it does, in a few words."""
     source: str
 
 
 def null_programs(suite: Suite, prompt: str | None = None) -> list[NullProgram]:
-    """Without repetitions; none for test code that does not show which names it tests.
+    """Return the null programs of a suite, each once; none for test code that does not show which names it tests.
 
     Where there is a single case, the program that gives its output is no null program, unless the problem's text shows
     that output: whoever gives it has solved the case.
     """
     tests = suite.tests
+    programs: list[NullProgram] = []
     if isinstance(tests, Stdio):
-        found = list(_printing(_repeatable(suite, prompt)))
+        programs = list(_printing_programs(_repeatable_outputs(suite, prompt)))
     elif isinstance(tests, Inserted):
-        found = [NullProgram("empty program", "")]
-    else:
-        names = tested_names(tests)
-        found = list(_returning(names, _repeatable(suite, prompt))) if names else []
-    unique = {program.source: program for program in reversed(found)}
+        programs = [NullProgram("empty program", "")]
+    elif names := tested_names(tests):
+        programs = list(_returning_programs(names, _repeatable_outputs(suite, prompt)))
+    unique = {program.source: program for program in reversed(programs)}
     return list(reversed(unique.values()))
 
 
-def _repeatable(suite: Suite, prompt: str | None) -> list[KnownCase]:
-    """The cases whose outputs a program that solves nothing may repeat."""
+def _repeatable_outputs(suite: Suite, prompt: str | None) -> list[str]:
+    """Return the most frequent outputs that a program that solves nothing may repeat."""
     cases = known_cases(suite.tests)
-    if len(cases) > 1:
-        return cases
-    return cases if prompt and leaked(cases, prompt, isinstance(suite.tests, Stdio)) else []
-
-
-def _printing(cases: Sequence[KnownCase]) -> Iterator[NullProgram]:
-    yield NullProgram("empty program", "")
-    yield NullProgram("prints its input", "import sys\nsys.stdout.write(sys.stdin.read())\n")
-    yield NullProgram("prints the first line of its input", "import sys\nprint(sys.stdin.readline().rstrip())\n")
-    for output in [*_TRIED, *_frequent([case.output for case in cases])]:
-        yield NullProgram(f"prints {_shown(output)}", f"print({output!r}, end='')\n")
-    yield NullProgram("prints success messages", f"print('{_MARKERS}')\n")
-    for name, source in _EXITS.items():
-        yield NullProgram(name, source)
-
-
-def _returning(names: Sequence[str], cases: Sequence[KnownCase]) -> Iterator[NullProgram]:
-    yield NullProgram("empty program", "")
-    for constant in _CONSTANTS:
-        yield NullProgram(f"returns {constant!r}", _defined(names, repr(constant)))
-    for written in _frequent([case.output for case in cases]):
-        yield NullProgram(f"returns {_shown(written)}", _defined(names, written))
-    yield NullProgram(
-        "returns its first argument", _defined(names, "args[0] if args else next(iter(named.values()), None)")
-    )
-    yield NullProgram("returns an object that equals everything", _ALWAYS + _defined(names, "_Always()"))
-    yield NullProgram("prints success messages", f"print('{_MARKERS}')\n" + _defined(names, "None"))
-    for name, source in _EXITS.items():
-        yield NullProgram(f"{name} when loaded", source)
-        yield NullProgram(f"{name} when called", _defined(names, f"__import__({source.split()[1]!r})." + _exit(source)))
-
-
-def _exit(source: str) -> str:
-    return source.splitlines()[1].partition(".")[2]
-
-
-def _defined(names: Sequence[str], result: str) -> str:
-    """Functions of these names, `Solution().twoSum` among them, that return the expression's value."""
-    return "".join(_definition(name.replace("()", "").split("."), result, "") for name in names)
-
-
-def _definition(parts: Sequence[str], result: str, indent: str) -> str:
-    if len(parts) == 1:
-        first = "self, " if indent else ""
-        return f"{indent}def {parts[0]}({first}*args, **named):\n{indent}    return {result}\n"
-    return f"{indent}class {parts[0]}:\n{_definition(parts[1:], result, indent + '    ')}"
-
-
-def _frequent(outputs: Sequence[str]) -> list[str]:
-    usable = [output for output in outputs if len(output) <= MAX_CONSTANT_CHARS]
+    if len(cases) == 1 and not (prompt and leaked_cases(cases, prompt, isinstance(suite.tests, Stdio))):
+        return []
+    usable = (case.output for case in cases if len(case.output) <= MAX_CONSTANT_CHARS)
     return [output for output, _ in Counter(usable).most_common(MAX_CONSTANTS)]
 
 
-def _shown(text: str) -> str:
+def _printing_programs(outputs: Sequence[str]) -> Iterator[NullProgram]:
+    yield NullProgram("empty program", "")
+    yield NullProgram("prints its input", "import sys\nsys.stdout.write(sys.stdin.read())\n")
+    yield NullProgram("prints the first line of its input", "import sys\nprint(sys.stdin.readline().rstrip())\n")
+    for output in [*_COMMON_OUTPUTS, *outputs]:
+        yield NullProgram(f"prints {_cut(output)}", f"print({output!r}, end='')\n")
+    yield NullProgram("prints success messages", f"print('{_SUCCESS_MESSAGES}')\n")
+    for module, function in _EXITS:
+        yield NullProgram(f"exits with {module}.{function}", f"import {module}\n{module}.{function}\n")
+
+
+def _returning_programs(names: Sequence[str], outputs: Sequence[str]) -> Iterator[NullProgram]:
+    yield NullProgram("empty program", "")
+    for constant in map(repr, _CONSTANTS):
+        yield NullProgram(f"returns {constant}", _define(names, constant))
+    for output in outputs:
+        yield NullProgram(f"returns {_cut(output)}", _define(names, output))
+    first_argument = "args[0] if args else next(iter(named.values()), None)"
+    yield NullProgram("returns its first argument", _define(names, first_argument))
+    yield NullProgram("returns an object that equals everything", _ALWAYS_EQUAL + _define(names, "_Always()"))
+    yield NullProgram("prints success messages", f"print('{_SUCCESS_MESSAGES}')\n" + _define(names, "None"))
+    for module, function in _EXITS:
+        name = f"exits with {module}.{function}"
+        yield NullProgram(f"{name} when loaded", f"import {module}\n{module}.{function}\n")
+        yield NullProgram(f"{name} when called", _define(names, f"__import__({module!r}).{function}"))
+
+
+def _define(names: Sequence[str], expression: str) -> str:
+    """Return the source of functions of these names, `Solution().twoSum` among them, that return the expression."""
+    return "".join(_definition(name.replace("()", "").split("."), expression, "") for name in names)
+
+
+def _definition(parts: Sequence[str], expression: str, indent: str) -> str:
+    if len(parts) == 1:
+        first = "self, " if indent else ""
+        return f"{indent}def {parts[0]}({first}*args, **named):\n{indent}    return {expression}\n"
+    return f"{indent}class {parts[0]}:\n{_definition(parts[1:], expression, indent + '    ')}"
+
+
+def _cut(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= 40 else f"{line[:40]}…"

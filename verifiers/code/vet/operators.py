@@ -54,47 +54,51 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Bytes `start` to `end` of the source become `text`. said: what became of the line, where it does not show."""
+    """One fault that could be planted: the bytes `start` to `end` of the source become `text`."""
 
     operator: str
+    """The kind of the fault."""
     start: int
     end: int
     text: str
     line: int
-    said: str | None = None
+    """The line that changes, counted from 1."""
+    description: str | None = None
+    """What became of the line, where its text does not show it."""
 
 
 def changes_of(
     tree: ast.Module, source: bytes, line_starts: Sequence[int], entry_points: Sequence[str] = ()
 ) -> Iterator[Change]:
-    """Every fault that could be planted, in the order of the source."""
+    """Yield every fault that could be planted, in the order of the source."""
     finder = _Finder(source, line_starts)
-    dead = _unused(tree, entry_points)
+    unused = _unused_definitions(tree, entry_points)
     pending: list[ast.AST] = list(reversed(tree.body))
     while pending:
         node = pending.pop()
-        if id(node) in dead or _left_alone(node):
+        if id(node) in unused or _is_left_alone(node):
             continue
         yield from finder.changes(node)
-        pending.extend(reversed(list(_below(node))))
+        pending.extend(reversed(list(_children(node))))
 
 
-def _below(node: ast.AST) -> Iterator[ast.AST]:
+def _children(node: ast.AST) -> Iterator[ast.AST]:
     for name, value in ast.iter_fields(node):
         if name in ("decorator_list", "annotation", "returns"):
             continue
         if isinstance(value, ast.AST):
             yield value
         elif isinstance(value, list):
-            yield from (item for item in value if isinstance(item, ast.AST))
+            yield from (child for child in value if isinstance(child, ast.AST))
 
 
-def _left_alone(node: ast.AST) -> bool:
+def _is_left_alone(node: ast.AST) -> bool:
     match node:
         case ast.Import() | ast.ImportFrom() | ast.JoinedStr() | ast.Global() | ast.Nonlocal():
             return True
+        # A docstring is an expression that is a constant.
         case ast.Expr(value=ast.Constant() | ast.Call(func=ast.Attribute(attr="setrecursionlimit"))):
-            return True  # a docstring is a constant
+            return True
         case ast.Assign(targets=[ast.Name(id="BUFSIZE")]):
             return True
         case ast.ClassDef(name=name):
@@ -102,8 +106,8 @@ def _left_alone(node: ast.AST) -> bool:
     return isinstance(node, ast.Compare) and _is_guard(node)
 
 
-def _unused(tree: ast.Module, entry_points: Sequence[str]) -> set[int]:
-    """Functions and classes of the module that no other code names."""
+def _unused_definitions(tree: ast.Module, entry_points: Sequence[str]) -> set[int]:
+    """Return the `id`s of the module's functions and classes that no other code names."""
     defined = {node.name: node for node in tree.body if isinstance(node, _DEFINITIONS)}
     used = {name for name in entry_points if name in defined}
     statements: list[ast.AST] = [node for node in tree.body if not isinstance(node, _DEFINITIONS)]
@@ -114,19 +118,22 @@ def _unused(tree: ast.Module, entry_points: Sequence[str]) -> set[int]:
             if name in defined and name not in used:
                 used.add(name)
                 statements.append(defined[name])
-    if not used:  # nothing in the file uses anything, so what is used is not known
+    if not used:  # Where the file uses none of them itself, nobody knows which are used.
         return set()
     return {id(node) for name, node in defined.items() if name not in used}
 
 
 class _Finder:
+    """Finds the faults that can be planted at a node."""
+
     def __init__(self, source: bytes, line_starts: Sequence[int]) -> None:
         self._source, self._starts = source, line_starts
 
     def changes(self, node: ast.AST) -> Iterator[Change]:
+        """Yield the faults at this node alone."""
         match node:
             case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
-                if not _is_guard(test) and not _is_negated_otherwise(test):
+                if not _is_guard(test) and not _is_changed_itself(test):
                     yield self._put("condition", test, f"(not {self._operand(test)})")
                 if isinstance(node, ast.If) and not node.orelse and not _is_guard(test):
                     yield self._put("dropped statement", node, "pass")
@@ -198,14 +205,14 @@ class _Finder:
 
     def _bounds(self, operator: str, bounds: Sequence[ast.expr]) -> Iterator[Change]:
         for bound in bounds:
-            if not isinstance(bound, ast.Constant):  # constants are changed anyway
+            if not isinstance(bound, ast.Constant):  # A constant is changed itself.
                 yield self._put(operator, bound, f"{self._operand(bound)} - 1")
                 yield self._put(operator, bound, f"{self._operand(bound)} + 1")
 
     def _one_turn(self, loop: ast.For | ast.While, body: Sequence[ast.stmt]) -> Iterator[Change]:
         last = body[-1]
         line = self._source[self._starts[last.lineno - 1] : self._start(last)]
-        # On a line of its own, or the indentation could not be copied.
+        # The indentation can only be copied where nothing else stands before the statement on its line.
         if not line.strip() and not isinstance(last, ast.Break | ast.Return | ast.Raise | ast.Continue):
             end, text = self._end(last), f"\n{line.decode()}break"
             yield Change("loop", end, end, text, loop.lineno, "it ends after its first turn")
@@ -217,7 +224,7 @@ class _Finder:
         return Change(operator, self._start(node), self._end(node), text, node.lineno)
 
     def _operand(self, node: ast.expr) -> str:
-        """Its text, in brackets where it needs them."""
+        """Return the node's text, in brackets where it needs them."""
         text = self._text(node)
         return text if isinstance(node, _ATOMS) and "\n" not in text else f"({text})"
 
@@ -228,7 +235,7 @@ class _Finder:
         return self._starts[node.lineno - 1] + node.col_offset
 
     def _end(self, node: ast.expr | ast.stmt) -> int:
-        assert node.end_lineno is not None and node.end_col_offset is not None  # what `ast.parse` made has them
+        assert node.end_lineno is not None and node.end_col_offset is not None  # `ast.parse` sets them.
         return self._starts[node.end_lineno - 1] + node.end_col_offset
 
 
@@ -236,8 +243,8 @@ def _is_guard(test: ast.expr) -> bool:
     return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
 
 
-def _is_negated_otherwise(test: ast.expr) -> bool:
-    """One comparison, or a constant, is negated as such."""
+def _is_changed_itself(test: ast.expr) -> bool:
+    """Whether the test is one comparison or a constant, which get faults that negate it."""
     return isinstance(test, ast.Constant) or (isinstance(test, ast.Compare) and len(test.ops) == 1)
 
 
@@ -250,7 +257,7 @@ def _other_results(value: ast.expr) -> tuple[str, ...]:
         case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
             return ("True", "False")
         case ast.Constant():
-            return ()  # constants are changed anyway
+            return ()  # A constant is changed itself.
         case ast.List() | ast.ListComp():
             return ("[]",)
         case ast.Call(func=ast.Attribute(attr="join")) | ast.JoinedStr():

@@ -1,4 +1,4 @@
-"""Mechanical repairs: cases taken out, another checker, a higher limit. Nothing that would need a person's judgement.
+"""Mechanical repairs that need no person's judgement: cases taken out, another checker, a higher limit.
 
     Repair(without={3}, checker={"type": "tokens", "unordered": "lines"})
 
@@ -17,19 +17,25 @@ from truegold.verifiers.code.suite_shapes import normal_form
 from truegold.verifiers.code.vet.findings import VetReason
 from truegold.verifiers.code.vet.statement import Statement
 
+DEFAULT_TOLERANCE = 1e-6
+"""The tolerance of the verifier where a checker names none."""
 LOOSE = 1e-4
 """The widest tolerance that is tried without the problem's text saying so."""
 
 Spec = Mapping[str, Any]
+"""A checker with its options, as in the verifier's arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """without: the numbers of cases to take out. checker, cpu_s: None where they stay."""
+    """What to change of a suite; false where that is nothing."""
 
     without: frozenset[int] = frozenset()
+    """The indexes of the cases to take out."""
     checker: Spec | None = None
+    """The checker to set; None keeps it."""
     cpu_s: float | None = None
+    """The CPU limit to set; None keeps it."""
 
     def __bool__(self) -> bool:
         return bool(self.without) or self.checker is not None or self.cpu_s is not None
@@ -37,54 +43,57 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A checker to try, and what it would mean if it helps. sure: whether that alone shows that it is right."""
+    """A checker to try on a worked solution that fails."""
 
     reason: VetReason
+    """What is wrong with the tests if the solution passes with it."""
     checker: Spec
     sure: bool
+    """Whether the pass alone shows that the checker is right."""
 
 
-def repaired(info: Mapping[str, Any], repair: Repair) -> dict[str, Any]:
-    """The verifier's arguments after the repair, in the form that the verifier documents."""
-    tests, where = normal_form(info)
+def apply_repair(info: Mapping[str, Any], repair: Repair) -> dict[str, Any]:
+    """Return the verifier's arguments after the repair, in the form that the verifier documents."""
+    tests, is_nested = normal_form(info)
     if repair.without:
-        tests["cases"] = [case for at, case in enumerate(tests["cases"]) if at not in repair.without]
+        tests["cases"] = [case for index, case in enumerate(tests["cases"]) if index not in repair.without]
     if repair.checker is not None:
         tests["checker"] = dict(repair.checker)
     if repair.cpu_s is not None:
         tests["limits"] = {**(info.get("limits") or {}), **(tests.get("limits") or {}), "cpu_s": repair.cpu_s}
-    return {**info, "tests": tests} if where else {**info, **tests}
+    return {**info, "tests": tests} if is_nested else {**info, **tests}
 
 
-def has_own_checker(tests: object) -> bool:
+def has_checker_program(tests: object) -> bool:
+    """Whether a checker program judges the outputs."""
     checker = getattr(tests, "checker", None)
     return isinstance(checker, Mapping) and checker.get("type") == "program"
 
 
-def candidates(tests: Stdio | Calls, statement: Statement) -> Iterator[Candidate]:
-    """Checkers that may explain why a right program fails, the strictest first."""
-    spec = options_of(tests)
-    ordered = statement.any_order is not None
+def candidate_checkers(tests: Stdio | Calls, statement: Statement) -> Iterator[Candidate]:
+    """Yield checkers that may explain why a right program fails, the strictest first."""
+    spec = checker_spec(tests)
+    is_order_free = statement.any_order is not None
     if isinstance(tests, Calls):
-        tolerance = max(statement.tolerance or LOOSE, 1e-6)
+        tolerance = max(statement.tolerance or LOOSE, DEFAULT_TOLERANCE)
         yield Candidate(VetReason.TOLERANCE, {**spec, "abs_tol": tolerance, "rel_tol": tolerance}, True)
-        yield Candidate(VetReason.ANY_ORDER, {**spec, "unordered": True}, ordered)
+        yield Candidate(VetReason.ANY_ORDER, {**spec, "unordered": True}, is_order_free)
         return
     if spec["type"] not in ("tokens", "floats"):
-        # Blanks at the ends of lines, and how many there are between words.
+        # Tokens leave free the blanks at the ends of lines, and how many there are between words.
         spec = {"type": "tokens", **{key: value for key, value in spec.items() if key == "case_sensitive"}}
         yield Candidate(VetReason.TOLERANCE, spec, False)
-    tolerance = max(statement.tolerance or 1e-6, 1e-6)
+    tolerance = max(statement.tolerance or DEFAULT_TOLERANCE, DEFAULT_TOLERANCE)
     yield Candidate(VetReason.TOLERANCE, {**spec, "type": "floats", "abs_tol": tolerance, "rel_tol": tolerance}, True)
     if statement.tolerance is None:
         yield Candidate(VetReason.TOLERANCE, {**spec, "type": "floats", "abs_tol": LOOSE, "rel_tol": LOOSE}, True)
     yield Candidate(VetReason.CASE, {**spec, "case_sensitive": False}, True)
     for unit in ("tokens_in_line", "lines", "tokens"):
-        yield Candidate(VetReason.ANY_ORDER, {**spec, "unordered": unit}, ordered)
+        yield Candidate(VetReason.ANY_ORDER, {**spec, "unordered": unit}, is_order_free)
 
 
-def options_of(tests: Stdio | Calls) -> dict[str, Any]:
-    """The checker as options."""
+def checker_spec(tests: Stdio | Calls) -> dict[str, Any]:
+    """Return the tests' checker with its options written out, also where a name abbreviates it."""
     checker = tests.checker
     if not isinstance(checker, str):
         return {"type": "tokens" if isinstance(tests, Stdio) else "values", **checker}

@@ -1,4 +1,4 @@
-"""The third step of a vetting: what the tests catch, of null programs, planted faults and programs of known worth."""
+"""The third step of a vetting: which null programs, planted faults and programs of known worth the tests catch."""
 
 from __future__ import annotations
 
@@ -17,47 +17,51 @@ from truegold.verifiers.rates import Rate
 
 FAULTY_CPU_S = 0.25
 FAULTY_CPU_FACTOR = 5.0
-"""A faulty program may use this much, or so many times what the worked solution uses. Stops loops without end, which
-planted faults often make, from taking the whole limit each; one that is ended counts as caught."""
+"""A faulty program may use `FAULTY_CPU_S` seconds, or this many times what the worked solution uses. Stops loops
+without end, which planted faults often make, from taking the whole limit each; one that is ended counts as caught."""
 
 MIN_MUTANTS = 4
-"""Of fewer, the share that survives says nothing."""
+"""With fewer mutants the share that survives says nothing."""
 
 SHOWN_SURVIVORS = 10
+"""The most survivors that evidence shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kills:
-    """mutants: that were tried. survivors: those that pass all cases; some may do what the program does."""
+    """What became of the mutants."""
 
     mutants: int = 0
+    """The mutants that were tried."""
     survivors: Sequence[Mutant] = field(default_factory=tuple)
+    """The mutants that pass all cases; some may do what the program does."""
 
     @property
     def rate(self) -> float | None:
+        """The share of the mutants that fail a case; None where there are none."""
         return (self.mutants - len(self.survivors)) / self.mutants if self.mutants else None
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Wilson's interval, 95 %."""
+        """The 95 % interval of the rate by Wilson's formula."""
         return Rate(self.mutants - len(self.survivors), self.mutants).interval if self.mutants else None
 
 
-def paid_nulls(work: Work) -> list[str]:
-    """The names of the null programs that pass."""
+def find_paid_nulls(work: Work) -> list[str]:
+    """Return the names of the null programs that pass."""
     bench, limits, order = work.bench(), _faulty_limits(work), _cheapest_first(work)
     paid = [
         program.name
         for program in null_programs(work.suite, work.prompt)
-        if bench.fails(program.source, limits, order, language=PYTHON) is None
+        if bench.first_failure(program.source, limits, order, language=PYTHON) is None
     ]
     if paid:
-        work.find(VetReason.PAID_NULL, Severity.DROP, {"programs": paid}, "add cases that they fail")
+        work.report(VetReason.PAID_NULL, Severity.DROP, {"programs": paid}, "add cases that they fail")
     return paid
 
 
-def kills(work: Work) -> Kills:
-    """Plant faults in the worked solution that passes."""
+def measure_kills(work: Work) -> Kills:
+    """Plant faults in the worked solution that passes, and see which of them the tests catch."""
     if work.reference is None or work.suite.language != PYTHON:
         return Kills()
     names = [name.partition(".")[0].removesuffix("()") for name in tested_names(work.suite.tests)]
@@ -67,48 +71,50 @@ def kills(work: Work) -> Kills:
     bench, limits, order = work.bench(), _faulty_limits(work), _cheapest_first(work)
     survivors = []
     for mutant in mutants:
-        caught_by = bench.fails(mutant.source, limits, order)
+        caught_by = bench.first_failure(mutant.source, limits, order)
         if caught_by is None:
             survivors.append(mutant)
         elif caught_by in order:
-            order.remove(caught_by)  # what caught one fault is likely to catch the next
+            # The case that caught one fault is likely to catch the next.
+            order.remove(caught_by)
             order.insert(0, caught_by)
-    found = Kills(len(mutants), tuple(sorted(survivors, key=lambda mutant: (mutant.line, mutant.after))))
-    _judge(work, found)
-    return found
+    kills = Kills(len(mutants), tuple(sorted(survivors, key=lambda mutant: (mutant.line, mutant.after))))
+    _report_weakness(work, kills)
+    return kills
 
 
-def caught(work: Work, wrong: Sequence[str]) -> float | None:
-    """The share of programs known to be wrong that fail."""
-    passed = _passing(work, wrong, _faulty_limits(work))
+def caught_share(work: Work, wrong: Sequence[str]) -> float | None:
+    """Return the share of programs known to be wrong that fail."""
+    passed = _try_programs(work, wrong, _faulty_limits(work))
     if any(passed):
-        numbers = [at for at, each in enumerate(passed) if each]
-        work.find(VetReason.WRONG_ACCEPTED, Severity.FLAG, {"programs": numbers}, "add cases that they fail")
+        accepted = [index for index, passes in enumerate(passed) if passes]
+        work.report(VetReason.WRONG_ACCEPTED, Severity.FLAG, {"programs": accepted}, "add cases that they fail")
     return passed.count(False) / len(passed) if passed else None
 
 
-def accepted(work: Work, right: Sequence[str]) -> float | None:
-    """The share of programs known to be right that pass."""
-    passed = _passing(work, right, work.suite.limits)
+def accepted_share(work: Work, right: Sequence[str]) -> float | None:
+    """Return the share of programs known to be right that pass."""
+    passed = _try_programs(work, right, work.suite.limits)
     if not all(passed):
-        numbers = [at for at, each in enumerate(passed) if not each]
-        work.find(VetReason.RIGHT_REJECTED, Severity.FLAG, {"programs": numbers}, "look at the cases that they fail")
+        rejected = [index for index, passes in enumerate(passed) if not passes]
+        work.report(VetReason.RIGHT_REJECTED, Severity.FLAG, {"programs": rejected}, "look at the cases that they fail")
     return passed.count(True) / len(passed) if passed else None
 
 
-def _judge(work: Work, found: Kills) -> None:
-    if found.rate is None or found.mutants < MIN_MUTANTS or found.rate >= work.options.min_kill_rate:
+def _report_weakness(work: Work, kills: Kills) -> None:
+    if kills.rate is None or kills.mutants < MIN_MUTANTS or kills.rate >= work.options.min_kill_rate:
         return
-    shown = [mutant.description for mutant in found.survivors[:SHOWN_SURVIVORS]]
-    rates = {"rate": round(found.rate, 4), "interval": [round(bound, 4) for bound in found.interval or ()]}
-    evidence = {**rates, "mutants": found.mutants, "survivors": shown}
+    survivors = [mutant.description for mutant in kills.survivors[:SHOWN_SURVIVORS]]
+    rates = {"rate": round(kills.rate, 4), "interval": [round(bound, 4) for bound in kills.interval or ()]}
+    evidence = {**rates, "mutants": kills.mutants, "survivors": survivors}
     suggestion = "add cases that catch the survivors, unless they do what the solution does"
-    work.find(VetReason.WEAK, Severity.FLAG, evidence, suggestion)
+    work.report(VetReason.WEAK, Severity.FLAG, evidence, suggestion)
 
 
-def _passing(work: Work, programs: Sequence[str], limits: Limits) -> list[bool]:
+def _try_programs(work: Work, programs: Sequence[str], limits: Limits) -> list[bool]:
+    """Return for each program whether it passes."""
     bench, order = work.bench(), _cheapest_first(work)
-    return [bench.fails(program, limits, order) is None for program in programs]
+    return [bench.first_failure(program, limits, order) is None for program in programs]
 
 
 def _faulty_limits(work: Work) -> Limits:
@@ -118,11 +124,11 @@ def _faulty_limits(work: Work) -> Limits:
 
 
 def _cheapest_first(work: Work) -> list[int]:
-    """The cases of programs that print."""
+    """Return the cases in the order to try them; none where programs do not print, and cases share a run."""
     if not isinstance(work.suite.tests, Stdio):
         return []
     order = list(range(work.cases))
     trial = work.trial
     if trial is not None and len(trial.attempts) == len(order):
-        order.sort(key=lambda at: trial.attempts[at].cpu_s or 0.0)
+        order.sort(key=lambda index: trial.attempts[index].cpu_s or 0.0)
     return order

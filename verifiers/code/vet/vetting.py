@@ -9,9 +9,9 @@
 Three steps: what the texts of problem and tests say (`texts`); the worked solutions on every case, again and again
 under other hash seeds and in another order (`solutions`); null programs, planted faults and programs of known worth
 (`strength`). A case is taken out, a checker or a limit changed only where that is mechanical, and what the tests are
-worth is measured after that. The kill rate is not measured of tests that are to be dropped.
+worth is measured after that. The kill rate is not measured for tests that are to be dropped.
 
-Not covered: whether the tests ask for what the problem's text asks for, beyond what the worked solution shows.
+Whether the tests ask for what the problem's text asks for is not covered, beyond what the worked solution shows.
 """
 
 from __future__ import annotations
@@ -27,43 +27,51 @@ from truegold.verifiers.code.vet.diagnosis import missing_package
 from truegold.verifiers.code.vet.findings import Finding, Outcome, Severity, VetReason, outcome_of, shown
 from truegold.verifiers.code.vet.options import VetOptions
 from truegold.verifiers.code.vet.solutions import run_solutions
-from truegold.verifiers.code.vet.strength import Kills, accepted, caught, kills, paid_nulls
-from truegold.verifiers.code.vet.texts import guess, leaks, read_texts
+from truegold.verifiers.code.vet.strength import Kills, accepted_share, caught_share, find_paid_nulls, measure_kills
+from truegold.verifiers.code.vet.texts import check_guessing, check_leaks, check_texts
 from truegold.verifiers.code.vet.work import Work
 from truegold.verifiers.verdict import Reason
 
 
 @dataclass(frozen=True, slots=True)
 class Vetting:
-    """repaired: None where nothing is changed. cases: of the suite as it came; kept: after the repair. Numbers are None
-    where they are not known: no solution, no case that can be read, nothing to compare with."""
+    """What a vetting says of a suite. A figure is None where it is not known: without a solution, without a case that
+    can be read, or with nothing to compare."""
 
     outcome: Outcome
     findings: Sequence[Finding]
+    """The gravest first."""
     repaired: Mapping[str, Any] | None = None
+    """The verifier's arguments after the repair; None where nothing is changed."""
     cases: int = 0
+    """The cases of the suite as it came."""
     kept: int = 0
+    """The cases after the repair."""
     references: int = 0
+    """The worked solutions that were tried."""
     kills: Kills = field(default_factory=Kills)
+    """What became of the planted faults."""
     paid: Sequence[str] = ()
-    """Null programs that pass."""
+    """The null programs that pass, by name."""
     headroom: float | None = None
-    """CPU time that the worked solution needs, as a share of the limit (after the repair)."""
+    """The CPU time that the worked solution needs, as a share of the limit (after the repair)."""
     guess_chance: float | None = None
+    """The chance that a guess passes."""
     leaked: float | None = None
     """The share of the cases that stand in the problem's text."""
     caught: float | None = None
-    """Of the programs known to be wrong, the share that fails (true negative rate)."""
+    """The share of the programs known to be wrong that fail (true negative rate)."""
     accepted: float | None = None
-    """Of the programs known to be right, the share that passes (true positive rate)."""
+    """The share of the programs known to be right that pass (true positive rate)."""
 
     @property
     def kill_rate(self) -> float | None:
+        """The share of the planted faults that the tests catch; None where there are none."""
         return self.kills.rate
 
     @property
     def reasons(self) -> list[str]:
-        """The gravest first, each once."""
+        """The reasons of the findings, the gravest first, each once."""
         return list(dict.fromkeys(str(finding.reason) for finding in self.findings))
 
 
@@ -76,12 +84,13 @@ def vet(
     right: Sequence[str] = (),
     options: VetOptions | None = None,
 ) -> Vetting:
-    """info: the verifier's arguments. references: worked solutions. wrong, right: programs of known worth.
+    """Vet the tests of one problem. SandboxError where the sandbox fails: then nothing is known of the tests.
 
-    SandboxError where the sandbox fails: then nothing is known of the tests.
+    info: the verifier's arguments. prompt: the problem's text. references: worked solutions. wrong, right: programs of
+    known worth.
     """
     try:
-        return _vetted(Work(info, prompt, options or VetOptions()), references, wrong, right)
+        return _run_steps(Work(info, prompt, options or VetOptions()), references, wrong, right)
     except BadSuite as error:
         return _unreadable(str(error))
     except CannotJudge as error:
@@ -90,17 +99,17 @@ def vet(
         return _unreadable(str(error))
 
 
-def _vetted(work: Work, references: Sequence[str], wrong: Sequence[str], right: Sequence[str]) -> Vetting:
-    leaked = leaks(work)
-    read_texts(work)
+def _run_steps(work: Work, references: Sequence[str], wrong: Sequence[str], right: Sequence[str]) -> Vetting:
+    leaked = check_leaks(work)
+    check_texts(work)
     programs = work.programs(references)
     run_solutions(work, programs)
-    chance = guess(work)
-    paid = [] if work.dropped else paid_nulls(work)
-    measured = not work.dropped
-    killed = kills(work) if measured else Kills()
-    negative = caught(work, work.programs(wrong)) if measured else None
-    positive = accepted(work, work.programs(right)) if measured else None
+    chance = check_guessing(work)
+    paid = [] if work.dropped else find_paid_nulls(work)
+    is_measured = not work.dropped
+    kills = measure_kills(work) if is_measured else Kills()
+    caught = caught_share(work, work.programs(wrong)) if is_measured else None
+    accepted = accepted_share(work, work.programs(right)) if is_measured else None
     outcome, order = outcome_of(work.findings), list(Severity)
     return Vetting(
         outcome=outcome,
@@ -109,13 +118,13 @@ def _vetted(work: Work, references: Sequence[str], wrong: Sequence[str], right: 
         cases=work.total or work.cases,
         kept=work.cases,
         references=len(programs),
-        kills=killed,
+        kills=kills,
         paid=paid,
         headroom=_headroom(work),
         guess_chance=chance,
         leaked=leaked,
-        caught=negative,
-        accepted=positive,
+        caught=caught,
+        accepted=accepted,
     )
 
 

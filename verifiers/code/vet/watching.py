@@ -1,8 +1,8 @@
 """The local back end with a memory: what became of each process that a verdict came from.
 
-local = Watched(None, sys.executable, 0)
-judge_code(tests, source, local, limits, run_all=True)
-local.executions[0].cpu_s
+watched = Watched(None, sys.executable, 0)
+judge_code(tests, source, watched, limits, run_all=True)
+watched.executions[0].cpu_s
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from truegold.verifiers.code.sandbox import Job, Local, Sandbox, Tier
 
 
 class Watched(Local):
-    """The local back end; keeps what became of each process."""
+    """The local back end for Python's tests; keeps what became of each process."""
+
+    executions: list[Execution]
 
     def __init__(self, tier: Tier | None, python: str, hash_seed: int) -> None:
         super().__init__(tier, python, hash_seed)
         object.__setattr__(self, "executions", [])
 
-    executions: list[Execution]
-
     def sandbox(self) -> Sandbox:
+        """Return the sandbox, which keeps what becomes of each process."""
         return cast(Sandbox, _WatchedSandbox(super().sandbox(), self.executions))
 
 
@@ -43,7 +44,7 @@ class _WatchedSandbox:
 
 
 class Recorder:
-    """A back end that keeps what became of each run; the program's own, not its checker's."""
+    """A back end that keeps what became of each run of a program; its checker runs on another one."""
 
     def __init__(self, inner: Local) -> None:
         self.executions: list[Execution] = []
@@ -51,9 +52,11 @@ class Recorder:
 
     @property
     def tier(self) -> str:
+        """The tier of the back end inside."""
         return self._inner.tier
 
     def prepare(self, program: Program, limits: Limits) -> Prepared:
+        """Make a program ready to run."""
         return _Recorded(self._inner.prepare(program, limits), self.executions)
 
 

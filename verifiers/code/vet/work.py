@@ -1,4 +1,4 @@
-"""The state of one vetting, between its steps: the suite as it is after the repairs so far, and what was found."""
+"""The state of one vetting, between its steps: the suite after the repairs so far, and the findings."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from truegold.verifiers.code.suite import Calls, Stdio, Suite, read_suite
 from truegold.verifiers.code.vet.findings import Finding, Severity, VetReason
 from truegold.verifiers.code.vet.known_cases import count_cases, known_cases
 from truegold.verifiers.code.vet.options import VetOptions
-from truegold.verifiers.code.vet.repairs import Repair, repaired
+from truegold.verifiers.code.vet.repairs import Repair, apply_repair
 from truegold.verifiers.code.vet.statement import Statement, read_statement
 from truegold.verifiers.code.vet.trials import Bench, Trial
 
 
 class Work:
-    """info: the verifier's arguments. total: cases of the suite as it came. reference: a worked solution that passes,
-    trial: its slowest run."""
+    """What the steps of a vetting share. BadSuite where the tests cannot be read."""
 
     def __init__(self, info: Mapping[str, Any], prompt: str | None, options: VetOptions) -> None:
-        self.info: Mapping[str, Any] = info
+        self.info = info
+        """The verifier's arguments after the repairs so far."""
         self.suite: Suite = read_suite(info)
         self.prompt, self.options = prompt, options
         self.statement: Statement = read_statement(prompt)
@@ -29,56 +29,60 @@ class Work:
         self.findings: list[Finding] = []
         self.changed = False
         self.reference: str | None = None
+        """A worked solution that passes."""
         self.trial: Trial | None = None
+        """The slowest run of that solution."""
         self.total = self.cases
+        """The cases of the suite as it came."""
 
     @property
     def cases(self) -> int:
-        """Of the suite as it is. Of test code, those that a run has shown, else its assertions."""
+        """The cases of the suite as it is; for test code those that a run has shown, else its assertions."""
         tests = self.suite.tests
         is_code = not isinstance(tests, Stdio | Calls)
         return self.trial.total if is_code and self.trial is not None else count_cases(tests)
 
     @property
-    def entry_point(self) -> str:
-        return getattr(self.suite.tests, "entry_point", None) or ""
-
-    @property
     def dropped(self) -> bool:
+        """Whether a finding drops the suite."""
         return any(finding.severity is Severity.DROP for finding in self.findings)
 
-    def find(
+    def report(
         self, reason: VetReason, severity: Severity, evidence: Mapping[str, Any], suggestion: str | None = None
     ) -> None:
+        """Add a finding."""
         self.findings.append(Finding(reason, severity, evidence, suggestion))
 
     def bench(self) -> Bench:
+        """Return a bench to try programs on the suite as it is."""
         return Bench(self.suite, self.options.tier, self.options.python)
 
     def repair(self, repair: Repair) -> None:
-        """Change the suite. Where too few cases would be left, it is dropped."""
+        """Change the suite; where too few cases would be left, drop it."""
         if not repair:
             return
         if repair.without:
             left = self.cases - len(repair.without)
             if left < max(self.options.min_cases, math.ceil(self.options.min_case_share * self.total)):
-                self.find(VetReason.TOO_FEW, Severity.DROP, {"left": left, "of": self.total}, "find whole tests")
-            if left == 0:
-                return  # a suite without cases cannot be read
-        self.info = repaired(self.info, repair)
+                self.report(VetReason.TOO_FEW, Severity.DROP, {"left": left, "of": self.total}, "find whole tests")
+            if left == 0:  # A suite without cases could not be read.
+                return
+        self.info = apply_repair(self.info, repair)
         self.suite = read_suite(self.info)
         self.known = known_cases(self.suite.tests)
         self.changed = True
 
-    def program(self, text: str) -> str:
-        """What the verifier would run of a solution: the text itself, or the stub that it continues."""
+    def programs(self, solutions: Sequence[str]) -> list[str]:
+        """Return what the verifier would run of each solution that is not blank."""
+        return [self._program(solution) for solution in solutions if solution.strip()]
+
+    def _program(self, solution: str) -> str:
+        """Return the solution's text, or the stub that it continues."""
         stub = getattr(self.suite.tests, "stub", "")
         if not stub:
-            return text
-        name = self.entry_point.partition(".")[0].removesuffix("()") or None
-        fence = "~~~~" if "```" in text else "```"
-        found = extract_code(f"{fence}\n{text}\n{fence}", self.suite.language, name, stub)
-        return found.code if found is not None else text
-
-    def programs(self, texts: Sequence[str]) -> list[str]:
-        return [self.program(text) for text in texts if text.strip()]
+            return solution
+        entry_point = getattr(self.suite.tests, "entry_point", None) or ""
+        name = entry_point.partition(".")[0].removesuffix("()") or None
+        fence = "~~~~" if "```" in solution else "```"
+        extracted = extract_code(f"{fence}\n{solution}\n{fence}", self.suite.language, name, stub)
+        return extracted.code if extracted is not None else solution

@@ -11,36 +11,36 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from truegold.verifiers.code.printed_numbers import NUMBER
+from truegold.verifiers.code.printed_numbers import NUMBER_PATTERN
 from truegold.verifiers.code.suite import Calls, Stdio
 from truegold.verifiers.code.vet.findings import Finding, Severity, VetReason
-from truegold.verifiers.code.vet.repairs import options_of
+from truegold.verifiers.code.vet.repairs import DEFAULT_TOLERANCE, checker_spec
 from truegold.verifiers.code.vet.statement import Statement
 
 MAX_WORDS = 8
-"""Different words in the outputs, beyond which they are texts and no fixed answers such as YES and NO."""
+"""With more different words in the outputs, they are texts and no fixed answers such as YES and NO."""
 
-DEFAULT_TOLERANCE = 1e-6
 _INTEGER = re.compile(r"[+-]?\d+")
 
 
-def stated(tests: Stdio | Calls, statement: Statement) -> tuple[dict[str, Any] | None, list[Finding]]:
-    """The checker that the text asks for, None where it is the one that the tests have."""
-    spec = options_of(tests)
+def requested_checker(tests: Stdio | Calls, statement: Statement) -> tuple[dict[str, Any] | None, list[Finding]]:
+    """Return the checker that the text asks for, None where the tests have it, and findings on what is to change."""
+    spec = checker_spec(tests)
     findings: list[Finding] = []
-    for reason, changed, said in _changes(tests, spec, statement):
-        if changed is None:
+    for reason, changes, sentence in _changes(tests, spec, statement):
+        if changes is None:
             suggestion = "set tests.checker to one that leaves the order free where the problem does"
-            findings.append(Finding(reason, Severity.FLAG, {"said": said}, suggestion))
+            findings.append(Finding(reason, Severity.FLAG, {"said": sentence}, suggestion))
         else:
-            spec = {**spec, **changed}
-            findings.append(Finding(reason, Severity.REPAIR, {"said": said, "checker": dict(spec)}))
-    return (spec if spec != options_of(tests) else None), findings
+            spec = {**spec, **changes}
+            findings.append(Finding(reason, Severity.REPAIR, {"said": sentence, "checker": dict(spec)}))
+    return (spec if spec != checker_spec(tests) else None), findings
 
 
 def _changes(
     tests: Stdio | Calls, spec: dict[str, Any], statement: Statement
 ) -> Iterator[tuple[VetReason, dict[str, Any] | None, str | None]]:
+    """Yield a reason, options of the checker to set (None where none fits), and the sentence that asks for them."""
     tolerance = statement.tolerance
     if isinstance(tests, Calls):
         if statement.order_of_output and not spec.get("unordered") and not statement.several_answers:
@@ -50,39 +50,39 @@ def _changes(
     if spec["type"] not in ("tokens", "floats"):
         return
     outputs = [case.output for case in tests.cases]
-    if statement.any_case and spec.get("case_sensitive", True) and _few_words(outputs):
+    if statement.any_case and spec.get("case_sensitive", True) and _have_few_words(outputs):
         yield VetReason.CASE, {"case_sensitive": False}, statement.any_case
-    if tolerance is not None and (change := _tolerance(spec, outputs, tolerance)):
-        yield VetReason.TOLERANCE, change, f"an error of {tolerance:g} is allowed"
+    if tolerance is not None and (changes := _tolerance_options(spec, outputs, tolerance)):
+        yield VetReason.TOLERANCE, changes, f"an error of {tolerance:g} is allowed"
     if statement.order_of_output and not spec.get("unordered") and not statement.several_answers:
-        unit = _unit(outputs)
+        unit = _unordered_unit(outputs)
         yield VetReason.ANY_ORDER, {"unordered": unit} if unit else None, statement.order_of_output
 
 
-def _few_words(outputs: Sequence[str]) -> bool:
+def _have_few_words(outputs: Sequence[str]) -> bool:
     words = {token.casefold() for output in outputs for token in output.split() if token.isalpha()}
     return 0 < len(words) <= MAX_WORDS
 
 
-def _tolerance(spec: dict[str, Any], outputs: Sequence[str], tolerance: float) -> dict[str, Any] | None:
+def _tolerance_options(spec: dict[str, Any], outputs: Sequence[str], tolerance: float) -> dict[str, Any] | None:
     tokens = [token for output in outputs for token in output.split()]
-    if not tokens or not all(NUMBER.fullmatch(token) for token in tokens):
+    if not tokens or not all(NUMBER_PATTERN.fullmatch(token) for token in tokens):
         return None
-    change: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
     if spec["type"] == "tokens" and any(_INTEGER.fullmatch(token) for token in tokens):
-        change["type"] = "floats"
+        changes["type"] = "floats"
     for option in ("abs_tol", "rel_tol"):
         if spec.get(option, DEFAULT_TOLERANCE) < tolerance:
-            change[option] = tolerance
-    return change or None
+            changes[option] = tolerance
+    return changes
 
 
-def _unit(outputs: Sequence[str]) -> str | None:
-    """What may be in any order; None where the outputs do not show it."""
+def _unordered_unit(outputs: Sequence[str]) -> str | None:
+    """Return what may be in any order; None where the outputs do not show it."""
     shapes = [[len(line.split()) for line in output.splitlines() if line.strip()] for output in outputs]
     longest = [max(shape, default=0) for shape in shapes]
     if all(len(shape) <= 2 for shape in shapes) and max(longest, default=0) > 1:
         return "tokens_in_line"
-    if all(each <= 1 for each in longest) and any(len(shape) > 1 for shape in shapes):
+    if all(length <= 1 for length in longest) and any(len(shape) > 1 for shape in shapes):
         return "lines"
     return None
