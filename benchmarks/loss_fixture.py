@@ -64,29 +64,31 @@ class Fixture:
 
     @property
     def policy(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Current and old log-probabilities, advantages and mask, as the losses take them."""
         return self.current, self.old, self.advantage, self.mask
 
     def deviations(self) -> Iterator[tuple[str, float]]:
-        """(name, largest absolute deviation) of every expected value."""
+        """Yield (name, largest absolute deviation) of every expected value."""
         for section, values in self.expected.items():
             if section.startswith("soft_overlong"):
-                yield section, _deviation(self.overlong(section), values)
+                yield section, _deviation(self._overlong(section), values)
                 continue
             for name, value in values.items():
-                yield f"{section}.{name}", self.deviation(section, name, value)
+                yield f"{section}.{name}", self._deviation_from(section, name, value)
 
-    def deviation(self, section: str, name: str, value: Any) -> float:
+    def _deviation_from(self, section: str, name: str, value: Any) -> float:
         try:
             return _deviation(SECTIONS[section](self, name), value)
         except (KeyError, ValueError) as error:
             print(f"{section}.{name}: {error!r}", file=sys.stderr)
             return math.inf
 
-    def overlong(self, name: str) -> Tensor:
+    def _overlong(self, name: str) -> Tensor:
         length, longest, cache = _numbers(name)
         return torch.tensor(punishment(int(length), int(longest), int(cache)), dtype=torch.float64)
 
-    def advantages(self, name: str) -> Tensor:
+    def compute_advantages(self, name: str) -> Tensor:
+        """Return the advantages of that name."""
         prompts, size = self.rewards.shape
         kind, k = _name_and_k(name)
         if kind == "pkpo_reward":
@@ -96,70 +98,79 @@ class Fixture:
         groups = torch.arange(prompts).repeat_interleave(size)
         return advantages(kind, self.rewards.flatten(), groups, k).view(prompts, size)
 
-    def loss(self, name: str) -> Tensor:
+    def compute_loss(self, name: str) -> Tensor:
+        """Return the aggregated loss of that name."""
         stem, *numbers = _stem_and_numbers(name)
         values, kind = LOSSES[stem](self, numbers)
         return aggregate(values, self.mask, kind, int(numbers[-1]) if kind == "constant" else None)
 
-    def corrected(self, name: str) -> Tensor:
+    def compute_corrected_loss(self, name: str) -> Tensor:
+        """Return PPO's loss with the correction of that name."""
         stem, *numbers = _stem_and_numbers(name)
         kind = {"seq_tis": "sequence_tis", "seq_mis": "sequence_mask"}.get(stem, stem)
         low, high = (0.0, *numbers) if len(numbers) == 1 else numbers
         weights = engine_weights(self.old, self.rollout, self.mask, kind, high, low)  # type: ignore[arg-type]
         return aggregate(ppo_clip(*self.policy, CLIP_LOW, CLIP_HIGH).loss * weights, self.mask, "token")
 
-    def masks(self, name: str) -> Tensor:
-        stem, number = _stem_and_numbers(name)
+    def compute_mask(self, name: str) -> Tensor:
+        """Return the mask of that name."""
+        stem, parameter = _stem_and_numbers(name)
         if stem == "opsm_delta":
-            return off_policy_sequence_mask(self.current, self.rollout, self.advantage, self.mask, number).unsqueeze(1)
+            return off_policy_sequence_mask(self.current, self.rollout, self.advantage, self.mask, parameter).unsqueeze(
+                1
+            )
         if stem == "top_entropy":
-            threshold = entropy_threshold(self.entropy[self.mask > 0], number)
+            threshold = entropy_threshold(self.entropy[self.mask > 0], parameter)
             return top_entropy_mask(self.entropy, self.mask, threshold)
         raise KeyError(name)
 
-    def distillation(self, name: str) -> Tensor:
+    def compute_distillation_weights(self, name: str) -> Tensor:
+        """Return the weights of context distillation of that name."""
         stem, cap = _stem_and_numbers(name)
         kind = stem.removesuffix("_cap")
         return distillation_weights(self.old, self.rollout, self.mask, kind, cap)  # type: ignore[arg-type]
 
 
 LOSSES: Mapping[str, Callable[[Fixture, list[float]], tuple[Tensor, Aggregation]]] = {
-    "grpo_seq_mean_clip": lambda f, given: (ppo_clip(*f.policy, *given).loss, "sequence"),
-    "dapo_token_mean_clip": lambda f, given: (ppo_clip(*f.policy, *given).loss, "token"),
-    "dr_grpo_const": lambda f, given: (ppo_clip(*f.policy, CLIP_LOW, CLIP_LOW).loss, "constant"),
-    "dual_clip_token_mean": lambda f, given: (ppo_clip(*f.policy, CLIP_LOW, CLIP_LOW, given[0]).loss, "token"),
-    "gspo_token_seq_mean": lambda f, given: (gspo_token(*f.policy, *given).loss, "sequence"),
-    "gspo_seq_mean": lambda f, given: (gspo(*f.policy, *given).loss, "sequence"),
-    "cispo_hi_token_mean": lambda f, given: (cispo(*f.policy, *given).loss, "token"),
-    "topr_token_mean": lambda f, given: (topr(*f.policy).loss, "token"),
-    "k1_kl_to_rollout_token_mean": lambda f, given: (kl_estimate(f.current, f.rollout, "k1"), "token"),
-    "k3_kl_to_rollout_token_mean": lambda f, given: (kl_estimate(f.current, f.rollout), "token"),
-    "luffy_gamma_positive_part_token_mean": lambda f, given: (
-        shaped_imitation(f.current, f.advantage.clamp(min=0), *given),
+    "grpo_seq_mean_clip": lambda f, parameters: (ppo_clip(*f.policy, *parameters).loss, "sequence"),
+    "dapo_token_mean_clip": lambda f, parameters: (ppo_clip(*f.policy, *parameters).loss, "token"),
+    "dr_grpo_const": lambda f, parameters: (ppo_clip(*f.policy, CLIP_LOW, CLIP_LOW).loss, "constant"),
+    "dual_clip_token_mean": lambda f, parameters: (
+        ppo_clip(*f.policy, CLIP_LOW, CLIP_LOW, parameters[0]).loss,
+        "token",
+    ),
+    "gspo_token_seq_mean": lambda f, parameters: (gspo_token(*f.policy, *parameters).loss, "sequence"),
+    "gspo_seq_mean": lambda f, parameters: (gspo(*f.policy, *parameters).loss, "sequence"),
+    "cispo_hi_token_mean": lambda f, parameters: (cispo(*f.policy, *parameters).loss, "token"),
+    "topr_token_mean": lambda f, parameters: (topr(*f.policy).loss, "token"),
+    "k1_kl_to_rollout_token_mean": lambda f, parameters: (kl_estimate(f.current, f.rollout, "k1"), "token"),
+    "k3_kl_to_rollout_token_mean": lambda f, parameters: (kl_estimate(f.current, f.rollout), "token"),
+    "luffy_gamma_positive_part_token_mean": lambda f, parameters: (
+        shaped_imitation(f.current, f.advantage.clamp(min=0), *parameters),
         "token",
     ),
 }
 """By the name without its numbers: token losses and how they are aggregated."""
 
 SECTIONS: Mapping[str, Callable[[Fixture, str], Tensor]] = {
-    "advantage": Fixture.advantages,
-    "loss": Fixture.loss,
-    "dapo_with_correction": Fixture.corrected,
-    "mask": Fixture.masks,
-    "context_distillation_weight": Fixture.distillation,
+    "advantage": Fixture.compute_advantages,
+    "loss": Fixture.compute_loss,
+    "dapo_with_correction": Fixture.compute_corrected_loss,
+    "mask": Fixture.compute_mask,
+    "context_distillation_weight": Fixture.compute_distillation_weights,
 }
 
 
 def _numbers(text: str) -> list[float]:
-    return [float(number) for number in re.findall(r"(?<![\d.a-z])\d*\.?\d+", text)]
+    return [float(is_parameter) for is_parameter in re.findall(r"(?<![\d.a-z])\d*\.?\d+", text)]
 
 
 def _stem_and_numbers(name: str) -> list[Any]:
     """`gspo_.1_.1_seq_mean` -> ["gspo_seq_mean", 0.1, 0.1]."""
     parts = name.split("_")
     is_number = [re.fullmatch(r"\d*\.?\d+", part) is not None for part in parts]
-    stem = "_".join(part for part, number in zip(parts, is_number, strict=True) if not number)
-    return [stem, *(float(part) for part, number in zip(parts, is_number, strict=True) if number)]
+    stem = "_".join(part for part, is_parameter in zip(parts, is_number, strict=True) if not is_parameter)
+    return [stem, *(float(part) for part, is_parameter in zip(parts, is_number, strict=True) if is_parameter)]
 
 
 def _name_and_k(name: str) -> tuple[str, int]:
@@ -167,25 +178,25 @@ def _name_and_k(name: str) -> tuple[str, int]:
     return (match[1], int(match[2])) if match else (name, 1)
 
 
-def _deviation(found: Tensor, expected: Any) -> float:
-    wanted = torch.tensor(expected, dtype=torch.float64)
-    if found.shape != wanted.shape:
-        raise ValueError(f"a value of shape {tuple(found.shape)} where {tuple(wanted.shape)} is expected")
-    deviation = float((found - wanted).abs().max())
+def _deviation(computed: Tensor, fixture_value: Any) -> float:
+    expected = torch.tensor(fixture_value, dtype=torch.float64)
+    if computed.shape != expected.shape:
+        raise ValueError(f"a value of shape {tuple(computed.shape)} where {tuple(expected.shape)} is expected")
+    deviation = float((computed - expected).abs().max())
     return math.inf if math.isnan(deviation) else deviation
 
 
-def main() -> None:
+def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
     fixture = Fixture(json.loads(parser.parse_args().file.read_text()))
-    found = dict(fixture.deviations())
-    for name, deviation in found.items():
+    deviations = dict(fixture.deviations())
+    for name, deviation in deviations.items():
         print(f"{deviation:9.2e}  {name}")
-    worst = max(found, key=lambda name: found[name])
-    print(f"{len(found)} values; the largest deviation is {found[worst]:.2e} ({worst})")
-    sys.exit(0 if found[worst] <= TOLERANCE else 1)
+    worst = max(deviations, key=lambda name: deviations[name])
+    print(f"{len(deviations)} values; the largest deviation is {deviations[worst]:.2e} ({worst})")
+    sys.exit(0 if deviations[worst] <= TOLERANCE else 1)
 
 
 if __name__ == "__main__":
-    main()
+    _main()

@@ -32,14 +32,14 @@ from trainer_peers.checkpoint import make_checkpoint
 from trainer_peers.marks import LOADED, STEP, read_marks
 from trainer_peers.memory import MemoryWatch
 from trainer_peers.setting import Setting
-from trainer_tables import OURS, report
+from trainer_tables import TRUEGOLD, report
 
 HERE = Path(__file__).parent
 WARM_UP = 1
 
 TRAINERS: dict[str, tuple[str, list[str]]] = {
-    OURS: ("trainer_peers.ours", []),
-    f"{OURS}, gradient checkpointing": ("trainer_peers.ours", ["--checkpointing"]),
+    TRUEGOLD: ("trainer_peers.ours", []),
+    f"{TRUEGOLD}, gradient checkpointing": ("trainer_peers.ours", ["--checkpointing"]),
     "TRL": ("trainer_peers.trl", []),
     "TRL, gradient checkpointing": ("trainer_peers.trl", ["--checkpointing"]),
     "TRL, mixed precision": ("trainer_peers.trl", ["--mixed"]),
@@ -53,27 +53,27 @@ SETTINGS = {"small": (2, 4, 32, 4), "large": (4, 8, 128, 1)}
 """Prompts and completions each of a step, tokens of a completion, measured steps."""
 
 
-def settings_of(arguments: argparse.Namespace) -> dict[str, Setting]:
-    found = {}
+def _settings(arguments: argparse.Namespace) -> dict[str, Setting]:
+    settings = {}
     for name in arguments.settings:
         prompts, group, tokens, steps = SETTINGS[name]
         for dtype in arguments.dtypes:
-            found[f"{name} {dtype}"] = Setting(prompts, group, tokens, dtype, steps + WARM_UP)
-    return found
+            settings[f"{name} {dtype}"] = Setting(prompts, group, tokens, dtype, steps + WARM_UP)
+    return settings
 
 
-def problems(path: Path, count: int) -> list[str]:
+def _read_problems(path: Path, count: int) -> list[str]:
     with path.open() as lines:
-        found = [json.loads(line)["question"] for line, _ in zip(lines, range(count), strict=False)]
-    if len(found) < count:
-        sys.exit(f"{path} has {len(found)} problems, {count} are needed.")
-    return found
+        problems = [json.loads(line)["question"] for line, _ in zip(lines, range(count), strict=False)]
+    if len(problems) < count:
+        sys.exit(f"{path} has {len(problems)} problems, {count} are needed.")
+    return problems
 
 
-def run(
+def _run(
     trainer: str, python: str, setting: Setting, questions: list[str], model: Path, arguments: argparse.Namespace
 ) -> dict[str, Any]:
-    """One run's numbers: of each step, and the memory of the process and its children."""
+    """Return one run's figures: of each step, and the memory of the process and its children."""
     module, extra = TRAINERS[trainer]
     folder = arguments.work / "run"
     shutil.rmtree(folder, ignore_errors=True)
@@ -84,7 +84,7 @@ def run(
     command = [python, "-P", "-m", module, str(folder), *extra]
     began = time.monotonic()
     with (folder / "log").open("w") as log:
-        child = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment(arguments.threads))
+        child = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=_environment(arguments.threads))
         watch = MemoryWatch(child.pid)
         watch.start()
         child.wait()
@@ -92,17 +92,18 @@ def run(
     if child.returncode:
         sys.exit(f"{trainer} failed:\n{(folder / 'log').read_text()[-4000:]}")
     marks = read_marks(folder)
-    at = [number for number, mark in enumerate(marks) if mark["mark"] == STEP]
+    step_indices = [index for index, mark in enumerate(marks) if mark["mark"] == STEP]
+    last_step = marks[step_indices[-1]]
     loaded = next(mark for mark in marks if mark["mark"] == LOADED)
     return {
         "load_s": loaded["at"] - began,
-        "steps": [_step(marks[number - 1], marks[number]) for number in at],
-        "peak_mb": max(watch.peak_mb(until=marks[at[-1]]["at"]), marks[at[-1]]["peak_rss_mb"]),
+        "steps": [_step_figures(marks[index - 1], marks[index]) for index in step_indices],
+        "peak_mb": max(watch.peak_mb(until=last_step["at"]), last_step["peak_rss_mb"]),
         "load_average": os.getloadavg()[0],
     }
 
 
-def _step(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+def _step_figures(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     return {
         "wall_s": after["at"] - before["at"],
         "cpu_s": after["cpu_s"] - before["cpu_s"],
@@ -111,70 +112,71 @@ def _step(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def environment(threads: int) -> dict[str, str]:
+def _environment(threads: int) -> dict[str, str]:
     paths = [str(HERE), os.environ.get("PYTHONPATH", "")]
     quiet = {"DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
     quiet["OMP_NUM_THREADS"] = str(threads)
     return {**os.environ, **quiet, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 
-def versions(python: str) -> dict[str, str]:
-    """Of the packages that matter, where `python` has them."""
-    asked = (
+def _read_versions(python: str) -> dict[str, str]:
+    """Return the versions of the packages that matter, where `python` has them."""
+    program = (
         "import json, sys; from importlib.metadata import distributions; "
-        "print(json.dumps({one.name: one.version for one in distributions() if one.name in sys.argv[1:]}))"
+        "installed = {package.name: package.version for package in distributions()}; "
+        "print(json.dumps({name: installed[name] for name in sys.argv[1:] if name in installed}))"
     )
-    done = subprocess.run([python, "-c", asked, *PACKAGES], capture_output=True, text=True, check=True)
-    found: dict[str, str] = json.loads(done.stdout)
-    return found
+    done = subprocess.run([python, "-c", program, *PACKAGES], capture_output=True, text=True, check=True)
+    versions: dict[str, str] = json.loads(done.stdout)
+    return versions
 
 
-def measure(arguments: argparse.Namespace) -> dict[str, Any]:
-    """All numbers, as `--json` writes them: of each setting, by trainer, its runs."""
-    settings = settings_of(arguments)
+def _measure(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Measure everything and return all figures, as `--json` writes them: of each setting, by trainer, its runs."""
+    settings = _settings(arguments)
     most = max(setting.prompts * setting.steps for setting in settings.values())
-    questions = problems(arguments.problems, most)
+    questions = _read_problems(arguments.problems, most)
     model = make_checkpoint(arguments.work)
     pythons = {
-        name: sys.executable if name.startswith(OURS) else arguments.peer_python
+        name: sys.executable if name.startswith(TRUEGOLD) else arguments.peer_python
         for name in arguments.trainers
-        if name.startswith(OURS) or arguments.peer_python
+        if name.startswith(TRUEGOLD) or arguments.peer_python
     }
-    results = {
+    figures = {
         "machine": machine(),
         "threads": arguments.threads,
-        "versions": {trainer: versions(python) for trainer, python in pythons.items()},
+        "versions": {trainer: _read_versions(python) for trainer, python in pythons.items()},
         "settings": {name: asdict(setting) for name, setting in settings.items()},
         "warm_up": WARM_UP,
         "runs": {name: {} for name in settings},
     }
     if arguments.json and arguments.json.exists():
-        results = _together(json.loads(arguments.json.read_text()), results)
-    for number in range(arguments.repeats):
+        figures = _merge(json.loads(arguments.json.read_text()), figures)
+    for repeat in range(arguments.repeats):
         for name, setting in settings.items():
             for trainer, python in pythons.items():
-                done = results["runs"][name].setdefault(trainer, [])
-                if len(done) > number or ("mixed" in trainer and setting.dtype != "bfloat16"):
+                done = figures["runs"][name].setdefault(trainer, [])
+                if len(done) > repeat or ("mixed" in trainer and setting.dtype != "bfloat16"):
                     continue
-                asked = questions[: setting.prompts * setting.steps]
-                done.append(run(trainer, python, setting, asked, model, arguments))
+                run_questions = questions[: setting.prompts * setting.steps]
+                done.append(_run(trainer, python, setting, run_questions, model, arguments))
                 seconds = ", ".join(f"{step['wall_s']:.1f}" for step in done[-1]["steps"])
-                said = f"{name}, {trainer}, run {number + 1}: steps of {seconds} s, {done[-1]['peak_mb']:,.0f} MB"
-                print(said, file=sys.stderr, flush=True)
+                message = f"{name}, {trainer}, run {repeat + 1}: steps of {seconds} s, {done[-1]['peak_mb']:,.0f} MB"
+                print(message, file=sys.stderr, flush=True)
                 if arguments.json:
-                    arguments.json.write_text(json.dumps(results, indent=1) + "\n")
-    return results
+                    arguments.json.write_text(json.dumps(figures, indent=1) + "\n")
+    return figures
 
 
-def _together(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """The runs of an earlier call with those of this one, which may be of other settings and trainers."""
+def _merge(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Merge the runs of an earlier call with those of this one, which may be of other settings and trainers."""
     if (old["machine"], old["threads"]) != (new["machine"], new["threads"]):
         sys.exit("The runs in --json were made on another machine or with other --threads.")
     merged = {part: old[part] | new[part] for part in ("versions", "settings")}
     return {**new, **merged, "runs": new["runs"] | old["runs"]}
 
 
-def main() -> None:
+def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("problems", type=Path, metavar="GSM8K_TRAIN.jsonl")
     parser.add_argument("--peer-python", help="the interpreter of TRL's virtual environment")
@@ -186,14 +188,14 @@ def main() -> None:
     parser.add_argument(
         "--work", type=Path, default=Path("runs/trainer_benchmark"), help="where the checkpoint is kept"
     )
-    parser.add_argument("--json", type=Path, help="write every number to this file; runs that are there are kept")
+    parser.add_argument("--json", type=Path, help="write every figure to this file; runs that are there are kept")
     parser.add_argument("--write", type=Path, help="write the tables into this Markdown file, between its markers")
     arguments = parser.parse_args()
     if not arguments.problems.is_file():
         sys.exit(f"{arguments.problems} is no file. Give GSM8K's training set as JSON Lines.")
-    results = measure(arguments)
-    publish(results, report(results), arguments.json, arguments.write, ("trainer", "Trainer"))
+    figures = _measure(arguments)
+    publish(figures, report(figures), arguments.json, arguments.write, ("trainer", "Trainer"))
 
 
 if __name__ == "__main__":
-    main()
+    _main()

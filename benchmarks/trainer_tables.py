@@ -1,4 +1,4 @@
-"""The Markdown of `trainer.py`'s results. Makes nothing up and counts nothing else than the results do."""
+"""The Markdown of `trainer.py`'s results. It counts nothing but what the figures have."""
 
 from __future__ import annotations
 
@@ -7,27 +7,28 @@ from typing import Any
 
 from math_tables import table
 
-OURS = "truegold"
+TRUEGOLD = "truegold"
 COMMANDS = """```
 python3.11 -m venv PEER
 PEER/bin/pip install torch==2.13.0 transformers==5.19.0 trl==1.16.0
 python benchmarks/trainer.py GSM8K_TRAIN.jsonl --peer-python PEER/bin/python --write docs/benchmarks.md
 ```"""
-Results = dict[str, Any]
+Figures = dict[str, Any]
 
 
-def report(results: Results) -> str:
-    parts = [_head(results)]
-    for name, runs in results["runs"].items():
+def report(figures: Figures) -> str:
+    """Return the report as Markdown."""
+    parts = [_head(figures)]
+    for name, runs in figures["runs"].items():
         if any(runs.values()):
-            parts += [f"### {_title(results['settings'][name])}", _table(results, name)]
+            parts += [f"### {_title(figures['settings'][name])}", _table(figures, name)]
     return "\n\n".join(parts)
 
 
-def summary(results: Results, name: str, trainer: str) -> dict[str, float]:
-    """One trainer in one setting: of time, medians over the measured steps of all runs; of memory, the most."""
-    setting, runs = results["settings"][name], results["runs"][name][trainer]
-    steps = [step for run in runs for step in run["steps"][results["warm_up"] :]]
+def summary(figures: Figures, name: str, trainer: str) -> dict[str, float]:
+    """Sum up one trainer in one setting: of time, medians over the measured steps of all runs; of memory, the most."""
+    setting, runs = figures["settings"][name], figures["runs"][name][trainer]
+    steps = [step for run in runs for step in run["steps"][figures["warm_up"] :]]
     wall = median(step["wall_s"] for step in steps)
     completions = setting["prompts"] * setting["group"]
     tokens = median(step["tokens"] for step in steps)
@@ -55,26 +56,26 @@ def _title(setting: dict[str, Any]) -> str:
     )
 
 
-def _head(results: Results) -> str:
-    said = [
+def _head(figures: Figures) -> str:
+    sentences = [
         "SmolLM2-135M-Instruct on GSM8K's first prompts, one trainer after another in a process of its own, on",
-        f"{results['machine']}, {results['threads']} thread(s) each.",
+        f"{figures['machine']}, {figures['threads']} thread(s) each.",
         "All take the same steps: same checkpoint, prompts in the same order, lengths, AdamW,",
         "temperature 1, no KL penalty, a reward that costs nothing. A step is generation, reward, update and, in",
-        f"{OURS}, weight sync and probe; the first one and loading stand apart. Seconds are medians over the measured",
+        "truegold, weight sync and probe; the first one and loading stand apart. Seconds are medians over the measured",
         "steps of all runs. Peak memory is of the process and its children at one moment (RSS), loading included,",
         "saving not. Load: the machine's load average at the end; above the number of threads the seconds are those",
         "of a busy machine, and CPU seconds say more.",
     ]
     versions = [
-        f"{trainer}: " + ", ".join(f"{name} {one}" for name, one in sorted(found.items()))
-        for trainer, found in results["versions"].items()
-        if trainer in (OURS, "TRL")
+        f"{trainer}: " + ", ".join(f"{name} {version}" for name, version in sorted(packages.items()))
+        for trainer, packages in figures["versions"].items()
+        if trainer in (TRUEGOLD, "TRL")
     ]
-    return "\n".join([*said, "", COMMANDS, "", "; ".join(versions) + "."])
+    return "\n".join([*sentences, "", COMMANDS, "", "; ".join(versions) + "."])
 
 
-def _table(results: Results, name: str) -> str:
+def _table(figures: Figures, name: str) -> str:
     header = [
         "trainer",
         "completions/s",
@@ -91,26 +92,30 @@ def _table(results: Results, name: str) -> str:
         "load",
     ]
     rows = []
-    found = {trainer: summary(results, name, trainer) for trainer, runs in results["runs"][name].items() if runs}
-    for trainer, one in found.items():
-        ours = found.get(OURS)
-        times = f" (1/{ours['completions_per_s'] / one['completions_per_s']:.2f})" if ours and trainer != OURS else ""
-        spent = f" ({one['cpu_s'] / ours['cpu_s']:.2f} x)" if ours and trainer != OURS else ""
+    summaries = {trainer: summary(figures, name, trainer) for trainer, runs in figures["runs"][name].items() if runs}
+    for trainer, figure in summaries.items():
+        reference = summaries.get(TRUEGOLD)
+        times = (
+            f" (1/{reference['completions_per_s'] / figure['completions_per_s']:.2f})"
+            if reference and trainer != TRUEGOLD
+            else ""
+        )
+        spent = f" ({figure['cpu_s'] / reference['cpu_s']:.2f} x)" if reference and trainer != TRUEGOLD else ""
         rows.append(
             [
                 trainer,
-                f"{one['completions_per_s']:.2f}{times}",
-                f"{one['tokens_per_s']:.0f}",
-                f"{one['tokens']:.0f}",
-                f"{one['wall_s']:.1f} ({one['fastest_s']:.1f}–{one['slowest_s']:.1f})",
-                f"{one['cpu_s']:.1f}{spent}",
-                f"{one['rollout']:.1f}",
-                f"{one['update']:.1f}",
-                f"{one['sync']:.1f}" if "sync" in one else "-",
-                f"{one['first_s']:.1f}",
-                f"{one['load_s']:.0f}",
-                f"{one['peak_mb']:,.0f}",
-                f"{one['load']:.1f}",
+                f"{figure['completions_per_s']:.2f}{times}",
+                f"{figure['tokens_per_s']:.0f}",
+                f"{figure['tokens']:.0f}",
+                f"{figure['wall_s']:.1f} ({figure['fastest_s']:.1f}–{figure['slowest_s']:.1f})",
+                f"{figure['cpu_s']:.1f}{spent}",
+                f"{figure['rollout']:.1f}",
+                f"{figure['update']:.1f}",
+                f"{figure['sync']:.1f}" if "sync" in figure else "-",
+                f"{figure['first_s']:.1f}",
+                f"{figure['load_s']:.0f}",
+                f"{figure['peak_mb']:,.0f}",
+                f"{figure['load']:.1f}",
             ]
         )
     return table(header, rows)
