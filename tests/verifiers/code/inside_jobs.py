@@ -1,5 +1,5 @@
-"""Runs roles of `verifiers/code/inside` in forked processes with the descriptors that the sandbox gives them, and
-without its confinement: for programs that the tests wrote themselves.
+"""Runs roles of `verifiers/code/inside` in forked processes with the descriptors that the sandbox gives them, but
+without its confinement: only programs that the tests wrote themselves run here.
 
 The folder is loaded under another name by an interpreter that has no truegold, as in the sandbox.
 """
@@ -38,12 +38,12 @@ def start(job, peer):
     signal.alarm(job["limit_s"])
     names = [job["path"] + end for end in (".out", ".err", ".result")]
     files = [os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC) for name in names]
-    wanted = [os.open("/dev/null", os.O_RDONLY), *files] + ([peer.fileno()] if peer else [])
-    for number, descriptor in enumerate(wanted):
-        os.dup2(descriptor, 100 + number)
-    for number in range(len(wanted)):
-        os.dup2(100 + number, number)
-    os.closerange(len(wanted), 1000)
+    sources = [os.open("/dev/null", os.O_RDONLY), *files] + ([peer.fileno()] if peer else [])
+    for target, source in enumerate(sources):
+        os.dup2(source, 100 + target)
+    for target in range(len(sources)):
+        os.dup2(100 + target, target)
+    os.closerange(len(sources), 1000)
     sys.stdin, sys.stdout, sys.stderr = open(0, closefd=False), open(1, "w", closefd=False), open(2, "w", closefd=False)
     try:
         ROLES[job["role"]](job["payload"].encode())
@@ -72,24 +72,28 @@ for request in iter(sys.stdin.readline, ""):
 
 @dataclass
 class Outcome:
-    """code: the exit status. lines: the messages on the result descriptor, those that are JSON."""
+    """What became of a job."""
 
     code: int
+    """The exit status."""
     raw: bytes
+    """What it wrote to the result descriptor."""
     stdout: str
     stderr: str
 
     @property
     def lines(self) -> list[Any]:
-        found = []
+        """The messages on the result descriptor, those that are JSON."""
+        messages = []
         for line in self.raw.split(b"\n"):
             try:
-                found.append(json.loads(line))
+                messages.append(json.loads(line))
             except ValueError:
                 continue
-        return found
+        return messages
 
-    def of(self, key: str) -> list[Any]:
+    def values(self, key: str) -> list[Any]:
+        """What the lines say under a key."""
         return [line[key] for line in self.lines if isinstance(line, dict) and key in line]
 
 
@@ -103,9 +107,9 @@ def _server() -> tuple[subprocess.Popen[str], str]:
 
 
 def run_jobs(*jobs: tuple[str, dict[str, Any]]) -> list[Outcome]:
-    """Each job: a role and its payload. Of two, the second one's end is the end of both."""
+    """Run one job, or two partners that both end when the second does. Each is a role and its payload."""
     server, folder = _server()
-    paths = [f"{folder}/{number}" for number in range(len(jobs))]
+    paths = [f"{folder}/{index}" for index in range(len(jobs))]
     requests = [
         {"role": role, "payload": json.dumps(payload), "path": path, "limit_s": LIMIT_S}
         for (role, payload), path in zip(jobs, paths, strict=True)
@@ -126,7 +130,7 @@ def run_jobs(*jobs: tuple[str, dict[str, Any]]) -> list[Outcome]:
 
 
 def call(program: str, *calls: list[Any], prelude: str = "", codecs: dict[str, Any] | None = None) -> Outcome:
-    """Role `calls`. Each call: the function, then its arguments."""
+    """Run role `calls`. Each call is the function, then its arguments."""
     functions = list(dict.fromkeys(name for name, *_ in calls))
     requests = [[functions.index(name), encode(list(args), codecs), {}] for name, *args in calls]
     payload = {
@@ -141,24 +145,26 @@ def call(program: str, *calls: list[Any], prelude: str = "", codecs: dict[str, A
 
 @dataclass
 class Run:
-    """What became of a test run. score: (passed, total)."""
+    """What became of a test run."""
 
     solution: Outcome
     tester: Outcome
 
     @property
     def score(self) -> tuple[int, int]:
-        (done,) = self.tester.of("done")
+        """How many tests passed, of how many."""
+        (done,) = self.tester.values("done")
         return done["passed"], done["total"]
 
     @property
     def paid(self) -> bool:
         """Whether the run counts as passed."""
-        done = self.tester.of("done")
-        return bool(done) and 0 < done[0]["total"] == done[0]["passed"] and not self.tester.of("cannot_isolate")
+        done = self.tester.values("done")
+        return bool(done) and 0 < done[0]["total"] == done[0]["passed"] and not self.tester.values("cannot_isolate")
 
     @property
     def failures(self) -> list[dict[str, Any]]:
+        """The lines of tests that failed."""
         return [line for line in self.tester.lines if line.get("ok") is False]
 
 
@@ -171,7 +177,7 @@ def check(
     codecs: dict[str, Any] | None = None,
     stop_first: bool = False,
 ) -> Run:
-    """Roles `serve` and `tests`."""
+    """Run roles `serve` and `tests`."""
     serve = {"prelude": prelude, "program": program, "codecs": codecs or {}}
     tests = {
         "kind": kind,
@@ -186,7 +192,7 @@ def check(
 
 
 def programs(name: str) -> dict[str, str]:
-    """The programs of a file in `programs/`, by the titles above them."""
+    """Return the programs of a file in `programs/`, by the titles above them."""
     text = (Path(__file__).parent / "programs" / f"{name}.txt").read_text()
     _, *sections = text.split("\n### ")
     return {section.partition("\n")[0]: section.partition("\n")[2] for section in sections}

@@ -95,7 +95,7 @@ SUITES: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Place:
+class Arena:
     """Where programs run."""
 
     tier: Tier
@@ -104,10 +104,10 @@ class Place:
     threads: ThreadPoolExecutor
 
     def processes(self) -> list[int]:
-        found = self.box.pids()
-        for parent in found:  # grows on the way
-            found += map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
-        return found
+        pids = self.box.pids()
+        for parent in pids:  # The list grows on the way.
+            pids += map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
+        return pids
 
     def left(self) -> list[str]:
         """Files in working folders, and those that programs of the list try to make elsewhere."""
@@ -116,15 +116,15 @@ class Place:
 
 
 @pytest.fixture(scope="module", params=[Tier.FULL, Tier.CONTAINER])
-def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+def arena(request: pytest.FixtureRequest) -> Iterator[Arena]:
     box_of(request.param)
     verifier = CodeVerifier(tier=request.param)
     with ThreadPoolExecutor(THREADS) as threads:
-        made = Place(request.param, verifier, sandbox(Kind(request.param)), threads)
+        arena = Arena(request.param, verifier, sandbox(Kind(request.param)), threads)
         # All seats are started, so that what is there before a program and after it can be compared.
         waiting = "import time\ntime.sleep(0.3)\nprint(int(input()) + int(input()))"
-        assert list(threads.map(lambda _: judge(made, waiting, "stdio"), range(THREADS))) == [1.0] * THREADS
-        yield made
+        assert list(threads.map(lambda _: judge(arena, waiting, "stdio"), range(THREADS))) == [1.0] * THREADS
+        yield arena
 
 
 def chosen(row: dict[str, Any], tier: Tier) -> list[str]:
@@ -138,26 +138,26 @@ def chosen(row: dict[str, Any], tier: Tier) -> list[str]:
     return [modes[chance // 2 % len(modes)]]
 
 
-def judge(place: Place, program: str, mode: str, row: dict[str, Any] | None = None) -> float | None:
+def judge(arena: Arena, program: str, mode: str, row: dict[str, Any] | None = None) -> float | None:
     row = row or {}
     tests = row["tests"] if mode == "own" else SUITES[mode]
     info = {"tests": tests, "limits": {**LIMITS, **row.get("limits", {})}, **row.get("info", {})}
-    verdict = place.verifier(f"~~~~python\n{program}\n~~~~", info=info)
+    verdict = arena.verifier(f"~~~~python\n{program}\n~~~~", info=info)
     json.dumps(dict(verdict.evidence), ensure_ascii=False).encode()
     return verdict.score
 
 
 @pytest.fixture(scope="module")
-def outcomes(place: Place) -> dict[tuple[str, str], float | None]:
+def outcomes(arena: Arena) -> dict[tuple[str, str], float | None]:
     """The scores of all programs, those that take their limits first, so that others fill the time they wait."""
-    runs = [(row, mode) for row in ROWS.values() for mode in chosen(row, place.tier)]
+    runs = [(row, mode) for row in ROWS.values() for mode in chosen(row, arena.tier)]
     runs.sort(key=lambda run: run[0]["category"] not in SLOW)
-    processes = place.processes()
-    scores = place.threads.map(lambda run: judge(place, run[0]["code"], run[1], run[0]), runs)
-    found = {(row["id"], mode): score for (row, mode), score in zip(runs, scores, strict=True)}
-    assert place.processes() == processes
-    assert place.left() == []
-    return found
+    processes = arena.processes()
+    scores = arena.threads.map(lambda run: judge(arena, run[0]["code"], run[1], run[0]), runs)
+    score_of = {(row["id"], mode): score for (row, mode), score in zip(runs, scores, strict=True)}
+    assert arena.processes() == processes
+    assert arena.left() == []
+    return score_of
 
 
 @pytest.mark.parametrize("category", CATEGORIES)
@@ -172,9 +172,9 @@ def test_programs_earn_what_they_are_worth_and_leave_nothing_behind(
     assert wrong == []
 
 
-def test_after_all_of_them_an_honest_program_passes_in_every_form(place: Place) -> None:
+def test_after_all_of_them_an_honest_program_passes_in_every_form(arena: Arena) -> None:
     honest = "def add(a, b):\n    return a + b\nif __name__ == '__main__':\n    print(int(input()) + int(input()))"
-    assert {mode: judge(place, honest, mode) for mode in SUITES} == dict.fromkeys(SUITES, 1.0)
+    assert {mode: judge(arena, honest, mode) for mode in SUITES} == dict.fromkeys(SUITES, 1.0)
 
 
 def test_the_programs_are_described_completely() -> None:

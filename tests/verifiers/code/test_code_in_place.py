@@ -95,4 +95,4 @@ while os.read(4, 2**20):
 """
     done = check(program, "a = [3, 1]\nassert f(a) == sum(a)\n", "f")
     assert not done.paid
-    assert done.tester.of("gone")
+    assert done.tester.values("gone")

@@ -65,7 +65,7 @@ def check(candidate):
     @pytest.mark.parametrize("code", ["assert (", "assert add(1, 2) == 3\0"])
     def test_code_that_cannot_be_read_is_a_bad_suite(self, code: str) -> None:
         done = check(ADD, code, "add")
-        assert done.tester.of("bad_suite")
+        assert done.tester.values("bad_suite")
         assert not done.paid
 
     def test_a_prelude_that_fails_is_a_bad_suite_whatever_the_program_is(self) -> None:
@@ -73,16 +73,16 @@ def check(candidate):
             tests = {"kind": "asserts", "code": "", "entry_point": None, "codecs": {}, "stop_first": True, "seed": 17}
             serve = {"prelude": "", "program": program, "codecs": {}}
             _, done = run_jobs(("serve", serve), ("tests", {**tests, "prelude": "undefined()"}))
-            assert done.of("bad_suite") == [["NameError", "name 'undefined' is not defined"]]
+            assert done.values("bad_suite") == [["NameError", "name 'undefined' is not defined"]]
 
     def test_a_check_function_needs_an_entry_point(self) -> None:
-        assert check(ADD, "def check(candidate):\n  assert candidate(1, 2) == 3").tester.of("bad_suite")
+        assert check(ADD, "def check(candidate):\n  assert candidate(1, 2) == 3").tester.values("bad_suite")
 
     @pytest.mark.parametrize("program", ["x = (", "1 / 0", "import sys\nsys.exit(0)", "import nowhere"])
     def test_a_program_that_cannot_be_loaded_fails_every_test(self, program: str) -> None:
         done = check(program, "assert add(1, 2) == 3\nassert True", "add")
         assert done.score == (0, 2)
-        assert done.tester.of("not_loaded")
+        assert done.tester.values("not_loaded")
 
     def test_a_missing_entry_point_fails_every_test(self) -> None:
         done = check("def sub(a, b): return a - b", "def check(candidate):\n  assert True\n  assert True", "add")
@@ -210,8 +210,8 @@ class TestTogether:
 
     def test_a_missing_entry_point(self) -> None:
         done = run_in_one_process(ADD, "assert True", "sub")
-        assert done.of("not_loaded")
-        assert done.of("done") == [{"passed": 0, "total": 1}]
+        assert done.values("not_loaded")
+        assert done.values("done") == [{"passed": 0, "total": 1}]
 
     def test_test_code_may_patch_and_capture(self) -> None:
         code = """
@@ -229,7 +229,7 @@ class T(unittest.TestCase):
         self.assertEqual(out.getvalue(), 'hi\\n')
 """
         program = "def now(): return 1\ndef later(): return now() + 1\ndef read(): open('x')\ndef say(): print('hi')"
-        assert run_in_one_process(program, code, kind="unittest").of("nonce") == ["n0nce"]
+        assert run_in_one_process(program, code, kind="unittest").values("nonce") == ["n0nce"]
 
     def test_the_nonce_is_not_in_the_frames_of_the_program(self) -> None:
         program = """
@@ -239,7 +239,7 @@ while at.f_code.co_name != 'start':
     assert not any('n0' + 'nce' in repr(value) for value in at.f_locals.values()), at.f_code.co_name
     at = at.f_back
 """
-        assert run_in_one_process(program, "assert True").of("nonce") == ["n0nce"]
+        assert run_in_one_process(program, "assert True").values("nonce") == ["n0nce"]
 
 
 def test_random_inputs_of_tests_cannot_be_foreseen() -> None:

@@ -51,9 +51,9 @@ TOGETHER = {
 
 @pytest.mark.parametrize(("code", "why"), TOGETHER.items())
 def test_code_that_needs_the_solutions_process(code: str, why: str) -> None:
-    said = needs_one_process(code)
-    assert said is not None
-    assert why in said
+    reason = needs_one_process(code)
+    assert reason is not None
+    assert why in reason
 
 
 APART = [
@@ -97,7 +97,7 @@ def test_modules_that_do_not(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "entry_point", "found"),
+    ("code", "entry_point", "builtins"),
     [
         ("assert sum(10, 15) == 6\nassert sum(100, 150) == 93", None, {"sum"}),
         ("assert set(similar((3, 4), (5, 4))) == set((4,))", None, set()),
@@ -108,12 +108,12 @@ def test_modules_that_do_not(name: str) -> None:
         ("x = 1", None, set()),
     ],
 )
-def test_builtins_that_are_tested(code: str, entry_point: str | None, found: set[str]) -> None:
-    assert solution_names.tested_builtins(ast.parse(code), entry_point) == found
+def test_builtins_that_are_tested(code: str, entry_point: str | None, builtins: set[str]) -> None:
+    assert solution_names.tested_builtins(ast.parse(code), entry_point) == builtins
 
 
 def test_a_plan_keeps_the_lines_of_the_code() -> None:
-    planned = plan_units("x = 1\n\nassert x == (\n    1)\ndef check(candidate):\n    '''doc'''\n    assert candidate\n")
-    assert planned.units == ["assert x == (\n    1)", "assert candidate"]
-    assert planned.check == "check"
-    assert [node.lineno for node in planned.tree.body] == [1, 3, 5]
+    plan = plan_units("x = 1\n\nassert x == (\n    1)\ndef check(candidate):\n    '''doc'''\n    assert candidate\n")
+    assert plan.units == ["assert x == (\n    1)", "assert candidate"]
+    assert plan.check == "check"
+    assert [node.lineno for node in plan.tree.body] == [1, 3, 5]

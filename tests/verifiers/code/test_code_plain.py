@@ -72,11 +72,11 @@ def test_what_is_plain_in_a_suite(cases: list[Any], plain: tuple[bool, bool]) ->
 
 def verdict(program: str, cases: list[Any], checker: Any = "values") -> tuple[float | None, str]:
     tests = {"type": "calls", "entry_point": "f", "cases": cases, "checker": checker}
-    found = CodeVerifier()(f"```python\n{program}\n```", info={"tests": tests})
-    return found.score, str((found.evidence.get("failed") or {}).get("error", ""))
+    got = CodeVerifier()(f"```python\n{program}\n```", info={"tests": tests})
+    return got.score, str((got.evidence.get("failed") or {}).get("error", ""))
 
 
-MANY = [{"args": [number], "expected": [number]} for number in range(50)]
+MANY = [{"args": [n], "expected": [n]} for n in range(50)]
 
 
 def test_a_wrong_result_among_many_is_found_where_it_is() -> None:
@@ -87,8 +87,8 @@ def test_a_wrong_result_among_many_is_found_where_it_is() -> None:
 def test_a_call_that_raises_among_many_does_not_shift_the_others() -> None:
     tests = {"type": "calls", "entry_point": "f", "cases": MANY}
     program = "```python\ndef f(n):\n    if n == 7: raise ValueError('seven')\n    return [n]\n```"
-    found = CodeVerifier(stop="never")(program, info={"tests": tests})
-    assert (found.score, found.evidence["passed"], found.evidence["failed"]["case"]) == (0.0, 49, 7)
+    got = CodeVerifier(stop="never")(program, info={"tests": tests})
+    assert (got.score, got.evidence["passed"], got.evidence["failed"]["case"]) == (0.0, 49, 7)
 
 
 def test_expected_lists_of_answers_are_not_taken_for_one_answer() -> None:

@@ -81,8 +81,8 @@ def test_hacks_are_not_paid(hack: str, suite: str) -> None:
     code = SUITES[suite]
     done = check(HACKS[hack], code, "add", "unittest" if "unittest" in code else "asserts")
     assert not done.paid, done
-    assert not done.tester.of("cannot_isolate")
-    assert not done.tester.of("bad_suite")
+    assert not done.tester.values("cannot_isolate")
+    assert not done.tester.values("bad_suite")
     assert done.tester.code == 0, done.tester.stderr
 
 
@@ -149,9 +149,9 @@ def test_forged_answers_are_not_paid(answer: str, suite: str) -> None:
     code = SUITES[suite]
     done = check(TALK.replace("ANSWER", repr(answer)), code, "add", "unittest" if "unittest" in code else "asserts")
     assert not done.paid
-    assert not done.tester.of("cannot_isolate")
+    assert not done.tester.values("cannot_isolate")
     assert done.tester.code == 0, done.tester.stderr
-    assert done.tester.of("done")
+    assert done.tester.values("done")
 
 
 BEFORE = {
@@ -166,14 +166,14 @@ BEFORE = {
 def test_a_session_that_does_not_begin_is_over(program: str) -> None:
     done = check(program, "assert add(1, 2) == 3\nassert True", "add")
     assert done.score[0] == 0
-    assert done.tester.of("gone")
+    assert done.tester.values("gone")
 
 
 def test_a_broken_session_fails_what_would_have_passed_without_the_solution() -> None:
     code = "try:\n  add(1, 2)\nexcept BaseException:\n  pass\nassert True\nassert True"
     done = check("import os\ndef add(a, b): os._exit(0)", code)
     assert done.score[0] == 0
-    assert done.tester.of("gone") == ["the solution's process ended"]
+    assert done.tester.values("gone") == ["the solution's process ended"]
 
 
 def test_what_passed_before_the_solution_ended_stays() -> None:
@@ -231,13 +231,13 @@ ISOLATION = {
 def test_what_cannot_travel_is_said(code: str) -> None:
     program = "class Base: pass\ndef f(x): return x"
     done = check(program, f"{code}\nassert True", "f")
-    (why,) = done.tester.of("cannot_isolate")
+    (why,) = done.tester.values("cannot_isolate")
     assert why.startswith("it ")
 
 
 def test_what_cannot_travel_is_said_even_where_it_is_caught() -> None:
     code = "class Mine: pass\ntry:\n  f(Mine())\nexcept BaseException:\n  pass\nassert True"
-    assert check("def f(x): return x", code).tester.of("cannot_isolate")
+    assert check("def f(x): return x", code).tester.values("cannot_isolate")
 
 
 def test_a_solution_cannot_ask_for_one_process() -> None:
@@ -247,15 +247,15 @@ def test_a_solution_cannot_ask_for_one_process() -> None:
     for code in ("assert f(f(1)) == 1", "assert g(lambda e: e) == 1", "assert f(0) == 1", "assert [f(1)] == [1]"):
         done = check(program, code)
         assert not done.paid
-        assert not done.tester.of("cannot_isolate"), code
+        assert not done.tester.values("cannot_isolate"), code
 
 
 def test_evidence_names_the_call_and_never_asks_the_solution_for_it() -> None:
     program = "class E:\n  def __repr__(self): return 'x' * 10**6\ndef f(x, y): return E()"
     (failure,) = check(program, "assert f([1] * 1000, y='é') == 1").failures
-    name, given, got = failure["calls"]
+    name, arguments, got = failure["calls"]
     assert name == "f"
-    assert given.startswith("[1, 1, 1") and given.endswith("y='é'")
+    assert arguments.startswith("[1, 1, 1") and arguments.endswith("y='é'")
     assert got == "<E>"
 
 

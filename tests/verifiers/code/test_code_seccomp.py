@@ -14,25 +14,25 @@ PRETEND = 0x50000
 PID = 4242
 
 
-def outcome(code: bytes, number: int, arguments: tuple[int, ...] = (), arch: int | None = None) -> tuple[int, int]:
-    """What the filter says, and after how many instructions."""
-    given = (*arguments, 0, 0, 0, 0, 0, 0)[:6]
-    data = struct.pack("<IIQ6Q", number, syscalls.audit_arch() if arch is None else arch, 0, *given)
-    at = accumulator = steps = 0
+def outcome(code: bytes, call: int, arguments: tuple[int, ...] = (), arch: int | None = None) -> tuple[int, int]:
+    """Return what the filter says, and after how many instructions."""
+    padded = (*arguments, 0, 0, 0, 0, 0, 0)[:6]
+    data = struct.pack("<IIQ6Q", call, syscalls.audit_arch() if arch is None else arch, 0, *padded)
+    position = accumulator = steps = 0
     while True:
-        operation, if_true, if_false, operand = struct.unpack_from("=HBBI", code, 8 * at)
-        at, steps = at + 1, steps + 1
+        operation, if_true, if_false, operand = struct.unpack_from("=HBBI", code, 8 * position)
+        position, steps = position + 1, steps + 1
         match operation:
             case 0x20:
                 accumulator = struct.unpack_from("<I", data, operand)[0]
             case 0x05:
-                at += operand
+                position += operand
             case 0x15:
-                at += if_true if accumulator == operand else if_false
+                position += if_true if accumulator == operand else if_false
             case 0x35:
-                at += if_true if accumulator >= operand else if_false
+                position += if_true if accumulator >= operand else if_false
             case 0x45:
-                at += if_true if accumulator & operand else if_false
+                position += if_true if accumulator & operand else if_false
             case 0x06:
                 return operand, steps
             case _:
@@ -47,11 +47,11 @@ def code(request: pytest.FixtureRequest) -> bytes:
 
 def test_every_listed_call_passes_and_no_other_one(code: bytes) -> None:
     listed = {syscalls.call_number(name) for name in seccomp.ALLOWED} - {None}
-    for number in listed:
-        assert outcome(code, number)[0] == ALLOW  # type: ignore[arg-type]
-    known = {number for name in syscalls.call_names() if (number := syscalls.call_number(name)) is not None}
-    for number in {*range(700), 0x3FFFFFFF, 0x40000000, 0x40000001, 0x7FFFFFFF, 0xFFFFFFFF} - known:
-        assert outcome(code, number)[0] in {EPERM, ENOSYS}, number
+    for call in listed:
+        assert outcome(code, call)[0] == ALLOW  # type: ignore[arg-type]
+    known = {call for name in syscalls.call_names() if (call := syscalls.call_number(name)) is not None}
+    for call in {*range(700), 0x3FFFFFFF, 0x40000000, 0x40000001, 0x7FFFFFFF, 0xFFFFFFFF} - known:
+        assert outcome(code, call)[0] in {EPERM, ENOSYS}, call
 
 
 def test_another_architecture_is_the_end(code: bytes) -> None:
@@ -85,4 +85,4 @@ def test_limits_can_be_asked_for_and_not_changed() -> None:
 
 
 def test_the_kernel_need_not_run_long_for_any_number(code: bytes) -> None:
-    assert max(outcome(code, number)[1] for number in range(700)) < 40
+    assert max(outcome(code, call)[1] for call in range(700)) < 40

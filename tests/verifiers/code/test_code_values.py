@@ -58,8 +58,8 @@ VALUES = st.recursive(
         HASHABLE,
         st.binary().map(bytearray),
         st.builds(slice, st.integers(), st.none() | st.integers(), st.none()),
-        st.lists(st.integers(-9, 9)).map(lambda items: array.array("i", items)),
-        st.lists(st.floats(width=32), max_size=4).map(lambda items: array.array("d", items)),
+        st.lists(st.integers(-9, 9)).map(lambda numbers: array.array("i", numbers)),
+        st.lists(st.floats(width=32), max_size=4).map(lambda numbers: array.array("d", numbers)),
     ),
     lambda parts: st.one_of(
         st.lists(parts, max_size=4),
@@ -71,7 +71,7 @@ VALUES = st.recursive(
         st.dictionaries(HASHABLE, parts, max_size=3).map(lambda made: collections.defaultdict(None, made)),
         st.dictionaries(HASHABLE, st.integers(), max_size=3).map(collections.Counter),
         st.lists(parts, max_size=3).map(collections.deque),
-        st.lists(parts, max_size=3).map(lambda items: collections.deque(items, maxlen=3)),
+        st.lists(parts, max_size=3).map(lambda elements: collections.deque(elements, maxlen=3)),
     ),
     max_leaves=12,
 )

@@ -18,7 +18,8 @@ from truegold.verifiers.code.inside.wire import Opaque, ResultTooLarge, Undecoda
 from truegold.verifiers.code.inside.wire.decoding import MAX_COMPARED, MAX_RANGE
 from truegold.verifiers.code.inside.wire.encoding import MAX_DEPTH, MAX_ITERATED
 
-MERSENNE = 2**61 - 1  # integers that differ by it have the same hash
+MERSENNE = 2**61 - 1
+"""Integers that differ by it have the same hash."""
 
 
 class Liar:
@@ -101,8 +102,8 @@ def test_other_objects_are_equal_to_nothing(value: object) -> None:
 
 
 def test_an_opaque_value_in_a_list_keeps_the_rest() -> None:
-    number, opaque = travelled([1, Liar()])
-    assert number == 1
+    rest, opaque = travelled([1, Liar()])
+    assert rest == 1
     assert opaque.type_name == "Liar"
 
 

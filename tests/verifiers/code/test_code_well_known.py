@@ -28,7 +28,7 @@ def test_a_solution_does_not_bring_the_helpers_that_judge_it(code: str) -> None:
     pytest.importorskip("numpy")
     done = check(LIARS, code)
     assert not done.paid
-    assert not done.tester.of("cannot_isolate")
+    assert not done.tester.values("cannot_isolate")
 
 
 def test_helpers_are_there_though_nobody_imports_them() -> None:
