@@ -15,7 +15,7 @@ from truegold.pipeline.config.stages import CleanConfig
 from truegold.verifiers import ConfigError
 
 END_SPAN = 200
-"""How far from the end boilerplate is looked for: a user's pattern must not be tried at every place of a long text."""
+"""How far from the end boilerplate is looked for: a user's pattern must not be tried all through a long text."""
 
 
 class Boilerplate:
@@ -27,12 +27,13 @@ class Boilerplate:
         self._ends = [_compile(pattern, "boilerplate_end", r"(?:{})\s*\Z") for pattern in config.boilerplate_end]
 
     def cut(self, text: str) -> str:
-        """`text` without boilerplate, cut as often as there is some and as long as enough of a prompt remains."""
-        while (shorter := self._once(text)) is not None:
+        """Return `text` without boilerplate, which is cut as long as there is some and enough of a prompt remains."""
+        while (shorter := self._cut_phrase(text)) is not None:
             text = shorter
         return text
 
-    def _once(self, text: str) -> str | None:
+    def _cut_phrase(self, text: str) -> str | None:
+        """Return `text` without the first phrase that fits, None where none does."""
         for pattern in self._starts:
             match = pattern.match(text)
             if match and match.end() and len(rest := text[match.end() :].lstrip(" \t\n")) >= self._minimum:

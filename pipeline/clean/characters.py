@@ -14,7 +14,7 @@ _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
 _OTHER_SPACES = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
-# Full-width digits and letters only: full-width punctuation is how Chinese and Japanese are written.
+# Full-width punctuation stays, since it is how Chinese and Japanese are written.
 _FULL_WIDTH = {
     code: code - 0xFEE0
     for first, last in ((0xFF10, 0xFF19), (0xFF21, 0xFF3A), (0xFF41, 0xFF5A))
@@ -31,26 +31,26 @@ _JOINS = (
 _STRAY_JOINER = re.compile(f"(?<![{_JOINS}])[\u200c\u200d]|[\u200c\u200d](?![{_JOINS}])")
 
 
-def without_control(text: str) -> str:
-    """Without control characters, but for tabs and whatever ends a line."""
+def drop_control_characters(text: str) -> str:
+    """Return the text without control characters, except for tabs and whatever ends a line."""
     return text if text.isprintable() else _CONTROL.sub("", text)
 
 
-def one_encoding(text: str) -> str:
-    """NFC, ASCII for full-width letters and digits, no invisible character that means nothing where it stands."""
+def unify_encoding(text: str) -> str:
+    """Return the text in NFC, with ASCII for full-width letters and digits and without idle invisible characters."""
     if text.isascii():
         return text
     text = _INVISIBLE.sub("", unicodedata.normalize("NFC", text)).translate(_FULL_WIDTH)
-    # Once more: an accent composes with its letter only when the invisible character between them is gone.
+    # An accent composes with its letter only when the invisible character between them is gone, so NFC comes again.
     return unicodedata.normalize("NFC", _STRAY_JOINER.sub("", text))
 
 
-def plain_whitespace(text: str) -> str:
-    """Line feeds, ordinary blanks, at most one empty line, none at the ends."""
+def simplify_whitespace(text: str) -> str:
+    """Return the text with line feeds, ordinary blanks, at most one empty line, and none at its ends."""
     text = _LINE_ENDS.sub("\n", text)
     if not text.isascii():
         text = _OTHER_SPACES.sub(" ", text)
     if " \n" in text or "\t\n" in text:
-        # Not a regular expression: "[ \t]+\n" takes quadratic time on a long run of blanks.
+        # The regular expression "[ \t]+\n" would take quadratic time on a long run of blanks.
         text = "\n".join(line.rstrip(" \t") for line in text.split("\n"))
     return _EMPTY_LINES.sub("\n\n", text).strip(" \t\n")

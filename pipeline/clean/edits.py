@@ -3,7 +3,7 @@ r"""The edits of one text, step by step, so that every change can be told with i
     "How many&nbsp;apples?<br>"  ->  html_entities  ->  html_tags  ->  whitespace  ->  "How many apples?"
 
 The steps run in rounds until nothing changes any more: what one of them uncovers, an earlier one may have to clean.
-Code is left alone but for CRLF and NUL: its indentation and its strings are its meaning.
+Of code only CRLF and NUL are changed: its indentation and its strings are its meaning.
 """
 
 from __future__ import annotations
@@ -12,40 +12,42 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import get_args
 
-from truegold.pipeline.clean.characters import one_encoding, plain_whitespace, without_control
+from truegold.pipeline.clean.characters import drop_control_characters, simplify_whitespace, unify_encoding
 from truegold.pipeline.clean.latex import (
-    lost_backslashes,
-    paired_dollars,
-    single_backslashes,
-    undamaged_commands,
-    written_newlines,
+    drop_stray_dollar,
+    halve_backslashes,
+    repair_commands,
+    restore_backslashes,
+    unescape_newlines,
 )
-from truegold.pipeline.clean.markup import without_entities, without_tags
+from truegold.pipeline.clean.markup import decode_entities, replace_tags
 from truegold.pipeline.config.stages import EditName
 
 MAX_ROUNDS = 6
-"""Rounds over one text. Ordinary texts need two; this stops one that was made to uncover something each time."""
+"""Rounds over one text. Ordinary texts need two; this stops a text that was made to uncover something each time."""
 
 Step = tuple[str, Callable[[str], str]]
+"""A reason and the function that makes the edit."""
 
 PROSE: tuple[Step, ...] = (
-    ("damaged_latex", undamaged_commands),
-    ("control_characters", without_control),
-    ("html_entities", without_entities),
-    ("html_tags", without_tags),
-    ("unicode", one_encoding),
-    ("whitespace", plain_whitespace),
-    ("doubled_backslashes", single_backslashes),
-    ("written_newlines", written_newlines),
-    ("lost_backslashes", lost_backslashes),
-    ("stray_dollar", paired_dollars),
+    ("damaged_latex", repair_commands),
+    ("control_characters", drop_control_characters),
+    ("html_entities", decode_entities),
+    ("html_tags", replace_tags),
+    ("unicode", unify_encoding),
+    ("whitespace", simplify_whitespace),
+    ("doubled_backslashes", halve_backslashes),
+    ("written_newlines", unescape_newlines),
+    ("lost_backslashes", restore_backslashes),
+    ("stray_dollar", drop_stray_dollar),
 )
-"""In the order of the rounds. Damaged LaTeX comes first, because its remains are control characters."""
+"""The steps of a round, in order. Damaged LaTeX comes first, because its remains are control characters."""
 
 CODE: tuple[Step, ...] = (
     ("control_characters", lambda text: text.replace("\x00", "")),
     ("whitespace", lambda text: text.replace("\r\n", "\n")),
 )
+"""The steps for a program or a prompt made of code."""
 
 EDITS: tuple[EditName, ...] = get_args(EditName)
 """All reasons for which a row may be edited."""
@@ -60,29 +62,29 @@ class Edit:
     after: str
 
 
-def clean_prose(text: str, skip: Collection[str] = (), more: Iterable[Step] = ()) -> list[Edit]:
-    """The edits that clean a text, none where it is clean. `more`: steps of this text's own, after the common ones."""
-    steps = [step for step in (*PROSE, *more) if step[0] not in skip]
+def clean_prose(text: str, skip: Collection[str] = (), extra_steps: Iterable[Step] = ()) -> list[Edit]:
+    """Return the edits that clean a text, none where it is clean. `extra_steps` come after the common ones."""
+    steps = [step for step in (*PROSE, *extra_steps) if step[0] not in skip]
     edits: list[Edit] = []
     for _ in range(MAX_ROUNDS):
-        made = _round(text, steps)
-        if not made:
+        round_edits = _run_steps(text, steps)
+        if not round_edits:
             break
-        edits += made
-        text = made[-1].after
+        edits += round_edits
+        text = round_edits[-1].after
     return edits
 
 
 def clean_code(text: str, skip: Collection[str] = ()) -> list[Edit]:
-    """The edits that a program or a prompt made of code gets."""
-    return _round(text, [step for step in CODE if step[0] not in skip])
+    """Return the edits that a program or a prompt made of code gets."""
+    return _run_steps(text, [step for step in CODE if step[0] not in skip])
 
 
-def _round(text: str, steps: Iterable[Step]) -> list[Edit]:
-    made = []
+def _run_steps(text: str, steps: Iterable[Step]) -> list[Edit]:
+    edits = []
     for reason, step in steps:
         after = step(text)
         if after != text:
-            made.append(Edit(reason, text, after))
+            edits.append(Edit(reason, text, after))
             text = after
-    return made
+    return edits

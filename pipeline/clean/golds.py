@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
-from typing import Any
 
-from truegold.pipeline.clean.options import Options, chosen
+from truegold.pipeline.clean.options import Options, chosen_letters
+from truegold.verifiers.math import tree as t
+from truegold.verifiers.math.choices import choice_letter
+from truegold.verifiers.math.reading.cached import Refused, normal_gold, read_gold
+from truegold.verifiers.math.show import show
 
 GOLD_TYPES = (
     "number",
@@ -40,6 +42,7 @@ GOLD_TYPES = (
     "text",
     "unreadable",
 )
+"""Every type that a gold may have."""
 
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,30})", re.ASCII)
 _TRUTH = {
@@ -49,108 +52,100 @@ _TRUTH = {
     **dict.fromkeys(("false", "错误", "错", "不正确", "×", "✗"), "false"),
 }
 _WRAPPED = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\s?\{\s?([^{}]{1,20})\s?\}")
+_TYPE_OF_NODE: dict[type, str] = {
+    t.BareList: "list",
+    t.Matrix: "matrix",
+    t.SetOf: "set",
+    t.Ratio: "ratio",
+    t.BaseN: "number_in_base",
+    t.Clock: "time",
+    t.Family: "family",
+    t.Text: "text",
+}
 MAX_TRUTH_CHARS = 40
+"""Characters of a gold that may be a truth value."""
 
 Note = tuple[str, str | None]
+"""A type of GOLD_TYPES and a normal form, None where there is none."""
 
 
 def gold_note(gold: str | None, verifier: str, options: Sequence[str] = ()) -> Note | None:
-    """Type (one of GOLD_TYPES) and normal form of a gold, at most 200 characters; None where there is no gold."""
+    """Return type and normal form of a gold, at most 200 characters; None where there is no gold."""
     if gold is None:
         return None
     if verifier == "choice":
         listed = Options(tuple(str(option) for option in options))
-        return "choice", chosen(listed, gold) if options else _letters(gold)
+        return "choice", chosen_letters(listed, gold) if options else _read_letters(gold)
     if _WHOLE.fullmatch(gold):
         return "number", gold
     if (truth := truth_of(gold)) is not None:
         return "truth", truth
-    return _read(gold) if verifier in ("math", "numeric") else ("text", None)
+    return _read_mathematics(gold) if verifier in ("math", "numeric") else ("text", None)
 
 
 def truth_of(gold: str) -> str | None:
-    """`yes`, `no`, `true` or `false` where the gold says just that."""
+    """Return `yes`, `no`, `true` or `false` where the gold says just that, else None."""
     if len(gold) > MAX_TRUTH_CHARS:
         return None
     plain = _WRAPPED.sub(r"\1", gold.strip().strip("$")).strip().rstrip(".。!").strip().casefold()
     return _TRUTH.get(plain)
 
 
-def _letters(gold: str) -> str | None:
-    found = re.fullmatch(r"(?:\\text\{)?\(?([A-Z]{1,8})\)?[.:]?\}?", gold.strip())
-    return found[1] if found else None
+def _read_letters(gold: str) -> str | None:
+    match = re.fullmatch(r"(?:\\text\{)?\(?([A-Z]{1,8})\)?[.:]?\}?", gold.strip())
+    return match[1] if match else None
 
 
-def _read(gold: str) -> Note:
-    from truegold.verifiers.math.choices import choice_letter
-    from truegold.verifiers.math.reading.cached import Refused, normal_gold, read_gold
-    from truegold.verifiers.math.show import show
-    from truegold.verifiers.math.tree import Measure, walk
-
+def _read_mathematics(gold: str) -> Note:
     text = normal_gold(gold)
     if (letter := choice_letter(text)) is not None:
         return "choice", letter
     tree = read_gold(text, "sum")
     if isinstance(tree, Refused):
         return "unreadable", None
-    if isinstance(tree, Measure):
-        return _quantity(tree)
+    if isinstance(tree, t.Measure):
+        return _note_quantity(tree)
     # A unit inside a list is shown without the factor to its base unit, which would be another quantity.
-    return _type_of(tree), None if any(isinstance(node, Measure) for node in walk(tree)) else show(tree)
+    has_unit = any(isinstance(node, t.Measure) for node in t.walk(tree))
+    return _type_of(tree), None if has_unit else show(tree)
 
 
-def _quantity(measure: Any) -> Note:
-    """A number with its unit, in base units: 2 hours are 7200 s. A count of things is shown without them."""
-    from truegold.verifiers.math.show import show
-    from truegold.verifiers.math.tree import Num
-
-    if not isinstance(measure.value, Num):
+def _note_quantity(measure: t.Measure) -> Note:
+    """Return a number with its unit, in base units: 2 hours are 7200 s. A count of things is shown without them."""
+    if not isinstance(measure.value, t.Num):
         return "quantity" if not measure.unit.is_label else "text", None
     if measure.unit.is_label:
         return "quantity", show(measure.value)
     if str(measure.unit) == "percent":
         return "percentage", f"{show(measure.value)} %"
-    return "quantity", f"{show(Num(measure.value.value * measure.unit.factor))} {measure.unit}"
+    return "quantity", f"{show(t.Num(measure.value.value * measure.unit.factor))} {measure.unit}"
 
 
-def _type_of(tree: Any) -> str:
-    """The type of a tree of `verifiers.math`, but for quantities."""
-    from truegold.verifiers.math import tree as t
-
+def _type_of(tree: t.Node) -> str:
+    """Return the type of a tree that is no quantity."""
     if isinstance(tree, t.Group):
-        return _bracketed(tree)
+        return _type_of_group(tree)
     if isinstance(tree, t.Chain):
         return "equation" if set(tree.operators) <= {"="} else "inequality"
     if isinstance(tree, t.SetOps):
-        return "interval" if all(isinstance(p, t.Group) and _bracketed(p) != "set" for p in tree.parts) else "set"
-    if isinstance(tree, t.Named):  # a sentence that ends in "is correct" is read as true, and remains a sentence
+        intervals = all(isinstance(part, t.Group) and _type_of_group(part) != "set" for part in tree.parts)
+        return "interval" if intervals else "set"
+    if isinstance(tree, t.Named):
+        # A sentence that ends in "is correct" is read as true, and remains a sentence.
         return "text" if tree.name in ("true", "false") else "set"
     if isinstance(tree, t.VALUES):
         return "expression" if any(isinstance(node, t.Sym) for node in t.walk(tree)) else "number"
-    return _kinds()[type(tree)]
+    return _TYPE_OF_NODE[type(tree)]
 
 
-@cache
-def _kinds() -> dict[type, str]:
-    from truegold.verifiers.math import tree as t
+def _type_of_group(group: t.Group) -> str:
+    """Return the type of what stands in brackets.
 
-    return {
-        t.BareList: "list",
-        t.Matrix: "matrix",
-        t.SetOf: "set",
-        t.Ratio: "ratio",
-        t.BaseN: "number_in_base",
-        t.Clock: "time",
-        t.Family: "family",
-        t.Text: "text",
-    }
-
-
-def _bracketed(group: Any) -> str:
-    """A finite pair in round brackets is called a tuple; only the problem can tell that it is an open interval."""
-    from truegold.verifiers.math.tree import facts
-
+    A finite pair in round brackets is called a tuple; only the problem can tell that it is an open interval.
+    """
     if "{" in group.opening:
         return "set"
-    pair = len(group.elements) == 2
-    return "interval" if pair and ({group.opening, group.closing} & {"[", "]"} or facts(group).has_infinity) else "tuple"
+    if len(group.elements) != 2:
+        return "tuple"
+    is_interval = {group.opening, group.closing} & {"[", "]"} or t.facts(group).has_infinity
+    return "interval" if is_interval else "tuple"

@@ -15,7 +15,7 @@ import re
 
 from truegold.verifiers.math.reading.names import COMMANDS
 
-# What is left of a command whose first two characters became one control character.
+# Each pattern is what is left of commands whose first two characters became one control character.
 _DAMAGED = (
     (re.compile("\x0c(?=rac\\b|rac\\d|orall|rom|box|loor|latfrac)"), r"\\f"),
     (re.compile("\x08(?=eta|oxed|egin\\{|inom|ar\\{|mod|ullet|ig[lrgm]|oldsymbol|ecause)"), r"\\b"),
@@ -36,14 +36,15 @@ _ENGLISH = frozenset(
     "over parallel perm phantom pi pm prime prod propto quad right sec sign sim sin small square star sum tan text to "
     "times triangle underline vee wedge begin land ni rm tt bf le ge mp mu nu xi chi eta psi rho tau".split()
 )
-_CERTAIN = frozenset(name for name in COMMANDS if len(name) >= 3 and name not in _ENGLISH)
+_UNLIKE_WORDS = frozenset(name for name in COMMANDS if len(name) >= 3 and name not in _ENGLISH)
 """Commands whose names are no words, so that two backslashes before one are never the end of a row and a word."""
-_TWO = re.compile(r"(?<!\\)\\\\(?=([A-Za-z]{2,20})(\{?))")
+_DOUBLED = re.compile(r"(?<!\\)\\\\(?=([A-Za-z]{2,20})(\{?))")
 _BLOCK = re.compile(r"\\begin\b")
 
 FORMULA = re.compile(
     r"(?<!\\)\$\$[^$]{1,2000}\$\$|(?<![\\$])\$(?!\$)[^$\n]{1,1000}(?<!\\)\$|\\\([^$]{1,1000}?\\\)|\\\[[^$]{1,2000}?\\\]"
 )
+"""A formula with its delimiters; the bounds keep a text of dollar signs from taking quadratic time."""
 _LOST = re.compile(
     r"(?<![A-Za-z\\/\"'`])(?<!backslash\})(?:[dt]?frac(?=\s{0,2}\{[^{}]{1,60}\}\s{0,2}\{)|sqrt(?=\s{0,2}(?:\[\d\])?\{[^{}]{1,60}\}))"
 )
@@ -57,8 +58,8 @@ _NEWLINE = re.compile(
 _END_DOLLAR = re.compile(r"[.?!。？！]\s{0,5}\$\Z")
 
 
-def undamaged_commands(text: str) -> str:
-    """Commands whose backslash and first letter were read as one escape, such as `\\t` of `\\times`."""
+def repair_commands(text: str) -> str:
+    """Return the text with commands whose backslash and first letter became one escape, such as `\\t` of `\\times`."""
     if text.isprintable():
         return text
     for pattern, repaired in _DAMAGED:
@@ -66,48 +67,48 @@ def undamaged_commands(text: str) -> str:
     return text
 
 
-def single_backslashes(text: str) -> str:
-    r"""Every backslash once, where all of them stand twice, or where `\\` precedes a command and ends no row."""
+def halve_backslashes(text: str) -> str:
+    r"""Return the text with single backslashes, where all stand twice or `\\` precedes a command and ends no row."""
     if "\\\\" not in text or len(text) > MAX_CHARS:
         return text
     runs = {len(match[0]) for match in _RUN.finditer(text)}
-    if all(length % 2 == 0 for length in runs) and any(map(_certain, _TWO.finditer(text))):
+    if all(length % 2 == 0 for length in runs) and any(map(_is_command, _DOUBLED.finditer(text))):
         return _RUN.sub(lambda match: match[0][: len(match[0]) // 2], text)
     if _BLOCK.search(text):
         return text
-    return _TWO.sub(lambda match: "\\" if _certain(match) else match[0], text)
+    return _DOUBLED.sub(lambda match: "\\" if _is_command(match) else match[0], text)
 
 
-def _certain(match: re.Match[str]) -> bool:
-    """Whether the letters behind two backslashes begin with a command: `fracx` does. A word needs its brace."""
+def _is_command(match: re.Match[str]) -> bool:
+    """Say whether the letters behind two backslashes begin with a command: `fracx` does. A word needs its brace."""
     letters = match[1]
     if match[2] and letters in COMMANDS:
         return True
     command = next((letters[:end] for end in range(len(letters), 2, -1) if letters[:end] in COMMANDS), "")
-    return command in _CERTAIN
+    return command in _UNLIKE_WORDS
 
 
-def lost_backslashes(text: str) -> str:
-    r"""`frac{1}{2}` and `sqrt{2}` with their backslash: inside a formula, or in a text that is one formula."""
+def restore_backslashes(text: str) -> str:
+    r"""Return the text with the backslash of `frac{1}{2}` and `sqrt{2}` inside of a formula."""
     if len(text) > MAX_CHARS or ("frac" not in text and "sqrt" not in text):
         return text
     if FORMULA.search(text):
         return FORMULA.sub(lambda match: _LOST.sub(r"\\\g<0>", match[0]), text)
-    # A formula on its own, such as a gold: no words in it but commands.
+    # A text without words that are no commands is a formula itself, such as a gold.
     if len(text) <= 1000 and not re.search(r"(?<![\\A-Za-z])(?!(?:[dt]?frac|sqrt)\b)[A-Za-z]{3,}", text):
         return _LOST.sub(r"\\\g<0>", text)
     return text
 
 
-def written_newlines(text: str) -> str:
-    r"""Line breaks that stand as backslash and n. Programs, where they are meant, stay."""
+def unescape_newlines(text: str) -> str:
+    r"""Return the text with line breaks that stood as backslash and n. Programs, where that is meant, stay."""
     if "\\n" not in text or len(text) > MAX_CHARS or "```" in text or "print" in text:
         return text
     return _NEWLINE.sub("\n", text)
 
 
-def paired_dollars(text: str) -> str:
-    """Without the one dollar sign at an end that no other belongs to; amounts of money stay."""
+def drop_stray_dollar(text: str) -> str:
+    """Return the text without a dollar sign at its end that no other belongs to; amounts of money stay."""
     if text[-1:] != "$" and text[:1] != "$":
         return text
     if (text.count("$") - text.count("\\$")) % 2 == 0:

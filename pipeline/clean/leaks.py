@@ -1,6 +1,6 @@
 r"""Answers that a prompt announces itself.
 
-"What is 6*7?\nAnswer: 42"                         gold 42    the last line is cut off (`without_answer_line`)
+"What is 6*7?\nAnswer: 42"                         gold 42    the last line is cut off (`drop_answer_line`)
 "What is 6*7? The correct answer is $42$."         gold 42    announced (`announced_answers`)
 "Put your answer in \boxed{}."                                nothing: no answer stands there
 "If the answer to the first part is 7, ..."        gold 42    nothing: a number that the problem gives
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 MAX_ANSWER_CHARS = 200
+"""Characters of an announced answer that are looked at."""
 
 _FINAL = r"(?:final|correct|right|expected|reference|true|gold)\s+"
 _NAME = rf"(?:(?:the\s+)?(?:{_FINAL})?answer|ans\.?|(?:标准|正确|参考|最终)?答案)"
@@ -34,47 +35,49 @@ _PLACEHOLDER = re.compile(r"[_.…?？\s-]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Announced:
-    """An answer that a prompt gives away: the words around it, and the value."""
+class AnnouncedAnswer:
+    """An answer that a prompt gives away."""
 
     text: str
+    """The announcement as a whole."""
     value: str
+    """What is announced."""
 
 
-def announced_answers(prompt: str) -> Iterator[Announced]:
-    """What the prompt calls the answer: "the answer is ...", "Answer: ...", "#### ...", a box with something in it."""
+def announced_answers(prompt: str) -> Iterator[AnnouncedAnswer]:
+    """Yield what the prompt calls the answer: "the answer is ...", "Answer: ...", "#### ...", a filled box."""
     for pattern in (_ANNOUNCED, _HASHES):
         for match in pattern.finditer(prompt):
-            yield Announced(match[0], match["value"])
+            yield AnnouncedAnswer(match[0], match["value"])
     for match in _BOX.finditer(prompt):
         value = _braced(prompt, match.end())
         if value is not None and not _PLACEHOLDER.fullmatch(value):
-            yield Announced(prompt[match.start() : match.end() + len(value) + 1], value)
+            yield AnnouncedAnswer(prompt[match.start() : match.end() + len(value) + 1], value)
 
 
-def gives_away(announced: Announced, gold: str) -> bool:
-    """Whether the announced value is gold, alone or at the head of its sentence."""
-    wanted = answer_key(gold)
-    if not wanted:
+def gives_away(announced: AnnouncedAnswer, gold: str) -> bool:
+    """Say whether the announced value is gold, alone or at the head of its sentence."""
+    gold_key = answer_key(gold)
+    if not gold_key:
         return False
     value = announced.value.strip()
     heads = [value, *(value[: end.start()] for end in _SENTENCE_END.finditer(value))]
-    return any(answer_key(head) == wanted for head in heads)
+    return any(answer_key(head) == gold_key for head in heads)
 
 
-def without_answer_line(prompt: str, gold: str | None, minimum: int) -> str:
-    """The prompt without a last line that says nothing but gold, as long as `minimum` characters remain."""
-    head, newline, last = prompt.rstrip().rpartition("\n")
+def drop_answer_line(prompt: str, gold: str | None, minimum: int) -> str:
+    """Return the prompt without a last line that says nothing but gold, if `minimum` characters remain."""
+    head, newline, last_line = prompt.rstrip().rpartition("\n")
     if gold is None or not newline or len(rest := head.rstrip()) < minimum:
         return prompt
-    found = _ANSWER_LINE.fullmatch(last) or _HASHES.fullmatch(last)
-    if found is None or not (wanted := answer_key(gold)) or answer_key(found["value"]) != wanted:
+    match = _ANSWER_LINE.fullmatch(last_line) or _HASHES.fullmatch(last_line)
+    if match is None or not (gold_key := answer_key(gold)) or answer_key(match["value"]) != gold_key:
         return prompt
     return rest
 
 
 def answer_key(text: str) -> str:
-    """A text in a form that two spellings of one short answer share: no markup, blanks, digit grouping or case."""
+    """Return a form that two spellings of one short answer share: no markup, blanks, digit grouping or case."""
     text = _WRAPPER.sub("", text[: 2 * MAX_ANSWER_CHARS]).translate(_IDLE)
     text = _GROUPED.sub("", text).rstrip(".。,，;；!！").casefold()
     if len(text) > 2 and text[0] in "([" and text[-1] in ")]" and text[1:-1].isalnum():
@@ -84,10 +87,10 @@ def answer_key(text: str) -> str:
 
 
 def _braced(text: str, start: int) -> str | None:
-    """What stands from `start` to the brace that closes the one before it; None beyond MAX_ANSWER_CHARS."""
+    """Return what stands from `start` to the brace that closes the one before it; None beyond MAX_ANSWER_CHARS."""
     depth = 1
-    for place in range(start, min(len(text), start + MAX_ANSWER_CHARS)):
-        depth += {"{": 1, "}": -1}.get(text[place], 0)
+    for index in range(start, min(len(text), start + MAX_ANSWER_CHARS)):
+        depth += {"{": 1, "}": -1}.get(text[index], 0)
         if depth == 0:
-            return text[start:place]
+            return text[start:index]
     return None

@@ -29,43 +29,45 @@ _TAG = re.compile(rf"<(?P<close>/?)(?P<name>{_LAID_OUT}|tr|td|th){_ATTRIBUTES}/?
 _SCRIPT = re.compile(r"<(?P<name>sup|sub)>(?P<body>[^<>]{1,60})</(?P=name)>", re.IGNORECASE)
 _CELL_END = re.compile(r"</t[dh]>\s{0,20}(?=</tr>)", re.IGNORECASE)
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)", re.IGNORECASE)
-_OPENING = re.compile(r"</(?P<name>[a-z])>", re.IGNORECASE)
+_CLOSING = re.compile(r"</(?P<name>[a-z])>", re.IGNORECASE)
 
 _BREAKS = frozenset({"br", "hr", "p", "div", "li", "ul", "ol", "table", "tbody", "thead", "section", "article"})
 _BREAKS_ALWAYS = frozenset({"br", "hr", "li"})
 
 
-def without_entities(text: str) -> str:
-    """`&lt;` and its like as the characters they stand for; `&amp;lt;`, escaped twice, as well."""
-    return _ENTITY.sub(_decoded, text) if "&" in text and ";" in text else text
+def decode_entities(text: str) -> str:
+    """Return the text with characters for `&lt;` and its like, also where they are escaped twice as in `&amp;lt;`."""
+    return _ENTITY.sub(_decode, text) if "&" in text and ";" in text else text
 
 
-def _decoded(match: re.Match[str]) -> str:
+def _decode(match: re.Match[str]) -> str:
     name = match["name"]
     if name[0] != "#" and f"{name};" not in html5:
         return match[0]
     character = unescape(f"&{name};")
-    kept = not 1 <= len(character) <= 2 or character in ("#", ";") or (character.isascii() and character.isalnum())
-    return match[0] if kept or "\ufffd" in character else character
+    stays = not 1 <= len(character) <= 2 or character in ("#", ";") or (character.isascii() and character.isalnum())
+    return match[0] if stays or "\ufffd" in character else character
 
 
-def without_tags(text: str) -> str:
-    """Layout as plain text: line breaks, powers and indices, the cells of a table."""
+def replace_tags(text: str) -> str:
+    """Return the text with its layout as plain text: line breaks, powers and indices, the cells of a table."""
     if "<" not in text or ">" not in text:
         return text
-    paired = {match["name"].lower() for match in _OPENING.finditer(text)}
-    text = _CELL_END.sub(" |", _SCRIPT.sub(_raised, text))
-    return _TAG.sub(lambda match: _plain(match, paired), text)
+    paired = {match["name"].lower() for match in _CLOSING.finditer(text)}
+    text = _CELL_END.sub(" |", _SCRIPT.sub(_lay_out_script, text))
+    return _TAG.sub(lambda match: _lay_out_tag(match, paired), text)
 
 
-def _raised(match: re.Match[str]) -> str:
+def _lay_out_script(match: re.Match[str]) -> str:
     body = match["body"].strip()
-    if match["name"].lower() == "sup" and _ORDINAL.fullmatch(body):
-        return body  # 1<sup>st</sup>
-    return f"{'^' if match['name'].lower() == 'sup' else '_'}{{{body}}}"
+    is_raised = match["name"].lower() == "sup"
+    if is_raised and _ORDINAL.fullmatch(body):
+        # The text is an ordinal such as 1<sup>st</sup>.
+        return body
+    return f"{'^' if is_raised else '_'}{{{body}}}"
 
 
-def _plain(match: re.Match[str], paired: set[str]) -> str:
+def _lay_out_tag(match: re.Match[str], paired: set[str]) -> str:
     name = match["name"].lower()
     if len(name) == 1 and name not in paired:
         return match[0]

@@ -20,19 +20,19 @@ from truegold.verifiers.answers.choice import ChoiceVerifier
 MIN_OPTIONS = 3
 MAX_OPTIONS = 10
 MAX_OPTION_CHARS = 400
-MAX_MARKS = 400
-"""Labels looked at in one prompt. Stops one that is made of nothing else."""
+MAX_LABELS = 400
+"""Labels looked at in one prompt; this stops a prompt that is made of nothing else."""
 
 _FONT = r"(?:\\(?:textbf|textrm|textup|text|mathrm|mathbf|bf|rm)\s{0,2}\{?\s{0,2})"
 _PATTERNS = (
-    # (A)   \textbf{(A)}   (\mathrm{A})   \mathrm{\textbf{(A)} \ }
+    # The labels are (A)   \textbf{(A)}   (\mathrm{A})   \mathrm{\textbf{(A)} \ }.
     re.compile(
         rf"(?:{_FONT}{{1,2}}|(?<![\w\\)]))[(（]\s{{0,2}}{_FONT}?([A-J])\}}?\s{{0,2}}[)）]"
         r"(?:(?:\s|\\ |~){0,3}\}){0,2}"
     ),
-    # A.   A、   A)   A:   at the start of a line, behind a blank or behind the end of the question
+    # The labels are A.   A、   A)   A:   at the start of a line, behind a blank or behind the end of the question.
     re.compile(r"(?:(?<=\s)|^|(?<=[?？。:：）)$]))\**([A-J])\**\s{0,2}[.．、)）:：](?!=)", re.MULTILINE),
-    # (a)   a)   each on a line of its own, where parts of a question stand as well
+    # The labels are (a)   a)   each on a line of its own, where parts of a question stand as well.
     re.compile(r"^\s{0,8}\(?([a-j])[.)](?=\s)", re.MULTILINE),
 )
 _DRAWING = re.compile(r"\[asy\].*?\[/asy\]", re.DOTALL)
@@ -42,68 +42,73 @@ _EDGES = re.compile(rf"\A(?:{_GAP}|\$\$|[,;，；](?=\s))+|(?:{_GAP}|[,;，；])
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The texts of the options in the order of their letters. `may_be_parts`: the labels are small letters."""
+    """The options of a question."""
 
     texts: tuple[str, ...]
+    """Their texts in the order of their letters."""
     may_be_parts: bool = False
+    """Whether the labels are small letters, which parts of a question have as well."""
 
     @property
     def letters(self) -> str:
-        return "".join(chr(ord("A") + place) for place in range(len(self.texts)))
+        """The letters of all options, from A."""
+        return "".join(chr(ord("A") + index) for index in range(len(self.texts)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Mark:
+class _Label:
     letter: str
     start: int
     end: int
 
 
 def find_options(prompt: str) -> Options | None:
-    """The last whole list of options in the prompt."""
+    """Return the last whole list of options in the prompt, None where there is none."""
     if not (("B" in prompt and "C" in prompt) or ("b" in prompt and "c)" in prompt)):
         return None
-    drawn = _DRAWING.sub(lambda match: "-" * len(match[0]), prompt)  # points are called A and B there
+    # Drawings are blotted out, because points are called A and B there.
+    masked = _DRAWING.sub(lambda match: "-" * len(match[0]), prompt)
     for pattern in _PATTERNS:
-        found = islice(pattern.finditer(drawn), MAX_MARKS)
-        marks = [_Mark(m[1].upper(), m.start(), m.end()) for m in found if not _closes_bracket(drawn, m)]
-        if (run := _last_run(marks)) and (texts := _texts(prompt, run)):
+        matches = islice(pattern.finditer(masked), MAX_LABELS)
+        labels = [_Label(m[1].upper(), m.start(), m.end()) for m in matches if not _closes_bracket(masked, m)]
+        if (run := _last_run(labels)) and (texts := _option_texts(prompt, run)):
             return Options(texts, may_be_parts=pattern is _PATTERNS[-1])
     return None
 
 
 def _closes_bracket(text: str, match: re.Match[str]) -> bool:
-    r"""Whether the bracket of `A)` belongs to one that opened before, as in `(\sin A)`."""
+    r"""Say whether the bracket of `A)` belongs to one that opened before, as in `(\sin A)`."""
     before = text[max(0, match.start() - 40) : match.start()]
     return match[0].rstrip().endswith(")") and "(" not in match[0] and before.rfind("(") > before.rfind(")")
 
 
-def _last_run(marks: list[_Mark]) -> list[_Mark] | None:
-    """The last A, B, C, ... that nothing interrupts and that goes on to the last label."""
-    starts = [place for place, mark in enumerate(marks) if mark.letter == "A"]
+def _last_run(labels: list[_Label]) -> list[_Label] | None:
+    """Return the last A, B, C, ... that nothing interrupts and that goes on to the last label."""
+    starts = [index for index, label in enumerate(labels) if label.letter == "A"]
     if not starts:
         return None
-    run = marks[starts[-1] :]
-    in_order = all(ord(mark.letter) == ord("A") + place for place, mark in enumerate(run))
+    run = labels[starts[-1] :]
+    in_order = all(ord(label.letter) == ord("A") + index for index, label in enumerate(run))
     return run if in_order and MIN_OPTIONS <= len(run) <= MAX_OPTIONS else None
 
 
-def _texts(prompt: str, run: list[_Mark]) -> tuple[str, ...] | None:
-    raw = [prompt[mark.end : following.start] for mark, following in pairwise(run)]
+def _option_texts(prompt: str, run: list[_Label]) -> tuple[str, ...] | None:
+    """Return the text behind each label; None where one is missing, twice there or too long for an option."""
+    raw = [prompt[label.end : following.start] for label, following in pairwise(run)]
     last = prompt[run[-1].end :].lstrip(" \t\n~")
     line_end = last.find("\n", max(last.find("[/asy]"), 0))
     raw.append(last if line_end < 0 else last[:line_end])
     if any(len(text) > 2 * MAX_OPTION_CHARS and "[asy]" not in text for text in raw):
         return None
-    texts = [_option(text) for text in raw]
+    texts = [_strip_layout(text) for text in raw]
     if not all(texts) or len(set(texts)) < len(texts):
         return None
     # What follows the last option on its line, such as another question, cannot be told from it.
     return tuple(texts) if len(texts[-1]) <= 3 * max(map(len, texts[:-1])) + 40 else None
 
 
-def _option(text: str) -> str:
-    """One option's text: layout and half of a pair of dollar signs at its ends are not its own."""
+def _strip_layout(text: str) -> str:
+    """Return an option's text without layout and without half of a pair of dollar signs at its ends."""
     for _ in range(3):
         text = _EDGES.sub("", text)
         if text.count("$") % 2 == 1:
@@ -116,8 +121,8 @@ def _option(text: str) -> str:
     return text.rstrip("?？ ")
 
 
-def chosen(options: Options, gold: str) -> str | None:
-    """The letter or letters that gold names, by letter or by the text of one option alone; None where it names none."""
+def chosen_letters(options: Options, gold: str) -> str | None:
+    """Return the letters that gold names, by letter or by the text of a single option; None where it names none."""
     plain = re.sub(r"[\s,，、;；$(){}（）.]|\\(?:text|textbf|mathrm|mathbf)", "", gold)
     if 1 < len(plain) <= len(options.texts) and re.fullmatch("[A-J]+", plain):
         ordered = "".join(sorted(set(plain)))

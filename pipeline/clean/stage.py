@@ -4,9 +4,10 @@ r"""Stage `clean`: texts in one shape, rows without a usable prompt or gold drop
     prompt="Which is prime?\n(A) 4\n(B) 7\n(C) 9"                      gold="B"    verifier="choice"
     verifier_args={"options": ["4", "7", "9"]}  meta={..., "truegold": {"gold_type": "choice", "language": "en", ...}}
 
-Input: `rows`. Reasons of edits: `cleaning.EDITS`; the ledger holds each whole, before and after, so that undoing the
-edits of a row from the last to the first gives the row as it came in. Reasons of drops: prompt_too_short,
-prompt_too_long, gold_too_long, empty_gold, other_language; a dropped row is kept as it came in and has no edits.
+Input: `rows`. The reasons of edits are `edits.EDITS`; the ledger holds each edit whole, before and after, so that
+undoing the edits of a row from the last to the first gives the row as it came in. The reasons of drops are
+prompt_too_short, prompt_too_long, gold_too_long, empty_gold and other_language; a dropped row is kept as it came in and
+has no edits.
 Lengths are those of the cleaned text. A solution of nothing but whitespace becomes null. Ids stay what they were.
 
 What is noted of a row stands in `meta.truegold` and is no edit, unless something else stood there.
@@ -26,8 +27,8 @@ from truegold.pipeline.clean.boilerplate import Boilerplate
 from truegold.pipeline.clean.edits import Edit, clean_code, clean_prose
 from truegold.pipeline.clean.golds import gold_note
 from truegold.pipeline.clean.language import UNKNOWN, known_languages, language_of
-from truegold.pipeline.clean.leaks import without_answer_line
-from truegold.pipeline.clean.options import chosen, find_options
+from truegold.pipeline.clean.leaks import drop_answer_line
+from truegold.pipeline.clean.options import chosen_letters, find_options
 from truegold.pipeline.config.stages import CleanConfig
 from truegold.pipeline.ledger import Ledger
 from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, dump_json, read_rows
@@ -37,27 +38,31 @@ from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.verifiers import ConfigError
 
 ROWS_FILE = "rows.parquet"
-TEXTS = ("prompt", "gold", "solution")
+TEXTS: tuple[Literal["gold", "solution", "prompt"], ...] = ("gold", "solution", "prompt")
 NOTES = "truegold"
 """The key of `meta` under which truegold's own notes on a row stand."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """One edit of one column."""
+    """An edit of a column."""
 
     column: str
     edit: Edit
 
 
+_Fault = tuple[str, dict[str, Any]]
+"""The reason to drop a row, with what there is and what is allowed."""
+
+
 @stage_function(version=2)
 def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Clean every row; drop those without a usable prompt or gold."""
-    _check(config)
+    _check_languages(config)
     total = count_rows(inputs["rows"])
-    found = map_rows(read_rows(inputs["rows"]), total, partial(_cleaner, config), config.workers)
+    cleaned_rows = map_rows(read_rows(inputs["rows"]), total, partial(_make_cleaner, config), config.workers)
     with Ledger(out_dir, "clean") as ledger, TableWriter(out_dir / ROWS_FILE, ROW_SCHEMA) as rows:
-        for row, (cleaned, changes, fault) in paced(found, progress, "cleaning", total):
+        for row, (cleaned, changes, fault) in paced(cleaned_rows, progress, "cleaning", total):
             if fault is not None:
                 reason, evidence = fault
                 ledger.drop(row, reason, **evidence)
@@ -68,46 +73,46 @@ def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progre
     return StageReport(total, rows.rows, dict(ledger.counts))
 
 
-def _check(config: CleanConfig) -> None:
+def _check_languages(config: CleanConfig) -> None:
     if config.languages and (unknown := sorted(set(config.languages) - known_languages())):
         raise ConfigError(
             f"clean.languages: {', '.join(unknown)} cannot be told.", "Give ISO 639-1 codes, such as en, zh, de."
         )
 
 
-def _cleaner(config: CleanConfig) -> Callable[[Row], tuple[Row, list[_Change], tuple[str, dict[str, Any]] | None]]:
-    """What cleans one row: the cleaned row, its edits, and for what it has to go."""
+def _make_cleaner(config: CleanConfig) -> Callable[[Row], tuple[Row, list[_Change], _Fault | None]]:
+    """Return a function that cleans one row, and gives its edits and the fault for which it has to go."""
     boilerplate = Boilerplate(config)
 
-    def cleaned(row: Row) -> tuple[Row, list[_Change], tuple[str, dict[str, Any]] | None]:
-        made, changes = clean_row(row, config, boilerplate)
-        return made, changes, _fault(made, config)
+    def clean_and_check(row: Row) -> tuple[Row, list[_Change], _Fault | None]:
+        cleaned, changes = clean_row(row, config, boilerplate)
+        return cleaned, changes, _find_fault(cleaned, config)
 
-    return cleaned
+    return clean_and_check
 
 
 def clean_row(row: Row, config: CleanConfig, boilerplate: Boilerplate) -> tuple[Row, list[_Change]]:
-    """The cleaned row with its notes, and the edits that led to it in their order."""
+    """Return the cleaned row with its notes, and the edits that led to it in their order."""
     cleaned = row.copy()
     changes: list[_Change] = []
-    for column in ("gold", "solution", "prompt"):  # the prompt last: what leaks into it is seen by the cleaned gold
-        made = _text_edits(cleaned, column, config, boilerplate)
-        if made:
-            cleaned[column] = made[-1].after
-            changes += [_Change(column, edit) for edit in made]
+    # The prompt comes last, because what leaks into it is seen by the cleaned gold.
+    for column in TEXTS:
+        edits = _text_edits(cleaned, column, config, boilerplate)
+        if edits:
+            cleaned[column] = edits[-1].after
+            changes += [_Change(column, edit) for edit in edits]
     cleaned["solution"] = cleaned["solution"] or None
     if "multiple_choice" not in config.skip:
-        changes += _as_choice(cleaned, config)
-    noted = _noted(cleaned)
-    if noted != row["meta"]:
-        if NOTES in _object(row["meta"]) and row["meta"] != noted:
-            changes.append(_Change("meta", Edit("notes", row["meta"], noted)))
-        cleaned["meta"] = noted
+        changes += _turn_into_choice(cleaned, config)
+    noted = _with_notes(cleaned)
+    if noted != row["meta"] and NOTES in _read_object(row["meta"]):
+        changes.append(_Change("meta", Edit("notes", row["meta"], noted)))
+    cleaned["meta"] = noted
     return cleaned, changes
 
 
 def _text_edits(
-    row: Row, column: Literal["prompt", "gold", "solution"], config: CleanConfig, boilerplate: Boilerplate
+    row: Row, column: Literal["gold", "solution", "prompt"], config: CleanConfig, boilerplate: Boilerplate
 ) -> list[Edit]:
     text = row[column]
     if text is None:
@@ -120,20 +125,20 @@ def _text_edits(
     if len(text) > 4 * config.max_prompt_chars:
         return clean_prose(text, config.skip)
 
-    def without_leak(prompt: str) -> str:
-        return without_answer_line(prompt, row["gold"], config.min_prompt_chars)
+    def cut_leak(prompt: str) -> str:
+        return drop_answer_line(prompt, row["gold"], config.min_prompt_chars)
 
-    return clean_prose(text, config.skip, (("leaked_answer", without_leak), ("boilerplate", boilerplate.cut)))
+    return clean_prose(text, config.skip, (("leaked_answer", cut_leak), ("boilerplate", boilerplate.cut)))
 
 
-def _as_choice(row: Row, config: CleanConfig) -> list[_Change]:
+def _turn_into_choice(row: Row, config: CleanConfig) -> list[_Change]:
     """Turn a row of the verifier `math` into one of `choice`, where its options are whole and gold is one of them."""
     if row["verifier"] != "math" or row["gold"] is None or len(row["prompt"]) > config.max_prompt_chars:
         return []
-    arguments = _object(row["verifier_args"])
+    arguments = _read_object(row["verifier_args"])
     if "options" in arguments or (options := find_options(row["prompt"])) is None:
         return []
-    letters = chosen(options, row["gold"])
+    letters = chosen_letters(options, row["gold"])
     if letters is None:
         return []
     changed: dict[str, Any] = {**arguments, "options": list(options.texts)}
@@ -148,24 +153,23 @@ def _as_choice(row: Row, config: CleanConfig) -> list[_Change]:
     return changes
 
 
-def _noted(row: Row) -> str:
-    """The row's `meta` with the notes in it."""
+def _with_notes(row: Row) -> str:
+    """Return the row's `meta` with the notes in it."""
     notes: dict[str, str] = {"language": language_of(row["prompt"])}
-    options = _object(row["verifier_args"]).get("options", ()) if row["verifier"] == "choice" else ()
+    options = _read_object(row["verifier_args"]).get("options", ()) if row["verifier"] == "choice" else ()
     if row["domain"] != "code" and (note := gold_note(row["gold"], row["verifier"], options)) is not None:
         notes["gold_type"] = note[0]
         if note[1] is not None:
             notes["gold_normal"] = note[1]
-    return dump_json({**_object(row["meta"]), NOTES: notes})
+    return dump_json({**_read_object(row["meta"]), NOTES: notes})
 
 
-def _object(text: str | None) -> dict[str, Any]:
+def _read_object(text: str | None) -> dict[str, Any]:
     value = orjson.loads(text or "{}")
     return value if isinstance(value, dict) else {}
 
 
-def _fault(row: Row, config: CleanConfig) -> tuple[str, dict[str, Any]] | None:
-    """The reason to drop a cleaned row, with what was found and what is allowed."""
+def _find_fault(row: Row, config: CleanConfig) -> _Fault | None:
     prompt, gold = row["prompt"], row["gold"]
     if len(prompt) < config.min_prompt_chars:
         return "prompt_too_short", {"length": len(prompt), "limit": config.min_prompt_chars}
@@ -176,7 +180,7 @@ def _fault(row: Row, config: CleanConfig) -> tuple[str, dict[str, Any]] | None:
     if gold is not None and len(gold) > config.max_gold_chars:
         return "gold_too_long", {"length": len(gold), "limit": config.max_gold_chars}
     if config.languages:
-        language = _object(row["meta"])[NOTES]["language"]
+        language = _read_object(row["meta"])[NOTES]["language"]
         if language not in (*config.languages, UNKNOWN):
             return "other_language", {"language": language, "languages": list(config.languages)}
     return None

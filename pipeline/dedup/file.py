@@ -48,7 +48,7 @@ from truegold.pipeline.dedup.near.arrays import Ints, Marks
 from truegold.pipeline.dedup.near.workers import map_in_threads, read_ahead
 from truegold.pipeline.ingest.problem_batches import ProblemColumns, read_problems
 from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, flag_record
-from truegold.pipeline.rows import TableWriter
+from truegold.pipeline.rows import RowReference, TableWriter
 from truegold.pipeline.running.progress import Progress
 
 CLUSTERS_FILE = "clusters.parquet"
@@ -182,7 +182,11 @@ def _write_flags(path: Path, source: str, records: _Records) -> int:
             shown_rows = [records.numbers[row] for row in members[:MAX_SHOWN]]
             evidence = {"golds": _count_golds(records.corpus, members), "rows": shown_rows}
             for row in members:
-                reference = {"id": records.ids[row], "source": source, "source_row": records.numbers[row]}
+                reference: RowReference = {
+                    "id": records.ids[row],
+                    "source": source,
+                    "source_row": records.numbers[row],
+                }
                 writer.write(flag_record(reference, REASON, detector="dedup", evidence=evidence, confidence=CONFIDENCE))
     return writer.rows
 

@@ -15,12 +15,12 @@ from truegold.pipeline.clean import (
     Boilerplate,
     Options,
     announced_answers,
-    chosen,
+    chosen_letters,
     clean_prose,
+    drop_answer_line,
     find_options,
     gold_note,
     language_of,
-    without_answer_line,
 )
 from truegold.pipeline.clean.leaks import gives_away
 from truegold.pipeline.config.stages import CleanConfig
@@ -173,8 +173,8 @@ def test_chinese_boilerplate_is_cut():
     ],
 )
 def test_options_are_read_where_they_are_whole(prompt, texts):
-    found = find_options(prompt)
-    assert (None if found is None else found.texts) == texts
+    options = find_options(prompt)
+    assert (None if options is None else options.texts) == texts
 
 
 @pytest.mark.parametrize(
@@ -194,13 +194,13 @@ def test_options_are_read_where_they_are_whole(prompt, texts):
     ],
 )
 def test_gold_chooses_an_option_by_letter_or_text(gold, letters):
-    assert chosen(Options((r"$\frac{1}{2}$", "2", "blue")), gold) == letters
+    assert chosen_letters(Options((r"$\frac{1}{2}$", "2", "blue")), gold) == letters
 
 
 def test_small_letters_may_be_parts_and_are_chosen_by_letter_only():
-    found = find_options("Which is it?\n(a) 4\n(b) 7\n(c) 9")
-    assert found is not None
-    assert (chosen(found, "B"), chosen(found, "7")) == ("B", None)
+    options = find_options("Which is it?\n(a) 4\n(b) 7\n(c) 9")
+    assert options is not None
+    assert (chosen_letters(options, "B"), chosen_letters(options, "7")) == ("B", None)
 
 
 @pytest.mark.parametrize(
@@ -233,10 +233,10 @@ def test_small_letters_may_be_parts_and_are_chosen_by_letter_only():
     ],
 )
 def test_golds_are_typed_and_normalised(gold, note):
-    found = gold_note(gold, "math")
-    assert found is not None
-    assert found[0] in GOLD_TYPES
-    assert found == note or (note[1] is None and found[0] == note[0])
+    noted = gold_note(gold, "math")
+    assert noted is not None
+    assert noted[0] in GOLD_TYPES
+    assert noted == note or (note[1] is None and noted[0] == note[0])
 
 
 def test_no_gold_has_no_type_and_other_verifiers_know_their_own():
@@ -278,12 +278,12 @@ def test_the_language_of_a_prompt(prompt, code):
     ],
 )
 def test_a_last_line_that_is_the_answer_is_cut(prompt, gold, expected):
-    assert without_answer_line(prompt, gold, minimum=8) == (prompt if expected is None else expected)
+    assert drop_answer_line(prompt, gold, minimum=8) == (prompt if expected is None else expected)
 
 
 def test_an_announced_answer_is_compared_whole():
     def leaks(prompt, gold):
-        return any(gives_away(found, gold) for found in announced_answers(prompt))
+        return any(gives_away(announced, gold) for announced in announced_answers(prompt))
 
     assert leaks("The answer is 42, as you know.", "42")
     assert leaks("The final answer is \\frac{1}{2}. I hope it is correct.", "\\frac{1}{2}")

@@ -84,7 +84,8 @@ def repeat_over_runs(values: npt.NDArray[Any], heads: Ints, length: int) -> npt.
 def count_within_runs(counts: npt.NDArray[Any]) -> Ints:
     """Count from 0 within each of consecutive runs: lengths [2, 0, 3] give 0 1 0 1 2."""
     total = int(counts.sum())
-    return np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+    within: Ints = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+    return within
 
 
 def sum_runs(starts: npt.NDArray[Any], values: npt.NDArray[Any]) -> Floats:

@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from truegold.pipeline.clean.golds import truth_of
-from truegold.pipeline.clean.options import Options, chosen, find_options
+from truegold.pipeline.clean.options import Options, chosen_letters, find_options
 from truegold.pipeline.flag.rules.detector import Finding, detector
 from truegold.pipeline.flag.rules.prose import FORMULA, excerpt, sentences, without_formulas
 from truegold.pipeline.rows import Row
@@ -50,7 +50,7 @@ def choice_remnant(row: Row) -> list[Finding]:
 
 def _foreign_gold(prompt: str, gold: str, options: Options) -> dict[str, Any] | None:
     """Return evidence that gold is none of the options. Conditions (A) and (B) of a question are no options."""
-    if chosen(options, gold) is not None or options.may_be_parts or prompt.rstrip().endswith(("?", "？")):
+    if chosen_letters(options, gold) is not None or options.may_be_parts or prompt.rstrip().endswith(("?", "？")):
         return None
     return {"gold_is_no_option": gold[:200], "options": list(options.texts)}
 
