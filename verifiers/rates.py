@@ -27,14 +27,14 @@ def wilson_interval(successes: int, trials: int, z: float = Z_95) -> tuple[float
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """`errors` of `judged` verdicts. Those without a score are in `undecided` and in neither of the others."""
+    """Errors among verdicts. Verdicts without a score are in `undecided` and in neither of the others."""
 
     errors: int = 0
     judged: int = 0
     undecided: int = 0
 
     @property
-    def value(self) -> float | None:
+    def share(self) -> float | None:
         """The share of errors; None where nothing was judged."""
         return self.errors / self.judged if self.judged else None
 

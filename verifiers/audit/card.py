@@ -239,7 +239,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 def _share(rate: Rate) -> str:
-    return "–" if rate.value is None else f"{100 * rate.value:.2f} %"
+    return "–" if rate.share is None else f"{100 * rate.share:.2f} %"
 
 
 def _interval(rate: Rate) -> str:
@@ -259,7 +259,7 @@ def _verdicts(count: RuleCount, refused: bool) -> tuple[str, str, str]:
 
 def _rate_json(rate: Rate) -> dict[str, Any]:
     low, high = rate.interval
-    return {**asdict(rate), "rate": rate.value, "low": low, "high": high}
+    return {**asdict(rate), "rate": rate.share, "low": low, "high": high}
 
 
 def _rule_json(count: RuleCount) -> dict[str, Any]:

@@ -153,7 +153,7 @@ def test_the_interval_holds_the_rate_and_stays_within_bounds(n: int, data: st.Da
 def test_the_interval_is_wilsons() -> None:
     low, high = Rate(1, 10).interval
     assert (low, high) == pytest.approx((0.017876, 0.404150), abs=1e-5)
-    assert Rate(0, 0).interval == (0.0, 1.0) and Rate(0, 0).value is None
+    assert Rate(0, 0).interval == (0.0, 1.0) and Rate(0, 0).share is None
 
 
 def test_the_interval_covers_the_true_rate_about_as_often_as_it_says() -> None:

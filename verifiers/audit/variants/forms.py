@@ -42,7 +42,7 @@ class Rational:
 
     @property
     def decimals(self) -> int:
-        """Digits after the decimal point, as written."""
+        """The number of digits after the decimal point, as written."""
         return len(self.text.partition(".")[2])
 
     def respell(self, value: Fraction) -> str:
@@ -189,10 +189,16 @@ class Measured:
 
     text: str
     amount: Rational
+    layout: ClassVar[str]
+    """Where the unit stands beside `<amount>`."""
 
     def spell_amount(self, value: Fraction) -> str:
         """Another number with as many decimals as this one has."""
         return fixed(value, self.amount.decimals) if self.amount.kind == "decimal" else latex(value)
+
+    def attach_unit(self, amount: str) -> str:
+        """That many of the unit."""
+        return self.layout.replace("<amount>", amount)
 
     @property
     def bare(self) -> str:
@@ -205,10 +211,7 @@ class Percent(Measured):
     """A percentage."""
 
     kind: ClassVar[str] = "percent"
-
-    def attach_unit(self, amount: str) -> str:
-        """That many per cent."""
-        return f"{amount}\\%"
+    layout: ClassVar[str] = "<amount>\\%"
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,10 +219,7 @@ class Money(Measured):
     """Dollars."""
 
     kind: ClassVar[str] = "money"
-
-    def attach_unit(self, amount: str) -> str:
-        """That many dollars."""
-        return f"\\${amount}"
+    layout: ClassVar[str] = "\\$<amount>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,10 +227,7 @@ class Degrees(Measured):
     """An angle in degrees."""
 
     kind: ClassVar[str] = "degrees"
-
-    def attach_unit(self, amount: str) -> str:
-        """That many degrees."""
-        return f"{amount}^\\circ"
+    layout: ClassVar[str] = "<amount>^\\circ"
 
 
 @dataclass(frozen=True, slots=True)

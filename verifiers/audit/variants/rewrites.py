@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from fractions import Fraction
 
 from truegold.verifiers.audit.variants.forms import (
     Collection,
@@ -159,9 +158,9 @@ def _spell_starred(form: Sum) -> str | None:
 
 
 def _respell_entries(form: Pair) -> list[str]:
-    exact = [entry.value if isinstance(entry, Rational) else entry for entry in form.entries]
-    decimals = [exact_decimal(entry) if isinstance(entry, Fraction) else str(entry) for entry in exact]
-    return [point(exact), point(decimals, ", ")] if all(decimals) else [point(exact)]
+    with_slashes = point(entry.value if isinstance(entry, Rational) else entry for entry in form.entries)
+    decimals = [exact_decimal(entry.value) if isinstance(entry, Rational) else str(entry) for entry in form.entries]
+    return [with_slashes, point(decimals, ", ")] if all(decimals) else [with_slashes]
 
 
 def _state_condition(form: Interval) -> str | None:
