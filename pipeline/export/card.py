@@ -1,4 +1,4 @@
-"""What a data card tells, gathered from the run's own tables before any of it is written down."""
+"""What a data card says, gathered from the run's own tables before any of it is written down."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ import polars as pl
 import pyarrow as pa
 
 from truegold.pipeline.config.stages import ExportConfig
-from truegold.pipeline.export.decontamination import Decontamination, decontamination
-from truegold.pipeline.export.label_errors import LabelErrors, from_reviews, from_suspicion
+from truegold.pipeline.export.decontamination import Decontamination, read_decontamination
+from truegold.pipeline.export.label_errors import LabelErrors, estimate_from_reviews, estimate_from_suspicion
 from truegold.pipeline.export.tables import Split, Tally
 from truegold.pipeline.ledger import LEDGER_FILE
-from truegold.pipeline.report.accounting import account
-from truegold.pipeline.report.run_files import KEY, RunFiles
+from truegold.pipeline.report.accounting import count_rows_by_end
+from truegold.pipeline.report.run_files import RunFiles
+from truegold.pipeline.rows import KEY
 from truegold.pipeline.running.digest import digest_json
 from truegold.verifiers import fingerprint
 
 
 @dataclass(frozen=True)
 class Card:
-    """Everything the card says. Counts are of rows, but for `edits`, which counts edits."""
+    """Everything the card says. It counts rows, but edits in `edits`."""
 
     name: str
     truegold: str
@@ -36,13 +37,14 @@ class Card:
     splits: tuple[Split, ...]
     records_in: int
     removed: tuple[tuple[str, str, int], ...]
-    """(stage, reason, rows) of what was rejected, dropped or left in reserve; with the splits it makes `records_in`."""
+    """(stage, reason, rows) of what was rejected, dropped or left in reserve. With the splits it adds up to
+    `records_in`."""
     edits: tuple[tuple[str, str, int], ...]
     """(stage, reason, edits)."""
     flags: Mapping[str, int]
     """Rows of the set that carry a flag, by reason: advice, or kept by a reviewer."""
     verifiers: Mapping[str, int]
-    """By name, version and, for imported code, digest of its file."""
+    """Rows by the verifier's name, version and, for imported code, digest of its file."""
     domains: Mapping[str, int]
     sources: Mapping[str, int]
     languages: Mapping[str, int]
@@ -60,9 +62,9 @@ def gather_card(
     tables: list[Path],
     inputs: Mapping[str, Path],
 ) -> Card:
-    """Raises RuntimeError where rows went missing on the way (`report.accounting`)."""
-    counted = account(files)
-    removed = [(end.stage, end.reason, end.rows) for end in counted.ends if end.kind in ("reject", "drop", "reserve")]
+    """Gather the card of the exported `tables`. RuntimeError where rows went missing (`report.accounting`)."""
+    account = count_rows_by_end(files)
+    removed = [(end.stage, end.reason, end.rows) for end in account.ends if end.kind in ("reject", "drop", "reserve")]
     return Card(
         name=files.folders["ingest"].parent.name,
         truegold=version("truegold"),
@@ -70,7 +72,7 @@ def gather_card(
         license=config.license,
         features={field.name: _dtype(field.type) for field in schema},
         splits=tuple(splits),
-        records_in=counted.records_in,
+        records_in=account.records_in,
         removed=tuple(removed),
         edits=_edits(files),
         flags=_flags(files, tables),
@@ -80,17 +82,18 @@ def gather_card(
         languages=_ordered(tally.languages),
         gold_types=_ordered(tally.gold_types),
         label_errors=_label_errors(files, inputs, tables),
-        decontamination=decontamination(inputs.get("matches"), tables, _leaked(files)),
+        decontamination=read_decontamination(inputs.get("matches"), tables, _leaked_heldout(files)),
     )
 
 
 def _configuration(files: RunFiles) -> str:
-    told = {name: {key: record[key] for key in ("fn", "version", "config")} for name, record in files.records.items()}
-    return digest_json(told)
+    return digest_json(
+        {name: {key: record[key] for key in ("fn", "version", "config")} for name, record in files.records.items()}
+    )
 
 
 def _dtype(kind: pa.DataType) -> str:
-    """A column's type as Hugging Face's `dataset_info` names it."""
+    """Return a column's type as Hugging Face's `dataset_info` names it."""
     names: dict[Any, str] = {pa.string(): "string", pa.int64(): "int64", pa.float64(): "float64"}
     return names[kind]
 
@@ -100,12 +103,12 @@ def _ordered(counts: Counter[str]) -> dict[str, int]:
 
 
 def _edits(files: RunFiles) -> tuple[tuple[str, str, int], ...]:
-    found = []
+    edits: list[tuple[str, str, int]] = []
     for stage, ledger in files.tables(LEDGER_FILE):
         counted = ledger.filter(pl.col("action") == "edit").group_by("reason").agg(pl.len())
         ordered = counted.sort(["len", "reason"], descending=[True, False]).collect(engine="streaming")
-        found += [(stage, reason, count) for reason, count in ordered.iter_rows()]
-    return tuple(found)
+        edits += [(stage, reason, count) for reason, count in ordered.iter_rows()]
+    return tuple(edits)
 
 
 def _flags(files: RunFiles, tables: list[Path]) -> dict[str, int]:
@@ -113,20 +116,20 @@ def _flags(files: RunFiles, tables: list[Path]) -> dict[str, int]:
     if flags is None:
         return {}
     keys = pl.concat([pl.scan_parquet(path).select(KEY) for path in tables])
-    own = flags.select(*KEY, "reason").unique().join(keys, on=KEY, how="semi")
-    counted = own.group_by("reason").agg(pl.len()).collect(engine="streaming")
+    exported = flags.select(*KEY, "reason").unique().join(keys, on=KEY, how="semi")
+    counted = exported.group_by("reason").agg(pl.len()).collect(engine="streaming")
     return _ordered(Counter(dict(counted.iter_rows())))
 
 
 def _label_errors(files: RunFiles, inputs: Mapping[str, Path], tables: list[Path]) -> LabelErrors:
     suspicion = inputs.get("suspicion") or files.path("profile", "suspicion.parquet")
     if suspicion is not None:
-        found = from_suspicion(suspicion, tables)
-        if found.rate is not None:
-            return found
-    return from_reviews(files.table("settle", LEDGER_FILE))
+        estimate = estimate_from_suspicion(suspicion, tables)
+        if estimate.rate is not None:
+            return estimate
+    return estimate_from_reviews(files.table("settle", LEDGER_FILE))
 
 
-def _leaked(files: RunFiles) -> int:
+def _leaked_heldout(files: RunFiles) -> int:
     counts = files.records["dedup"]["report"]["counts"] if "dedup" in files else {}
     return int(counts.get("drop:leaked_heldout", 0))

@@ -1,12 +1,13 @@
 """How many labels of the curated set are wrong: an estimate with its interval, or that there is none.
 
-From `suspicion.parquet`, where each row has a probability s that its label is at fault: the expected share is the mean
-of s over the n rows that have one. If the rows' faults are independent given s, their number is Poisson-binomial with
-variance sum s (1 - s) (Wang 1993, "On the number of successes in independent trials"), and the interval is mean +-
-1.96 sqrt(sum s (1 - s)) / n, cut at 0 and 1. It says nothing about how well s is calibrated.
+`suspicion.parquet` gives rows a probability s that the label is at fault: the expected share is the mean of s over the
+n rows that have one. If the rows' faults are independent given s, their number is Poisson-binomial with variance
+sum s (1 - s) (Wang 1993, "On the number of successes in independent trials"), and the interval is mean +- 1.96
+sqrt(sum s (1 - s)) / n, cut at 0 and 1. It says nothing about how well s is calibrated.
 
-Else from reviewers: of the rows without a flag that somebody looked at, the share that was corrected or thrown out,
-with Wilson's interval. Rows that a flag held back are left out: they are not in the set, unless a reviewer kept them.
+Where there is none, reviewers tell: the share of rows that they corrected or threw out of those they looked at and that
+had no flag, with Wilson's interval. Rows that a flag held back are left out: they are not in the set, unless a reviewer
+kept them.
 """
 
 from __future__ import annotations
@@ -18,19 +19,18 @@ from pathlib import Path
 import polars as pl
 
 from truegold.verifiers import InputError
-from truegold.verifiers.rates import wilson_interval
-
-Z = 1.96
-"""For an interval of 95 %."""
+from truegold.verifiers.rates import Z_95, wilson_interval
 
 
 @dataclass(frozen=True)
 class LabelErrors:
-    """The estimated share of wrong labels. `known`: rows it rests on. rate is None where nothing is known."""
+    """The estimated share of wrong labels."""
 
     method: str
     known: int
+    """The rows that it rests on."""
     rate: float | None = None
+    """None, like the ends of its interval, where nothing is known."""
     low: float | None = None
     high: float | None = None
 
@@ -38,8 +38,8 @@ class LabelErrors:
 NOT_ESTIMATED = LabelErrors("not estimated", 0)
 
 
-def from_suspicion(suspicion: Path, rows: list[Path]) -> LabelErrors:
-    """The expected share over the exported rows that have a suspicion. InputError where the table lacks a column."""
+def estimate_from_suspicion(suspicion: Path, rows: list[Path]) -> LabelErrors:
+    """Return the expected share over the exported rows that have a suspicion. InputError where a column is missing."""
     table = pl.scan_parquet(suspicion)
     columns = set(table.collect_schema().names())
     if missing := {"suspicion", "source", "source_row"} - columns:
@@ -49,22 +49,20 @@ def from_suspicion(suspicion: Path, rows: list[Path]) -> LabelErrors:
     keys = pl.concat([pl.scan_parquet(path).select("source", "source_row") for path in rows])
     known = table.filter(pl.col("suspicion").is_not_null()).join(keys, on=["source", "source_row"], how="semi")
     share = pl.col("suspicion")
-    found = known.select(n=pl.len(), mean=share.mean(), variance=(share * (1 - share)).sum())
-    row = found.collect(engine="streaming").row(0, named=True)
-    if not row["n"]:
+    moments = known.select(pl.len(), share.mean().alias("mean"), (share * (1 - share)).sum().alias("variance"))
+    n, mean, variance = moments.collect(engine="streaming").row(0)
+    if not n:
         return NOT_ESTIMATED
-    margin = Z * math.sqrt(row["variance"]) / row["n"]
-    return LabelErrors(
-        "suspicions from samples", row["n"], row["mean"], max(0.0, row["mean"] - margin), min(1.0, row["mean"] + margin)
-    )
+    margin = Z_95 * math.sqrt(variance) / n
+    return LabelErrors("suspicions from samples", n, mean, max(0.0, mean - margin), min(1.0, mean + margin))
 
 
-def from_reviews(ledger: pl.LazyFrame | None) -> LabelErrors:
-    """From the ledger of `settle`: reviewers' words about rows that no flag had held back."""
+def estimate_from_reviews(ledger: pl.LazyFrame | None) -> LabelErrors:
+    """Return the share that reviewers found wrong of the rows without a flag, by the ledger of `settle`."""
     if ledger is None:
         return NOT_ESTIMATED
-    words = ledger.filter(pl.col("reason").is_in(["reviewer_keep", "reviewer_fix", "reviewer_drop"]))
-    unflagged = words.filter(pl.col("evidence").str.json_path_match("$.flags[0]").is_null())
+    decisions = ledger.filter(pl.col("reason").is_in(["reviewer_keep", "reviewer_fix", "reviewer_drop"]))
+    unflagged = decisions.filter(pl.col("evidence").str.json_path_match("$.flags[0]").is_null())
     wrong = pl.col("reason") != "reviewer_keep"
     count, faulty = unflagged.select(pl.len(), wrong.sum().alias("wrong")).collect(engine="streaming").row(0)
     if not count:

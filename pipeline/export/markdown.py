@@ -27,12 +27,13 @@ _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6
 
 
 def render(card: Card) -> str:
-    head = yaml.safe_dump(front_matter(card), sort_keys=True, allow_unicode=True, width=120)
-    return f"---\n{head}---\n{body(card)}"
+    """Return the card as the text of a README.md."""
+    head = yaml.safe_dump(_front_matter(card), sort_keys=True, allow_unicode=True, width=120)
+    return f"---\n{head}---\n{_body(card)}"
 
 
-def front_matter(card: Card) -> dict[str, Any]:
-    """The YAML head; `datasets` checks `num_examples` against the files when it loads the folder."""
+def _front_matter(card: Card) -> dict[str, Any]:
+    """Return the YAML head; `datasets` checks `num_examples` against the files when it loads the folder."""
     rows = sum(split.rows for split in card.splits)
     head: dict[str, Any] = {
         "configs": [
@@ -60,7 +61,7 @@ def front_matter(card: Card) -> dict[str, Any]:
     return head
 
 
-def body(card: Card) -> str:
+def _body(card: Card) -> str:
     rows = sum(split.rows for split in card.splits)
     parts = ", ".join(f"{split.rows:,} {split.name}" for split in card.splits)
     sections = [
@@ -85,40 +86,37 @@ def body(card: Card) -> str:
     return "\n\n".join(sections) + "\n"
 
 
-def _label_errors(found: LabelErrors, rows: int) -> str:
-    if found.rate is None or found.low is None or found.high is None:
+def _label_errors(estimate: LabelErrors, rows: int) -> str:
+    if estimate.rate is None or estimate.low is None or estimate.high is None:
         return "Estimated share of wrong labels: not estimated (no samples, and no reviewed rows without a flag)."
-    interval = f"95 % interval {found.low:.2%} to {found.high:.2%}"
+    interval = f"95 % interval {estimate.low:.2%} to {estimate.high:.2%}"
     return (
-        f"Estimated share of wrong labels: {found.rate:.2%} ({interval}), by {found.method}, "
-        f"which tell of {found.known:,} rows; the set has {rows:,}."
+        f"Estimated share of wrong labels: {estimate.rate:.2%} ({interval}), by {estimate.method}, "
+        f"which tell of {estimate.known:,} rows; the set has {rows:,}."
     )
 
 
-def _decontamination(found: Decontamination) -> str:
-    own = f"Against this run's own held-out rows: {found.leaked_heldout:,} rows dropped."
-    if found.table is None:
-        return f"Against evaluation sets: not run. {own}"
-    named = [f"{_cell(name)} ({items:,} items)" for name, items in found.sets.items()]
-    compared = f"Compared with {', '.join(named)}. " if named else ""
-    if not found.matches:
-        return f"Against evaluation sets: {compared}`{_cell(found.table)}` holds no match. {own}"
-    listed = _table(
+def _decontamination(outcome: Decontamination) -> str:
+    heldout = f"Against this run's own held-out rows: {outcome.leaked_heldout:,} rows dropped."
+    if outcome.table is None:
+        return f"Against evaluation sets: not run. {heldout}"
+    sets = [f"{_cell(name)} ({size:,} items)" for name, size in outcome.sets.items()]
+    compared = f"Compared with {', '.join(sets)}. " if sets else ""
+    if not outcome.matches:
+        return f"Against evaluation sets: {compared}`{_cell(outcome.table)}` holds no match. {heldout}"
+    match_table = _table(
         ("against", "kind", "rows matched", "still in this set"),
-        [(match.against, match.kind, match.rows, match.in_set) for match in found.matches],
+        [(match.against, match.kind, match.rows, match.in_set) for match in outcome.matches],
     )
-    return f"{own} {compared}Matches of `{_cell(found.table)}`:\n\n{listed}"
+    return f"{heldout} {compared}Matches of `{_cell(outcome.table)}`:\n\n{match_table}"
 
 
 def _counts(card: Card) -> str:
-    lines = []
-    for name, counts in (("domain", card.domains), ("language", card.languages), ("gold type", card.gold_types)):
-        lines.append((name, _listed(counts)))
-    lines.append(("source", _listed(card.sources)))
-    return _table(("", "rows"), lines)
+    counted = {"domain": card.domains, "language": card.languages, "gold type": card.gold_types, "source": card.sources}
+    return _table(("", "rows"), [(name, _list_counts(counts)) for name, counts in counted.items()])
 
 
-def _listed(counts: Mapping[str, int]) -> str:
+def _list_counts(counts: Mapping[str, int]) -> str:
     shown = [f"{name} {count:,}" for name, count in list(counts.items())[:SOURCES_SHOWN]]
     more = len(counts) - len(shown)
     return ", ".join(shown) + (f", {more} more" if more > 0 else "")
@@ -134,5 +132,5 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def _cell(text: str) -> str:
-    """A name from the data, on one line and without the marks of a table."""
+    """Return a name from the data, on one line and without the marks of a table."""
     return " ".join(visible(text).split()).replace("|", "\\|")

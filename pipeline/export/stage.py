@@ -5,9 +5,8 @@
     export/data/heldout.parquet  the rows set aside for evaluation, where there are any
     export/card.json             the card's numbers
 
-Inputs: the tables of rows under `rows`, or `selected` and `heldout`; the `stage.json` of every earlier stage under its
-name; optionally `suspicion` and `matches`, which the configuration names. InputError where one of those two is not such
-a table.
+The inputs are the tables of rows, under `rows` or under `selected` and `heldout`; the `stage.json` of every earlier
+stage, under its name; and the tables `suspicion` and `matches` where the configuration names them.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ NUMBERS = "card.json"
 
 @stage_function(version=2)
 def export(inputs: Mapping[str, Path], config: ExportConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Write the set and its card."""
+    """Write the set and its card. InputError where `suspicion` or `matches` lacks a column."""
     tables = [inputs[name] for name in ("rows", "selected", "heldout") if name in inputs]
     stages = [name for name, path in inputs.items() if path.name == RECORD]
     progress.start("writing the curated set")

@@ -6,7 +6,8 @@ export/data/train.parquet  export/data/heldout.parquet      the columns of `rows
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,16 @@ SPLITS = ("train", "heldout")
 
 @dataclass(frozen=True)
 class Split:
-    """One file of the set. `bytes`: of its columns in memory (Arrow); `file_bytes`: on disk."""
+    """One file of the set."""
 
     name: str
     path: str
+    """Relative to the set's folder."""
     rows: int
     bytes: int
+    """The size of its columns in memory (Arrow)."""
     file_bytes: int
+    """Its size on disk."""
 
 
 @dataclass
@@ -44,6 +48,7 @@ class Tally:
     gold_types: Counter[str] = field(default_factory=Counter)
 
     def add(self, row: Row) -> None:
+        """Count one row."""
         self.verifiers[row["verifier"]] += 1
         self.domains[row["domain"]] += 1
         self.sources[row["source"]] += 1
@@ -53,25 +58,22 @@ class Tally:
             self.gold_types[notes["gold_type"]] += 1
 
 
-def write_splits(tables: Iterable[Path], out_dir: Path) -> tuple[list[Split], pa.Schema, Tally]:
-    """Write every row of `tables`, which share a schema, to the file of its split; no held-out rows, no file."""
-    paths = list(tables)
-    schema = pq.read_schema(paths[0]).remove_metadata()
-    for path in paths[1:]:
-        schema = max(schema, pq.read_schema(path).remove_metadata(), key=len)
+def write_splits(tables: Sequence[Path], out_dir: Path) -> tuple[list[Split], pa.Schema, Tally]:
+    """Write every row of `tables` to the file of its split; without held-out rows there is no file of them.
+
+    The tables share the columns of ROW_SCHEMA; columns that only some have are null in the others' rows.
+    """
+    schema = max((pq.read_schema(path).remove_metadata() for path in tables), key=len)
     (out_dir / DATA_DIR).mkdir(exist_ok=True)
     tally = Tally()
-    writers = {name: TableWriter(out_dir / DATA_DIR / f"{name}.parquet", schema) for name in SPLITS}
-    try:
-        for row in _rows(paths):
-            tally.add(row)
-            writers["heldout" if row["split"] == "heldout" else "train"].write(row)
-    except BaseException as error:
-        for writer in writers.values():
-            writer.__exit__(type(error), error, None)
-        raise
-    for writer in writers.values():
-        writer.__exit__(None, None, None)
+    with ExitStack() as stack:
+        writers = {
+            name: stack.enter_context(TableWriter(out_dir / DATA_DIR / f"{name}.parquet", schema)) for name in SPLITS
+        }
+        for path in tables:
+            for row in read_rows(path):
+                tally.add(row)
+                writers["heldout" if row["split"] == "heldout" else "train"].write(row)
     splits = []
     for name, writer in writers.items():
         path = out_dir / DATA_DIR / f"{name}.parquet"
@@ -80,11 +82,6 @@ def write_splits(tables: Iterable[Path], out_dir: Path) -> tuple[list[Split], pa
         else:
             path.unlink()
     return splits, schema, tally
-
-
-def _rows(paths: Iterable[Path]) -> Iterator[Row]:
-    for path in paths:
-        yield from read_rows(path)
 
 
 def _arrow_bytes(path: Path) -> int:

@@ -1,5 +1,5 @@
-"""The report on a run: one self-contained page and its numbers. `report` is the stage, the rest is its parts."""
+"""The report on a run, one self-contained page and its numbers: `report` is the stage, the rest is its parts."""
 
-from truegold.pipeline.report.build import report
+from truegold.pipeline.report.stage import report
 
 __all__ = ["report"]

@@ -16,27 +16,28 @@ import orjson
 import polars as pl
 
 from truegold.pipeline.ledger import DROPPED_FILE, LEDGER_FILE
-from truegold.pipeline.report.run_files import ROW_STAGES, RunFiles
-
-OVER_MAX_ROWS = "over_max_rows"
-"""The drop reason of rows that wait in the reserve: good ones, more than were asked for."""
+from truegold.pipeline.report.run_files import RunFiles
+from truegold.pipeline.running.stage_table import ROW_STAGES
+from truegold.pipeline.select.stage import OVER_MAX_ROWS
 
 
 @dataclass(frozen=True)
 class Passage:
-    """One stage: rows in, rows out, and the others by reason."""
+    """How many rows went through one stage."""
 
     stage: str
     rows_in: int
     rows_out: int
     lost: Mapping[str, int]
+    """The rows that did not go on, by reason."""
 
 
 @dataclass(frozen=True)
 class End:
-    """A place where rows ended. kind: reject, drop, reserve, heldout, selected, left."""
+    """Where rows ended, and how many."""
 
     kind: str
+    """`reject`, `drop`, `reserve`, `heldout`, `selected` or `left`."""
     stage: str
     reason: str
     rows: int
@@ -51,11 +52,12 @@ class Account:
     ends: tuple[End, ...] = field(default=())
 
     def total(self, kind: str) -> int:
+        """Return the rows that ended in this way."""
         return sum(end.rows for end in self.ends if end.kind == kind)
 
 
-def account(files: RunFiles) -> Account:
-    """Count everything. Raises RuntimeError naming the first stage that does not add up."""
+def count_rows_by_end(files: RunFiles) -> Account:
+    """Count where every record of the run ended. Raises RuntimeError naming the first stage that does not add up."""
     passages = [_ingest(files)]
     for stage in ROW_STAGES:
         if stage in files:
@@ -66,8 +68,8 @@ def account(files: RunFiles) -> Account:
         passages.append(_passage(files, "select", passages[-1].rows_out, selected + heldout))
         ends = _losses(passages)
         reserve = sum(end.rows for end in ends if end.kind == "reserve")
-        if (found := files.count("select", "reserve.parquet")) != reserve:
-            raise _does_not_add_up("select", f"{reserve:,} rows dropped as {OVER_MAX_ROWS}, {found:,} in the reserve")
+        if (waiting := files.count("select", "reserve.parquet")) != reserve:
+            raise _does_not_add_up("select", f"{reserve:,} rows dropped as {OVER_MAX_ROWS}, {waiting:,} in the reserve")
         ends += [End("heldout", "select", "held out", heldout), End("selected", "select", "selected", selected)]
     else:
         ends.append(End("left", passages[-1].stage, "left", passages[-1].rows_out))
@@ -75,14 +77,14 @@ def account(files: RunFiles) -> Account:
         _passage(
             files, "profile_after", files.count("select", "after.parquet"), files.count("profile_after", "rows.parquet")
         )
-    result = Account(passages[0].rows_in, tuple(passages), tuple(ends))
-    if (total := sum(end.rows for end in ends)) != result.records_in:
-        raise _does_not_add_up("the run", f"{result.records_in:,} records came in, {total:,} ended somewhere")
-    return result
+    account = Account(passages[0].rows_in, tuple(passages), tuple(ends))
+    if (total := sum(end.rows for end in ends)) != account.records_in:
+        raise _does_not_add_up("the run", f"{account.records_in:,} records came in, {total:,} ended somewhere")
+    return account
 
 
-def reject_counts(path: Path | None) -> dict[str, int]:
-    """Rejects by reason."""
+def count_rejects(path: Path | None) -> dict[str, int]:
+    """Return the number of rejected records by reason; none where there is no such file."""
     counts: Counter[str] = Counter()
     if path is not None:
         with path.open("rb") as lines:
@@ -91,8 +93,8 @@ def reject_counts(path: Path | None) -> dict[str, int]:
 
 
 def _ingest(files: RunFiles) -> Passage:
-    """The only stage whose input is no table of the run: what it says it read is held against what it wrote."""
-    rejects = reject_counts(files.path("ingest", "rejects.jsonl"))
+    """Hold what ingest says it read against what it wrote: its input is the only one that is no table of the run."""
+    rejects = count_rejects(files.path("ingest", "rejects.jsonl"))
     records_in = int(files.records["ingest"]["report"]["rows_in"])
     rows = files.count("ingest", "rows.parquet")
     return _checked(Passage("ingest", records_in, rows, rejects))
@@ -110,13 +112,13 @@ def _passage(files: RunFiles, stage: str, rows_in: int, rows_out: int) -> Passag
 def _checked(passage: Passage) -> Passage:
     lost = sum(passage.lost.values())
     if passage.rows_in != passage.rows_out + lost:
-        found = f"{passage.rows_in:,} rows came in, {passage.rows_out:,} went on and {lost:,} were dropped"
-        raise _does_not_add_up(passage.stage, found)
+        sums = f"{passage.rows_in:,} rows came in, {passage.rows_out:,} went on and {lost:,} were dropped"
+        raise _does_not_add_up(passage.stage, sums)
     return passage
 
 
-def _does_not_add_up(stage: str, found: str) -> RuntimeError:
-    return RuntimeError(f"The rows of stage {stage!r} do not add up: {found}. This is a bug in truegold.")
+def _does_not_add_up(stage: str, sums: str) -> RuntimeError:
+    return RuntimeError(f"The rows of stage {stage!r} do not add up: {sums}. This is a bug in truegold.")
 
 
 def _counts(table: pl.LazyFrame | None, column: str) -> dict[str, int]:

@@ -10,32 +10,34 @@ import orjson
 import polars as pl
 
 from truegold.pipeline.ledger import DROPPED_FILE, LEDGER_FILE
-from truegold.pipeline.report.run_files import KEY, RunFiles, fetch, key_of
-from truegold.pipeline.rows import Row
+from truegold.pipeline.report.run_files import Fields, RunFiles, fetch
+from truegold.pipeline.rows import KEY, RowKey, row_key
 
 EXAMPLES = 20
-"""Examples of each stage and reason, in the order of the data."""
+"""How many examples there are of each stage and reason, in the order of the data."""
 
 
 @dataclass(frozen=True)
 class Drops:
-    """The rows of one stage and reason; each example is the row with its `evidence` parsed."""
+    """The rows that one stage dropped for one reason."""
 
     stage: str
     reason: str
     rows: int
-    examples: tuple[Row, ...]
+    examples: tuple[Fields, ...]
+    """Rows with the `evidence` of their drop."""
 
 
 @dataclass(frozen=True)
 class Edits:
-    """The edits of one stage, reason and column, with the first of them."""
+    """The edits that one stage made in one column for one reason."""
 
     stage: str
     reason: str
     column: str
     edits: int
-    example: Row
+    example: Fields
+    """The ledger's `before` and `after` of the first."""
 
 
 @dataclass(frozen=True)
@@ -49,56 +51,56 @@ class Rejects:
 
 @dataclass(frozen=True)
 class Changes:
+    """What a run dropped, edited and rejected."""
+
     drops: tuple[Drops, ...]
     edits: tuple[Edits, ...]
     rejects: tuple[Rejects, ...]
 
 
-def changes(files: RunFiles, max_items: int) -> Changes:
-    """`max_items` bounds the dropped rows shown in all."""
+def gather_changes(files: RunFiles, max_items: int) -> Changes:
+    """Gather the changes of all stages; `max_items` bounds the dropped rows that are examples."""
     drops: list[Drops] = []
-    left = max_items
     for stage, table in files.tables(DROPPED_FILE):
-        for found in _drops(files, stage, table, left):
-            drops.append(found)
-            left -= len(found.examples)
-    edits = [edit for stage, table in files.tables(LEDGER_FILE) for edit in _edits(stage, table)]
+        room = max_items - sum(len(drop.examples) for drop in drops)
+        drops += _drops(files, stage, table, room)
+    edits = [edit for stage, ledger in files.tables(LEDGER_FILE) for edit in _edits(stage, ledger)]
     return Changes(tuple(drops), tuple(edits), _rejects(files, max_items))
 
 
-def _drops(files: RunFiles, stage: str, dropped: pl.LazyFrame, left: int) -> list[Drops]:
+def _drops(files: RunFiles, stage: str, dropped: pl.LazyFrame, room: int) -> list[Drops]:
     counted = dropped.group_by("drop_reason").agg(pl.len()).sort("len", "drop_reason", descending=[True, False])
-    found = []
-    for reason, rows in counted.collect(engine="streaming").iter_rows():
-        own = dropped.filter(pl.col("drop_reason") == reason).select(*KEY, "prompt", "gold", "split")
-        examples = own.head(min(EXAMPLES, max(left, 0))).collect()
-        left -= examples.height
+    drops = []
+    for reason, count in counted.collect(engine="streaming").iter_rows():
+        rows = dropped.filter(pl.col("drop_reason") == reason).select(*KEY, "prompt", "gold", "split")
+        examples = rows.head(min(EXAMPLES, max(room, 0))).collect()
+        room -= examples.height
         evidence = _evidence(files, stage, reason, examples)
-        shown = tuple({**row, "evidence": evidence.get(key_of(row), {})} for row in examples.iter_rows(named=True))
-        found.append(Drops(stage, reason, rows, shown))
-    return found
+        shown = tuple({**row, "evidence": evidence.get(row_key(row), {})} for row in examples.iter_rows(named=True))
+        drops.append(Drops(stage, reason, count, shown))
+    return drops
 
 
-def _evidence(files: RunFiles, stage: str, reason: str, examples: pl.DataFrame) -> dict[tuple[str, str, int], Any]:
+def _evidence(files: RunFiles, stage: str, reason: str, examples: pl.DataFrame) -> dict[RowKey, Any]:
     ledger = files.table(stage, LEDGER_FILE)
     if ledger is None:
         return {}
     records = ledger.filter((pl.col("action") == "drop") & (pl.col("reason") == reason))
-    return {key_of(row): orjson.loads(row["evidence"] or "{}") for row in fetch(records, examples, ["evidence"])}
+    return {row_key(row): orjson.loads(row["evidence"] or "{}") for row in fetch(records, examples, ["evidence"])}
 
 
 def _edits(stage: str, ledger: pl.LazyFrame) -> list[Edits]:
-    edits = ledger.filter(pl.col("action") == "edit").with_columns(
+    records = ledger.filter(pl.col("action") == "edit").with_columns(
         column=pl.col("evidence").str.json_path_match("$.column").fill_null("")
     )
-    counted = edits.group_by("reason", "column").agg(pl.len())
+    counted = records.group_by("reason", "column").agg(pl.len())
     ordered = counted.sort("len", "reason", "column", descending=[True, False, False]).collect(engine="streaming")
-    found = []
+    edits = []
     for reason, column, count in ordered.iter_rows():
-        own = edits.filter((pl.col("reason") == reason) & (pl.col("column") == column))
-        example = own.select(*KEY, "before", "after").head(1).collect().row(0, named=True)
-        found.append(Edits(stage, reason, column, count, example))
-    return found
+        alike = records.filter((pl.col("reason") == reason) & (pl.col("column") == column))
+        example = alike.select(*KEY, "before", "after").head(1).collect().row(0, named=True)
+        edits.append(Edits(stage, reason, column, count, example))
+    return edits
 
 
 def _rejects(files: RunFiles, max_items: int) -> tuple[Rejects, ...]:

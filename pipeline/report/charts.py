@@ -18,7 +18,10 @@ WIDTH, HEIGHT = 320.0, 150.0
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 8.0, 8.0, 20.0
 
 MAX_POINTS = 400
-"""Points of a line: more than pixels across would only make the page large."""
+"""The most points of a line: more than pixels across would only make the page large."""
+
+DOTTED_POINTS = 30
+"""A line of so few points gets a dot for each, which a line alone would hide."""
 
 FLOW_WIDTH = 430.0
 FLOW_ROW = 30.0
@@ -26,23 +29,27 @@ FLOW_ROW = 30.0
 
 @dataclass(frozen=True)
 class Tick:
-    """A mark on an axis: where, and what it says."""
+    """A labelled mark on an axis."""
 
-    at: float
+    position: float
     label: str
 
 
 @dataclass(frozen=True)
 class Line:
+    """One metric's line."""
+
     name: str
     points: str
-    """As SVG's `points` attribute."""
+    """The value of SVG's `points` attribute."""
     dots: tuple[tuple[float, float], ...]
-    """Drawn where the points are so few that a line alone would hide them."""
+    """The coordinates of dots, where there are any."""
 
 
 @dataclass(frozen=True)
 class LineChart:
+    """The chart of one curve: its lines, and the marks across and up."""
+
     title: str
     lines: tuple[Line, ...]
     across: tuple[Tick, ...]
@@ -51,6 +58,8 @@ class LineChart:
 
 @dataclass(frozen=True)
 class Bar:
+    """A bar of a histogram. `hint` is shown where the pointer rests on it."""
+
     x: float
     y: float
     width: float
@@ -62,7 +71,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class FlowRow:
-    """One stage of the flow: what went on, and what ended there, as widths."""
+    """One stage of the flow, with the widths of what went on and of what ended there."""
 
     label: str
     rows: int
@@ -73,6 +82,7 @@ class FlowRow:
 
 
 def line_chart(curve: Curve) -> LineChart:
+    """Lay out a curve; shares have an axis from 0 to 1."""
     points = [point for metric in curve.metrics for point in metric.points]
     first, last = min(step for step, _ in points), max(step for step, _ in points)
     share = all(0 <= value <= 1 for _, value in points) and "rate" in curve.metrics[0].name
@@ -80,7 +90,7 @@ def line_chart(curve: Curve) -> LineChart:
     up = ticks(low, 1.0 if share else high)
     bottom, top = up[0], up[-1]
 
-    def place(point: Point) -> tuple[float, float]:
+    def locate(point: Point) -> tuple[float, float]:
         across = (point[0] - first) / max(last - first, 1)
         rise = (point[1] - bottom) / (top - bottom)
         return (
@@ -90,29 +100,29 @@ def line_chart(curve: Curve) -> LineChart:
 
     lines = []
     for metric in curve.metrics:
-        places = [place(point) for point in thinned(metric)]
-        few = tuple(places) if len(places) <= 30 else ()
-        lines.append(Line(metric.name, " ".join(f"{x:g},{y:g}" for x, y in places), few))
+        coordinates = [locate(point) for point in thinned(metric)]
+        dots = tuple(coordinates) if len(coordinates) <= DOTTED_POINTS else ()
+        lines.append(Line(metric.name, " ".join(f"{x:g},{y:g}" for x, y in coordinates), dots))
     steps = sorted({first, (first + last) // 2, last})
     return LineChart(
         curve.title,
         tuple(lines),
-        tuple(Tick(place((step, bottom))[0], f"{step:,}") for step in steps),
-        tuple(Tick(place((first, value))[1], f"{value:g}") for value in up),
+        tuple(Tick(locate((step, bottom))[0], f"{step:,}") for step in steps),
+        tuple(Tick(locate((first, value))[1], f"{value:g}") for value in up),
     )
 
 
 def thinned(metric: Metric) -> Sequence[Point]:
-    """At most MAX_POINTS points, the first and the last among them."""
+    """Return at most MAX_POINTS points, the first and the last among them."""
     points = metric.points
     if len(points) <= MAX_POINTS:
         return points
     last = len(points) - 1
-    return [points[round(place * last / (MAX_POINTS - 1))] for place in range(MAX_POINTS)]
+    return [points[round(index * last / (MAX_POINTS - 1))] for index in range(MAX_POINTS)]
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Three to six round values that span `low` to `high`."""
+    """Return three to six round values that span `low` to `high`."""
     span = high - low
     if span <= 0:
         span = abs(high) or 1.0
@@ -120,38 +130,37 @@ def ticks(low: float, high: float) -> list[float]:
     magnitude = 10.0 ** math.floor(math.log10(span / 4))
     step = next(magnitude * nice for nice in (1, 2, 5, 10) if magnitude * nice >= span / 4)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [round(place * step, 12) for place in range(first, last + 1)]
+    return [round(multiple * step, 12) for multiple in range(first, last + 1)]
 
 
 def histogram(distribution: Distribution, tallest: int) -> list[Bar]:
-    """Bars on the scale of `tallest`, so that before and after can be compared."""
-    bars = distribution.bars
-    room = WIDTH - 2 * RIGHT
-    width = room / len(bars)
-    steps = len(bars) - 1
-    found = []
-    for place, count in enumerate(bars):
+    """Return bars on the scale of `tallest`, so that before and after can be compared."""
+    counts = distribution.bars
+    width = (WIDTH - 2 * RIGHT) / len(counts)
+    last = len(counts) - 1
+    bars = []
+    for index, count in enumerate(counts):
         height = count / max(tallest, 1) * (HEIGHT - 2 * BOTTOM)
-        if place == 0:
-            meaning = "never passed"
-        elif place == steps:
-            meaning = "always passed"
+        if index == 0:
+            label, meaning = "0", "never passed"
+        elif index == last:
+            label, meaning = "1", "always passed"
         else:
-            meaning = f"pass rate about {place / steps:.2g}"
-        label = {0: "0", steps: "1"}.get(place, f"{place / steps:.2g}".removeprefix("0") if place % 2 == 0 else "")
-        x = RIGHT + place * width
+            rate = f"{index / last:.2g}"
+            label, meaning = rate.removeprefix("0") if index % 2 == 0 else "", f"pass rate about {rate}"
+        x = RIGHT + index * width
         y = HEIGHT - BOTTOM - height
         hint = f"{meaning}: {count:,} problems"
-        found.append(Bar(round(x + 1, 1), round(y, 1), round(width - 2, 1), round(height, 1), label, hint, count))
-    return found
+        bars.append(Bar(round(x + 1, 1), round(y, 1), round(width - 2, 1), round(height, 1), label, hint, count))
+    return bars
 
 
 def flow(account: Account) -> list[FlowRow]:
-    """The run from record to selection: a bar for each stage that rows go through."""
+    """Return the run from record to selection: a bar for each stage that rows go through."""
     scale = FLOW_WIDTH / max(account.records_in, 1)
     rows = []
-    for place, passage in enumerate(account.passages):
+    for index, passage in enumerate(account.passages):
         lost = sum(passage.lost.values())
         width, lost_width = round(passage.rows_out * scale, 1), round(lost * scale, 1)
-        rows.append(FlowRow(passage.stage, passage.rows_out, lost, width, lost_width, place * FLOW_ROW))
+        rows.append(FlowRow(passage.stage, passage.rows_out, lost, width, lost_width, index * FLOW_ROW))
     return rows

@@ -1,6 +1,6 @@
 """Everything a report says, gathered from a run's files before any of it is drawn.
 
-`summary` gives the numbers alone, for machines: what the page shows, without the texts of rows.
+`summarise` gives the numbers alone, for machines: what the page shows, without the texts of rows.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from truegold.pipeline.config.stages import ReportConfig
-from truegold.pipeline.report.accounting import Account, account
-from truegold.pipeline.report.changes import Changes, changes
-from truegold.pipeline.report.distribution import Distribution, Group, distributions
-from truegold.pipeline.report.flagged import Review, review
+from truegold.pipeline.report.accounting import Account, count_rows_by_end
+from truegold.pipeline.report.changes import Changes, gather_changes
+from truegold.pipeline.report.distribution import HELDOUT, Distribution, ProblemGroup, measure_pass_rates
+from truegold.pipeline.report.flagged import Review, rank_flagged_rows
 from truegold.pipeline.report.planted import Planted, score_planted
-from truegold.pipeline.report.rewards import Rewards, rewards
+from truegold.pipeline.report.rewards import Rewards, measure_rewards
 from truegold.pipeline.report.run_files import RunFiles
-from truegold.pipeline.report.training import Training, training
+from truegold.pipeline.report.training import Training, read_training
 
-HELDOUT = "Held-out problems"
+_PLANTED_KEYS = {"detected": "found", "detected_by_any": "found_by_any"}
+"""Keys of the summary that are not called as the fields of `KindScore` are."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,10 @@ class Contents:
 
     name: str
     run_dir: str
-    """As it is typed in a command."""
+    """The run's folder as it is typed in a command."""
     account: Account
     planted: Planted | None
-    groups: tuple[Group, ...]
+    groups: tuple[ProblemGroup, ...]
     rewards: Rewards | None
     training: Training | None
     review: Review | None
@@ -57,35 +58,34 @@ class Contents:
 
     @property
     def heldout(self) -> tuple[Distribution | None, Distribution | None]:
-        """The held-out pass rates before and after."""
-        found = [group for group in self.groups if group.name == HELDOUT]
-        return (found[0].before, found[0].after) if found else (None, None)
+        """The held-out pass rates before and after training."""
+        return next(((group.before, group.after) for group in self.groups if group.name == HELDOUT), (None, None))
 
 
 def gather(files: RunFiles, config: ReportConfig) -> Contents:
-    """Read what the report tells. Raises RuntimeError where rows went missing."""
+    """Read what the report shows. Raises RuntimeError where rows went missing."""
     stages = []
     for name, record in files.records.items():
-        told = record["report"]
+        work = record["report"]
         stages.append(
-            StageLine(name, record["seconds"], told["rows_in"], told["rows_out"], record["key"], told["facts"])
+            StageLine(name, record["seconds"], work["rows_in"], work["rows_out"], record["key"], work["facts"])
         )
     return Contents(
         name=config.name,
         run_dir=str(files.folders["ingest"].parent),
-        account=account(files),
+        account=count_rows_by_end(files),
         planted=score_planted(files),
-        groups=distributions(files),
-        rewards=rewards(files, config.group_size),
-        training=training(files),
-        review=review(files, config.max_items),
-        changes=changes(files, config.max_items),
+        groups=measure_pass_rates(files),
+        rewards=measure_rewards(files, config.group_size),
+        training=read_training(files),
+        review=rank_flagged_rows(files, config.max_items),
+        changes=gather_changes(files, config.max_items),
         stages=tuple(stages),
     )
 
 
-def summary(contents: Contents) -> dict[str, Any]:
-    """Every number of the page, JSON-able."""
+def summarise(contents: Contents) -> dict[str, Any]:
+    """Return every number of the page, as values that JSON can hold."""
     before, after = contents.heldout
     return {
         "name": contents.name,
@@ -94,17 +94,18 @@ def summary(contents: Contents) -> dict[str, Any]:
             "rows_left": contents.left,
             "heldout_pass_rate_before": before and before.mean,
             "heldout_pass_rate_after": after and after.mean,
-            "adds_up": True,  # where it does not, there is no report
+            # Where it does not add up there is no report.
+            "adds_up": True,
         },
         "accounting": asdict(contents.account),
-        "planted": contents.planted and asdict(contents.planted),
+        "planted": contents.planted and asdict(contents.planted, dict_factory=_rename_planted),
         "pass_rates": [asdict(group) for group in contents.groups],
         "reward_ratio": [asdict(ratio) for ratio in contents.rewards.ratios] if contents.rewards else None,
         "training": contents.training and _training_numbers(contents.training),
         "flagged": contents.review
         and {
             "rows": contents.review.rows,
-            "shown": len(contents.review.items),
+            "shown": len(contents.review.shown),
             "reasons": [asdict(reason) for reason in contents.review.reasons],
         },
         "drops": [{"stage": d.stage, "reason": d.reason, "rows": d.rows} for d in contents.changes.drops],
@@ -116,7 +117,11 @@ def summary(contents: Contents) -> dict[str, Any]:
     }
 
 
-def _training_numbers(found: Training) -> dict[str, Any]:
-    metrics = {metric.name: {"first": metric.points[0], "last": metric.points[-1]} for metric in found.table}
-    curves = {metric.name: metric.points for curve in found.curves for metric in curve.metrics}
-    return {"steps": found.steps, "problems_seen": found.problems_seen, "metrics": metrics, "curves": curves}
+def _rename_planted(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {_PLANTED_KEYS.get(name, name): value for name, value in fields}
+
+
+def _training_numbers(training: Training) -> dict[str, Any]:
+    metrics = {metric.name: {"first": metric.points[0], "last": metric.points[-1]} for metric in training.table}
+    curves = {metric.name: metric.points for curve in training.curves for metric in curve.metrics}
+    return {"steps": training.steps, "problems_seen": training.problems_seen, "metrics": metrics, "curves": curves}

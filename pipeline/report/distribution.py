@@ -1,7 +1,7 @@
 """Pass rates before and after training: of the held-out problems, of those selected, and of all that were profiled.
 
 The mean is over problems. Its interval is Wilson's at the effective number of samples: the samples of one problem
-resemble each other, so eight of them say less than eight problems would (Kish's design effect).
+resemble each other, so that eight of them say less than eight problems would (Kish's design effect).
 """
 
 from __future__ import annotations
@@ -12,16 +12,20 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from truegold.pipeline.report.run_files import KEY, RunFiles
-from truegold.verifiers.rates import wilson_interval
+from truegold.pipeline.report.run_files import RunFiles
+from truegold.pipeline.rows import KEY
+from truegold.verifiers.rates import Z_95, wilson_interval
+
+HELDOUT = "Held-out problems"
 
 MAX_STEPS = 10
-"""Bars of a histogram between none and all passed; with fewer samples a problem, one for each count of passes."""
+"""The bars of a histogram above that of no passes; with fewer samples a problem there is one for each count of passes.
+"""
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """Pass rates of one group of problems at one time. Rates are None where nothing was judged."""
+    """Pass rates of one group of problems, before or after training. Rates are None where nothing was judged."""
 
     problems: int
     judged_problems: int
@@ -39,7 +43,7 @@ class Distribution:
 
 
 @dataclass(frozen=True)
-class Group:
+class ProblemGroup:
     """The same problems before and after; `after` is None where they were not profiled again."""
 
     name: str
@@ -48,35 +52,31 @@ class Group:
     after: Distribution | None
 
 
-def distributions(files: RunFiles) -> tuple[Group, ...]:
-    """The groups that the run knows pass rates of."""
+def measure_pass_rates(files: RunFiles) -> tuple[ProblemGroup, ...]:
+    """Return the groups of problems whose pass rates the run knows."""
     before, after = files.table("profile", "profile.parquet"), files.table("profile_after", "profile.parquet")
     if before is None:
         return ()
     selected = files.table("select", "selected.parquet")
-    groups = [Group("Held-out problems", "never trained on", *_both(before, after, pl.col("split") == "heldout"))]
+    is_heldout = pl.col("split") == "heldout"
+    heldout_after = None if after is None else after.filter(is_heldout)
+    groups = [ProblemGroup(HELDOUT, "never trained on", _describe(before.filter(is_heldout)), _describe(heldout_after))]
     if selected is not None:
         chosen = before.join(selected.select(KEY), on=KEY, how="semi")
-        again = None if after is None else after.filter(pl.col("split") != "heldout")
+        chosen_after = None if after is None else after.filter(~is_heldout)
         note = "chosen for their pass rate, so that some of the change before to after is chance"
-        groups.append(Group("Problems selected for training", note, _describe(chosen), _describe(again)))
-    everything = _describe(before.filter(pl.col("split") != "heldout"))
-    groups.append(Group("All training problems that were profiled", "before selection", everything, None))
+        groups.append(ProblemGroup("Problems selected for training", note, _describe(chosen), _describe(chosen_after)))
+    everything = _describe(before.filter(~is_heldout))
+    groups.append(ProblemGroup("All training problems that were profiled", "before selection", everything, None))
     return tuple(group for group in groups if group.before is not None)
 
 
-def _both(
-    before: pl.LazyFrame, after: pl.LazyFrame | None, wanted: pl.Expr
-) -> tuple[Distribution | None, Distribution | None]:
-    return _describe(before.filter(wanted)), _describe(None if after is None else after.filter(wanted))
-
-
 def _describe(profile: pl.LazyFrame | None) -> Distribution | None:
-    """None where there are no problems."""
+    """Return the pass rates of a profile, None where there are no problems."""
     if profile is None:
         return None
     rate = pl.col("pass_rate")
-    found = profile.select(
+    totals = profile.select(
         problems=pl.len(),
         judged_problems=rate.count(),
         samples=pl.col("n").sum(),
@@ -89,7 +89,7 @@ def _describe(profile: pl.LazyFrame | None) -> Distribution | None:
         truncated=pl.col("truncated").mean(),
         tokens_mean=pl.col("tokens_mean").mean(),
     ).collect(engine="streaming")
-    row = found.row(0, named=True)
+    row = totals.row(0, named=True)
     if not row["problems"]:
         return None
     low, high = _interval(row)
@@ -114,18 +114,18 @@ def _interval(row: Mapping[str, float]) -> tuple[float | None, float | None]:
     if not problems:
         return None, None
     if problems < 2 or mean in (0.0, 1.0):
-        # No spread to learn the design effect from: take each problem for one sample, the most careful reading.
+        # There is no spread to learn the design effect from: each problem counts as one sample, to be careful.
         effect = judged / problems
     else:
         effect = max(1.0, row["variance"] / problems * judged / (mean * (1 - mean)))
     # Wilson's interval depends on z*z/n alone, so that dividing n by the effect is multiplying z by its root.
-    return wilson_interval(round(mean * judged), judged, 1.96 * math.sqrt(effect))
+    return wilson_interval(round(mean * judged), judged, Z_95 * math.sqrt(effect))
 
 
 def _bars(profile: pl.LazyFrame, steps: int) -> tuple[int, ...]:
     rate = pl.col("pass_rate")
-    between = (rate * steps).round().cast(pl.Int64).clip(1, max(steps - 1, 1))
-    place = pl.when(rate == 0).then(0).when(rate == 1).then(steps).otherwise(between).alias("place")
-    judged = profile.filter(rate.is_not_null()).select(place)
-    counts = dict(judged.group_by("place").agg(pl.len()).collect(engine="streaming").iter_rows())
+    inner_bar = (rate * steps).round().cast(pl.Int64).clip(1, max(steps - 1, 1))
+    bar_index = pl.when(rate == 0).then(0).when(rate == 1).then(steps).otherwise(inner_bar).alias("bar")
+    judged = profile.filter(rate.is_not_null()).select(bar_index)
+    counts = dict(judged.group_by("bar").agg(pl.len()).collect(engine="streaming").iter_rows())
     return tuple(int(counts.get(bar, 0)) for bar in range(steps + 1))

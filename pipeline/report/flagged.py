@@ -1,11 +1,12 @@
 """The flagged rows a reviewer should see, the most suspicious first: those held back, then by confidence.
 
-A row flagged twice is one item. Only the items shown are read in full; all flags stay in the `flags.parquet` tables.
+A row that is flagged twice is shown once. Only the rows shown are read in full; all flags stay in the `flags.parquet`
+tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,17 +14,20 @@ import orjson
 import polars as pl
 
 from truegold.pipeline.ledger import DROPPED_FILE
-from truegold.pipeline.report.run_files import KEY, ROW_STAGES, Key, RunFiles, fetch, key_of
-from truegold.pipeline.rows import Row
+from truegold.pipeline.report.run_files import Fields, RunFiles, fetch
+from truegold.pipeline.rows import KEY, RowKey, group_by_row, row_key
+from truegold.pipeline.running.stage_table import ROW_STAGES
 
 SAMPLES_SHOWN = 3
 
 TEXT_STAGES = ("profile", "flag", "verify_gold", "dedup")
-"""Where a flagged row's text is looked up: after a reviewer's fix first, then as the flags saw it."""
+"""The stages where a flagged row's text is looked up: first after a reviewer's fix, then as the flags saw it."""
 
 
 @dataclass(frozen=True)
 class Flag:
+    """One flag of a row, with its evidence parsed."""
+
     reason: str
     detector: str
     confidence: float
@@ -34,13 +38,14 @@ class Flag:
 
 @dataclass(frozen=True)
 class Votes:
-    """What the model's samples say: passes, and the answer that most of them agree on."""
+    """What the model's samples say of a row: passes, and the answer that most of them agree on."""
 
     n: int
     judged: int
     passes: int
     majority_answer: str | None
     majority: int
+    """The samples that give it."""
 
     @property
     def majority_is_other(self) -> bool:
@@ -49,22 +54,26 @@ class Votes:
 
 
 @dataclass(frozen=True)
-class Item:
-    """One flagged row."""
+class FlaggedRow:
+    """One flagged row as it is shown."""
 
-    row: Row
+    row: Fields
     flags: tuple[Flag, ...]
     votes: Votes | None
-    samples: tuple[Row, ...]
+    samples: tuple[Fields, ...]
     outcome: str
+    """Where the row ended, in words."""
 
     @property
     def blocks(self) -> bool:
+        """Whether any flag holds the row back."""
         return any(flag.blocks for flag in self.flags)
 
 
 @dataclass(frozen=True)
 class ReasonCount:
+    """How many rows are flagged for a reason, and how many of them it holds back."""
+
     reason: str
     rows: int
     blocking: int
@@ -72,13 +81,15 @@ class ReasonCount:
 
 @dataclass(frozen=True)
 class Review:
+    """The flagged rows of a run: how many there are, for what reasons, and those shown."""
+
     rows: int
     reasons: tuple[ReasonCount, ...]
-    items: tuple[Item, ...]
+    shown: tuple[FlaggedRow, ...]
 
 
-def review(files: RunFiles, max_items: int) -> Review | None:
-    """None where the run has no flags table yet."""
+def rank_flagged_rows(files: RunFiles, max_items: int) -> Review | None:
+    """Return the `max_items` most suspicious rows and the counts of all, None where the run has no flags table yet."""
     flags = files.flags(after_training=True)
     if flags is None:
         return None
@@ -89,7 +100,7 @@ def review(files: RunFiles, max_items: int) -> Review | None:
     ranked = per_row.sort(ranking, descending=[True, True, False, False, False])
     top = ranked.head(max_items).collect(engine="streaming")
     total = int(per_row.select(pl.len()).collect(engine="streaming").item())
-    return Review(total, _reasons(flags), _items(files, flags, top))
+    return Review(total, _reasons(flags), _read_rows(files, flags, top))
 
 
 def _reasons(flags: pl.LazyFrame) -> tuple[ReasonCount, ...]:
@@ -99,82 +110,75 @@ def _reasons(flags: pl.LazyFrame) -> tuple[ReasonCount, ...]:
     return tuple(ReasonCount(*row) for row in ordered.iter_rows())
 
 
-def _items(files: RunFiles, flags: pl.LazyFrame, top: pl.DataFrame) -> tuple[Item, ...]:
+def _read_rows(files: RunFiles, flags: pl.LazyFrame, top: pl.DataFrame) -> tuple[FlaggedRow, ...]:
     texts = _texts(files, top)
-    own_flags = _group(fetch(flags, top, ["reason", "detector", "confidence", "blocks", "evidence", "suggestion"]))
+    columns = ["reason", "detector", "confidence", "blocks", "evidence", "suggestion"]
+    flags_by_row = group_by_row(fetch(flags, top, columns))
     votes = _votes(files, top)
     samples = _samples(files, top)
     outcomes = _outcomes(files, top)
-    items = []
-    for row in top.iter_rows(named=True):
-        key = key_of(row)
-        found = sorted(
-            own_flags[key], key=lambda flag: (not flag["blocks"], -flag["confidence"], flag["reason"], flag["detector"])
+    return tuple(
+        FlaggedRow(
+            row=texts[key],
+            flags=tuple(_flag(record) for record in sorted(flags_by_row[key], key=_suspicion_order)),
+            votes=votes.get(key),
+            samples=tuple(samples.get(key, ())),
+            outcome=outcomes.get(key, "still in the data"),
         )
-        items.append(
-            Item(
-                row=texts[key],
-                flags=tuple(_flag(flag) for flag in found),
-                votes=votes.get(key),
-                samples=tuple(samples.get(key, ())),
-                outcome=outcomes.get(key, "still in the data"),
-            )
-        )
-    return tuple(items)
+        for key in map(row_key, top.iter_rows(named=True))
+    )
 
 
-def _flag(row: Row) -> Flag:
-    evidence = orjson.loads(row["evidence"] or "{}")
+def _suspicion_order(flag: Fields) -> tuple[bool, float, str, str]:
+    return not flag["blocks"], -flag["confidence"], flag["reason"], flag["detector"]
+
+
+def _flag(record: Fields) -> Flag:
+    evidence = orjson.loads(record["evidence"] or "{}")
     shown = evidence if isinstance(evidence, dict) else {"evidence": evidence}
-    return Flag(row["reason"], row["detector"], row["confidence"], row["blocks"], shown, row["suggestion"])
+    return Flag(
+        record["reason"], record["detector"], record["confidence"], record["blocks"], shown, record["suggestion"]
+    )
 
 
-def _texts(files: RunFiles, top: pl.DataFrame) -> dict[Key, Row]:
-    texts: dict[Key, Row] = {}
+def _texts(files: RunFiles, top: pl.DataFrame) -> dict[RowKey, Fields]:
+    texts: dict[RowKey, Fields] = {}
     missing = top
     for _, table in files.tables("rows.parquet", TEXT_STAGES):
-        found = fetch(table, missing, ["prompt", "gold", "solution", "split"])
-        texts |= {key_of(row): row for row in found}
-        missing = missing.filter([key_of(row) not in texts for row in missing.iter_rows(named=True)])
+        texts |= {row_key(row): row for row in fetch(table, missing, ["prompt", "gold", "solution", "split"])}
+        missing = missing.filter([row_key(row) not in texts for row in missing.iter_rows(named=True)])
     return texts
 
 
-def _votes(files: RunFiles, top: pl.DataFrame) -> dict[Key, Votes]:
+def _votes(files: RunFiles, top: pl.DataFrame) -> dict[RowKey, Votes]:
     profile = files.table("profile", "profile.parquet")
     if profile is None:
         return {}
     columns = ["n", "judged", "passes", "majority_answer", "majority_agreement"]
     return {
-        key_of(row): Votes(
+        row_key(row): Votes(
             row["n"], row["judged"], row["passes"], row["majority_answer"], round(row["majority_agreement"] * row["n"])
         )
         for row in fetch(profile, top, columns)
     }
 
 
-def _samples(files: RunFiles, top: pl.DataFrame) -> dict[Key, list[Row]]:
+def _samples(files: RunFiles, top: pl.DataFrame) -> dict[RowKey, list[Fields]]:
     samples = files.table("profile", "samples.parquet")
     if samples is None:
         return {}
     few = samples.filter(pl.col("sample") < SAMPLES_SHOWN)
-    found = fetch(few, top, ["sample", "completion", "finish_reason", "score", "reason", "extracted"])
-    return _group(sorted(found, key=lambda row: row["sample"]))
+    shown = fetch(few, top, ["sample", "completion", "finish_reason", "score", "reason", "extracted"])
+    return group_by_row(sorted(shown, key=lambda sample: sample["sample"]))
 
 
-def _outcomes(files: RunFiles, top: pl.DataFrame) -> dict[Key, str]:
-    """Where the rows ended, in words."""
-    outcomes: dict[Key, str] = {}
+def _outcomes(files: RunFiles, top: pl.DataFrame) -> dict[RowKey, str]:
+    """Return where the rows ended, in words; rows that are still in the data are left out."""
+    outcomes: dict[RowKey, str] = {}
     for stage, table in files.tables(DROPPED_FILE, (*ROW_STAGES, "select")):
         for row in fetch(table, top, ["drop_reason"]):
-            outcomes[key_of(row)] = f"left at {stage}: {row['drop_reason']}"
+            outcomes[row_key(row)] = f"left at {stage}: {row['drop_reason']}"
     for name, words in (("selected", "selected for training"), ("heldout", "held out for evaluation")):
         for _, table in files.tables(f"{name}.parquet", ("select",)):
-            outcomes |= {key_of(row): words for row in fetch(table, top, [])}
+            outcomes |= {row_key(row): words for row in fetch(table, top, [])}
     return outcomes
-
-
-def _group(rows: Iterable[Row]) -> dict[Key, list[Row]]:
-    groups: dict[Key, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(key_of(row), []).append(row)
-    return groups

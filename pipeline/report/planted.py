@@ -1,13 +1,13 @@
-"""How many planted defects were found: only for data whose `meta` says what was planted, such as the demo's.
+"""How many planted defects were detected: only for data whose `meta` says what was planted, such as the demo's.
 
-    meta {"planted": "truncated"}, flagged truncated_text      ->  a planted truncation, found
+    meta {"planted": "truncated"}, flagged truncated_text      ->  a planted truncation, detected
     meta {"planted": null},        flagged truncated_text      ->  a clean row, a false alarm
     meta {"planted": "exact_duplicate"}, kept, while its clean
-    twin was dropped as exact_duplicate                        ->  found: of a pair either may go
+    twin was dropped as exact_duplicate                        ->  detected: of a pair either may go
 
-Recall of a kind: the share of its planted rows that were hit by any of the reasons that belong to it, or rejected on
-the way in. Precision of a kind's reasons: the share of the rows they hit that carry any planted defect. A row held back
-because of its flags counts by its flags; what selection by pass rate leaves out is not counted as found.
+The recall of a kind is the share of its planted rows that were hit by any of the reasons that belong to it, or rejected
+on the way in. The precision of a kind's reasons is the share of the rows they hit that carry any planted defect. A row
+held back because of its flags counts by its flags; what selection by pass rate leaves out does not count as detected.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import polars as pl
 
 from truegold.pipeline.ingest.demo.defects import DECOY
 from truegold.pipeline.ledger import FLAGS_FILE, LEDGER_FILE
-from truegold.pipeline.report.run_files import RunFiles
+from truegold.pipeline.report.run_files import SOURCE_KEY, RunFiles
+from truegold.pipeline.running.stage_table import CURATION_ROW_STAGES
 
 DUPLICATE_REASONS = ("exact_duplicate", "leaked_heldout")
 REWORDING_REASONS = ("same_problem", "leaked_heldout")
@@ -45,10 +46,10 @@ KIND_REASONS: Mapping[str, tuple[str, ...]] = {
         "empty_gold",
     ),
 }
-"""Which reasons belong to which planted kind. A kind that no reason belongs to can still be found by any means."""
+"""The reasons that belong to each planted kind. A kind without any can still be detected by any means."""
 
 DECOYS = (DECOY,)
-"""Planted kinds that are no defects: whoever flags them is wrong."""
+"""Planted kinds that are no defects: a flag on them is wrong."""
 
 CLEAN = ""
 """The kind of a row that nothing was planted in."""
@@ -56,11 +57,8 @@ CLEAN = ""
 HARMLESS = (CLEAN, *DECOYS)
 
 DUPLICATE_KINDS = ("exact_duplicate", "format_duplicate", "rephrased")
-CURATION = ("clean", "dedup", "verify_gold", "vet_tests", "flag", "settle")
 CONSEQUENCES = ("held_for_review", "reviewers_disagree")
 """Drops that follow from flags and are no findings of their own."""
-
-PLACE = ["source", "source_row"]
 
 
 @dataclass(frozen=True)
@@ -71,10 +69,13 @@ class KindScore:
     reasons: tuple[str, ...]
     planted: int
     rejected: int
-    found: int
+    detected: int
+    """Rows hit by one of the kind's reasons, or rejected on the way in."""
     recall: float | None
-    found_by_any: int
+    detected_by_any: int
+    """Rows hit by any reason, or rejected on the way in."""
     hits: int
+    """Rows of any kind that the kind's reasons hit."""
     precision: float | None
     trained_on: int | None
 
@@ -101,13 +102,15 @@ class Disputed:
 
 @dataclass(frozen=True)
 class Planted:
+    """The scores of all planted kinds, the false alarms, and what the trained model disputes."""
+
     kinds: tuple[KindScore, ...]
     alarms: tuple[Alarms, ...]
     disputed: Disputed | None
 
 
 def score_planted(files: RunFiles) -> Planted | None:
-    """Score what was found against what was planted; None where nothing says what was planted."""
+    """Score what was detected against what was planted; None where nothing says what was planted."""
     population = _population(files)
     if population is None:
         return None
@@ -126,14 +129,14 @@ def _disputed(files: RunFiles, population: pl.DataFrame) -> Disputed | None:
     flags = files.table("profile_after", FLAGS_FILE)
     if flags is None:
         return None
-    places = flags.select(PLACE).unique().collect(engine="streaming")
-    by_kind = _by_kind(population.join(places, on=PLACE, how="semi"))
+    disputed = flags.select(SOURCE_KEY).unique().collect(engine="streaming")
+    by_kind = _by_kind(population.join(disputed, on=SOURCE_KEY, how="semi"))
     defective = sum(rows for kind, rows in by_kind.items() if kind not in HARMLESS)
-    return Disputed(places.height, defective, {kind or "clean": by_kind[kind] for kind in sorted(by_kind)})
+    return Disputed(disputed.height, defective, {kind or "clean": by_kind[kind] for kind in sorted(by_kind)})
 
 
 def _population(files: RunFiles) -> pl.DataFrame | None:
-    """Place and planted kind of every ingested row."""
+    """Return SOURCE_KEY and planted kind of every ingested row."""
     rows = files.table("ingest", "rows.parquet")
     if rows is None:
         return None
@@ -141,31 +144,31 @@ def _population(files: RunFiles) -> pl.DataFrame | None:
     if not rows.select(marked.any()).collect(engine="streaming").item():
         return None
     kind = pl.col("meta").str.json_path_match("$.planted").fill_null(CLEAN).alias("planted")
-    return rows.select(*PLACE, kind).collect(engine="streaming")
+    return rows.select(*SOURCE_KEY, kind).collect(engine="streaming")
 
 
 def _hits(files: RunFiles, population: pl.DataFrame) -> pl.DataFrame:
-    """One row for each (row, reason) of every flag and drop before training, with the row's planted kind."""
+    """Return one row for each (row, reason) of every flag and drop before training, with the row's planted kind."""
     frames = [_drops(files, population)]
     flags = files.flags(after_training=False)
     if flags is not None:
-        frames.append(flags.select(*PLACE, "reason").collect(engine="streaming"))
-    return pl.concat(frames).unique().join(population, on=PLACE, how="left")
+        frames.append(flags.select(*SOURCE_KEY, "reason").collect(engine="streaming"))
+    return pl.concat(frames).unique().join(population, on=SOURCE_KEY, how="left")
 
 
 def _drops(files: RunFiles, population: pl.DataFrame) -> pl.DataFrame:
-    """Drops as hits. That of a duplicate counts for the planted one of the pair, whichever of the two was dropped."""
-    ledgers = [table for _, table in files.tables(LEDGER_FILE, CURATION)]
+    """Return drops as hits. That of a duplicate hits the planted one of the pair, whichever of the two was dropped."""
+    ledgers = [table for _, table in files.tables(LEDGER_FILE, CURATION_ROW_STAGES)]
     empty = pl.DataFrame(schema={"source": pl.String, "source_row": pl.Int64, "reason": pl.String})
     if not ledgers:
         return empty
     kept = pl.col("evidence").str.json_path_match("$.kept")
     finding = (pl.col("action") == "drop") & ~pl.col("reason").is_in(CONSEQUENCES)
-    drops = pl.concat(ledgers).filter(finding).select(*PLACE, "reason", kept=kept).collect(engine="streaming")
+    drops = pl.concat(ledgers).filter(finding).select(*SOURCE_KEY, "reason", kept=kept).collect(engine="streaming")
     twins = population.select(
-        kept=pl.format("{}:{}", *PLACE), kept_source="source", kept_row="source_row", kept_planted="planted"
+        kept=pl.format("{}:{}", *SOURCE_KEY), kept_source="source", kept_row="source_row", kept_planted="planted"
     )
-    pairs = drops.join(population, on=PLACE, how="left").join(twins, on="kept", how="left")
+    pairs = drops.join(population, on=SOURCE_KEY, how="left").join(twins, on="kept", how="left")
     twin = pl.col("planted").is_in(HARMLESS) & pl.col("kept_planted").is_in(DUPLICATE_KINDS)
     twin = (twin & pl.col("reason").is_in({*DUPLICATE_REASONS, *REWORDING_REASONS})).fill_null(False)
     return pairs.select(
@@ -176,11 +179,11 @@ def _drops(files: RunFiles, population: pl.DataFrame) -> pl.DataFrame:
 
 
 def _selected(files: RunFiles, population: pl.DataFrame) -> dict[str, int] | None:
-    """How many rows of each kind are trained on."""
+    """Return how many rows of each kind are trained on, None before selection."""
     selected = files.table("select", "selected.parquet")
     if selected is None:
         return None
-    return _by_kind(population.join(selected.select(PLACE).collect(engine="streaming"), on=PLACE, how="semi"))
+    return _by_kind(population.join(selected.select(SOURCE_KEY).collect(engine="streaming"), on=SOURCE_KEY, how="semi"))
 
 
 def _by_kind(rows: pl.DataFrame) -> dict[str, int]:
@@ -188,7 +191,7 @@ def _by_kind(rows: pl.DataFrame) -> dict[str, int]:
 
 
 def _planted_counts(files: RunFiles) -> dict[str, int] | None:
-    """What the maker of the data says it planted: rows rejected by ingest are known from here alone."""
+    """Return what the maker of the data says it planted: rows rejected by ingest are known from here alone."""
     path = files.path("make_data", "planted.json")
     return None if path is None else dict(orjson.loads(path.read_bytes()))
 
@@ -203,36 +206,36 @@ def _score(
 ) -> KindScore:
     reasons = KIND_REASONS.get(kind, ())
     rejected = max(0, planted - ingested)
-    own = hits.filter(pl.col("planted") == kind)
-    found = _places(own.filter(pl.col("reason").is_in(reasons))) + rejected
-    pointed = hits.filter(pl.col("reason").is_in(reasons))
-    rows_hit = _places(pointed)
-    right = _places(pointed.filter(~pl.col("planted").is_in(HARMLESS)))
+    of_kind = hits.filter(pl.col("planted") == kind)
+    by_reasons = hits.filter(pl.col("reason").is_in(reasons))
+    detected = _count_rows(of_kind.filter(pl.col("reason").is_in(reasons))) + rejected
+    rows_hit = _count_rows(by_reasons)
+    defective_rows = _count_rows(by_reasons.filter(~pl.col("planted").is_in(HARMLESS)))
     return KindScore(
         kind=kind,
         reasons=reasons,
         planted=planted,
         rejected=rejected,
-        found=found,
-        recall=found / planted if planted else None,
-        found_by_any=_places(own) + rejected,
+        detected=detected,
+        recall=detected / planted if planted else None,
+        detected_by_any=_count_rows(of_kind) + rejected,
         hits=rows_hit,
-        precision=right / rows_hit if rows_hit else None,
+        precision=defective_rows / rows_hit if rows_hit else None,
         trained_on=None if trained_on is None else trained_on.get(kind, 0),
     )
 
 
-def _places(hits: pl.DataFrame) -> int:
-    return hits.select(PLACE).unique().height
+def _count_rows(hits: pl.DataFrame) -> int:
+    return hits.select(SOURCE_KEY).unique().height
 
 
 def _alarms(kind: str, rows: int, hits: pl.DataFrame, trained_on: Mapping[str, int] | None) -> Alarms:
-    own = hits.filter(pl.col("planted") == kind)
-    by_reason = own.group_by("reason").agg(pl.len()).sort("reason")
+    of_kind = hits.filter(pl.col("planted") == kind)
+    by_reason = of_kind.group_by("reason").agg(pl.len()).sort("reason")
     return Alarms(
         rows_of=f"decoy: {kind}" if kind else "clean rows",
         rows=rows,
-        hit=_places(own),
+        hit=_count_rows(of_kind),
         by_reason=dict(by_reason.iter_rows()),
         trained_on=None if trained_on is None else trained_on.get(kind, 0),
     )

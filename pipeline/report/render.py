@@ -1,4 +1,4 @@
-"""From contents to one self-contained HTML page: no network, no other files, nothing from the data run or obeyed.
+"""Draws the contents as one self-contained HTML page: no network, no other files, and nothing of the data is run.
 
 Texts of rows reach the page through the template's escaping alone. Should that ever fail, the page's content security
 policy lets no script run but the page's own, which it names by hash, and no request leave. KaTeX is part of the page
@@ -31,7 +31,7 @@ _FONT_SOURCES = re.compile(r"src:url\(fonts/([\w-]+)\.woff2\)[^;}]*")
 
 
 def render(contents: Contents) -> str:
-    """The page. Its body is drawn first, because only then is it known whether KaTeX is needed."""
+    """Return the page. Its body is drawn first, because only then is it known whether KaTeX is needed."""
     maths = _MathsSeen()
     environment = _environment(maths)
     body = environment.get_template("body.html.jinja").render(contents=contents)
@@ -51,64 +51,71 @@ def render(contents: Contents) -> str:
 
 
 def json_for_script(value: Any) -> Markup:
-    """JSON that is safe inside a <script type="application/json"> element."""
+    """Return JSON that is safe inside a <script type="application/json"> element."""
     return Markup(dump_json(value).replace("<", "\\u003c"))
 
 
 class _MathsSeen:
-    """A template test that remembers whether it ever said yes."""
+    """A template test for maths that remembers whether any text had some."""
 
     def __init__(self) -> None:
         self.seen = False
 
     def test(self, text: str | None) -> bool:
-        found = text is not None and has_maths(cut(visible(text)))
-        self.seen = self.seen or found
-        return found
+        has_any = text is not None and has_maths(cut(visible(text)))
+        self.seen = self.seen or has_any
+        return has_any
 
 
 def _environment(maths: _MathsSeen) -> Environment:
     environment = Environment(
         loader=FileSystemLoader(PAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(shown=shown, count=count, percent=percent, number=number)
-    environment.filters.update(compact=compact, words=words, typed=typed)
+    environment.filters.update(
+        shown=_show,
+        count=_format_count,
+        percent=_format_percent,
+        number=_format_number,
+        compact=_show_json,
+        words=_show_words,
+        typed=_quote_path,
+    )
     environment.tests.update(maths=maths.test)
     environment.globals.update(flow=flow, histogram=histogram, line_chart=line_chart)
     return environment
 
 
-def shown(text: object) -> str:
-    """A text from the data, visible and of bounded length."""
+def _show(text: object) -> str:
+    """Return a text from the data, visible and of bounded length."""
     return cut(visible(text if isinstance(text, str) else str(text)))
 
 
-def count(value: int) -> str:
+def _format_count(value: int) -> str:
     return f"{value:,}"
 
 
-def percent(share: float | None, digits: int = 1) -> str:
-    """0.4567 -> 45.7 %; a dash where there is nothing to tell."""
+def _format_percent(share: float | None, digits: int = 1) -> str:
+    """Return 0.4567 as 45.7 %, and None as a dash."""
     return "–" if share is None else f"{100 * share:.{digits}f} %"
 
 
-def number(value: float | None) -> str:
-    """Four significant digits."""
+def _format_number(value: float | None) -> str:
+    """Return four significant digits, and None as a dash."""
     return "–" if value is None else f"{value:.4g}"
 
 
-def compact(value: Any) -> str:
-    """A JSON value as one text; a string as it is."""
-    return shown(value if isinstance(value, str) else orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode())
+def _show_json(value: Any) -> str:
+    """Return a JSON value as one text, a string as it is."""
+    return _show(value if isinstance(value, str) else orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode())
 
 
-def words(code: str) -> str:
-    """suspect_gold -> suspect gold"""
-    return shown(code).replace("_", " ")
+def _show_words(code: str) -> str:
+    """Return suspect_gold as suspect gold."""
+    return _show(code).replace("_", " ")
 
 
-def typed(path: str) -> str:
-    """A path as it is typed in a shell."""
+def _quote_path(path: str) -> str:
+    """Return a path as it is typed in a shell."""
     return shlex.quote(visible(path))
 
 
@@ -119,17 +126,17 @@ def _asset(name: str) -> str:
 
 @cache
 def _katex_css() -> str:
-    """KaTeX's style sheet with its fonts inside."""
+    """Return KaTeX's style sheet with its fonts inside."""
 
-    def inlined(match: re.Match[str]) -> str:
+    def inline_font(match: re.Match[str]) -> str:
         font = base64.b64encode((KATEX / "fonts" / f"{match[1]}.woff2").read_bytes()).decode()
         return f'src:url(data:font/woff2;base64,{font}) format("woff2")'
 
-    return _FONT_SOURCES.sub(inlined, (KATEX / "katex.min.css").read_text(encoding="utf-8"))
+    return _FONT_SOURCES.sub(inline_font, (KATEX / "katex.min.css").read_text(encoding="utf-8"))
 
 
 def _policy(scripts: list[str]) -> str:
-    """KaTeX places its boxes by style attributes, so that styles stay allowed; scripts are allowed by hash."""
+    """Return the content security policy. KaTeX places its boxes by style attributes, so that styles stay allowed."""
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
     return f"default-src 'none'; style-src 'unsafe-inline'; font-src data:; script-src {allowed}; base-uri 'none'"

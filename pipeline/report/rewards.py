@@ -13,15 +13,12 @@ from truegold.pipeline.rows import write_rows
 
 REWARD_RATIO_FILE = "reward_ratio.parquet"
 GROUPS_SHOWN = 20
-"""Sources, domains and verifiers shown on the page, each; the table has all of them."""
+"""How many sources, domains and verifiers the page shows; the table has all of them."""
 
-_TEXTS = ("by", "name", "when")
-_NUMBERS = ("rows", "judged_rows", "group_size")
+_COLUMN_TYPES = dict.fromkeys(("by", "name", "when"), pa.string())
+_COLUMN_TYPES |= dict.fromkeys(("rows", "judged_rows", "group_size"), pa.int64())
 REWARD_RATIO_SCHEMA = pa.schema(
-    [
-        (name, pa.string() if name in _TEXTS else pa.int64() if name in _NUMBERS else pa.float64())
-        for name in RewardRatio.__dataclass_fields__
-    ]
+    [(name, _COLUMN_TYPES.get(name, pa.float64())) for name in RewardRatio.__dataclass_fields__]
 )
 
 
@@ -35,15 +32,19 @@ class RewardPair:
 
 @dataclass(frozen=True)
 class Rewards:
-    """`pairs` by `by` (all, source, domain, verifier); a kind with one group alone is left out, as `all` tells it."""
+    """The rewards to expect of groups of `group_size` samples."""
 
     group_size: int
     ratios: tuple[RewardRatio, ...]
     pairs: tuple[RewardPair, ...]
+    """What the page shows: all problems, then by source, domain and verifier where there are several."""
 
 
-def rewards(files: RunFiles, group_size: int) -> Rewards | None:
-    """None where the run has no pass rates. A run that has trained is read with its own group size."""
+def measure_rewards(files: RunFiles, group_size: int) -> Rewards | None:
+    """Return the rewards to expect, None where the run has no pass rates.
+
+    A run that has trained is read with its own group size.
+    """
     profile, rows = files.table("profile", "profile.parquet"), files.table("profile", "rows.parquet")
     if profile is None or rows is None:
         return None
@@ -58,11 +59,12 @@ def _pairs(ratios: list[RewardRatio]) -> list[RewardPair]:
     profiled = [ratio for ratio in ratios if ratio.when == "profiled"]
     pairs = []
     for by in dict.fromkeys(ratio.by for ratio in profiled):
-        own = [ratio for ratio in profiled if ratio.by == by]
-        if by == EVERYTHING or len(own) > 1:
-            pairs += [RewardPair(ratio, selected.get((by, ratio.name))) for ratio in own[:GROUPS_SHOWN]]
+        alike = [ratio for ratio in profiled if ratio.by == by]
+        if by == EVERYTHING or len(alike) > 1:
+            pairs += [RewardPair(ratio, selected.get((by, ratio.name))) for ratio in alike[:GROUPS_SHOWN]]
     return pairs
 
 
-def write_rewards(found: Rewards, out_dir: Path) -> None:
-    write_rows(out_dir / REWARD_RATIO_FILE, map(asdict, found.ratios), REWARD_RATIO_SCHEMA)
+def write_rewards(rewards: Rewards, out_dir: Path) -> None:
+    """Write all ratios to `reward_ratio.parquet`."""
+    write_rows(out_dir / REWARD_RATIO_FILE, map(asdict, rewards.ratios), REWARD_RATIO_SCHEMA)

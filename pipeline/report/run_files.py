@@ -1,6 +1,6 @@
 """The files of a run: which stages it has, where their tables lie, and the lazy scans over them.
 
-Tables are only ever scanned: what a section keeps of them is counts, and the few rows it shows.
+Tables are only ever scanned: a section keeps counts of them, and the few rows it shows.
 """
 
 from __future__ import annotations
@@ -14,29 +14,28 @@ import orjson
 import polars as pl
 
 from truegold.pipeline.ledger import FLAGS_FILE
-from truegold.pipeline.rows import Row, count_rows
+from truegold.pipeline.rows import KEY, count_rows
 from truegold.pipeline.running.stage import RECORD
 from truegold.verifiers import InputError
 
-KEY = ["id", "source", "source_row"]
-"""What tells rows apart: rows of the same content share an id."""
+SOURCE_KEY = ["source", "source_row"]
+"""The columns that say where a row came from; no two rows of a run came from the same."""
 
-ROW_STAGES = ("clean", "dedup", "verify_gold", "vet_tests", "flag", "settle", "profile")
-"""The stages that rows pass through from ingest to selection, whichever of them a run has."""
-
-Key = tuple[str, str, int]
+Fields = dict[str, Any]
+"""Some columns of one row of a table."""
 
 
 @dataclass(frozen=True)
 class RunFiles:
-    """The finished stages of a run in order: folder and record (`stage.json`) of each."""
+    """The finished stages of a run in order."""
 
     folders: Mapping[str, Path]
     records: Mapping[str, Mapping[str, Any]]
+    """The `stage.json` of each stage."""
 
     @classmethod
     def open(cls, inputs: Mapping[str, Path], stages: Iterable[str]) -> RunFiles:
-        """`inputs` maps each stage to its `stage.json`."""
+        """Open a run by the `stage.json` of each stage, which `inputs` has under its name."""
         names = list(stages)
         folders = {name: inputs[name].parent for name in names}
         return cls(folders, {name: orjson.loads(inputs[name].read_bytes()) for name in names})
@@ -45,33 +44,37 @@ class RunFiles:
         return stage in self.folders
 
     def only(self, stages: Iterable[str]) -> RunFiles:
-        """The same run as if it had these stages alone."""
+        """Return the same run as if it had these stages alone."""
         names = [name for name in stages if name in self]
         return RunFiles({name: self.folders[name] for name in names}, {name: self.records[name] for name in names})
 
     def path(self, stage: str, name: str) -> Path | None:
-        """A stage's file, or None where the run has no such stage or the stage no such file."""
+        """Return a stage's file, or None where the run has no such stage or the stage no such file."""
         if stage not in self.folders:
             return None
         path = self.folders[stage] / name
         return path if path.exists() else None
 
     def table(self, stage: str, name: str) -> pl.LazyFrame | None:
+        """Return the scan of a stage's table, or None where there is none."""
         path = self.path(stage, name)
         return None if path is None else pl.scan_parquet(path)
 
     def count(self, stage: str, name: str) -> int:
-        """Rows of a table, 0 where it does not exist."""
+        """Return the rows of a table, 0 where it does not exist."""
         path = self.path(stage, name)
         return 0 if path is None else count_rows(path)
 
     def tables(self, name: str, stages: Iterable[str] | None = None) -> list[tuple[str, pl.LazyFrame]]:
-        """The table of this name of every stage that has one, in order."""
-        found = [(stage, self.table(stage, name)) for stage in (self.folders if stages is None else stages)]
-        return [(stage, table) for stage, table in found if table is not None]
+        """Return the table of this name of every stage that has one, in order."""
+        scans = [(stage, self.table(stage, name)) for stage in (self.folders if stages is None else stages)]
+        return [(stage, scan) for stage, scan in scans if scan is not None]
 
     def flags(self, *, after_training: bool) -> pl.LazyFrame | None:
-        """All flags, each once. The flag stage's table repeats the earlier ones, with `blocks` as it was settled."""
+        """Return all flags, each once, or None where no stage has flagged.
+
+        The flag stage's table repeats the earlier ones, with `blocks` as it was settled.
+        """
         gathered = ("flag",) if "flag" in self else ("dedup", "vet_tests" if "vet_tests" in self else "verify_gold")
         last = ("profile", "profile_after") if after_training else ("profile",)
         frames = [table for _, table in self.tables(FLAGS_FILE, (*gathered, *last))]
@@ -81,7 +84,7 @@ class RunFiles:
 
 
 def open_finished(run_dir: Path) -> RunFiles:
-    """The finished stages that a run's manifest names. InputError where it is no run, or has no rows yet."""
+    """Open the finished stages that a run's manifest names. InputError where it is no run, or has no rows yet."""
     manifest = run_dir / "manifest.json"
     if not manifest.exists():
         raise InputError(
@@ -95,11 +98,7 @@ def open_finished(run_dir: Path) -> RunFiles:
     return files
 
 
-def fetch(table: pl.LazyFrame, keys: pl.DataFrame, columns: Iterable[str]) -> list[Row]:
-    """The rows of `table` with these keys, the columns named besides KEY."""
-    found = table.select(*KEY, *columns).join(keys.lazy().select(KEY), on=KEY, how="semi")
-    return found.collect(engine="streaming").to_dicts()
-
-
-def key_of(row: Mapping[str, Any]) -> Key:
-    return row["id"], row["source"], row["source_row"]
+def fetch(table: pl.LazyFrame, keys: pl.DataFrame, columns: Iterable[str]) -> list[Fields]:
+    """Return the rows of `table` with these keys: KEY and the columns named besides."""
+    matching = table.select(*KEY, *columns).join(keys.lazy().select(KEY), on=KEY, how="semi")
+    return matching.collect(engine="streaming").to_dicts()

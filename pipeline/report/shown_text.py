@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 SHOWN_CHARS = 4_000
-"""What a page shows of one text: 500 megabyte-long prompts must not make a page that no browser opens."""
+"""The characters a page shows of one text: 500 megabyte-long prompts must not make a page that no browser opens."""
 
 MATHS_PATTERN = (
     r"\$\$[\s\S]+?\$\$"
@@ -17,7 +17,7 @@ MATHS_PATTERN = (
     r"|\\\([\s\S]+?\\\)"
     r"|(?<![\\$])\$(?![\s$])(?:[^$\\\n]|\\.)*?(?<![\s\\])\$(?![\d$])"
 )
-r"""$$..$$, \[..\], \(..\) and $..$; read by Python and by the page's script alike.
+r"""Maths between $$..$$, \[..\], \(..\) or $..$; Python and the page's script both read this pattern.
 
 A dollar sign opens only before a non-space and closes only after a non-space and not before a digit, so that "it costs
 $5 and then $7" stays what it is.
@@ -27,7 +27,7 @@ _MATHS = re.compile(MATHS_PATTERN)
 
 _BREAKS = "\n\t"
 _REORDERING = "\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-"""They turn the text around them, and could make a wrong answer read as a right one."""
+"""These characters turn the text around them, and could make a wrong answer read as a right one."""
 
 _SYMBOLS = {chr(code): chr(0x2400 + code) for code in range(32) if chr(code) not in _BREAKS}
 _SYMBOLS |= dict.fromkeys([*map(chr, range(0x80, 0xA0)), *_REORDERING], "\ufffd")
@@ -35,15 +35,15 @@ _TRANSLATION = str.maketrans({**_SYMBOLS, "\x7f": "\u2421"})
 
 
 def visible(text: str) -> str:
-    """Control and reordering characters replaced by symbols; line breaks and tabs stay."""
+    """Return the text with symbols for control and reordering characters; line breaks and tabs stay."""
     return text.replace("\r\n", "\n").translate(_TRANSLATION)
 
 
 def cut(text: str, limit: int = SHOWN_CHARS) -> str:
-    """The start of `text`, saying how much is missing."""
+    """Return the start of `text`, saying how much is missing."""
     return text if len(text) <= limit else f"{text[:limit]} … ({len(text) - limit:,} more characters)"
 
 
 def has_maths(text: str) -> bool:
-    """Whether any part of `text` stands between maths delimiters."""
+    """Return whether any part of `text` stands between maths delimiters."""
     return _MATHS.search(text) is not None

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 import polars as pl
@@ -20,7 +21,7 @@ CURVES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Mean length (tokens)", ("length_mean",)),
     ("Sampler against trainer (|Δ log p|)", ("mismatch_abs", "probe_mean_abs")),
 )
-"""The charts: title, and the metrics drawn in each."""
+"""The title of each chart, and the metrics drawn in it."""
 
 TABLE_ONLY = (
     "reward",
@@ -34,14 +35,16 @@ TABLE_ONLY = (
     "distinct_answers",
     "mismatch_outside",
 )
+"""The metrics that have no chart."""
 
 PROBLEMS_SHOWN = 3
 COMPLETIONS_SHOWN = 2
-"""Completions shown of each problem at the first and at the last step."""
+"""How many completions of each problem are shown at the first and at the last step."""
 
 COLUMNS = ["id", "prompt", "gold", "completion", "truncated", "score", "reason", "extracted", "advantage"]
 
 Point = tuple[int, float]
+"""A step and a metric's value in it."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,8 @@ class Metric:
 
 @dataclass(frozen=True)
 class Curve:
+    """The metrics of one chart."""
+
     title: str
     metrics: tuple[Metric, ...]
 
@@ -90,8 +95,11 @@ class Pairing:
 
 @dataclass(frozen=True)
 class Training:
+    """What is shown of a training."""
+
     steps: int
     problems_seen: int
+    """The problems that were trained on."""
     curves: tuple[Curve, ...]
     table: tuple[Metric, ...]
     first_step: int | None
@@ -99,8 +107,8 @@ class Training:
     pairings: tuple[Pairing, ...]
 
 
-def training(files: RunFiles) -> Training | None:
-    """None where the run has not trained."""
+def read_training(files: RunFiles) -> Training | None:
+    """Return what the run's training left, None where it has not trained."""
     if "train" not in files:
         return None
     lines = _lines(files.path("train", "metrics.jsonl"))
@@ -119,20 +127,20 @@ def training(files: RunFiles) -> Training | None:
 
 
 def _lines(path: Path | None) -> list[dict[str, float | None]]:
-    """All whole lines. Python's own JSON reader, because a diverged loss is written as NaN."""
+    """Return the lines of metrics. Python's own JSON reader takes them, because a diverged loss is written as NaN."""
     if path is None:
         return []
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def _metrics(lines: Sequence[dict[str, float | None]], names: Sequence[str]) -> list[Metric]:
-    found = []
+    metrics = []
     for name in names:
         values = [(int(line["step"] or 0), line.get(name)) for line in lines]
         points = tuple((step, float(value)) for step, value in values if value is not None and math.isfinite(value))
         if points:
-            found.append(Metric(name, points))
-    return found
+            metrics.append(Metric(name, points))
+    return metrics
 
 
 def _step(path: Path) -> int:
@@ -147,20 +155,16 @@ def _problems_seen(steps: Sequence[Path]) -> int:
 
 
 def _pairings(steps: Sequence[Path]) -> tuple[Pairing, ...]:
-    """Problems of the first and the last step: those in both steps beside themselves, the others in their order."""
+    """Pair problems of the first and the last step: those of both with themselves, then the others in their order."""
     if not steps:
         return ()
-    first = _problem_ids(steps[0])
-    last = _problem_ids(steps[-1]) if len(steps) > 1 else []
-    both = [id_ for id_ in first if id_ in last][:PROBLEMS_SHOWN]
-    rest = PROBLEMS_SHOWN - len(both)
-    lefts = both + [id_ for id_ in first if id_ not in both][:rest]
-    rights = both + [id_ for id_ in last if id_ not in both][:rest]
-    left = _problems(steps[0], lefts)
-    right = _problems(steps[-1], rights)
-    count = max(len(left), len(right))
-    pad_left, pad_right = [None] * (count - len(left)), [None] * (count - len(right))
-    return tuple(Pairing(*pair) for pair in zip([*left, *pad_left], [*right, *pad_right], strict=True))
+    first_ids = _problem_ids(steps[0])
+    last_ids = _problem_ids(steps[-1]) if len(steps) > 1 else []
+    both = [id_ for id_ in first_ids if id_ in last_ids][:PROBLEMS_SHOWN]
+    room = PROBLEMS_SHOWN - len(both)
+    first = _problems(steps[0], both + [id_ for id_ in first_ids if id_ not in both][:room])
+    last = _problems(steps[-1], both + [id_ for id_ in last_ids if id_ not in both][:room])
+    return tuple(Pairing(*pair) for pair in zip_longest(first, last))
 
 
 def _problem_ids(path: Path) -> list[str]:
@@ -174,7 +178,7 @@ def _problems(path: Path, ids: Sequence[str]) -> list[Problem]:
     rows = pl.scan_parquet(path).select(COLUMNS).filter(pl.col("id").is_in(list(ids))).collect().to_dicts()
     problems = []
     for id_ in ids:
-        own = [row for row in rows if row["id"] == id_][:COMPLETIONS_SHOWN]
-        attempts = tuple(Attempt(**{name: row[name] for name in Attempt.__dataclass_fields__}) for row in own)
-        problems.append(Problem(id_, own[0]["prompt"], own[0]["gold"], attempts))
+        few = [row for row in rows if row["id"] == id_][:COMPLETIONS_SHOWN]
+        attempts = tuple(Attempt(**{name: row[name] for name in Attempt.__dataclass_fields__}) for row in few)
+        problems.append(Problem(id_, few[0]["prompt"], few[0]["gold"], attempts))
     return problems

@@ -27,6 +27,9 @@ from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.verifiers import InputError
 
+OVER_MAX_ROWS = "over_max_rows"
+"""The drop reason of rows that wait in the reserve: good ones, more than were asked for."""
+
 SELECTED_SCHEMA = ROW_SCHEMA.append(pa.field("pass_rate", pa.float64()))
 """The columns of selected.parquet and reserve.parquet."""
 
@@ -73,7 +76,7 @@ def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, prog
         ordered = balanced_order(usable + zeros[:allowed_zeros], config.bands, order)
         selected, reserve = ordered[: config.max_rows], ordered[config.max_rows or len(ordered) :]
         for row in reserve:
-            ledger.drop(row, "over_max_rows", max_rows=config.max_rows, pass_rate=row["pass_rate"])
+            ledger.drop(row, OVER_MAX_ROWS, max_rows=config.max_rows, pass_rate=row["pass_rate"])
         write_rows(out_dir / "selected.parquet", selected, SELECTED_SCHEMA)
         write_rows(out_dir / "reserve.parquet", reserve, SELECTED_SCHEMA)
     with TableWriter(out_dir / "after.parquet", ROW_SCHEMA) as after:

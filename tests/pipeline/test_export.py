@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from truegold.pipeline.decontaminate.file import decontaminate_file
-from truegold.pipeline.export.label_errors import from_reviews, from_suspicion
+from truegold.pipeline.export.label_errors import estimate_from_reviews, estimate_from_suspicion
 from truegold.pipeline.ingest.problem_batches import ProblemColumns
 from truegold.pipeline.running.progress import NullProgress
 from truegold.verifiers import InputError
@@ -115,7 +115,7 @@ def test_label_errors_from_suspicion_are_the_mean_with_a_poisson_binomial_interv
     pl.DataFrame(
         {"source": ["a"] * 4 + ["b"], "source_row": [1, 2, 3, 4, 1], "suspicion": [0.1, 0.3, None, 0.9, 0.9]}
     ).write_parquet(suspicion)
-    found = from_suspicion(suspicion, [rows])
+    found = estimate_from_suspicion(suspicion, [rows])
     assert (found.known, found.rate) == (2, pytest.approx(0.2))
     margin = 1.96 * math.sqrt(0.1 * 0.9 + 0.3 * 0.7) / 2
     assert found.low == pytest.approx(max(0.0, 0.2 - margin))
@@ -129,11 +129,11 @@ def test_label_errors_from_reviewers_look_at_rows_that_no_flag_held_back():
             "evidence": ['{"flags":[]}', '{"flags":[]}', '{"flags":["proof"]}', '{"flags":[]}', '{"flags":["proof"]}'],
         }
     )
-    found = from_reviews(ledger)
+    found = estimate_from_reviews(ledger)
     assert (found.known, found.rate) == (3, pytest.approx(1 / 3))
     assert found.low is not None
     assert found.low < 1 / 3
-    assert from_reviews(ledger.filter(pl.col("reason") == "held_for_review")).rate is None
+    assert estimate_from_reviews(ledger.filter(pl.col("reason") == "held_for_review")).rate is None
 
 
 def test_suspicion_and_matches_given_by_name_are_told(curate, tmp_path):

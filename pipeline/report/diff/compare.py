@@ -5,7 +5,7 @@
     flags    proof: 3 rows more, multi_part: 1 row fewer
     rates    mean pass rate of 900 rows 0.41 -> 0.44
 
-What one run has not got as far as the other is named and left out, so that a half-finished run can be compared.
+Stages that only one of the runs has finished are named and left out, so that a half-finished run can be compared.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ from pathlib import Path
 import polars as pl
 
 from truegold.pipeline.ledger import LEDGER_FILE
-from truegold.pipeline.report.accounting import reject_counts
-from truegold.pipeline.report.diff.rows import COLUMNS, HELDOUT, KEPT, PLACE, SELECTED, Pairs, pair
+from truegold.pipeline.report.accounting import count_rejects
+from truegold.pipeline.report.diff.rows import COLUMNS, HELDOUT, KEPT, SELECTED, Pairs, pair
 from truegold.pipeline.report.diff.settings import Setting, setting_differences
-from truegold.pipeline.report.run_files import RunFiles, open_finished
+from truegold.pipeline.report.run_files import SOURCE_KEY, RunFiles, open_finished
 
 EXAMPLES = 5
 
 
 @dataclass(frozen=True)
 class Transition:
-    """Rows that ended otherwise. `because`: the differences in settings of the stage that decided it, or before it."""
+    """Rows that ended in one way in the first run and in another in the second."""
 
     first: str
     second: str
     rows: int
     ids: tuple[str, ...]
     because: tuple[Setting, ...]
+    """The differences in settings of the stage that decided it, or of one before it."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class Source:
-    """What came in: rows in one run's data alone, and rows changed in the data (by column)."""
+    """What came in: rows in the data of both runs, of one alone, and rows that were changed in the data."""
 
     both: int
     only_first: int
@@ -82,20 +83,24 @@ class Source:
     ids_second: tuple[str, ...]
     ids_changed: tuple[tuple[str, str], ...]
     rejects: Mapping[str, tuple[int, int]]
+    """Rejected records of the first and the second run by reason."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Everything that differs; `stages_first` and `stages_second` are those that the other run has not finished."""
+    """Everything that differs between two runs."""
 
     first: str
     second: str
     stages: tuple[str, ...]
+    """The stages that both have finished."""
     stages_first: tuple[str, ...]
     stages_second: tuple[str, ...]
+    """The stages that only one has finished."""
     settings: tuple[Setting, ...]
     source: Source
     left: tuple[int, int]
+    """How many rows each run has left."""
     transitions: tuple[Transition, ...]
     texts: tuple[TextChange, ...]
     flags: tuple[FlagChange, ...]
@@ -103,25 +108,28 @@ class Difference:
 
 
 def diff_runs(first_dir: Path, second_dir: Path, examples: int = EXAMPLES) -> Difference:
-    """Raises InputError where a folder is no run, or has no rows yet. `examples`: ids named for each kind of change."""
-    first, second = open_finished(first_dir), open_finished(second_dir)
-    common = [stage for stage in first.records if stage in second]
-    ours, theirs = first.only(common), second.only(common)
-    pairs = pair(ours, theirs)
-    settings = setting_differences(ours, theirs)
+    """Compare two runs, naming so many `examples` of ids for each kind of change.
+
+    Raises InputError where a folder is no run, or has no rows yet.
+    """
+    whole_first, whole_second = open_finished(first_dir), open_finished(second_dir)
+    common = [stage for stage in whole_first.records if stage in whole_second]
+    first, second = whole_first.only(common), whole_second.only(common)
+    pairs = pair(first, second)
+    settings = setting_differences(first, second)
     return Difference(
         first=str(first_dir),
         second=str(second_dir),
         stages=tuple(common),
-        stages_first=tuple(stage for stage in first.records if stage not in second),
-        stages_second=tuple(stage for stage in second.records if stage not in first),
+        stages_first=tuple(stage for stage in whole_first.records if stage not in whole_second),
+        stages_second=tuple(stage for stage in whole_second.records if stage not in whole_first),
         settings=tuple(settings),
-        source=_source(ours, theirs, pairs, examples),
-        left=(_left(pairs, pairs.only_first, "outcome"), _left(pairs, pairs.only_second, "outcome_b")),
+        source=_source(first, second, pairs, examples),
+        left=(_count_left(pairs, pairs.only_first, "outcome"), _count_left(pairs, pairs.only_second, "outcome_b")),
         transitions=_transitions(pairs.both, settings, common, examples),
-        texts=_texts(ours, theirs, pairs.both, examples),
-        flags=_flags(ours, theirs, pairs.both, examples),
-        rates=_rates(ours, theirs, pairs.both, examples),
+        texts=_texts(first, second, pairs.both, examples),
+        flags=_flags(first, second, pairs.both, examples),
+        rates=_rates(first, second, pairs.both, examples),
     )
 
 
@@ -129,19 +137,19 @@ def _ids(rows: pl.DataFrame, examples: int, column: str = "id") -> tuple[str, ..
     return tuple(rows[column].unique().sort().head(examples))
 
 
-def _left(pairs: Pairs, only: pl.DataFrame, column: str) -> int:
-    """How many rows a run has left."""
+def _count_left(pairs: Pairs, only: pl.DataFrame, column: str) -> int:
+    """Return how many rows a run has left."""
     ends = [KEPT, SELECTED, HELDOUT]
     parts = (pairs.both[column], pairs.changed[column], only["outcome"])
     return sum(int(part.is_in(ends).sum()) for part in parts)
 
 
 def _source(first: RunFiles, second: RunFiles, pairs: Pairs, examples: int) -> Source:
-    rejects = [reject_counts(files.path("ingest", "rejects.jsonl")) for files in (first, second)]
+    rejects = [count_rejects(files.path("ingest", "rejects.jsonl")) for files in (first, second)]
     reasons = sorted(rejects[0].keys() | rejects[1].keys())
     changed = pairs.changed
     columns = {name: int((changed[f"raw_{name}"] != changed[f"raw_{name}_b"]).sum()) for name in COLUMNS}
-    shown = changed.sort(PLACE).head(examples)
+    shown = changed.sort(SOURCE_KEY).head(examples)
     return Source(
         both=pairs.both.height,
         only_first=pairs.only_first.height,
@@ -162,21 +170,20 @@ def _transitions(
     counted = moved.group_by("outcome", "outcome_b").agg(pl.len(), pl.col("id").unique().sort().head(examples))
     ordered = counted.sort(["len", "outcome", "outcome_b"], descending=[True, False, False])
     return tuple(
-        Transition(one, other, rows, tuple(ids), _because(one, other, settings, stages))
-        for one, other, rows, ids in ordered.iter_rows()
+        Transition(first, second, rows, tuple(ids), _reasons((first, second), settings, stages))
+        for first, second, rows, ids in ordered.iter_rows()
     )
 
 
-def _because(one: str, other: str, settings: Sequence[Setting], stages: Sequence[str]) -> tuple[Setting, ...]:
-    """The differences of the stages where the row left; where those have none, the nearest before them."""
-    where = [outcome.partition(":")[0] for outcome in (one, other)]
-    deciding = [stage for stage in stages if stage in where] or list(stages)
-    own = tuple(setting for setting in settings if setting.stage in deciding)
-    if own:
-        return own
+def _reasons(outcomes: tuple[str, str], settings: Sequence[Setting], stages: Sequence[str]) -> tuple[Setting, ...]:
+    """Return the differences of the stages where the row left; where those have none, the nearest before them."""
+    left_at = [outcome.partition(":")[0] for outcome in outcomes]
+    deciding = [stage for stage in stages if stage in left_at] or list(stages)
+    if differences := tuple(setting for setting in settings if setting.stage in deciding):
+        return differences
     for stage in reversed(stages[: stages.index(deciding[0])]):
-        if before := tuple(setting for setting in settings if setting.stage == stage):
-            return before
+        if differences := tuple(setting for setting in settings if setting.stage == stage):
+            return differences
     return ()
 
 
@@ -187,41 +194,46 @@ def _texts(first: RunFiles, second: RunFiles, both: pl.DataFrame, examples: int)
         rows = both.filter(pl.col(column).is_not_null() & other.is_not_null() & (pl.col(column) != other))
         if not rows.height:
             continue
-        ours = _edits(first, rows, column, "")
-        theirs = _edits(second, rows, column, "_b")
+        edits_first = _edits(first, rows, column, "")
+        edits_second = _edits(second, rows, column, "_b")
         key = ["id", "copy", "edit"]
         changes.append(
             TextChange(
                 column,
                 rows.height,
                 _ids(rows, examples),
-                _by_edit(ours.join(theirs, on=key, how="anti")),
-                _by_edit(theirs.join(ours, on=key, how="anti")),
+                _count_edits(edits_first.join(edits_second, on=key, how="anti")),
+                _count_edits(edits_second.join(edits_first, on=key, how="anti")),
             )
         )
     return tuple(changes)
 
 
 def _edits(files: RunFiles, rows: pl.DataFrame, column: str, suffix: str) -> pl.DataFrame:
-    """id, copy and `stage/reason` of the edits of a column in these rows."""
-    own = rows.lazy().select("id", "copy", *(pl.col(f"{name}{suffix}").alias(name) for name in PLACE))
+    """Return id, copy and `stage/reason` of the edits of a column in these rows."""
+    keys = _row_keys(rows, suffix)
     made = [
         ledger.filter(
             (pl.col("action") == "edit") & (pl.col("evidence").str.json_path_match("$.column") == column)
-        ).select(*PLACE, pl.format("{}/{}", pl.lit(stage), pl.col("reason")).alias("edit"))
+        ).select(*SOURCE_KEY, pl.format("{}/{}", pl.lit(stage), pl.col("reason")).alias("edit"))
         for stage, ledger in files.tables(LEDGER_FILE)
     ]
-    return pl.concat(made).join(own, on=PLACE).select("id", "copy", "edit").unique().collect(engine="streaming")
+    return pl.concat(made).join(keys, on=SOURCE_KEY).select("id", "copy", "edit").unique().collect(engine="streaming")
 
 
-def _by_edit(edits: pl.DataFrame) -> dict[str, int]:
+def _row_keys(rows: pl.DataFrame, suffix: str) -> pl.LazyFrame:
+    """Return id, copy and the SOURCE_KEY that rows have in one of the runs."""
+    return rows.lazy().select("id", "copy", *(pl.col(f"{name}{suffix}").alias(name) for name in SOURCE_KEY))
+
+
+def _count_edits(edits: pl.DataFrame) -> dict[str, int]:
     return dict(edits.group_by("edit").len().sort(["len", "edit"], descending=[True, False]).iter_rows())
 
 
 def _flags(first: RunFiles, second: RunFiles, both: pl.DataFrame, examples: int) -> tuple[FlagChange, ...]:
-    ours, theirs = _flagged(first, both, ""), _flagged(second, both, "_b")
+    flags_first, flags_second = _flagged(first, both, ""), _flagged(second, both, "_b")
     key = ["id", "copy", "reason"]
-    gone, new = ours.join(theirs, on=key, how="anti"), theirs.join(ours, on=key, how="anti")
+    gone, new = flags_first.join(flags_second, on=key, how="anti"), flags_second.join(flags_first, on=key, how="anti")
     reasons = sorted({*gone["reason"], *new["reason"]})
     changes = []
     for reason in reasons:
@@ -231,23 +243,26 @@ def _flags(first: RunFiles, second: RunFiles, both: pl.DataFrame, examples: int)
 
 
 def _flagged(files: RunFiles, both: pl.DataFrame, suffix: str) -> pl.DataFrame:
-    own = both.lazy().select("id", "copy", *(pl.col(f"{name}{suffix}").alias(name) for name in PLACE))
+    keys = _row_keys(both, suffix)
     flags = files.flags(after_training=False)
     if flags is None:
-        return own.select("id", "copy", pl.lit("").alias("reason")).head(0).collect()
-    found = flags.select(*PLACE, "reason").unique().join(own, on=PLACE).select("id", "copy", "reason")
-    return found.collect(engine="streaming")
+        return keys.select("id", "copy", pl.lit("").alias("reason")).head(0).collect()
+    flagged = flags.select(*SOURCE_KEY, "reason").unique().join(keys, on=SOURCE_KEY).select("id", "copy", "reason")
+    return flagged.collect(engine="streaming")
 
 
 def _rates(first: RunFiles, second: RunFiles, both: pl.DataFrame, examples: int) -> Rates | None:
-    tables = first.table("profile", "profile.parquet"), second.table("profile", "profile.parquet")
-    if tables[0] is None or tables[1] is None:
+    profile_first, profile_second = (files.table("profile", "profile.parquet") for files in (first, second))
+    if profile_first is None or profile_second is None:
         return None
-    places = both.lazy().select("id", *PLACE, *(f"{name}_b" for name in PLACE))
-    rated = places.join(tables[0].select(*PLACE, "pass_rate"), on=PLACE)
-    other = tables[1].select(*(pl.col(name).alias(f"{name}_b") for name in PLACE), pl.col("pass_rate").alias("rate_b"))
+    second_key = [f"{name}_b" for name in SOURCE_KEY]
+    rates_first = profile_first.select(*SOURCE_KEY, "pass_rate")
+    rates_second = profile_second.select(pl.col(*SOURCE_KEY).name.suffix("_b"), pl.col("pass_rate").alias("rate_b"))
     rows = (
-        rated.join(other, on=[f"{name}_b" for name in PLACE])
+        both.lazy()
+        .select("id", *SOURCE_KEY, *second_key)
+        .join(rates_first, on=SOURCE_KEY)
+        .join(rates_second, on=second_key)
         .drop_nulls(["pass_rate", "rate_b"])
         .collect(engine="streaming")
     )

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from truegold.pipeline.ledger import DROPPED_FILE
-from truegold.pipeline.report.run_files import ROW_STAGES, RunFiles
+from truegold.pipeline.report.run_files import SOURCE_KEY, RunFiles
+from truegold.pipeline.running.stage_table import ROW_STAGES
 
-PLACE = ["source", "source_row"]
-"""What tells the rows of one run apart."""
 COLUMNS = ["prompt", "gold", "solution", "domain", "verifier", "verifier_args", "split"]
 """The columns that are compared."""
 KEPT, SELECTED, HELDOUT = "kept", "selected", "held out"
@@ -25,42 +24,41 @@ _NULL = "\0null"
 
 @dataclass(frozen=True)
 class Pairs:
-    """Rows of two runs: in both, in one alone, and changed in the data (same place, other content).
-
-    `both` has the columns id, outcome, outcome_b, PLACE, PLACE with _b, COLUMNS and COLUMNS with _b (hashes, null where
-    the row was dropped); `only_first` and `only_second` id and outcome; `changed` id, id_b and the raw hashes.
-    """
+    """The rows of two runs; columns of the second run end in `_b`."""
 
     both: pl.DataFrame
+    """Rows in both: id, outcome, SOURCE_KEY and COLUMNS (hashes, null where the row was dropped)."""
     only_first: pl.DataFrame
     only_second: pl.DataFrame
+    """Rows in one run alone: id and outcome."""
     changed: pl.DataFrame
+    """Rows of the same source and row with other content: id, outcome and hashes as they came in."""
 
 
 def pair(first: RunFiles, second: RunFiles) -> Pairs:
-    """Both runs must have the same stages."""
-    one, other = _rows(first), _rows(second)
-    both = one.join(other, on=["id", "copy"], how="inner", suffix="_b")
-    rest_one = one.join(other, on=["id", "copy"], how="anti")
-    rest_other = other.join(one, on=["id", "copy"], how="anti")
-    changed = rest_one.join(rest_other, on=PLACE, how="inner", suffix="_b")
+    """Pair the rows of two runs, which must have the same stages."""
+    first_rows, second_rows = _rows(first), _rows(second)
+    both = first_rows.join(second_rows, on=["id", "copy"], how="inner", suffix="_b")
+    first_rest = first_rows.join(second_rows, on=["id", "copy"], how="anti")
+    second_rest = second_rows.join(first_rows, on=["id", "copy"], how="anti")
+    changed = first_rest.join(second_rest, on=SOURCE_KEY, how="inner", suffix="_b")
     return Pairs(
         both,
-        rest_one.join(changed, on=PLACE, how="anti"),
-        rest_other.join(changed, on=PLACE, how="anti"),
+        first_rest.join(changed, on=SOURCE_KEY, how="anti"),
+        second_rest.join(changed, on=SOURCE_KEY, how="anti"),
         changed,
     )
 
 
 def _rows(files: RunFiles) -> pl.DataFrame:
-    """One row for each row that came in: id, copy, PLACE, outcome, hashes as it came in (`raw_`) and as it ended."""
+    """Return a row for each that came in: id, copy, SOURCE_KEY, outcome, hashes as it came in (`raw_`) and ended."""
     ingested = files.table("ingest", "rows.parquet")
     assert ingested is not None
     raw = [_hashed(name).alias(f"raw_{name}") for name in COLUMNS]
-    rows = ingested.select("id", *PLACE, *raw).collect(engine="streaming").sort(PLACE)
+    rows = ingested.select("id", *SOURCE_KEY, *raw).collect(engine="streaming").sort(SOURCE_KEY)
     rows = rows.with_columns(copy=pl.int_range(pl.len(), dtype=pl.UInt32).over("id"))
     ends = pl.concat([*_drops(files), _left(files)]).collect(engine="streaming")
-    return rows.join(ends, on=PLACE, how="left").with_columns(pl.col("outcome").fill_null(KEPT))
+    return rows.join(ends, on=SOURCE_KEY, how="left").with_columns(pl.col("outcome").fill_null(KEPT))
 
 
 def _hashed(name: str) -> pl.Expr:
@@ -70,13 +68,13 @@ def _hashed(name: str) -> pl.Expr:
 def _drops(files: RunFiles) -> list[pl.LazyFrame]:
     empty = [pl.lit(None, dtype=pl.UInt64).alias(name) for name in COLUMNS]
     return [
-        table.select(*PLACE, (pl.lit(f"{stage}: ") + pl.col("drop_reason")).alias("outcome"), *empty)
+        table.select(*SOURCE_KEY, (pl.lit(f"{stage}: ") + pl.col("drop_reason")).alias("outcome"), *empty)
         for stage, table in files.tables(DROPPED_FILE, (*ROW_STAGES, "select"))
     ]
 
 
 def _left(files: RunFiles) -> pl.LazyFrame:
-    """The rows that are in the data at the end."""
+    """Return the rows that are in the data at the end."""
     if "select" in files:
         parts = [
             (SELECTED, files.table("select", "selected.parquet")),
@@ -88,7 +86,7 @@ def _left(files: RunFiles) -> pl.LazyFrame:
     hashes = [_hashed(name) for name in COLUMNS]
     return pl.concat(
         [
-            table.select(*PLACE, pl.lit(outcome).alias("outcome"), *hashes)
+            table.select(*SOURCE_KEY, pl.lit(outcome).alias("outcome"), *hashes)
             for outcome, table in parts
             if table is not None
         ]

@@ -1,9 +1,8 @@
-"""Stage `report`: one page that tells what became of every row and of the model, and its numbers for machines.
+"""Stage `report`: one page on what became of every row and of the model, and its numbers for machines.
 
     inputs {"ingest": runs/demo/ingest/stage.json, ...}  ->  index.html, summary.json, reward_ratio.parquet
 
-All are functions of the run's files alone. Raises RuntimeError where rows went missing on the way: a report that does
-not add up is a bug and not a report.
+All are functions of the run's files alone. Where rows went missing on the way there is an error and no report.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from pathlib import Path
 import orjson
 
 from truegold.pipeline.config.stages import ReportConfig
-from truegold.pipeline.report.contents import gather, summary
+from truegold.pipeline.report.contents import gather, summarise
 from truegold.pipeline.report.render import render
 from truegold.pipeline.report.rewards import write_rewards
 from truegold.pipeline.report.run_files import RunFiles
@@ -27,14 +26,14 @@ SUMMARY = "summary.json"
 
 @stage_function(version=2)
 def report(inputs: Mapping[str, Path], config: ReportConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """inputs: the `stage.json` of every stage in `config.stages`."""
+    """Report on the stages in `config.stages`, by the `stage.json` of each. RuntimeError where rows went missing."""
     progress.start("reading the run")
     contents = gather(RunFiles.open(inputs, config.stages), config)
     progress.start("writing the page")
     page = render(contents).encode("utf-8")
     (out_dir / PAGE).write_bytes(page)
     numbers = orjson.dumps(
-        summary(contents), option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
+        summarise(contents), option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
     )
     (out_dir / SUMMARY).write_bytes(numbers + b"\n")
     if contents.rewards is not None:
