@@ -1,8 +1,8 @@
 """SFT and GRPO on DeepSpeed with vLLM rollouts.
 
-    config      the settings of models, SFT and RL; without torch
-    objective   the mathematics: advantages, losses, weights
-    model       the policy, the training record `Segment`, and the engine that takes one optimizer step
-    rollout     the sampling engine that is kept in step, and the probe that says where the two disagree
-    grpo, sft   the stages that put these together
+config      the settings of models, SFT and RL; without torch
+objective   the mathematics: advantages, losses, weights
+model       the policy, the training record `Segment`, and the engine that takes one optimizer step
+rollout     the sampling engine that is kept in step, and the probe that says where the two disagree
+grpo, sft   the stages that put these together
 """

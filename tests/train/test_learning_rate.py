@@ -8,7 +8,7 @@ from truegold.train.config.models import OptimizerConfig
 
 def rates(steps: int, **settings: object) -> list[float]:
     config = OptimizerConfig.model_validate({"lr": 8.0, **settings})
-    return [round(config.lr_at(step, steps), 6) for step in range(steps)]
+    return [round(config.learning_rate(step, steps), 6) for step in range(steps)]
 
 
 def test_it_is_constant_after_the_warm_up_unless_told_otherwise() -> None:
@@ -26,7 +26,7 @@ def test_a_cosine_is_half_way_down_at_half_time() -> None:
 @pytest.mark.parametrize("schedule", ["linear", "cosine"])
 def test_past_the_end_it_stays_at_the_final_rate(schedule: str) -> None:
     config = OptimizerConfig.model_validate({"lr": 8.0, "schedule": schedule, "final_lr": 1.0})
-    assert [config.lr_at(step, 10) for step in (10, 25)] == pytest.approx([1.0, 1.0])
+    assert [config.learning_rate(step, 10) for step in (10, 25)] == pytest.approx([1.0, 1.0])
 
 
 def test_a_run_that_is_all_warm_up_has_a_rate() -> None:

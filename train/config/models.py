@@ -31,7 +31,9 @@ class SmolLM2Model(StageConfig):
 
 class TinyModel(StageConfig):
     """A Llama of 0.4M parameters made from nothing, for demos and tests; its tokenizer is trained on the SFT texts.
-    It knows nothing before its SFT cold start."""
+
+    It knows nothing before its SFT cold start.
+    """
 
     type: Literal["tiny"] = "tiny"
     vocab_size: int = Field(default=512, ge=300)
@@ -43,7 +45,7 @@ class TinyModel(StageConfig):
     seed: int = 0
 
     @model_validator(mode="after")
-    def _head_size_suits_vllm(self) -> TinyModel:
+    def _check_head_size_suits_vllm(self) -> TinyModel:
         if self.hidden_size % (32 * self.heads):
             raise ValueError("hidden_size / heads must be a multiple of 32: vLLM's CPU attention knows no other sizes")
         return self
@@ -92,7 +94,7 @@ class OptimizerConfig(StageConfig):
     """Train adapters only; a learning rate some ten times as high is usual."""
 
     @model_validator(mode="after")
-    def _offload_is_sharded(self) -> OptimizerConfig:
+    def _check_what_zero_stages_allow(self) -> OptimizerConfig:
         if self.offload and self.zero_stage < 2:
             raise ValueError(f"offload needs zero_stage 2 or 3; it is {self.zero_stage}")
         if self.zero_stage == 3 and self.lora is not None and "lm_head" in self.lora.targets:
@@ -100,18 +102,18 @@ class OptimizerConfig(StageConfig):
         return self
 
     @model_validator(mode="after")
-    def _rate_falls(self) -> OptimizerConfig:
+    def _check_rate_falls(self) -> OptimizerConfig:
         if self.final_lr > self.lr:
             raise ValueError(f"final_lr ({self.final_lr}) must not exceed lr ({self.lr})")
         return self
 
-    def lr_at(self, step: int, steps: int) -> float:
-        """The learning rate of optimizer step `step`, from 0, of `steps`."""
+    def learning_rate(self, step: int, steps: int) -> float:
+        """Return the learning rate of optimizer step `step`, from 0, of `steps`."""
         if step < self.warmup_steps:
             return self.lr * (step + 1) / self.warmup_steps
-        done = min(1.0, (step - self.warmup_steps) / max(1, steps - self.warmup_steps))
-        shares = {"constant": 1.0, "linear": 1.0 - done, "cosine": (1.0 + math.cos(math.pi * done)) / 2.0}
-        return self.final_lr + (self.lr - self.final_lr) * shares[self.schedule]
+        share_done = min(1.0, (step - self.warmup_steps) / max(1, steps - self.warmup_steps))
+        levels = {"constant": 1.0, "linear": 1.0 - share_done, "cosine": (1.0 + math.cos(math.pi * share_done)) / 2.0}
+        return self.final_lr + (self.lr - self.final_lr) * levels[self.schedule]
 
 
 Tracker = Literal["wandb", "trackio"]
@@ -129,7 +131,7 @@ class SftConfig(StageConfig):
     max_length: int = Field(default=1024, ge=8)
     """Examples of more tokens are left out and counted."""
     packing: bool = True
-    """Put several examples into one row of a micro-batch, where the architecture keeps them apart."""
+    """Put several examples into one row of a micro-batch, where the architecture does not mix them."""
     optimizer: OptimizerConfig = OptimizerConfig(lr=1e-5)
     launch: LaunchConfig = LaunchConfig()
     trackers: tuple[Tracker, ...] = ()

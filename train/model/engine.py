@@ -150,7 +150,7 @@ class TrainingEngine:
         """
         self._engine.train()
         world = torch.distributed.get_world_size()
-        lr = self._config.lr_at(step, steps)
+        lr = self._config.learning_rate(step, steps)
         for group in self._engine.optimizer.param_groups:
             group["lr"] = lr
         sums: dict[str, Tensor] = {}

@@ -65,15 +65,17 @@ class Policy(nn.Module):
         """
         is_output = batch.mask.bool()
         hidden = self._hidden(batch) if batch.prefix is None else self._hidden_shared(batch, batch.prefix)
+        # The states of other positions are let go before the logits take their memory.
+        hidden = hidden[is_output]
         temperature = batch.temperature.unsqueeze(1).expand_as(batch.mask)
-        flat_inputs = (hidden[is_output], batch.targets[is_output], temperature[is_output])
+        flat_inputs = (hidden, batch.targets[is_output], temperature[is_output])
         head = self.causal_lm.get_output_embeddings()
         weight, bias = head.weight, getattr(head, "bias", None)
         project: Head = (lambda hidden: linear(hidden, weight, bias)) if self.head_apart else head
         chunk = max(1, LOGIT_CHUNK // weight.shape[0])
         pieces = [
             self._chunk(project, *(flat[start : start + chunk] for flat in flat_inputs))
-            for start in range(0, len(flat_inputs[0]), chunk)
+            for start in range(0, len(hidden), chunk)
         ]
         logprobs = torch.zeros_like(batch.mask)
         entropy = torch.zeros_like(logprobs)
