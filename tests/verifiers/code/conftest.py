@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # `sandboxes` and its like, which several files here share
+# Several files here share `sandboxes` and its like.
+sys.path.insert(0, str(Path(__file__).parent))
 
 from remote_services import FakeTime, Server
 from sandboxes import box_of

@@ -9,9 +9,9 @@ from truegold.verifiers.code.suite import Asserts
 
 
 def lowered(code, entry_point="f", prelude="", stub=""):
-    found = lower(Asserts(code, entry_point, prelude, stub))
-    assert found is not None, why_not_lowered(Asserts(code, entry_point, prelude, stub))
-    return found
+    lowered_tests = lower(Asserts(code, entry_point, prelude, stub))
+    assert lowered_tests is not None, why_not_lowered(Asserts(code, entry_point, prelude, stub))
+    return lowered_tests
 
 
 def reason(code, entry_point="f", prelude="", stub=""):
@@ -22,34 +22,34 @@ def reason(code, entry_point="f", prelude="", stub=""):
 
 def function_in(namespace, name):
     value = namespace
-    for number, part in enumerate(name.split(".")):
-        value = value[part.removesuffix("()")] if number == 0 else getattr(value, part.removesuffix("()"))
+    for index, part in enumerate(name.split(".")):
+        value = value[part.removesuffix("()")] if index == 0 else getattr(value, part.removesuffix("()"))
         value = value() if part.endswith("()") else value
     return value
 
 
-def results_of(found, solution):
-    """What the calls give in a process of their own: arguments and results cross as data."""
+def outcomes_of(tests, solution):
+    """Make the calls as another process would: arguments and results cross as data."""
     namespace = {}
     exec(solution, namespace)
-    results, functions = [], {}
-    for call in found.calls:
+    outcomes, functions = [], {}
+    for call in tests.calls:
         try:
             if call.function not in functions:
                 functions[call.function] = function_in(namespace, call.function)
             value = functions[call.function](*decode(encode(list(call.args))), **decode(encode(dict(call.kwargs))))
-            results.append(decode(encode(value)))
+            outcomes.append(decode(encode(value)))
         except Exception as error:
-            results.append(Raised(type(error).__name__, str(error)))
-    return results
+            outcomes.append(Raised(type(error).__name__, str(error)))
+    return outcomes
 
 
 def by_lowering(code, solution, entry_point="f"):
-    found = lower(Asserts(code, entry_point))
-    if found is None:
+    lowered_tests = lower(Asserts(code, entry_point))
+    if lowered_tests is None:
         return None
-    results = results_of(found, solution)
-    held = [check.holds(results) for check in found.checks]
+    outcomes = outcomes_of(lowered_tests, solution)
+    held = [check.holds(outcomes) for check in lowered_tests.checks]
     return None if None in held else all(held)
 
 

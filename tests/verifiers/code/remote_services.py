@@ -52,7 +52,8 @@ class Server:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            wbufsize = -1  # head and body in one packet
+            # Head and body go in one packet.
+            wbufsize = -1
 
             def do_POST(self) -> None:
                 length = int(self.headers.get("Content-Length", 0))

@@ -204,5 +204,5 @@ def test_unordered_tokens_accept_every_order_and_nothing_else(tokens, random):
 
 
 @given(st.integers(), st.integers())
-def test_integers_are_equal_only_to_themselves(one, other):
-    assert accepts("tokens", str(one), str(other)) is (one == other)
+def test_integers_are_equal_only_to_themselves(expected, got):
+    assert accepts("tokens", str(expected), str(got)) is (expected == got)

@@ -17,14 +17,14 @@ MOST_CPU_S = 2.0
 MOST_MB = 300
 
 
-def held(code: str, *results: Any) -> list[bool | None]:
+def held(code: str, *outcomes: Any) -> list[bool | None]:
     """Each assertion, and the CPU time of them all is bounded."""
-    found = lower(Asserts(code, "f"))
-    assert found is not None
+    lowered_tests = lower(Asserts(code, "f"))
+    assert lowered_tests is not None
     began = time.thread_time()
-    outcomes = [check.holds(results) for check in found.checks]
-    assert time.thread_time() - began < MOST_CPU_S * len(outcomes)
-    return outcomes
+    verdicts = [check.holds(outcomes) for check in lowered_tests.checks]
+    assert time.thread_time() - began < MOST_CPU_S * len(verdicts)
+    return verdicts
 
 
 def ring(length: int) -> Instance:

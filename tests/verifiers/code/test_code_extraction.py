@@ -18,13 +18,13 @@ STUB = HELPERS + '\n\ndef f(x: int) -> int:\n    """Doubles x."""\n'
 
 
 def code_of(response, **options):
-    found = extract_code(response, **options)
-    return found and found.code
+    extracted = extract_code(response, **options)
+    return extracted and extracted.code
 
 
 def how_of(response, **options):
-    found = extract_code(response, **options)
-    return found and found.form
+    extracted = extract_code(response, **options)
+    return extracted and extracted.form
 
 
 def block(code, info="python", fence="```"):
@@ -68,8 +68,8 @@ def test_line_ends_and_byte_order_marks_are_plain():
 
 
 def test_a_cut_off_response_gives_what_there_is():
-    found = extract_code("```python\ndef add(a, b):\n    return a +")
-    assert (found.code, found.form) == ("def add(a, b):\n    return a +", "unclosed_fence")
+    extracted = extract_code("```python\ndef add(a, b):\n    return a +")
+    assert (extracted.code, extracted.form) == ("def add(a, b):\n    return a +", "unclosed_fence")
 
 
 def test_a_fence_at_the_end_of_a_line_of_code_closes_the_block():
@@ -93,7 +93,7 @@ def test_an_open_quote_without_an_end_does_not_swallow_the_response():
 
 
 def test_only_the_last_blocks_are_read():
-    blocks = fenced_blocks("".join(block(f"x = {number}") for number in range(3 * MAX_BLOCKS)))
+    blocks = fenced_blocks("".join(block(f"x = {index}") for index in range(3 * MAX_BLOCKS)))
     assert len(blocks) == MAX_BLOCKS
     assert blocks[-1].text == f"x = {3 * MAX_BLOCKS - 1}"
 
@@ -165,12 +165,12 @@ def test_names_from_other_blocks_are_put_in_front():
         + block("def square(x):\n    return x * x")
         + block("print(area(2))")
     )
-    found = extract_code(response, entry_point="area")
-    assert found.form == "joined"
-    assert top_level(parse(found.code)) == {"math", "area", "square"}
-    assert "draft" not in found.code
+    extracted = extract_code(response, entry_point="area")
+    assert extracted.form == "joined"
+    assert top_level(parse(extracted.code)) == {"math", "area", "square"}
+    assert "draft" not in extracted.code
     namespace = {}
-    exec(found.code, namespace)
+    exec(extracted.code, namespace)
     assert namespace["area"](1) > 3
 
 
@@ -222,13 +222,14 @@ def test_prose_is_no_program(response):
 
 
 def test_a_response_that_is_code_as_a_whole():
-    found = extract_code(f"{ADD}\n")
-    assert (found.code, found.form) == (ADD, "whole")
+    extracted = extract_code(f"{ADD}\n")
+    assert (extracted.code, extracted.form) == (ADD, "whole")
 
 
 def test_code_between_prose_without_a_fence():
-    found = extract_code(f"Sure, here is the code:\n\nimport math\n\n{ADD}\n\nThis adds the two numbers, as you asked.")
-    assert (found.code, found.form) == (f"import math\n\n{ADD}", "part")
+    code = f"import math\n\n{ADD}"
+    extracted = extract_code(f"Sure, here is the code:\n\n{code}\n\nThis adds the two numbers, as you asked.")
+    assert (extracted.code, extracted.form) == (code, "part")
 
 
 def test_prompts_in_a_docstring_are_not_taken_for_the_program():
@@ -342,8 +343,8 @@ PIECES = st.sampled_from([*FENCES, *LINES, '"""', "'''", "x = '", "#", "\u00a0x"
 
 @given(st.lists(PIECES, max_size=14), st.sampled_from([None, "f", "A().f"]), st.sampled_from([None, STUB]))
 def test_any_response_gives_a_program_or_none(lines, entry_point, stub):
-    found = extract_code("\n".join(lines), entry_point=entry_point, stub=stub)
-    assert found is None or found.code.strip()
+    extracted = extract_code("\n".join(lines), entry_point=entry_point, stub=stub)
+    assert extracted is None or extracted.code.strip()
     extract_code("\n".join(lines), language="cpp")
 
 
@@ -365,5 +366,5 @@ def test_sources_that_would_warn_are_read_in_silence():
     ["`" * 10**6, "```\n" * 250_000, "def " * 250_000, "```python\n" * 100_000, "(" * 10**6, "    x\n" * 200_000],
 )
 def test_megabytes_of_nothing_are_read(text):
-    found = extract_code(text, entry_point="f", stub=STUB)
-    assert found is None or isinstance(found.code, str)
+    extracted = extract_code(text, entry_point="f", stub=STUB)
+    assert extracted is None or isinstance(extracted.code, str)

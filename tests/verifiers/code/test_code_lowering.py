@@ -11,47 +11,47 @@ from truegold.verifiers.code.suite import Asserts
 
 def test_a_check_function_becomes_calls_and_checks():
     body = "    'doc'\n    assert candidate([1, 2], k=3) == 3, 'no'\n    assert True\n"
-    found = lowered(f"METADATA = {{'a': 1}}\n\ndef check(candidate):\n{body}")
-    assert [(call.function, call.args, call.kwargs) for call in found.calls] == [("f", ([1, 2],), {"k": 3})]
-    assert [(check.text, check.line, check.calls) for check in found.checks] == [
+    lowered_tests = lowered(f"METADATA = {{'a': 1}}\n\ndef check(candidate):\n{body}")
+    assert [(call.function, call.args, call.kwargs) for call in lowered_tests.calls] == [("f", ([1, 2],), {"k": 3})]
+    assert [(check.text, check.line, check.calls) for check in lowered_tests.checks] == [
         ("assert candidate([1, 2], k=3) == 3, 'no'", 5, (0,))
     ]
-    assert found.checks[0].holds([3]) is True
-    assert found.checks[0].holds([4]) is False
-    assert found.checks[0].holds([Raised("ValueError")]) is False
+    assert lowered_tests.checks[0].holds([3]) is True
+    assert lowered_tests.checks[0].holds([4]) is False
+    assert lowered_tests.checks[0].holds([Raised("ValueError")]) is False
 
 
 def test_bare_assertions_name_the_functions_they_call():
-    found = lowered("assert g(1) == h((2,))\nassert set(g(2)) == set([1, 2])", entry_point=None)
-    assert [call.function for call in found.calls] == ["g", "h", "g"]
-    assert [check.calls for check in found.checks] == [(0, 1), (2,)]
+    lowered_tests = lowered("assert g(1) == h((2,))\nassert set(g(2)) == set([1, 2])", entry_point=None)
+    assert [call.function for call in lowered_tests.calls] == ["g", "h", "g"]
+    assert [check.calls for check in lowered_tests.checks] == [(0, 1), (2,)]
 
 
 def test_methods_are_called_on_one_object():
-    found = lowered("def check(candidate):\n    assert candidate(x = [1]) == 2", "Solution().f")
-    assert found.calls[0].function == "Solution().f"
-    found = lowered("def check(candidate):\n    assert candidate(1) == 2\n\ncheck(Solution().g)", None)
-    assert found.calls[0].function == "Solution().g"
+    lowered_tests = lowered("def check(candidate):\n    assert candidate(x = [1]) == 2", "Solution().f")
+    assert lowered_tests.calls[0].function == "Solution().f"
+    lowered_tests = lowered("def check(candidate):\n    assert candidate(1) == 2\n\ncheck(Solution().g)", None)
+    assert lowered_tests.calls[0].function == "Solution().g"
 
 
 def test_functions_with_the_name_of_a_builtin_are_the_solutions_where_nothing_else_is_tested():
     assert lowered("assert sum(10, 15) == 6", None).calls[0].function == "sum"
-    found = lowered("assert sum(g(1)) == 6", None)
-    assert [call.function for call in found.calls] == ["g"]
+    lowered_tests = lowered("assert sum(g(1)) == 6", None)
+    assert [call.function for call in lowered_tests.calls] == ["g"]
     assert lowered("assert sum([1]) == candidate(1)", "sum").calls[0].function == "sum"
 
 
 def test_functions_from_the_solutions_module():
-    found = lowered(
+    lowered_tests = lowered(
         "from solution import f as g\nimport math\n\ndef test_it():\n    assert g(4) == math.sqrt(16)\ntest_it()", None
     )
-    assert found.calls[0].function == "f"
-    assert found.checks[0].holds([2 * 2]) is True
+    assert lowered_tests.calls[0].function == "f"
+    assert lowered_tests.checks[0].holds([2 * 2]) is True
 
 
 def test_literals_are_new_at_every_evaluation():
-    found = lowered("for i in range(2):\n    assert f([1, 2]) == [i]")
-    assert found.calls[0].args[0] is not found.calls[1].args[0]
+    lowered_tests = lowered("for i in range(2):\n    assert f([1, 2]) == [i]")
+    assert lowered_tests.calls[0].args[0] is not lowered_tests.calls[1].args[0]
 
 
 def test_functions_under_test_are_named_in_order():
@@ -128,9 +128,9 @@ def test_the_outcome_is_that_of_running(code):
     assert lower(Asserts(code, "f")) is not None, why_not_lowered(Asserts(code, "f"))
     outcomes = []
     for solution in SOLUTIONS:
-        found = by_lowering(code, solution)
-        outcomes.append(found)
-        assert found is None or found is by_running(code, solution), solution
+        outcome = by_lowering(code, solution)
+        outcomes.append(outcome)
+        assert outcome is None or outcome is by_running(code, solution), solution
     # Stand-ins for iterators leave some open; whatever is plain data is decided.
     assert None not in outcomes[:5]
 

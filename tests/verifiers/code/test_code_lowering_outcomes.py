@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lowered_tests import by_lowering, by_running, lowered, results_of
+from lowered_tests import by_lowering, by_running, lowered, outcomes_of
 
 from truegold.verifiers.code.inside.wire import Array, Instance, Iterated, Opaque
 from truegold.verifiers.code.lowering import lower
@@ -38,10 +38,10 @@ def test_an_iterator_is_read_where_the_test_reads_it():
 
 def test_an_unknown_object_is_equal_to_nothing():
     check = lowered("assert f(1) == f(2)").checks[0]
-    thing = Opaque("Thing")
-    assert check.holds([thing, thing]) is False
-    assert lowered("assert f(1) == 5").checks[0].holds([thing]) is False
-    assert lowered("assert f(1) is None").checks[0].holds([thing]) is False
+    unknown_object = Opaque("Thing")
+    assert check.holds([unknown_object, unknown_object]) is False
+    assert lowered("assert f(1) == 5").checks[0].holds([unknown_object]) is False
+    assert lowered("assert f(1) is None").checks[0].holds([unknown_object]) is False
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ def test_an_unknown_object_is_equal_to_nothing():
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_what_costs_too_much_or_cannot_be_told_is_left_open(code, value, held):
-    found = lowered(code)
-    assert found.checks[-1].holds([value] * len(found.calls)) is held
+    lowered_tests = lowered(code)
+    assert lowered_tests.checks[-1].holds([value] * len(lowered_tests.calls)) is held
 
 
 def test_loops_over_results_within_bounds_are_decided():
@@ -128,8 +128,8 @@ BODIES = st.sampled_from(
 @given(SHAPES, VALUES, VALUES, BODIES)
 def test_any_assertion_comes_out_as_by_running(shape, given_value, expected, body):
     code, solution = shape.format(given_value, expected), f"def f(x):\n    {body}"
-    found = by_lowering(code, solution)
-    assert found is None or found is by_running(code, solution)
+    outcome = by_lowering(code, solution)
+    assert outcome is None or outcome is by_running(code, solution)
 
 
 @given(st.text(max_size=80))
@@ -138,9 +138,9 @@ def test_any_text_is_lowered_or_not(text):
 
 
 def test_infinity_and_large_integers_are_values():
-    found = lowered("import math\nassert f(float('inf'), 10**5000) == -math.inf")
-    assert found.calls[0].args == (math.inf, 10**5000)
-    assert found.checks[0].holds([-math.inf]) is True
+    lowered_tests = lowered("import math\nassert f(float('inf'), 10**5000) == -math.inf")
+    assert lowered_tests.calls[0].args == (math.inf, 10**5000)
+    assert lowered_tests.checks[0].holds([-math.inf]) is True
 
 
 # Real test suites
@@ -155,8 +155,8 @@ def rows_of(name):
 
 
 def share_lowered(suites):
-    found = [lower(read_suite(suite).tests) for suite in suites]
-    return sum(each is not None for each in found) / len(found)
+    lowered_tests = [lower(read_suite(suite).tests) for suite in suites]
+    return sum(each is not None for each in lowered_tests) / len(lowered_tests)
 
 
 def test_nearly_all_of_humaneval_mbpp_and_leetcode_is_lowered():
@@ -177,7 +177,7 @@ def test_nearly_all_of_humaneval_mbpp_and_leetcode_is_lowered():
 def test_reference_solutions_of_humaneval_pass_as_lowered():
     for row in rows_of("humaneval"):
         tests = read_suite({"test": row["test"], "entry_point": row["entry_point"], "prompt": row["prompt"]}).tests
-        found = lower(tests)
-        if found is not None:
-            results = results_of(found, row["prompt"] + row["canonical_solution"])
-            assert all(check.holds(results) is True for check in found.checks), row["task_id"]
+        lowered_tests = lower(tests)
+        if lowered_tests is not None:
+            outcomes = outcomes_of(lowered_tests, row["prompt"] + row["canonical_solution"])
+            assert all(check.holds(outcomes) is True for check in lowered_tests.checks), row["task_id"]

@@ -104,7 +104,7 @@ def test_a_service_that_does_not_answer_is_given_up_and_not_asked_twice(server, 
         return fused(OK)
 
     server.answer = slow
-    monkeypatch.setattr("truegold.verifiers.code.remote.sandboxfusion.QUEUE_S", -7.8)  # 0.2 s in all
+    monkeypatch.setattr("truegold.verifiers.code.remote.sandboxfusion.QUEUE_S", -7.8)  # The request has 0.2 s in all.
     try:
         with pytest.raises(SandboxError, match="no reply within"):
             fusion(server, time).prepare(PYTHON, Limits(cpu_s=2)).run(b"")
@@ -126,7 +126,7 @@ def test_a_service_that_is_not_there_is_tried_again_then_left_alone_then_probed(
     assert len(time.pauses) == tried
 
     time.seconds += service.COOL_DOWN_S
-    with pytest.raises(SandboxError, match=r"^http.*refused"):  # the probe
+    with pytest.raises(SandboxError, match=r"^http.*refused"):  # This call is the probe.
         ready.run(b"")
     with pytest.raises(SandboxError, match="not asked"):
         ready.run(b"")
@@ -216,7 +216,7 @@ def _in_child(back_end: Any, outputs: Any) -> None:
         connection.client.close()
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of forking while the server's thread runs
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Forking warns while the server's thread runs.
 def test_back_ends_work_in_forked_processes_and_pickled(server):
     server.script(fused(OK))
     back_end = SandboxFusion(server.url)
@@ -224,7 +224,7 @@ def test_back_ends_work_in_forked_processes_and_pickled(server):
     assert ready.run(b"").ok
     assert pickle.loads(pickle.dumps(back_end)) == back_end
     assert pickle.loads(pickle.dumps(ready)).run(b"").ok
-    with service._LOCK:  # as if another thread held it
+    with service._LOCK:  # This is as if another thread held it.
         context = multiprocessing.get_context("fork")
         outputs = context.Queue()
         child = context.Process(target=_in_child, args=(back_end, outputs))

@@ -225,8 +225,8 @@ def test_a_program_searching_its_memory_finds_no_earlier_program(box: Sandbox) -
     ran, never_ran = "gold-" + os.urandom(8).hex(), "gold-" + os.urandom(8).hex()
     run(box, f"x = [{ran!r}]", b"stdin " + ran.encode())
     # A search finds itself; so it has to find as much of a text that was never here.
-    found = [run(box, SEARCH.format(first=text[:8], second=text[8:])).stdout for text in (ran, never_ran)]
-    assert found[0] == found[1] != b""
+    outputs = [run(box, SEARCH.format(first=text[:8], second=text[8:])).stdout for text in (ran, never_ran)]
+    assert outputs[0] == outputs[1] != b""
 
 
 def test_a_long_job_is_judged_by_the_processor_time_it_used(box: Sandbox) -> None:

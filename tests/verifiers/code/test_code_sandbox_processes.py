@@ -88,10 +88,10 @@ def _footprint(box: Sandbox) -> dict[str, int]:
 
 
 def _tree(pid: int) -> list[int]:
-    found = [pid]
-    for parent in found:
-        found += map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
-    return found
+    pids = [pid]
+    for parent in pids:
+        pids += map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
+    return pids
 
 
 def _runs(pid: int) -> bool:
@@ -108,11 +108,11 @@ def _resident_kb(pid: int) -> int:
 
 
 def test_closing_takes_every_process_and_folder_along(box: Sandbox) -> None:
-    own = Sandbox(Kind(), box.tier, seats=2)
+    own_box = Sandbox(Kind(), box.tier, seats=2)
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda _: run(own, "import time; time.sleep(0.2)"), range(2)))
-    pids, folders = [pid for seat in own.pids() for pid in _tree(seat)], own.folders()
-    own.close()
+        list(pool.map(lambda _: run(own_box, "import time; time.sleep(0.2)"), range(2)))
+    pids, folders = [pid for seat in own_box.pids() for pid in _tree(seat)], own_box.folders()
+    own_box.close()
     deadline = time.monotonic() + 10
     while any(_runs(pid) for pid in pids) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -275,17 +275,17 @@ def test_two_partners_talk_over_a_line_that_nobody_else_has(box: Sandbox) -> Non
     """Played with the role `main`, whose programs use the descriptor directly."""
     first = Job("main", b"import os\nos.write(4, os.read(4, 10).upper())", LIMITS)
     second = Job("main", b"import os\nos.write(4, b'hello')\nprint(os.read(4, 10))", LIMITS)
-    one, two = box.run_pair(first, second)
-    assert two.stdout == b"b'HELLO'\n"
-    assert one.ok
+    solution, tests = box.run_pair(first, second)
+    assert tests.stdout == b"b'HELLO'\n"
+    assert solution.ok
 
 
 def test_the_end_of_the_second_partner_is_the_end_of_both(box: Sandbox) -> None:
     started = time.monotonic()
-    one, two = box.run_pair(Job("main", b"while True: pass", LIMITS), Job("main", b"print(1)", LIMITS))
-    assert two.ok
-    assert not one.ok
-    assert one.cpu_s is not None
+    solution, tests = box.run_pair(Job("main", b"while True: pass", LIMITS), Job("main", b"print(1)", LIMITS))
+    assert tests.ok
+    assert not solution.ok
+    assert solution.cpu_s is not None
     assert time.monotonic() - started < 60
 
 

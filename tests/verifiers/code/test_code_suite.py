@@ -79,7 +79,7 @@ def test_limits_are_read():
 
 
 @pytest.mark.parametrize(
-    ("said", "name"),
+    ("spelling", "name"),
     [
         ("Python3", "python"),
         ("PY", "python"),
@@ -95,8 +95,8 @@ def test_limits_are_read():
         ("D", "d"),
     ],
 )
-def test_language_names_are_normalised(said, name):
-    assert read_suite({"tests": [{"input": "", "output": ""}], "language": said}).language == name
+def test_language_names_are_normalised(spelling, name):
+    assert read_suite({"tests": [{"input": "", "output": ""}], "language": spelling}).language == name
 
 
 # The shapes of data sets

@@ -66,15 +66,15 @@ def test_equal(expected, got):
     ],
 )
 def test_different(expected, got, reason):
-    found = values_equal(expected, got)
-    assert found is not None
-    assert reason is None or found == reason
+    difference = values_equal(expected, got)
+    assert difference is not None
+    assert reason is None or difference == reason
 
 
 def test_an_unknown_object_equals_nothing():
-    thing = Opaque("T")
-    assert values_equal(thing, thing) is not None
-    assert values_equal([1], [thing]) is not None
+    unknown_object = Opaque("T")
+    assert values_equal(unknown_object, unknown_object) is not None
+    assert values_equal([1], [unknown_object]) is not None
 
 
 def test_objects_of_known_classes_are_compared_field_by_field():
@@ -176,12 +176,12 @@ def test_every_value_equals_itself(value):
 
 
 @given(PLAIN, PLAIN)
-def test_without_tolerance_equality_is_pythons(one, other):
+def test_without_tolerance_equality_is_pythons(expected, got):
     differs = call_checker_of({"abs_tol": 0, "rel_tol": 0})
-    if one == other:
-        assert differs(one, other) is None
-    elif isinstance(one, bool | int | str) or one is None:
-        assert differs(one, other) is not None
+    if expected == got:
+        assert differs(expected, got) is None
+    elif isinstance(expected, bool | int | str) or expected is None:
+        assert differs(expected, got) is not None
 
 
 @given(st.lists(PLAIN, max_size=6), st.randoms(use_true_random=False))

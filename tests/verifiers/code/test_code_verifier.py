@@ -248,17 +248,17 @@ def test_verdicts_are_the_same_every_time_and_in_threads(verifier: CodeVerifier)
 
 def test_a_batch_loses_no_row_whatever_the_programs_do() -> None:
     box_of(Tier.FULL)
-    items = []
+    batch = []
     for program in (RIGHT, *HACKS.values()):
-        items += [Item(fenced(program), None, "code", json.dumps({"tests": CALLS, "limits": {"cpu_s": 1}}))] * 5
-    verdicts = list(verify_batch(items, workers=2))
-    assert [verdict.score for verdict in verdicts] == [1.0] * 5 + [0.0] * (len(items) - 5)
+        batch += [Item(fenced(program), None, "code", json.dumps({"tests": CALLS, "limits": {"cpu_s": 1}}))] * 5
+    verdicts = list(verify_batch(batch, workers=2))
+    assert [verdict.score for verdict in verdicts] == [1.0] * 5 + [0.0] * (len(batch) - 5)
 
 
 def test_the_verifier_is_found_by_name_and_pickled() -> None:
     box_of(Tier.FULL)
-    found = pickle.loads(pickle.dumps(resolve("code")))
-    assert found(fenced(RIGHT), None, info={"tests": CALLS}).score == 1.0
+    verifier = pickle.loads(pickle.dumps(resolve("code")))
+    assert verifier(fenced(RIGHT), None, info={"tests": CALLS}).score == 1.0
 
 
 def test_a_solution_alone_is_a_gold_response() -> None:
