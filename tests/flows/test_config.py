@@ -53,6 +53,8 @@ def test_all_mistakes_are_reported_together(tmp_path: Path) -> None:
             "train needs engine.weights_dir",
         ),
         ("data: {path: a.jsonl}\nchat: {user: no place}", "must contain {prompt}"),
+        ("data: {path: a.jsonl}\ntrain: {temperature: 0.7}", "train.temperature: moved to train.sampling.temperature"),
+        ("data: {path: a.jsonl}\ntrain: {reward: [], steps: 0}", "train.reward: moved to train.reward.terms"),
     ],
 )
 def test_each_mistake_has_a_line_that_names_it(tmp_path: Path, text: str, expected: str) -> None:
