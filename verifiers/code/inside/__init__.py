@@ -1,1 +1,11 @@
-"""What runs inside the sandbox: standard library only, relative imports only."""
+"""What runs in the sandbox's processes: standard library only, relative imports only, loaded as one folder.
+
+    confine        locks a process in and watches it; the zygote that every job is forked from
+    roles          what a forked process can be asked to do
+    program        the program under test as a module
+    test_code      reads, runs and reports test code
+    test_session   tests in one process, the solution in another; only test code that is no plain data needs it
+    wire           how values cross the border between processes
+
+Every job pays for what is loaded here, and for each object that it touches.
+"""

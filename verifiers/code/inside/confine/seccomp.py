@@ -37,7 +37,7 @@ waitid write writev
 """.split()
 
 NATIVE = ["execve", "execveat", "fork", "vfork", "mlock", "munlock"]
-"""What compilers and programs other than Python scripts need besides."""
+"""Calls that compilers and programs other than Python scripts need besides."""
 
 GROUPS = ["setpgid", "setsid"]
 """Calls that leave the process group. They are allowed only where a pid namespace, and not the group, ends what a job
@@ -102,12 +102,12 @@ _PRETENDED = _returning(_ERRNO)
 """The call returns 0 and was never made."""
 
 
-def _one_of(argument: int, values: tuple[int, ...], denied: Instruction = _FORBIDDEN) -> list[Instruction]:
+def _allow_one_of(argument: int, values: tuple[int, ...], denied: Instruction = _FORBIDDEN) -> list[Instruction]:
     """Allow a call where the low half of an argument is one of `values`."""
     return [(_LOAD, 0, 0, _argument(argument)), *_jumps_past_next(values), denied, _PERMITTED]
 
 
-def _none_of(argument: int, values: tuple[int, ...]) -> list[Instruction]:
+def _allow_none_of(argument: int, values: tuple[int, ...]) -> list[Instruction]:
     """Allow a call where the low half of an argument is none of `values`."""
     return [(_LOAD, 0, 0, _argument(argument)), *_jumps_past_next(values), _PERMITTED, _FORBIDDEN]
 
@@ -117,13 +117,13 @@ def _jumps_past_next(values: tuple[int, ...]) -> list[Instruction]:
     return [(_EQUAL, len(values) - index, 0, value) for index, value in enumerate(values)]
 
 
-def _null(argument: int, otherwise: Instruction) -> list[Instruction]:
+def _allow_null(argument: int, otherwise: Instruction) -> list[Instruction]:
     """Allow a call where an argument, a pointer, is null."""
     low, high = _argument(argument), _argument(argument, high=True)
     return [(_LOAD, 0, 0, low), (_EQUAL, 0, 3, 0), (_LOAD, 0, 0, high), (_EQUAL, 0, 1, 0), _PERMITTED, otherwise]
 
 
-def _new_thread(native: bool) -> list[Instruction]:
+def _allow_threads(native: bool) -> list[Instruction]:
     """Allow `clone` to make threads always, processes for native programs, and namespaces never."""
     flags = (_LOAD, 0, 0, _argument(0))
     no_namespaces = (_ANY_BIT, 1, 0, _CLONE_NAMESPACES)
@@ -140,22 +140,22 @@ def assemble(pid: int, native: bool = False, alone: bool = False, truncate: bool
     see, and all may change modes, owners and times. truncate: whether Landlock guards `truncate`; otherwise it is
     denied.
     """
-    signals = [_PERMITTED] if native and alone else _one_of(0, (pid,))
+    signals = [_PERMITTED] if native and alone else _allow_one_of(0, (pid,))
     conditional: dict[str, list[Instruction]] = {
         "kill": signals,
         "tgkill": signals,
         "tkill": [_PERMITTED if native and alone else _FORBIDDEN],
-        "clone": _new_thread(native),
-        "fcntl": _none_of(1, _FCNTLS_DENIED),
+        "clone": _allow_threads(native),
+        "fcntl": _allow_none_of(1, _FCNTLS_DENIED),
         # A lock on a file that all can read is seen by others, and the cores of a process are the machine's business.
         "flock": [_PRETENDED],
         "sched_setaffinity": [_PRETENDED],
-        "ioctl": _one_of(1, _IOCTLS, _returning(_ERRNO | errno.ENOTTY)),
-        "prctl": _one_of(0, _PRCTLS),
+        "ioctl": _allow_one_of(1, _IOCTLS, _returning(_ERRNO | errno.ENOTTY)),
+        "prctl": _allow_one_of(0, _PRCTLS),
         "setrlimit": [_PRETENDED],
-        "prlimit64": _null(2, _PRETENDED),
-        "socketpair": _one_of(0, (_AF_UNIX,)),
-        "sendto": _null(4, _FORBIDDEN),
+        "prlimit64": _allow_null(2, _PRETENDED),
+        "socketpair": _allow_one_of(0, (_AF_UNIX,)),
+        "sendto": _allow_null(4, _FORBIDDEN),
         "truncate": [_PERMITTED if truncate else _FORBIDDEN],
         **{name: [_MISSING] for name in ABSENT},
         **{name: [_PERMITTED if alone else _PRETENDED] for name in OWNERSHIP},

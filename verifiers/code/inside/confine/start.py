@@ -47,12 +47,14 @@ def main(options: dict[str, Any], roles: Roles) -> None:
     """
     if not options.get("staged"):
         _exec_with_stack(options)
-    control = socket.socket(fileno=_high(os.dup(0)))
+    control = socket.socket(fileno=_move_high(os.dup(0)))
     preload()
     _silence()
     _die_with(os.getppid())
     try:
-        {"full": _full, "container": _container, "weak": _weak}[options["tier"]](control, options, roles)
+        {"full": _serve_full, "container": _serve_container, "weak": _serve_weak}[options["tier"]](
+            control, options, roles
+        )
     except (NotPossible, OSError) as error:
         control.sendall(json.dumps({"failed": str(error)}).encode() + b"\n")
     except Exception:
@@ -84,11 +86,11 @@ def _die_with(parent: int) -> None:
         os._exit(1)
 
 
-def _full(control: socket.socket, options: dict[str, Any], roles: Roles) -> None:
+def _serve_full(control: socket.socket, options: dict[str, Any], roles: Roles) -> None:
     _check_filter_possible()
     parent = os.getppid()
     paths = view.exposed_paths(options["expose"])
-    proc = _high(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY))
+    proc = _move_high(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY))
     if os.geteuid() == 0 and _can_unshare(kernel.CLONE_NEWNS):
         # As root the view is built first: it may lead through folders that the unprivileged user could not enter.
         view.enter_root(view.build_root(paths))
@@ -99,18 +101,18 @@ def _full(control: socket.socket, options: dict[str, Any], roles: Roles) -> None
         view.enter_root(view.build_root(paths))
     _die_with(parent)  # The kernel forgets it when a process changes its user.
     kernel.set_host_name("sandbox")
-    child = os.fork()  # The first process of the new pid namespace.
+    child = os.fork()  # The child is the first process of the new pid namespace.
     if child:
         control.close()
         os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 0xFF)
     _die_with(0)
     inner_proc = view.open_proc()
-    inner_proc = None if inner_proc is None else _high(inner_proc)
-    pid_namespace = _high(os.open("self/ns/pid", os.O_RDONLY, dir_fd=proc))
+    inner_proc = None if inner_proc is None else _move_high(inner_proc)
+    pid_namespace = _move_high(os.open("self/ns/pid", os.O_RDONLY, dir_fd=proc))
     os.close(proc)
     kernel.drop_capability_bounds()
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
-    rulesets = _rulesets([*paths, *view.MADE_UP_PATHS], view.BOX_PARENT)
+    rulesets = _make_rulesets([*paths, *view.MADE_UP_PATHS], view.BOX_PARENT)
     confinement = Confinement("full", rulesets, counts_tasks=True)
     greeting = {
         "ready": True,
@@ -122,17 +124,17 @@ def _full(control: socket.socket, options: dict[str, Any], roles: Roles) -> None
     Zygote(control, confinement, roles, inner_proc, pid_namespace).serve(greeting)
 
 
-def _container(control: socket.socket, options: dict[str, Any], roles: Roles) -> None:
+def _serve_container(control: socket.socket, options: dict[str, Any], roles: Roles) -> None:
     _check_filter_possible()
     if landlock.version() == 0:
         raise NotPossible("Landlock: not in this kernel, or switched off")
     boxes = tuple(options["boxes"])
     paths = view.exposed_paths(options["expose"])
     user = _unused_user(boxes) if os.geteuid() == 0 else None
-    proc = _high(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY))
+    proc = _move_high(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY))
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
-    rulesets = tuple(ruleset for box in boxes for ruleset in _rulesets(paths, box))
+    rulesets = tuple(ruleset for box in boxes for ruleset in _make_rulesets(paths, box))
     confinement = Confinement("container", rulesets, boxes=boxes, user=user, shared_user=os.geteuid() != 0)
     greeting = {
         "ready": True,
@@ -144,11 +146,11 @@ def _container(control: socket.socket, options: dict[str, Any], roles: Roles) ->
     Zygote(control, confinement, roles, proc, None).serve(greeting)
 
 
-def _weak(control: socket.socket, options: dict[str, Any], roles: Roles) -> None:
+def _serve_weak(control: socket.socket, options: dict[str, Any], roles: Roles) -> None:
     proc = None
     if sys.platform == "linux":
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
-        proc = _high(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY))
+        proc = _move_high(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY))
     confinement = Confinement("weak", boxes=tuple(options["boxes"]), shared_user=os.geteuid() != 0)
     greeting = {
         "ready": True,
@@ -200,9 +202,10 @@ def _become_user(uid: int) -> None:
 
 
 def _unused_user(boxes: tuple[str, ...]) -> User | None:
-    """Return a user that nobody else is, for jobs to run as instead of root, whom limits on tasks do not bind.
+    """Return a user that nobody else is; None where this root may not change its user.
 
-    The boxes are made that user's, and stay open to root's group. None where this root may not change its user.
+    Jobs run as that user because limits on tasks do not bind root. The boxes become the user's, and stay open to root's
+    group.
     """
     uid = FIRST_UNUSED_UID + os.getpid()
     paths = view.interpreter_paths()
@@ -222,16 +225,16 @@ def _unused_user(boxes: tuple[str, ...]) -> User | None:
     return User(uid, reads_interpreter=status == 0)
 
 
-def _rulesets(paths: list[str], writable: str) -> tuple[int, ...]:
+def _make_rulesets(paths: list[str], writable: str) -> tuple[int, ...]:
     if landlock.version() == 0:
         return ()
     rules = [(path, landlock.READ) for path in paths]
     rules += [(path, landlock.DEVICE) for path in view.DEVICES]
     ruleset = landlock.make_ruleset([*rules, (writable, landlock.all_rights())])
-    return (_high(ruleset),)
+    return (_move_high(ruleset),)
 
 
-def _high(descriptor: int) -> int:
+def _move_high(descriptor: int) -> int:
     """Move a descriptor to a number that no job uses."""
     copy = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, FIRST_HIGH_DESCRIPTOR)
     os.close(descriptor)

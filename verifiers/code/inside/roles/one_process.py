@@ -61,14 +61,14 @@ def run_in_one_process(payload: bytes) -> None:
     except BaseException as error:
         write_result({"not_loaded": describe_error(error)[:2]})
         report.total = max(len(plan.units), 1)
-        report.done()
+        report.finish()
         return
     run_code(plan, request["code"], namespace, candidate, report, request["kind"] == "unittest")
     if (name := guard.find_replaced()) is not None:
         with suppress(RunEnded):
             report.total += 1
-            report.failure("the run", None, f"the program replaced {name}")
-    report.done()
+            report.add_failure("the run", None, f"the program replaced {name}")
+    report.finish()
     if report.clean and 0 < report.total == report.passed:
         pairs = zip(*map(next, halves), strict=True)
         write_result({"nonce": bytes(left ^ right for left, right in pairs).decode()})

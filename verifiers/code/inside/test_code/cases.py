@@ -40,7 +40,7 @@ def run_cases(namespace: Mapping[str, Any], report: Report) -> None:
     except BaseException as error:
         # KeyboardInterrupt passes through unittest, and so does what a `load_tests` or a fixture of a class raises.
         try:
-            report.failure("the run", None, error)
+            report.add_failure("the run", None, error)
         except RunEnded:
             return
 
@@ -80,9 +80,9 @@ def _run_function(function: Callable[[], Any], report: Report) -> None:
     except RunEnded:
         raise
     except BaseException as error:
-        report.failure(name, name, error)
+        report.add_failure(name, name, error)
     else:
-        report.success(name)
+        report.add_success(name)
 
 
 class _ReportingResult(unittest.TestResult):
@@ -102,9 +102,9 @@ class _ReportingResult(unittest.TestResult):
         super().stopTest(test)
         name = f"{type(test).__name__}.{test._testMethodName}"
         if self._succeeded and self._trouble is None:
-            self._report.success(name)
+            self._report.add_success(name)
         elif not _is_skipped(test):
-            self._report.failure(name, test.shortDescription() or name, self._trouble or "it broke off")
+            self._report.add_failure(name, test.shortDescription() or name, self._trouble or "it broke off")
 
     def addSuccess(self, test: Any) -> None:
         self._succeeded = True
@@ -112,7 +112,7 @@ class _ReportingResult(unittest.TestResult):
     def addError(self, test: Any, err: Any) -> None:
         self._note(err[1])
         if not isinstance(test, unittest.TestCase):  # The error is of a class, whose tests are not run.
-            self._report.failure(str(test), None, self._trouble)
+            self._report.add_failure(str(test), None, self._trouble)
 
     def addFailure(self, test: Any, err: Any) -> None:
         self._note(err[1])

@@ -57,15 +57,15 @@ class Report:
         """Whether no test failed so far, and none passed by silencing its failure."""
         return self._failed == 0 and self._watch.broken_reason is None
 
-    def success(self, test: str) -> None:
+    def add_success(self, test: str) -> None:
         """Report a test that passed."""
         if self._watch.broken_reason is not None:
-            self.failure(test, None, None)
+            self.add_failure(test, None, None)
             return
         self.passed += 1
         write_result({"test": test, "ok": True})
 
-    def failure(self, test: str, line: str | None, error: BaseException | str | None) -> None:
+    def add_failure(self, test: str, line: str | None, error: BaseException | str | None) -> None:
         """Report a test that failed. Raises `RunEnded` where no more is to be run."""
         self._failed += 1
         reason = self._watch.broken_reason
@@ -75,7 +75,7 @@ class Report:
         if self._stop_first or reason is not None:
             raise RunEnded
 
-    def done(self) -> None:
+    def finish(self) -> None:
         """Report that the run came to its end."""
         write_result({"done": {"passed": self.passed, "total": self.total}})
 

@@ -75,9 +75,9 @@ class _Unit:
             return False
         name = str(self._index + 1)
         if error is None:
-            self._report.success(name)
+            self._report.add_success(name)
         else:
-            self._report.failure(name, self._plan.units[self._index], error)
+            self._report.add_failure(name, self._plan.units[self._index], error)
         return True
 
 
@@ -88,6 +88,6 @@ def _report_failed_setup(error: BaseException, code: str, report: Report) -> Non
     lines = code.splitlines()
     text = lines[line - 1].strip()[:300] if line is not None and 0 < line <= len(lines) else None
     try:
-        report.failure("setup" if line is None else f"line {line}", text, error)
+        report.add_failure("setup" if line is None else f"line {line}", text, error)
     except RunEnded:
         return

@@ -83,7 +83,7 @@ def _make_unit(body: list[ast.stmt], units: list[str], text: str) -> ast.With:
 
 
 def _asserts(node: ast.stmt, asserting: set[str]) -> bool:
-    return any(isinstance(below, ast.Assert) or _is_call(below, asserting) for below in _reached(node))
+    return any(isinstance(below, ast.Assert) or _is_call(below, asserting) for below in _walk_same_scope(node))
 
 
 def _is_call(node: ast.AST, names: set[str], only: bool = False) -> TypeGuard[ast.Call]:
@@ -94,12 +94,12 @@ def _is_call(node: ast.AST, names: set[str], only: bool = False) -> TypeGuard[as
     return name in names or (not only and "assert" in name.lower())
 
 
-def _reached(node: ast.AST) -> Iterator[ast.AST]:
+def _walk_same_scope(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the nodes of a statement that run with it: not those of functions and classes defined in it."""
     yield node
     for below in ast.iter_child_nodes(node):
         if not isinstance(below, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            yield from _reached(below)
+            yield from _walk_same_scope(below)
 
 
 def _runs_all_tests(node: ast.stmt) -> bool:

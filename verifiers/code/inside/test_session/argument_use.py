@@ -83,7 +83,7 @@ class ArgumentUse:
             return True
         values = [*call.args, *(keyword.value for keyword in call.keywords)]
         arguments = [value.value if isinstance(value, ast.Starred) else value for value in values]
-        variables = {_text(value) for value in arguments if isinstance(value, _VARIABLES)}
+        variables = {_source_text(value) for value in arguments if isinstance(value, _VARIABLES)}
         if not variables or any(len(self._uses(statement, {variable})) > 1 for variable in variables):
             return False
         result_names = _stored_names(statement)
@@ -103,7 +103,7 @@ class ArgumentUse:
             nodes = self._variables[statement] = defaultdict(list)
             for node in ast.walk(statement):
                 if isinstance(node, _VARIABLES):
-                    nodes[_text(node)].append(node)
+                    nodes[_source_text(node)].append(node)
         nodes_of = self._variables[statement]
         return [node for variable in variables & nodes_of.keys() for node in nodes_of[variable]]
 
@@ -171,7 +171,7 @@ class ArgumentUse:
         return False
 
 
-def _text(node: ast.AST) -> str:
+def _source_text(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ast.unparse(node)
 
 

@@ -57,7 +57,7 @@ class Receiver:
         """
         return _Decoder(self, known, asked).decode(data)
 
-    def exception(self, kind: Json, message: Json, args: Json, attributes: Json) -> BaseException:
+    def decode_exception(self, kind: Json, message: Json, args: Json, attributes: Json) -> BaseException:
         """Return an exception that the solution raised."""
         error_class = self.decode(kind)
         if not isinstance(error_class, type) or not issubclass(error_class, BaseException):

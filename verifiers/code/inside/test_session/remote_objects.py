@@ -67,23 +67,23 @@ class RemoteType(type):
 
     def __getattr__(cls, name: str) -> Any:
         _refuse_protocol(name)
-        return cls._truegold_class_session.attribute(cls._truegold_class_handle, name)
+        return cls._truegold_class_session.get_attribute(cls._truegold_class_handle, name)
 
     def __setattr__(cls, name: str, value: Any) -> None:
-        cls._truegold_class_session.set(cls._truegold_class_handle, name, value)
+        cls._truegold_class_session.set_attribute(cls._truegold_class_handle, name, value)
 
     def __bool__(cls) -> bool:
         return True
 
     def __len__(cls) -> Any:
-        return cls._truegold_class_session.special(cls._truegold_class_handle, "__len__")
+        return cls._truegold_class_session.call_special(cls._truegold_class_handle, "__len__")
 
     def __iter__(cls) -> Iterator[Any]:
-        elements: Iterator[Any] = cls._truegold_class_session.special(cls._truegold_class_handle, "__iter__")
+        elements: Iterator[Any] = cls._truegold_class_session.call_special(cls._truegold_class_handle, "__iter__")
         return elements
 
     def __getitem__(cls, key: Any) -> Any:
-        return cls._truegold_class_session.special(cls._truegold_class_handle, "__getitem__", key)
+        return cls._truegold_class_session.call_special(cls._truegold_class_handle, "__getitem__", key)
 
     def __contains__(cls, item: Any) -> bool:
         return any(item is element or item == element for element in cls)
@@ -100,19 +100,19 @@ class RemoteObject:
     def __getattr__(self, name: str) -> Any:
         _refuse_protocol(name)
         _refuse_search(self, name)
-        return self._truegold_session.attribute(self._truegold_handle, name)
+        return self._truegold_session.get_attribute(self._truegold_handle, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self._truegold_session.set(self._truegold_handle, name, value)
+        self._truegold_session.set_attribute(self._truegold_handle, name, value)
 
     def __bool__(self) -> bool:
         return True
 
     def __copy__(self) -> Any:
-        return self._truegold_session.special(self._truegold_handle, "__copy__")
+        return self._truegold_session.call_special(self._truegold_handle, "__copy__")
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return self._truegold_session.special(self._truegold_handle, "__deepcopy__")
+        return self._truegold_session.call_special(self._truegold_handle, "__deepcopy__")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError("an object of the solution cannot be pickled")
@@ -133,7 +133,7 @@ class RemoteFunction:
 
     def __getattr__(self, name: str) -> Any:
         _refuse_protocol(name)
-        return self._truegold_session.attribute(self._truegold_handle, name)
+        return self._truegold_session.get_attribute(self._truegold_handle, name)
 
     def __repr__(self) -> str:
         return f"<function {self.__name__}>"
@@ -192,7 +192,9 @@ def _method(session: Any, handle: int, name: str) -> Callable[..., Any]:
         if isinstance(self, RemoteObject):
             _refuse_search(self, name)
             return session.call(["method", self._truegold_handle, name], name, args, kwargs)
-        return session.call(["method", handle, name], name, (self, *args), kwargs)  # `Solution.f(None, 3)`
+        return session.call(
+            ["method", handle, name], name, (self, *args), kwargs
+        )  # It is written `Solution.f(None, 3)`.
 
     method.__name__ = name
     return method
@@ -210,14 +212,14 @@ def _coroutine_method(session: Any, handle: int, name: str) -> Callable[..., Any
 
 def _special_method(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any) -> Any:
-        return self._truegold_session.special(self._truegold_handle, name, *args)
+        return self._truegold_session.call_special(self._truegold_handle, name, *args)
 
     return method
 
 
 def _text_method(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any) -> str:
-        return str(self._truegold_session.special(self._truegold_handle, name, *args))
+        return str(self._truegold_session.call_special(self._truegold_handle, name, *args))
 
     return method
 
@@ -233,7 +235,7 @@ def _call_method(name: str) -> Callable[..., Any]:
 def _exit_method(name: str) -> Callable[..., Any]:
     def method(self: Any, kind: Any, error: Any, traceback: Any) -> None:
         # What it returns is not passed on: a solution could swallow the assertions of a `with` block.
-        self._truegold_session.special(self._truegold_handle, name, kind, error, None)
+        self._truegold_session.call_special(self._truegold_handle, name, kind, error, None)
 
     return method
 
@@ -241,7 +243,7 @@ def _exit_method(name: str) -> Callable[..., Any]:
 def _contains_method(name: str) -> Callable[..., Any]:
     def method(self: Any, item: Any) -> Any:
         if self._truegold_session.made_by_tests(self._truegold_handle):
-            return self._truegold_session.special(self._truegold_handle, name, item)
+            return self._truegold_session.call_special(self._truegold_handle, name, item)
         return any(item is element or item == element for element in self)
 
     return method

@@ -51,7 +51,7 @@ def run_serve(payload: bytes) -> None:
 
 
 class _Server:
-    """Answers requests, one after the other."""
+    """Answers requests. Each of the methods in `_REQUESTS` answers one kind."""
 
     def __init__(self, line: PartnerLine, namespace: dict[str, Any], codecs: dict[str, list[str]]) -> None:
         self._line = line

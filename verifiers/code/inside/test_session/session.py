@@ -88,7 +88,7 @@ class Session:
         if kind != "loaded":
             self._break_off(Undecodable("it does not say whether it is loaded"))
 
-    def entry(self, expression: str) -> Any:
+    def look_up_entry(self, expression: str) -> Any:
         """Return what an entry point stands for. Raises `NoSuchName`."""
         first, _, rest = expression.partition("()")
         if rest:
@@ -97,7 +97,7 @@ class Session:
         self._note_class(expression, target)
         return target
 
-    def name(self, name: str) -> Any:
+    def look_up(self, name: str) -> Any:
         """Return a global of the program. Raises `NoSuchName`."""
         if name in self.codecs:
             return self.find_class(name)
@@ -135,15 +135,15 @@ class Session:
         arguments = [_show(value) for value in args] + [f"{key}={_show(value)}" for key, value in kwargs.items()]
         return [name, ", ".join(arguments)[:SHOWN_CHARS], "no value" if result is ... else _show(result)]
 
-    def attribute(self, handle: int, name: str) -> Any:
+    def get_attribute(self, handle: int, name: str) -> Any:
         """Return an attribute of an object of the solution."""
         return self._ask(["attribute", handle, name])
 
-    def set(self, handle: int, name: str, value: Any) -> None:
+    def set_attribute(self, handle: int, name: str, value: Any) -> None:
         """Set an attribute of an object of the solution."""
         self._ask(["set", handle, name, self._send_args(value)[0]])
 
-    def special(self, handle: int, name: str, *args: Any) -> Any:
+    def call_special(self, handle: int, name: str, *args: Any) -> Any:
         """Return the result of a method of the language, such as `__len__`."""
         self._special_calls += 1
         if self._special_calls > MAX_SPECIAL_CALLS:
@@ -220,7 +220,7 @@ class Session:
                 return value
             if kind != "error":
                 raise Undecodable("it is no answer to what was asked")
-            error = self._receiver.exception(*rest)
+            error = self._receiver.decode_exception(*rest)
         except (Undecodable, LookupError, TypeError, ValueError, AttributeError) as problem:
             self._break_off(problem)
         if isinstance(error, _LOOP_ENDING) and not may_stop:

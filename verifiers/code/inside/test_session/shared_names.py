@@ -45,15 +45,15 @@ SPECIAL_METHODS = tuple(
     "__len__ __iter__ __next__ __reversed__ __contains__ __getitem__ __setitem__ __delitem__ __call__ __enter__"
     " __exit__ __str__ __repr__ __format__ __int__ __float__".split()
 )
-"""Methods of the language that are passed on to the solution's objects. None that compares, computes, hashes or tells
-truth, because what such a method of the solution says about a value is no evidence."""
+"""Methods of the language that are passed on to the solution's objects. None of them compares, computes, hashes or
+tells truth, because what such a method of the solution says about a value is no evidence."""
 
 
 def local_name(value: Any) -> list[str] | None:
     """Return [module, name] of what goes by its own name in a shared module."""
     name, module = getattr(value, "__name__", None), getattr(value, "__module__", None)
     if isinstance(name, str) and isinstance(module, str):
-        for candidate in (module, module.removeprefix("_")):  # `operator.add` says that it is in `_operator`
+        for candidate in (module, module.removeprefix("_")):  # `operator.add` says that it is in `_operator`.
             loaded = sys.modules.get(candidate) if candidate in SHARED_MODULES else None
             if loaded is not None and vars(loaded).get(name) is value:
                 return [candidate, name]

@@ -53,7 +53,7 @@ class SolutionNames(dict[str, Any]):
             except LookupError:
                 pass
         try:
-            value = self._session.name(name)
+            value = self._session.look_up(name)
         except NoSuchName:
             if hasattr(builtins, name):
                 return getattr(builtins, name)
@@ -101,7 +101,7 @@ class SolutionFinder(MetaPathFinder, Loader):
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """Return how to load a name that means the solution; None for other names."""
         parent, _, last = name.rpartition(".")
-        # `from src.calculator import add`, but `from solution import add` does not mean a module `solution.add`.
+        # `src.calculator` is the solution too, but `from solution import add` does not mean a module `solution.add`.
         if is_solution_module(last) or last in self._tested or parent in SOLUTION_FOLDERS:
             return ModuleSpec(name, self, is_package=True)
         return None

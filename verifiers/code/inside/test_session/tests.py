@@ -61,7 +61,7 @@ def run_tests(payload: bytes) -> None:
         write_result({"cannot_isolate": session.isolation_problem})
     elif session.broken_reason is not None:
         write_result({"gone": session.broken_reason})
-    report.done()
+    report.finish()
 
 
 def _run_against_solution(
@@ -74,13 +74,13 @@ def _run_against_solution(
     candidate = None
     if entry_point:
         try:
-            candidate = names["candidate"] = session.entry(entry_point)
+            candidate = names["candidate"] = session.look_up_entry(entry_point)
         except (SolutionGone, CannotIsolate):
             raise
         except BaseException as error:
             report.total = max(len(plan.units), 1)
             missing = isinstance(error, NoSuchName)
-            report.failure("entry point", None, NameError(str(error)) if missing else error)
+            report.add_failure("entry point", None, NameError(str(error)) if missing else error)
             return
         if entry_point.isidentifier():
             names[entry_point] = candidate

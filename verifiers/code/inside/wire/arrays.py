@@ -63,7 +63,7 @@ def decode_array(decoder: Any, data: dict[str, Any], depth: int) -> Any:
         raise Undecodable("an array of too many lists")
     if (numpy := decoder.numpy_module()) is not None:
         return numpy.array(flat, dtype=dtype).reshape(shape)
-    return Array(dtype, tuple(shape), _nested(flat, shape))
+    return Array(dtype, tuple(shape), _nest(flat, shape))
 
 
 def decode_scalar(decoder: Any, data: dict[str, Any], depth: int) -> Any:
@@ -75,7 +75,7 @@ def decode_scalar(decoder: Any, data: dict[str, Any], depth: int) -> Any:
     return item if numpy is None else numpy.dtype(data["dtype"]).type(item)
 
 
-def _nested(flat: list[Any], shape: Sequence[int]) -> Any:
+def _nest(flat: list[Any], shape: Sequence[int]) -> Any:
     """Return the items as nested lists; the item itself where shape is ()."""
     if not shape:
         return flat[0]
