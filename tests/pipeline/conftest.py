@@ -55,6 +55,6 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, dict[str,
     """The report of the small run with all its stages: the run's folder, the page, the numbers."""
     folder = tmp_path_factory.mktemp("full") / "fake"
     fake.FakeRun(folder).build(fake.FULL)
-    told, html, numbers = run_report(folder, fake.FULL)
-    assert (told.rows_in, told.rows_out) == (16, 4)
+    stage_report, html, numbers = run_report(folder, fake.FULL)
+    assert (stage_report.rows_in, stage_report.rows_out) == (16, 4)
     return folder, html, numbers

@@ -1,7 +1,7 @@
 """A small run directory made with the real writers, for the tests of the report and of explain.
 
 Sixteen records: fourteen lines of raw.jsonl, two of heldout.jsonl. What is planted in which line, and what became of
-it, stands in PLANTED and in the functions below, so that every number of the report can be worked out by hand.
+it, stands in PLANTED and in the functions below, so that every line of the report can be worked out by hand.
 """
 
 from __future__ import annotations
@@ -42,28 +42,30 @@ COMPLETIONS = pa.schema({**dict.fromkeys(_TEXTS, pa.string()), **_OTHERS, "train
 """The columns of a step's completions that the report reads."""
 
 
-def make_row(number: int, source: str = "raw.jsonl", prompt: str | None = None) -> dict[str, Any]:
+def make_row(line: int, source: str = "raw.jsonl", prompt: str | None = None) -> dict[str, Any]:
+    """Return the row of one line of a source, with what is planted in it."""
     heldout = source == "heldout.jsonl"
-    prompt = prompt or (f"Held out {number}: how many?" if heldout else PROMPTS[number])
+    prompt = prompt or (f"Held out {line}: how many?" if heldout else PROMPTS[line])
     return {
-        "id": row_id(prompt, str(number)),
+        "id": row_id(prompt, str(line)),
         "prompt": prompt,
-        "gold": PAYLOAD if number == 11 else str(number + 9),
+        "gold": PAYLOAD if line == 11 else str(line + 9),
         "domain": "math",
         "verifier": "math",
         "verifier_args": "{}",
-        "solution": f"{number}+9={number + 9}",
+        "solution": f"{line}+9={line + 9}",
         "source": source,
-        "source_row": number,
+        "source_row": line,
         "split": "heldout" if heldout else "train",
-        "meta": dump_json({"planted": None if heldout else PLANTED.get(number)}),
+        "meta": dump_json({"planted": None if heldout else PLANTED.get(line)}),
     }
 
 
 def flag_of(row: Mapping[str, Any], reason: str, confidence: float, blocks: bool, **evidence: Any) -> dict[str, Any]:
+    """Return a row of a table of flags."""
     key = {name: row[name] for name in ("id", "source", "source_row")}
-    told = {"reason": reason, "detector": reason, "confidence": confidence, "blocks": blocks, "suggestion": None}
-    return {**key, **told, "evidence": dump_json(evidence)}
+    finding = {"reason": reason, "detector": reason, "confidence": confidence, "blocks": blocks, "suggestion": None}
+    return {**key, **finding, "evidence": dump_json(evidence)}
 
 
 class FakeRun:
@@ -71,22 +73,26 @@ class FakeRun:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        lines = [number for number in range(1, 15) if number not in (12, 14)]
+        lines = [line for line in range(1, 15) if line not in (12, 14)]
         self.rows = {n: make_row(n) for n in lines} | {-n: make_row(n, "heldout.jsonl") for n in (1, 2)}
 
     def stage(self, name: str) -> Path:
+        """Make a stage's folder."""
         (self.folder / name).mkdir(parents=True)
         return self.folder / name
 
     def record(self, name: str, rows_in: int, rows_out: int, **facts: Any) -> None:
+        """Write a stage's record."""
         report = {"rows_in": rows_in, "rows_out": rows_out, "counts": {}, "facts": facts}
         record = {"name": name, "key": name.ljust(32, "0"), "seconds": 1.25, "report": report}
         (self.folder / name / "stage.json").write_bytes(orjson.dumps(record))
 
-    def write(self, path: Path, numbers: Iterable[int]) -> None:
-        write_rows(path, [self.rows[n] for n in numbers])
+    def write(self, path: Path, lines: Iterable[int]) -> None:
+        """Write the rows of these lines as they are now; those of heldout.jsonl have negative numbers."""
+        write_rows(path, [self.rows[line] for line in lines])
 
     def build(self, stages: Iterable[str]) -> FakeRun:
+        """Write these stages, one after the other, and the manifest."""
         names = list(stages)
         for name in names:
             getattr(self, f"_{name}")(self.stage(name))
@@ -104,8 +110,8 @@ class FakeRun:
         self.write(out / "rows.parquet", self.rows)
         rejects = [(12, "invalid_json", PAYLOAD), (14, "missing_gold", NULS)]
         with (out / "rejects.jsonl").open("wb") as file:
-            for number, reason, excerpt in rejects:
-                entry = {"source": "raw.jsonl", "source_row": number, "reason": reason, "detail": "column 'answer'"}
+            for line, reason, excerpt in rejects:
+                entry = {"source": "raw.jsonl", "source_row": line, "reason": reason, "detail": "column 'answer'"}
                 file.write(orjson.dumps({**entry, "excerpt": excerpt}) + b"\n")
         with Ledger(out, "ingest"):
             pass
@@ -149,13 +155,13 @@ class FakeRun:
 
     def _settle(self, out: Path) -> None:
         with Ledger(out, "settle") as ledger:
-            for number in (5, 8, 10):
-                ledger.drop(self.rows[number], "held_for_review", flags=["solution_contradicts_gold"])
+            for line in (5, 8, 10):
+                ledger.drop(self.rows[line], "held_for_review", flags=["solution_contradicts_gold"])
         self._pass_on("settle", out, 12, without=(5, 8, 10))
 
     def _pass_on(self, stage: str, out: Path, rows_in: int, without: tuple[int, ...] = ()) -> None:
-        for number in without:
-            del self.rows[number]
+        for line in without:
+            del self.rows[line]
         self.write(out / "rows.parquet", self.rows)
         self.record(stage, rows_in, len(self.rows))
 
@@ -179,8 +185,8 @@ class FakeRun:
             ledger.drop(self.rows[6], "held_for_review")
             ledger.drop(self.rows[9], "all_pass")
             ledger.drop(self.rows[11], "over_max_rows")
-        for name, numbers in (("selected", (1, 3, 7, 13)), ("reserve", (11,))):
-            chosen = [{**self.rows[n], "pass_rate": RATES[n] / 4} for n in numbers]
+        for name, lines in (("selected", (1, 3, 7, 13)), ("reserve", (11,))):
+            chosen = [{**self.rows[n], "pass_rate": RATES[n] / 4} for n in lines]
             write_rows(out / f"{name}.parquet", chosen, SELECTED_SCHEMA)
         self.write(out / "heldout.parquet", (-1, -2))
         self.write(out / "after.parquet", (1, 3, 7, 13, -1, -2))
@@ -192,20 +198,24 @@ class FakeRun:
         lines += [{"step": 2, "pass_rate": 0.75, "entropy": 1.0, "grad_norm": 0.25, "probe_mean_abs": 2e-7}]
         (out / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         (out / "completions").mkdir()
-        for step, numbers in ((0, (1, 3)), (2, (13, 1))):
-            attempts = [self._attempt(step, n, score) for n in numbers for score in (1.0, 0.0)]
+        for step, problems in ((0, (1, 3)), (2, (13, 1))):
+            attempts = [self._attempt(step, n, score) for n in problems for score in (1.0, 0.0)]
             write_rows(out / "completions" / f"step-{step:06d}.parquet", attempts, COMPLETIONS)
         self.record("train", 4, 4, steps=3)
 
-    def _attempt(self, step: int, number: int, score: float) -> dict[str, Any]:
-        row = self.rows[number]
-        told = {"step": step, "id": row["id"], "prompt": row["prompt"], "gold": row["gold"], "score": score}
-        said = {"completion": f"step {step}: {PAYLOAD}", "extracted": "10", "reason": "match" if score else "mismatch"}
-        return {**told, **said, "truncated": False, "advantage": score - 0.5, "trained": number != 3}
+    def _attempt(self, step: int, line: int, score: float) -> dict[str, Any]:
+        row = self.rows[line]
+        problem = {"step": step, "id": row["id"], "prompt": row["prompt"], "gold": row["gold"], "score": score}
+        answer = {
+            "completion": f"step {step}: {PAYLOAD}",
+            "extracted": "10",
+            "reason": "match" if score else "mismatch",
+        }
+        return {**problem, **answer, "truncated": False, "advantage": score - 0.5, "trained": line != 3}
 
     def _profile_after(self, out: Path) -> None:
-        for number in (6, 9, 11):
-            del self.rows[number]
+        for line in (6, 9, 11):
+            del self.rows[line]
         self._pass_rates(out, {1: 4, 3: 3, 7: 0, 13: 4, -1: 4, -2: 3})
         write_rows(out / "flags.parquet", [flag_of(self.rows[7], "suspect_gold", 0.5, True)], FLAG_SCHEMA)
         with Ledger(out, "profile"):
@@ -214,8 +224,8 @@ class FakeRun:
 
     def _pass_rates(self, out: Path, passes: Mapping[int, int]) -> None:
         profiles, samples = [], []
-        for number, passed in passes.items():
-            row = self.rows[number]
+        for line, passed in passes.items():
+            row = self.rows[line]
             key = {name: row[name] for name in ("id", "source", "source_row", "split")}
             rates = {"pass_rate": passed / 4, "low": 0.1, "high": 0.9, "pass_at": "{}", "truncated": 0.0}
             counts = {"n": 4, "judged": 4, "passes": passed, "tokens_mean": 12.0, "tokens_max": 20}
@@ -223,8 +233,12 @@ class FakeRun:
             profiles.append({**key, **rates, **counts, **majority})
             for sample in range(4):
                 right = sample < passed
-                said = {"completion": f"sample {sample} {PAYLOAD}\n\\boxed{{99}}", "extracted": "99", "evidence": "{}"}
+                answer = {
+                    "completion": f"sample {sample} {PAYLOAD}\n\\boxed{{99}}",
+                    "extracted": "99",
+                    "evidence": "{}",
+                }
                 verdict = {"score": float(right), "reason": "match" if right else "mismatch", "finish_reason": "stop"}
-                samples.append({**key, "sample": sample, **said, **verdict, "token_ids": [1, 2]})
+                samples.append({**key, "sample": sample, **answer, **verdict, "token_ids": [1, 2]})
         write_rows(out / "profile.parquet", profiles, PROFILE_SCHEMA)
         write_rows(out / "samples.parquet", samples, SAMPLE_SCHEMA)

@@ -15,7 +15,7 @@ from truegold.pipeline.running.stage import StageReport
 
 
 class Page(HTMLParser):
-    """What a browser would make of the page, as far as these tests ask."""
+    """The tags, scripts and text that a browser would make of the page; raises where a tag is not closed."""
 
     VOID = ("meta", "input", "br", "img", "link")
 
@@ -29,6 +29,7 @@ class Page(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Keep the tag."""
         self.tags.append((tag, dict(attrs)))
         if tag == "script":
             self.scripts.append("")
@@ -36,27 +37,36 @@ class Page(HTMLParser):
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Keep the tag, which is closed at once."""
         self.tags.append((tag, dict(attrs)))
 
     def handle_endtag(self, tag: str) -> None:
+        """Close the tag that was opened last."""
         assert self.open, f"</{tag}> closes nothing"
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
+        """Keep text and scripts."""
         if self.open and self.open[-1] == "script":
             self.scripts[-1] += data
         elif not self.open or self.open[-1] != "style":
             self.text.append(data)
 
     @property
-    def said(self) -> str:
+    def visible_text(self) -> str:
+        """All text, with single spaces."""
         return " ".join(" ".join(self.text).split())
 
 
 def run_report(folder: Path, stages: Iterable[str], **settings: Any) -> tuple[StageReport, str, dict[str, Any]]:
+    """Report on these stages of the run in `folder`; return the stage's report, the page and the numbers."""
     names = tuple(stages)
     out = folder / "report"
     out.mkdir(exist_ok=True)
     inputs = {name: folder / name / "stage.json" for name in names}
-    told = report(inputs, ReportConfig(name=folder.name, stages=names, **settings), out, NullProgress())
-    return told, (out / "index.html").read_text(encoding="utf-8"), json.loads((out / "summary.json").read_bytes())
+    stage_report = report(inputs, ReportConfig(name=folder.name, stages=names, **settings), out, NullProgress())
+    return (
+        stage_report,
+        (out / "index.html").read_text(encoding="utf-8"),
+        json.loads((out / "summary.json").read_bytes()),
+    )

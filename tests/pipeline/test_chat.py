@@ -19,6 +19,7 @@ TEMPLATE = (
 
 
 def tokenizer(template: str | None, adds_bos: bool) -> Any:
+    """Return a byte-level tokenizer with this chat template."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -36,6 +37,7 @@ def tokenizer(template: str | None, adds_bos: bool) -> Any:
 
 
 def encoder(template: str | None, chat: ChatConfig, adds_bos: bool = True) -> ChatEncoder:
+    """Return its encoder, whose stop token is 1."""
     return ChatEncoder(tokenizer(template, adds_bos), chat, (1,))
 
 

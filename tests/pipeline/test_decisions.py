@@ -17,29 +17,32 @@ from truegold.verifiers import InputError
 NOON = "2026-02-03T12:00:00Z"
 
 
-def make_row(name, number, split="train"):
+def make_row(name, source_row, split="train"):
+    """Return a row with this id."""
     return {
         "id": name,
-        "prompt": f"What is {number}+{number}?",
-        "gold": str(number),
+        "prompt": f"What is {source_row}+{source_row}?",
+        "gold": str(source_row),
         "domain": "math",
         "verifier": "math",
         "verifier_args": "{}",
         "solution": None,
         "source": "made.jsonl",
-        "source_row": number,
+        "source_row": source_row,
         "split": split,
         "meta": "{}",
     }
 
 
 def make_flag(row, reason, blocks=True):
-    where = {key: row[key] for key in ("id", "source", "source_row")}
-    return {**where, "reason": reason, "detector": reason, "confidence": 0.9, "blocks": blocks, "evidence": "{}"}
+    """Return a flag on the row."""
+    reference = {key: row[key] for key in ("id", "source", "source_row")}
+    return {**reference, "reason": reason, "detector": reason, "confidence": 0.9, "blocks": blocks, "evidence": "{}"}
 
 
-def say(folder, name, word, reviewer="ada", at=NOON, **more):
-    append_decision(folder, Decision(id=name, decision=word, reviewer=reviewer, at=at, **more))
+def decide_row(folder, name, word, reviewer="ada", moment=NOON, **more):
+    """Append a reviewer's decision about a row."""
+    append_decision(folder, Decision(id=name, decision=word, reviewer=reviewer, at=moment, **more))
 
 
 @pytest.fixture
@@ -52,7 +55,7 @@ def decide(tmp_path):
         write_rows(tmp_path / "rows.parquet", rows)
         write_rows(tmp_path / "flags.parquet", flags, FLAG_SCHEMA)
         for name, word, reviewer, gold in words:
-            say(tmp_path / "decisions", name, word, reviewer, gold=gold)
+            decide_row(tmp_path / "decisions", name, word, reviewer, gold=gold)
         out = tmp_path / "out"
         out.mkdir()
         inputs = {
@@ -92,15 +95,15 @@ def test_without_a_word_flagged_rows_wait_and_others_pass(decide):
 @pytest.mark.parametrize("name", ["a", "b"], ids=["flagged", "plain"])
 def test_each_word_does_what_it_says_on_flagged_and_plain_rows(decide, name, word, gold, passes, reason):
     report, cleared, _, ledger = decide((name, word, "ada", gold))
-    number = {"a": 1, "b": 2}[name]
-    assert (number in cleared) is passes
+    source_row = {"a": 1, "b": 2}[name]
+    assert (source_row in cleared) is passes
     assert report.counts[reason] == 1 + (reason == "drop:held_for_review" and name == "b")
     if word == "fix":
-        assert cleared[number]["gold"] == "9"
+        assert cleared[source_row]["gold"] == "9"
         [edit] = [record for record in ledger if record["action"] == "edit"]
-        assert (edit["before"], edit["after"]) == (str(number), "9")
+        assert (edit["before"], edit["after"]) == (str(source_row), "9")
         assert json.loads(edit["evidence"])["column"] == "gold"
-        assert cleared[number]["id"] == name
+        assert cleared[source_row]["id"] == name
 
 
 def test_flags_that_do_not_block_hold_nothing_back(decide):
@@ -121,8 +124,8 @@ def test_flags_that_do_not_block_hold_nothing_back(decide):
 )
 def test_reviewers_who_disagree_hold_the_row(decide, words):
     _, _, dropped, ledger = decide(*words)
-    number = {"a": 1, "b": 2}[words[0][0]]
-    assert dropped[number] == "reviewers_disagree"
+    source_row = {"a": 1, "b": 2}[words[0][0]]
+    assert dropped[source_row] == "reviewers_disagree"
     [record] = [record for record in ledger if record["reason"] == "reviewers_disagree"]
     assert json.loads(record["evidence"])["words"] == {reviewer: word for _, word, reviewer, _ in words}
 
@@ -157,11 +160,11 @@ def test_one_word_settles_all_rows_of_its_content(decide):
 
 
 def test_decisions_about_rows_that_are_gone_are_stale(decide):
-    words = [(f"gone{number:02}", "keep", "ada", None) for number in range(25)]
+    words = [(f"gone{index:02}", "keep", "ada", None) for index in range(25)]
     report, _, _, _ = decide(("a", "keep", "ada", None), *words)
     stale = report.facts["stale_decisions"]
     assert stale["count"] == 25
-    assert stale["ids"] == [f"gone{number:02}" for number in range(20)]
+    assert stale["ids"] == [f"gone{index:02}" for index in range(20)]
     assert report.facts["decided_ids"] == 1
 
 
@@ -178,10 +181,10 @@ def test_a_folder_that_is_not_there_holds_no_decisions(tmp_path):
 
 
 def test_each_reviewer_has_a_file_that_only_grows(tmp_path):
-    say(tmp_path, "a", "keep", reviewer="Ada L.", note="fine")
+    decide_row(tmp_path, "a", "keep", reviewer="Ada L.", note="fine")
     first = (tmp_path / "ada-l.jsonl").read_bytes()
-    say(tmp_path, "b", "drop", reviewer="Ada L.")
-    say(tmp_path, "a", "keep", reviewer="王芳")
+    decide_row(tmp_path, "b", "drop", reviewer="Ada L.")
+    decide_row(tmp_path, "a", "keep", reviewer="王芳")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ada-l.jsonl", "王芳.jsonl"]
     assert (tmp_path / "ada-l.jsonl").read_bytes().startswith(first)
     assert [word.reviewer for word in load_decisions(tmp_path)["a"]] == ["Ada L.", "王芳"]
@@ -196,17 +199,17 @@ def test_no_reviewer_name_leaves_the_folder(reviewer, tmp_path):
 
 
 def test_a_last_line_left_open_by_an_editor_is_closed(tmp_path):
-    say(tmp_path, "a", "keep")
+    decide_row(tmp_path, "a", "keep")
     path = tmp_path / "ada.jsonl"
     path.write_bytes(path.read_bytes().rstrip(b"\n"))
-    say(tmp_path, "b", "keep")
+    decide_row(tmp_path, "b", "keep")
     assert sorted(load_decisions(tmp_path)) == ["a", "b"]
 
 
 def test_the_latest_word_wins_wherever_it_stands(tmp_path):
-    say(tmp_path, "a", "drop", at="2026-02-03T12:00:00Z")
-    say(tmp_path, "a", "keep", at="2026-02-03T10:00:00+00:00")
-    say(tmp_path, "a", "unsure", at="2026-02-03T11:00:00")
+    decide_row(tmp_path, "a", "drop", moment="2026-02-03T12:00:00Z")
+    decide_row(tmp_path, "a", "keep", moment="2026-02-03T10:00:00+00:00")
+    decide_row(tmp_path, "a", "unsure", moment="2026-02-03T11:00:00")
     assert [word.decision for word in load_decisions(tmp_path)["a"]] == ["drop"]
 
 

@@ -1,4 +1,4 @@
-"""The difference of two runs: what it names, why, and that it says nothing of what is the same."""
+"""The difference of two runs: what it names, why, and that it leaves out what is the same."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ ALL = [*PROBLEMS, GERMAN, PROOF, PROMPTED]
 
 
 def id_of(problem):
+    """Return the id of a problem's row."""
     return row_id(*problem)
 
 
 def test_two_runs_of_the_same_have_no_difference(curate, tmp_path):
-    one, other = curate(tmp_path, ALL, name="a"), curate(tmp_path, ALL, name="b")
-    found = diff_runs(one, other)
-    assert (found.settings, found.transitions, found.texts, found.flags) == ((), (), (), ())
-    assert found.left == (14, 14)
-    assert diff_lines(found)[2:] == ["No difference."]
+    first, second = curate(tmp_path, ALL, name="a"), curate(tmp_path, ALL, name="b")
+    difference = diff_runs(first, second)
+    assert (difference.settings, difference.transitions, difference.texts, difference.flags) == ((), (), (), ())
+    assert difference.left == (14, 14)
+    assert diff_lines(difference)[2:] == ["No difference."]
 
 
 def test_another_setting_is_named_with_the_rows_that_it_moved(curate, tmp_path):
-    one = curate(tmp_path, ALL, name="a")
-    other = curate(tmp_path, ALL, name="b", clean={"languages": ["en"]}, flag={"advise_only": ["proof"]})
-    found = diff_runs(one, other)
-    moved = {(change.first, change.second): change for change in found.transitions}
+    first = curate(tmp_path, ALL, name="a")
+    second = curate(tmp_path, ALL, name="b", clean={"languages": ["en"]}, flag={"advise_only": ["proof"]})
+    difference = diff_runs(first, second)
+    moved = {(change.first, change.second): change for change in difference.transitions}
     assert moved.keys() == {("kept", "clean: other_language"), ("settle: held_for_review", "kept")}
     dropped = moved["kept", "clean: other_language"]
     assert (dropped.rows, dropped.ids) == (1, (id_of(GERMAN),))
@@ -45,72 +46,72 @@ def test_another_setting_is_named_with_the_rows_that_it_moved(curate, tmp_path):
     released = moved["settle: held_for_review", "kept"]
     assert released.ids == (id_of(PROOF),)
     assert [setting.name for setting in released.because] == ["flag.advise_only"]
-    assert found.left == (14, 14)
-    told = "\n".join(diff_lines(found))
-    assert "kept -> dropped by clean (other_language)" in told
-    assert 'because clean.languages: [] -> ["en"]' in told
-    assert id_of(GERMAN) in told
+    assert difference.left == (14, 14)
+    text = "\n".join(diff_lines(difference))
+    assert "kept -> dropped by clean (other_language)" in text
+    assert 'because clean.languages: [] -> ["en"]' in text
+    assert id_of(GERMAN) in text
 
 
-def test_another_text_is_told_with_the_edits_that_only_one_run_made(curate, tmp_path):
-    one = curate(tmp_path, ALL, name="a")
-    other = curate(tmp_path, ALL, name="b", clean={"skip": ["boilerplate"]})
-    (change,) = diff_runs(one, other).texts
+def test_another_text_comes_with_the_edits_that_only_one_run_made(curate, tmp_path):
+    first = curate(tmp_path, ALL, name="a")
+    second = curate(tmp_path, ALL, name="b", clean={"skip": ["boilerplate"]})
+    (change,) = diff_runs(first, second).texts
     assert (change.column, change.rows, change.ids) == ("prompt", 1, (id_of(PROMPTED),))
     assert (change.edits_first, change.edits_second) == ({"clean/boilerplate": 1}, {})
 
 
 def test_a_renamed_and_reordered_file_is_the_same_data(curate, tmp_path):
-    one = curate(tmp_path, ALL, name="a")
-    other = curate(tmp_path, [*reversed(ALL)], file="other.jsonl", name="b")
-    found = diff_runs(one, other)
-    assert (found.source.both, found.source.only_first, found.source.only_second) == (15, 0, 0)
-    assert found.transitions == ()
+    first = curate(tmp_path, ALL, name="a")
+    second = curate(tmp_path, [*reversed(ALL)], file="other.jsonl", name="b")
+    difference = diff_runs(first, second)
+    assert (difference.source.both, difference.source.only_first, difference.source.only_second) == (15, 0, 0)
+    assert difference.transitions == ()
 
 
-def test_rows_of_other_data_and_changed_golds_are_told_apart(curate, tmp_path):
-    one = curate(tmp_path, ALL, name="a")
+def test_rows_of_other_data_and_changed_golds_are_kept_apart(curate, tmp_path):
+    first = curate(tmp_path, ALL, name="a")
     fixed = [(PROBLEMS[0][0], "99"), *ALL[1:-1], ("How many legs do seven spiders have in all?", "56")]
-    other = curate(tmp_path, fixed[:-1], name="b")
-    found = diff_runs(one, other).source
-    assert (found.both, found.changed, found.only_first, found.only_second) == (13, 1, 1, 0)
-    assert found.changed_columns["gold"] == 1
-    assert "prompt" not in found.changed_columns
-    assert found.ids_changed == ((id_of(PROBLEMS[0]), id_of(fixed[0])),)
-    assert found.ids_first == (id_of(PROMPTED),)
-    grown = diff_runs(one, curate(tmp_path, [*ALL, fixed[-1]], name="c")).source
+    second = curate(tmp_path, fixed[:-1], name="b")
+    source = diff_runs(first, second).source
+    assert (source.both, source.changed, source.only_first, source.only_second) == (13, 1, 1, 0)
+    assert source.changed_columns["gold"] == 1
+    assert "prompt" not in source.changed_columns
+    assert source.ids_changed == ((id_of(PROBLEMS[0]), id_of(fixed[0])),)
+    assert source.ids_first == (id_of(PROMPTED),)
+    grown = diff_runs(first, curate(tmp_path, [*ALL, fixed[-1]], name="c")).source
     assert (grown.both, grown.only_second, grown.ids_second) == (15, 1, (id_of(fixed[-1]),))
 
 
 def test_copies_of_one_row_are_paired_one_by_one(curate, tmp_path):
-    one = curate(tmp_path, [*ALL, PROBLEMS[0]], name="a")
-    other = curate(tmp_path, [*ALL, PROBLEMS[0], PROBLEMS[0]], name="b")
-    found = diff_runs(one, other)
-    assert (found.source.both, found.source.only_first, found.source.only_second) == (16, 0, 1)
-    assert found.left == (14, 14)
+    first = curate(tmp_path, [*ALL, PROBLEMS[0]], name="a")
+    second = curate(tmp_path, [*ALL, PROBLEMS[0], PROBLEMS[0]], name="b")
+    difference = diff_runs(first, second)
+    assert (difference.source.both, difference.source.only_first, difference.source.only_second) == (16, 0, 1)
+    assert difference.left == (14, 14)
 
 
 def test_a_half_finished_run_is_compared_as_far_as_it_got(curate, tmp_path):
-    one, other = curate(tmp_path, ALL, name="a"), curate(tmp_path, ALL, name="b", clean={"languages": ["en"]})
+    first, second = curate(tmp_path, ALL, name="a"), curate(tmp_path, ALL, name="b", clean={"languages": ["en"]})
     for stage in ("settle", "export", "report", "flag"):
-        (other / stage / "stage.json").unlink()
-    found = diff_runs(one, other)
-    assert found.stages == ("ingest", "clean", "dedup", "verify_gold")
-    assert set(found.stages_first) == {"flag", "settle", "export", "report"}
-    assert [(change.first, change.second) for change in found.transitions] == [("kept", "clean: other_language")]
+        (second / stage / "stage.json").unlink()
+    difference = diff_runs(first, second)
+    assert difference.stages == ("ingest", "clean", "dedup", "verify_gold")
+    assert set(difference.stages_first) == {"flag", "settle", "export", "report"}
+    assert [(change.first, change.second) for change in difference.transitions] == [("kept", "clean: other_language")]
 
 
-def test_flags_that_one_run_lacks_are_told(curate, tmp_path):
-    one = curate(tmp_path, ALL, name="a")
-    other = curate(tmp_path, ALL, name="b", flag={"detectors": ["multi_part"]})
-    (change,) = diff_runs(one, other).flags
+def test_flags_that_one_run_lacks_are_named(curate, tmp_path):
+    first = curate(tmp_path, ALL, name="a")
+    second = curate(tmp_path, ALL, name="b", flag={"detectors": ["multi_part"]})
+    (change,) = diff_runs(first, second).flags
     assert (change.reason, change.only_first, change.only_second) == ("proof", 1, 0)
     assert change.ids_first == (id_of(PROOF),)
 
 
 def test_the_difference_is_json(curate, tmp_path):
-    one, other = curate(tmp_path, ALL, name="a"), curate(tmp_path, ALL, name="b", clean={"languages": ["en"]})
-    read = json.loads(json.dumps(asdict(diff_runs(one, other))))
+    first, second = curate(tmp_path, ALL, name="a"), curate(tmp_path, ALL, name="b", clean={"languages": ["en"]})
+    read = json.loads(json.dumps(asdict(diff_runs(first, second))))
     assert read["transitions"][0]["rows"] == 1
     assert read["settings"][0]["name"] == "clean.languages"
 

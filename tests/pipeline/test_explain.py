@@ -13,33 +13,34 @@ from truegold.verifiers import InputError
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with all its stages."""
     folder: Path = tmp_path_factory.mktemp("explain") / "fake"
     fake.FakeRun(folder).build(fake.FULL)
     return folder
 
 
 def test_the_story_of_a_suspect_row(run: Path) -> None:
-    (told,) = explain(run, fake.make_row(6)["id"]).rows
-    assert told.row["prompt"] == fake.PROMPTS[6]
-    assert [(e.stage, e.action, e.reason) for e in told.events] == [
+    (story,) = explain(run, fake.make_row(6)["id"]).rows
+    assert story.row["prompt"] == fake.PROMPTS[6]
+    assert [(e.stage, e.action, e.reason) for e in story.events] == [
         ("profile", "flag", "suspect_gold"),
         ("select", "drop", "held_for_review"),
     ]
-    assert [flag["suggestion"] for flag in told.flags] == ["99"]
-    assert told.profiles["profile"]["passes"] == 0
-    assert [sample["reason"] for sample in told.samples] == ["mismatch"] * 3
-    assert told.ended == "dropped by select: held_for_review; kept in select/dropped.parquet"
+    assert [flag["suggestion"] for flag in story.flags] == ["99"]
+    assert story.profiles["profile"]["passes"] == 0
+    assert [sample["reason"] for sample in story.samples] == ["mismatch"] * 3
+    assert story.ended == "dropped by select: held_for_review; kept in select/dropped.parquet"
 
 
-def test_the_original_text_is_told_and_the_edit(run: Path) -> None:
-    (told,) = explain(run, "raw.jsonl:11").rows
-    assert told.row["prompt"].startswith(fake.PAYLOAD)
-    assert (told.events[0].stage, told.events[0].action) == ("clean", "edit")
-    assert told.events[0].before == f"{told.events[0].after}  "
+def test_the_original_text_is_shown_and_the_edit(run: Path) -> None:
+    (story,) = explain(run, "raw.jsonl:11").rows
+    assert story.row["prompt"].startswith(fake.PAYLOAD)
+    assert (story.events[0].stage, story.events[0].action) == ("clean", "edit")
+    assert story.events[0].before == f"{story.events[0].after}  "
 
 
 @pytest.mark.parametrize(
-    ("asked", "ended"),
+    ("name", "ended"),
     [
         ("raw.jsonl:1", "selected for training"),
         ("heldout.jsonl:1", "held out for evaluation"),
@@ -47,13 +48,13 @@ def test_the_original_text_is_told_and_the_edit(run: Path) -> None:
         ("raw.jsonl:2", "dropped by dedup: exact_duplicate; kept in dedup/dropped.parquet"),
     ],
 )
-def test_where_it_ended(run: Path, asked: str, ended: str) -> None:
-    assert explain(run, asked).rows[0].ended == ended
+def test_where_it_ended(run: Path, name: str, ended: str) -> None:
+    assert explain(run, name).rows[0].ended == ended
 
 
 def test_a_trained_row_has_both_pass_rates(run: Path) -> None:
-    (told,) = explain(run, "raw.jsonl:7").rows
-    assert {stage: found["pass_rate"] for stage, found in told.profiles.items()} == {
+    (story,) = explain(run, "raw.jsonl:7").rows
+    assert {stage: summary["pass_rate"] for stage, summary in story.profiles.items()} == {
         "profile": 0.5,
         "profile_after": 0.0,
     }
@@ -71,27 +72,27 @@ def test_a_rejected_record_has_a_story(run: Path) -> None:
     assert lines[:2] == ["raw.jsonl:12 never became a row.", "  rejected  invalid_json: column 'answer'"]
 
 
-def test_rows_of_one_content_are_told_together(tmp_path: Path) -> None:
+def test_rows_of_the_same_content_are_explained_together(tmp_path: Path) -> None:
     twins = fake.FakeRun(tmp_path / "twins")
-    twins.rows = {number: {**fake.make_row(1), "source_row": number} for number in range(1, 8)}
+    twins.rows = {line: {**fake.make_row(1), "source_row": line} for line in range(1, 8)}
     twins.build(("ingest",))
     story = explain(tmp_path / "twins", twins.rows[1]["id"])
-    assert [told.row["source_row"] for told in story.rows] == [1, 2, 3, 4, 5]
+    assert [row_story.row["source_row"] for row_story in story.rows] == [1, 2, 3, 4, 5]
     assert story.rows[0].ended == "still in the data after ingest"
     assert explain_lines(story)[-1] == "2 more rows have the same content and id."
 
 
 def test_an_ambiguous_prefix_lists_the_candidates(tmp_path: Path) -> None:
     near = fake.FakeRun(tmp_path / "near")
-    for number in (1, 3):
-        near.rows[number]["id"] = f"abcdef{number:014x}"
+    for line in (1, 3):
+        near.rows[line]["id"] = f"abcdef{line:014x}"
     near.build(("ingest",))
     with pytest.raises(InputError, match=r"2 ids begin with abcdef: abcdef00000000000001, abcdef00000000000003"):
         explain(tmp_path / "near", "abcdef")
 
 
 @pytest.mark.parametrize(
-    ("asked", "line"),
+    ("name", "line"),
     [
         ("0000000000", r"No row of .* is '0000000000'. Its records are heldout.jsonl:1 to heldout.jsonl:2, raw"),
         ("raw.jsonl:99", r"No row of .* raw.jsonl:1 to raw.jsonl:13"),
@@ -99,13 +100,13 @@ def test_an_ambiguous_prefix_lists_the_candidates(tmp_path: Path) -> None:
         ("what\x1b[2J", r"names no row"),
     ],
 )
-def test_an_unknown_row_gets_one_helpful_line(run: Path, asked: str, line: str) -> None:
+def test_an_unknown_row_gets_one_helpful_line(run: Path, name: str, line: str) -> None:
     with pytest.raises(InputError, match=line) as caught:
-        explain(run, asked)
+        explain(run, name)
     assert "\n" not in str(caught.value) and "\x1b" not in str(caught.value)
 
 
-def test_what_is_no_run_is_told(tmp_path: Path) -> None:
+def test_what_is_no_run_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no run of truegold.*runs/NAME"):
         explain(tmp_path, "abcdef")
 

@@ -30,12 +30,14 @@ PROBLEMS = [
 
 @pytest.fixture(scope="module")
 def run_dir(curate, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A curated set of the problems, with one flag that only advises."""
     return curate(
         tmp_path_factory.mktemp("export"), PROBLEMS, export={"license": "mit"}, flag={"advise_only": ["yes_no_answer"]}
     )
 
 
 def card_of(run_dir: Path) -> tuple[dict[str, Any], str]:
+    """Return the YAML head and the body of a run's card."""
     text = (run_dir / "export" / "README.md").read_text(encoding="utf-8")
     _, head, body = text.split("---\n", 2)
     return yaml.safe_load(head), body
@@ -89,6 +91,7 @@ def test_the_counts_of_the_card_make_up_the_records(run_dir):
 
 
 def card_version(name: str) -> str:
+    """Return a verifier's version as the card writes it."""
     from truegold.verifiers import resolve
 
     return resolve(name).version
@@ -96,9 +99,9 @@ def card_version(name: str) -> str:
 
 def test_the_configuration_digest_follows_the_settings_and_nothing_else(curate, tmp_path):
     settings = [{"name": "a"}, {"name": "b"}, {"name": "c", "clean": {"min_prompt_chars": 9}}]
-    runs = [curate(tmp_path, PROBLEMS, **given) for given in settings]
-    one, same, other = (json.loads((run / "export" / "card.json").read_text())["configuration"] for run in runs)
-    assert one == same != other
+    runs = [curate(tmp_path, PROBLEMS, **sections) for sections in settings]
+    first, same, changed = (json.loads((run / "export" / "card.json").read_text())["configuration"] for run in runs)
+    assert first == same != changed
 
 
 def test_a_set_without_a_row_left_still_has_its_card(curate, tmp_path):
@@ -115,11 +118,11 @@ def test_label_errors_from_suspicion_are_the_mean_with_a_poisson_binomial_interv
     pl.DataFrame(
         {"source": ["a"] * 4 + ["b"], "source_row": [1, 2, 3, 4, 1], "suspicion": [0.1, 0.3, None, 0.9, 0.9]}
     ).write_parquet(suspicion)
-    found = estimate_from_suspicion(suspicion, [rows])
-    assert (found.known, found.rate) == (2, pytest.approx(0.2))
+    estimate = estimate_from_suspicion(suspicion, [rows])
+    assert (estimate.known, estimate.rate) == (2, pytest.approx(0.2))
     margin = 1.96 * math.sqrt(0.1 * 0.9 + 0.3 * 0.7) / 2
-    assert found.low == pytest.approx(max(0.0, 0.2 - margin))
-    assert found.high == pytest.approx(0.2 + margin)
+    assert estimate.low == pytest.approx(max(0.0, 0.2 - margin))
+    assert estimate.high == pytest.approx(0.2 + margin)
 
 
 def test_label_errors_from_reviewers_look_at_rows_that_no_flag_held_back():
@@ -129,14 +132,14 @@ def test_label_errors_from_reviewers_look_at_rows_that_no_flag_held_back():
             "evidence": ['{"flags":[]}', '{"flags":[]}', '{"flags":["proof"]}', '{"flags":[]}', '{"flags":["proof"]}'],
         }
     )
-    found = estimate_from_reviews(ledger)
-    assert (found.known, found.rate) == (3, pytest.approx(1 / 3))
-    assert found.low is not None
-    assert found.low < 1 / 3
+    estimate = estimate_from_reviews(ledger)
+    assert (estimate.known, estimate.rate) == (3, pytest.approx(1 / 3))
+    assert estimate.low is not None
+    assert estimate.low < 1 / 3
     assert estimate_from_reviews(ledger.filter(pl.col("reason") == "held_for_review")).rate is None
 
 
-def test_suspicion_and_matches_given_by_name_are_told(curate, tmp_path):
+def test_suspicion_and_matches_named_in_the_configuration_are_on_the_card(curate, tmp_path):
     data = {"columns": {"prompt": "question", "gold": "answer", "id": "question"}}
     prompts = [prompt for prompt, _ in PROBLEMS]
     suspicion = tmp_path / "suspicion.parquet"

@@ -20,7 +20,7 @@ OPEN = Verdict(None, Reason.GOLD_UNPARSED, "3.2 km", {"gold": "two miles"})
 
 
 class Recorder(ScriptedEngine):
-    """The scripted engine, remembering what it was asked."""
+    """The scripted engine, which remembers what it was asked."""
 
     def __init__(self, script: dict[str, list[str]], max_model_len: int = 2**20) -> None:
         self.encoder = ByteEncoder(ChatConfig())
@@ -30,6 +30,7 @@ class Recorder(ScriptedEngine):
     def generate(
         self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seeds: Sequence[int]
     ) -> list[Completion]:
+        """Keep the prompts of the batch and answer it."""
         self.batches.append([self.encoder.decode(prompt) for prompt in prompts])
         return super().generate(prompts, sampling, seeds)
 
@@ -37,11 +38,11 @@ class Recorder(ScriptedEngine):
 def ask(
     engine: Recorder, verdicts: Sequence[Verdict], config: JudgeConfig = CONFIG, gold: str | None = "two miles"
 ) -> list[Verdict]:
-    items = [
-        Item("So it is \\boxed{3.2 km}.", gold, problem=f"How far is it? Case {number}.")
-        for number in range(len(verdicts))
+    """Judge verdicts on one response each, of the problems "How far is it? Case 0.", "Case 1." and so on."""
+    responses = [
+        Item("So it is \\boxed{3.2 km}.", gold, problem=f"How far is it? Case {case}.") for case in range(len(verdicts))
     ]
-    return judge_unjudged(items, verdicts, engine, engine.encoder, config)
+    return judge_unjudged(responses, verdicts, engine, engine.encoder, config)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,8 @@ def test_nothing_that_rules_judged_is_sent() -> None:
         Verdict(0.0, Reason.HEDGED, "5 or 6"),
         Verdict(0.0, Reason.ANSWER_UNPARSED, "?5"),
         Verdict(0.5, Reason.PARTIAL, "5"),
-        Verdict(None, Reason.VERIFIER_ERROR, "5"),  # a reason that was not asked for
+        # This reason is not among those that the judge is asked about.
+        Verdict(None, Reason.VERIFIER_ERROR, "5"),
     ]
     assert ask(engine, ruled) == ruled
     assert engine.batches == []
@@ -118,13 +120,13 @@ def test_rows_go_in_batches_and_keep_their_places() -> None:
 
 
 def test_it_takes_the_verdicts_of_the_rules_as_they_come() -> None:
-    items = [
+    responses = [
         Item("\\boxed{1/2}", "0.5", "numeric"),
         Item("\\boxed{1/3}", "0.5", "numeric"),
         Item("\\boxed{half}", "one half", "numeric", problem="What share?"),
     ]
     engine = Recorder({"What share?": ["SAME"]})
-    verdicts = judge_unjudged(items, list(verify_batch(items, workers=1)), engine, engine.encoder, CONFIG)
+    verdicts = judge_unjudged(responses, list(verify_batch(responses, workers=1)), engine, engine.encoder, CONFIG)
     assert [verdict.score for verdict in verdicts] == [1.0, 0.0, 1.0]
     assert ["judge" in verdict.evidence for verdict in verdicts] == [False, False, True]
 

@@ -41,8 +41,8 @@ def test_powers_up_to() -> None:
 
 
 def test_forms_of_one_answer_vote_together() -> None:
-    def same(one: str, other: str) -> bool:
-        return float(one) == float(other)
+    def same(first: str, second: str) -> bool:
+        return float(first) == float(second)
 
     assert largest_cluster(["2", "3", "2.0", "3", "2.00"], same) == ("2", 3)
     assert largest_cluster([], same) == (None, 0)

@@ -1,4 +1,4 @@
-"""Pass rates, suspicion and selection, on the scripted engine: every number by hand."""
+"""Pass rates, suspicion and selection, on the scripted engine: every problem by hand."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ RIGHT = "so \\boxed{5}"
 WRONG = "so \\boxed{6}"
 
 
-def make_row(number: int, split: str = "train", gold: str = "5") -> Row:
-    prompt = f"Problem number <{number}>"
+def make_row(problem: int, split: str = "train", gold: str = "5") -> Row:
+    """Return a row of a numbered problem."""
+    prompt = f"Problem number <{problem}>"
     return {
         "id": row_id(prompt, gold),
         "prompt": prompt,
@@ -35,7 +36,7 @@ def make_row(number: int, split: str = "train", gold: str = "5") -> Row:
         "verifier_args": "{}",
         "solution": None,
         "source": "train.jsonl",
-        "source_row": number,
+        "source_row": problem,
         "split": split,
         "meta": "{}",
     }
@@ -44,9 +45,10 @@ def make_row(number: int, split: str = "train", gold: str = "5") -> Row:
 def run_profile(
     folder: Path, completions: Mapping[int, Sequence[str]], heldout: Sequence[int] = (), **config: Any
 ) -> StageReport:
-    rows = [make_row(number, "heldout" if number in heldout else "train") for number in completions]
+    """Profile problems whose samples are these completions in turn."""
+    rows = [make_row(problem, "heldout" if problem in heldout else "train") for problem in completions]
     write_rows(folder / "rows.parquet", rows)
-    script = [{"prompt": f"<{number}>", "completions": list(texts)} for number, texts in completions.items()]
+    script = [{"prompt": f"<{problem}>", "completions": list(texts)} for problem, texts in completions.items()]
     (folder / "script.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in script))
     engine = ScriptedEngineConfig(path=str(folder / "script.jsonl"))
     settings = ProfileConfig(engine=engine, samples=4, shard_rows=2, **config)
@@ -56,6 +58,7 @@ def run_profile(
 
 
 def run_select(folder: Path, **config: Any) -> StageReport:
+    """Select from what was profiled."""
     inputs = {name: folder / "profile" / f"{name}.parquet" for name in ("rows", "profile", "flags")}
     out = folder / "select"
     out.mkdir(exist_ok=True)
@@ -69,19 +72,20 @@ def test_a_profile_counts_passes_and_finds_the_majority(tmp_path: Path) -> None:
         3: ["nothing at all"],
     }
     report = run_profile(tmp_path, completions)
-    found = pl.read_parquet(tmp_path / "profile" / "profile.parquet").sort("source_row")
-    assert found["passes"].to_list() == [2, 0, 0]
-    assert found["pass_rate"].to_list() == [0.5, 0.0, 0.0]
-    assert found["majority_agreement"].to_list() == [0.5, 0.75, 0.0]
-    assert json.loads(found["pass_at"][0]) == {"1": 0.5, "2": 0.833333, "4": 1.0}
+    summaries = pl.read_parquet(tmp_path / "profile" / "profile.parquet").sort("source_row")
+    assert summaries["passes"].to_list() == [2, 0, 0]
+    assert summaries["pass_rate"].to_list() == [0.5, 0.0, 0.0]
+    assert summaries["majority_agreement"].to_list() == [0.5, 0.75, 0.0]
+    assert json.loads(summaries["pass_at"][0]) == {"1": 0.5, "2": 0.833333, "4": 1.0}
     flags = pl.read_parquet(tmp_path / "profile" / "flags.parquet")
-    assert flags["source_row"].to_list() == [2]  # three forms of 6 are one answer against the gold 5
+    # Three forms of 6 are one answer against the gold 5.
+    assert flags["source_row"].to_list() == [2]
     assert flags["suggestion"].to_list() == ["6"]
     assert report.facts["train"]["mean_pass_rate"] == pytest.approx(1 / 6, abs=1e-4)
 
 
 def test_a_killed_profile_draws_only_the_missing_shards(tmp_path: Path) -> None:
-    completions = {number: [RIGHT, WRONG] for number in range(1, 6)}
+    completions = {problem: [RIGHT, WRONG] for problem in range(1, 6)}
     run_profile(tmp_path, completions)
     whole = (tmp_path / "profile" / "samples.parquet").read_bytes()
     shards = sorted((tmp_path / "profile" / "scratch" / "shards").glob("*.parquet"))
@@ -124,7 +128,7 @@ def test_zero_share_lets_some_never_passed_rows_come_along(tmp_path: Path) -> No
 
 
 def test_rows_beyond_the_wanted_number_are_the_reserve(tmp_path: Path) -> None:
-    run_profile(tmp_path, {number: [RIGHT, WRONG] for number in range(1, 7)})
+    run_profile(tmp_path, {problem: [RIGHT, WRONG] for problem in range(1, 7)})
     run_select(tmp_path, max_rows=4)
     assert pl.read_parquet(tmp_path / "select" / "selected.parquet").height == 4
     assert pl.read_parquet(tmp_path / "select" / "reserve.parquet").height == 2

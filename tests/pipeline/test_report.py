@@ -14,8 +14,6 @@ from truegold.pipeline.ledger import DROPPED_SCHEMA
 from truegold.pipeline.rows import write_rows
 from truegold.verifiers.rates import wilson_interval
 
-# ---- numbers
-
 
 def test_headline(full: tuple[Path, str, dict[str, Any]]) -> None:
     assert full[2]["headline"] == {
@@ -25,8 +23,8 @@ def test_headline(full: tuple[Path, str, dict[str, Any]]) -> None:
         "heldout_pass_rate_after": 0.875,
         "adds_up": True,
     }
-    assert "16 → 4" in Page(full[1]).said
-    assert "50.0 % → 87.5 %" in Page(full[1]).said
+    assert "16 → 4" in Page(full[1]).visible_text
+    assert "50.0 % → 87.5 %" in Page(full[1]).visible_text
 
 
 def test_the_rewards_to_expect_stand_in_page_numbers_and_table(full: tuple[Path, str, dict[str, Any]]) -> None:
@@ -35,11 +33,12 @@ def test_the_rewards_to_expect_stand_in_page_numbers_and_table(full: tuple[Path,
     assert table.to_dicts() == numbers["reward_ratio"]
     both = {row["when"]: row for row in table.filter(pl.col("by") == "all").to_dicts()}
     assert (both["profiled"]["rows"], both["selected"]["rows"]) == (len(fake.RATES), 4)
-    assert 0.25 < both["profiled"]["ones"] < 0.75  # 13 of 28 samples passed
+    # 13 of 28 samples passed.
+    assert 0.25 < both["profiled"]["ones"] < 0.75
     assert all(abs(row["dead"] + row["saturated"] + row["informative"] - 1) < 1e-9 for row in both.values())
-    said = Page(html).said
-    assert "Rewards to expect in training" in said
-    assert f"{100 * both['profiled']['informative']:.1f} %" in said
+    text = Page(html).visible_text
+    assert "Rewards to expect in training" in text
+    assert f"{100 * both['profiled']['informative']:.1f} %" in text
 
 
 def test_every_record_ends_somewhere(full: tuple[Path, str, dict[str, Any]]) -> None:
@@ -59,20 +58,23 @@ def test_every_record_ends_somewhere(full: tuple[Path, str, dict[str, Any]]) -> 
 
 
 @pytest.mark.parametrize(
-    ("kind", "planted", "found", "any_means", "hits", "precision", "trained_on"),
+    ("kind", "planted", "detected", "any_means", "hits", "precision", "trained_on"),
     [
         ("exact_duplicate", 1, 1, 1, 2, 1.0, 0),
-        ("format_duplicate", 1, 1, 1, 2, 1.0, 1),  # its clean original went in its stead
+        # Its clean original went in its stead.
+        ("format_duplicate", 1, 1, 1, 2, 1.0, 1),
         ("rephrased", 1, 0, 0, 0, None, 1),
-        ("wrong_gold", 3, 2, 2, 3, 2 / 3, 1),  # by a rule, by the samples, missed; and the decoy was hit
-        ("truncated", 2, 2, 2, 2, 0.5, 0),  # one flagged, one rejected; and a clean row was hit
+        # One is detected by a rule, one by the samples, one is missed; and the decoy is hit.
+        ("wrong_gold", 3, 2, 2, 3, 2 / 3, 1),
+        # One is flagged and one rejected; and a clean row is hit.
+        ("truncated", 2, 2, 2, 2, 0.5, 0),
     ],
 )
 def test_planted_kinds(
     full: tuple[Path, str, dict[str, Any]],
     kind: str,
     planted: int,
-    found: int,
+    detected: int,
     any_means: int,
     hits: int,
     precision: float | None,
@@ -81,9 +83,9 @@ def test_planted_kinds(
     scores = {score["kind"]: score for score in full[2]["planted"]["kinds"]}
     assert list(scores) == ["exact_duplicate", "format_duplicate", "rephrased", "wrong_gold", "truncated"]
     score = scores[kind]
-    assert (score["planted"], score["found"], score["found_by_any"]) == (planted, found, any_means)
+    assert (score["planted"], score["found"], score["found_by_any"]) == (planted, detected, any_means)
     assert (score["hits"], score["precision"], score["trained_on"]) == (hits, precision, trained_on)
-    assert score["recall"] == found / planted
+    assert score["recall"] == detected / planted
 
 
 def test_false_alarms(full: tuple[Path, str, dict[str, Any]]) -> None:
@@ -119,7 +121,8 @@ def test_training_numbers(full: tuple[Path, str, dict[str, Any]]) -> None:
     numbers = full[2]["training"]
     assert (numbers["steps"], numbers["problems_seen"]) == (3, 2)
     assert numbers["metrics"]["pass_rate"] == {"first": [0, 0.25], "last": [2, 0.75]}
-    assert numbers["curves"]["entropy"] == [[0, 1.5], [2, 1.0]]  # the NaN between is left out
+    # The NaN between is left out.
+    assert numbers["curves"]["entropy"] == [[0, 1.5], [2, 1.0]]
 
 
 def test_flagged_rows_come_most_suspicious_first(full: tuple[Path, str, dict[str, Any]]) -> None:
@@ -128,8 +131,8 @@ def test_flagged_rows_come_most_suspicious_first(full: tuple[Path, str, dict[str
     reasons = {reason["reason"]: (reason["rows"], reason["blocking"]) for reason in numbers["flagged"]["reasons"]}
     assert reasons["suspect_gold"] == (2, 2)
     assert reasons["truncated_text"] == (2, 1)
-    items = [attrs for tag, attrs in Page(html).tags if tag == "article" and "data-reasons" in attrs]
-    assert [item["data-reasons"] for item in items] == [
+    articles = [attrs for tag, attrs in Page(html).tags if tag == "article" and "data-reasons" in attrs]
+    assert [item["data-reasons"] for item in articles] == [
         "truncated_text",
         "solution_contradicts_gold",
         "suspect_gold",
@@ -138,18 +141,15 @@ def test_flagged_rows_come_most_suspicious_first(full: tuple[Path, str, dict[str
         "missing_quantity",
         "truncated_text",
     ]
-    assert ["blocks" in str(item["class"]) for item in items] == [True] * 5 + [False] * 2
-    assert f"truegold explain {fake.make_row(10)['id']} --run {full[0]}" in Page(html).said
-
-
-# ---- parts of a run
+    assert ["blocks" in str(item["class"]) for item in articles] == [True] * 5 + [False] * 2
+    assert f"truegold explain {fake.make_row(10)['id']} --run {full[0]}" in Page(html).visible_text
 
 
 @pytest.mark.parametrize("last", ["ingest", "clean", "dedup", "verify_gold", "flag", "settle", "profile", "select"])
 def test_a_run_may_stop_anywhere(tmp_path: Path, last: str) -> None:
     stages = fake.FULL[: fake.FULL.index(last) + 1]
     fake.FakeRun(tmp_path / "fake").build(stages)
-    told, html, numbers = run_report(tmp_path / "fake", stages)
+    stage_report, html, numbers = run_report(tmp_path / "fake", stages)
     assert sum(end["rows"] for end in numbers["accounting"]["ends"]) == 16
     left = {
         "ingest": 14,
@@ -161,7 +161,7 @@ def test_a_run_may_stop_anywhere(tmp_path: Path, last: str) -> None:
         "profile": 9,
         "select": 4,
     }
-    assert told.rows_out == numbers["headline"]["rows_left"] == left[last]
+    assert stage_report.rows_out == numbers["headline"]["rows_left"] == left[last]
     Page(html)
 
 
@@ -185,11 +185,8 @@ def test_max_items_bounds_what_is_shown(tmp_path: Path) -> None:
     fake.FakeRun(tmp_path / "fake").build(fake.FULL)
     _, html, numbers = run_report(tmp_path / "fake", fake.FULL, max_items=2)
     assert (numbers["flagged"]["rows"], numbers["flagged"]["shown"]) == (7, 2)
-    assert "The 2 most suspicious of 7 rows" in Page(html).said
+    assert "The 2 most suspicious of 7 rows" in Page(html).visible_text
     run_report(tmp_path / "fake", fake.FULL, max_items=0)
-
-
-# ---- accounting errors
 
 
 def test_a_lost_row_raises_and_names_the_stage(tmp_path: Path) -> None:

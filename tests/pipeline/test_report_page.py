@@ -21,9 +21,6 @@ from truegold.pipeline.report.training import COLUMNS, Curve, Metric
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
-# ---- the page
-
-
 def test_the_page_is_the_same_every_time(full: tuple[Path, str, dict[str, Any]]) -> None:
     folder, html, numbers = full
     for _ in range(2):
@@ -36,7 +33,8 @@ def test_no_row_becomes_markup(full: tuple[Path, str, dict[str, Any]]) -> None:
     page = Page(html)
     assert page.open == []
     assert fake.PAYLOAD not in html
-    assert "alert(1)" in page.said  # it is shown, as text
+    # It is shown, as text.
+    assert "alert(1)" in page.visible_text
     tags = {tag for tag, _ in page.tags}
     assert not tags & {"img", "iframe", "object", "embed", "link", "base"}
     assert not [attrs for _, attrs in page.tags if any(name.startswith("on") for name in attrs)]
@@ -102,14 +100,11 @@ def test_everything_the_page_is_made_of_is_packaged() -> None:
     assert folder / "katex" / "LICENSE" in assets
 
 
-# ---- charts
-
-
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 0.003), (0, 2.2e-7), (0, 0), (0, 187), (-3, 12)])
 def test_ticks_span_the_values(low: float, high: float) -> None:
-    found = ticks(low, high)
-    assert 3 <= len(found) <= 7
-    assert found[0] <= low and found[-1] >= high
+    marks = ticks(low, high)
+    assert 3 <= len(marks) <= 7
+    assert marks[0] <= low and marks[-1] >= high
 
 
 def test_long_lines_are_thinned() -> None:
@@ -126,9 +121,6 @@ def test_it_reads_columns_that_training_writes() -> None:
     from truegold.train.grpo.completions import COMPLETION_SCHEMA
 
     assert {*COLUMNS, "trained"} <= set(COMPLETION_SCHEMA.names)
-
-
-# ---- in a browser
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
@@ -154,7 +146,8 @@ def test_in_a_browser(full: tuple[Path, str, dict[str, Any]]) -> None:
         maths.scroll_into_view_if_needed()
         maths.locator(".katex").first.wait_for()
         assert maths.locator("a").count() == 0
-        assert r"\[\notacommand{x}\]" in maths.inner_text()  # what cannot be drawn is shown as it stands
+        # What cannot be drawn is shown as it stands.
+        assert r"\[\notacommand{x}\]" in maths.inner_text()
         maths.locator("button.source").click()
         assert r"\(\frac{1}{2}+\sqrt{3}\)" in maths.inner_text()
         browser.close()

@@ -26,9 +26,9 @@ def test_a_problem_that_failed_its_few_samples_is_not_dead_for_sure():
 
 
 def test_shares_are_means_over_problems():
-    one, other = expected_shares({(4, 1): 1}, Prior(1, 2), 4), expected_shares({(4, 4): 1}, Prior(1, 2), 4)
+    first, second = expected_shares({(4, 1): 1}, Prior(1, 2), 4), expected_shares({(4, 4): 1}, Prior(1, 2), 4)
     both = expected_shares({(4, 1): 1, (4, 4): 3}, Prior(1, 2), 4)
-    assert both == pytest.approx(tuple((x + 3 * y) / 4 for x, y in zip(one, other, strict=True)))
+    assert both == pytest.approx(tuple((x + 3 * y) / 4 for x, y in zip(first, second, strict=True)))
 
 
 @settings(max_examples=60, deadline=None)
@@ -112,16 +112,16 @@ def test_groups_are_told_before_and_after_selection_without_held_out_rows():
     entries += [("a", "heldout", "math", 4, 4, 0)] * 50
     profile, rows, everything = tables(entries)
     selected = everything.filter(pl.col("source") == "a", pl.col("split") == "train")
-    found = {(ratio.by, ratio.name, ratio.when): ratio for ratio in reward_ratios(profile, rows, selected, 8)}
-    assert found["all", "all", "profiled"].rows == 130
-    assert found["all", "all", "selected"].rows == 60
-    assert list(found)[2] == ("source", "b", "profiled")
-    assert found["source", "b", "selected"].rows == 0
-    assert found["source", "b", "selected"].ones is None
-    half = found["source", "a", "profiled"]
+    ratios = {(ratio.by, ratio.name, ratio.when): ratio for ratio in reward_ratios(profile, rows, selected, 8)}
+    assert ratios["all", "all", "profiled"].rows == 130
+    assert ratios["all", "all", "selected"].rows == 60
+    assert list(ratios)[2] == ("source", "b", "profiled")
+    assert ratios["source", "b", "selected"].rows == 0
+    assert ratios["source", "b", "selected"].ones is None
+    half = ratios["source", "a", "profiled"]
     assert half.ones == pytest.approx(0.5, abs=0.01)
     assert half.informative == pytest.approx(1 - 2 * 0.5**8, abs=0.01)
-    assert found["verifier", "exact", "profiled"].saturated > 0.95
+    assert ratios["verifier", "exact", "profiled"].saturated > 0.95
     assert half.dead + half.saturated + half.informative == pytest.approx(1)
 
 
@@ -142,7 +142,7 @@ def test_no_training_rows_no_ratios():
 def test_the_prior_of_few_problems_is_that_of_all():
     entries = [("big", "train", "math", 8, 8, i % 9) for i in range(90)] + [("small", "train", "math", 8, 8, 8)] * 3
     profile, rows, _ = tables(entries)
-    found = {ratio.name: ratio for ratio in reward_ratios(profile, rows, None, 8)}
-    assert (found["small"].prior_a, found["small"].prior_b) == (found["all"].prior_a, found["all"].prior_b)
-    assert found["small"].saturated < 1
-    assert not math.isclose(found["big"].prior_a, found["all"].prior_a)
+    ratios = {ratio.name: ratio for ratio in reward_ratios(profile, rows, None, 8)}
+    assert (ratios["small"].prior_a, ratios["small"].prior_b) == (ratios["all"].prior_a, ratios["all"].prior_b)
+    assert ratios["small"].saturated < 1
+    assert not math.isclose(ratios["big"].prior_a, ratios["all"].prior_a)
