@@ -29,7 +29,7 @@ from truegold.pipeline.config.stages import DedupConfig
 from truegold.pipeline.dedup.conflicts import CONFIDENCE, MAX_SHOWN, REASON, GoldCounts
 from truegold.pipeline.dedup.exact_copies import KEY_COLUMNS, CopyTable
 from truegold.pipeline.dedup.near import Relation
-from truegold.pipeline.dedup.near.copies import gold_form
+from truegold.pipeline.dedup.near.copies import gold_key
 from truegold.pipeline.dedup.rewordings import Outcome, compare_rows, keep_all_but_copies
 from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger, flag_record
 from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, read_rows
@@ -90,7 +90,7 @@ class _Conflict:
     def add(self, row: Row) -> None:
         if len(self.rows) < MAX_SHOWN:
             self.rows.append(f"{row['source']}:{row['source_row']}")
-        self.golds.add(row["gold"], gold_form(row["gold"]))
+        self.golds.add(row["gold"], gold_key(row["gold"]))
 
     def evidence(self) -> dict[str, Any]:
         evidence: dict[str, Any] = {"golds": self.golds.by_text(), "rows": self.rows}

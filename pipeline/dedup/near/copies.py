@@ -87,7 +87,8 @@ def gold_form(gold: str | None) -> str | None:
 
 
 @lru_cache(2**16)
-def _gold_key(gold: str | None) -> int:
+def gold_key(gold: str | None) -> int:
+    """Return a number of 63 bits for the gold, the same for golds of one form, NO_GOLD for none."""
     form = gold_form(gold)
     if form is None:
         return NO_GOLD
@@ -96,5 +97,5 @@ def _gold_key(gold: str | None) -> int:
 
 
 def gold_keys(golds: Iterable[str | None]) -> Ints:
-    """Return a number for each gold, the same for golds of one form, NO_GOLD for none."""
-    return np.fromiter(map(_gold_key, golds), dtype=np.int64)
+    """Return the key of each gold."""
+    return np.fromiter(map(gold_key, golds), dtype=np.int64)
