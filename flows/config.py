@@ -6,49 +6,30 @@ A hand-written file is sparse; what a run used is written whole to `config.resol
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from truegold.pipeline.config.base import StageConfig
+from truegold.pipeline.config.base import MOVED
+from truegold.pipeline.config.curation import CurationConfig
 from truegold.pipeline.config.engines import ChatConfig, EngineConfig, ServerEngineConfig, VllmEngineConfig
-from truegold.pipeline.config.sources import DataConfig, DemoSource
-from truegold.pipeline.config.stages import (
-    CleanConfig,
-    DedupConfig,
-    ExportConfig,
-    FlagConfig,
-    ProfileConfig,
-    SelectConfig,
-    SettleConfig,
-    VerifyGoldConfig,
-    VetTestsConfig,
-)
+from truegold.pipeline.config.sources import DemoSource
+from truegold.pipeline.config.stages import ExportConfig, ProfileConfig, SelectConfig
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import ModelConfig, SftConfig, TinyModel
 from truegold.verifiers import ConfigError
 
 
-class RunConfig(StageConfig):
+class RunConfig(CurationConfig):
     """Everything `truegold run` needs. Sections that are left out take their defaults; `model`, `sft` and `train` are
     skipped where they are not given."""
 
     name: str = Field(default="run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     """The run's folder inside `runs_dir`."""
     runs_dir: str = "runs"
-    data: DataConfig
-    """Where the raw rows come from."""
-    clean: CleanConfig = CleanConfig()
-    dedup: DedupConfig = DedupConfig()
-    verify_gold: VerifyGoldConfig = VerifyGoldConfig()
-    vet_tests: VetTestsConfig = VetTestsConfig()
-    flag: FlagConfig = FlagConfig()
-    settle: SettleConfig = SettleConfig()
-    decisions: str | None = None
-    """A folder of reviewers' decisions (JSON Lines, one file a reviewer)."""
     model: ModelConfig | None = None
     """The model to profile and train."""
     chat: ChatConfig = ChatConfig()
@@ -89,6 +70,7 @@ class RunConfig(StageConfig):
 
     @property
     def run_dir(self) -> Path:
+        """The run's folder."""
         return Path(self.runs_dir) / self.name
 
 
@@ -116,14 +98,39 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> RunConfig:
     return validate_config(values, str(path))
 
 
-def validate_config(values: Any, where: str) -> RunConfig:
-    """Validate settings already read; `where` names them in errors."""
+def section_config(
+    command: str, out: Path, name: str, sections: Mapping[str, Mapping[str, Any]], overrides: Sequence[str]
+) -> RunConfig:
+    """Return the configuration of a command that needs only some sections of a run's.
+
+    `sections` has their settings (None: not set); a `--set` may change those sections alone, and where it names none
+    the first one is meant. The run's folder is `out/name`.
+    """
+    values = {
+        section: {field: value for field, value in settings.items() if value is not None}
+        for section, settings in sections.items()
+    }
+    main = next(iter(values))
+    for override in overrides:
+        field, separator, _ = override.partition("=")
+        if separator and "." not in field:
+            _apply(values, f"{main}.{override}")
+        elif separator and field.partition(".")[0] in values:
+            _apply(values, override)
+        else:
+            spellings = " or ".join(f"{section}.FIELD=VALUE" for section in values)
+            raise ConfigError(f"--set {override}: expected {spellings}.", "Such as --set data.limit=200.")
+    return validate_config({"name": name, "runs_dir": str(out), **values}, command)
+
+
+def validate_config(values: Any, label: str) -> RunConfig:
+    """Validate settings that have been read; `label` names them in errors."""
     try:
         return RunConfig.model_validate(values)
     except ValidationError as error:
         lines = [_explain(problem) for problem in error.errors()]
         count = f"{len(lines)} mistake" + ("s" if len(lines) > 1 else "")
-        raise ConfigError(f"{where}: {count}\n  " + "\n  ".join(lines)) from error
+        raise ConfigError(f"{label}: {count}\n  " + "\n  ".join(lines)) from error
 
 
 def _apply(values: dict[str, Any], override: str) -> None:
@@ -131,14 +138,14 @@ def _apply(values: dict[str, Any], override: str) -> None:
     if not separator:
         raise ConfigError(f"--set {override}: expected FIELD=VALUE.", "Such as --set data.limit=200.")
     *parents, last = path.split(".")
-    place = values
+    section = values
     for parent in parents:
-        child = place.setdefault(parent, {})
+        child = section.setdefault(parent, {})
         if not isinstance(child, dict):
             raise ConfigError(f"--set {override}: {parent} is not a section.")
-        place = child
+        section = child
     try:
-        place[last] = yaml.safe_load(text)
+        section[last] = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"--set {override}: the value is not valid YAML.") from error
 
@@ -151,13 +158,15 @@ def _explain(problem: Any) -> str:
         close = difflib.get_close_matches(path[-1], known, n=1)
         meant = f"; did you mean {close[0]}?" if close else f"; known: {', '.join(sorted(known))}"
         return f"{field}: unknown setting{meant if known else ''}"
+    if problem["type"] == MOVED:
+        return f"{field}: moved to {'.'.join([*path[:-1], problem['ctx']['new']])}"
     message = problem["msg"].removeprefix("Value error, ")
-    given = "" if problem["type"] == "missing" else f" (given: {problem['input']!r:.80})"
-    return f"{field}: {message}{given}" if path else f"{message}"
+    setting = "" if problem["type"] == "missing" else f" (given: {problem['input']!r:.80})"
+    return f"{field}: {message}{setting}" if path else f"{message}"
 
 
 def _fields_at(model: type[BaseModel], path: Sequence[str]) -> list[str]:
-    """The settings of the section at `path`; union tags inside a location are stepped over."""
+    """Return the settings of the section at `path`; union tags inside a location are stepped over."""
     if not path:
         return list(model.model_fields)
     field = model.model_fields.get(path[0])

@@ -1,5 +1,8 @@
-"""Runs a plan, stage after stage, in a run directory of its own. Who calls `run_stage` — plain Python or a Prefect
-task — is the caller's choice; everything else is here, so that both give the same output."""
+"""Runs a plan, stage after stage, in a run directory.
+
+Whether plain Python or a Prefect task calls `run_stage` is the caller's choice; everything else is here, so that both
+give the same output.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,9 @@ from pathlib import Path
 
 from truegold.flows.config import RunConfig
 from truegold.flows.console import Terminal
+from truegold.pipeline.running.aside import write_whole
 from truegold.pipeline.running.digest import DigestCache
-from truegold.pipeline.running.disk import full_disk_told
+from truegold.pipeline.running.disk import full_disk_reported
 from truegold.pipeline.running.stage import Stage, StageResult, cached_result, run_stage
 from truegold.verifiers import ConfigError
 
@@ -25,7 +29,7 @@ Call = Callable[[Stage], StageResult]
 def open_run(config: RunConfig) -> Iterator[Path]:
     """The run's directory, locked against a second run, with the resolved configuration written into it."""
     run_dir = config.run_dir
-    with full_disk_told(run_dir), ExitStack() as stack:
+    with full_disk_reported(run_dir), ExitStack() as stack:
         run_dir.mkdir(parents=True, exist_ok=True)
         lock = stack.enter_context((run_dir / ".lock").open("a+"))
         try:
@@ -39,7 +43,7 @@ def open_run(config: RunConfig) -> Iterator[Path]:
         lock.truncate(0)
         lock.write(str(os.getpid()))
         lock.flush()
-        write_json(run_dir / "config.resolved.json", config.model_dump(mode="json"))
+        _write_json(run_dir / "config.resolved.json", config.model_dump(mode="json"))
         yield run_dir
 
 
@@ -79,7 +83,7 @@ def execute(stages: Sequence[Stage], run_dir: Path, call: Call) -> list[StageRes
 
 def write_manifest(run_dir: Path, results: Sequence[StageResult]) -> None:
     """manifest.json: which stages make up the run, with their keys, counts and times."""
-    write_json(
+    _write_json(
         run_dir / "manifest.json",
         {
             "truegold": version("truegold"),
@@ -99,11 +103,8 @@ def write_manifest(run_dir: Path, results: Sequence[StageResult]) -> None:
     )
 
 
-def write_json(path: Path, value: object) -> None:
-    """Write JSON aside and rename it into place, so that a kill leaves no half file."""
-    aside = path.with_name(path.name + ".tmp")
-    aside.write_text(json.dumps(value, indent=2, sort_keys=True) + "\n")
-    aside.replace(path)
+def _write_json(path: Path, value: object) -> None:
+    write_whole(path, (json.dumps(value, indent=2, sort_keys=True) + "\n").encode())
 
 
 def describe(result: StageResult) -> str:

@@ -22,8 +22,9 @@ from prefect.cache_policies import NO_CACHE
 from truegold.flows.config import RunConfig
 from truegold.flows.console import Terminal
 from truegold.flows.execute import Call, describe, execute, open_run, stage_caller, write_manifest
-from truegold.flows.plan import phase_of, plan
+from truegold.flows.plan import plan
 from truegold.pipeline.running.stage import Stage, StageResult
+from truegold.pipeline.running.stage_table import Phase, phase_of
 
 
 @task(task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False)
@@ -36,37 +37,43 @@ def stage_task(name: str, stage: Stage, call: Call) -> StageResult:
 @flow(name="truegold-curate", validate_parameters=True)
 def curate(config: RunConfig) -> Path:
     """Raw rows to rows that may be profiled, with ledger, flags and report."""
-    return _flow(config, "curate")
+    return _flow(config, Phase.CURATE)
 
 
 @flow(name="truegold-profile", validate_parameters=True)
 def profile(config: RunConfig) -> Path:
     """Curation, then pass rates measured with the model."""
-    return _flow(config, "profile")
+    return _flow(config, Phase.PROFILE)
 
 
 @flow(name="truegold-select", validate_parameters=True)
 def select(config: RunConfig) -> Path:
     """Curation and profile, then the rows worth training on."""
-    return _flow(config, "select")
+    return _flow(config, Phase.SELECT)
 
 
 @flow(name="truegold-train", validate_parameters=True)
 def train(config: RunConfig) -> Path:
     """Everything up to and including GRPO."""
-    return _flow(config, "train")
+    return _flow(config, Phase.TRAIN)
 
 
 @flow(name="truegold-run", validate_parameters=True)
 def run(config: RunConfig) -> Path:
     """The main job: every stage the configuration has, and the report. Returns the run directory."""
-    return _flow(config, "report")
+    return _flow(config, Phase.REPORT)
 
 
-FLOWS = {"curate": curate, "profile": profile, "select": select, "train": train, "report": run}
+FLOWS = {
+    Phase.CURATE: curate,
+    Phase.PROFILE: profile,
+    Phase.SELECT: select,
+    Phase.TRAIN: train,
+    Phase.REPORT: run,
+}
 
 
-def _flow(config: RunConfig, until: str) -> Path:
+def _flow(config: RunConfig, until: Phase) -> Path:
     stages = plan(config, until)
     with open_run(config) as run_dir:
         call = stage_caller(run_dir, Terminal())
@@ -86,7 +93,7 @@ def publish(name: str, run_dir: Path, results: Sequence[StageResult]) -> None:
     lines = "\n".join(f"    {describe(result)}" for result in results)
     create_markdown_artifact(f"# truegold run `{name}`\n\n{lines}\n", key=f"{slug}-summary", description=str(run_dir))
     table = [
-        {"phase": phase_of(result.name), "stage": result.name, "reason": reason, "rows": count}
+        {"phase": str(phase_of(result.name)), "stage": result.name, "reason": reason, "rows": count}
         for result in results
         for reason, count in result.report.counts.items()
     ]

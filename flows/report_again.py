@@ -9,7 +9,7 @@ from pathlib import Path
 from truegold.flows.console import Terminal
 from truegold.flows.execute import stage_caller
 from truegold.flows.plan import GROUP_SIZE, report_stage
-from truegold.pipeline.running.disk import full_disk_told
+from truegold.pipeline.running.disk import full_disk_reported
 from truegold.pipeline.running.stage import StageResult, load_record
 from truegold.verifiers import InputError
 
@@ -22,7 +22,7 @@ def report_again(run_dir: Path, terminal: Terminal) -> StageResult:
     names = [entry["name"] for entry in json.loads(manifest.read_text())["stages"] if entry["name"] != "report"]
     finished = [name for name in names if load_record(run_dir / name) is not None]
     shutil.rmtree(run_dir / "report", ignore_errors=True)  # asked for by name, so made anew
-    with full_disk_told(run_dir):
+    with full_disk_reported(run_dir):
         return stage_caller(run_dir, terminal)(report_stage(run_dir.name, finished, _group_size(run_dir)))
 
 

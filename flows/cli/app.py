@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from truegold.flows.cli.dedup import decontaminate, dedup
+from truegold.flows.cli.dedup import GoldColumn, IdColumn, PromptColumn, decontaminate, dedup
 from truegold.flows.cli.flag import flag
 from truegold.flows.cli.testcases import testcases_app
 from truegold.flows.cli.verifiers import verifiers_app
+from truegold.flows.console import Terminal, errors, output, print_line
+from truegold.pipeline.running.stage_table import Phase
 from truegold.verifiers import ConfigError, TruegoldError
 
 app = typer.Typer(
@@ -36,8 +37,6 @@ app.command()(flag)
 app.command("dedup")(dedup)
 app.command("decontaminate")(decontaminate)
 INTERRUPTED = 130
-output = Console(highlight=False)
-errors = Console(stderr=True, highlight=False)
 
 
 class EngineChoice(StrEnum):
@@ -57,15 +56,15 @@ RunDir = Annotated[Path, typer.Option("--run", help="The run's directory.", show
 
 
 PHASE_COMMANDS = {
-    "run": ("report", "The main job: curate, profile, select, train, report; whatever the configuration has."),
-    "curate": ("curate", "Clean, deduplicate, verify gold and flag; report on every row."),
-    "profile": ("profile", "Curate, then measure pass rates with the model."),
-    "select": ("select", "Curate and profile, then choose the rows worth training on."),
-    "train": ("train", "Everything up to and including GRPO."),
+    "run": (Phase.REPORT, "The main job: curate, profile, select, train, report; whatever the configuration has."),
+    "curate": (Phase.CURATE, "Clean, deduplicate, verify gold and flag; report on every row."),
+    "profile": (Phase.PROFILE, "Curate, then measure pass rates with the model."),
+    "select": (Phase.SELECT, "Curate and profile, then choose the rows worth training on."),
+    "train": (Phase.TRAIN, "Everything up to and including GRPO."),
 }
 
 
-def _phase_command(until: str) -> Callable[..., None]:
+def _phase_command(until: Phase) -> Callable[..., None]:
     def command(
         config: ConfigPath, set_: Overrides = None, engine: EngineOption = EngineChoice.PREFECT, dry_run: DryRun = False
     ) -> None:
@@ -81,11 +80,10 @@ for _name, (_until, _help) in PHASE_COMMANDS.items():
 @app.command()
 def report(run_dir: Annotated[Path, typer.Argument(help="The run's directory.", show_default=False)]) -> None:
     """Write the report on whatever stages of a run are finished."""
-    from truegold.flows.console import Terminal
     from truegold.flows.report_again import report_again
 
     result = report_again(run_dir, Terminal(errors))
-    output.print(f"report: {result.path / 'index.html'}", soft_wrap=True)
+    print_line(f"report: {result.path / 'index.html'}")
 
 
 @app.command()
@@ -96,11 +94,10 @@ def explain(
     run_dir: RunDir,
 ) -> None:
     """Tell a row's whole story: every edit, flag, sample and decision."""
-    from truegold.pipeline.report.explain import explain as find
-    from truegold.pipeline.report.explain import explain_lines
+    from truegold.pipeline.report import explain as explanations
 
-    for line in explain_lines(find(run_dir, row)):
-        output.print(line, markup=False, soft_wrap=True)
+    for line in explanations.explain_lines(explanations.explain(run_dir, row)):
+        print_line(line)
 
 
 @app.command()
@@ -115,12 +112,12 @@ def diff(
 
     from truegold.pipeline.report.diff import diff_lines, diff_runs
 
-    found = diff_runs(run_a, run_b, examples)
+    difference = diff_runs(run_a, run_b, examples)
     if json_:
-        output.print_json(json.dumps(asdict(found)))
+        output.print_json(json.dumps(asdict(difference)))
         return
-    for line in diff_lines(found):
-        output.print(line, markup=False, soft_wrap=True)
+    for line in diff_lines(difference):
+        print_line(line)
 
 
 @app.command()
@@ -134,17 +131,22 @@ def verify(
     ],
     verifier: Annotated[str, typer.Option(help="The verifier of rows that name none.")] = "math",
     workers: Annotated[int, typer.Option(help="Processes; 0 takes one per core.")] = 0,
+    response_column: Annotated[str | None, typer.Option(help="The column with the response; else by its name.")] = None,
+    gold_column: GoldColumn = None,
+    prompt_column: PromptColumn = None,
+    id_column: IdColumn = None,
 ) -> None:
     """Judge responses against gold answers."""
-    from truegold.flows.console import Terminal
-    from truegold.pipeline.running.disk import full_disk_told
+    from truegold.pipeline.ingest.problem_batches import ProblemColumns
+    from truegold.pipeline.running.disk import full_disk_reported
     from truegold.pipeline.verify.file import verify_file
 
-    with full_disk_told(output_), Terminal(errors).stage("verify") as terminal:
-        counts = verify_file(input_, output_, verifier, workers, terminal)
+    with full_disk_reported(output_), Terminal(errors).stage("verify") as terminal:
+        columns = ProblemColumns(prompt_column, gold_column, id_column, response_column)
+        counts = verify_file(input_, output_, verifier, workers, terminal, columns)
     for reason, count in sorted(counts.items(), key=lambda item: -item[1]):
         output.print(f"{count:>10,}  {reason}")
-    output.print(f"verdicts: {output_}", soft_wrap=True)
+    print_line(f"verdicts: {output_}")
 
 
 @app.command()
@@ -155,7 +157,7 @@ def doctor() -> None:
     marks = {True: "ok", False: "no", None: "  "}
     for finding in examine():
         fix = f"  ->  {finding.fix}" if finding.ok is False and finding.fix else ""
-        output.print(f"{marks[finding.ok]} {finding.name:<16} {finding.detail}{fix}", markup=False, soft_wrap=True)
+        print_line(f"{marks[finding.ok]} {finding.name:<16} {finding.detail}{fix}")
 
 
 @app.command()
@@ -170,12 +172,11 @@ def init(
     if path.exists():
         raise ConfigError(f"{path} exists already.", "Give another name.")
     path.write_text(starter_config(str(path), path.stem, data, model), encoding="utf-8")
-    output.print(f"wrote {path}; next: truegold run {path} --dry-run", soft_wrap=True)
+    print_line(f"wrote {path}; next: truegold run {path} --dry-run")
 
 
-def _run(until: str, path: Path, overrides: Sequence[str] | None, engine: EngineChoice, dry_run: bool) -> None:
+def _run(until: Phase, path: Path, overrides: Sequence[str] | None, engine: EngineChoice, dry_run: bool) -> None:
     from truegold.flows.config import load_config
-    from truegold.flows.console import Terminal
     from truegold.flows.execute import all_cached, describe, execute, open_run, stage_caller, write_manifest
     from truegold.flows.plan import plan
 
@@ -184,14 +185,14 @@ def _run(until: str, path: Path, overrides: Sequence[str] | None, engine: Engine
     if dry_run:
         output.print_json(json.dumps(config.model_dump(mode="json")))
         for stage in stages:
-            where = " (own process)" if stage.isolated else ""
-            output.print(f"{stage.name:<14} {stage.fn}{where}", markup=False)
+            process = " (own process)" if stage.isolated else ""
+            print_line(f"{stage.name:<14} {stage.fn}{process}")
         return
     run_dir = config.run_dir
     cached = all_cached(stages, run_dir) if run_dir.exists() else None
     if cached is not None:
         for result in cached:
-            errors.print(describe(result), markup=False, soft_wrap=True)
+            print_line(describe(result), errors)
         write_manifest(run_dir, cached)
         errors.print(f"nothing to do: all {len(cached)} stages come from the cache")
     elif engine is EngineChoice.LOCAL:
@@ -201,7 +202,7 @@ def _run(until: str, path: Path, overrides: Sequence[str] | None, engine: Engine
         from truegold.flows.server import prefect_api
 
         with open_run(config):
-            pass  # a directory in use should not cost the start of a server to find out
+            pass  # A directory in use should not cost the start of a server to find out.
 
         errors.print(
             "starting Prefect (about 20 s; --engine local runs without it)"
@@ -212,7 +213,7 @@ def _run(until: str, path: Path, overrides: Sequence[str] | None, engine: Engine
             from truegold.flows.prefect_flows import FLOWS
 
             FLOWS[until](config)
-    output.print(f"run: {run_dir}\nreport: {run_dir / 'report' / 'index.html'}", soft_wrap=True)
+    print_line(f"run: {run_dir}\nreport: {run_dir / 'report' / 'index.html'}")
 
 
 def main() -> None:

@@ -4,7 +4,7 @@
     truegold decontaminate --data train.jsonl --against math500 --against evals.jsonl --out decontaminated
 
 The first writes clusters.parquet and flags.parquet (`truegold.pipeline.dedup.file`), the second matches.parquet
-(`truegold.pipeline.decontaminate.file`); both print what was found. Exit codes are those of `truegold`.
+(`truegold.pipeline.decontaminate.file`); both print what there is. Exit codes are those of `truegold`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-output = Console(highlight=False)
-errors = Console(stderr=True, highlight=False)
+from truegold.flows.console import Terminal, errors, output, print_line
 
 DataFile = Annotated[Path, typer.Option("--data", help="JSONL, Parquet or CSV with problems.", show_default=False)]
 OutFolder = Annotated[Path, typer.Option("--out", help="The folder to write to.", show_default=False)]
@@ -43,23 +41,23 @@ def dedup(
     ] = None,
 ) -> None:
     """Find copies, rewordings and templates among the problems of a file."""
-    from truegold.flows.console import Terminal
     from truegold.pipeline.dedup.file import dedup_file
-    from truegold.pipeline.dedup.near import Spread, in_threads
-    from truegold.pipeline.ingest.problem_batches import ProblemColumns
-    from truegold.pipeline.running.disk import full_disk_told
+    from truegold.pipeline.dedup.near import ShardRunner, run_in_threads
+    from truegold.pipeline.ingest.problem_batches import ProblemColumns, describe_reading
+    from truegold.pipeline.running.disk import full_disk_reported
 
     columns = ProblemColumns(prompt_column, gold_column, id_column)
-    spread: Spread = in_threads
+    run_shards: ShardRunner = run_in_threads
     if ray is not None:
         from truegold.flows.ray_shards import on_ray
 
-        spread = on_ray(None if ray == "local" else ray)
-    with full_disk_told(out), Terminal(errors).stage("dedup") as terminal:
-        counts = dedup_file(data, out.absolute(), columns, template_cap, terminal, spread)
+        run_shards = on_ray(None if ray == "local" else ray)
+    with full_disk_reported(out), Terminal(errors).stage("dedup") as terminal:
+        terminal.note(describe_reading(data, columns))
+        counts = dedup_file(data, out.absolute(), columns, template_cap, terminal, run_shards)
     for name, count in counts.items():
         output.print(f"{count:>10,}  {name}")
-    output.print(f"clusters: {out / 'clusters.parquet'}", markup=False, soft_wrap=True)
+    print_line(f"clusters: {out / 'clusters.parquet'}")
 
 
 def decontaminate(
@@ -77,15 +75,15 @@ def decontaminate(
     against_id_column: Annotated[str | None, typer.Option(help="The same for what is compared against.")] = None,
 ) -> None:
     """Find problems of evaluation sets in a file: copies, parts of longer texts, rewordings."""
-    from truegold.flows.console import Terminal
     from truegold.pipeline.decontaminate.file import decontaminate_file
-    from truegold.pipeline.ingest.problem_batches import ProblemColumns
-    from truegold.pipeline.running.disk import full_disk_told
+    from truegold.pipeline.ingest.problem_batches import ProblemColumns, describe_reading
+    from truegold.pipeline.running.disk import full_disk_reported
 
     columns = ProblemColumns(prompt_column, gold_column, id_column)
-    theirs = ProblemColumns(against_prompt_column, against_gold_column, against_id_column)
-    with full_disk_told(out), Terminal(errors).stage("decontaminate") as terminal:
-        counts = decontaminate_file(data, against, out, columns, theirs, terminal)
+    against_columns = ProblemColumns(against_prompt_column, against_gold_column, against_id_column)
+    with full_disk_reported(out), Terminal(errors).stage("decontaminate") as terminal:
+        terminal.note(describe_reading(data, columns))
+        counts = decontaminate_file(data, against, out, columns, against_columns, terminal)
     for name, count in counts.items():
-        output.print(f"{count:>10,}  {name}", markup=False)
-    output.print(f"matches: {out / 'matches.parquet'}", markup=False, soft_wrap=True)
+        print_line(f"{count:>10,}  {name}")
+    print_line(f"matches: {out / 'matches.parquet'}")

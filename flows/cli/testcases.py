@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
-from truegold.verifiers import ConfigError, InputError
+from truegold.flows.console import Terminal, errors, print_line
+from truegold.verifiers import InputError
 
 if TYPE_CHECKING:
     from truegold.flows.config import RunConfig
@@ -27,8 +27,6 @@ WORK = "work"
 TABLES = ("rows.parquet", "dropped.parquet", "ledger.parquet", "suites.parquet")
 
 testcases_app = typer.Typer(help="Vet the tests of code problems.", no_args_is_help=True, rich_markup_mode=None)
-output = Console(highlight=False)
-errors = Console(stderr=True, highlight=False)
 
 
 @testcases_app.callback()
@@ -50,13 +48,15 @@ def vet(
     ] = None,
 ) -> None:
     """Vet the tests of every problem in a file."""
-    from truegold.flows.console import Terminal
+    from truegold.flows.config import section_config
     from truegold.flows.execute import execute, open_run, stage_caller
     from truegold.pipeline.verify.vet.report import markdown, read_suites, summary_lines
 
-    given = {"preset": preset, "limit": limit}
-    settings = {"mutants": mutants, "runs": runs}
-    config = _config(data, out, given, settings, set_ or [])
+    sections: dict[str, dict[str, Any]] = {
+        "vet_tests": {"enabled": True, "mutants": mutants, "runs": runs},
+        "data": {"path": str(data), "preset": preset, "limit": limit},
+    }
+    config = section_config("truegold testcases vet", out, WORK, sections, set_ or [])
     stages = _stages(config)
     with open_run(config) as run_dir:
         execute(stages, run_dir, stage_caller(run_dir, Terminal(errors)))
@@ -65,44 +65,18 @@ def vet(
         suites = read_suites(out / "suites.parquet")
         (out / "report.md").write_text(markdown(data.name, suites), encoding="utf-8")
     for line in summary_lines(suites):
-        output.print(line, markup=False, soft_wrap=True)
-    output.print(f"report: {out / 'report.md'}", markup=False, soft_wrap=True)
-
-
-def _config(data: Path, out: Path, given: dict[str, Any], settings: dict[str, Any], overrides: list[str]) -> RunConfig:
-    import yaml
-
-    from truegold.flows.config import validate_config
-
-    sections: dict[str, dict[str, Any]] = {
-        "data": {"path": str(data), **{name: value for name, value in given.items() if value is not None}},
-        "vet_tests": {name: value for name, value in settings.items() if value is not None},
-    }
-    for override in overrides:
-        field, separator, text = override.partition("=")
-        section, _, name = field.rpartition(".")
-        section = section or "vet_tests"
-        if not separator or section not in sections:
-            raise ConfigError(f"--set {override}: expected FIELD=VALUE.", "Such as --set min_kill_rate=0.9.")
-        try:
-            sections[section][name] = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise ConfigError(f"--set {override}: the value is not valid YAML.") from error
-    sections["vet_tests"]["enabled"] = True
-    return validate_config({"name": WORK, "runs_dir": str(out), **sections}, "truegold testcases vet")
+        print_line(line)
+    print_line(f"report: {out / 'report.md'}")
 
 
 def _stages(config: RunConfig) -> list[Stage]:
-    """Of a run's plan, the reading and the vetting."""
-    from truegold.flows.plan import plan
-    from truegold.pipeline.running.stage import Output
+    """Return of a run's plan the reading and the vetting."""
+    from truegold.pipeline.curation.plan import curation_stages, rows_of
 
-    planned = {stage.name: stage for stage in plan(config, "curate")}
+    planned = {stage.name: stage for stage in curation_stages(config)}
     if "vet_tests" not in planned:
-        place = getattr(config.data, "path", "the data")
         raise InputError(
-            f"{place} holds no programs with tests, as far as its columns tell.",
+            f"{getattr(config.data, 'path', 'the data')} holds no programs with tests, as far as its columns tell.",
             "Name its shape: --preset humaneval; or its tests: --set data.columns='{prompt: question, tests: tests}'",
         )
-    rows = {"rows": Output("ingest", "rows.parquet")}
-    return [planned["ingest"], replace(planned["vet_tests"], inputs=rows)]
+    return [planned["ingest"], replace(planned["vet_tests"], inputs=rows_of("ingest"))]

@@ -8,27 +8,19 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
+from truegold.flows.console import Terminal, errors, print_line
 from truegold.verifiers import ConfigError, InputError, TruegoldError, Verifier, available, fingerprint, resolve
 
-if TYPE_CHECKING:
-    from truegold.pipeline.ingest.records import Record, Reject
-
 BROKEN_CONTRACT = 6
-MAX_ROW_BYTES = 64 * 2**20
-"""A longer line is not read into memory."""
 MAX_NAMED = 20
-"""Bad rows named one by one; the rest are counted."""
+"""So many bad rows are named one by one; the rest are counted."""
 
 verifiers_app = typer.Typer(help="List, show, check and audit verifiers.", no_args_is_help=True, rich_markup_mode=None)
-output = Console(highlight=False)
-errors = Console(stderr=True, highlight=False)
 
 Name = Annotated[
     str,
@@ -42,23 +34,23 @@ def list_() -> None:
     """Every verifier that needs no import string."""
     for name, origin in available().items():
         try:
-            found = resolve(name)
-            line = f"{name:<14} {found.version:<8} {origin:<10} {_first_line(found)}"
-        except TruegoldError as error:  # one broken plugin must not hide the others
+            verifier = resolve(name)
+            line = f"{name:<14} {verifier.version:<8} {origin:<10} {_first_line(verifier)}"
+        except TruegoldError as error:  # One broken plugin must not hide the others.
             line = f"{name:<14} {'-':<8} {origin:<10} cannot be loaded: {error.message}"
-        output.print(line.rstrip(), markup=False, soft_wrap=True)
+        print_line(line.rstrip())
 
 
 @verifiers_app.command()
 def show(name: Name) -> None:
     """A verifier's version, fingerprint and documentation."""
-    found = resolve(name)
-    output.print(f"name         {found.name}", markup=False, soft_wrap=True)
-    output.print(f"version      {found.version}", markup=False, soft_wrap=True)
-    output.print(f"fingerprint  {fingerprint(name)}", markup=False, soft_wrap=True)
-    output.print(f"from         {available().get(name, 'an import string')}", markup=False, soft_wrap=True)
-    for text in _documentation(found):
-        output.print(f"\n{text}", markup=False, soft_wrap=True)
+    verifier = resolve(name)
+    print_line(f"name         {verifier.name}")
+    print_line(f"version      {verifier.version}")
+    print_line(f"fingerprint  {fingerprint(name)}")
+    print_line(f"from         {available().get(name, 'an import string')}")
+    for text in _documentation(verifier):
+        print_line(f"\n{text}")
 
 
 @verifiers_app.command()
@@ -71,14 +63,14 @@ def check(
     """Try every line of a verifier's contract; exit code 6 where one is broken."""
     from truegold.verifiers.audit import check as run_check
 
-    results = run_check(name, golds=gold or (), info=_info(args), cpu_s=cpu_s)
+    checked = run_check(name, golds=gold or (), info=_info(args), cpu_s=cpu_s)
     marks = {True: "ok", False: "FAILED", None: "skipped"}
-    for result in results:
-        detail = "" if result.ok else f"  {result.detail}"
-        output.print(f"{marks[result.ok]:<8} {result.name}{detail}", markup=False, soft_wrap=True)
-        for finding in result.findings:
-            output.print(f"           {_printable(finding)}", markup=False, soft_wrap=True)
-    if any(result.ok is False for result in results):
+    for line in checked:
+        detail = "" if line.ok else f"  {line.detail}"
+        print_line(f"{marks[line.ok]:<8} {line.name}{detail}")
+        for finding in line.findings:
+            print_line(f"           {_printable(finding)}")
+    if any(line.ok is False for line in checked):
         raise typer.Exit(BROKEN_CONTRACT)
 
 
@@ -88,7 +80,7 @@ def audit_(
     data: Annotated[
         Path, typer.Option(help="JSONL, Parquet or CSV with a column of gold answers.", show_default=False)
     ],
-    gold_column: Annotated[str, typer.Option(help="The column of gold answers.")] = "gold",
+    gold_column: Annotated[str | None, typer.Option(help="The column of gold answers; else by its name.")] = None,
     output_dir: Annotated[Path, typer.Option("--output", help="Where the verifier card is written.")] = Path(),
     limit: Annotated[int, typer.Option(min=1, help="Of more distinct golds so many are drawn.")] = 500,
     seed: Annotated[int, typer.Option(help="Which golds are drawn.")] = 0,
@@ -97,71 +89,39 @@ def audit_(
     """Measure a verifier's errors on your gold answers and write its card."""
     import datetime
 
-    from truegold.flows.console import Terminal
-    from truegold.pipeline.running.disk import full_disk_told
+    from truegold.pipeline.ingest.problem_batches import read_golds
+    from truegold.pipeline.running.disk import full_disk_reported
     from truegold.verifiers.audit import Card, as_json, audit, check, markdown
     from truegold.verifiers.audit.card import summary_lines
 
-    found, info = resolve(name), _info(args)
+    verifier, info = resolve(name), _info(args)
     skipped: dict[str, int] = {}
-    golds = list(_golds(data, gold_column, skipped))
+
+    def count_skipped(row: str, reason: str) -> None:
+        skipped[reason] = skipped.get(reason, 0) + 1
+        if sum(skipped.values()) <= MAX_NAMED:
+            print_line(f"skipped {row}: {reason}", errors)
+
+    golds = list(read_golds(data, gold_column, count_skipped))
+    if (more := sum(skipped.values()) - MAX_NAMED) > 0:
+        print_line(f"skipped {more} more rows", errors)
     if not golds:
-        raise InputError(f"{data}: no row has a gold answer in column {gold_column!r}.", "Name it: --gold-column NAME")
-    with full_disk_told(output_dir), Terminal(errors).stage("audit") as terminal:
+        raise InputError(f"{data}: no row has a gold answer.", "Name the column: --gold-column COLUMN")
+    with full_disk_reported(output_dir), Terminal(errors).stage("audit") as terminal:
         terminal.start("measuring", min(limit, len(set(golds))))
         report = audit(name, golds, info=info, limit=limit, seed=seed, on_gold=terminal.advance)
         terminal.start("checking the contract")
-        results = check(name, golds=report.passing, info=info)
+        checked = check(name, golds=report.passing, info=info)
         today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-        card = Card(report, results, fingerprint(name), data.name, today, _first_line(found), skipped)
+        card = Card(report, checked, fingerprint(name), data.name, today, _first_line(verifier), skipped)
         output_dir.mkdir(parents=True, exist_ok=True)
         (output_dir / "verifier_card.md").write_text(markdown(card), encoding="utf-8")
         (output_dir / "verifier_card.json").write_text(json.dumps(as_json(card), indent=1) + "\n", encoding="utf-8")
     for line in summary_lines(report):
-        output.print(line, markup=False, soft_wrap=True)
-    broken = [result.name for result in results if result.ok is False]
-    output.print(f"contract: {'kept' if not broken else 'BROKEN: ' + ', '.join(broken)}", markup=False, soft_wrap=True)
-    output.print(f"card: {output_dir / 'verifier_card.md'}", markup=False, soft_wrap=True)
-
-
-def _golds(path: Path, column: str, skipped: dict[str, int]) -> Iterator[str]:
-    """The gold answers of a file. Bad rows are named, skipped and counted in `skipped`."""
-    from truegold.pipeline.ingest.readers import open_file
-
-    source = open_file(path, "auto", MAX_ROW_BYTES)
-    seen_column = False
-    for record in source.records:
-        gold, problem = _gold_of(record, column)
-        seen_column = seen_column or gold is not None or problem == "empty gold"
-        if gold is not None:
-            yield gold
-            continue
-        if not seen_column and problem == "no gold column":
-            raise InputError(
-                f"{path}, {source.unit} {record.number}: there is no column {column!r}; it has {_columns(record)}.",
-                "Name the column of gold answers: --gold-column NAME",
-            )
-        skipped[problem] = skipped.get(problem, 0) + 1
-        if sum(skipped.values()) <= MAX_NAMED:
-            errors.print(f"skipped {source.unit} {record.number}: {problem}", markup=False, soft_wrap=True)
-    if (more := sum(skipped.values()) - MAX_NAMED) > 0:
-        errors.print(f"skipped {more} more rows", markup=False)
-
-
-def _gold_of(record: Record | Reject, column: str) -> tuple[str | None, str]:
-    """The gold answer of one record, or None and why there is none."""
-    from truegold.pipeline.ingest.columns import text_of
-    from truegold.pipeline.ingest.records import Reject
-
-    if isinstance(record, Reject):
-        return None, record.reason
-    if column not in record.values:
-        return None, "no gold column"
-    return text_of(record.values[column]), "empty gold"
-
-
-def _columns(record: Record | Reject) -> str:
-    return ", ".join(getattr(record, "values", ())) or "none"
+        print_line(line)
+    broken = [line.name for line in checked if line.ok is False]
+    print_line(f"contract: {'kept' if not broken else 'BROKEN: ' + ', '.join(broken)}")
+    print_line(f"card: {output_dir / 'verifier_card.md'}")
 
 
 def _info(text: str) -> dict[str, Any]:
@@ -174,18 +134,21 @@ def _info(text: str) -> dict[str, Any]:
     return info
 
 
-def _first_line(found: Verifier) -> str:
-    return next(iter(_documentation(found)), "").partition("\n")[0]
+def _first_line(verifier: Verifier) -> str:
+    return next(iter(_documentation(verifier)), "").partition("\n")[0]
 
 
-def _documentation(found: Verifier) -> list[str]:
-    """Its own docstring and that of its module, the more general one first: a module of ours is about one verifier."""
-    inner = getattr(found, "inner", found)  # an imported verifier is wrapped by the registry
+def _documentation(verifier: Verifier) -> list[str]:
+    """Return a verifier's docstring and that of its module, the more general one first.
+
+    A module of truegold is about one verifier; a user's may hold several.
+    """
+    inner = getattr(verifier, "inner", verifier)  # The registry has wrapped an imported verifier.
     module = inspect.getmodule(getattr(inner, "function", type(inner)))
     texts = [inspect.getdoc(inner), inspect.getdoc(module) if module else None]
-    return [text for text in (texts if inner is not found else texts[::-1]) if text]
+    return [text for text in (texts if inner is not verifier else texts[::-1]) if text]
 
 
 def _printable(text: str) -> str:
-    """Without what a terminal would obey or cannot write."""
+    """Return the text without what a terminal would obey or cannot write."""
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)

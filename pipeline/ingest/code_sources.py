@@ -14,8 +14,8 @@ from itertools import islice
 from pathlib import Path
 
 from truegold.pipeline.config.sources import FileSource, HubSource
+from truegold.pipeline.ingest.layout import Samples
 from truegold.pipeline.ingest.layouts import check_preset, choose_layout
-from truegold.pipeline.ingest.presets import Samples
 from truegold.pipeline.ingest.readers import open_file
 from truegold.pipeline.ingest.records import Record, Source
 from truegold.pipeline.ingest.stage import PEEK_BYTES, PEEK_RECORDS
@@ -41,7 +41,7 @@ def may_hold_code(config: FileSource | HubSource, data: Path | None) -> bool:
 def _holds_code(config: FileSource, data: Path) -> bool:
     try:
         source = open_file(data, config.format, config.max_row_bytes)
-        return choose_layout(config, source.place, _first(source)).verifier == VERIFIER
+        return choose_layout(config, source.location, _first(source)).verifier == VERIFIER
     except TruegoldError:
         return False
 

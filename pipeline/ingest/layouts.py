@@ -2,53 +2,86 @@
 
 `columns: {prompt: Body, gold: Answer}` over a file of `{"Body": "...", "Question": "...", "Answer": 51.0}` takes those
 two and no preset. `columns: {gold: answr}` ends with one line: the file, the missing column, those that exist, and
-"Did you mean 'answer'?".
+"Did you mean 'answer'?". Commands that work alone on a file ask `guess_columns`, so that a column which one command
+reads is read by all.
 """
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import replace
 
-from truegold.pipeline.config.sources import Columns, SourceConfig
+from truegold.pipeline.config.sources import Columns, ColumnSpec, SourceConfig
+from truegold.pipeline.ingest.column_names import CHOICE_COLUMNS, describe_columns, find_column, gold_spec
 from truegold.pipeline.ingest.columns import MISSING, Column
-from truegold.pipeline.ingest.presets import CHOICE_COLUMNS, PRESETS, Layout, Samples
-from truegold.pipeline.ingest.records import excerpt
+from truegold.pipeline.ingest.layout import Layout, Samples
+from truegold.pipeline.ingest.presets import PRESETS
 from truegold.verifiers import ConfigError, InputError
-
-SHOWN_CHARS = 1000
-"""What an error shows of a source's column names: some files have data where the header should be."""
+from truegold.verifiers.user_code import did_you_mean
 
 
 def check_preset(name: str | None) -> None:
-    """ConfigError where there is no such preset."""
+    """Raise ConfigError where there is no such preset."""
     if name is not None and name not in PRESETS:
-        near = difflib.get_close_matches(name, PRESETS, n=1)
-        meant = f"Did you mean {near[0]!r}? " if near else ""
-        raise ConfigError(f"There is no preset {name!r}.", f"{meant}There are: {', '.join(PRESETS)}.")
+        near = did_you_mean(name, PRESETS)
+        raise ConfigError(
+            f"There is no preset {name!r}.", f"{near + ' ' if near else ''}There are: {', '.join(PRESETS)}."
+        )
 
 
-def choose_layout(config: SourceConfig, place: str, samples: Samples) -> Layout:
-    """The layout of a source: the configured preset's, or the first that fits, with the configured columns over it."""
+def guess_columns(samples: Samples) -> Columns:
+    """Return which column is which, by the names and values of the sample records; what is not there is left out.
+
+    A question whose answer options stand in a column of their own is a prompt here: it can be compared and judged,
+    though not trained on (`choose_layout`).
+    """
+    layout = _first_fitting(_present(samples), samples)
+    if layout is not None:
+        return _with_id(layout.columns, samples)
+    gold = find_column("gold", samples)
+    columns = Columns(
+        prompt=_spec(find_column("prompt", samples)), gold=None if gold is None else gold_spec(gold, samples)
+    )
+    return _with_id(columns, samples)
+
+
+def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layout:
+    """Return the layout of a source whose rows may be trained on, with the configured columns over it.
+
+    `location` names the source in errors. Raises ConfigError for a preset that does not exist or a prompt without gold,
+    InputError where the columns fit no preset or a configured one is missing.
+    """
     check_preset(config.preset)
-    present = {name for sample in samples for name in sample}
+    present = _present(samples)
     layout: Layout | None
     if config.preset is not None:
         layout = PRESETS[config.preset][0](present | _overridden(config), samples)
         if layout is None:
             raise InputError(
-                f"{place} does not have the columns of preset {config.preset}: {PRESETS[config.preset][1]}.",
-                _exists(present),
+                f"{location} does not have the columns of preset {config.preset}: {PRESETS[config.preset][1]}.",
+                _existing(samples),
             )
     elif config.columns.prompt is not None:
         layout = _bare_layout(config)
     else:
-        layout = _fitting(config, place, present, samples)
-    given = {name: spec for name, spec in config.columns if spec is not None}
-    layout = replace(layout, columns=layout.columns.model_copy(update=given))
-    check_columns(config, layout, place, samples)
+        layout = _fitting(config, location, present, samples)
+    configured = {name: spec for name, spec in config.columns if spec is not None}
+    layout = replace(layout, columns=_with_id(layout.columns, samples).model_copy(update=configured))
+    check_columns(config, layout, location, samples)
     return layout
+
+
+def _with_id(columns: Columns, samples: Samples) -> Columns:
+    taken = {spec.column for _, spec in columns if spec is not None}
+    return columns.model_copy(update={"id": columns.id or _spec(find_column("id", samples, exclude=taken))})
+
+
+def _spec(name: str | None) -> ColumnSpec | None:
+    return None if name is None else ColumnSpec(column=name)
+
+
+def _present(samples: Samples) -> set[str]:
+    return {name for sample in samples for name in sample}
 
 
 def _overridden(config: SourceConfig) -> set[str]:
@@ -72,35 +105,41 @@ def _bare_layout(config: SourceConfig) -> Layout:
     return Layout(Columns())
 
 
-def _fitting(config: SourceConfig, place: str, present: set[str], samples: Samples) -> Layout:
-    split_problem = any(sample.get(name) for sample in samples for name in CHOICE_COLUMNS)
+def _first_fitting(present: set[str], samples: Samples, *, code_only: bool = False) -> Layout | None:
     for fits, _ in PRESETS.values():
-        layout = fits(present | _overridden(config), samples)
-        if layout is not None and (not split_problem or layout.domain == "code"):
+        layout = fits(present, samples)
+        if layout is not None and (not code_only or layout.domain == "code"):
             return layout
-    why = " (with answer options in a column of their own, the prompt has to hold them)" if split_problem else ""
+    return None
+
+
+def _fitting(config: SourceConfig, location: str, present: set[str], samples: Samples) -> Layout:
+    options_apart = any(sample.get(name) for sample in samples for name in CHOICE_COLUMNS)
+    layout = _first_fitting(present | _overridden(config), samples, code_only=options_apart)
+    if layout is not None:
+        return layout
+    why = " (with answer options in a column of their own, the prompt has to hold them)" if options_apart else ""
     raise InputError(
-        f"{place}: no preset fits its columns{why}.",
-        f"{_exists(present)} Name them: columns: {{prompt: ..., gold: ...}}",
+        f"{location}: no preset fits its columns{why}.",
+        f"{_existing(samples)} Name them: columns: {{prompt: ..., gold: ...}}",
     )
 
 
-def check_columns(config: SourceConfig, layout: Layout, place: str, samples: Samples) -> None:
-    """InputError for a mapped column that none of the sample records has."""
-    present = {name for sample in samples for name in sample}
+def check_columns(config: SourceConfig, layout: Layout, location: str, samples: Samples) -> None:
+    """Raise InputError for a mapped column that none of the sample records has."""
     for field, spec in layout.columns:
         required = getattr(config.columns, field) is not None or field in ("prompt", "gold")
         if spec is None or not required:
             continue
         column = Column(spec.column, None)
         if all(column(sample) is MISSING for sample in samples):
-            near = difflib.get_close_matches(spec.column, _paths(samples), n=1)
-            meant = f"Did you mean {near[0]!r}? " if near else ""
-            raise InputError(f"{place} has no column {spec.column!r} (columns.{field}).", meant + _exists(present))
+            near = did_you_mean(spec.column, _paths(samples))
+            hint = f"{near} {_existing(samples)}" if near else _existing(samples)
+            raise InputError(f"{location} has no column {spec.column!r} (columns.{field}).", hint)
 
 
 def _paths(samples: Samples) -> list[str]:
-    """Top-level names and one level of structs below them."""
+    """Return top-level names and one level of structs below them."""
     paths: dict[str, None] = {}
     for sample in samples:
         for name, value in sample.items():
@@ -110,7 +149,5 @@ def _paths(samples: Samples) -> list[str]:
     return list(paths)
 
 
-def _exists(present: Set[str]) -> str:
-    names = sorted(present)
-    shown = ", ".join(names[:40]) + (", ..." if len(names) > 40 else "")
-    return f"Its columns: {excerpt(shown, SHOWN_CHARS)}." if names else "It has no columns."
+def _existing(samples: Samples) -> str:
+    return f"Its columns: {describe_columns(samples)}." if _present(samples) else "It has no columns."

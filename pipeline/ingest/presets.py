@@ -5,7 +5,7 @@ r"""The shapes that datasets come in. A preset looks at the columns and a few sa
 fits `gsm8k`: prompt from `question`, gold from `answer` after the last "####", solution from `answer`.
 
 Each preset is a function `(columns, samples) -> Layout | None`; None where the columns do not fit. Without a preset in
-the configuration they are tried in the order of `PRESETS`, the most specific first (`layout_choice`). The presets of
+the configuration they are tried in the order of `PRESETS`, the most specific first (`layouts`). The presets of
 programs are in `presets_code`.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Callable, Set
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec
 from truegold.pipeline.ingest.code_tests import looks_like_tests
-from truegold.pipeline.ingest.columns import last_boxed, text_of
+from truegold.pipeline.ingest.column_names import NAMES, boxed_gold_spec, find_column, gold_spec
 from truegold.pipeline.ingest.layout import Derived, Layout, Samples, Values
 from truegold.pipeline.ingest.presets_code import (
     apps,
@@ -29,8 +29,6 @@ from truegold.pipeline.ingest.presets_code import (
 )
 from truegold.pipeline.ingest.records import Unusable
 
-__all__ = ["CHOICE_COLUMNS", "PRESETS", "Derived", "Layout", "Samples"]
-
 
 def gsm8k(columns: Set[str], samples: Samples) -> Layout | None:
     """`{"question": "Natalia ...", "answer": "48+24 = 72 #### 72"}`: gold "72", solution the whole answer.
@@ -39,12 +37,7 @@ def gsm8k(columns: Set[str], samples: Samples) -> Layout | None:
     """
     if not {"question", "answer"} <= columns:
         return None
-    if any("####" in (text_of(sample.get("answer")) or "") for sample in samples):
-        gold = ColumnSpec(column="answer", extract="after ####")
-        return Layout(Columns(prompt=_column("question"), gold=gold, solution=_column("answer")))
-    return Layout(
-        Columns(prompt=_column("question"), gold=_column("answer"), solution=_first(columns, "solution", "rationale"))
-    )
+    return _prompt_and_gold("question", "answer", samples)
 
 
 def math(columns: Set[str], samples: Samples) -> Layout | None:
@@ -55,11 +48,9 @@ def math(columns: Set[str], samples: Samples) -> Layout | None:
     if "problem" not in columns:
         return None
     if "answer" in columns:
-        return Layout(Columns(prompt=_column("problem"), gold=_column("answer"), solution=_first(columns, "solution")))
-    if not _boxed_solutions(samples):
-        return None  # such as programs: problem and solution are common names
-    gold = ColumnSpec(column="solution", extract="boxed")
-    return Layout(Columns(prompt=_column("problem"), gold=gold, solution=_column("solution")))
+        return _prompt_and_gold("problem", "answer", samples)
+    # Problem and solution are common names: without a box they may be a program's.
+    return _prompt_and_boxed("problem", "solution", samples)
 
 
 def verl(columns: Set[str], samples: Samples) -> Layout | None:
@@ -79,48 +70,59 @@ def verl(columns: Set[str], samples: Samples) -> Layout | None:
             raise Unusable("mixed_source", "reward_model.ground_truth holds tests, in other rows an answer")
         return Derived({})
 
-    return Layout(Columns(prompt=_column("prompt"), gold=_column("reward_model.ground_truth")), derive=derive)
+    columns_of_verl = Columns.model_validate({"prompt": "prompt", "gold": "reward_model.ground_truth"})
+    return Layout(columns_of_verl, derive=derive)
 
 
 def trl(columns: Set[str], samples: Samples) -> Layout | None:
     r"""`{"prompt": [{"role": "user", "content": "What is ..."}], "solution": "... \\boxed{12}"}`: gold "12".
 
-    Gold comes from `ground_truth`, `answer` or `solution`; a solution is searched for its box where it has one.
+    Gold comes from the column that is named so (`ground_truth`, `answer`, ...), else from the solution, which is
+    searched for its box where it has one.
     """
-    gold = _first(columns, "ground_truth", "answer", "solution")
+    gold = _gold_column(columns, samples)
     if "prompt" not in columns or gold is None:
         return None
-    return _prompt_and_gold(_column("prompt"), gold, columns, samples)
+    return _prompt_and_gold("prompt", gold, samples)
 
 
 def generic(columns: Set[str], samples: Samples) -> Layout | None:
     """`{"input": "Janet's ducks lay ...", "target": -9867630.0}`: prompt and gold by the names most often used."""
-    prompt = _first(columns, "prompt", "question", "problem", "instruction", "input")
-    gold = _first(columns, "gold", "answer", "final_answer", "label", "target", "solution")
+    prompt, gold = find_column("prompt", samples), _gold_column(columns, samples)
     if prompt is None or gold is None:
         return None
-    return _prompt_and_gold(prompt, gold, columns, samples)
+    return _prompt_and_gold(prompt, gold, samples)
 
 
-def _prompt_and_gold(prompt: ColumnSpec, gold: ColumnSpec, columns: Set[str], samples: Samples) -> Layout:
-    if gold.column != "solution":
-        return Layout(Columns(prompt=prompt, gold=gold, solution=_first(columns, "solution")))
-    if _boxed_solutions(samples):
-        boxed = ColumnSpec(column="solution", extract="boxed")
-        return Layout(Columns(prompt=prompt, gold=boxed, solution=gold))
-    return Layout(Columns(prompt=prompt, gold=gold))
+def _gold_column(columns: Set[str], samples: Samples) -> str | None:
+    """Return the column of gold; `columns` may have names that the configuration will take from elsewhere."""
+    fallbacks = (name for name in ("answer", "solution") if name in columns)
+    return find_column("gold", samples) or next(fallbacks, None)
 
 
-def _boxed_solutions(samples: Samples) -> bool:
-    return any(last_boxed(text_of(sample.get("solution")) or "") for sample in samples)
+def _prompt_and_gold(prompt: str, gold: str, samples: Samples) -> Layout:
+    """Gold in a column of its own; a worked solution is a gold only where nothing else is."""
+    if gold == "solution" and (layout := _prompt_and_boxed(prompt, gold, samples)) is not None:
+        return layout
+    spec = gold_spec(gold, samples)
+    solution = gold if spec.extract else find_column("solution", samples, exclude=(prompt, gold))
+    return _layout(prompt, spec, solution)
 
 
-def _column(name: str) -> ColumnSpec:
-    return ColumnSpec(column=name)
+def _prompt_and_boxed(prompt: str, solution: str, samples: Samples) -> Layout | None:
+    """Gold in the boxes of worked solutions; None where there are none."""
+    spec = boxed_gold_spec(solution, samples)
+    return None if spec is None else _layout(prompt, spec, solution)
 
 
-def _first(columns: Set[str], *names: str) -> ColumnSpec | None:
-    return next((_column(name) for name in names if name in columns), None)
+def _layout(prompt: str, gold: ColumnSpec, solution: str | None) -> Layout:
+    return Layout(
+        Columns(
+            prompt=ColumnSpec(column=prompt),
+            gold=gold,
+            solution=ColumnSpec(column=solution) if solution is not None else None,
+        )
+    )
 
 
 PRESETS: dict[str, tuple[Callable[[Set[str], Samples], Layout | None], str]] = {
@@ -133,14 +135,10 @@ PRESETS: dict[str, tuple[Callable[[Set[str], Samples], Layout | None], str]] = {
     "verl": (verl, "prompt, reward_model"),
     "gsm8k": (gsm8k, "question, answer"),
     "math": (math, "problem, and answer or a solution with \\boxed{}"),
-    "trl": (trl, "prompt, and ground_truth, answer or solution"),
+    "trl": (trl, "prompt, and ground_truth, answer, ... or solution"),
     "generic": (
         generic,
-        "one of prompt, question, problem, instruction, input, "
-        "and one of gold, answer, final_answer, label, target, solution",
+        f"one of {', '.join(NAMES['prompt'])}, and one of {', '.join(NAMES['gold'])}, solution",
     ),
 }
 """Each preset with the columns it needs, in words; the order is that of the automatic choice."""
-
-CHOICE_COLUMNS = ("options", "choices")
-"""Where one of these holds something beside the question, the question alone is not the problem."""

@@ -3,50 +3,51 @@ r"""Reads problems from any file, for commands that work alone on one: id, promp
     {"id": 7, "question": "Natalia sold clips to 48 ...", "answer": "48+24 = 72\n#### 72"}
     ->  id "7", prompt "Natalia sold ...", gold "72", solution of 21 characters
 
-Columns are found by the names most often used, or named (`prompt="Body"`, `gold="meta.label"`). A chat is read as its
-last user message. A record without an id is called by its number in the file, from 1. No record is lost: one without a
-prompt, or one that cannot be read, comes with an empty prompt, which is compared with nothing.
+Columns are guessed as a run guesses them (`layouts.guess_columns`), or named (`prompt="Body"`, `gold="meta.label"`). A
+chat is read as its last user message. A record without an id is called by its number in the file, from 1. No record is
+lost: one without a prompt, or one that cannot be read, comes with an empty prompt, which is compared with nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from truegold.pipeline.ingest.columns import MISSING, Column, last_boxed, text_of
+from truegold.pipeline.config.sources import Columns, ColumnSpec
+from truegold.pipeline.ingest.column_names import NAMES, describe_columns, gold_spec
+from truegold.pipeline.ingest.columns import MISSING, Column, compile_column, text_of
 from truegold.pipeline.ingest.jsonl import Line, has_long_number, is_packed, parse_lines, read_jsonl, read_line_lists
+from truegold.pipeline.ingest.layouts import guess_columns
 from truegold.pipeline.ingest.readers import form_by_suffix, open_file
 from truegold.pipeline.ingest.records import Record, Reject, Source
 from truegold.pipeline.ingest.row_builder import last_user_content
 from truegold.verifiers import InputError
 
-PROMPT_COLUMNS = ("prompt", "question", "problem", "instruction", "input", "text", "content", "original_text")
-GOLD_COLUMNS = ("gold", "answer", "final_answer", "ground_truth", "reward_model.ground_truth", "target", "label")
-SOLUTION_COLUMNS = ("solution", "rationale", "worked_solution")
-ID_COLUMNS = ("id", "unique_id", "task_id", "uuid", "ID")
 LOOK_AHEAD = 100
 """Records that are looked at to find the columns."""
 MAX_ROW_BYTES = 64 * 2**20
+"""A longer line is not read into memory."""
 BATCH_ROWS = 10_000
-FINAL_MARK = "####"
 PLAIN = {str, int, bool, type(None), type(MISSING)}
 """Types that orjson reads as the careful parser does; a float may have been a whole number beyond 64 bits."""
 
 
 @dataclass
 class Batch:
-    """Columns of consecutive problems; `numbers` are record numbers from 1, lines where the format has lines."""
+    """Columns of consecutive problems."""
 
     ids: list[str] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
+    """Record numbers from 1: line numbers where the format has lines."""
     prompts: list[str] = field(default_factory=list)
     golds: list[str | None] = field(default_factory=list)
     solutions: list[int] = field(default_factory=list)
+    """Lengths of the worked solutions, in characters."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -54,83 +55,146 @@ class Batch:
 
 @dataclass(frozen=True)
 class ProblemColumns:
-    """Which columns to read; those not given are found by their names."""
+    """The columns that a user has named on the command line; the others are guessed."""
 
     prompt: str | None = None
     gold: str | None = None
     id: str | None = None
+    response: str | None = None
+
+    def check(self, samples: list[Mapping[str, Any]], location: str) -> None:
+        """Raise InputError where a named column is in none of the records; `location` names the file."""
+        for role, name in asdict(self).items():
+            if name is not None and all(Column(name, None)(values) is MISSING for values in samples):
+                raise InputError(
+                    f"{location} has no column {name!r}; it has: {describe_columns(samples)}.",
+                    f"Name the {role} column: --{role}-column COLUMN",
+                )
+
+    def resolve(self, samples: list[Mapping[str, Any]], location: str) -> Columns:
+        """Return which column is which in records such as `samples`.
+
+        `location` names the file in errors. Raises InputError where a named column is not there.
+        """
+        self.check(samples, location)
+        named = {role: ColumnSpec(column=name) for role in ("prompt", "id") if (name := getattr(self, role))}
+        if self.gold is not None:
+            named["gold"] = gold_spec(self.gold, samples)
+        return guess_columns(samples).model_copy(update=named)
 
 
-def read_problems(path: Path, given: ProblemColumns) -> Iterator[Batch]:
-    """The problems of a JSON Lines, Parquet or CSV file, in batches of at most BATCH_ROWS.
+def read_problems(path: Path, named: ProblemColumns) -> Iterator[Batch]:
+    """Yield the problems of a JSON Lines, Parquet or CSV file, in batches of at most BATCH_ROWS.
 
     Raises InputError where the file cannot be read or has no column for the prompt.
     """
     source = open_file(path, "auto", MAX_ROW_BYTES)
     if form_by_suffix(path) == "jsonl" and not is_packed(path):
-        return _problems_of_lines(path, source, given)
-    return problems_of(source, given)
+        return _problems_of_lines(path, source, named)
+    return problems_of(source, named)
 
 
-def problems_of(source: Source, given: ProblemColumns) -> Iterator[Batch]:
-    """The problems of an opened source; see `read_problems`."""
+def read_golds(path: Path, gold_column: str | None, on_skipped: Callable[[str, str], None]) -> Iterator[str]:
+    """Yield the gold answers of a file, from the column that is named or guessed.
+
+    `on_skipped` is called for every record without one, with its number in words and the reason. Raises InputError
+    where the file cannot be read or has no such column.
+    """
+    source = open_file(path, "auto", MAX_ROW_BYTES)
+    ahead = list(islice(source.records, LOOK_AHEAD))
+    samples = [record.values for record in ahead if isinstance(record, Record)]
+    spec = ProblemColumns(gold=gold_column).resolve(samples, source.location).gold if samples else None
+    if spec is None:
+        raise missing_gold(samples, source.location)
+    column = compile_column(spec, "gold")
+    for record in chain(ahead, source.records):
+        reason, gold = "empty gold", None
+        if isinstance(record, Reject):
+            reason = record.reason
+        elif column(record.values) is MISSING:
+            reason = "no gold column"
+        elif (text := text_of(column(record.values))) is not None:
+            gold = column.extract(text) if column.extract else text
+        if gold is not None:
+            yield gold
+        else:
+            on_skipped(f"{source.unit} {record.number}", reason)
+
+
+def missing_gold(samples: list[Mapping[str, Any]], location: str) -> InputError:
+    """Return the error for a file without a gold column, where one is needed."""
+    return InputError(
+        f"{location} has no gold column ({', '.join(NAMES['gold'])}); it has: {describe_columns(samples)}.",
+        "Name it: --gold-column COLUMN",
+    )
+
+
+def describe_reading(path: Path, named: ProblemColumns) -> str:
+    """Say in one line which columns of a file a command reads, and what to type where there is no gold."""
+    source = open_file(path, "auto", MAX_ROW_BYTES)
+    samples = [record.values for record in islice(source.records, LOOK_AHEAD) if isinstance(record, Record)]
+    columns = named.resolve(samples, source.location)
+    specs = {"prompt": columns.prompt, "gold": columns.gold, "id": columns.id}
+    line = "reading " + ", ".join(f"{role} from {spec.column}" for role, spec in specs.items() if spec is not None)
+    if columns.gold is not None:
+        return line
+    return (
+        f"{line}; there is no gold column among {describe_columns(samples)}, so that golds are not compared "
+        "(name it: --gold-column COLUMN)"
+    )
+
+
+def problems_of(source: Source, named: ProblemColumns) -> Iterator[Batch]:
+    """Yield the problems of an opened source; see `read_problems`."""
     records = iter(source.records)
     ahead = list(islice(records, LOOK_AHEAD))
-    reader = _reader(source.place, ahead, given)
-    everything = chain(ahead, records)
+    reader = _reader(source.location, ahead, named)
+    every_record = chain(ahead, records)
     del ahead
-    yield from _batches(everything, reader)
+    yield from _batches(every_record, reader)
 
 
-def _problems_of_lines(path: Path, source: Source, given: ProblemColumns) -> Iterator[Batch]:
-    """The same of a JSON Lines file: all lines of a batch at once, where each holds plain values."""
-    reader = _reader(source.place, list(islice(source.records, LOOK_AHEAD)), given)
-    done = 0
+def _problems_of_lines(path: Path, source: Source, named: ProblemColumns) -> Iterator[Batch]:
+    """Yield the same of a JSON Lines file: all lines of a batch at once, where each holds plain values."""
+    reader = _reader(source.location, list(islice(source.records, LOOK_AHEAD)), named)
+    lines_read = 0
     for lines in read_line_lists(path, BATCH_ROWS, MAX_ROW_BYTES):
         if lines is None:
-            yield from _batches(read_jsonl(path, MAX_ROW_BYTES, after=done), reader)
+            yield from _batches(read_jsonl(path, MAX_ROW_BYTES, after=lines_read), reader)
             break
-        batch = reader.read_plain(lines, done)
+        batch = reader.read_plain(lines, lines_read)
         if batch is None:
-            numbered = (Line(number, line, len(line)) for number, line in enumerate(lines, done + 1))
+            numbered = (Line(number, line, len(line)) for number, line in enumerate(lines, lines_read + 1))
             yield from _batches(parse_lines(numbered, MAX_ROW_BYTES), reader)
         else:
             yield batch
-        done += len(lines)
+        lines_read += len(lines)
 
 
 def _batches(records: Iterable[Record | Reject], reader: _Reader) -> Iterator[Batch]:
     rest = iter(records)
-    while taken := list(islice(rest, BATCH_ROWS)):
+    while chunk := list(islice(rest, BATCH_ROWS)):
         batch = Batch()
-        for record in taken:
+        for record in chunk:
             reader.read(record, batch)
         yield batch
 
 
-def _reader(place: str, ahead: list[Record | Reject], given: ProblemColumns) -> _Reader:
-    """A reader of the columns that are given or found in the first records."""
+def _reader(location: str, ahead: list[Record | Reject], named: ProblemColumns) -> _Reader:
+    """Return a reader of the columns that are named or guessed from the first records."""
     samples = [record.values for record in ahead if isinstance(record, Record)]
-    prompt = _column(given.prompt, PROMPT_COLUMNS, samples)
-    if prompt is None:
-        names = ", ".join(samples[0]) if samples else "no record that can be read"
-        wanted = given.prompt or ", ".join(PROMPT_COLUMNS)
+    columns = named.resolve(samples, location) if samples else Columns()
+    if columns.prompt is None:
+        names = describe_columns(samples) if samples else "no record that can be read"
         raise InputError(
-            f"{place} has no prompt column ({wanted}); it has: {names[:1000]}.",
+            f"{location} has no prompt column ({', '.join(NAMES['prompt'])}); it has: {names}.",
             "Name it: --prompt-column COLUMN",
         )
-    gold = _column(given.gold, GOLD_COLUMNS, samples)
-    if given.gold is not None and gold is None:
-        raise InputError(f"{place} has no column {given.gold!r}.", "Name the gold column: --gold-column COLUMN")
-    return _Reader(prompt, gold, _column(None, SOLUTION_COLUMNS, samples), _column(given.id, ID_COLUMNS, samples))
-
-
-def _column(given: str | None, names: tuple[str, ...], samples: list[Mapping[str, Any]]) -> Column | None:
-    for name in (given,) if given is not None else names:
-        column = Column(name, None)
-        if any(column(values) not in (MISSING, None) for values in samples):
-            return column
-    return None
+    specs = {"gold": columns.gold, "solution": columns.solution, "id": columns.id}
+    return _Reader(
+        compile_column(columns.prompt, "prompt"),
+        **{role: compile_column(spec, role) if spec is not None else None for role, spec in specs.items()},
+    )
 
 
 @dataclass(frozen=True)
@@ -151,17 +215,14 @@ class _Reader:
             return
         values = record.values
         batch.ids.append((_text(self.id(values)) if self.id else None) or str(record.number))
-        batch.prompts.append(_prompt(self.prompt(values)))
-        gold, length = _answer(
-            self.gold(values) if self.gold else None, self.solution(values) if self.solution else None
-        )
-        batch.golds.append(gold)
-        batch.solutions.append(length)
+        batch.prompts.append(prompt_text(self.prompt(values)))
+        batch.golds.append(self._gold(self.gold(values)) if self.gold else None)
+        batch.solutions.append(len(_text(self.solution(values)) or "") if self.solution else 0)
 
     def read_plain(self, lines: list[bytes], before: int) -> Batch | None:
-        """The batch of lines that hold objects of plain values; None where any of them asks for more care.
+        """Return the batch of lines that hold objects of plain values; None where any of them asks for more care.
 
-        before: how many lines stand before them.
+        `before` is how many lines stand before them.
         """
         try:
             values = [orjson.loads(line) for line in lines]
@@ -177,26 +238,18 @@ class _Reader:
         if not kinds <= PLAIN and any(map(has_long_number, lines)):
             return None
         numbers = list(range(before + 1, before + len(lines) + 1))
-        names = [_text(name) or str(number) for name, number in zip(ids, numbers, strict=True)]
-        answers = [_answer(gold, solution) for gold, solution in zip(golds, solutions, strict=True)]
         return Batch(
-            names,
+            [_text(name) or str(number) for name, number in zip(ids, numbers, strict=True)],
             numbers,
-            [prompt if type(prompt) is str else _prompt(prompt) for prompt in prompts],
-            [gold for gold, _ in answers],
-            [length for _, length in answers],
+            [prompt if type(prompt) is str else prompt_text(prompt) for prompt in prompts],
+            list(map(self._gold, golds)),
+            [len(_text(solution) or "") for solution in solutions],
         )
 
-
-def _answer(gold_value: Any, solution_value: Any) -> tuple[str | None, int]:
-    """The gold answer, which may stand at the end of a solution, and the length of the solution."""
-    gold, solution = _text(gold_value), _text(solution_value)
-    if gold is not None and FINAL_MARK in gold:
-        solution = solution or gold
-        gold = gold.rpartition(FINAL_MARK)[2].strip() or None
-    elif gold is None and solution is not None:
-        gold = last_boxed(solution)
-    return gold, len(solution or "")
+    def _gold(self, value: Any) -> str | None:
+        text = _text(value)
+        extract = self.gold.extract if self.gold else None
+        return extract(text) if text is not None and extract is not None else text
 
 
 def _text(value: Any) -> str | None:
@@ -205,8 +258,9 @@ def _text(value: Any) -> str | None:
     return str(value) if type(value) is int else text_of(value)
 
 
-def _prompt(value: Any) -> str:
-    if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
+def prompt_text(value: Any) -> str:
+    """Return the text of a prompt, of a conversation the last user message; empty where there is none."""
+    if isinstance(value, list) and value and all(isinstance(part, Mapping) for part in value):
         value = last_user_content(value)
     text = (value if type(value) is str else text_of(value)) or ""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -43,10 +43,11 @@ class Reject:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An opened source: its name in the `source` column, where errors say it is, what it holds."""
+    """An opened source."""
 
     name: str
-    place: str
+    location: str
+    """What errors call it: a path, or a hub name."""
     records: Iterator[Record | Reject]
     unit: str = "line"
     """What `number` counts, in words."""

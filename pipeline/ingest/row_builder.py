@@ -19,7 +19,7 @@ from typing import Any
 from truegold.pipeline.config.sources import SourceConfig
 from truegold.pipeline.ingest.columns import MISSING, Column, check_unicode, compile_column, json_safe, text_of
 from truegold.pipeline.ingest.jsonl import parse_json
-from truegold.pipeline.ingest.presets import Derived, Layout
+from truegold.pipeline.ingest.layout import Derived, Layout
 from truegold.pipeline.ingest.records import Record, Unusable
 from truegold.pipeline.rows import Row, dump_json, row_id
 

@@ -5,7 +5,7 @@
     {"source": "train.jsonl", "source_row": 2, "reason": "missing_gold", "detail": "column 'answer' is null", ...}
 
 Inputs: `data` (a file source's path; none for a hub source) and optionally `heldout`, a file whose rows are all set
-aside. Memory does not grow with the source, save 24 bytes a row where `columns.id` is mapped. `limit` bounds the
+aside. Memory does not grow with the source, save 24 bytes a row where it has a column of ids. `limit` bounds the
 records read of each file. Rejects are not in the ledger: they never were rows. `rows_in` counts records read, so that
 `rows_in == rows_out +` the sum of all `reject:*` counts.
 """
@@ -23,8 +23,8 @@ import orjson
 from truegold.pipeline.config.sources import FileSource, HubSource
 from truegold.pipeline.ingest.columns import compile_column
 from truegold.pipeline.ingest.hub import open_hub
+from truegold.pipeline.ingest.layout import Layout
 from truegold.pipeline.ingest.layouts import check_columns, check_preset, choose_layout
-from truegold.pipeline.ingest.presets import Layout
 from truegold.pipeline.ingest.readers import open_file
 from truegold.pipeline.ingest.records import Record, Reject, Source, Unusable
 from truegold.pipeline.ingest.row_builder import RowBuilder, make_builder
@@ -59,13 +59,11 @@ def ingest(
         TableWriter(out_dir / ROWS_FILE, ROW_SCHEMA) as rows,
         _Rejects(out_dir / REJECTS_FILE) as rejects,
     ):
-        ids = SourceIds() if config.columns.id else None
+        ids = SourceIds()
         run = _Run(config, rows, rejects, ids, progress)
         for position, source in enumerate(sources):
             layout = run.read(source, layout, all_heldout=position > 0)
-    counts = {f"reject:{reason}": count for reason, count in rejects.counts.items()}
-    if ids is not None:
-        counts |= ids.warn(progress)
+    counts = {f"reject:{reason}": count for reason, count in rejects.counts.items()} | ids.warn(progress)
     rows_in = rows.rows + sum(rejects.counts.values())
     return StageReport(rows_in, rows.rows, counts, {"sources": [source.name for source in sources]})
 
@@ -87,7 +85,7 @@ class _Run:
     config: FileSource | HubSource
     rows: TableWriter
     rejects: _Rejects
-    ids: SourceIds | None
+    ids: SourceIds
     progress: Progress
 
     def read(self, source: Source, layout: Layout | None, all_heldout: bool) -> Layout:
@@ -102,9 +100,9 @@ class _Run:
         if not samples:
             raise self._nothing_usable(source)
         if layout is None:
-            layout = choose_layout(self.config, source.place, samples)
+            layout = choose_layout(self.config, source.location, samples)
         else:
-            check_columns(self.config, layout, source.place, samples)
+            check_columns(self.config, layout, source.location, samples)
         builder = make_builder(self.config, layout, source.name, all_heldout)
         for record in itertools.chain(peeked, records):
             self._take(record, builder, source)
@@ -136,15 +134,15 @@ class _Run:
             self.rejects.write(source, Reject(record.number, error.reason, error.detail, record.excerpt()))
             return
         self.rows.write(row)
-        if self.ids is not None and (source_id := builder.source_id(record)) is not None:
+        if (source_id := builder.source_id(record)) is not None:
             self.ids.add(source.name, source_id, record.number, row["id"])
 
     def _nothing_usable(self, source: Source) -> InputError:
         first = self.rejects.first
         if first is None:
-            return InputError(f"{source.place} holds no rows.")
+            return InputError(f"{source.location} holds no rows.")
         return InputError(
-            f"{source.place}: none of its {self.rejects.seen} rows can be used; the first is {source.unit} "
+            f"{source.location}: none of its {self.rejects.seen} rows can be used; the first is {source.unit} "
             f"{first.number}: {first.reason}: {first.detail}.",
             f"It begins: {first.excerpt[:80]}" if first.excerpt else None,
         )

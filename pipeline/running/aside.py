@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,16 +9,16 @@ from pathlib import Path
 
 @contextmanager
 def written_aside(path: Path) -> Iterator[Path]:
-    """Yield the path to write a file or folder under; it takes the place of `path` when the block ends without an error.
+    """Yield the path to write a file under; it is renamed to `path` when the block ends without an error.
 
     A kill or an error leaves `path` as it was. The folder that `path` is in has to exist.
     """
     aside = path.with_name(path.name + ".tmp")
-    if aside.is_dir():
-        shutil.rmtree(aside)
-    yield aside
-    if path.is_dir():
-        shutil.rmtree(path)
+    try:
+        yield aside
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
     aside.replace(path)
 
 

@@ -1,38 +1,43 @@
-"""Judges a whole file of responses: `truegold verify --input rows.jsonl --output verdicts.parquet`.
+r"""Judges a whole file of responses: `truegold verify --input rows.jsonl --output verdicts.parquet`.
 
-    {"id": "7", "response": "... so \\\\boxed{42}", "gold": "42"}   ->   id="7", row=1, score=1.0, reason="match", ...
+    {"id": "7", "response": "... so \\boxed{42}", "gold": "42"}   ->   id="7", row=1, score=1.0, reason="match", ...
 
-The response stands in a column `response` or `completion`, the gold answer in `gold`, `answer` or `target`; `id`,
-`problem`, `verifier` and `verifier_args` are read where they are there. No row is lost: one that cannot be read gets a
-row of its own with no score and the reason. `cpu_ms` is what judging the row took in CPU milliseconds, without what
-processes of the verifier's own took; it is empty where the judging process died or was killed. At the end the slowest
-rows and the throughput are told.
+Columns of responses, gold answers, ids and problems are guessed as everywhere (`ingest.column_names`) or named;
+`verifier` and `verifier_args` are read where they are there. No row is lost: one that cannot be read gets a row of its
+own with no score and the reason. `cpu_ms` is what judging the row took in CPU milliseconds, without what processes of
+the verifier took; it is empty where the judging process died or was killed. At the end the slowest rows and the
+throughput are reported.
 """
 
 from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from itertools import tee
+from dataclasses import dataclass
+from itertools import chain, islice, tee
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from truegold.pipeline.ingest.columns import text_of
+from truegold.pipeline.ingest.column_names import NAMES, describe_columns, find_column
+from truegold.pipeline.ingest.columns import Column, compile_column, text_of
+from truegold.pipeline.ingest.problem_batches import (
+    LOOK_AHEAD,
+    MAX_ROW_BYTES,
+    ProblemColumns,
+    missing_gold,
+    prompt_text,
+)
 from truegold.pipeline.ingest.readers import open_file
 from truegold.pipeline.ingest.records import Record, Reject
 from truegold.pipeline.rows import TableWriter, dump_json
+from truegold.pipeline.running.aside import written_aside
 from truegold.pipeline.running.progress import Progress
-from truegold.verifiers import InputError, Item, resolve
+from truegold.verifiers import InputError, Item, Reason, resolve, verify_batch
 from truegold.verifiers.running.batch import verify_batch_timed
-
-RESPONSE_COLUMNS = ("response", "completion")
-GOLD_COLUMNS = ("gold", "answer", "target")
-MAX_ROW_BYTES = 64 * 2**20
-"""A longer line is not read into memory."""
 
 VERDICT_SCHEMA = pa.schema(
     [
@@ -48,51 +53,132 @@ VERDICT_SCHEMA = pa.schema(
 )
 
 SLOW_MS = 100.0
-"""Rows above this are told: a verdict takes about a millisecond."""
-
+"""Rows above this are reported: a verdict takes about a millisecond."""
 MAX_SLOW_ROWS = 5
+_ROWS_TRIED = 20
+"""Without a gold column so many rows show whether the verifier needs one."""
 
 
-def verify_file(source: Path, target: Path, verifier: str, workers: int, progress: Progress) -> dict[str, int]:
+def verify_file(
+    source: Path,
+    target: Path,
+    verifier: str,
+    workers: int,
+    progress: Progress,
+    named: ProblemColumns | None = None,
+) -> dict[str, int]:
     """Write one verdict for each record of `source` and return how many there are by reason.
 
-    Raises InputError where the file cannot be read or its first record has no response column.
+    `verifier` judges the rows that name none; `named` has the columns that are not to be guessed. Raises InputError
+    where the file cannot be read, has no response column, or has no gold for a verifier that needs it.
     """
     resolve(verifier)
     opened = open_file(source, "auto", MAX_ROW_BYTES)
+    ahead = list(islice(opened.records, LOOK_AHEAD))
+    reader = _make_reader(ahead, named or ProblemColumns(), verifier, opened.location)
+    if reader.gold is None:
+        _check_gold_is_not_needed(reader, ahead, opened.location)
     progress.start("verifying", opened.total)
-    for_items, for_output = tee(opened.records)
-    verdicts = verify_batch_timed(_items(for_items, verifier, opened.place), workers=workers)
+    for_items, for_output = tee(chain(ahead, opened.records))
+    verdicts = verify_batch_timed(map(reader.item, _readable(for_items)), workers=workers)
     counts: dict[str, int] = {}
     costs = _Costs()
-    aside = target.with_name(target.name + ".tmp")
-    with closing(verdicts), TableWriter(aside, VERDICT_SCHEMA) as writer:
-        for record in for_output:
-            if isinstance(record, Reject):
-                reason = f"rejected:{record.reason}"
-                writer.write({"row": record.number, "reason": reason, "evidence": dump_json({"detail": record.detail})})
-            else:
-                verdict, cpu_ms = next(verdicts)
-                costs.add(record.number, cpu_ms)
-                reason = str(verdict.reason)
-                writer.write(
-                    {
-                        "row": record.number,
-                        "id": text_of(record.values.get("id")),
-                        "score": verdict.score,
-                        "reason": reason,
-                        "extracted": verdict.extracted,
-                        "verifier": record.values.get("verifier") or verifier,
-                        "evidence": dump_json(dict(verdict.evidence)),
-                        "cpu_ms": cpu_ms,
-                    }
-                )
-            counts[reason] = counts.get(reason, 0) + 1
-            progress.advance()
-    aside.replace(target)
+    with written_aside(target) as aside:
+        with closing(verdicts), TableWriter(aside, VERDICT_SCHEMA) as writer:
+            for record in for_output:
+                if isinstance(record, Reject):
+                    reason = f"rejected:{record.reason}"
+                    evidence = dump_json({"detail": record.detail})
+                    writer.write({"row": record.number, "reason": reason, "evidence": evidence})
+                else:
+                    verdict, cpu_ms = next(verdicts)
+                    costs.add(record.number, cpu_ms)
+                    reason = str(verdict.reason)
+                    writer.write(
+                        {
+                            "row": record.number,
+                            "id": reader.id_of(record),
+                            "score": verdict.score,
+                            "reason": reason,
+                            "extracted": verdict.extracted,
+                            "verifier": record.values.get("verifier") or verifier,
+                            "evidence": dump_json(dict(verdict.evidence)),
+                            "cpu_ms": cpu_ms,
+                        }
+                    )
+                counts[reason] = counts.get(reason, 0) + 1
+                progress.advance()
+        if set(counts) == {str(Reason.GOLD_MISSING)}:
+            raise InputError(
+                f"{opened.location}: no row has a gold answer in column {reader.gold.name if reader.gold else ''!r}.",
+                f"It has: {describe_columns([record.values for record in _readable(ahead)])}. "
+                "Name the gold column: --gold-column COLUMN",
+            )
     for line in costs.lines():
         progress.note(line)
     return counts
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Where the parts of a judged row stand in a record."""
+
+    response: Column
+    gold: Column | None
+    prompt: Column | None
+    id: Column | None
+    verifier: str
+
+    def item(self, record: Record) -> Item:
+        """Return what is judged."""
+        values = record.values
+        arguments = values.get("verifier_args") or "{}"
+        return Item(
+            response=text_of(self.response(values)) or "",
+            gold=self._gold(values),
+            verifier=values.get("verifier") or self.verifier,
+            verifier_args=arguments if isinstance(arguments, str) else dump_json(arguments),
+            problem=(prompt_text(self.prompt(values)) or None) if self.prompt else None,
+        )
+
+    def id_of(self, record: Record) -> str | None:
+        """Return the record's id."""
+        return text_of(self.id(record.values)) if self.id else None
+
+    def _gold(self, values: Mapping[str, Any]) -> str | None:
+        text = text_of(self.gold(values)) if self.gold else None
+        extract = self.gold.extract if self.gold else None
+        return extract(text) if text is not None and extract is not None else text
+
+
+def _make_reader(ahead: Iterable[Record | Reject], named: ProblemColumns, verifier: str, location: str) -> _Reader:
+    samples = [record.values for record in _readable(ahead)]
+    columns = named.resolve(samples, location)
+    taken = [spec.column for spec in (columns.prompt, columns.gold, columns.id) if spec is not None]
+    response = named.response or find_column("response", samples, exclude=taken)
+    if response is None:
+        raise InputError(
+            f"{location} has no response column ({', '.join(NAMES['response'])}); it has: {describe_columns(samples)}.",
+            "Name it: --response-column COLUMN",
+        )
+    gold, prompt, identity = (
+        None if spec is None or spec.column == response else compile_column(spec, role)
+        for role, spec in (("gold", columns.gold), ("prompt", columns.prompt), ("id", columns.id))
+    )
+    return _Reader(Column(response, None), gold, prompt, identity, verifier)
+
+
+def _readable(records: Iterable[Record | Reject]) -> Iterator[Record]:
+    return (record for record in records if isinstance(record, Record))
+
+
+def _check_gold_is_not_needed(reader: _Reader, ahead: Iterable[Record | Reject], location: str) -> None:
+    """Raise InputError where the first rows cannot be judged for want of gold."""
+    first = list(islice(_readable(ahead), _ROWS_TRIED))
+    # Two processes, because nothing that a verifier does may end or hang this one.
+    verdicts = list(verify_batch(map(reader.item, first), workers=2))
+    if verdicts and all(verdict.reason is Reason.GOLD_MISSING for verdict in verdicts):
+        raise missing_gold([record.values for record in first], location)
 
 
 class _Costs:
@@ -102,7 +188,8 @@ class _Costs:
         self._began = time.monotonic()
         self._rows = 0
         self._cpu_ms = 0.0
-        self._slow: list[tuple[float, int]] = []  # a heap of the slowest, the fastest of them first
+        self._slow: list[tuple[float, int]] = []
+        """A heap of the slowest rows: the fastest of them comes first."""
 
     def add(self, row: int, cpu_ms: float | None) -> None:
         self._rows += 1
@@ -124,31 +211,3 @@ class _Costs:
         )
         slow = ", ".join(f"row {row} ({cpu_ms:,.0f} ms)" for cpu_ms, row in sorted(self._slow, reverse=True))
         return [total, f"slowest: {slow}"] if slow else [total]
-
-
-def _items(records: Iterator[Record | Reject], verifier: str, place: str) -> Iterator[Item]:
-    for record in records:
-        if isinstance(record, Reject):
-            continue
-        values = record.values
-        response = _first(values, RESPONSE_COLUMNS)
-        if response is None:
-            raise InputError(
-                f"{place}, row {record.number}: no {' or '.join(RESPONSE_COLUMNS)} column; it has {', '.join(values)}.",
-                "Rename the column of the responses.",
-            )
-        arguments = values.get("verifier_args") or "{}"
-        yield Item(
-            response=response,
-            gold=_first(values, GOLD_COLUMNS),
-            verifier=values.get("verifier") or verifier,
-            verifier_args=arguments if isinstance(arguments, str) else dump_json(arguments),
-            problem=text_of(values.get("problem")),
-        )
-
-
-def _first(values: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
-    for name in names:
-        if values.get(name) is not None:
-            return text_of(values[name])
-    return None

@@ -126,7 +126,7 @@ def test_humaneval_becomes_code_with_its_whole_program_as_solution(tmp_path):
         "code": "def check(c): ...",
         "stub": "def f(x):\n",
     }
-    assert json.loads(row["meta"]) == {"task_id": "H/0"}
+    assert json.loads(row["meta"]) == {"source_id": "H/0"}
 
 
 def test_mbpp_joins_its_assertions_and_shows_the_first(tmp_path):

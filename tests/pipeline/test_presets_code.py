@@ -57,7 +57,7 @@ def test_apps_by_stdin_takes_the_first_solution(tmp_path):
     )
     assert (row["prompt"], row["solution"]) == ("Add two numbers.", "print(3)")
     assert arguments_of(row) == STDIO
-    assert json.loads(row["meta"]) == {"problem_id": 7, "solutions": '["print(3)", "print(1 + 2)"]'}
+    assert json.loads(row["meta"]) == {"source_id": "7", "solutions": '["print(3)", "print(1 + 2)"]'}
 
 
 def test_apps_with_a_function_calls_it_and_shows_its_head(tmp_path):

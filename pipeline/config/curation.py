@@ -1,0 +1,29 @@
+"""The configuration of curation as a whole: everything that needs no model."""
+
+from __future__ import annotations
+
+from truegold.pipeline.config.base import StageConfig
+from truegold.pipeline.config.sources import DataConfig
+from truegold.pipeline.config.stages import (
+    CleanConfig,
+    DedupConfig,
+    FlagConfig,
+    SettleConfig,
+    VerifyGoldConfig,
+    VetTestsConfig,
+)
+
+
+class CurationConfig(StageConfig):
+    """Everything that `truegold curate` needs. Sections that are left out take their defaults."""
+
+    data: DataConfig
+    """Where the raw rows come from."""
+    clean: CleanConfig = CleanConfig()
+    dedup: DedupConfig = DedupConfig()
+    verify_gold: VerifyGoldConfig = VerifyGoldConfig()
+    vet_tests: VetTestsConfig = VetTestsConfig()
+    flag: FlagConfig = FlagConfig()
+    settle: SettleConfig = SettleConfig()
+    decisions: str | None = None
+    """A folder of reviewers' decisions (JSON Lines, one file a reviewer)."""

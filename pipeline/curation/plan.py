@@ -1,0 +1,101 @@
+"""The stages that need no model, wired: from raw rows to rows that may be profiled. Nothing is run here.
+
+make_data -> ingest -> clean -> dedup -> verify_gold -> vet_tests -> flag -> settle
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from truegold.pipeline.clean import clean
+from truegold.pipeline.config.curation import CurationConfig
+from truegold.pipeline.config.sources import Columns, DemoSource, FileSource, HubSource
+from truegold.pipeline.dedup import dedup
+from truegold.pipeline.flag import flag
+from truegold.pipeline.flag.rules import detector_versions
+from truegold.pipeline.ingest import ingest
+from truegold.pipeline.ingest.code_sources import may_hold_code
+from truegold.pipeline.ingest.demo import make_demo_data
+from truegold.pipeline.ingest.readers import check_file
+from truegold.pipeline.review import settle
+from truegold.pipeline.running.stage import Output, Stage, plan_stage
+from truegold.pipeline.verify import verify_gold
+from truegold.pipeline.verify.vet import vet_tests
+from truegold.verifiers import InputError
+
+DEMO_COLUMNS = Columns.model_validate({"prompt": "question", "gold": "answer", "solution": "solution"})
+DEMO_SFT_TEXTS = Output("make_data", "sft.jsonl")
+"""The demo's texts for a cold start."""
+
+
+def curation_stages(config: CurationConfig) -> list[Stage]:
+    """Return the stages in their order.
+
+    Raises InputError for a data file or a folder of decisions that does not exist, ConfigError for a rule that cannot
+    be loaded.
+    """
+    stages, source, files = _source(config)
+    stages += [
+        plan_stage("ingest", ingest, source, files),
+        plan_stage("clean", clean, config.clean, rows_of("ingest")),
+        plan_stage("dedup", dedup, config.dedup, rows_of("clean")),
+        plan_stage("verify_gold", verify_gold, config.verify_gold, rows_of("dedup")),
+    ]
+    if config.vet_tests.enabled and not isinstance(config.data, DemoSource) and _may_hold_code(source, files):
+        vetted = {**rows_of("verify_gold"), "flags": Output("verify_gold", "flags.parquet")}
+        stages.append(plan_stage("vet_tests", vet_tests, config.vet_tests, vetted))
+    verified = stages[-1].name
+    flagged = {
+        **rows_of(verified),
+        "dedup_flags": Output("dedup", "flags.parquet"),
+        "gold_flags": Output(verified, "flags.parquet"),
+    }
+    settled: dict[str, Path | Output] = {**rows_of("flag"), "flags": Output("flag", "flags.parquet")}
+    if config.decisions:
+        settled["decisions"] = _decisions_folder(config.decisions)
+    stages += [
+        plan_stage("flag", flag, config.flag, flagged, extra=detector_versions(config.flag.detectors)),
+        plan_stage("settle", settle, config.settle, settled),
+    ]
+    return stages
+
+
+def rows_of(stage: str) -> dict[str, Path | Output]:
+    """Return the rows that a stage leaves as the input `rows` of another one."""
+    return {"rows": Output(stage, "rows.parquet")}
+
+
+def data_file(path: str) -> Path:
+    """Return the path of a file that the configuration names; raises InputError where it cannot be read."""
+    file = Path(path).expanduser()
+    check_file(file)
+    return file
+
+
+def _source(config: CurationConfig) -> tuple[list[Stage], FileSource | HubSource, dict[str, Path | Output]]:
+    """Return what has to be run before `ingest`, and the source and files that it reads."""
+    data = config.data
+    files: dict[str, Path | Output] = {}
+    if isinstance(data, DemoSource):
+        files = {"data": Output("make_data", "raw.jsonl"), "heldout": Output("make_data", "heldout.jsonl")}
+        source = FileSource(
+            path="raw.jsonl", heldout_path="heldout.jsonl", columns=DEMO_COLUMNS, verifier="math", domain="math"
+        )
+        return [plan_stage("make_data", make_demo_data, data)], source, files
+    if isinstance(data, FileSource):
+        files["data"] = data_file(data.path)
+        if data.heldout_path:
+            files["heldout"] = data_file(data.heldout_path)
+    return [], data, files
+
+
+def _may_hold_code(source: FileSource | HubSource, files: dict[str, Path | Output]) -> bool:
+    file = files.get("data")
+    return may_hold_code(source, file if isinstance(file, Path) else None)
+
+
+def _decisions_folder(path: str) -> Path:
+    folder = Path(path).expanduser()
+    if not folder.is_dir():
+        raise InputError(f"decisions: {path} is not a folder.", "Make it, or leave `decisions` out.")
+    return folder

@@ -1,0 +1,72 @@
+r"""Which column of a file is which, by its name: the names that people give, in one table for every command.
+
+    [{"problem_id": 7, "question": "Tom has ...", "ground_truth": "72", "response": "So \\boxed{72}"}]
+    ->  id "problem_id", prompt "question", gold "ground_truth", response "response"
+
+A column with nothing but nulls in the sample records counts only where no other one fits. Whole shapes of data sets,
+such as those of programs with their tests, are in `presets`; what is not a data set of problems has its names here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from truegold.pipeline.config.sources import ColumnSpec
+from truegold.pipeline.ingest.columns import MISSING, Column, last_boxed, text_of
+
+Role = Literal["prompt", "gold", "solution", "id", "response", "extracted", "system"]
+
+NAMES: dict[Role, tuple[str, ...]] = {
+    "prompt": ("prompt", "question", "problem", "instruction", "input", "text", "content", "original_text"),
+    "gold": ("gold", "ground_truth", "reward_model.ground_truth", "answer", "final_answer", "label", "target"),
+    "solution": ("solution", "rationale", "worked_solution"),
+    "id": ("id", "ID", "_id", "unique_id", "uuid", "task_id", "question_id", "problem_id", "item_id", "item", "idx"),
+    "response": ("response", "completion", "generation", "text"),
+    "extracted": ("answer", "extracted", "prediction"),
+    "system": ("system", "model", "generator"),
+}
+"""For each role the names most often used, the surest first. `extracted` and `system` are of files of samples: what a
+system answered, and which system it was."""
+
+CHOICE_COLUMNS = ("options", "choices")
+"""Where one of these holds something beside the question, the question alone is not the problem."""
+
+FINAL_MARK = "####"
+"""Stands before the answer at the end of GSM8K's solutions."""
+
+SHOWN_NAMES = 40
+
+
+def find_column(role: Role, samples: Sequence[Mapping[str, Any]], exclude: Iterable[str] = ()) -> str | None:
+    """Return the name of the column with this role in the sample records, or None where there is none."""
+    names = [name for name in NAMES[role] if name not in exclude]
+    for empty in ((MISSING, None), (MISSING,)):
+        for name in names:
+            column = Column(name, None)
+            if any(column(values) not in empty for values in samples):
+                return name
+    return None
+
+
+def gold_spec(name: str, samples: Sequence[Mapping[str, Any]]) -> ColumnSpec:
+    """Return how to take gold out of this column: after `####` where half of its values have that, else as it is."""
+    column = Column(name, None)
+    texts = [text for values in samples if (text := text_of(column(values))) is not None]
+    marked = sum(FINAL_MARK in text for text in texts)
+    return ColumnSpec(column=name, extract=f"after {FINAL_MARK}" if marked and 2 * marked >= len(texts) else None)
+
+
+def boxed_gold_spec(solution: str, samples: Sequence[Mapping[str, Any]]) -> ColumnSpec | None:
+    r"""Return how to take gold out of worked solutions: the last \boxed{}; None where no solution has one."""
+    column = Column(solution, None)
+    if any(last_boxed(text_of(column(values)) or "") for values in samples):
+        return ColumnSpec(column=solution, extract="boxed")
+    return None
+
+
+def describe_columns(samples: Sequence[Mapping[str, Any]]) -> str:
+    """Return the names of the columns that the sample records have, for an error."""
+    names = list(dict.fromkeys(str(name) for values in samples for name in values))
+    more = ", ..." if len(names) > SHOWN_NAMES else ""
+    return ", ".join(names[:SHOWN_NAMES])[:1000] + more if names else "no columns"
