@@ -8,7 +8,7 @@ import pytest
 
 from truegold.verifiers.audit import edits, gaming_cases, rewrites
 from truegold.verifiers.audit.variants import EDITS, MAX_VARIANT_CHARS, REWRITES, Rule, form_of, wrong_answer
-from truegold.verifiers.audit.variants.rules import variants
+from truegold.verifiers.audit.variants.rules import make_variants
 
 RULES = [(table, rule) for table in (REWRITES, EDITS) for rule in table]
 GOLDS = {
@@ -65,8 +65,8 @@ UNCERTAIN = [
 def test_a_rule_has_a_description_and_makes_its_own_example(table: tuple[Rule, ...], rule: Rule) -> None:
     gold, text = rule.example
     assert rule.description.endswith(".") and "\n" not in rule.description
-    assert text in [variant.text for variant in variants(table, gold) if variant.rule == rule.name]
-    assert all(variant.policy == rule.policy for variant in variants(table, gold) if variant.rule == rule.name)
+    assert text in [variant.text for variant in make_variants(table, gold) if variant.rule == rule.name]
+    assert all(variant.policy == rule.policy for variant in make_variants(table, gold) if variant.rule == rule.name)
 
 
 @pytest.mark.parametrize("rule", [rule for _, rule in RULES], ids=lambda rule: rule.name)

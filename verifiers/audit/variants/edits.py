@@ -26,7 +26,7 @@ from truegold.verifiers.audit.variants.forms import (
 )
 from truegold.verifiers.audit.variants.neighbours import SIGNS, is_negation, move, neighbour, shift
 from truegold.verifiers.audit.variants.reading import CLOSE, form_of
-from truegold.verifiers.audit.variants.rules import Rule, Variant, rule, variants
+from truegold.verifiers.audit.variants.rules import Rule, Variant, make_variants, rule
 from truegold.verifiers.audit.variants.spelling import (
     collection,
     exact_decimal,
@@ -48,7 +48,7 @@ _COLUMN = (r"\begin{pmatrix} 7 \\ -2 \end{pmatrix}", r"\begin{pmatrix} 8 \\ -2 \
 
 def edits(gold: str) -> Iterator[Variant]:
     """Wrong answers close to `gold`, each text once, in a fixed order."""
-    return variants(EDITS, gold)
+    return make_variants(EDITS, gold)
 
 
 def wrong_answer(gold: str) -> str | None:
@@ -112,7 +112,7 @@ def _negate(form: Rational | Irrational | Sum) -> str | None:
         return terms_sum((-coefficient, symbol) for coefficient, symbol in form.terms)
     if isinstance(form, Irrational):
         return surd(-form.coefficient, form.symbol)
-    return form.respell(-form.value) if form.value else None
+    return form.spell(-form.value) if form.value else None
 
 
 def _swap_digits(form: Rational) -> str | None:
@@ -245,7 +245,7 @@ EDITS: tuple[Rule, ...] = (
     rule("+1", ("46", "47"), "integer, decimal, mixed number",
          "One more, for a number that is no fraction.", "<other>"),
     rule("-1", ("46", "45"), "integer, decimal, mixed number",
-         "One less, for a number that is no fraction.", lambda form: form.respell(form.value - 1)),
+         "One less, for a number that is no fraction.", lambda form: form.spell(form.value - 1)),
     rule("+0.5", ("650", "650.5"), "integer, decimal",
          "A half more.", lambda form: exact_decimal(form.value + Fraction(1, 2))),
     rule("last decimal", ("3.14", "3.15"), "decimal", "The last written decimal one higher.",
@@ -259,7 +259,7 @@ EDITS: tuple[Rule, ...] = (
          lambda form: latex(1 / form.value), when=lambda form: abs(form.value) not in {0, 1}),
     rule("sign flip", ("-64", "64"), "scalar, sum", "The negative.", _negate),
     rule("x10", ("180", "1800"), "integer, decimal", "Ten times as much: a misplaced decimal point.",
-         lambda form: form.respell(form.value * 10), when=lambda form: form.value),
+         lambda form: form.spell(form.value * 10), when=lambda form: form.value),
     rule("digits swapped", ("1260", "2160"), "integer",
          "The first two digits exchanged, where they differ.", _swap_digits),
     rule("mixed number as product", (r"1\frac{4}{5}", r"1 \cdot \frac{4}{5}"), "mixed number",

@@ -45,7 +45,7 @@ class Rational:
         """The number of digits after the decimal point, as written."""
         return len(self.text.partition(".")[2])
 
-    def respell(self, value: Fraction) -> str:
+    def spell(self, value: Fraction) -> str:
         """Another value as a decimal where this one is a decimal, else as a fraction."""
         decimal = exact_decimal(value) if self.kind == "decimal" else None
         return decimal or latex(value)

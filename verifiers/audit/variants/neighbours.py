@@ -75,7 +75,7 @@ def shift(form: Scalar) -> str:
         return str(Irrational("", coefficient, form.radicand))
     if form.kind == "fraction":
         return sign(form.value) + fraction(abs(form.value.numerator) + 1, form.value.denominator)
-    return form.respell(form.value + 1)
+    return form.spell(form.value + 1)
 
 
 def move(form: Scalar, steps: int) -> str:

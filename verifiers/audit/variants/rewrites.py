@@ -22,7 +22,7 @@ from truegold.verifiers.audit.variants.forms import (
     WithUnit,
 )
 from truegold.verifiers.audit.variants.neighbours import SIGNS
-from truegold.verifiers.audit.variants.rules import Maker, Rule, Variant, respell, rule, variants
+from truegold.verifiers.audit.variants.rules import Maker, Rule, Variant, make_variants, respell, rule
 from truegold.verifiers.audit.variants.spelling import (
     collection,
     exact_decimal,
@@ -49,7 +49,7 @@ _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 def rewrites(gold: str) -> Iterator[Variant]:
     """Respellings of `gold`, each text once, in a fixed order."""
-    return variants(REWRITES, gold)
+    return make_variants(REWRITES, gold)
 
 
 def _has_plain_digits(form: Rational) -> bool:

@@ -71,11 +71,11 @@ class Rule:
         if form.kind not in self.kinds or (self.when is not None and not self.when(form)):
             return
         for maker in self.makers:
-            made = _fill(maker, form) if isinstance(maker, str) else maker(form)
-            if isinstance(made, list):
-                yield from made
-            elif made is not None:
-                yield str(made)
+            spelled = _fill(maker, form) if isinstance(maker, str) else maker(form)
+            if isinstance(spelled, list):
+                yield from spelled
+            elif spelled is not None:
+                yield str(spelled)
 
 
 def rule(
@@ -109,14 +109,14 @@ def respell(pattern: str, *replacements: str) -> Maker:
     return lambda form: [re.sub(pattern, replacement, form.text) for replacement in replacements]
 
 
-def variants(rules: Iterable[Rule], gold: str) -> Iterator[Variant]:
+def make_variants(rules: Iterable[Rule], gold: str) -> Iterator[Variant]:
     """Every text that a rule makes of `gold`, each text once; none where its form is not certain."""
     form = form_of(gold)
     if form is None:
         return
     seen = {form.text}
-    for each in rules:
-        for text in each.texts(form):
+    for row in rules:
+        for text in row.texts(form):
             if text not in seen and len(text) <= MAX_VARIANT_CHARS:
                 seen.add(text)
-                yield Variant(each.name, text, each.policy)
+                yield Variant(row.name, text, row.policy)
