@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from truegold.pipeline.rows import ROW_SCHEMA, RowReference, TableWriter, dump_json
+from truegold.pipeline.rows import ROW_SCHEMA, RowReference, TableWriter, arrow_schema, dump_json
 
 
 class LedgerRecord(RowReference):
@@ -44,34 +44,8 @@ class FlagRecord(RowReference):
     suggestion: str | None
 
 
-LEDGER_SCHEMA = pa.schema(
-    [
-        ("id", pa.string()),
-        ("source", pa.string()),
-        ("source_row", pa.int64()),
-        ("stage", pa.string()),
-        ("action", pa.string()),
-        ("reason", pa.string()),
-        ("evidence", pa.string()),
-        ("before", pa.string()),
-        ("after", pa.string()),
-    ]
-)
-
-FLAG_SCHEMA = pa.schema(
-    [
-        ("id", pa.string()),
-        ("source", pa.string()),
-        ("source_row", pa.int64()),
-        ("reason", pa.string()),
-        ("detector", pa.string()),
-        ("confidence", pa.float64()),
-        ("blocks", pa.bool_()),
-        ("evidence", pa.string()),
-        ("suggestion", pa.string()),
-    ]
-)
-
+LEDGER_SCHEMA = arrow_schema(LedgerRecord)
+FLAG_SCHEMA = arrow_schema(FlagRecord)
 DROPPED_SCHEMA = ROW_SCHEMA.append(pa.field("drop_reason", pa.string()))
 
 LEDGER_FILE = "ledger.parquet"

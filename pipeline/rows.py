@@ -9,7 +9,7 @@ A raw line of GSM8K, `{"question": "Natalia sold clips to 48 ...", "answer": "..
 the row comes in, from its normalised content; later edits keep it, so that ledger and decisions stay attached. Rows of
 the same content share an id; `source` and `source_row` (a line number, from 1) tell them apart.
 
-A table's rows are `TypedDict`s with the columns of its schema: at run time they are plain dicts.
+The rows of tables are `TypedDict`s, from which the tables' schemas are made: at run time they are plain dicts.
 """
 
 from __future__ import annotations
@@ -20,12 +20,32 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NotRequired, TypedDict, TypeVar, cast
+from types import NoneType, TracebackType
+from typing import Annotated, Any, NotRequired, TypedDict, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+ARROW_TYPES: dict[Any, pa.DataType] = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+"""The type of a column by the type of its values, where a typed row does not say it (`Annotated`)."""
+
+Int32 = Annotated[int, pa.int32()]
+Int32List = Annotated[list[int], pa.list_(pa.int32())]
+Float32List = Annotated[list[float], pa.list_(pa.float32())]
+
+
+def arrow_schema(row_type: type) -> pa.Schema:
+    """Return the columns of a typed row in its order; fields that are not required are left out."""
+    hints = get_type_hints(row_type, include_extras=True)
+    return pa.schema([(name, _arrow_type(hint)) for name, hint in hints.items() if get_origin(hint) is not NotRequired])
+
+
+def _arrow_type(hint: Any) -> pa.DataType:
+    if get_origin(hint) is Annotated:
+        return hint.__metadata__[0]
+    (kind,) = {*(get_args(hint) or (hint,))} - {NoneType}
+    return ARROW_TYPES[kind]
 
 
 class RowReference(TypedDict):
@@ -36,36 +56,25 @@ class RowReference(TypedDict):
     source_row: int
 
 
-class Row(RowReference):
-    """The canonical row, with the columns of ROW_SCHEMA."""
+class Row(TypedDict):
+    """The canonical row. It is a RowReference too."""
 
+    id: str
     prompt: str
     gold: str | None
     domain: str
     verifier: str
     verifier_args: str
     solution: str | None
+    source: str
+    source_row: int
     split: str
     meta: str
     pass_rate: NotRequired[float]
     """Selection adds it to the rows that it chooses (SELECTED_SCHEMA)."""
 
 
-ROW_SCHEMA = pa.schema(
-    [
-        ("id", pa.string()),
-        ("prompt", pa.string()),
-        ("gold", pa.string()),
-        ("domain", pa.string()),
-        ("verifier", pa.string()),
-        ("verifier_args", pa.string()),
-        ("solution", pa.string()),
-        ("source", pa.string()),
-        ("source_row", pa.int64()),
-        ("split", pa.string()),
-        ("meta", pa.string()),
-    ]
-)
+ROW_SCHEMA = arrow_schema(Row)
 
 KEY = ["id", "source", "source_row"]
 """The columns that tell rows apart."""

@@ -14,23 +14,21 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from truegold.pipeline.profile.sampling import SampleRow
-from truegold.pipeline.rows import Row, RowReference, dump_json
+from truegold.pipeline.rows import Int32, Row, RowReference, arrow_schema, dump_json
 from truegold.verifiers import gold_response, judges_solutions, resolve
 from truegold.verifiers.rates import wilson_interval
 
 
 class ProfileRow(RowReference):
-    """A row of `profile.parquet`, with the columns of PROFILE_SCHEMA."""
+    """A row of `profile.parquet`: the pass rates of one problem."""
 
     split: str
-    n: int
+    n: Int32
     """The problem's samples."""
-    judged: int
+    judged: Int32
     """The samples that have a score."""
-    passes: int
+    passes: Int32
     pass_rate: float | None
     """Passes of the judged samples, None where there are none."""
     low: float
@@ -39,7 +37,7 @@ class ProfileRow(RowReference):
     pass_at: str
     """A JSON object: k (1, 2, 4, ...) to pass@k."""
     tokens_mean: float
-    tokens_max: int
+    tokens_max: Int32
     truncated: float
     """The share of samples that ended at a length limit."""
     majority_answer: str | None
@@ -47,26 +45,7 @@ class ProfileRow(RowReference):
     """The share of all samples that give the majority answer."""
 
 
-PROFILE_SCHEMA = pa.schema(
-    [
-        ("id", pa.string()),
-        ("source", pa.string()),
-        ("source_row", pa.int64()),
-        ("split", pa.string()),
-        ("n", pa.int32()),
-        ("judged", pa.int32()),
-        ("passes", pa.int32()),
-        ("pass_rate", pa.float64()),
-        ("low", pa.float64()),
-        ("high", pa.float64()),
-        ("pass_at", pa.string()),
-        ("tokens_mean", pa.float64()),
-        ("tokens_max", pa.int32()),
-        ("truncated", pa.float64()),
-        ("majority_answer", pa.string()),
-        ("majority_agreement", pa.float64()),
-    ]
-)
+PROFILE_SCHEMA = arrow_schema(ProfileRow)
 
 
 def summarise(row: Row, samples: Sequence[SampleRow]) -> ProfileRow:

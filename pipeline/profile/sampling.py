@@ -10,32 +10,41 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-
 from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.engines import Engine, PromptEncoder, SamplingParams
 from truegold.pipeline.engines.base import sample_seed
 from truegold.pipeline.profile.model_judge import Judge
-from truegold.pipeline.rows import Row, RowReference, count_rows, dump_json, read_shards, write_rows
+from truegold.pipeline.rows import (
+    Float32List,
+    Int32,
+    Int32List,
+    Row,
+    RowReference,
+    arrow_schema,
+    count_rows,
+    dump_json,
+    read_shards,
+    write_rows,
+)
 from truegold.pipeline.running.aside import written_aside
 from truegold.pipeline.running.progress import Progress
 from truegold.verifiers import Item, verify_batch
 
 
 class SampleRow(RowReference):
-    """A row of `samples.parquet`, with the columns of SAMPLE_SCHEMA."""
+    """A row of `samples.parquet`: one judged sample."""
 
     split: str
-    sample: int
+    sample: Int32
     """Which of the row's samples this is, from 0."""
     completion: str
-    prompt_ids: list[int]
-    token_ids: list[int]
-    logprobs: list[float]
+    prompt_ids: Int32List
+    token_ids: Int32List
+    logprobs: Float32List
     finish_reason: str
     temperature: float
     top_p: float
-    max_tokens: int
+    max_tokens: Int32
     seed: int
     score: float | None
     reason: str
@@ -44,28 +53,7 @@ class SampleRow(RowReference):
     """A JSON object."""
 
 
-SAMPLE_SCHEMA = pa.schema(
-    [
-        ("id", pa.string()),
-        ("source", pa.string()),
-        ("source_row", pa.int64()),
-        ("split", pa.string()),
-        ("sample", pa.int32()),
-        ("completion", pa.string()),
-        ("prompt_ids", pa.list_(pa.int32())),
-        ("token_ids", pa.list_(pa.int32())),
-        ("logprobs", pa.list_(pa.float32())),
-        ("finish_reason", pa.string()),
-        ("temperature", pa.float64()),
-        ("top_p", pa.float64()),
-        ("max_tokens", pa.int32()),
-        ("seed", pa.int64()),
-        ("score", pa.float64()),
-        ("reason", pa.string()),
-        ("extracted", pa.string()),
-        ("evidence", pa.string()),
-    ]
-)
+SAMPLE_SCHEMA = arrow_schema(SampleRow)
 
 
 @dataclass(frozen=True)

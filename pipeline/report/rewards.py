@@ -5,21 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import pyarrow as pa
-
 from truegold.pipeline.profile.reward_ratio import EVERYTHING, RewardRatio, reward_ratios
 from truegold.pipeline.report.run_files import RunFiles
-from truegold.pipeline.rows import write_rows
+from truegold.pipeline.rows import arrow_schema, write_rows
 
 REWARD_RATIO_FILE = "reward_ratio.parquet"
 GROUPS_SHOWN = 20
 """How many sources, domains and verifiers the page shows; the table has all of them."""
-
-_COLUMN_TYPES = dict.fromkeys(("by", "name", "when"), pa.string())
-_COLUMN_TYPES |= dict.fromkeys(("rows", "judged_rows", "group_size"), pa.int64())
-REWARD_RATIO_SCHEMA = pa.schema(
-    [(name, _COLUMN_TYPES.get(name, pa.float64())) for name in RewardRatio.__dataclass_fields__]
-)
 
 
 @dataclass(frozen=True)
@@ -67,4 +59,4 @@ def _pairs(ratios: list[RewardRatio]) -> list[RewardPair]:
 
 def write_rewards(rewards: Rewards, out_dir: Path) -> None:
     """Write all ratios to `reward_ratio.parquet`."""
-    write_rows(out_dir / REWARD_RATIO_FILE, map(asdict, rewards.ratios), REWARD_RATIO_SCHEMA)
+    write_rows(out_dir / REWARD_RATIO_FILE, map(asdict, rewards.ratios), arrow_schema(RewardRatio))

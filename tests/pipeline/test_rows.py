@@ -1,42 +1,33 @@
-"""The typed rows have the columns of the tables that they are read from."""
+"""A table's columns are those of its typed row."""
 
 from __future__ import annotations
 
-from typing import get_type_hints
+from typing import NotRequired
 
 import pyarrow as pa
-import pytest
 
-from truegold.pipeline.ledger import FLAG_SCHEMA, LEDGER_SCHEMA, FlagRecord, LedgerRecord
-from truegold.pipeline.profile.pass_rates import PROFILE_SCHEMA, ProfileRow
-from truegold.pipeline.profile.sampling import SAMPLE_SCHEMA, SampleRow
-from truegold.pipeline.rows import Row, RowReference
-from truegold.pipeline.select.stage import SELECTED_SCHEMA
-
-ARROW_TYPES = {
-    str: pa.string(),
-    str | None: pa.string(),
-    float: pa.float64(),
-    float | None: pa.float64(),
-    bool: pa.bool_(),
-    list[int]: pa.list_(pa.int32()),
-    list[float]: pa.list_(pa.float32()),
-}
+from truegold.pipeline.rows import Float32List, Int32, RowReference, arrow_schema
 
 
-@pytest.mark.parametrize(
-    ("row_type", "schema"),
-    [
-        (Row, SELECTED_SCHEMA),
-        (LedgerRecord, LEDGER_SCHEMA),
-        (FlagRecord, FLAG_SCHEMA),
-        (SampleRow, SAMPLE_SCHEMA),
-        (ProfileRow, PROFILE_SCHEMA),
-    ],
-)
-def test_typed_rows_have_the_columns_of_their_schema(row_type: type[RowReference], schema: pa.Schema) -> None:
-    columns = get_type_hints(row_type)
-    assert set(columns) == set(schema.names)
-    for name, kind in columns.items():
-        column = schema.field(name).type
-        assert pa.types.is_integer(column) if kind is int else column == ARROW_TYPES[kind]
+class Measured(RowReference):
+    """A row with columns of every kind."""
+
+    count: Int32
+    rate: float | None
+    whole: bool
+    logprobs: Float32List
+    note: NotRequired[str]
+
+
+def test_a_schema_has_the_required_fields_in_order() -> None:
+    assert arrow_schema(Measured) == pa.schema(
+        {
+            "id": pa.string(),
+            "source": pa.string(),
+            "source_row": pa.int64(),
+            "count": pa.int32(),
+            "rate": pa.float64(),
+            "whole": pa.bool_(),
+            "logprobs": pa.list_(pa.float32()),
+        }
+    )
