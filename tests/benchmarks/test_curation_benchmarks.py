@@ -23,14 +23,14 @@ def write(path, rows):
 
 def reviewed(n):
     """n items with gold "7"; the first is mislabeled: every system says 9."""
-    for number in range(n):
-        preds = {
-            name: "9" if number == 0 else "7" if number % 10 < 10 * rate else "8" for name, rate in SYSTEMS.items()
-        }
-        status = "revised" if number == 0 else "kept"
+    for index in range(n):
+        preds = {name: "7" if index % 10 < 10 * rate else "8" for name, rate in SYSTEMS.items()}
+        if index == 0:
+            preds = dict.fromkeys(SYSTEMS, "9")
+        status = "revised" if index == 0 else "kept"
         yield {
-            "id": number,
-            "question": f"What is item {number}?",
+            "id": index,
+            "question": f"What is item {index}?",
             "gold_original": "7",
             "status": status,
             "preds": preds,

@@ -25,6 +25,6 @@ def test_every_problem_is_counted_in_one_half(tmp_path):
     assert sum(half.rows for half in measured.values()) == 3
     fired = {reason for half in measured.values() for reason in half.files}
     assert fired == {"html_tags", "multiple_choice", "boilerplate", "yes_no_answer"}
-    told = curation_cleaning.table(measured)
-    assert "| lost_backslashes | 0 | 0 |  |" in told
-    assert "choice 1" in told
+    table = curation_cleaning.table(measured)
+    assert "| lost_backslashes | 0 | 0 |  |" in table
+    assert "choice 1" in table

@@ -29,7 +29,7 @@ SAM_REWORDED = (
     "In April, Natalia sold clips to 48 friends of hers. In May she then sold half as many clips. What is the total"
     " number of clips that Natalia sold in April and May?"
 )
-ITEMS = [{"id": "g1", "question": TOM}, {"id": "g2", "question": SAM}, {"id": "g3", "question": "What is 6*7?"}]
+EVAL_ITEMS = [{"id": "g1", "question": TOM}, {"id": "g2", "question": SAM}, {"id": "g3", "question": "What is 6*7?"}]
 PEN = "A pen costs 2 dollars and 19 cents less than a ruler, which costs 4 dollars. What does the pen cost?"
 
 
@@ -39,16 +39,16 @@ def write(path: Path, records: list[Any]) -> Path:
 
 
 def run(folder: Path, prompts: list[str]) -> tuple[pl.DataFrame, dict[str, int]]:
-    data = write(folder / "train.jsonl", [{"id": f"t{number}", "prompt": text} for number, text in enumerate(prompts)])
-    evals = write(folder / "evals.jsonl", ITEMS)
+    data = write(folder / "train.jsonl", [{"id": f"t{index}", "prompt": text} for index, text in enumerate(prompts)])
+    evals = write(folder / "evals.jsonl", EVAL_ITEMS)
     out = folder / "out"
     counts = decontaminate_file(data, [str(evals)], out, ProblemColumns(), ProblemColumns(), NullProgress())
     assert [path.name for path in out.iterdir()] == ["matches.parquet"]
     return pl.read_parquet(out / "matches.parquet"), counts
 
 
-def kinds(found: pl.DataFrame) -> list[tuple[str, str, str]]:
-    return list(zip(found["id"], found["against_id"], found["kind"], strict=True))
+def kinds(matches: pl.DataFrame) -> list[tuple[str, str, str]]:
+    return list(zip(matches["id"], matches["against_id"], matches["kind"], strict=True))
 
 
 def test_copies_parts_and_rewordings_are_found_and_nothing_else(tmp_path):
@@ -62,40 +62,40 @@ def test_copies_parts_and_rewordings_are_found_and_nothing_else(tmp_path):
         PEN,
         "",
     ]
-    found, counts = run(tmp_path, prompts)
-    assert kinds(found) == [("t0", "g1", "exact"), ("t1", "g1", "overlap"), ("t2", "g2", "reworded")]
-    assert found["row"].to_list() == [1, 2, 3]
-    assert found["score"][0] == 1.0
-    assert (found["score"] > 0.5).all()
-    spec = found["against"][0]
+    matches, counts = run(tmp_path, prompts)
+    assert kinds(matches) == [("t0", "g1", "exact"), ("t1", "g1", "overlap"), ("t2", "g2", "reworded")]
+    assert matches["row"].to_list() == [1, 2, 3]
+    assert matches["score"][0] == 1.0
+    assert (matches["score"] > 0.5).all()
+    spec = matches["against"][0]
     assert counts == {
         "records": 8, "matching": 3, f"exact {spec}": 1, f"overlap {spec}": 1, f"reworded {spec}": 1,
     }  # fmt: skip
 
 
 def test_the_evidence_shows_both_texts(tmp_path):
-    found, _ = run(tmp_path, [TOM, SAM_REWORDED])
-    first, second = (json.loads(text) for text in found["evidence"])
+    matches, _ = run(tmp_path, [TOM, SAM_REWORDED])
+    first, second = (json.loads(text) for text in matches["evidence"])
     assert first == {"text": TOM, "item": TOM}
     assert (second["text"], second["item"]) == (SAM_REWORDED, SAM)
     assert {"score", "words", "question", "quantities", "only_here", "only_there"} < second.keys()
 
 
 def test_short_items_are_found_as_copies_only(tmp_path):
-    found, _ = run(
+    matches, _ = run(
         tmp_path, ["what is 6*7?", "What is 6*8?", "What is 67?", "I ask: what is 6*7 worth to you in 9 days?"]
     )
-    assert kinds(found) == [("t0", "g3", "exact")]
+    assert kinds(matches) == [("t0", "g3", "exact")]
 
 
 def test_one_record_may_match_several_items(tmp_path):
-    found, _ = run(tmp_path, [f"{TOM} {SAM}", TOM])
-    assert sorted(kinds(found)) == [("t0", "g1", "overlap"), ("t0", "g2", "overlap"), ("t1", "g1", "exact")]
+    matches, _ = run(tmp_path, [f"{TOM} {SAM}", TOM])
+    assert sorted(kinds(matches)) == [("t0", "g1", "overlap"), ("t0", "g2", "overlap"), ("t1", "g1", "exact")]
 
 
 def test_no_match_is_an_empty_table(tmp_path):
-    found, counts = run(tmp_path, ["Nothing of it."])
-    assert len(found) == 0
+    matches, counts = run(tmp_path, ["Nothing of it."])
+    assert len(matches) == 0
     assert counts == {"records": 1, "matching": 0}
 
 
@@ -130,8 +130,8 @@ def test_planted_leaks_are_found_and_renumbered_decoys_are_not_in_real_data(tmp_
     import curation_decontamination as benchmark
 
     planted = benchmark.plant(DATA, 5000, only_odd=True)
-    found = benchmark.score(planted, benchmark.ours(planted, tmp_path))
-    assert found["precision"] >= 0.95
-    assert found["recall verbatim"] >= 0.95
-    assert found["recall reworded"] >= 0.9
-    assert found["decoys called"] == 0
+    matches = benchmark.score(planted, benchmark.ours(planted, tmp_path))
+    assert matches["precision"] >= 0.95
+    assert matches["recall verbatim"] >= 0.95
+    assert matches["recall reworded"] >= 0.9
+    assert matches["decoys called"] == 0

@@ -56,7 +56,7 @@ class Result:
 
 
 def run(folder: Path, *rows: Row, **settings: Any) -> Result:
-    numbered = [{**row, "source_row": number} for number, row in enumerate(rows, 1)]
+    numbered = [{**row, "source_row": row_number} for row_number, row in enumerate(rows, 1)]
     write_rows(folder / "in.parquet", numbered, ROW_SCHEMA)
     out = folder / "out"
     out.mkdir(exist_ok=True)
@@ -119,7 +119,7 @@ def test_the_same_prompt_with_different_golds_stays_and_is_flagged(tmp_path):
 
 
 def test_the_evidence_of_a_large_conflict_is_bounded(tmp_path):
-    result = run(tmp_path, *(make("How many?", str(number)) for number in range(500)))
+    result = run(tmp_path, *(make("How many?", str(gold)) for gold in range(500)))
     assert len(result.flags) == 500
     evidence = json.loads(result.flags[-1]["evidence"])
     assert len(evidence["golds"]) == len(evidence["rows"]) == 10
@@ -182,20 +182,22 @@ def test_it_agrees_with_the_obvious_way_to_do_it(tmp_path, rows):
 
     winners: dict[Any, int] = {}
     for split in ("heldout", "train"):
-        for number, row in enumerate(rows, 1):
+        for row_number, row in enumerate(rows, 1):
             if row["split"] == split:
-                winners.setdefault(key(row), number)
+                winners.setdefault(key(row), row_number)
     golds: dict[str, set[Any]] = {}
     for row in rows:
         golds.setdefault(key(row)[0], set()).add(key(row)[1])
 
     result = run(tmp_path, *rows)
     assert result.kept == sorted(winners.values())
-    assert [(row, place.split(":")[1]) for row, _, place in result.drops()] == [
-        (number, str(winners[key(row)])) for number, row in enumerate(rows, 1) if winners[key(row)] != number
+    assert [(row, kept.split(":")[1]) for row, _, kept in result.drops()] == [
+        (row_number, str(winners[key(row)]))
+        for row_number, row in enumerate(rows, 1)
+        if winners[key(row)] != row_number
     ]
     assert [flag["source_row"] for flag in result.flags] == [
-        number for number in result.kept if len(golds[key(rows[number - 1])[0]]) > 1
+        row_number for row_number in result.kept if len(golds[key(rows[row_number - 1])[0]]) > 1
     ]
 
 
@@ -208,8 +210,8 @@ def test_memory_is_tens_of_bytes_a_row():
     tracemalloc.start()
     table = CopyTable(case_sensitive=False)
     row = make("")
-    for number in range(count):
-        row["prompt"] = f"prompt {number % 30_000}"
+    for index in range(count):
+        row["prompt"] = f"prompt {index % 30_000}"
         table.add(row)
     held = tracemalloc.get_traced_memory()[0]
     same = table.resolve()
@@ -256,7 +258,7 @@ def test_rewordings_with_different_golds_stay_and_are_flagged(tmp_path):
 
 
 def test_renumbered_rows_stay_up_to_the_cap_of_their_template(tmp_path):
-    rows = [make(TOM.replace("37", str(number)), str(number + 45)) for number in (51, 62, 73)]
+    rows = [make(TOM.replace("37", str(cars)), str(cars + 45)) for cars in (51, 62, 73)]
     assert run(tmp_path, *rows).kept == [1, 2, 3]
     capped = run(tmp_path, *rows, template_cap=2)
     assert capped.kept == [1, 2]

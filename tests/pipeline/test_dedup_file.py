@@ -46,15 +46,22 @@ def run(folder: Path, records: list[Any], cap: int | None = None) -> Result:
 
 
 def test_each_record_gets_a_row_that_tells_what_becomes_of_it(tmp_path):
-    found, _, counts = run(tmp_path, RECORDS)
-    assert found["id"].to_list() == list("abcdef")
-    assert found["row"].to_list() == [1, 2, 3, 4, 5, 6]
-    assert found["cluster"].to_list() == [1, 1, 1, 4, 5, 6]
-    assert found["relation"].to_list() == ["exact", "exact", "same_problem", "same_template", "unrelated", "unrelated"]
-    assert found["keep"].to_list() == [True, False, True, True, True, True]
-    assert found["kept_id"].to_list() == [None, "a", None, None, None, None]
-    assert found["template"].to_list()[:4] == [found["template"][0]] * 4
-    assert found["template"].to_list()[4:] == [None, None]
+    clusters, _, counts = run(tmp_path, RECORDS)
+    assert clusters["id"].to_list() == list("abcdef")
+    assert clusters["row"].to_list() == [1, 2, 3, 4, 5, 6]
+    assert clusters["cluster"].to_list() == [1, 1, 1, 4, 5, 6]
+    assert clusters["relation"].to_list() == [
+        "exact",
+        "exact",
+        "same_problem",
+        "same_template",
+        "unrelated",
+        "unrelated",
+    ]
+    assert clusters["keep"].to_list() == [True, False, True, True, True, True]
+    assert clusters["kept_id"].to_list() == [None, "a", None, None, None, None]
+    assert clusters["template"].to_list()[:4] == [clusters["template"][0]] * 4
+    assert clusters["template"].to_list()[4:] == [None, None]
     assert counts == {
         "records": 6,
         "keep": 5,
@@ -66,8 +73,8 @@ def test_each_record_gets_a_row_that_tells_what_becomes_of_it(tmp_path):
 
 
 def test_the_evidence_names_the_other_record_and_what_only_one_of_them_has(tmp_path):
-    found, _, _ = run(tmp_path, RECORDS)
-    evidence = [json.loads(text) for text in found["evidence"]]
+    clusters, _, _ = run(tmp_path, RECORDS)
+    evidence = [json.loads(text) for text in clusters["evidence"]]
     assert evidence[1] == {"with": "a", "with_row": 1}
     template = evidence[3]
     assert (template["with"], template["only_here"], template["only_there"]) in [
@@ -85,10 +92,10 @@ def test_records_of_one_problem_with_different_golds_are_flagged(tmp_path):
 
 
 def test_a_capped_record_says_so(tmp_path):
-    found, _, counts = run(tmp_path, RECORDS[:1] + RECORDS[3:5], cap=1)
-    assert found["keep"].to_list() == [True, False, True]
-    assert found["kept_id"].to_list() == [None, "a", None]
-    assert json.loads(found["evidence"][1])["template_cap"] is True
+    clusters, _, counts = run(tmp_path, RECORDS[:1] + RECORDS[3:5], cap=1)
+    assert clusters["keep"].to_list() == [True, False, True]
+    assert clusters["kept_id"].to_list() == [None, "a", None]
+    assert json.loads(clusters["evidence"][1])["template_cap"] is True
     assert counts["drop template_cap"] == 1
 
 
@@ -96,9 +103,9 @@ def test_a_capped_record_says_so(tmp_path):
     "records", [[{"question": "One?"}], [{"question": "小明有三个苹果。"}] * 3, [{"question": "$"}, 5]]
 )
 def test_small_and_odd_files(tmp_path, records):
-    found, _, counts = run(tmp_path, records)
-    assert len(found) == counts["records"] == len(records)
-    assert found["keep"].sum() == len({json.dumps(record) for record in records})
+    clusters, _, counts = run(tmp_path, records)
+    assert len(clusters) == counts["records"] == len(records)
+    assert clusters["keep"].sum() == len({json.dumps(record) for record in records})
 
 
 def test_it_finds_rewordings_and_keeps_renumbered_problems_apart_in_real_data(tmp_path, monkeypatch):

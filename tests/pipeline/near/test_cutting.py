@@ -30,8 +30,8 @@ def whole(texts: list[str], pattern: str) -> list[list[str]]:
     series = lower_texts(pl.Series(texts, dtype=pl.String))
     for before, after in CLEANED:
         series = series.str.replace_all(before, after)
-    found: list[list[str]] = series.str.extract_all(pattern).to_list()
-    return found
+    matches: list[list[str]] = series.str.extract_all(pattern).to_list()
+    return matches
 
 
 def in_pieces(texts: list[str], rows: int) -> tuple[list[list[str]], list[list[str]]]:
@@ -52,7 +52,7 @@ def in_pieces(texts: list[str], rows: int) -> tuple[list[list[str]], list[list[s
                 (formulas, forms, cut.formulas.tolist(), cut.formula_lengths.tolist()),
             ):
                 for length in lengths:
-                    into.append([texts_by_number[number] for number in numbers[:length]])
+                    into.append([texts_by_number[token] for token in numbers[:length]])
                     del numbers[:length]
     return tokens, formulas
 
@@ -85,7 +85,7 @@ def test_a_formula_of_a_long_text_is_bounded() -> None:
 
 
 def test_forgetting_pieces_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = [f"tom has {number} apples and {number % 7} pears." for number in range(60)]
+    texts = [f"tom has {count} apples and {count % 7} pears." for count in range(60)]
     before = in_pieces(texts, 5)
     monkeypatch.setattr(cutting, "MAX_PIECES", 20)
     assert in_pieces(texts, 5) == before

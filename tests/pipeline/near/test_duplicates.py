@@ -46,69 +46,69 @@ def links(*pairs: tuple[int, int, Relation, float]) -> Links:
 
 def test_a_row_joins_only_a_row_that_it_is_linked_to():
     same = Relation.SAME_PROBLEM
-    found = cluster_texts(links((0, 1, same, 1.0), (1, 2, same, 3.0)), np.array([0, 1, 2]))
-    assert found.founder.tolist() == [0, 0, 2]
-    assert found.relation.tolist() == [same, same, same]
-    assert found.other.tolist() == [1, 0, 1]
-    found = cluster_texts(links((0, 1, same, 1.0), (1, 2, same, 3.0)), np.array([1, 0, 2]))
-    assert found.founder.tolist() == [1, 1, 1]
+    clusters = cluster_texts(links((0, 1, same, 1.0), (1, 2, same, 3.0)), np.array([0, 1, 2]))
+    assert clusters.founder.tolist() == [0, 0, 2]
+    assert clusters.relation.tolist() == [same, same, same]
+    assert clusters.other.tolist() == [1, 0, 1]
+    clusters = cluster_texts(links((0, 1, same, 1.0), (1, 2, same, 3.0)), np.array([1, 0, 2]))
+    assert clusters.founder.tolist() == [1, 1, 1]
 
 
 def test_a_template_is_built_around_its_most_linked_instance():
     template = Relation.SAME_TEMPLATE
     pairs = [(0, 3, template, 0.0), (1, 3, template, 0.0), (2, 3, template, 0.0), (4, 5, template, 0.0)]
-    found = cluster_texts(links(*pairs), np.arange(7))
-    assert found.template.tolist() == [3, 3, 3, 3, 4, 4, 6]
-    assert found.founder.tolist() == list(range(7))
+    clusters = cluster_texts(links(*pairs), np.arange(7))
+    assert clusters.template.tolist() == [3, 3, 3, 3, 4, 4, 6]
+    assert clusters.founder.tolist() == list(range(7))
 
 
 def test_the_best_row_stays_one_with_gold_then_complete_then_with_the_longer_solution():
-    found = duplicates((TOM_SAID_ANEW, None, 900), (TOM, "82", 10), (TOM, "82", 300))
-    assert found.kept_for.tolist()[:3] == [2, 2, 2]
-    assert found.cluster.tolist()[:3] == [2, 2, 2]
-    assert found.relation.tolist()[:3] == [Relation.SAME_PROBLEM, Relation.EXACT, Relation.EXACT]
-    assert found.other.tolist()[:3] == [2, 2, 1]
-    assert found.keep.tolist() == [False, False, True, True, True]
-    assert not found.conflict.any()
+    outcome = duplicates((TOM_SAID_ANEW, None, 900), (TOM, "82", 10), (TOM, "82", 300))
+    assert outcome.kept_for.tolist()[:3] == [2, 2, 2]
+    assert outcome.cluster.tolist()[:3] == [2, 2, 2]
+    assert outcome.relation.tolist()[:3] == [Relation.SAME_PROBLEM, Relation.EXACT, Relation.EXACT]
+    assert outcome.other.tolist()[:3] == [2, 2, 1]
+    assert outcome.keep.tolist() == [False, False, True, True, True]
+    assert not outcome.conflict.any()
 
 
 def test_rows_of_a_cluster_with_other_golds_stay_and_are_a_conflict():
-    found = duplicates((TOM, "82", 0), (TOM_SAID_ANEW, "83", 0), (TOM, "83.0", 0), (TOM, None, 0))
-    assert found.kept_for.tolist()[:4] == [0, 1, 1, 0]
-    assert found.conflict.tolist()[:4] == [True] * 4
-    assert set(found.cluster.tolist()[:4]) == {0}
+    outcome = duplicates((TOM, "82", 0), (TOM_SAID_ANEW, "83", 0), (TOM, "83.0", 0), (TOM, None, 0))
+    assert outcome.kept_for.tolist()[:4] == [0, 1, 1, 0]
+    assert outcome.conflict.tolist()[:4] == [True] * 4
+    assert set(outcome.cluster.tolist()[:4]) == {0}
 
 
 def test_golds_that_the_verifier_finds_equal_are_no_conflict():
-    found = duplicates((TOM, "x+1", 5), (TOM, "1+x", 0), (TOM, "\\frac{1}{2}", 0))
-    assert found.kept_for.tolist()[:3] == [0, 0, 2]
-    found = duplicates((TOM, "x+1", 5), (TOM, "1+x", 0))
-    assert found.kept_for.tolist()[:2] == [0, 0]
-    assert not found.conflict.any()
+    outcome = duplicates((TOM, "x+1", 5), (TOM, "1+x", 0), (TOM, "\\frac{1}{2}", 0))
+    assert outcome.kept_for.tolist()[:3] == [0, 0, 2]
+    outcome = duplicates((TOM, "x+1", 5), (TOM, "1+x", 0))
+    assert outcome.kept_for.tolist()[:2] == [0, 0]
+    assert not outcome.conflict.any()
 
 
 def test_rows_beyond_a_templates_cap_go_for_its_best_row():
-    rows = [(TOM.replace("37", str(number)), str(number + 45), number) for number in (51, 62, 73, 84)]
+    rows = [(TOM.replace("37", str(cars)), str(cars + 45), cars) for cars in (51, 62, 73, 84)]
     assert duplicates(*rows).keep.all()
-    found = duplicates(*rows, cap=2)
-    assert found.keep.tolist()[:4] == [False, False, True, True]
-    assert found.capped.tolist()[:4] == [True, True, False, False]
-    assert found.kept_for.tolist()[:2] == [3, 3]
-    assert len(set(found.template.tolist()[:4])) == 1
-    assert found.template.tolist()[4:] == [-1, -1]
+    outcome = duplicates(*rows, cap=2)
+    assert outcome.keep.tolist()[:4] == [False, False, True, True]
+    assert outcome.capped.tolist()[:4] == [True, True, False, False]
+    assert outcome.kept_for.tolist()[:2] == [3, 3]
+    assert len(set(outcome.template.tolist()[:4])) == 1
+    assert outcome.template.tolist()[4:] == [-1, -1]
 
 
 def test_empty_prompts_are_like_nothing_else():
-    found = duplicates(("", "1", 0), ("  ", "1", 0), (TOM, None, 0))
-    assert found.keep.all()
-    assert found.relation.tolist() == [Relation.UNRELATED] * 5
-    assert found.other.tolist() == [-1] * 5
+    outcome = duplicates(("", "1", 0), ("  ", "1", 0), (TOM, None, 0))
+    assert outcome.keep.all()
+    assert outcome.relation.tolist() == [Relation.UNRELATED] * 5
+    assert outcome.other.tolist() == [-1] * 5
 
 
 def test_no_rows_at_all():
     corpus = corpus_of()
-    found = find_duplicates(corpus, find_links(corpus.features, Comparer(corpus.features), corpus.text_gold), 1)
-    assert len(found.keep) == 0
+    outcome = find_duplicates(corpus, find_links(corpus.features, Comparer(corpus.features), corpus.text_gold), 1)
+    assert len(outcome.keep) == 0
 
 
 ROWS = st.lists(
@@ -124,17 +124,17 @@ ROWS = st.lists(
 @settings(deadline=None)
 @given(rows=ROWS, cap=st.sampled_from([None, 1, 2]))
 def test_whatever_the_rows_each_has_one_that_stays_for_it(rows, cap):
-    found = duplicates(*rows, cap=cap)
-    kept = found.kept_for
+    outcome = duplicates(*rows, cap=cap)
+    kept = outcome.kept_for
     assert (kept[kept] == kept).all()
-    assert (found.cluster[found.cluster] == found.cluster).all()
-    inside = ~found.capped
-    assert (found.cluster[kept[inside]] == found.cluster[inside]).all()
-    assert ((found.other >= 0) == (found.relation > Relation.UNRELATED)).all()
+    assert (outcome.cluster[outcome.cluster] == outcome.cluster).all()
+    inside = ~outcome.capped
+    assert (outcome.cluster[kept[inside]] == outcome.cluster[inside]).all()
+    assert ((outcome.other >= 0) == (outcome.relation > Relation.UNRELATED)).all()
     if cap is None:
-        assert found.keep[found.cluster].all()
+        assert outcome.keep[outcome.cluster].all()
         # One row stays for each gold of a cluster.
-        golds = {(found.cluster[row], str(float(gold)) if gold not in (None, "yes") else gold)
+        golds = {(outcome.cluster[row], str(float(gold)) if gold not in (None, "yes") else gold)
                  for row, (_, gold, _) in enumerate(rows) if gold is not None}  # fmt: skip
-        alone = {cluster for cluster in found.cluster if cluster not in {one for one, _ in golds}}
-        assert found.keep.sum() == len(golds) + len(alone)
+        alone = {cluster for cluster in outcome.cluster if cluster not in {with_gold for with_gold, _ in golds}}
+        assert outcome.keep.sum() == len(golds) + len(alone)

@@ -69,10 +69,10 @@ def test_chinese_is_compared_by_pairs_of_characters():
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("baking", "bakes"), ("stopped", "stops"), ("cookies", "cookie"), ("Tom's", "Tom")]
+    ("left", "right"), [("baking", "bakes"), ("stopped", "stops"), ("cookies", "cookie"), ("Tom's", "Tom")]
 )
-def test_forms_of_a_word_have_one_stem(one, other):
-    assert stem(one.lower()) == stem(other.lower())
+def test_forms_of_a_word_have_one_stem(left, right):
+    assert stem(left.lower()) == stem(right.lower())
 
 
 def test_kinds_of_tokens():
@@ -105,13 +105,13 @@ def test_features_do_not_depend_on_how_texts_come_in(texts, cut):
     parts = FeatureBuilder()
     parts.add(texts[:cut])
     parts.add(texts[cut:])
-    one, other = whole.finish(), parts.finish()
-    assert len(one) == len(other) == len(texts)
+    left, right = whole.finish(), parts.finish()
+    assert len(left) == len(right) == len(texts)
     for row in range(len(texts)):
-        assert words(one, row) == words(other, row)
-        assert asked(one, row) == asked(other, row)
-        assert numbers(one, row) == numbers(other, row)
-    assert np.array_equal(one.tokens, other.tokens)
+        assert words(left, row) == words(right, row)
+        assert asked(left, row) == asked(right, row)
+        assert numbers(left, row) == numbers(right, row)
+    assert np.array_equal(left.tokens, right.tokens)
 
 
 def test_a_listener_hears_the_tokens_of_each_text_by_their_meaning():

@@ -10,24 +10,21 @@ from truegold.pipeline.dedup.near.features import FeatureBuilder
 from truegold.pipeline.dedup.near.grams import Containment, GramIndex
 
 ITEM = "Tom has 3 red cars and buys 4 more at the market on Sunday. How many cars has he?"
-POOL = [
-    f"On day {number} somebody saw {number + 7} birds over the river. How many birds were there?"
-    for number in range(40)
-]
+POOL = [f"On day {day} somebody saw {day + 7} birds over the river. How many birds were there?" for day in range(40)]
 
 
-def held(items: list[str], texts: list[str], share: float = 0.0) -> dict[tuple[int, int], float]:
+def held(eval_items: list[str], texts: list[str], share: float = 0.0) -> dict[tuple[int, int], float]:
     """The share of each item in each text, by (text, item) from 0."""
     builder, index = FeatureBuilder(), GramIndex()
     builder.listen(index.learn)
-    builder.add(items)
+    builder.add(eval_items)
     builder.listen(index.look_up)
     builder.add(texts)
     builder.finish()
-    found = index.contained(share, 0.0)
+    shares = index.contained(share, 0.0)
     return {
-        (text - len(items), item): round(float(value), 2)
-        for text, item, value in zip(found.text.tolist(), found.item.tolist(), found.share, strict=True)
+        (text - len(eval_items), item): round(float(value), 2)
+        for text, item, value in zip(shares.text.tolist(), shares.item.tolist(), shares.share, strict=True)
     }
 
 
@@ -39,17 +36,17 @@ def test_a_copy_in_a_longer_text_is_held_whole_and_a_renumbered_one_in_part():
         "Something else.",
         *POOL,
     ]
-    found = held([ITEM, "What is 6 * 7?"], texts)
-    assert found[0, 0] == found[1, 0] == 1.0
-    assert 0.2 < found[2, 0] < 0.6
-    assert len(found) == 3
+    shares = held([ITEM, "What is 6 * 7?"], texts)
+    assert shares[0, 0] == shares[1, 0] == 1.0
+    assert 0.2 < shares[2, 0] < 0.6
+    assert len(shares) == 3
 
 
 def test_runs_that_everybody_has_count_little():
     asked = "How many birds were there?"
-    found = held([f"A fox with 5 cubs counted to 19 slowly. {asked}"], [f"Well then. {asked}", *POOL])
+    shares = held([f"A fox with 5 cubs counted to 19 slowly. {asked}"], [f"Well then. {asked}", *POOL])
     rare = held([f"A fox with 5 cubs counted to 19 slowly. {asked}"], [f"Well then. {asked}"])
-    assert found[0, 0] < rare[0, 0]
+    assert shares[0, 0] < rare[0, 0]
 
 
 def test_items_shorter_than_a_run_and_no_items_and_no_texts():
@@ -60,16 +57,16 @@ def test_items_shorter_than_a_run_and_no_items_and_no_texts():
 
 @pytest.mark.parametrize("texts", [1, 3, 1000])
 def test_shares_do_not_depend_on_how_many_texts_are_added_up_at_a_time(monkeypatch, texts):
-    items = [ITEM, POOL[3], POOL[4]]
-    whole = held(items, [ITEM, *POOL])
+    eval_items = [ITEM, POOL[3], POOL[4]]
+    whole = held(eval_items, [ITEM, *POOL])
     monkeypatch.setattr(grams, "TEXTS", texts)
-    assert held(items, [ITEM, *POOL]) == whole
+    assert held(eval_items, [ITEM, *POOL]) == whole
     assert whole[4, 1] == 1.0
 
 
 def test_a_run_that_ties_too_many_pairs_is_not_followed(monkeypatch):
     monkeypatch.setattr(grams, "MAX_PAIRS", 5)
-    found = held([POOL[3]], POOL)
-    assert max(found.values()) < 1.0
+    shares = held([POOL[3]], POOL)
+    assert max(shares.values()) < 1.0
     assert isinstance(GramIndex().contained(0.5, 1.0), Containment)
-    assert np.all([share > 0 for share in found.values()])
+    assert np.all([share > 0 for share in shares.values()])

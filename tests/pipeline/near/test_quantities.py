@@ -26,7 +26,7 @@ from truegold.pipeline.dedup.near.quantities import chinese_quantities, digits_q
     ],
 )
 def test_digits_are_read_by_value(text, value):
-    assert [found for found, _ in digits_quantity(text)] == [value]
+    assert [value_text for value_text, _ in digits_quantity(text)] == [value]
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_digits_are_read_by_value(text, value):
     ],
 )
 def test_number_words_are_read_by_value(text, values):
-    assert [found for found, _ in words_quantities(text)] == values
+    assert [value_text for value_text, _ in words_quantities(text)] == values
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_number_words_are_read_by_value(text, values):
     ],
 )
 def test_chinese_numerals_are_read_by_value(text, values):
-    assert [found for found, _ in chinese_quantities(text)] == values
+    assert [value_text for value_text, _ in chinese_quantities(text)] == values
 
 
 def test_what_may_be_a_pronoun_or_a_place_in_a_row_weighs_little():
@@ -85,9 +85,9 @@ TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 
 @settings(deadline=None)
 @given(st.integers(0, 7), st.integers(1, 9), st.booleans())
-def test_words_and_digits_of_one_number_agree(ten, one, hyphen):
-    words = f"{TENS[ten]}{'-' if hyphen else ' '}{ONES[one - 1]}"
-    assert words_quantities(words)[0][0] == digits_quantity(str(10 * (ten + 2) + one))[0][0]
+def test_words_and_digits_of_one_number_agree(tens_index, ones_digit, hyphen):
+    words = f"{TENS[tens_index]}{'-' if hyphen else ' '}{ONES[ones_digit - 1]}"
+    assert words_quantities(words)[0][0] == digits_quantity(str(10 * (tens_index + 2) + ones_digit))[0][0]
 
 
 @settings(deadline=None)

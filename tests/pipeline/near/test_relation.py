@@ -16,8 +16,8 @@ from truegold.pipeline.dedup.near.outline import Outlines
 from truegold.pipeline.dedup.near.relation import may_relate, relate
 
 BACKGROUND = [
-    f"{name} {verb} {number} {thing} and {other} of them are {colour}. How many {thing} are not {colour}?"
-    for number, (name, verb, thing, other, colour) in enumerate(
+    f"{name} {verb} {count} {goods} and {other} of them are {colour}. How many {goods} are not {colour}?"
+    for count, (name, verb, goods, other, colour) in enumerate(
         [
             ("Maria", "collects", "stamps", "nine", "green"),
             ("Peter", "paints", "fences", "eleven", "white"),
@@ -37,15 +37,15 @@ def build(*texts: str) -> Features:
     return builder.finish()
 
 
-def relation(one: str, other: str, golds: tuple[str | None, str | None] = (None, None)) -> Relation:
+def relation(left: str, right: str, golds: tuple[str | None, str | None] = (None, None)) -> Relation:
     """What the two are to each other, among a few other problems."""
     builder = CorpusBuilder()
-    texts = [one, other, *BACKGROUND]
+    texts = [left, right, *BACKGROUND]
     builder.add(texts, [*golds, *[None] * len(BACKGROUND)], [0] * len(texts))
     corpus = builder.finish()
     links = find_links(corpus.features, Comparer(corpus.features), corpus.text_gold)
-    ours = (links.left == 0) & (links.right == 1)
-    return Relation(int(links.relation[ours][0])) if ours.any() else Relation.UNRELATED
+    is_pair = (links.left == 0) & (links.right == 1)
+    return Relation(int(links.relation[is_pair][0])) if is_pair.any() else Relation.UNRELATED
 
 
 TOM = "Tom has 37 red cars and buys 45 more at the market. How many cars has Tom got in total?"
@@ -85,8 +85,8 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_two_problems_are_to_each_other(name):
-    one, other, expected = CASES[name]
-    assert relation(one, other) == relation(other, one) == expected
+    left, right, expected = CASES[name]
+    assert relation(left, right) == relation(right, left) == expected
 
 
 def test_equal_golds_let_a_near_copy_with_other_words_be_the_same_problem():
@@ -107,13 +107,15 @@ def sentences(count: int, seed: int = 0) -> list[str]:
     names, things = ["ann", "bob", "eve", "joe", "kim", "lee"], ["pens", "cups", "hats", "keys", "nuts", "toys"]
     texts = []
     for _ in range(count):
-        name, thing, one, two = draw.choice(names), draw.choice(things), draw.randint(2, 30), draw.randint(2, 30)
+        name, goods, first, second = draw.choice(names), draw.choice(things), draw.randint(2, 30), draw.randint(2, 30)
         if texts and draw.random() < 0.3:
             words = draw.choice(texts).split()
-            words[draw.randrange(len(words))] = draw.choice(["blue", "old", str(one)])
+            words[draw.randrange(len(words))] = draw.choice(["blue", "old", str(first)])
             texts.append(" ".join(words))
         else:
-            texts.append(f"{name} has {one} {thing} and finds {two} more {thing} near the river. How many {thing}?")
+            texts.append(
+                f"{name} has {first} {goods} and finds {second} more {goods} near the river. How many {goods}?"
+            )
     return texts
 
 
@@ -134,9 +136,9 @@ def test_links_do_not_depend_on_how_many_shards_there_are(monkeypatch):
 
 def test_no_related_pair_is_passed_over_before_it_is_measured():
     features = build(
-        *sentences(300), *(one for one, _, _ in CASES.values()), *(other for _, other, _ in CASES.values())
+        *sentences(300), *(left for left, _, _ in CASES.values()), *(right for _, right, _ in CASES.values())
     )
-    left, right = (places.astype(np.int64) for places in np.triu_indices(len(features), 1))
+    left, right = (indices.astype(np.int64) for indices in np.triu_indices(len(features), 1))
     measures = Comparer(features).measure(left, right)
     for agreement in (-1, 0, 1):
         gold = np.full(len(left), agreement, dtype=np.int8)
@@ -150,12 +152,12 @@ def test_no_related_pair_is_passed_over_before_it_is_measured():
 def test_keys_pair_texts_that_share_two_rare_features(tmp_path: Path):
     features = build("the zebra saw a kiwi", "a kiwi met the zebra", "the zebra slept", *["the dog ran home"] * 3)
     written = write_keys(features, tmp_path)
-    found = {
+    pairs = {
         (int(code) >> 32, int(code) & 0xFFFFFFFF) for shard in range(written.shards) for code in written.pairs(shard)
     }
-    assert (0, 1) in found
-    assert (0, 2) not in found
-    assert {(3, 4), (3, 5), (4, 5)} <= found
+    assert (0, 1) in pairs
+    assert (0, 2) not in pairs
+    assert {(3, 4), (3, 5), (4, 5)} <= pairs
 
 
 def test_only_rows_of_different_sides_are_paired_where_there_are_sides(tmp_path: Path):

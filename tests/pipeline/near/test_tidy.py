@@ -46,7 +46,7 @@ def test_every_character_is_folded_as_python_folds_it() -> None:
         for character, fold in zip(characters, folded.to_list(), strict=True)
         if fold != character.casefold() and unicodedata.category(character) != "Cn"
     ]
-    # polars may know letters of a later version of Unicode.
+    # It may be that polars knows letters of a later version of Unicode.
     assert all(character.lower() == character.casefold() == character for character in differ)
 
 
