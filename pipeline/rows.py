@@ -130,8 +130,7 @@ def dump_json(value: Any) -> str:
 
 
 class TableWriter:
-    """A context manager that writes dicts to one Parquet file, in batches of bounded size. Without rows it writes one
-    too."""
+    """Writes dicts to one Parquet file, in batches of bounded size, even where there are none. A context manager."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._schema = schema
