@@ -1,0 +1,254 @@
+"""Curation from Python, without a configuration file: what `truegold.pipeline` offers.
+
+    deduplicate(frame).rows                 the frame without copies and rewordings
+    find_flags(frame).flags                 what is suspicious, row by row, with the evidence
+    find_leaks(frame, ["math500.jsonl"])    which rows stand in evaluation sets
+    curate(frame).report("report.html")     all of curation, and the page that explains every dropped or changed row
+
+Rows may be frames of polars or pandas, a `datasets.Dataset`, a list of dicts or a path (`frames`). Columns are guessed
+by their names, as everywhere, or named: `gold="label"`. Tables of results are polars frames, keyed by `row`, the
+number of the row from 1. Work is done in a temporary folder that goes with the result, or in the folder that
+`work_dir` names, where an unchanged stage is not run twice; nothing is written anywhere else.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from pydantic import ValidationError
+
+from truegold.pipeline.config.curation import CurationConfig
+from truegold.pipeline.config.stages import ReportConfig, SuspicionConfig
+from truegold.pipeline.curation.frames import Rows, keep_rows, write_rows_file
+from truegold.pipeline.curation.plan import curation_stages, rows_of
+from truegold.pipeline.decontaminate.file import decontaminate_file
+from truegold.pipeline.dedup.file import dedup_file
+from truegold.pipeline.flag.suspicion import suspect
+from truegold.pipeline.flag.suspicion.tables import SUSPICION_FILE
+from truegold.pipeline.ingest.problem_batches import MAX_ROW_BYTES, ProblemColumns
+from truegold.pipeline.ingest.readers import open_file
+from truegold.pipeline.ledger import DROPPED_FILE, FLAGS_FILE, LEDGER_FILE
+from truegold.pipeline.report import report
+from truegold.pipeline.running.digest import DigestCache
+from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.running.stage import RECORD, Output, Stage, StageResult, plan_stage, run_stage
+from truegold.verifiers import ConfigError
+
+
+@dataclass(frozen=True)
+class Deduplicated:
+    """What `deduplicate` returns."""
+
+    rows: Rows
+    """The rows that stay, in their order and in the form they came in."""
+    ledger: pl.DataFrame
+    """One line for each dropped row: `row, id, reason, kept_row, kept_id, evidence` (JSON)."""
+    flags: pl.DataFrame
+    """Rows of one problem whose golds differ (`conflicting_labels`)."""
+    clusters: pl.DataFrame
+    """One line for each row; `truegold.pipeline.dedup.file` describes the columns."""
+
+
+@dataclass(frozen=True)
+class Flags:
+    """What `find_flags` returns."""
+
+    flags: pl.DataFrame
+    """What the rules say: `row, id, reason, detector, confidence, blocks, evidence` (JSON) and `suggestion`."""
+    suspicion: pl.DataFrame
+    """How likely each label is at fault: `row, id, suspicion, tier, evidence` (JSON) and `suggestion`; null without
+    samples."""
+
+
+@dataclass(frozen=True)
+class Leaks:
+    """What `find_leaks` returns."""
+
+    rows: Rows
+    """The rows that stand in no evaluation set, in their order and in the form they came in."""
+    matches: pl.DataFrame
+    """One line for each pair of a row and an evaluation item: `row, id, against, against_id, kind, score, evidence`."""
+
+
+@dataclass(frozen=True)
+class Curated:
+    """What `curate` returns; the stages' folders stay as long as it does."""
+
+    rows: pl.DataFrame
+    """The rows that may be profiled, as canonical rows (`truegold.pipeline.rows`), cleaned."""
+    ledger: pl.DataFrame
+    """Every edit, drop and flag, in the order of the stages."""
+    flags: pl.DataFrame
+    """All flags, with those that hold their rows back (`blocks`)."""
+    dropped: pl.DataFrame
+    """Every row that was dropped, with its `drop_reason`."""
+    results: tuple[StageResult, ...] = field(repr=False)
+    """The finished stages in their order."""
+    _folder: tempfile.TemporaryDirectory[str] | None = field(default=None, repr=False)
+
+    def report(self, path: str | Path, name: str = "curation") -> Path:
+        """Write the self-contained page that accounts for every row, and return its path."""
+        target = Path(path)
+        run_dir = self.results[0].path.parent
+        names = tuple(result.name for result in self.results)
+        records: dict[str, Path | Output] = {stage: Output(stage, RECORD) for stage in names}
+        stage = plan_stage("report", report, ReportConfig(name=name, stages=names), records)
+        (page,) = _run([stage], run_dir)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(page.path / "index.html", target)
+        return target
+
+
+def deduplicate(
+    rows: Rows,
+    *,
+    prompt: str | None = None,
+    gold: str | None = None,
+    id: str | None = None,
+    template_cap: int | None = None,
+) -> Deduplicated:
+    """Drop exact copies and rewordings of the same problem; the best row of each problem and gold stays.
+
+    `prompt`, `gold` and `id` name columns that are not to be guessed; no gold is needed. `template_cap` keeps so many
+    instances of one template at most. Raises InputError where there are no rows or no prompt column.
+    """
+    with tempfile.TemporaryDirectory(prefix="truegold-") as folder:
+        path = write_rows_file(rows, Path(folder))
+        dedup_file(path, Path(folder), ProblemColumns(prompt, gold, id), template_cap, NullProgress())
+        clusters = pl.read_parquet(Path(folder) / "clusters.parquet")
+        flags = pl.read_parquet(Path(folder) / FLAGS_FILE)
+    dropped = clusters.filter(~pl.col("keep"))
+    ledger = dropped.select(
+        "row", "id", pl.col("relation").alias("reason"), pl.col("cluster").alias("kept_row"), "kept_id", "evidence"
+    )
+    kept = clusters.filter("keep")["row"].to_list()
+    return Deduplicated(keep_rows(rows, kept), ledger, _by_row(flags), clusters)
+
+
+def find_flags(
+    rows: Rows,
+    samples: Rows | None = None,
+    *,
+    columns: Mapping[str, Any] | None = None,
+    verifier: str | None = None,
+    **settings: Any,
+) -> Flags:
+    """Say which rows are suspicious: by rules about question, gold and solution, and by the answers of systems.
+
+    `samples` are rows of id, system, and answer or response. `columns` names columns that are not to be guessed
+    (`{"gold": "label"}`), `verifier` the verifier of every row; `settings` are those of the section `flag`. Raises
+    InputError where a column is missing, ConfigError for a setting that does not exist.
+    """
+    with tempfile.TemporaryDirectory(prefix="truegold-") as folder:
+        work = Path(folder)
+        config = _config(write_rows_file(rows, work), columns, verifier, {"flag": settings})
+        planned = {stage.name: stage for stage in curation_stages(config)}
+        inputs: dict[str, Path | Output] = rows_of("ingest")
+        if samples is not None:
+            inputs["samples"] = write_rows_file(samples, work, "samples")
+        stages = [
+            planned["ingest"],
+            replace(planned["flag"], inputs=rows_of("ingest")),
+            plan_stage("suspect", suspect, SuspicionConfig(), inputs),
+        ]
+        _run(stages, work / "run")
+        flags = pl.read_parquet(work / "run" / "flag" / FLAGS_FILE)
+        suspicion = pl.read_parquet(work / "run" / "suspect" / SUSPICION_FILE)
+    return Flags(_by_row(flags), _by_row(suspicion))
+
+
+def find_leaks(
+    rows: Rows, against: Rows | Sequence[Rows], *, prompt: str | None = None, gold: str | None = None, id: str | None = None
+) -> Leaks:
+    """Find rows that stand in evaluation sets: copies, parts of longer texts, rewordings.
+
+    `against` is one evaluation set or several: rows in any form, or a name such as `math500`, which is read from the
+    hub. `prompt`, `gold` and `id` name columns of `rows` that are not to be guessed. Raises InputError where there are
+    no rows, no prompt column or no such evaluation set.
+    """
+    sets = against if isinstance(against, list | tuple) and not _is_list_of_rows(against) else [against]
+    with tempfile.TemporaryDirectory(prefix="truegold-") as folder:
+        path = write_rows_file(rows, Path(folder))
+        labels: dict[str, str] = {}
+        for index, entry in enumerate(sets):
+            named = isinstance(entry, str | Path)
+            spec = str(entry) if named else str(write_rows_file(entry, Path(folder), f"against-{index}"))
+            labels[spec] = spec if named else f"against[{index}]"
+        columns = ProblemColumns(prompt, gold, id)
+        out_dir = Path(folder) / "out"
+        decontaminate_file(path, list(labels), out_dir, columns, ProblemColumns(), NullProgress())
+        matches = pl.read_parquet(out_dir / "matches.parquet").with_columns(pl.col("against").replace(labels))
+        records = open_file(path, "auto", MAX_ROW_BYTES).records
+        leaked = set(matches["row"])
+        clean = [record.number for record in records if record.number not in leaked]
+    return Leaks(keep_rows(rows, clean), matches)
+
+
+def curate(
+    rows: Rows,
+    *,
+    columns: Mapping[str, Any] | None = None,
+    verifier: str | None = None,
+    work_dir: str | Path | None = None,
+    **sections: Mapping[str, Any],
+) -> Curated:
+    """Clean, deduplicate, verify gold, vet tests and flag, as `truegold curate` does.
+
+    `columns` names columns that are not to be guessed (`{"gold": "label"}`), `verifier` the verifier of every row;
+    `sections` are those of a run's configuration, such as `clean={"languages": ["en"]}` or `decisions="decisions"`.
+    With `work_dir` the stages' folders stay there, and what has not changed is not run again. Raises InputError where
+    the rows cannot be read or have no gold, ConfigError for a setting that does not exist.
+    """
+    folder = None
+    if work_dir is None:
+        folder = tempfile.TemporaryDirectory(prefix="truegold-")
+        work_dir = folder.name
+    work = Path(work_dir)
+    work.mkdir(parents=True, exist_ok=True)
+    config = _config(write_rows_file(rows, work), columns, verifier, sections)
+    finished = _run(curation_stages(config), work / "run")
+    paths = {result.name: result.path for result in finished}
+    return Curated(
+        rows=pl.read_parquet(paths["settle"] / "rows.parquet"),
+        ledger=_concatenated(finished, LEDGER_FILE),
+        flags=pl.read_parquet(paths["flag"] / FLAGS_FILE),
+        dropped=_concatenated(finished, DROPPED_FILE),
+        results=tuple(finished),
+        _folder=folder,
+    )
+
+
+def _config(
+    path: Path, columns: Mapping[str, Any] | None, verifier: str | None, sections: Mapping[str, Any]
+) -> CurationConfig:
+    data = {"path": str(path), "columns": columns or {}, "verifier": verifier}
+    try:
+        return CurationConfig.model_validate({"data": data, **sections})
+    except ValidationError as error:
+        mistakes = "; ".join(f"{'.'.join(map(str, line['loc']))}: {line['msg']}" for line in error.errors())
+        raise ConfigError(f"The settings are wrong: {mistakes}.") from error
+
+
+def _run(stages: Sequence[Stage], run_dir: Path) -> list[StageResult]:
+    run_dir.mkdir(exist_ok=True)
+    digests = DigestCache(run_dir / ".digests.json")
+    return [run_stage(stage, run_dir, digests, NullProgress()) for stage in stages]
+
+
+def _by_row(table: pl.DataFrame) -> pl.DataFrame:
+    """Name a row by its number; the name of the temporary file means nothing to the caller."""
+    return table.drop("source", strict=False).rename({"source_row": "row"}, strict=False).select("row", pl.exclude("row"))
+
+
+def _concatenated(finished: Sequence[StageResult], name: str) -> pl.DataFrame:
+    return pl.concat([pl.read_parquet(result.path / name) for result in finished if (result.path / name).exists()])
+
+
+def _is_list_of_rows(against: Sequence[Any]) -> bool:
+    return len(against) > 0 and isinstance(against[0], Mapping)

@@ -1,0 +1,118 @@
+"""Rows in whatever form a Python user has them: as a file for the stages, and back in the form they came in.
+
+    write_rows_file([{"question": "1+1?", "answer": "2"}], folder)   ->  folder/rows.jsonl
+    write_rows_file(polars_frame, folder)                            ->  folder/rows.parquet
+    write_rows_file("train.csv", folder)                             ->  train.csv, where it lies
+    keep_rows(polars_frame, [1, 3])                                  ->  a polars frame of its first and third row
+
+Forms: frames of polars (lazy ones too) and pandas, `datasets.Dataset`, sequences of dicts, and paths of JSON Lines,
+Parquet and CSV files. Rows are counted from 1, as everywhere; those of a path come back as a list of dicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+import pyarrow.parquet as pq
+
+from truegold.pipeline.ingest.columns import json_safe
+from truegold.pipeline.ingest.problem_batches import BATCH_ROWS, MAX_ROW_BYTES
+from truegold.pipeline.ingest.readers import check_file, open_file
+from truegold.pipeline.ingest.records import Record
+from truegold.verifiers import InputError
+
+Rows = Any
+"""A frame of polars or pandas, a `datasets.Dataset`, a sequence of dicts, or the path of a file."""
+
+FORMS = "a polars or pandas frame, a datasets.Dataset, a list of dicts, or the path of a file"
+
+
+def write_rows_file(rows: Rows, folder: Path, name: str = "rows") -> Path:
+    """Write rows to a file in `folder` and return its path; rows that are a file stay where they are.
+
+    Raises InputError where there are no rows, a file cannot be read, or the form is none that is known.
+    """
+    if isinstance(rows, str | Path):
+        path = Path(rows).expanduser()
+        check_file(path)
+        return path
+    if isinstance(rows, pl.LazyFrame):
+        rows = rows.collect()
+    if isinstance(rows, pl.DataFrame):
+        return _write_parquet(rows, folder / f"{name}.parquet")
+    package = _package(rows)
+    if package == "datasets" and hasattr(rows, "with_format"):
+        return _write_arrow(rows, folder / f"{name}.parquet")
+    if package == "pandas" and hasattr(rows, "to_dict"):
+        rows = rows.to_dict("records")
+    if isinstance(rows, Mapping) or not isinstance(rows, Iterable):
+        raise InputError(f"Rows are {FORMS}; this is {_describe(rows)}.")
+    return _write_json_lines(rows, folder / f"{name}.jsonl")
+
+
+def keep_rows(rows: Rows, numbers: Sequence[int]) -> Rows:
+    """Return the rows of these numbers (from 1, rising) in the form that `rows` has."""
+    indices = [number - 1 for number in numbers]
+    if isinstance(rows, str | Path):
+        kept_numbers = set(numbers)
+        records = open_file(Path(rows).expanduser(), "auto", MAX_ROW_BYTES).records
+        return [
+            dict(record.values)
+            for record in records
+            if isinstance(record, Record) and record.number in kept_numbers
+        ]
+    if isinstance(rows, pl.LazyFrame):
+        return rows.collect()[indices]
+    if isinstance(rows, pl.DataFrame):
+        return rows[indices]
+    if _package(rows) == "pandas":
+        return rows.iloc[indices]
+    if _package(rows) == "datasets":
+        return rows.select(indices)
+    return [rows[index] for index in indices]
+
+
+def _write_parquet(frame: pl.DataFrame, path: Path) -> Path:
+    if frame.is_empty():
+        raise InputError("The frame has no rows.")
+    frame.write_parquet(path)
+    return path
+
+
+def _write_arrow(dataset: Any, path: Path) -> Path:
+    """Write a `datasets.Dataset`, as it is indexed, without the progress bar of its `to_parquet`."""
+    if len(dataset) == 0:
+        raise InputError("The dataset has no rows.")
+    batches = dataset.with_format("arrow").iter(BATCH_ROWS)
+    first = next(batches)
+    with pq.ParquetWriter(path, first.schema) as writer:
+        writer.write_table(first)
+        for batch in batches:
+            writer.write_table(batch)
+    return path
+
+
+def _write_json_lines(rows: Iterable[Any], path: Path) -> Path:
+    count = 0
+    with path.open("wb") as file:
+        for count, row in enumerate(rows, 1):
+            if not isinstance(row, Mapping):
+                raise InputError(f"Row {count} is {_describe(row)}, not a dict.", f"Rows are {FORMS}.")
+            file.write(orjson.dumps(json_safe(row), option=orjson.OPT_APPEND_NEWLINE))
+    if not count:
+        raise InputError("There are no rows.")
+    return path
+
+
+def _package(rows: Rows) -> str:
+    return type(rows).__module__.partition(".")[0]
+
+
+def _describe(value: Any) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {''.join(islice(text, 40))}"
