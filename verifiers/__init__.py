@@ -13,7 +13,7 @@ from truegold.verifiers.errors import ConfigError, GuardError, InputError, Setup
 from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.gold import gold_response, judges_solutions
 from truegold.verifiers.math import MathVerifier, equivalent
-from truegold.verifiers.registry import available, fingerprint, resolve
+from truegold.verifiers.registry import available, fingerprint, resolve, verify
 from truegold.verifiers.reward import Reward, Term, compose
 from truegold.verifiers.running.batch import verify_batch
 from truegold.verifiers.running.item import Item
@@ -50,5 +50,6 @@ __all__ = [
     "resolve",
     "tag_tokens",
     "verifier",
+    "verify",
     "verify_batch",
 ]

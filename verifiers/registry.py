@@ -92,6 +92,26 @@ class ImportedVerifier:
         return resolve, (self.spelling,)
 
 
+def verify(
+    response: str,
+    gold: str | None = None,
+    *,
+    verifier: str | Verifier = "math",
+    problem: str | None = None,
+    **arguments: Any,
+) -> Verdict:
+    r"""Judge one response against its gold answer, or against tests.
+
+        verify("so the total is \boxed{0.5}", gold="1/2")
+        verify("```python\ndef add(a, b): return a + b\n```", verifier="code", tests=["assert add(1, 2) == 3"])
+
+    `verifier` is a name, an import string or a verifier; `arguments` are those of a row's `verifier_args`. For many
+    rows `verify_batch` is faster and has deadlines. Raises ConfigError where there is no such verifier.
+    """
+    called = resolve(verifier) if isinstance(verifier, str) else verifier
+    return called(response, gold, problem=problem, info=arguments)
+
+
 def resolve(name: str) -> Verifier:
     """Return the verifier that `name` spells; ConfigError where there is none."""
     if name in BUILT_IN:

@@ -23,6 +23,7 @@ from truegold.flows.cli.verifiers import verifiers_app
 from truegold.flows.console import Terminal, errors, output, print_line
 from truegold.pipeline.running.stage_table import Phase
 from truegold.verifiers import ConfigError, TruegoldError
+from truegold.verifiers.extras import missing_extra
 
 app = typer.Typer(
     help="Makes sure gold is true before anyone spends GPU hours on it.",
@@ -222,6 +223,10 @@ def main() -> None:
         app()
     except TruegoldError as error:
         _fail(str(error), error.exit_code)
+    except ModuleNotFoundError as error:
+        if (missing := missing_extra(error)) is None:
+            raise
+        _fail(str(missing), missing.exit_code)
     except SystemExit as stop:
         if stop.code == INTERRUPTED:
             errors.print("interrupted; the same command goes on from here.")
