@@ -24,10 +24,10 @@ from typing import Any
 
 from code_rows import Json, Row
 
-from truegold.verifiers.code.checkers import checker_of
+from truegold.verifiers.code.comparison.outputs import checker_of
+from truegold.verifiers.code.comparison.values import call_checker_of
 from truegold.verifiers.code.inside import wire
 from truegold.verifiers.code.inside.wire import Undecodable, decode, encode
-from truegold.verifiers.code.values_equal import call_checker_of
 
 LIMIT_S = 120.0
 """Wall seconds: several times what a verifier gives a program, on a busy machine."""

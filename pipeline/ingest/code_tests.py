@@ -7,7 +7,7 @@ r"""Makes the arguments of the verifier `code` out of the tests that a record ho
     {"functional": "def check(candidate): ...\ncheck(add)"}       type asserts, entry_point add, code "def check(..."
     {"type": "asserts", "code": "assert add(1, 2) == 3"}          as it is
 
-Which shapes are read, and what they mean, is the verifier's word (`suite_shapes`); each may also be JSON text. What is
+Which shapes are read, and what they mean, is the verifier's word (`suite.shapes`); each may also be JSON text. What is
 none of them makes a record that cannot be used, with the reason. Beyond that:
 
 - What a `check(...)` in the last line tests is the entry point.
@@ -30,7 +30,7 @@ from truegold.pipeline.ingest.leetcode_prelude import LEETCODE_PRELUDE
 from truegold.pipeline.ingest.records import Unusable
 from truegold.verifiers.code.bad_suite import BadSuite
 from truegold.verifiers.code.suite import read_suite
-from truegold.verifiers.code.suite_shapes import FORMS, normal_form
+from truegold.verifiers.code.suite.shapes import FORMS, normal_form
 
 Arguments = dict[str, Any]
 

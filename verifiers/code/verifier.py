@@ -22,9 +22,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from truegold.verifiers.code.checks.names import functions_under_test
-from truegold.verifiers.code.completion_stub import stub_names
 from truegold.verifiers.code.execution import Backend, Program, SandboxError
-from truegold.verifiers.code.extraction import Extracted, callable_in, extract_code
+from truegold.verifiers.code.extraction.completion_stub import stub_names
+from truegold.verifiers.code.extraction.program import Extracted, callable_in, extract_code
 from truegold.verifiers.code.judging import CannotJudge, Judged, cut, verdict_of
 from truegold.verifiers.code.protocols.asserts import judge_code
 from truegold.verifiers.code.protocols.calls import judge_calls

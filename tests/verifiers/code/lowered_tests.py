@@ -2,9 +2,9 @@
 
 import warnings
 
+from truegold.verifiers.code.checks.lowering import lower, why_not_lowered
 from truegold.verifiers.code.checks.terms import Raised
 from truegold.verifiers.code.inside.wire import decode, encode
-from truegold.verifiers.code.lowering import lower, why_not_lowered
 from truegold.verifiers.code.suite import Asserts
 
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truegold.verifiers.code.bad_suite import BadSuite
-from truegold.verifiers.code.checkers import check_spec, checker_of
-from truegold.verifiers.code.output_units import CHUNK_CHARS
+from truegold.verifiers.code.comparison.output_units import CHUNK_CHARS
+from truegold.verifiers.code.comparison.outputs import check_spec, checker_of
 
 
 def accepts(spec, expected, got):

@@ -8,8 +8,8 @@ import pytest
 
 from truegold.verifiers import Reason
 from truegold.verifiers.code import CodeVerifier
+from truegold.verifiers.code.checks.lowering import lower
 from truegold.verifiers.code.inside.wire import Instance, Undecodable, decode
-from truegold.verifiers.code.lowering import lower
 from truegold.verifiers.code.protocols.lines import PartsBudget, lines
 from truegold.verifiers.code.suite import Asserts
 

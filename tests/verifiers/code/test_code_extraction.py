@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.verifiers.code.completion_stub import continue_stub, stub_names
-from truegold.verifiers.code.extraction import callable_in, extract_code
-from truegold.verifiers.code.fences import MAX_BLOCKS, fenced_blocks
-from truegold.verifiers.code.python_source import read_source
+from truegold.verifiers.code.extraction.completion_stub import continue_stub, stub_names
+from truegold.verifiers.code.extraction.fences import MAX_BLOCKS, fenced_blocks
+from truegold.verifiers.code.extraction.program import callable_in, extract_code
+from truegold.verifiers.code.extraction.python_source import read_source
 from truegold.verifiers.code.syntax import error_line, parse, top_level
 
 ADD = "def add(a, b):\n    return a + b"

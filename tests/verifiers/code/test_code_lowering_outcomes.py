@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lowered_tests import by_lowering, by_running, lowered, outcomes_of
 
+from truegold.verifiers.code.checks.lowering import lower
 from truegold.verifiers.code.inside.wire import Array, Instance, Iterated, Opaque
-from truegold.verifiers.code.lowering import lower
 from truegold.verifiers.code.suite import Asserts, read_suite
 
 DATA = Path(os.environ.get("TRUEGOLD_DATA", Path(__file__).parents[4] / "shared" / "data"))

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truegold.verifiers.code.bad_suite import BadSuite
+from truegold.verifiers.code.comparison.values import call_checker_of, check_call_spec, values_equal
 from truegold.verifiers.code.inside.wire import Array, Instance, Iterated, Opaque
-from truegold.verifiers.code.values_equal import call_checker_of, check_call_spec, values_equal
 
 
 @pytest.mark.parametrize(

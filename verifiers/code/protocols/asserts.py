@@ -3,7 +3,7 @@
 In order of preference:
 
 1. assertions that are calls and comparisons become data: one process makes the calls, comparisons happen here
-   (`lowering.py`);
+   (`checks/lowering.py`);
 2. other test code runs in a sandboxed process of its own, which calls the solution's process by message
    (`inside/test_session/`);
 3. test code that has to share the solution's process (it patches the solution's modules, reads its output, passes
@@ -19,6 +19,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from truegold.verifiers.code.checks.lowering import lower
 from truegold.verifiers.code.execution import Execution
 from truegold.verifiers.code.inside.confine.preload import warm_modules
 from truegold.verifiers.code.inside.test_code.isolation import needs_one_process
@@ -36,7 +37,6 @@ from truegold.verifiers.code.judging import (
     passed_case,
 )
 from truegold.verifiers.code.limits import Limits
-from truegold.verifiers.code.lowering import lower
 from truegold.verifiers.code.protocols.calls import NeedsRunning, judge_lowered
 from truegold.verifiers.code.protocols.lines import PartsBudget, lines
 from truegold.verifiers.code.protocols.source import Source

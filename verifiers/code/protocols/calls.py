@@ -12,17 +12,17 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from truegold.verifiers.code.checks.lowering import CACHED_SUITES, Lowered
 from truegold.verifiers.code.checks.work import Work
+from truegold.verifiers.code.comparison.values import call_checker_of, shown_value
 from truegold.verifiers.code.inside.wire import encode, to_json
 from truegold.verifiers.code.judging import CaseResult, Judged, cut, failed_case, passed_case
 from truegold.verifiers.code.limits import Limits
-from truegold.verifiers.code.lowering import CACHED_SUITES, Lowered
 from truegold.verifiers.code.protocols.results import CallOutcomes, ExpectedResults, failed_call, read_results
 from truegold.verifiers.code.protocols.source import Source
 from truegold.verifiers.code.sandbox.job import Job
 from truegold.verifiers.code.sandbox.local import Local
 from truegold.verifiers.code.suite import CallCase, Calls
-from truegold.verifiers.code.values_equal import call_checker_of, shown_value
 
 CallArguments = tuple[str, list[Any], dict[str, Any]]
 """Function, positional and named arguments."""

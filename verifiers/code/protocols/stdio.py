@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from truegold.verifiers.code.checkers import checker_of
+from truegold.verifiers.code.comparison.outputs import checker_of
 from truegold.verifiers.code.execution import Backend, End, Execution, Prepared, Program, SandboxError
 from truegold.verifiers.code.judging import (
     CannotJudge,

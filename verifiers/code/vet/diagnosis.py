@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from truegold.verifiers.code.checkers import checker_of
+from truegold.verifiers.code.comparison.outputs import checker_of
+from truegold.verifiers.code.comparison.values import call_checker_of
 from truegold.verifiers.code.suite import Calls, Stdio
-from truegold.verifiers.code.values_equal import call_checker_of
 from truegold.verifiers.code.vet.agreement import are_all_alike
 from truegold.verifiers.code.vet.findings import Finding, Severity, VetReason, shown
 from truegold.verifiers.code.vet.repairs import Candidate, candidate_checkers, has_checker_program

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from truegold.verifiers.code.suite import Calls, Stdio
-from truegold.verifiers.code.suite_shapes import normal_form
+from truegold.verifiers.code.suite.shapes import normal_form
 from truegold.verifiers.code.vet.findings import VetReason
 from truegold.verifiers.code.vet.statement import Statement
 

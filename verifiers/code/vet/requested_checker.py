@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from truegold.verifiers.code.printed_numbers import NUMBER_PATTERN
+from truegold.verifiers.code.comparison.printed_numbers import NUMBER_PATTERN
 from truegold.verifiers.code.suite import Calls, Stdio
 from truegold.verifiers.code.vet.findings import Finding, Severity, VetReason
 from truegold.verifiers.code.vet.repairs import DEFAULT_TOLERANCE, checker_spec

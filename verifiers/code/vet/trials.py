@@ -16,11 +16,12 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
-from truegold.verifiers.code.completion_stub import stub_names
+from truegold.verifiers.code.checks.lowering import lower
+from truegold.verifiers.code.comparison.values import call_checker_of
 from truegold.verifiers.code.execution import Execution, Program
+from truegold.verifiers.code.extraction.completion_stub import stub_names
 from truegold.verifiers.code.judging import SEPARATE_PROCESSES, CannotJudge, CaseResult, failed_end
 from truegold.verifiers.code.limits import Limits
-from truegold.verifiers.code.lowering import lower
 from truegold.verifiers.code.protocols.asserts import judge_code
 from truegold.verifiers.code.protocols.calls import make_calls
 from truegold.verifiers.code.protocols.inserted import judge_inserted
@@ -29,7 +30,6 @@ from truegold.verifiers.code.protocols.source import Source
 from truegold.verifiers.code.protocols.stdio import NotCompiled, judge_stdio
 from truegold.verifiers.code.sandbox import Local, Tier
 from truegold.verifiers.code.suite import Asserts, Calls, Inserted, Stdio, Suite, UnitTest
-from truegold.verifiers.code.values_equal import call_checker_of
 from truegold.verifiers.code.vet.watching import Recorder, Watched
 from truegold.verifiers.verdict import Reason
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from truegold.verifiers.code.extraction import extract_code
+from truegold.verifiers.code.extraction.program import extract_code
 from truegold.verifiers.code.suite import Calls, Stdio, Suite, read_suite
 from truegold.verifiers.code.vet.findings import Finding, Severity, VetReason
 from truegold.verifiers.code.vet.known_cases import count_cases, known_cases

@@ -34,10 +34,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from truegold.verifiers.code.completion_stub import continue_stub
-from truegold.verifiers.code.fences import Block, fenced_blocks
+from truegold.verifiers.code.extraction.completion_stub import continue_stub
+from truegold.verifiers.code.extraction.fences import Block, fenced_blocks
+from truegold.verifiers.code.extraction.python_source import MAX_PROGRAM_CHARS, PythonSource, read_source
 from truegold.verifiers.code.languages import language_name
-from truegold.verifiers.code.python_source import MAX_PROGRAM_CHARS, PythonSource, read_source
 from truegold.verifiers.code.syntax import error_line, parse, top_level
 from truegold.verifiers.extract import final_part
 

@@ -36,7 +36,7 @@ from truegold.verifiers.code.checks.operations import Refused, iterate, truth
 from truegold.verifiers.code.checks.scope import UNUSABLE, Call, Constant, MathName, Returned, Scope, Target
 from truegold.verifiers.code.checks.terms import OPEN, CannotLower, Frame, Raised, Term, bind, is_data, names_of
 from truegold.verifiers.code.checks.work import Work
-from truegold.verifiers.code.completion_stub import stub_names
+from truegold.verifiers.code.extraction.completion_stub import stub_names
 from truegold.verifiers.code.suite import Asserts
 from truegold.verifiers.code.syntax import parse
 

@@ -8,7 +8,7 @@
         BadSuite: tests.cases[0].output must be text, got 3
 
 The forms are `stdio`, `calls`, `asserts`, `unittest` and `inserted`. `tests` holds one of them, or one of the shapes
-that data sets have (`suite_shapes` lists them), as an object or as JSON text; without `tests`, `info` itself is looked
+that data sets have (`shapes` lists them), as an object or as JSON text; without `tests`, `info` itself is looked
 at. What the tests leave open (`checker`, `entry_point`, `prelude`, `stub`, `codecs`, `language`, `limits`) may stand in
 `info` beside them. Other keys are left alone.
 
@@ -21,30 +21,28 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
-from truegold.verifiers.code import suite_shapes
 from truegold.verifiers.code.bad_suite import BadSuite, require, shown
-from truegold.verifiers.code.checkers import check_spec
+from truegold.verifiers.code.comparison.outputs import check_spec
+from truegold.verifiers.code.comparison.values import check_call_spec
 from truegold.verifiers.code.inside.wire import Undecodable, are_plain, decode
 from truegold.verifiers.code.languages import language_name
 from truegold.verifiers.code.limits import Limits
-from truegold.verifiers.code.values_equal import check_call_spec
-
-__all__ = [
-    "Asserts",
-    "BadSuite",
-    "CallCase",
-    "Calls",
-    "Codecs",
-    "Stdio",
-    "StdioCase",
-    "Suite",
-    "UnitTest",
-    "read_suite",
-]
+from truegold.verifiers.code.suite.forms import (
+    Asserts,
+    CallCase,
+    Calls,
+    Codecs,
+    Inserted,
+    Stdio,
+    StdioCase,
+    Suite,
+    UnitTest,
+)
+from truegold.verifiers.code.suite.shapes import normal_form, with_calls_of_tests
 
 MAX_CASES = 20_000
 """Stops a row whose tests take hours."""
@@ -61,97 +59,10 @@ _ENTRY_POINT = re.compile(r"[^\W\d]\w{0,200}(?:\(\))?(?:\.[^\W\d]\w{0,200}(?:\(\
 _LANGUAGE = re.compile(r"[a-z][a-z0-9+#._-]{0,30}")
 _IDENTIFIER = re.compile(r"[^\W\d]\w{0,200}")
 
-Codecs = Mapping[str, tuple[str, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class StdioCase:
-    """What a program reads and ought to print."""
-
-    input: str
-    output: str
-    weight: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Stdio:
-    """Tests of programs that read stdin and write stdout."""
-
-    cases: tuple[StdioCase, ...]
-    checker: str | Mapping[str, Any] = "tokens"
-    """How outputs are compared, as `checkers.checker_of` takes it."""
-
-
-class CallCase(NamedTuple):
-    """A call and what it ought to return."""
-
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    expected: Any
-    weight: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Calls:
-    """Tests of a function: `entry_point(*args, **kwargs)` returns `expected`."""
-
-    entry_point: str
-    cases: tuple[CallCase, ...]
-    checker: str | Mapping[str, Any] = "values"
-    """How values are compared, as `values_equal.call_checker_of` takes it."""
-    prelude: str = ""
-    """Python that is run before the program."""
-    codecs: Codecs = field(default_factory=dict)
-    """Classes of the problem whose objects travel, with the names of their attributes."""
-    plain_args: bool = field(default=False, compare=False)
-    """Whether all arguments are known to be plain data (`inside/wire/plain.py`)."""
-    plain_expected: bool = field(default=False, compare=False)
-    """Whether all expected values are known to be plain data or tuples of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asserts:
-    """Python code that raises where the solution is wrong."""
-
-    code: str
-    entry_point: str | None = None
-    prelude: str = ""
-    stub: str = ""
-    codecs: Codecs = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class UnitTest:
-    """Python code with `unittest.TestCase` classes."""
-
-    code: str
-    entry_point: str | None = None
-    prelude: str = ""
-    stub: str = ""
-    codecs: Codecs = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Inserted:
-    """A test program in any language, into which the solution is put."""
-
-    code: str
-    marker: str = "#<INSERT>"
-    """What the solution replaces in the code."""
-
-
-@dataclass(frozen=True, slots=True)
-class Suite:
-    """The tests of one problem."""
-
-    tests: Stdio | Calls | Asserts | UnitTest | Inserted
-    language: str = "python"
-    limits: Limits = field(default_factory=Limits)
-
 
 def read_suite(info: Mapping[str, Any]) -> Suite:
     """Return the suite that a row's `info` holds. Raises `BadSuite`, which names the field and the case."""
-    tests, where = suite_shapes.normal_form(info)
+    tests, where = normal_form(info)
     options = {**info, **tests}
     return Suite(_READERS[tests["type"]](options, where), _language(options), _limits(options))
 
@@ -226,7 +137,7 @@ def _call_cases(options: Mapping[str, Any], where: str) -> tuple[CallCase, ...]:
 
 def _asserts(options: Mapping[str, Any], where: str) -> Asserts:
     tests = _code_tests(options, where)
-    return Asserts(**{**tests, "code": suite_shapes.with_calls_of_tests(tests["code"])})
+    return Asserts(**{**tests, "code": with_calls_of_tests(tests["code"])})
 
 
 def _unittest(options: Mapping[str, Any], where: str) -> UnitTest:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from truegold.verifiers.code.python_source import MAX_PROGRAM_CHARS
+from truegold.verifiers.code.extraction.python_source import MAX_PROGRAM_CHARS
 from truegold.verifiers.code.syntax import lines_of, nodes_in_scope, parse
 
 CACHED_STUBS = 1_024

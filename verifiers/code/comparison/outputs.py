@@ -32,9 +32,9 @@ from itertools import islice
 from typing import Any
 
 from truegold.verifiers.code.bad_suite import BadSuite, checker_options, require, require_switch, require_tolerance
+from truegold.verifiers.code.comparison.output_units import first_difference, lines, nonblank_lines, tokens
+from truegold.verifiers.code.comparison.printed_numbers import NUMBER_PATTERN, Tolerance, same_integer, same_number
 from truegold.verifiers.code.languages import language_name
-from truegold.verifiers.code.output_units import first_difference, lines, nonblank_lines, tokens
-from truegold.verifiers.code.printed_numbers import NUMBER_PATTERN, Tolerance, same_integer, same_number
 
 Checker = Callable[[str, str], str | None]
 """(expected, got) -> None where accepted, else one line that says why not."""

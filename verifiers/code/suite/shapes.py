@@ -35,7 +35,7 @@ from itertools import chain
 from typing import Any
 
 from truegold.verifiers.code.bad_suite import BadSuite, require, shown
-from truegold.verifiers.code.call_texts import Unreadable, read_arguments, read_value
+from truegold.verifiers.code.suite.call_texts import Unreadable, read_arguments, read_value
 from truegold.verifiers.code.syntax import parse
 
 MAX_JSON_CHARS = 256 * 2**20

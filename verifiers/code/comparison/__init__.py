@@ -1,0 +1,1 @@
+"""Whether what a program printed or returned is what was expected."""
