@@ -4,7 +4,8 @@
 
 becomes a segment of prompt ids (chat template applied) and completion ids (end of turn added); the loss covers the
 completion only. Without `data`, the examples are the worked solutions of the curated rows, each of which its own
-verifier must accept. A killed run goes on from its last checkpoint.
+verifier must accept. A killed run goes on from its last checkpoint. The plan of a run imports this module for the
+function's version, so what loads torch and DeepSpeed is imported inside of functions.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import orjson
-from torch import Tensor
 
 from truegold.pipeline.engines.chat import load_encoder
 from truegold.pipeline.rows import Row, read_rows
@@ -23,12 +24,14 @@ from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.train.config.models import SftConfig
 from truegold.train.metrics import MetricsLog
-from truegold.train.model.distributed import rank, world_size
-from truegold.train.model.engine import LossFunction, TrainingEngine
-from truegold.train.model.policy import pad_id
-from truegold.train.model.segment import Batch, Segment
-from truegold.train.objective import Totals, token_weights
 from truegold.verifiers import InputError, Item, gold_response, resolve, verify_batch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from truegold.train.model.engine import LossFunction
+    from truegold.train.model.segment import Batch
+    from truegold.train.objective import Totals
 
 CHECKPOINTS = "scratch/checkpoints"
 """Goes when the stage is done: only a resumed run needs it."""
@@ -46,6 +49,11 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
     Hugging Face checkpoint), metrics.jsonl and tensorboard/.
     """
     progress.start("loading the model")
+    from truegold.train.model.distributed import rank, world_size
+    from truegold.train.model.engine import TrainingEngine
+    from truegold.train.model.policy import pad_id
+    from truegold.train.model.segment import Segment
+
     encoder = load_encoder(inputs["model"], config.chat)
     counts: dict[str, int] = {}
     pairs = read_pairs(inputs["data"]) if "data" in inputs else verified_solutions(inputs["rows"], counts)
@@ -86,6 +94,7 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
 
 def negative_log_likelihood(totals: Totals) -> LossFunction:
     """Return the loss of a step: the mean of -log p over all its completion tokens."""
+    from truegold.train.objective import token_weights
 
     def loss(logprobs: Tensor, entropy: Tensor, batch: Batch, indices: list[int]) -> tuple[Tensor, dict[str, Tensor]]:
         weights = token_weights(batch.mask, "token", totals)

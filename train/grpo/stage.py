@@ -1,10 +1,14 @@
-"""The stage `train`: GRPO and its family on a curated set. A step is in `step`."""
+"""The stage `train`: GRPO and its family on a curated set. A step is in `step`.
+
+The plan of a run imports this module for the function's version, so what loads torch, vLLM and DeepSpeed is imported
+inside of the function.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from truegold.pipeline.engines.base import SamplingParams
 from truegold.pipeline.engines.chat import ChatEncoder, load_encoder
@@ -13,22 +17,12 @@ from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo.feed import Feed
-from truegold.train.grpo.start_checks import (
-    check_prompts,
-    choose_eval_sampling,
-    choose_max_tokens,
-    find_warnings,
-    sampling_facts,
-)
-from truegold.train.grpo.step import Trainer
-from truegold.train.grpo.update import Updater, resolve_loss
 from truegold.train.metrics import MetricsLog, read_metrics
-from truegold.train.model.engine import TrainingEngine
-from truegold.train.model.policy import FrozenPolicy, pad_id
-from truegold.train.rollout.engines import build_rollout_engine, check_engine, max_length
-from truegold.train.rollout.probe import Probe
-from truegold.train.rollout.rollout import Rollout
 from truegold.verifiers import InputError
+
+if TYPE_CHECKING:
+    from truegold.train.grpo.step import Trainer
+    from truegold.train.model.engine import TrainingEngine
 
 CHECKPOINTS = "checkpoints"
 """Stays in the stage's folder: everything needed to go on training from the last step."""
@@ -50,6 +44,21 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     checkpoints/, from which a killed run goes on.
     """
     progress.start("loading the trainer")
+    from truegold.train.grpo.start_checks import (
+        check_prompts,
+        choose_eval_sampling,
+        choose_max_tokens,
+        find_warnings,
+        sampling_facts,
+    )
+    from truegold.train.grpo.step import Trainer
+    from truegold.train.grpo.update import Updater, resolve_loss
+    from truegold.train.model.engine import TrainingEngine
+    from truegold.train.model.policy import FrozenPolicy, pad_id
+    from truegold.train.rollout.engines import build_rollout_engine, check_engine, max_length
+    from truegold.train.rollout.probe import Probe
+    from truegold.train.rollout.rollout import Rollout
+
     check_engine(config.engine)
     encoder, longest = load_encoder(inputs["model"], config.chat), max_length(config.engine)
     rows = _read_fitting_rows(inputs["rows"], encoder, longest)
