@@ -10,10 +10,12 @@
 and has a row for each pair: id, row (the record's number from 1), against, against_id, kind, score,
 evidence. A pair has the first kind that fits:
 
-- exact: the same prompt (`near.copies`). score 1
-- overlap: at least SHARE of the item's runs of five tokens, weighted by rarity (score; `near.grams`), and all of its
-  words that carry meaning and quantities, these next to the same words. A renumbered instance of the item has not
-- reworded: the same problem in other words, with the same quantities (`near.relation`). score: the probability
+- `exact` pairs have the same prompt (`near.copies`); their score is 1.
+- In an `overlap` the record has at least MIN_SHARE of the item's runs of five tokens, weighted by rarity (the score;
+  `near.grams`), and all of its words that carry meaning and quantities, these next to the same words. A renumbered
+  instance of the item has not.
+- `reworded` pairs are the same problem in other words, with the same quantities (`near.relation`); the score is the
+  probability of that.
 
 Items of fewer than five words have no runs; they match as exact or reworded ones. The evidence has both texts, so
 that a person can judge each pair. Memory: some 500 bytes for each distinct text of 250 characters.
@@ -34,7 +36,7 @@ from truegold.pipeline.decontaminate.eval_sets import read_eval_set
 from truegold.pipeline.dedup.near import Comparer, Corpus, CorpusBuilder, Relation, describe_pairs, find_links
 from truegold.pipeline.dedup.near.arrays import Floats, Ints
 from truegold.pipeline.dedup.near.grams import GramIndex
-from truegold.pipeline.dedup.near.quantities import SPELLING
+from truegold.pipeline.dedup.near.quantities import SPELLING_MARGIN
 from truegold.pipeline.ingest.problem_batches import ProblemColumns, read_problems
 from truegold.pipeline.rows import TableWriter, dump_json
 from truegold.pipeline.running.progress import Progress
@@ -53,12 +55,12 @@ MATCH_SCHEMA = pa.schema(
 )
 AGAINST = "against"
 """Under this name the file's metadata has what it was made from: {set: items}."""
-SHARE = 0.9
+MIN_SHARE = 0.9
 """An overlap needs at least this share of an item's runs, by weight."""
 MIN_WEIGHT = 1.5
 """Shared weight below which an overlap tells nothing: fewer than two rare runs."""
-CONTEXTS = 0.75
-"""The share of an item's quantities with their neighbouring words that the text must have."""
+MIN_CONTEXTS = 0.75
+"""An overlap needs at least this share of an item's quantities with the words next to them."""
 SHOWN_CHARS = 500
 """Characters shown of each text."""
 
@@ -149,11 +151,11 @@ def _find_pairs(
     # An item's text that the data has too is the same text here.
     exact = np.arange(item_texts)
     side = (np.arange(len(corpus.features)) >= item_texts).astype(np.int64)
-    held = grams.contained(SHARE, MIN_WEIGHT)
+    held = grams.contained(MIN_SHARE, MIN_WEIGHT)
     sound = np.ones(len(held.text), dtype=bool)
-    sound[comparer.missing_quantities(held.item, held.text, SPELLING)[0]] = False
+    sound[comparer.missing_quantities(held.item, held.text, SPELLING_MARGIN)[0]] = False
     sound &= comparer.count_missing_words(held.item, held.text) == 0
-    sound &= comparer.share_of_contexts(held.item, held.text) >= CONTEXTS
+    sound &= comparer.share_of_contexts(held.item, held.text) >= MIN_CONTEXTS
     links = find_links(
         corpus.features,
         comparer,

@@ -10,12 +10,15 @@ becomes `clusters.parquet` with a row for each record, in the order of the file:
     a   1    1        1         same_problem   true            {"with": "b", "with_row": 2, "score": ...}
     b   2    2 ...
 
-row: the record's number from 1. cluster: the row that stands for all records of the same problem; equal exactly for
-those. template: the row that stands for its instances of one template, empty where there is only one. relation: of a
-record that goes to the one that stays for it, else the closest to any other record (exact, same_problem,
-same_template, edited_variant, unrelated); `with` names the other. keep: whether the record stays; kept_id: the one
-that stays for it. Records of a cluster whose golds differ all go into `flags.parquet` as `conflicting_labels`, and the
-best record of each gold stays.
+- `row` is the record's number from 1.
+- `cluster` is the row that stands for all records of the same problem, and is equal exactly for those.
+- `template` is the row that stands for the instances of one template; it is empty where there is only one.
+- `relation` (exact, same_problem, same_template, edited_variant, unrelated) of a record that goes is to the one that
+  stays for it, else the closest to any other record. The evidence names that record: `with`.
+- `keep` says whether the record stays, `kept_id` which one stays for it.
+
+Records of a cluster whose golds differ all go into `flags.parquet` as `conflicting_labels`, and the best record of each
+gold stays.
 
 Memory: some 800 bytes a record of 250 characters. Exact copies and records without a prompt cost far less.
 """

@@ -12,8 +12,7 @@ Input: `rows`. A held-out row wins over train rows, which are dropped as `leaked
 (`rewordings`), unless `reworded` is off or case counts; of those a row with gold stays rather than one without, then a
 complete text, then the longer worked solution. With `template_cap` rows beyond the best of a template are dropped as
 `template_cap`. The evidence of a rewording is explained in `near.evidence`. The file is read four times: for hashes
-(`exact_copies`), for rewordings (some 500 bytes for each row that is no copy), for what the evidence needs, and to
-write.
+(`exact_copies`), for rewordings (some 500 bytes for each row that is no copy), for the evidence, and to write.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class TidyPrompts:
 
     texts: pl.Series
     untidy: Marks
-    """Which of them came otherwise."""
+    """Which of the prompts were not tidy as they came."""
 
     @cached_property
     def lower(self) -> pl.Series:

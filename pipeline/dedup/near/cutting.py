@@ -27,7 +27,7 @@ from truegold.pipeline.dedup.near.words import (
     FORMULA_CHARS,
     FORMULA_SIGNS,
     FORMULAS,
-    OVER_SPACE,
+    TOKEN_WITH_SPACE,
     TOKENS,
 )
 
@@ -130,7 +130,7 @@ class Cutter:
         # A NUL stands for a space at which a text is not split, so a NUL of the text itself becomes another character.
         with_nul = texts.str.contains("\0", literal=True).to_numpy()
         texts = change_marked(texts, with_nul, lambda marked: _replace(marked, "\0", "\1"))
-        whole = texts.str.contains(OVER_SPACE).to_numpy()
+        whole = texts.str.contains(TOKEN_WITH_SPACE).to_numpy()
         lists = change_marked(texts, whole, lambda marked: _replace(marked, " ", "\0")).str.split(" ")
         pieces, new = self._pieces.assign(lists.explode())
         self._size += int(new.str.len_bytes().sum())

@@ -2,8 +2,10 @@
 
     {"score":4.2,"words":0.81,"question":0.93,"quantities":0.75,"only_here":["5"],"only_there":["9"]}
 
-score: log-odds of the same problem. words, question, quantities: overlaps in [0, 1] (`compare.Measures`); quantities is
-1/2 for one shared quantity and nothing else. only_here: quantities and formulas of this text that the other has not.
+- `score` is the log-odds of the same problem.
+- `words`, `question` and `quantities` are overlaps in [0, 1] (`compare.Measures`); `quantities` is 1/2 for one shared
+  quantity and nothing else.
+- `only_here` has quantities and formulas of this text that the other has not, `only_there` those of the other text.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import polars as pl
 from truegold.pipeline.dedup.near.arrays import Floats, Ints
 from truegold.pipeline.dedup.near.compare import Comparer
 from truegold.pipeline.dedup.near.features import Features
-from truegold.pipeline.dedup.near.quantities import SPELLING
+from truegold.pipeline.dedup.near.quantities import SPELLING_MARGIN
 
 MAX_SHOWN = 8
 """Quantities named on either side; a text may hold thousands."""
@@ -42,7 +44,7 @@ def describe_pairs(features: Features, comparer: Comparer, here: Ints, there: In
 
 def _missing_quantities(features: Features, comparer: Comparer, left: Ints, right: Ints, name: str) -> pl.Series:
     """Return for each pair the quantities that only the left text has, as they are shown."""
-    pair, codes = comparer.missing_quantities(left, right, SPELLING)
+    pair, codes = comparer.missing_quantities(left, right, SPELLING_MARGIN)
     distinct, back = np.unique(codes, return_inverse=True)
     # The stem of a quantity has a sign before it.
     shown = pl.Series([features.stems[code][1 : MAX_CHARS + 1] for code in distinct.tolist()], dtype=pl.String)

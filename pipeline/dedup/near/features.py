@@ -31,7 +31,7 @@ from truegold.pipeline.dedup.near.sparse import Sparse, SparseBuilder
 
 CHUNK = 20_000
 """Texts that are counted at a time."""
-CUT = 40_000
+CUT_BATCH = 40_000
 """Texts of up to TYPICAL_BYTES that are cut at a time; of longer texts fewer."""
 TYPICAL_BYTES = 500
 """A text counts as one more for each time that it has so many bytes."""
@@ -101,7 +101,7 @@ class FeatureBuilder:
             chunk = texts.slice(start, CHUNK)
             self._waiting.append(chunk)
             self._waiting_size += len(chunk) + int(chunk.str.len_bytes().sum()) // TYPICAL_BYTES
-            if self._waiting_size >= CUT:
+            if self._waiting_size >= CUT_BATCH:
                 self._cut_waiting()
 
     def _cut_waiting(self) -> None:

@@ -19,11 +19,11 @@ import numpy.typing as npt
 
 from truegold.pipeline.dedup.near.arrays import Codes, Floats, Growing, Hashes, Ints, count_within_runs, run_starts
 
-SIZE = 5
+RUN_TOKENS = 5
 """Tokens of a run."""
 MAX_PAIRS = 200_000
 """A run that ties more pairs of a text and an item is boilerplate, whatever its weight: it counts as not shared."""
-TEXTS = 100_000
+TEXT_BATCH = 100_000
 """Texts whose shared runs are added up at a time."""
 FILTER_BITS = 4
 """The first filter has 2**FILTER_BITS slots for each learnt run: one run in sixteen passes it by chance."""
@@ -105,8 +105,8 @@ class GramIndex:
         np.add.at(item_weight, self._run_items, np.repeat(run_weight, items_with))
         useful = texts_with * items_with <= MAX_PAIRS
         parts = [(np.zeros(0, np.int64), np.zeros(0, np.float32))]
-        for start in range(0, int(text.max(initial=-1)) + 1, TEXTS):
-            first, last = np.searchsorted(text, (start, start + TEXTS))
+        for start in range(0, int(text.max(initial=-1)) + 1, TEXT_BATCH):
+            first, last = np.searchsorted(text, (start, start + TEXT_BATCH))
             kept = first + np.flatnonzero(useful[run[first:last]])
             parts.append(self._add_up(text[kept], run[kept], run_weight))
         pair = np.concatenate([pairs for pairs, _ in parts])
@@ -129,15 +129,15 @@ class GramIndex:
 
 
 def _hash_runs(row: Ints, token: Hashes) -> tuple[Hashes, Ints]:
-    """Return a hash of every run of SIZE tokens within a row, and the row of each."""
-    if len(row) < SIZE:
+    """Return a hash of every run of RUN_TOKENS tokens within a row, and the row of each."""
+    if len(row) < RUN_TOKENS:
         return np.zeros(0, np.uint64), np.zeros(0, np.int64)
-    last = len(row) - SIZE + 1
+    last = len(row) - RUN_TOKENS + 1
     mixed = np.zeros(last, dtype=np.uint64)
-    for offset in range(SIZE):
+    for offset in range(RUN_TOKENS):
         mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + token[offset : offset + last]
         mixed ^= mixed >> np.uint64(29)
     mixed *= np.uint64(0xFF51AFD7ED558CCD)
     mixed ^= mixed >> np.uint64(32)
-    inside = row[:last] == row[SIZE - 1 :]
+    inside = row[:last] == row[RUN_TOKENS - 1 :]
     return mixed[inside], row[:last][inside].astype(np.int64)

@@ -27,7 +27,7 @@ from truegold.pipeline.dedup.near.workers import map_in_threads
 
 RAREST = 7
 """Features of a text that keys are made of: 7 make 21 keys."""
-BESIDE = 12
+RAREST_WITH_QUANTITIES = 12
 """Rarest features that each make a key together with all quantities of a text."""
 WINDOW = 8
 """A bucket of up to WINDOW + 1 texts is compared in full."""
@@ -127,7 +127,7 @@ class Keys:
 
 def write_keys(features: Features, folder: Path) -> Keys:
     """Make the keys of all texts, in files of `folder`: about 270 bytes a text, a bounded number of them in memory."""
-    rarest = rarest_features(features, BESIDE)
+    rarest = rarest_features(features, RAREST_WITH_QUANTITIES)
     quantities = quantity_hashes(features)
     # Positions are in the order of quantities, so that in a bucket equal quantities are next to each other.
     row_at = np.argsort(quantities, kind="stable").astype(np.int32)

@@ -53,8 +53,8 @@ MULTIPLE_WEIGHT = 0.4
 ORDINAL_WEIGHT = 0.2
 ONE_WEIGHT = 0.15
 """Only in these weights does the way matter in which a number is written; the head of the module says why."""
-SPELLING = 0.16
-"""The weights of one number in digits and in words differ by less, those of "1" and "one" included."""
+SPELLING_MARGIN = 0.16
+"""The weights of one number in digits and in words differ by less, also those of "1" and "one"."""
 
 Quantity = tuple[str, float]
 """The value as a canonical text (`"2/3"`, `"25"`) and its weight."""

@@ -58,7 +58,7 @@ FEW_WORDS = 0.35
 """Below this cosine each missing word counts again."""
 MUCH_SURFACE = 0.55
 """Above this overlap of all words what differs is rather an edit than a rewording, which changes words all over."""
-TEXTS = (1_000, 100_000)
+FITTED_TEXTS = (1_000, 100_000)
 """The weights were fitted in this range of numbers of texts; outside of it the nearest end is taken."""
 
 SAME_GOLD = 1.5
@@ -127,7 +127,7 @@ def same_story_score(measures: Measures, texts: int) -> Floats:
         "order": measures.order,
         "much_surface": np.maximum(measures.surface - MUCH_SURFACE, 0),
     }
-    base = BIAS + WEIGHTS["log10_texts"] * np.log10(np.clip(texts, *TEXTS))
+    base = BIAS + WEIGHTS["log10_texts"] * np.log10(np.clip(texts, *FITTED_TEXTS))
     score = np.full(len(measures), base, dtype=np.float32)
     for name, column in columns.items():
         score += np.float32(WEIGHTS[name]) * column

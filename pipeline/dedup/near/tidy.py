@@ -15,14 +15,16 @@ import polars as pl
 from truegold.pipeline.dedup.near.arrays import Marks
 
 SPACED = r"[\t-\r\x1c-\x1f]|  "
-"""In an ASCII text with whitespace other than single spaces."""
+"""This matches in an ASCII text with whitespace other than single spaces."""
 UNTIDY = rf"{SPACED}|[^\x00-\x84\u00a1-\u02ff\u2010-\u2027\u2030-\u205e\u3001-\u3029\u4e00-\u9fff\uff01-\uffef]"
-"""In any text with other whitespace, or that may not be NFC. The rest are characters that no normalisation touches, and
-that touch no other."""
+"""This matches in any text that has other whitespace or may not be NFC: only characters are left out that no
+normalisation touches, and that touch no other."""
 SPACE = r"[\s\x1c-\x1f]+"
 """Whitespace as Python's `\\s` sees it, which counts four separators that Unicode does not."""
-FOLDS = r"[µßŉſǰ\u0345ΐΰςϐϑϕϖϰϱϵ\u0587\u13f8-\u13fd\u1c80-\u1c88\u1e96-\u1e9b\u1f50-\u1ff7\uab70-\uabbf\ufb00-\ufb17]"
-"""In every text in lower case that folding its case changes, and in few others."""
+CHANGED_BY_FOLDING = (
+    r"[µßŉſǰ\u0345ΐΰςϐϑϕϖϰϱϵ\u0587\u13f8-\u13fd\u1c80-\u1c88\u1e96-\u1e9b\u1f50-\u1ff7\uab70-\uabbf\ufb00-\ufb17]"
+)
+"""This matches in every text in lower case that folding its case changes, and in few others."""
 
 
 def tidy(texts: pl.Series) -> tuple[pl.Series, Marks]:
@@ -42,7 +44,7 @@ def _tidy_all(texts: pl.Series) -> pl.Series:
 def fold_case(lower: pl.Series) -> pl.Series:
     """Return what `str.casefold` makes of texts that are in lower case: "straße" becomes "strasse"."""
     which = _is_wide(lower)
-    which[which] = lower.filter(pl.Series(which)).str.contains(FOLDS).to_numpy()
+    which[which] = lower.filter(pl.Series(which)).str.contains(CHANGED_BY_FOLDING).to_numpy()
     return change_marked(lower, which, lambda texts: pl.Series([text.casefold() for text in texts], dtype=pl.String))
 
 

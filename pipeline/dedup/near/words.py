@@ -38,7 +38,7 @@ TOKENS = (
 Word boundaries are those of ASCII: for any other text the Unicode ones cost ten times as much as all the rest.
 """
 
-OVER_SPACE = (
+TOKEN_WITH_SPACE = (
     r"(?:\d(?:st|nd|rd|th)?|[%％]|percent)\s(?:\d|\\?[%％]|percent|dozen|hundred|thousand|million|billion|trillion)"
     rf"|(?-u:\b)(?:{_WORDS})(?:[\s-]and\s(?:a\s)?|[\s-]a\s|\s)(?:{_WORDS})(?-u:\b)"
 )

@@ -59,7 +59,7 @@ def test_items_shorter_than_a_run_and_no_items_and_no_texts():
 def test_shares_do_not_depend_on_how_many_texts_are_added_up_at_a_time(monkeypatch, texts):
     eval_items = [ITEM, POOL[3], POOL[4]]
     whole = held(eval_items, [ITEM, *POOL])
-    monkeypatch.setattr(grams, "TEXTS", texts)
+    monkeypatch.setattr(grams, "TEXT_BATCH", texts)
     assert held(eval_items, [ITEM, *POOL]) == whole
     assert whole[4, 1] == 1.0
 
