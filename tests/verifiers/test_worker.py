@@ -48,7 +48,7 @@ def test_a_worker_that_dies_twice_is_reported_as_a_limit(monkeypatch):
         def kill(self):
             pass
 
-    monkeypatch.setattr(worker.Worker, "_running", lambda self: Dying())
+    monkeypatch.setattr(worker.Worker, "_running_child", lambda self: Dying())
     reply = worker.Worker().compare(*SYMBOLIC, deadline_s=1)
     assert reply.reason is Reason.LIMIT
     assert "signal 9" in reply.evidence["error"]

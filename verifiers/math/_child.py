@@ -1,8 +1,8 @@
-"""The symbolic rung, inside its child process (`worker.py` starts it, and keeps the deadline).
+"""The symbolic rung, inside its child process (`worker.py` starts it and keeps the deadline).
 
-One JSON line in, `{"gold", "answer"}` as trees; one out, `{"reason", "evidence"}`. Every node is built by a named
-constructor of sympy: no text is ever parsed or evaluated. Running out of memory or stack ends the process: what such a
-failure leaves behind is not to be trusted with the next comparison.
+For each JSON line with two trees, `{"gold", "answer"}`, it prints a line `{"reason", "evidence"}`. Every node is built
+by a named constructor of sympy; no text is ever parsed or evaluated. Running out of memory or stack ends the process,
+because what such a failure leaves behind is not to be trusted with the next comparison.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from truegold.verifiers.processes.child_serve import Conversation, limit_memory
 from truegold.verifiers.verdict import Reason
 
 MAX_MEMORY_BYTES = 2 << 30
-"""Address space of the child. Stops expressions that expand until the machine swaps."""
+"""The child's address space. Stops expressions that expand until the machine swaps."""
 
 PROBE_DIGITS = 40
-"""To how many digits two numbers are worked out before they are believed to be equal."""
+"""Two numbers are worked out to so many digits before they are believed to be equal."""
 
 MAX_SHOWN_CHARS = 200
 _EXIT_EXHAUSTED = 3
@@ -34,6 +34,7 @@ _OTHER_NAME = {
 
 
 def main() -> None:
+    """Answer comparisons until the parent hangs up."""
     with Conversation() as conversation:
         _serve(conversation)
 
@@ -55,33 +56,35 @@ def _serve(conversation: Conversation) -> None:
 
 
 def compare(gold: list[Any], answer: list[Any]) -> dict[str, Any]:
+    """Return the reason and the evidence. Raises MemoryError and RecursionError."""
     try:
-        wanted, offered = _built(gold), _built(answer)
-        same = _same(wanted, offered)
+        gold_value, answer_value = _build(gold), _build(answer)
+        same = _is_same(gold_value, answer_value)
     except (MemoryError, RecursionError):
         raise
-    except Exception as error:  # sympy gives up on a pair in many ways, and nothing shows the two equal
+    except Exception as error:
+        # Whichever way sympy gives up on a pair, nothing shows the two equal.
         evidence = {"error": f"{type(error).__name__}: {error}"[:MAX_SHOWN_CHARS]}
         return {"reason": Reason.MISMATCH, "evidence": evidence}
-    evidence = {"gold_value": str(wanted)[:MAX_SHOWN_CHARS], "answer_value": str(offered)[:MAX_SHOWN_CHARS]}
+    evidence = {"gold_value": str(gold_value)[:MAX_SHOWN_CHARS], "answer_value": str(answer_value)[:MAX_SHOWN_CHARS]}
     return {"reason": Reason.MATCH if same else Reason.MISMATCH, "evidence": evidence}
 
 
-def _same(wanted: Any, offered: Any) -> bool:
+def _is_same(gold: Any, answer: Any) -> bool:
     import sympy
 
-    wanted, offered = wanted.doit(), offered.doit()
-    if wanted == offered:
+    gold, answer = gold.doit(), answer.doit()
+    if gold == answer:
         return True
-    if wanted.is_number and offered.is_number:
-        a, b = wanted.evalf(PROBE_DIGITS), offered.evalf(PROBE_DIGITS)
+    if gold.is_number and answer.is_number:
+        a, b = gold.evalf(PROBE_DIGITS), answer.evalf(PROBE_DIGITS)
         return bool(abs(a - b) <= max(abs(a), abs(b)) * 10 ** (5 - PROBE_DIGITS))
-    if wanted.has(sympy.Integral, sympy.Limit) != offered.has(sympy.Integral, sympy.Limit):
+    if gold.has(sympy.Integral, sympy.Limit) != answer.has(sympy.Integral, sympy.Limit):
         return False
-    return bool(sympy.simplify(wanted - offered) == 0)
+    return bool(sympy.simplify(gold - answer) == 0)
 
 
-def _built(tree: list[Any]) -> Any:  # noqa: PLR0911, one for each kind of node
+def _build(tree: list[Any]) -> Any:  # noqa: PLR0911, one for each kind of node
     import sympy
 
     kind, *rest = tree
@@ -92,15 +95,15 @@ def _built(tree: list[Any]) -> Any:  # noqa: PLR0911, one for each kind of node
     if kind == "sym":
         return sympy.Symbol(rest[0])
     if kind in ("add", "mul", "pow"):
-        return {"add": sympy.Add, "mul": sympy.Mul, "pow": sympy.Pow}[kind](*map(_built, rest))
+        return {"add": sympy.Add, "mul": sympy.Mul, "pow": sympy.Pow}[kind](*map(_build, rest))
     if kind == "apply":
-        return sympy.Function(rest[0])(*map(_built, rest[1:]))
+        return sympy.Function(rest[0])(*map(_build, rest[1:]))
     if kind == "call":
-        return _called(rest[0], list(map(_built, rest[1:])))
-    return _big(*rest)
+        return _build_call(rest[0], list(map(_build, rest[1:])))
+    return _build_big(*rest)
 
 
-def _called(name: str, args: list[Any]) -> Any:
+def _build_call(name: str, args: list[Any]) -> Any:
     import sympy
 
     if name == "degree":
@@ -110,15 +113,15 @@ def _called(name: str, args: list[Any]) -> Any:
     return getattr(sympy, _OTHER_NAME.get(name, name))(*args)
 
 
-def _big(kind: str, variable: str, low: list[Any] | None, high: list[Any] | None, body: list[Any]) -> Any:
+def _build_big(kind: str, variable: str, low: list[Any] | None, high: list[Any] | None, body: list[Any]) -> Any:
     import sympy
 
-    symbol, inner = sympy.Symbol(variable), _built(body)
-    bounds = [_built(bound) for bound in (low, high) if bound is not None]
+    symbol, summand = sympy.Symbol(variable), _build(body)
+    bounds = [_build(bound) for bound in (low, high) if bound is not None]
     if kind == "lim":
-        return sympy.Limit(inner, symbol, bounds[0], "+-" if bounds[0].is_finite else "-")
+        return sympy.Limit(summand, symbol, bounds[0], "+-" if bounds[0].is_finite else "-")
     constructor = {"sum": sympy.Sum, "prod": sympy.Product, "int": sympy.Integral}[kind]
-    return constructor(inner, (symbol, *bounds)) if bounds else constructor(inner, symbol)
+    return constructor(summand, (symbol, *bounds)) if bounds else constructor(summand, symbol)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from truegold.verifiers.math.tree import Call, Chain, Group, Mul, Node, Num, Pow, Ratio, Sym, symbols, walk
 
 ANY_LABEL = "?"
-"""Of a label that is no name."""
+"""What `labelled` returns for a label that is no name."""
 
 
 def label_of(node: Node) -> str | None:
-    """The name in front of `x_1 = 5`; a name and its argument for `f(2) = 5`."""
+    """Return the name in front of `x_1 = 5`; for `f(2) = 5` the name with its argument."""
     if isinstance(node, Chain) and node.operators[0] == "=":
         first = node.parts[0]
         if isinstance(first, Sym):
@@ -23,7 +23,7 @@ def label_of(node: Node) -> str | None:
 
 
 def labelled(node: Node) -> tuple[str | None, Node | None]:
-    """The name and value of `x = 5`; a bare value has no name; an equation has neither."""
+    """Return the name and the value of `x = 5`; a bare value has no name, and an equation has neither."""
     if not isinstance(node, Chain):
         return None, node
     if node.operators[0] != "=":
@@ -38,18 +38,18 @@ def labelled(node: Node) -> tuple[str | None, Node | None]:
 
 
 def is_tuple_of_names(first: Node, value: Node) -> bool:
-    """(x, y) = (8, -2)"""
+    """Tell whether the two sides are those of `(x, y) = (8, -2)`."""
     return (
         isinstance(first, Group)
         and isinstance(value, Group)
         and len(first.elements) == len(value.elements)
-        and all(isinstance(item, Sym) for item in first.elements)
+        and all(isinstance(element, Sym) for element in first.elements)
         and not symbols(first) & symbols(value)
     )
 
 
 def argument_of(node: Chain) -> str | None:
-    """The variable of f(x) = ..."""
+    """Return the variable of `f(x) = ...`."""
     first = node.parts[0]
     if isinstance(first, Call) and len(first.args) == 1 and isinstance(first.args[0], Sym):
         return first.args[0].name
@@ -57,25 +57,26 @@ def argument_of(node: Chain) -> str | None:
 
 
 def symbols_of(nodes: Iterable[Node]) -> frozenset[str]:
+    """Return the names of the free variables of several trees."""
     return frozenset().union(*map(symbols, nodes))
 
 
 def _is_label(node: Node) -> bool:
-    """S(n), W(x), AB, |AB|, \\cos A, f^{-1}(x): what stands for one thing."""
+    """Tell whether the node stands for a single value: S(n), W(x), AB, |AB|, \\cos A, f^{-1}(x)."""
     if isinstance(node, Call):
         return bool(symbols(node)) and all(isinstance(arg, (Sym, Mul)) for arg in node.args)
     if isinstance(node, Mul) and len(node.factors) == 2 and isinstance(node.factors[0], Pow):
         base = node.factors[0].base
         return isinstance(base, Sym) and base.name in "fghFGH" and isinstance(node.factors[1], Sym)
     if isinstance(node, (Mul, Ratio)):
-        return bool(symbols(node)) and all(map(_is_of_segments, walk(node)))
+        return bool(symbols(node)) and all(map(_is_part_of_segments, walk(node)))
     if isinstance(node, Pow):
         return isinstance(node.base, Sym) and isinstance(node.exponent, Sym) and node.exponent.name == "*"
     return isinstance(node, Sym)
 
 
-def _is_of_segments(part: Node) -> bool:
-    """NO/BO and A:B are made of capital letters, and of -1 in the exponent of a divisor."""
+def _is_part_of_segments(part: Node) -> bool:
+    """Tell whether the node may be part of NO/BO or A:B: a capital letter, or -1 in the exponent of a divisor."""
     if isinstance(part, Num):
         return bool(part.value == -1)
     return isinstance(part, (Mul, Pow, Ratio)) or (isinstance(part, Sym) and part.name[0].isupper())

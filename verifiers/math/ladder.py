@@ -10,8 +10,8 @@ r"""The verdict ladder: is an extracted answer the same as gold? Each rung is de
     sampled     expressions that agree at random points
     symbolic    what is left where gold has an integral, a limit or a long sum: sympy, in a killable process
 
-A rung decides or passes on. The verdict's evidence names the rung, and how both sides were read. Where notation has
-several readings (`1,234`, `1/2x`, `5m`) the usual one comes first and the others are tried against the other side.
+A rung decides or passes on. The verdict's evidence names the rung and shows how both sides were read. Where notation
+has several readings (`1,234`, `1/2x`, `5m`), the usual one comes first and the others are tried against the other side.
 
 Gold that cannot be read, or that is beyond the budgets, gives no score. An answer that cannot be read, that is beyond
 them, or that leaves an integral to be worked out where gold has none, earns 0: a policy must not be able to opt out of
@@ -26,54 +26,55 @@ from typing import Any
 from truegold.verifiers.errors import ConfigError
 from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.math import worker
-from truegold.verifiers.math.choices import choice_letter, same_choice
-from truegold.verifiers.math.comparison import Outcome, compare
-from truegold.verifiers.math.policy import DEFAULT, Policy, policy_of
+from truegold.verifiers.math.choices import choice_letter, names_choice
+from truegold.verifiers.math.comparison import compare
+from truegold.verifiers.math.outcome import Outcome
+from truegold.verifiers.math.policy import DEFAULT, Policy, parse_policy
 from truegold.verifiers.math.reading.alternatives import other_readings
-from truegold.verifiers.math.reading.cached import Refused, is_several, normal_gold, read_gold, read_text
+from truegold.verifiers.math.reading.cached import Refused, holds_several, normal_gold, read_gold, read_text
 from truegold.verifiers.math.reading.lexer import MAX_CHARS
 from truegold.verifiers.math.reading.normal import key_of, normal
 from truegold.verifiers.math.refusals import TooLarge
-from truegold.verifiers.math.show import MAX_SHOWN, show
+from truegold.verifiers.math.show import MAX_SHOWN_CHARS, show
 from truegold.verifiers.math.substitute import with_log_base_ten
 from truegold.verifiers.math.tree import BareList, Node, Text
 from truegold.verifiers.verdict import Reason, Verdict
 
-_WHOLE = re.compile(r"-?\d{1,200}", re.ASCII)
-"""Both sides are, in most comparisons."""
+_WHOLE_NUMBER = re.compile(r"-?\d{1,200}", re.ASCII)
+"""In most comparisons both sides are whole numbers."""
 
 _UNSURE = re.compile(
     r"\b(?:maybe|perhaps|possibly|probably|either|(?:not|un) ?sure|alternatively|guess)\b", re.IGNORECASE
 )
 _ANNOUNCED = frozenset({"boxed", "answer_tag", "hashes", "phrase"})
-"""The forms of extraction that announce an answer, as against a sentence that happens to end with a number."""
+"""The forms of extraction that announce an answer; a sentence that happens to end with a number does not."""
 
 MIN_PROSE_CHARS = 200
 """A longer answer with many blanks is prose around a formula."""
 
+MAX_PROSE_CHARS = 20_000
+"""Longer answers are not searched for a box or a formula."""
+
 _NO_GOLD: Any = object()
 """The default of `gold`, which may be None: a row without gold gets a verdict that says so."""
-
-MAX_PROSE_CHARS = 20_000
-"""Of an answer that is searched for a formula or a box, as against read."""
 
 
 def equivalent(answer: str, *more: object, gold: str | None = _NO_GOLD, **policy: Any) -> Verdict:
     r"""Compare an answer with gold: `equivalent("0.5", gold="1/2").score` is 1.0.
 
-    `answer` is what a response commits to (`committed_answer`), not the response; gold is passed by keyword, since
-    swapped texts would be compared without complaint and silently give other verdicts. The other keywords are the
-    fields of `Policy`. Raises ConfigError for a second positional text, for no gold and for a wrong policy.
+    `answer` is what a response commits to (`committed_answer`), not the response. Gold is passed by keyword, because
+    swapped texts would silently get other verdicts. The other keywords are the fields of `Policy`. Raises ConfigError
+    for a second positional text, for a missing gold and for a wrong policy.
     """
     if more or gold is _NO_GOLD:
         raise ConfigError(
             "equivalent takes the answer first and gold by keyword.", "Type equivalent(answer, gold=gold)."
         )
-    return judge(gold, answer, policy_of(policy) if policy else DEFAULT)
+    return compare_texts(answer, gold, parse_policy(policy) if policy else DEFAULT)
 
 
-def judge(gold: str | None, answer: str, policy: Policy, *, boxed: bool = False) -> Verdict:
-    """`boxed`: the answer was in a box, so prose in it is no sentence to look for a number in."""
+def compare_texts(answer: str, gold: str | None, policy: Policy, *, boxed: bool = False) -> Verdict:
+    """Return the verdict on an extracted answer; `boxed` says that prose in it is no sentence with a number in it."""
     if gold is None or not gold.strip():
         return Verdict(None, Reason.GOLD_MISSING)
     if not answer.strip():
@@ -83,152 +84,170 @@ def judge(gold: str | None, answer: str, policy: Policy, *, boxed: bool = False)
     for side, text in (("gold", gold), ("answer", answer)):
         if len(text) > MAX_PROSE_CHARS:
             return _limit(side, answer, f"{len(text)} characters, the limit is {MAX_PROSE_CHARS}")
-    wanted, offered = normal_gold(gold), normal(answer)
-    verdict = _by_text(wanted, offered, gold, answer, policy)
-    return verdict if verdict is not None else _by_reading(wanted, offered, answer, policy, boxed)
+    gold_text, answer_text = normal_gold(gold), normal(answer)
+    verdict = _compare_unread(answer_text, gold_text, answer, gold, policy)
+    return verdict if verdict is not None else _compare_read(answer_text, gold_text, answer, policy, boxed)
 
 
-def _by_text(wanted: str, offered: str, gold: str, answer: str, policy: Policy) -> Verdict | None:
-    """The rungs that read nothing. None where they cannot tell."""
-    if not offered:
+def holds_several_answers(gold: str | None) -> bool:
+    """Tell whether gold is a list or a set, so that several boxes may be one answer."""
+    if gold is None or len(gold) > MAX_PROSE_CHARS:
+        return False
+    tree = read_gold(normal_gold(gold), DEFAULT.mixed)
+    return not isinstance(tree, Refused) and holds_several(tree)
+
+
+def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str, policy: Policy) -> Verdict | None:
+    """Try the rungs that need no tree; None where they cannot tell."""
+    if not answer_text:
         return Verdict(0.0, Reason.NO_ANSWER)
-    if wanted == offered or key_of(wanted) == key_of(offered):
-        return _same_text(answer, offered)
-    if policy.decimals is None and policy.tolerance is None and _WHOLE.fullmatch(wanted) and _WHOLE.fullmatch(offered):
-        return _verdict(Outcome(int(wanted) == int(offered), "exact"), answer, wanted, offered)
-    if not wanted:
-        return Verdict(None, Reason.GOLD_UNPARSED, answer, {"rung": "text", "gold": gold[:MAX_SHOWN]})
-    letter = choice_letter(wanted)
-    return None if letter is None else _by_letter(letter, offered, answer, policy)
+    if gold_text == answer_text or key_of(gold_text) == key_of(answer_text):
+        return _same_text(extracted, answer_text)
+    exact = policy.decimals is None and policy.tolerance is None
+    if exact and _WHOLE_NUMBER.fullmatch(gold_text) and _WHOLE_NUMBER.fullmatch(answer_text):
+        return _verdict_of(Outcome(int(gold_text) == int(answer_text), "exact"), extracted, gold_text, answer_text)
+    if not gold_text:
+        return Verdict(None, Reason.GOLD_UNPARSED, extracted, {"rung": "text", "gold": gold[:MAX_SHOWN_CHARS]})
+    letter = choice_letter(gold_text)
+    return None if letter is None else _compare_with_choice(letter, answer_text, extracted, policy)
 
 
-def _by_letter(letter: str, offered: str, answer: str, policy: Policy) -> Verdict | None:
-    chosen = same_choice(letter, offered, policy.options, lambda option, text: _same_normal(option, text, policy))
-    return None if chosen is None else _verdict(Outcome(chosen, "words"), answer, letter, offered[:MAX_SHOWN])
+def _compare_with_choice(letter: str, answer_text: str, extracted: str, policy: Policy) -> Verdict | None:
+    named = names_choice(
+        letter, answer_text, policy.options, lambda option, text: _same_as_option(option, text, policy)
+    )
+    if named is None:
+        return None
+    return _verdict_of(Outcome(named, "words"), extracted, letter, answer_text[:MAX_SHOWN_CHARS])
 
 
-def _by_reading(wanted: str, offered: str, answer: str, policy: Policy, boxed: bool) -> Verdict:
-    gold = read_gold(wanted, policy.mixed)
-    if isinstance(gold, Refused):
-        return _without_gold(gold, wanted, offered, answer)
-    if len(offered) > MIN_PROSE_CHARS and offered.count(" ") > MIN_PROSE_CHARS // 10:
-        narrowed = _narrowed(answer, gold, boxed)
-        if narrowed is not None:
-            return _of_text(gold, narrowed, wanted, answer, policy)[0]
-    verdict, prose = _of_text(gold, offered, wanted, answer, policy)
-    if verdict.score == 1.0 or not prose:
-        return verdict
-    narrowed = _narrowed(answer, gold, boxed)
-    if narrowed is None or narrowed == offered:
-        return verdict
-    return _of_text(gold, narrowed, wanted, answer, policy)[0]
-
-
-def _without_gold(refused: Refused, wanted: str, offered: str, answer: str) -> Verdict:
-    if refused.too_large:
-        return _limit("gold", answer, refused.why)
-    if _loosely(wanted) == _loosely(offered):
-        return _same_text(answer, offered)
-    evidence = {"rung": "read", "gold": wanted[:MAX_SHOWN], "unread": refused.why[:MAX_SHOWN]}
-    return Verdict(None, Reason.GOLD_UNPARSED, answer, evidence)
-
-
-def _same_normal(wanted: str, offered: str, policy: Policy) -> bool:
-    """Do two normal texts say the same, as they stand?"""
-    gold, answer = read_gold(wanted, policy.mixed), read_text(offered, policy.mixed)
-    if isinstance(gold, Refused) or isinstance(answer, Refused):
+def _same_as_option(option: str, answer_text: str, policy: Policy) -> bool:
+    """Compare two normal texts as they stand."""
+    option_tree, answer_tree = read_gold(option, policy.mixed), read_text(answer_text, policy.mixed)
+    if isinstance(option_tree, Refused) or isinstance(answer_tree, Refused):
         return False
     try:
-        return compare(gold, answer, policy).same is True
+        return compare(option_tree, answer_tree, policy).same is True
     except TooLarge:
         return False
 
 
-def _of_text(gold: Node, offered: str, wanted: str, answer: str, policy: Policy) -> tuple[Verdict, bool]:
-    """The verdict on one text, and whether it may be prose around a formula."""
-    tree = read_text(offered, policy.mixed)
-    if isinstance(tree, Refused):
-        if tree.too_large:
-            return _limit("answer", answer, tree.why), len(offered) > MAX_CHARS
-        evidence = {"rung": "read", "gold": show(gold), "answer": offered[:MAX_SHOWN], "unread": tree.why[:MAX_SHOWN]}
-        return Verdict(0.0, Reason.ANSWER_UNPARSED, answer, evidence), True
-    verdict = _compared(gold, tree, wanted, offered, answer, policy)
-    worded = "\\boxed" in offered or _holds_words(tree)
-    return verdict, worded and not (isinstance(gold, Text) and isinstance(tree, Text))
+def _compare_read(answer_text: str, gold_text: str, extracted: str, policy: Policy, boxed: bool) -> Verdict:
+    """Compare trees: of the whole answer, and where that is prose, of the formula or number that it commits to."""
+    gold_tree = read_gold(gold_text, policy.mixed)
+    if isinstance(gold_tree, Refused):
+        return _compare_with_unread_gold(gold_tree, answer_text, gold_text, extracted)
+    if len(answer_text) > MIN_PROSE_CHARS and answer_text.count(" ") > MIN_PROSE_CHARS // 10:
+        part = _committed_part(extracted, gold_tree, boxed)
+        if part is not None:
+            return _compare_tree(gold_tree, part, gold_text, extracted, policy)[0]
+    verdict, may_be_prose = _compare_tree(gold_tree, answer_text, gold_text, extracted, policy)
+    if verdict.score == 1.0 or not may_be_prose:
+        return verdict
+    part = _committed_part(extracted, gold_tree, boxed)
+    if part is None or part == answer_text:
+        return verdict
+    return _compare_tree(gold_tree, part, gold_text, extracted, policy)[0]
 
 
-def _compared(gold: Node, answer: Node, wanted: str, offered: str, extracted: str, policy: Policy) -> Verdict:
+def _compare_with_unread_gold(refused: Refused, answer_text: str, gold_text: str, extracted: str) -> Verdict:
+    if refused.too_large:
+        return _limit("gold", extracted, refused.why)
+    if _loose_key(gold_text) == _loose_key(answer_text):
+        return _same_text(extracted, answer_text)
+    evidence = {"rung": "read", "gold": gold_text[:MAX_SHOWN_CHARS], "unread": refused.why[:MAX_SHOWN_CHARS]}
+    return Verdict(None, Reason.GOLD_UNPARSED, extracted, evidence)
+
+
+def _loose_key(text: str) -> str:
+    return "".join(c for c in text.casefold() if c.isalnum() or c in "+-=<>^_()[]{}|/*!")[:MAX_CHARS]
+
+
+def _committed_part(answer: str, gold_tree: Node, boxed: bool) -> str | None:
+    """Return the formula or number that a sentence commits to, as a normal text."""
+    if _UNSURE.search(answer[-MIN_PROSE_CHARS:]):
+        return None
+    committed = committed_answer(answer, several=holds_several(gold_tree))
+    if committed is None or (boxed and committed.form not in _ANNOUNCED):
+        return None
+    return normal(committed.text)
+
+
+def _compare_tree(
+    gold_tree: Node, answer_text: str, gold_text: str, extracted: str, policy: Policy
+) -> tuple[Verdict, bool]:
+    """Return the verdict on one text, and whether that text may be prose around a formula."""
+    answer_tree = read_text(answer_text, policy.mixed)
+    if isinstance(answer_tree, Refused):
+        if answer_tree.too_large:
+            return _limit("answer", extracted, answer_tree.why), len(answer_text) > MAX_CHARS
+        evidence = {
+            "rung": "read",
+            "gold": show(gold_tree),
+            "answer": answer_text[:MAX_SHOWN_CHARS],
+            "unread": answer_tree.why[:MAX_SHOWN_CHARS],
+        }
+        return Verdict(0.0, Reason.ANSWER_UNPARSED, extracted, evidence), True
+    verdict = _climb(gold_tree, answer_tree, gold_text, answer_text, extracted, policy)
+    has_words = "\\boxed" in answer_text or _holds_words(answer_tree)
+    return verdict, has_words and not (isinstance(gold_tree, Text) and isinstance(answer_tree, Text))
+
+
+def _holds_words(tree: Node) -> bool:
+    if isinstance(tree, BareList):
+        return any(isinstance(element, Text) for element in tree.elements)
+    return isinstance(tree, Text)
+
+
+def _climb(
+    gold_tree: Node, answer_tree: Node, gold_text: str, answer_text: str, extracted: str, policy: Policy
+) -> Verdict:
+    """Compare two trees, and where they differ the other readings of their texts; ask sympy where nothing decides."""
     if policy.log == "ten":
-        gold, answer = with_log_base_ten(gold), with_log_base_ten(answer)
-    shown = show(gold), show(answer)
+        gold_tree, answer_tree = with_log_base_ten(gold_tree), with_log_base_ten(answer_tree)
+    shown = show(gold_tree), show(answer_tree)
     try:
-        outcome = compare(gold, answer, policy)
+        outcome = compare(gold_tree, answer_tree, policy)
         if not outcome.same:
-            for other_gold, other_answer in other_readings(gold, answer, wanted, offered, policy):
-                other = compare(other_gold, other_answer, policy)
-                if other.same:
-                    outcome, shown = other, (show(other_gold), show(other_answer))
+            for other_gold, other_answer in other_readings(gold_tree, answer_tree, gold_text, answer_text, policy):
+                other_outcome = compare(other_gold, other_answer, policy)
+                if other_outcome.same:
+                    outcome, shown = other_outcome, (show(other_gold), show(other_answer))
                     break
     except TooLarge as error:
-        return Verdict(
-            0.0, Reason.LIMIT, extracted, {"rung": "numeric", "error": str(error), "gold": shown[0], "answer": shown[1]}
-        )
-    if outcome.same is None and worker.might_know(gold, answer):
-        return _symbolic(gold, answer, extracted, shown)
-    if outcome.same is None and worker.is_unfinished(answer):  # for the reader of the evidence; it is no final answer
+        evidence = {"rung": "numeric", "error": str(error), "gold": shown[0], "answer": shown[1]}
+        return Verdict(0.0, Reason.LIMIT, extracted, evidence)
+    if outcome.same is None and worker.might_know(gold_tree, answer_tree):
+        return _ask_sympy(gold_tree, answer_tree, extracted, shown)
+    if outcome.same is None and worker.is_unfinished(answer_tree):
+        # The answer is no final answer, and the evidence says so.
         return _limit("answer", extracted, "an integral, a limit or a long sum is left to be worked out")
-    return _verdict(outcome, extracted, *shown)
+    return _verdict_of(outcome, extracted, *shown)
 
 
-def _symbolic(gold: Node, answer: Node, extracted: str, shown: tuple[str, str]) -> Verdict:
-    reply = worker.compare(gold, answer)
+def _ask_sympy(gold_tree: Node, answer_tree: Node, extracted: str, shown: tuple[str, str]) -> Verdict:
+    reply = worker.compare(gold_tree, answer_tree)
     evidence = {"rung": "symbolic", "gold": shown[0], "answer": shown[1], **reply.evidence}
     if reply.reason is Reason.MATCH:
         return Verdict(1.0, Reason.MATCH, extracted, evidence)
     return Verdict(0.0 if reply.reason is Reason.MISMATCH else None, reply.reason, extracted, evidence)
 
 
-def _verdict(outcome: Outcome, extracted: str, gold: str, answer: str) -> Verdict:
-    evidence = {"rung": outcome.rung, "gold": gold, "answer": answer}
+def _verdict_of(outcome: Outcome, extracted: str, shown_gold: str, shown_answer: str) -> Verdict:
+    evidence = {"rung": outcome.rung, "gold": shown_gold, "answer": shown_answer}
     if outcome.same:
         return Verdict(1.0, Reason.MATCH, extracted, evidence)
-    if outcome.same is None and outcome.rung == "words":  # a sentence, whose meaning rules cannot compare
+    if outcome.same is None and outcome.rung == "words":
+        # Rules cannot compare what two sentences mean.
         return Verdict(None, Reason.GOLD_UNPARSED, extracted, evidence)
     return Verdict(0.0, Reason.HEDGED if outcome.hedged else Reason.MISMATCH, extracted, evidence)
 
 
-def _same_text(answer: str, shown: str) -> Verdict:
-    return Verdict(1.0, Reason.MATCH, answer, {"rung": "text", "gold": shown[:MAX_SHOWN], "answer": shown[:MAX_SHOWN]})
+def _same_text(extracted: str, text: str) -> Verdict:
+    shown = text[:MAX_SHOWN_CHARS]
+    return Verdict(1.0, Reason.MATCH, extracted, {"rung": "text", "gold": shown, "answer": shown})
 
 
 def _limit(side: str, extracted: str, error: str) -> Verdict:
     score = None if side == "gold" else 0.0
     return Verdict(score, Reason.LIMIT, extracted[:MAX_PROSE_CHARS], {"rung": "read", "side": side, "error": error})
-
-
-def _narrowed(answer: str, gold: Node, boxed: bool) -> str | None:
-    """The formula or number that a sentence commits to."""
-    if _UNSURE.search(answer[-MIN_PROSE_CHARS:]):
-        return None
-    found = committed_answer(answer, several=is_several(gold))
-    if found is None or (boxed and found.form not in _ANNOUNCED):
-        return None
-    return normal(found.text)
-
-
-def _holds_words(tree: Node) -> bool:
-    return isinstance(tree, Text) or (
-        isinstance(tree, BareList) and any(isinstance(item, Text) for item in tree.elements)
-    )
-
-
-def wants_several(gold: str | None) -> bool:
-    """Is gold a list or a set, so that several boxes may be one answer?"""
-    if gold is None or len(gold) > MAX_PROSE_CHARS:
-        return False
-    tree = read_gold(normal_gold(gold), DEFAULT.mixed)
-    return not isinstance(tree, Refused) and is_several(tree)
-
-
-def _loosely(text: str) -> str:
-    return "".join(c for c in text.casefold() if c.isalnum() or c in "+-=<>^_()[]{}|/*!")[:MAX_CHARS]

@@ -12,19 +12,22 @@ from dataclasses import dataclass
 from gmpy2 import mpq
 
 MAX_POWER = 12
-"""Of one unit. Stops `m^999999999`."""
+"""The highest power of one unit. Stops `m^999999999`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """`factor` of the base units in `dimension`, as in (("m", 1), ("s", -1)). A mere label has no dimension."""
+    """A unit of measure, or a label: a noun that says what is counted."""
 
     factor: mpq
+    """How many of the base units the unit is."""
     dimension: tuple[tuple[str, int], ...]
+    """The base units with their powers, as in (("m", 1), ("s", -1)); a label has none."""
     label: str = ""
 
     @property
     def is_label(self) -> bool:
+        """The unit says only what is counted."""
         return not self.dimension
 
     def __str__(self) -> str:
@@ -103,55 +106,45 @@ mol     1             mol mole moles
 m*s^-1  44704/100000  mph
 m*s^-1  5/18          kph kmh kmph
 """
+"""On each line the base units, how many of them the unit is, and its spellings."""
 
 _LETTER_UNITS = frozenset({"m", "g", "s", "h", "L", "l", "N", "J", "W", "V", "A"})
-"""Units of one letter, which without a text command may as well be variables."""
-
 MULTIPLIERS: dict[str, int] = {
-    "hundred": 10**2,
-    "thousand": 10**3,
-    "million": 10**6,
-    "billion": 10**9,
-    "trillion": 10**12,
-    "dozen": 12,
-    "百": 10**2,
-    "千": 10**3,
-    "万": 10**4,
-    "亿": 10**8,
-}
+    "hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12,
+    "百": 10**2, "千": 10**3, "万": 10**4, "亿": 10**8,
+}  # fmt: skip
 
 
-def _dimension(text: str) -> tuple[tuple[str, int], ...]:
-    powers = []
-    for part in text.split("*"):
-        name, _, power = part.partition("^")
-        powers.append((name, int(power or 1)))
-    return tuple(sorted(powers))
+def _parse_dimension(text: str) -> tuple[tuple[str, int], ...]:
+    parts = (part.partition("^") for part in text.split("*"))
+    return tuple(sorted((name, int(power or 1)) for name, _, power in parts))
 
 
 UNITS: dict[str, Unit] = {}
 for _line in _TABLE.strip().splitlines():
     _base, _factor, *_names = _line.split()
     for _name in _names:
-        UNITS[_name] = Unit(mpq(_factor), _dimension(_base))
+        UNITS[_name] = Unit(mpq(_factor), _parse_dimension(_base))
 
 DEGREE, RADIAN, PERCENT = UNITS["degree"], UNITS["radian"], UNITS["percent"]
 LABEL = Unit(mpq(1), (), "label")
 
 
 def unit_of(word: str) -> Unit | None:
-    """The unit that `word` spells; `M` is no metre, but `Meters` are."""
-    found = UNITS.get(word)
-    if found is None and len(word) > 2:
-        found = UNITS.get(word.lower())
-    return found
+    """Return the unit that `word` spells, or None; `M` is no metre, but `Meters` are."""
+    unit = UNITS.get(word)
+    if unit is None and len(word) > 2:
+        unit = UNITS.get(word.lower())
+    return unit
 
 
 def is_letter_unit(word: str) -> bool:
+    """Tell whether a single letter is a unit, which without a text command may as well be a variable."""
     return word in _LETTER_UNITS
 
 
-def power(unit: Unit, exponent: int) -> Unit | None:
+def raise_unit(unit: Unit, exponent: int) -> Unit | None:
+    """Return a power of the unit, or None for an exponent that no unit has."""
     if not 1 <= abs(exponent) <= MAX_POWER:
         return None
     if unit.is_label:
@@ -159,11 +152,12 @@ def power(unit: Unit, exponent: int) -> Unit | None:
     return Unit(unit.factor**exponent, tuple((name, p * exponent) for name, p in unit.dimension))
 
 
-def product(a: Unit, b: Unit) -> Unit:
+def multiply_units(a: Unit, b: Unit) -> Unit:
+    """Return the product of two units; a label changes nothing."""
     if a.is_label or b.is_label:
         return b if a.is_label else a
     powers: dict[str, int] = {}
     for name, p in (*a.dimension, *b.dimension):
         powers[name] = powers.get(name, 0) + p
-    left = tuple(sorted((name, p) for name, p in powers.items() if p))
-    return Unit(a.factor * b.factor, left) if left else LABEL
+    dimension = tuple(sorted((name, p) for name, p in powers.items() if p))
+    return Unit(a.factor * b.factor, dimension) if dimension else LABEL

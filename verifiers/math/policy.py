@@ -1,6 +1,6 @@
 """What counts as the same answer where mathematics alone does not say: one option for each such question.
 
-They are set for a row through `verifier_args`, as in {"units": "strict"}, or as keywords of `equivalent`.
+A row sets them in its `verifier_args`, as in {"units": "strict"}; `equivalent` takes them as keywords.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from truegold.verifiers.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The defaults are what most data sets of mathematics mean."""
+    """What counts as the same answer; the defaults are what most data sets of mathematics mean."""
 
     rounding: bool = True
     """Gold is a decimal of two or more places: an exact answer, or a decimal with at least two places more, matches
@@ -51,69 +51,75 @@ class Policy:
     options: tuple[str, ...] = ()
     """The texts of the choices, where gold is the letter of one: the text answers as well as the letter."""
 
-    def changed(self) -> dict[str, Any]:
-        """The options that differ from their defaults."""
+    def changed_options(self) -> dict[str, Any]:
+        """Return the options that differ from their defaults."""
         return {field.name: value for field in fields(self) if (value := getattr(self, field.name)) != field.default}
 
 
 DEFAULT = Policy()
 
 
-def policy_of(arguments: Mapping[str, Any]) -> Policy:
-    """The policy that `arguments` describe. Raises ConfigError, which names every mistake."""
+def parse_policy(arguments: Mapping[str, Any]) -> Policy:
+    """Return the policy that `arguments` describe. Raises ConfigError, which names every mistake."""
     if not arguments:
         return DEFAULT
-    values = {key: tuple(value) if isinstance(value, list) else value for key, value in arguments.items()}
+    options = {name: tuple(value) if isinstance(value, list) else value for name, value in arguments.items()}
     try:
-        return _checked(tuple(sorted(values.items())))
-    except TypeError as error:  # a value that cannot be hashed is none of those that are allowed
+        return _checked_policy(tuple(sorted(options.items())))
+    except TypeError as error:
+        # The cache cannot hash the value, and none of the values that are allowed is like that.
         raise ConfigError(f"math verifier: {error}.") from error
 
 
 @lru_cache(maxsize=256)
-def _checked(items: tuple[tuple[str, Any], ...]) -> Policy:
-    known = {field.name: field.type for field in fields(Policy)}
+def _checked_policy(options: tuple[tuple[str, Any], ...]) -> Policy:
+    known = [field.name for field in fields(Policy)]
     mistakes = []
-    for key, value in items:
-        if key not in known:
-            close = difflib.get_close_matches(key, known, n=1)
-            mistakes.append(f"there is no option {key!r}" + (f" (did you mean {close[0]!r}?)" if close else ""))
-        elif (allowed := _ALLOWED[key])[0] is not None and not allowed[0](value):
-            mistakes.append(f"{key} is {value!r}, expected {allowed[1]}")
+    for name, value in options:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            mistakes.append(f"there is no option {name!r}" + (f" (did you mean {close[0]!r}?)" if close else ""))
+            continue
+        is_allowed, description = _ALLOWED[name]
+        if not is_allowed(value):
+            mistakes.append(f"{name} is {value!r}, expected {description}")
     if mistakes:
         raise ConfigError(f"math verifier: {'; '.join(mistakes)}.", f"Its options are {', '.join(known)}.")
-    return Policy(**dict(items))
+    return Policy(**dict(options))
 
 
-def _whole(value: object) -> bool:
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_small_count(value: object) -> bool:
     return value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 100)
 
 
-def _one_of(*choices: str) -> tuple[Any, str]:
+def _choice(*choices: str) -> tuple[Any, str]:
     return (lambda value: value in choices), f"one of {', '.join(choices)}"
 
 
 _ALLOWED: dict[str, tuple[Any, str]] = {
     "rounding": (lambda value: isinstance(value, bool), "true or false"),
-    "decimals": (_whole, "a whole number of at most 100"),
+    "decimals": (_is_small_count, "a whole number of at most 100"),
     "tolerance": (
-        lambda value: (
-            value is None or (isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1)
-        ),
+        lambda value: value is None or (_is_number(value) and 0 <= value < 1),
         "a number from 0 to below 1",
     ),
-    "answer_digits": (_whole, "a whole number of at most 100"),
-    "units": _one_of("convert", "strict", "ignore"),
-    "percent": _one_of("value", "either"),
-    "degrees": _one_of("convert", "strict"),
-    "order": _one_of("auto", "ordered", "unordered"),
-    "constant": _one_of("required", "optional"),
-    "parameters": _one_of("rename", "strict"),
-    "base": _one_of("optional", "required", "value"),
-    "log": _one_of("either", "natural", "ten"),
-    "mixed": _one_of("sum", "product"),
+    "answer_digits": (_is_small_count, "a whole number of at most 100"),
+    "units": _choice("convert", "strict", "ignore"),
+    "percent": _choice("value", "either"),
+    "degrees": _choice("convert", "strict"),
+    "order": _choice("auto", "ordered", "unordered"),
+    "constant": _choice("required", "optional"),
+    "parameters": _choice("rename", "strict"),
+    "base": _choice("optional", "required", "value"),
+    "log": _choice("either", "natural", "ten"),
+    "mixed": _choice("sum", "product"),
     "options": (
         lambda value: isinstance(value, tuple) and len(value) <= 26 and all(isinstance(text, str) for text in value),
         "a list of at most 26 texts",
     ),
 }
+"""For each option, whether a value is allowed, and what the message says that it may be."""

@@ -1,4 +1,4 @@
-"""A tree with some of its variables renamed or replaced."""
+"""A tree with some of its parts replaced by others."""
 
 from __future__ import annotations
 
@@ -28,15 +28,17 @@ from truegold.verifiers.math.tree import (
 
 
 def renamed(node: Node, names: Mapping[str, str]) -> Node:
+    """Return the tree with other names for some of its variables."""
     return replaced(node, {old: Sym(new) for old, new in names.items()})
 
 
 def substituted(node: Node, name: str, value: Node) -> Node:
+    """Return the tree with `value` for the variable `name`."""
     return replaced(node, {name: value})
 
 
 def replaced(node: Node, values: Mapping[str, Node]) -> Node:
-    """Bound variables of sums stay as they are."""
+    """Return the tree with other values for some of its variables; the bound variable of a sum stays as it is."""
     if isinstance(node, Sym):
         return values.get(node.name, node)
     if isinstance(node, Big):
@@ -45,12 +47,12 @@ def replaced(node: Node, values: Mapping[str, Node]) -> Node:
 
 
 def mapped(node: Node, change: Callable[[Node], Node]) -> Node:
-    """`change` applied to every node, from the leaves up."""
+    """Return the tree with `change` applied to every node, from the leaves up."""
     return change(rebuilt(node, lambda part: mapped(part, change)))
 
 
 def with_log_base_ten(node: Node) -> Node:
-    """Every `log` without a base to the base ten."""
+    """Return the tree with ten as the base of every `log` that has none."""
 
     def based(part: Node) -> Node:
         if isinstance(part, Call) and part.name == "log" and len(part.args) == 1:
@@ -61,39 +63,39 @@ def with_log_base_ten(node: Node) -> Node:
 
 
 def rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:  # noqa: PLR0911, PLR0912, one for each kind of node
-    """`node` with `change` applied to each of its parts."""
+    """Return a copy of the node with `change` applied to each of its parts."""
 
-    def each(parts: tuple[Node, ...]) -> tuple[Node, ...]:
-        return tuple(change(part) for part in parts)
+    def changed(parts: tuple[Node, ...]) -> tuple[Node, ...]:
+        return tuple(map(change, parts))
 
     match node:
         case Add(terms):
-            return Add(each(terms))
+            return Add(changed(terms))
         case Mul(factors):
-            return Mul(each(factors))
+            return Mul(changed(factors))
         case Pow(base, exponent):
             return Pow(change(base), change(exponent))
         case Call(name, args, applied):
-            return Call(name, each(args), applied)
+            return Call(name, changed(args), applied)
         case Big(kind, variable, low, high, body):
             bounds = [None if bound is None else change(bound) for bound in (low, high)]
             return Big(kind, variable, bounds[0], bounds[1], change(body))
         case Measure(value, unit):
             return Measure(change(value), unit)
-        case BareList(items, joined):
-            return BareList(each(items), joined)
-        case Group(opening, closing, items):
-            return Group(opening, closing, each(items))
+        case BareList(elements, joined):
+            return BareList(changed(elements), joined)
+        case Group(opening, closing, elements):
+            return Group(opening, closing, changed(elements))
         case Matrix(rows, bars):
-            return Matrix(tuple(each(row) for row in rows), bars)
+            return Matrix(tuple(changed(row) for row in rows), bars)
         case Chain(parts, operators):
-            return Chain(each(parts), operators)
+            return Chain(changed(parts), operators)
         case SetOps(operator, parts):
-            return SetOps(operator, each(parts))
+            return SetOps(operator, changed(parts))
         case Ratio(parts):
-            return Ratio(each(parts))
+            return Ratio(changed(parts))
         case Family(body, parameters, conditions):
-            return Family(change(body), parameters, each(conditions))
+            return Family(change(body), parameters, changed(conditions))
         case SetOf(element, condition):
             return SetOf(change(element), change(condition))
     return node

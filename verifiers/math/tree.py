@@ -323,7 +323,7 @@ def symbols(node: Node) -> frozenset[str]:
     return facts(node).symbols
 
 
-ZERO, ONE, MINUS_ONE, HALF = (Num(mpq(value)) for value in ("0", "1", "-1", "1/2"))
+ZERO, PLUS_ONE, MINUS_ONE, HALF = (Num(mpq(value)) for value in ("0", "1", "-1", "1/2"))
 INFINITY = Const("inf")
 
 

@@ -1,4 +1,4 @@
-"""A mathematical answer: what the response commits to, compared with gold by the ladder of `ladder.py`."""
+"""The verifier `math`: what a response commits to, compared with gold by the ladder of `ladder.py`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from truegold.verifiers.errors import ConfigError
 from truegold.verifiers.extract import committed_answer
-from truegold.verifiers.math.ladder import judge, wants_several
-from truegold.verifiers.math.policy import Policy, policy_of
+from truegold.verifiers.math.ladder import compare_texts, holds_several_answers
+from truegold.verifiers.math.policy import Policy, parse_policy
 from truegold.verifiers.verdict import Reason, Verdict
 
 _NO_INFO: Mapping[str, Any] = {}
@@ -22,13 +22,14 @@ _PERCENT = re.compile(r"percent|per cent|%|％|百分|procent|prozent|pourcent|p
 
 @dataclass(frozen=True, slots=True)
 class MathVerifier:
-    """Verifier `math`. `policy` holds for every row; `info` may set the fields of `Policy` for one.
+    """The verifier of mathematical answers.
 
-    The default policy is that of `equivalent` but for one thing: `25%` answers a gold of 25. Where the problem is known
-    and speaks of no percentage, it does not.
+    The default policy is that of `equivalent` but for percentages: `25%` answers a gold of 25. Where the problem is
+    known and speaks of no percentage, it does not.
     """
 
     policy: Policy = field(default=RESPONSES)
+    """The policy of every row; a row's `info` may set the same options otherwise."""
     name: str = "math"
     version: str = "2"
 
@@ -40,17 +41,19 @@ class MathVerifier:
         problem: str | None = None,
         info: Mapping[str, Any] = _NO_INFO,
     ) -> Verdict:
+        """Return the verdict on the answer that the response commits to; a wrong option in `info` gives no score."""
         try:
-            policy = policy_of({**self.policy.changed(), **info}) if info else self.policy
+            policy = parse_policy({**self.policy.changed_options(), **info}) if info else self.policy
         except ConfigError as error:
             return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": str(error)})
         if policy.percent == "either" and "percent" not in info and problem and not _PERCENT.search(problem):
             policy = replace(policy, percent="value")
-        found = committed_answer(response, several=wants_several(gold))
-        if found is None:
-            return judge(gold, "", policy)
-        verdict = judge(gold, found.text, policy, boxed=found.form == "boxed")
-        return replace(verdict, evidence={**verdict.evidence, "form": found.form})
+        committed = committed_answer(response, several=holds_several_answers(gold))
+        if committed is None:
+            return compare_texts("", gold, policy)
+        verdict = compare_texts(committed.text, gold, policy, boxed=committed.form == "boxed")
+        return replace(verdict, evidence={**verdict.evidence, "form": committed.form})
 
     def gold_response(self, gold: str, solution: str | None) -> str | None:
+        r"""Return a perfect response for `gold`: gold in a `\boxed`."""
         return f"\\boxed{{{gold}}}"

@@ -1,10 +1,10 @@
-"""The symbolic rung, from outside: one child process that runs sympy, and is killed when it takes too long.
+"""The symbolic rung, from outside: one child process that runs sympy and is killed when it takes too long.
 
-What reaches it are trees that the reader has read, never text: integrals, limits, sums without end. sympy can spend
-hours, or all memory, on one of them, and Python offers no way to stop it from within. So a comparison runs in a child
-(`_child.py`) with an address-space limit, and the deadline is kept here. The child starts with the first comparison,
-lives as long as this process, and is replaced when it dies. Threads take turns; a forked process gets a child of its
-own. Not covered: several comparisons at a time in one process (`verify_batch`).
+Trees reach the child, never text: integrals, limits and sums without end. sympy can spend hours or all memory on one of
+them, and Python offers no way to stop it from within. So a comparison runs in a child (`_child.py`) with a limit on its
+address space, and the deadline is kept here. The child starts with the first comparison, lives as long as this process,
+and is replaced when it dies. Threads take turns; a forked process gets a child of its own. Not covered: several
+comparisons at a time, for which `verify_batch` has several processes.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from truegold.verifiers.processes.child_process import ChildDied, ChildProcess, 
 from truegold.verifiers.verdict import Reason
 
 DEADLINE_S = 3.0
-"""For one comparison. Stops `9^{9^{9^9}}` and its kin."""
+"""How long one comparison may take. Stops `9^{9^{9^9}}` and its kin."""
 
 START_S = 90.0
-"""For the child's first import of sympy, on a machine that is busy with other things."""
+"""How long the child may take to import sympy, on a machine that is busy with other things."""
 
 _CHILD_MODULE = "truegold.verifiers.math._child"
 _ATTEMPTS = 2
@@ -37,9 +37,10 @@ _ATTEMPTS = 2
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """reason: MATCH or MISMATCH, or why there is neither."""
+    """What the child found out."""
 
     reason: Reason
+    """MATCH or MISMATCH, or why there is neither."""
     evidence: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -51,10 +52,11 @@ class Worker:
         self.child: ChildProcess | None = None
 
     def compare(self, gold: list[Any], answer: list[Any], deadline_s: float) -> Reply:
-        how = ""
+        """Compare two encode trees. Raises SetupError where the child does not start."""
+        cause = ""
         with self.lock:
             for _ in range(_ATTEMPTS):
-                child = self._running()
+                child = self._running_child()
                 try:
                     deadline = time.monotonic() + deadline_s
                     child.send({"gold": gold, "answer": answer}, deadline)
@@ -64,19 +66,21 @@ class Worker:
                     return Reply(Reason.TIMEOUT, {"deadline_s": deadline_s})
                 except ChildDied as error:
                     self._stop()
-                    how = str(error)
-                except BaseException:  # interrupted half-way: the next reply would be the answer to this question
+                    cause = str(error)
+                except BaseException:
+                    # After an interruption half-way, the next reply would be the answer to this question.
                     self._stop()
                     raise
                 else:
                     return Reply(Reason(reply["reason"]), reply["evidence"])
-        return Reply(Reason.LIMIT, {"error": f"the symbolic worker {how}, twice"})
+        return Reply(Reason.LIMIT, {"error": f"the symbolic worker {cause}, twice"})
 
     def stop(self) -> None:
+        """End the child; the next comparison starts another."""
         with self.lock:
             self._stop()
 
-    def _running(self) -> ChildProcess:
+    def _running_child(self) -> ChildProcess:
         if self.child is None:
             child = ChildProcess(_CHILD_MODULE, quiet=True)
             try:
@@ -109,19 +113,19 @@ _worker = Worker()
 
 
 def might_know(gold: Node, answer: Node) -> bool:
-    """Does gold hold something that only the symbolic rung can work out, and neither side what it cannot?"""
-    values = all(isinstance(part, VALUES) for tree in (gold, answer) for part in walk(tree))
-    return values and is_unfinished(gold)
+    """Tell whether gold holds something that only sympy can work out, and neither side something that it cannot."""
+    only_values = all(isinstance(part, VALUES) for tree in (gold, answer) for part in walk(tree))
+    return only_values and is_unfinished(gold)
 
 
 def is_unfinished(node: Node) -> bool:
-    """An integral, a limit or a long sum is left to be worked out."""
+    """Tell whether an integral, a limit or a long sum is left to be worked out."""
     return any(isinstance(part, Big) and _is_slow(part) for part in walk(node))
 
 
 def compare(gold: Node, answer: Node, deadline_s: float = DEADLINE_S) -> Reply:
-    """Are two expressions the same? Never raises for what they say."""
-    return _worker.compare(encoded(gold), encoded(answer), deadline_s)
+    """Compare two trees of values; whatever they hold, the outcome is a reply and no exception."""
+    return _worker.compare(encode(gold), encode(answer), deadline_s)
 
 
 def _is_slow(node: Big) -> bool:
@@ -131,8 +135,8 @@ def _is_slow(node: Big) -> bool:
     return low is None or high is None or high - low >= MAX_SUM_TERMS
 
 
-def encoded(node: Node) -> list[Any]:  # noqa: PLR0911, one for each kind of node
-    """A tree of values as JSON. Raises TypeError for another."""
+def encode(node: Node) -> list[Any]:  # noqa: PLR0911, one for each kind of node
+    """Return a tree of values as JSON. Raises TypeError for any other tree."""
     match node:
         case Num(value):
             return ["num", str(value.numerator), str(value.denominator)]
@@ -141,27 +145,28 @@ def encoded(node: Node) -> list[Any]:  # noqa: PLR0911, one for each kind of nod
         case Sym(name):
             return ["sym", name]
         case Add(terms):
-            return ["add", *map(encoded, terms)]
+            return ["add", *map(encode, terms)]
         case Mul(factors):
-            return ["mul", *map(encoded, factors)]
+            return ["mul", *map(encode, factors)]
         case Pow(base, exponent):
-            return ["pow", encoded(base), encoded(exponent)]
+            return ["pow", encode(base), encode(exponent)]
         case Call(name, args, applied):
-            return ["apply" if applied else "call", name, *map(encoded, args)]
+            return ["apply" if applied else "call", name, *map(encode, args)]
         case Big(kind, variable, low, high, body):
-            bounds = [None if bound is None else encoded(bound) for bound in (low, high)]
-            return ["big", kind, variable, *bounds, encoded(body)]
+            bounds = [None if bound is None else encode(bound) for bound in (low, high)]
+            return ["big", kind, variable, *bounds, encode(body)]
     raise TypeError(f"{type(node).__name__} is no value")
 
 
 def stop() -> None:
-    """End the child now, rather than with this process."""
+    """End the child now rather than with this process."""
     _worker.stop()
 
 
 def _after_fork() -> None:
     global _worker  # noqa: PLW0603
-    _worker = Worker()  # the old lock may be held by a thread that is not here; its child belongs to the parent
+    # A thread that does not exist here may hold the old lock, and the old child belongs to the parent.
+    _worker = Worker()
 
 
 atexit.register(stop)

@@ -1,6 +1,6 @@
 """Sets of real numbers as pieces with two ends: what they have in common, their union, what is left out.
 
-Ends are constants, or hold parameters (`at` is None): then there is no order, and little can be said.
+The ends are constants, or hold parameters. Then they have no position, and little can be concluded.
 """
 
 from __future__ import annotations
@@ -9,26 +9,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from gmpy2 import mpfr, mpq
+from gmpy2 import mpfr
 
 from truegold.verifiers.math.evaluation.identity import approximate, infinity_sign
-from truegold.verifiers.math.tree import Const, Mul, Node, Num
+from truegold.verifiers.math.tree import INFINITY, Const, Mul, Node, Num, negated
 
-INFINITY = Const("inf")
-MINUS_INFINITY = Mul((Num(mpq(-1)), INFINITY))
+MINUS_INFINITY = negated(INFINITY)
 
 
 @dataclass(slots=True)
 class End:
-    """`at` is infinite or a number for ordering; None where a parameter leaves the order open."""
+    """One end of a piece."""
 
     node: Node
     closed: bool
-    at: mpfr | None
+    """The end belongs to the piece."""
+    position: mpfr | None
+    """Where the end lies, which may be infinite; None where a parameter leaves that open."""
 
 
 @dataclass(slots=True)
 class Piece:
+    """All numbers between two ends."""
+
     low: End
     high: End
 
@@ -40,15 +43,15 @@ class NoSet(Exception):
 SameEnd: TypeAlias = Callable[[Node, Node], bool]
 
 
-def same_set(gold: list[Piece], answer: list[Piece], same_end: SameEnd) -> bool:
-    """Piece by piece, in any order; `same_end` compares the ends."""
+def same_pieces(gold: list[Piece], answer: list[Piece], same_end: SameEnd) -> bool:
+    """Compare piece by piece, in any order; `same_end` compares the ends."""
     if len(gold) != len(answer):
         return False
-    left = list(answer)
+    unmatched = list(answer)
     for piece in gold:
-        for candidate in left:
+        for candidate in unmatched:
             if _same_piece(piece, candidate, same_end):
-                left.remove(candidate)
+                unmatched.remove(candidate)
                 break
         else:
             return False
@@ -62,6 +65,7 @@ def _same_piece(a: Piece, b: Piece, same_end: SameEnd) -> bool:
 
 
 def piece_of(low: Node, low_closed: bool, high: Node, high_closed: bool) -> Piece:
+    """Return the piece between two ends."""
     return Piece(End(low, low_closed, _position(low)), End(high, high_closed, _position(high)))
 
 
@@ -72,95 +76,98 @@ def _position(node: Node) -> mpfr | None:
 
 
 def is_infinite(node: Node) -> bool:
+    """Tell whether a node is infinity or its opposite."""
     if isinstance(node, Mul) and len(node.factors) == 2 and isinstance(node.factors[0], Num):
         return is_infinite(node.factors[1])
     return isinstance(node, Const) and node.name == "inf"
 
 
 def is_ordered(pieces: list[Piece]) -> bool:
-    """No parameter leaves open which end comes first."""
-    return all(end.at is not None for piece in pieces for end in (piece.low, piece.high))
+    """Tell whether no parameter leaves open which end comes first."""
+    return all(end.position is not None for piece in pieces for end in (piece.low, piece.high))
 
 
 def union(a: list[Piece], b: list[Piece]) -> list[Piece]:
-    """Pieces may overlap until they are `merged`."""
+    """Return the pieces of both sets, which may overlap until they are `merged`."""
     return [*a, *b]
 
 
 def common(a: list[Piece], b: list[Piece]) -> list[Piece]:
-    """What lies in both. Raises NoSet where that depends on parameters."""
-    if len(a) == 1 and _position(a[0].low.node) == mpfr("-inf") and _position(a[0].high.node) == mpfr("inf"):
+    """Return what lies in both. Raises NoSet where that depends on parameters."""
+    if len(a) == 1 and _is_all(a[0]):
         return b
     if not (is_ordered(a) and is_ordered(b)):
-        return _common_open(a, b)
-    found = []
+        return _common_unordered(a, b)
+    shared = []
     for p in a:
         for q in b:
-            low = max(p.low, q.low, key=lambda end: (end.at, not end.closed))
-            high = min(p.high, q.high, key=lambda end: (end.at, end.closed))
-            assert low.at is not None and high.at is not None
-            if low.at < high.at or (low.at == high.at and low.closed and high.closed):
-                found.append(Piece(low, high))
-    return found
+            low = max(p.low, q.low, key=lambda end: (end.position, not end.closed))
+            high = min(p.high, q.high, key=lambda end: (end.position, end.closed))
+            assert low.position is not None and high.position is not None
+            if low.position < high.position or (low.position == high.position and low.closed and high.closed):
+                shared.append(Piece(low, high))
+    return shared
 
 
-def _common_open(a: list[Piece], b: list[Piece]) -> list[Piece]:
-    """a < x and x < b, whatever a and b are."""
+def _common_unordered(a: list[Piece], b: list[Piece]) -> list[Piece]:
+    """Return what a < x and x < b have in common, whatever a and b are."""
     if len(a) == 1 and len(b) == 1:
-        low = [p.low for p in (a[0], b[0]) if not is_infinite(p.low.node)]
-        high = [p.high for p in (a[0], b[0]) if not is_infinite(p.high.node)]
-        if len(low) <= 1 and len(high) <= 1:
-            return [Piece(low[0] if low else a[0].low, high[0] if high else a[0].high)]
+        lows = [p.low for p in (a[0], b[0]) if not is_infinite(p.low.node)]
+        highs = [p.high for p in (a[0], b[0]) if not is_infinite(p.high.node)]
+        if len(lows) <= 1 and len(highs) <= 1:
+            return [Piece(lows[0] if lows else a[0].low, highs[0] if highs else a[0].high)]
     raise NoSet
 
 
 def without(a: list[Piece], b: list[Piece]) -> list[Piece]:
-    """What lies in `a` alone. Raises NoSet where that depends on parameters."""
+    """Return what lies in `a` alone. Raises NoSet where that depends on parameters."""
     if not (is_ordered(a) and is_ordered(b)):
         raise NoSet
     for piece in b:
         outside = [
-            Piece(End(MINUS_INFINITY, False, mpfr("-inf")), End(piece.low.node, not piece.low.closed, piece.low.at)),
-            Piece(End(piece.high.node, not piece.high.closed, piece.high.at), End(INFINITY, False, mpfr("inf"))),
+            Piece(
+                End(MINUS_INFINITY, False, mpfr("-inf")), End(piece.low.node, not piece.low.closed, piece.low.position)
+            ),
+            Piece(End(piece.high.node, not piece.high.closed, piece.high.position), End(INFINITY, False, mpfr("inf"))),
         ]
-        a = [part for part in _common_pairs(a, outside) if part.low.at != part.high.at or part.low.closed]
+        a = [part for part in _common_pairs(a, outside) if part.low.position != part.high.position or part.low.closed]
     return a
 
 
 def _common_pairs(a: list[Piece], b: list[Piece]) -> list[Piece]:
-    found: list[Piece] = []
+    shared: list[Piece] = []
     for p in a:
         for q in b:
             if not _is_all(p):
-                found.extend(common([p], [q]))
+                shared.extend(common([p], [q]))
             elif _has_length(q):
-                found.append(q)
-    return found
+                shared.append(q)
+    return shared
 
 
 def _is_all(piece: Piece) -> bool:
-    return bool(piece.low.at == mpfr("-inf") and piece.high.at == mpfr("inf"))
+    return bool(piece.low.position == mpfr("-inf") and piece.high.position == mpfr("inf"))
 
 
 def _has_length(piece: Piece) -> bool:
-    assert piece.low.at is not None and piece.high.at is not None
-    return bool(piece.low.at < piece.high.at)
+    assert piece.low.position is not None and piece.high.position is not None
+    return bool(piece.low.position < piece.high.position)
 
 
 def merged(pieces: list[Piece]) -> list[Piece]:
-    """In order, with pieces that touch made one."""
-    pieces = sorted(pieces, key=lambda piece: (piece.low.at, not piece.low.closed))
-    found: list[Piece] = []
+    """Return the pieces in order, those that touch joined."""
+    pieces = sorted(pieces, key=lambda piece: (piece.low.position, not piece.low.closed))
+    joined: list[Piece] = []
     for piece in pieces:
-        if found:
-            last = found[-1]
-            assert last.high.at is not None and piece.low.at is not None
-            touches = last.high.at > piece.low.at or (
-                last.high.at == piece.low.at and (last.high.closed or piece.low.closed)
+        if joined:
+            last = joined[-1]
+            assert last.high.position is not None and piece.low.position is not None
+            touches = last.high.position > piece.low.position or (
+                last.high.position == piece.low.position and (last.high.closed or piece.low.closed)
             )
             if touches:
-                high = max(last.high, piece.high, key=lambda end: (end.at, end.closed))
-                found[-1] = Piece(last.low, high)
+                high = max(last.high, piece.high, key=lambda end: (end.position, end.closed))
+                joined[-1] = Piece(last.low, high)
                 continue
-        found.append(piece)
-    return found
+        joined.append(piece)
+    return joined

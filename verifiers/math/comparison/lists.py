@@ -3,95 +3,99 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from truegold.verifiers.math.comparison.outcome import OTHER_STRUCTURE, SAME_STRUCTURE, Comparer, Outcome
+from truegold.verifiers.math.comparison.comparer import Comparer
 from truegold.verifiers.math.comparison.real_sets import looks_like_set
 from truegold.verifiers.math.labels import label_of, labelled
+from truegold.verifiers.math.outcome import OTHER_STRUCTURE, SAME_STRUCTURE, Outcome
 from truegold.verifiers.math.tree import BareList, Chain, Group, Matrix, Mul, Named, Node, SetOf, SetOps, Sym
 
 _CHOICE_LETTERS = "ABCDEFGH"
 _LABEL_STEM = re.compile(r"[^_(]*")
 
 
-def same_lists(within: Comparer, gold: Node, answer: Node) -> Outcome | None:
-    """Lists and finite sets. None where sets of numbers are meant."""
+def same_lists(comparer: Comparer, gold: Node, answer: Node) -> Outcome | None:
+    """Compare lists and finite sets; None where a side is a set of numbers rather than a list."""
     if _holds_conditions(gold) or _holds_conditions(answer):
         return None
-    wanted, offered = items_of(gold), items_of(answer)
-    if wanted is None or offered is None:
+    gold_elements, answer_elements = elements_of(gold), elements_of(answer)
+    if gold_elements is None or answer_elements is None:
         return None
-    if len(wanted) != len(offered):
-        wanted, offered = _choices(gold) or wanted, _choices(answer) or offered
-    wanted, offered, aligned = _aligned(wanted, offered)
-    if len(wanted) != len(offered) and (is_set(gold) or is_set(answer)):
-        wanted, offered = _distinct(within, wanted), _distinct(within, offered)
-    if len(wanted) != len(offered):
-        among = len(wanted) < len(offered) and all(any(within.same(w, o).same for o in offered) for w in wanted)
-        return Outcome(False, "structure", hedged=among)
-    order = within.policy.order
+    if len(gold_elements) != len(answer_elements):
+        gold_elements, answer_elements = _choices(gold) or gold_elements, _choices(answer) or answer_elements
+    gold_elements, answer_elements, aligned = _aligned(gold_elements, answer_elements)
+    if len(gold_elements) != len(answer_elements) and (is_set(gold) or is_set(answer)):
+        gold_elements, answer_elements = _distinct(comparer, gold_elements), _distinct(comparer, answer_elements)
+    if len(gold_elements) != len(answer_elements):
+        hedged = len(gold_elements) < len(answer_elements) and all(
+            any(comparer.same(gold_element, answer_element).same for answer_element in answer_elements)
+            for gold_element in gold_elements
+        )
+        return Outcome(False, "structure", hedged=hedged)
+    order = comparer.policy.order
     if order == "auto":
-        fixed = aligned or _is_tuple(gold) or _is_tuple(answer) or _labels_differ(wanted, offered)
-        order = "ordered" if fixed else "unordered"
-    return elementwise(within, wanted, offered) if order == "ordered" else matched(within, wanted, offered)
+        is_fixed = aligned or _is_tuple(gold) or _is_tuple(answer) or _labels_differ(gold_elements, answer_elements)
+        order = "ordered" if is_fixed else "unordered"
+    join = elementwise if order == "ordered" else matched
+    return join(comparer, gold_elements, answer_elements)
 
 
-def elementwise(within: Comparer, wanted: list[Node], offered: list[Node]) -> Outcome:
-    """Part by part, as many on either side."""
+def elementwise(comparer: Comparer, gold_parts: Sequence[Node], answer_parts: Sequence[Node]) -> Outcome:
+    """Compare part by part; there are as many on either side."""
     rung = "structure"
-    for one, other in zip(wanted, offered, strict=True):
-        outcome = within.same(one, other)
+    for gold_part, answer_part in zip(gold_parts, answer_parts, strict=True):
+        outcome = comparer.same(gold_part, answer_part)
         if not outcome.same:
             return Outcome(outcome.same, outcome.rung)
         rung = outcome.rung if outcome.rung != "exact" else rung
     return Outcome(True, rung)
 
 
-def matched(within: Comparer, wanted: list[Node], offered: list[Node]) -> Outcome:
-    """In any order: each of `wanted` takes one of `offered` away."""
-    left = list(offered)
+def matched(comparer: Comparer, gold_parts: Sequence[Node], answer_parts: Sequence[Node]) -> Outcome:
+    """Compare in any order; each part of gold takes one of the answer's away."""
+    unmatched = list(answer_parts)
     undecided = False
-    for one in wanted:
-        for other in left:
-            outcome = within.same(one, other)
+    for gold_part in gold_parts:
+        for answer_part in unmatched:
+            outcome = comparer.same(gold_part, answer_part)
             undecided |= outcome.same is None
             if outcome.same:
-                left.remove(other)
+                unmatched.remove(answer_part)
                 break
         else:
             return Outcome(None if undecided else False, "structure")
     return SAME_STRUCTURE
 
 
-def same_ordered(within: Comparer, gold: Node, answer: Node) -> Outcome:
-    """Tuples, vectors, matrices."""
+def same_ordered(comparer: Comparer, gold: Node, answer: Node) -> Outcome:
+    """Compare tuples, vectors and matrices."""
     if isinstance(gold, Matrix) and isinstance(answer, Matrix):
         if [len(row) for row in gold.rows] == [len(row) for row in answer.rows]:
-            return elementwise(within, *([cell for row in matrix.rows for cell in row] for matrix in (gold, answer)))
+            return elementwise(comparer, *([cell for row in matrix.rows for cell in row] for matrix in (gold, answer)))
     elif isinstance(gold, Group) and isinstance(answer, Group):
         if (gold.opening == "{") != (answer.opening == "{") or len(gold.elements) != len(answer.elements):
             return OTHER_STRUCTURE
-        in_order = within.policy.order != "unordered"
-        return (elementwise if in_order else matched)(within, list(gold.elements), list(answer.elements))
-    wanted, offered = _as_vector(gold), _as_vector(answer)
-    if wanted is None or offered is None or len(wanted) != len(offered):
+        join = matched if comparer.policy.order == "unordered" else elementwise
+        return join(comparer, gold.elements, answer.elements)
+    gold_vector, answer_vector = _as_vector(gold), _as_vector(answer)
+    if gold_vector is None or answer_vector is None or len(gold_vector) != len(answer_vector):
         return OTHER_STRUCTURE
-    return elementwise(within, wanted, offered)
+    return elementwise(comparer, gold_vector, answer_vector)
 
 
 def is_list(node: Node) -> bool:
+    """Tell whether a node is a bare list or a set in braces."""
     return isinstance(node, BareList) or is_set(node)
 
 
 def is_set(node: Node) -> bool:
+    """Tell whether a node is a set in braces."""
     return isinstance(node, Group) and node.opening == "{"
 
 
-def _is_tuple(node: Node) -> bool:
-    return (isinstance(node, Group) and node.opening in "(<[") or isinstance(node, Matrix)
-
-
-def items_of(node: Node) -> list[Node] | None:
-    """What is listed; a bare value is a list of one. None for a set that is not listed."""
+def elements_of(node: Node) -> list[Node] | None:
+    """Return what is listed; a bare value is a list of one. None for a set that is not listed."""
     if isinstance(node, BareList):
         lone = node.elements[0] if len(node.elements) == 1 else None
         return list(lone.elements if isinstance(lone, BareList) and node.joined != ";" else node.elements)
@@ -100,61 +104,71 @@ def items_of(node: Node) -> list[Node] | None:
     if isinstance(node, Matrix):
         return _as_vector(node)
     if isinstance(node, Chain):
-        return _items_of_chain(node)
+        return _elements_of_chain(node)
     if isinstance(node, Named) and node.name == "empty":
         return []
     return None if isinstance(node, (SetOps, SetOf)) else [node]
 
 
-def _items_of_chain(node: Chain) -> list[Node] | None:
-    """S = {1, 2}, x \\in {1, 2}"""
+def _elements_of_chain(node: Chain) -> list[Node] | None:
+    """Return what is listed in `S = {1, 2}` and `x \\in {1, 2}`."""
     label, value = labelled(node)
     if label is not None and isinstance(value, (BareList, Group)):
-        return items_of(value)
+        return elements_of(value)
     if node.operators == ("in",) and isinstance(node.parts[1], Group):
         return list(node.parts[1].elements) if node.parts[1].opening == "{" else None
     return [node]
 
 
+def _is_tuple(node: Node) -> bool:
+    return (isinstance(node, Group) and node.opening in "(<[") or isinstance(node, Matrix)
+
+
 def _choices(node: Node) -> list[Node] | None:
-    """ABD as the letters of three choices."""
+    """Return ABD as the letters of three choices."""
     if isinstance(node, Mul) and all(isinstance(f, Sym) and f.name in _CHOICE_LETTERS for f in node.factors):
         return list(node.factors)
     return None
 
 
-def _aligned(wanted: list[Node], offered: list[Node]) -> tuple[list[Node], list[Node], bool]:
-    """a=1, b=2 against b=2, a=1: in gold's order, which then counts."""
-    labels, others = [label_of(item) for item in wanted], [label_of(item) for item in offered]
-    if None in labels or len(set(labels)) < len(labels) or sorted(map(str, labels)) != sorted(map(str, others)):
-        return wanted, offered, False
-    return wanted, [offered[others.index(label)] for label in labels], len(labels) > 1
+def _aligned(gold_elements: list[Node], answer_elements: list[Node]) -> tuple[list[Node], list[Node], bool]:
+    """Put b=2, a=1 in the order of gold's a=1, b=2; return both, and whether the labels make the order count."""
+    gold_labels, answer_labels = _labels(gold_elements), _labels(answer_elements)
+    is_ambiguous = None in gold_labels or len(set(gold_labels)) < len(gold_labels)
+    if is_ambiguous or sorted(map(str, gold_labels)) != sorted(map(str, answer_labels)):
+        return gold_elements, answer_elements, False
+    in_gold_order = [answer_elements[answer_labels.index(label)] for label in gold_labels]
+    return gold_elements, in_gold_order, len(gold_labels) > 1
 
 
-def _labels_differ(wanted: list[Node], offered: list[Node]) -> bool:
-    """One side names its items a and b, the other only lists them: then their order counts. x_1 and x_2 may swap."""
-    labels, others = [label_of(item) for item in wanted], [label_of(item) for item in offered]
-    if (None in labels) == (None in others):
+def _labels_differ(gold_elements: list[Node], answer_elements: list[Node]) -> bool:
+    """Tell whether one side names its elements a and b, so that their order counts; x_1 and x_2 may swap."""
+    gold_labels, answer_labels = _labels(gold_elements), _labels(answer_elements)
+    if (None in gold_labels) == (None in answer_labels):
         return False
-    named = others if None in labels else labels
-    return len({match.group() for label in named if (match := _LABEL_STEM.match(str(label)))}) > 1
+    labels = answer_labels if None in gold_labels else gold_labels
+    return len({match.group() for label in labels if (match := _LABEL_STEM.match(str(label)))}) > 1
 
 
-def _distinct(within: Comparer, items: list[Node]) -> list[Node]:
+def _labels(elements: list[Node]) -> list[str | None]:
+    return [label_of(element) for element in elements]
+
+
+def _distinct(comparer: Comparer, elements: list[Node]) -> list[Node]:
     kept: list[Node] = []
-    for item in items:
-        if not any(within.same(other, item).same for other in kept):
-            kept.append(item)
+    for element in elements:
+        if not any(comparer.same(other, element).same for other in kept):
+            kept.append(element)
     return kept
 
 
 def _holds_conditions(node: Node) -> bool:
-    """BareList such as `x > 1 and x < 3`, which are one set rather than a list."""
+    """Tell whether elements such as `x > 1 and x < 3` are one set rather than a list."""
     if isinstance(node, (BareList, Group)):
-        if any(isinstance(item, (Chain, SetOps)) and looks_like_set(item) for item in node.elements):
+        if any(isinstance(element, (Chain, SetOps)) and looks_like_set(element) for element in node.elements):
             return True
-        intervals = any(isinstance(item, Group) and looks_like_set(item) for item in node.elements)
-        return isinstance(node, BareList) and node.joined != "," and intervals
+        holds_intervals = any(isinstance(element, Group) and looks_like_set(element) for element in node.elements)
+        return isinstance(node, BareList) and node.joined != "," and holds_intervals
     return isinstance(node, (SetOps, SetOf)) or (isinstance(node, Chain) and looks_like_set(node))
 
 

@@ -3,8 +3,8 @@ r"""Sets of real numbers: intervals, inequalities, unions and what is left out o
     x \ge 1,   [1, \infty),   \{x : 1 \le x\}          one piece, closed at 1
     \mathbb{R}\setminus\{0\},   x \ne 0                two pieces
 
-A set is a sorted list of pieces that do not touch. Endpoints are constants; with parameters in them (`(a, \infty)`)
-there is no order, and only unions can be compared, piece by piece. Not covered: inequalities that need solving.
+A set is a sorted list of pieces that do not touch. Its ends are constants; with parameters in them (`(a, \infty)`) they
+have no order, and only unions can be compared, piece by piece. Not covered: inequalities that need solving.
 """
 
 from __future__ import annotations
@@ -12,10 +12,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from gmpy2 import mpq
-
 from truegold.verifiers.math.comparison.intervals import (
-    INFINITY,
     MINUS_INFINITY,
     NoSet,
     Piece,
@@ -28,7 +25,9 @@ from truegold.verifiers.math.comparison.intervals import (
     without,
 )
 from truegold.verifiers.math.tree import (
+    INFINITY,
     VALUES,
+    ZERO,
     BareList,
     Call,
     Chain,
@@ -36,7 +35,6 @@ from truegold.verifiers.math.tree import (
     Measure,
     Named,
     Node,
-    Num,
     SetOf,
     SetOps,
     Sym,
@@ -44,26 +42,26 @@ from truegold.verifiers.math.tree import (
 )
 
 MAX_PIECES = 64
-"""Stops a union of thousands."""
+"""The most pieces of one set. Stops a union of thousands."""
 
 _FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 _CONDITIONS = frozenset({"<", ">", "<=", ">=", "!=", "in"})
 
 
 def looks_like_set(node: Node) -> bool:
-    """Is it written as a set or a condition, rather than as a value, a list or a tuple?"""
+    """Tell whether a node is written as a set or a condition, rather than as a value, a list or a tuple."""
     if isinstance(node, Chain):
         return node.operators[0] in _CONDITIONS
     if isinstance(node, Group):
-        ends = node.opening == "[" or node.closing == "]" or any(map(is_infinite, node.elements))
-        return ends and len(node.elements) == 2
+        like_interval = node.opening == "[" or node.closing == "]" or any(map(is_infinite, node.elements))
+        return like_interval and len(node.elements) == 2
     if isinstance(node, BareList):
-        return any(isinstance(item, Chain) and looks_like_set(item) for item in node.elements)
+        return any(isinstance(element, Chain) and looks_like_set(element) for element in node.elements)
     return isinstance(node, (SetOps, SetOf)) or (isinstance(node, Named) and node.name in ("reals", "empty"))
 
 
 def pieces_of(node: Node) -> list[Piece]:
-    """The normal form. Raises NoSet."""
+    """Return the normal form of a set. Raises NoSet."""
     pieces = _pieces(node)
     if len(pieces) > MAX_PIECES:
         raise NoSet
@@ -72,70 +70,71 @@ def pieces_of(node: Node) -> list[Piece]:
 
 def _pieces(node: Node) -> list[Piece]:
     if isinstance(node, Named):
-        return _of_name(node.name)
+        return _pieces_of_name(node.name)
     if isinstance(node, Group):
-        return _of_group(node)
+        return _pieces_of_group(node)
     if isinstance(node, Chain):
-        return _of_chain(node)
+        return _pieces_of_chain(node)
     if isinstance(node, SetOf):
-        return _of_builder(node)
+        return _pieces_of_builder(node)
     if isinstance(node, SetOps):
         return functools.reduce(_OPERATIONS[node.operator], map(_pieces, node.parts))
     if isinstance(node, BareList):
-        return _of_conditions(node)
+        return _pieces_of_conditions(node)
     raise NoSet
 
 
-def _of_name(name: str) -> list[Piece]:
+def _pieces_of_name(name: str) -> list[Piece]:
     if name == "empty":
         return []
     if name not in ("reals", "positive reals"):
         raise NoSet
-    return [piece_of(MINUS_INFINITY if name == "reals" else Num(mpq(0)), False, INFINITY, False)]
+    return [piece_of(MINUS_INFINITY if name == "reals" else ZERO, False, INFINITY, False)]
 
 
-def _of_group(node: Group) -> list[Piece]:
+def _pieces_of_group(node: Group) -> list[Piece]:
     if node.opening == "{":
-        if not all(isinstance(item, VALUES) for item in node.elements):
+        if not all(isinstance(element, VALUES) for element in node.elements):
             raise NoSet
-        return [piece_of(item, True, item, True) for item in node.elements]
+        return [piece_of(element, True, element, True) for element in node.elements]
     if len(node.elements) != 2 or node.opening not in "([]" or node.closing not in ")][":
         raise NoSet
-    low, high = (item.value if isinstance(item, Measure) else item for item in node.elements)
+    low, high = (element.value if isinstance(element, Measure) else element for element in node.elements)
     if not (isinstance(low, VALUES) and isinstance(high, VALUES)):
         raise NoSet
     low_closed = node.opening == "[" and not is_infinite(low)
     return [piece_of(low, low_closed, high, node.closing == "]" and not is_infinite(high))]
 
 
-def _of_chain(node: Chain) -> list[Piece]:
+def _pieces_of_chain(node: Chain) -> list[Piece]:
     if node.operators == ("in",):
         return _pieces(node.parts[1])
     if any(operator not in _FLIP for operator in node.operators):
         raise NoSet
-    at = _subject(node)
-    result = [piece_of(MINUS_INFINITY, False, INFINITY, False)]
+    subject = _subject_index(node)
+    pieces = [piece_of(MINUS_INFINITY, False, INFINITY, False)]
     for index, operator in enumerate(node.operators):
-        if index not in (at - 1, at):
+        if index not in (subject - 1, subject):
             raise NoSet
-        bound = node.parts[index + 1] if index == at else node.parts[index]
+        bound = node.parts[index + 1] if index == subject else node.parts[index]
         bound = bound.value if isinstance(bound, Measure) else bound
-        result = common(result, _half_line(operator if index == at else _FLIP[operator], bound))
-    return result
+        pieces = common(pieces, _half_line(operator if index == subject else _FLIP[operator], bound))
+    return pieces
 
 
-def _subject(node: Chain) -> int:
-    """Which part is bounded: the only one that is no constant, or the only name."""
-    variable = [i for i, part in enumerate(node.parts) if _is_variable(part)]
-    names = [i for i in variable if isinstance(node.parts[i], (Sym, Call))]
-    if len(variable) == 1:
-        part = node.parts[variable[0]]
+def _subject_index(node: Chain) -> int:
+    """Return the index of the part that is bounded: the only one that is no constant, or the only name."""
+    variables = [i for i, part in enumerate(node.parts) if _is_variable(part)]
+    names = [i for i in variables if isinstance(node.parts[i], (Sym, Call))]
+    if len(variables) == 1:
+        part = node.parts[variables[0]]
         if isinstance(part, Sym) or (isinstance(part, Call) and part.applied):
-            return variable[0]
+            return variables[0]
         raise NoSet
     if len(node.parts) == 3 and 1 in names:
         return 1
-    if len(names) == 1 or (len(node.parts) == 2 and names == [0, 1]):  # x > a
+    # In x > a, the first name is bounded.
+    if len(names) == 1 or (len(node.parts) == 2 and names == [0, 1]):
         return names[0]
     raise NoSet
 
@@ -146,7 +145,7 @@ def _is_variable(part: Node) -> bool:
 
 def _half_line(operator: str, bound: Node) -> list[Piece]:
     if isinstance(bound, BareList) and operator == "!=":
-        return functools.reduce(common, [_half_line("!=", item) for item in bound.elements])
+        return functools.reduce(common, [_half_line("!=", element) for element in bound.elements])
     if not isinstance(bound, VALUES):
         raise NoSet
     finite = not is_infinite(bound)
@@ -159,7 +158,7 @@ def _half_line(operator: str, bound: Node) -> list[Piece]:
     return [piece_of(MINUS_INFINITY, False, bound, False), piece_of(bound, False, INFINITY, False)]
 
 
-def _of_builder(node: SetOf) -> list[Piece]:
+def _pieces_of_builder(node: SetOf) -> list[Piece]:
     pieces = _pieces(node.condition)
     if isinstance(node.element, Chain) and node.element.operators == ("in",):
         pieces = common(_pieces(node.element.parts[1]), pieces)
@@ -168,8 +167,8 @@ def _of_builder(node: SetOf) -> list[Piece]:
     return pieces
 
 
-def _of_conditions(node: BareList) -> list[Piece]:
-    """Conditions on one variable: `or` joins, `and` cuts, a comma does what leaves something."""
+def _pieces_of_conditions(node: BareList) -> list[Piece]:
+    """Join conditions on one variable by `or`, cut them by `and`; a comma does whichever leaves something."""
     parts = list(map(_pieces, node.elements))
     if node.joined == "or":
         return functools.reduce(union, parts)

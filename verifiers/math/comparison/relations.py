@@ -11,13 +11,17 @@ from __future__ import annotations
 
 from gmpy2 import mpq
 
+from truegold.verifiers.math.comparison.comparer import Comparer
 from truegold.verifiers.math.comparison.lists import elementwise
-from truegold.verifiers.math.comparison.outcome import MINUS_ONE, OTHER_STRUCTURE, ZERO, Comparer, Outcome
 from truegold.verifiers.math.evaluation.identity import proportional, same_value, sign_of_ratio
 from truegold.verifiers.math.labels import argument_of, is_tuple_of_names, labelled
+from truegold.verifiers.math.outcome import OTHER_STRUCTURE, Outcome
 from truegold.verifiers.math.substitute import renamed, substituted
 from truegold.verifiers.math.tree import (
+    MINUS_ONE,
+    PLUS_ONE,
     VALUES,
+    ZERO,
     Add,
     BareList,
     Call,
@@ -34,54 +38,57 @@ from truegold.verifiers.math.tree import (
 )
 
 COORDINATES = frozenset({"x", "y", "z"})
-"""Labels that make an equation of a line out of a value: x=5 is not y=5."""
+"""Labels that make a value the equation of a line: x=5 is not y=5."""
 
 _REVERSED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 _UPWARD = {">": "<", ">=": "<="}
 
 
-def same_relation(within: Comparer, gold: Node, answer: Node) -> Outcome:
-    """At least one side is a relation."""
-    (label, value), (other, offered) = labelled(gold), labelled(answer)
-    chains = isinstance(gold, Chain) and isinstance(answer, Chain)
-    if value is not None and offered is not None:
-        if label is not None and other is not None and label != other and {label, other} & COORDINATES:
-            both = {label, other} <= COORDINATES
-            return _same_equation(within, gold, answer) if both else within.same(value, offered)
-        if isinstance(gold, Chain) and isinstance(answer, Chain):
-            offered = _with_argument_of(gold, answer, offered)
-        outcome = within.same(value, offered)
-        if outcome.same or not chains or (label is not None and other is not None):
+def same_relations(comparer: Comparer, gold: Node, answer: Node) -> Outcome:
+    """Compare two sides of which at least one is a relation. Raises TooLarge."""
+    (gold_label, gold_value), (answer_label, answer_value) = labelled(gold), labelled(answer)
+    both_relations = isinstance(gold, Chain) and isinstance(answer, Chain)
+    both_labelled = gold_label is not None and answer_label is not None
+    labels = {gold_label, answer_label}
+    has_coordinate = both_labelled and gold_label != answer_label and bool(labels & COORDINATES)
+    are_lines = has_coordinate and labels <= COORDINATES
+    if gold_value is not None and answer_value is not None and not are_lines:
+        if isinstance(gold, Chain) and isinstance(answer, Chain) and not has_coordinate:
+            answer_value = _with_argument_of_gold(gold, answer, answer_value)
+        outcome = comparer.same(gold_value, answer_value)
+        if outcome.same or not both_relations or both_labelled:
             return outcome
-    if chains:
-        return _same_equation(within, gold, answer)
+    if both_relations:
+        return _same_equation(comparer, gold, answer)
     if isinstance(gold, Chain) and gold.operators[0] == "=":
-        named = _value_of_expression(gold, answer)
-        if named is not None:
-            return OTHER_STRUCTURE if symbols(named) else within.same(named, answer)
+        stated_value = _value_of_expression(gold, answer)
+        if stated_value is not None:
+            return OTHER_STRUCTURE if symbols(stated_value) else comparer.same(stated_value, answer)
         if isinstance(gold.parts[0], Ratio) and gold.operators == ("=",):
-            return within.same(gold.parts[1], answer)
-    return same_throughout(within, gold, answer)
+            return comparer.same(gold.parts[1], answer)
+    return same_throughout(comparer, gold, answer)
 
 
-def _with_argument_of(gold: Chain, answer: Chain, offered: Node) -> Node:
-    """f(n)=n^2 is f(x)=x^2."""
-    wanted, given = argument_of(gold), argument_of(answer)
-    if wanted and given and wanted != given and wanted not in symbols(offered):
-        return renamed(offered, {given: wanted})
-    return offered
+def _with_argument_of_gold(gold: Chain, answer: Chain, answer_value: Node) -> Node:
+    """Return n^2 for the value of f(x)=x^2 where gold is f(n)=n^2."""
+    gold_argument, answer_argument = argument_of(gold), argument_of(answer)
+    if gold_argument is None or answer_argument is None or gold_argument == answer_argument:
+        return answer_value
+    if gold_argument in symbols(answer_value):
+        return answer_value
+    return renamed(answer_value, {answer_argument: gold_argument})
 
 
 def _value_of_expression(gold: Chain, answer: Node) -> Node | None:
-    """The 3 of `AB \\cdot CD = 3`, where the answer is a bare value."""
+    """Return the 3 of `AB \\cdot CD = 3`, where the answer is a bare value."""
     if len(gold.parts) != 2 or not isinstance(answer, VALUES):
         return None
     sides = [part for part in gold.parts if not isinstance(part, VALUES) or not symbols(part)]
     return gold.parts[1] if len(sides) == 1 and isinstance(gold.parts[0], (Mul, Ratio, Sym, Call, Pow)) else None
 
 
-def same_throughout(within: Comparer, gold: Node, answer: Node) -> Outcome:
-    """Gold is no relation: each part of the answer must say the same; behind ~, parts are only near it."""
+def same_throughout(comparer: Comparer, gold: Node, answer: Node) -> Outcome:
+    """Compare a gold that is no relation with each part of the answer; behind ~, parts are only near it."""
     if not isinstance(answer, Chain) or isinstance(gold, Chain):
         return OTHER_STRUCTURE
     parts = list(answer.parts)
@@ -89,56 +96,58 @@ def same_throughout(within: Comparer, gold: Node, answer: Node) -> Outcome:
         parts = parts[: answer.operators.index("~") + 1]
         if len(parts) == 1 and isinstance(parts[0], Sym):
             parts = list(answer.parts[1:])
-        return within.same(gold, parts[0] if len(parts) == 1 else Chain(tuple(parts), ("=",) * (len(parts) - 1)))
+        return comparer.same(gold, parts[0] if len(parts) == 1 else Chain(tuple(parts), ("=",) * (len(parts) - 1)))
     if set(answer.operators) != {"="}:
         return OTHER_STRUCTURE
-    outcomes = [within.same(gold, part) for part in parts]
+    outcomes = [comparer.same(gold, part) for part in parts]
     if all(outcome.same for outcome in outcomes):
         return outcomes[0]
     return Outcome(False, "structure", hedged=any(outcome.same for outcome in outcomes))
 
 
 def is_repeated_list(node: Chain) -> bool:
-    """{1, 2} = {2, 1}"""
+    """Tell whether a relation says one list twice, as {1, 2} = {2, 1} does."""
     parts = node.parts
     lists = set(node.operators) == {"="} and all(isinstance(part, (BareList, Group, Matrix)) for part in parts)
     return lists and not is_tuple_of_names(parts[0], parts[1])
 
 
-def _same_equation(within: Comparer, gold: Node, answer: Node) -> Outcome:
+def _same_equation(comparer: Comparer, gold: Node, answer: Node) -> Outcome:
     assert isinstance(gold, Chain) and isinstance(answer, Chain)
-    simple = len(gold.operators) == len(answer.operators) == 1
-    if not simple or not all(isinstance(part, VALUES) for part in (*gold.parts, *answer.parts)):
-        return _same_chain(within, gold, answer)
-    left, right = _difference(gold), _difference(answer)
+    single = len(gold.operators) == len(answer.operators) == 1
+    if not single or not all(isinstance(part, VALUES) for part in (*gold.parts, *answer.parts)):
+        return _same_chain(comparer, gold, answer)
+    gold_difference, answer_difference = _difference(gold), _difference(answer)
     if gold.operators != ("=",) or answer.operators != ("=",):
-        return _same_inequality(left, gold.operators[0], right, answer.operators[0])
-    found = proportional(left, right)
-    if found.same is False and (_solves(gold, right) or _solves(answer, left)):
+        return _same_inequality(gold_difference, gold.operators[0], answer_difference, answer.operators[0])
+    outcome = proportional(gold_difference, answer_difference)
+    if outcome.same is False and (_solves(gold, answer_difference) or _solves(answer, gold_difference)):
         return Outcome(True, "sampled")
-    return Outcome(found.same, found.rung)
+    return outcome
 
 
 def _difference(chain: Chain) -> Node:
     return Add((chain.parts[0], Mul((MINUS_ONE, chain.parts[1]))))
 
 
-def _same_inequality(left: Node, first: str, right: Node, second: str) -> Outcome:
-    """Differences of two sides and their relation to 0: one must be a positive multiple of the other."""
-    if first in _UPWARD:
-        left, first = Mul((MINUS_ONE, left)), _UPWARD[first]
-    if second in _UPWARD:
-        right, second = Mul((MINUS_ONE, right)), _UPWARD[second]
-    if first != second:
+def _same_inequality(
+    gold_difference: Node, gold_operator: str, answer_difference: Node, answer_operator: str
+) -> Outcome:
+    """Compare how two differences relate to 0: one must be a positive multiple of the other."""
+    if gold_operator in _UPWARD:
+        gold_difference, gold_operator = Mul((MINUS_ONE, gold_difference)), _UPWARD[gold_operator]
+    if answer_operator in _UPWARD:
+        answer_difference, answer_operator = Mul((MINUS_ONE, answer_difference)), _UPWARD[answer_operator]
+    if gold_operator != answer_operator:
         return OTHER_STRUCTURE
-    found = proportional(left, right)
-    if not found.same or first == "!=":
-        return Outcome(found.same, found.rung)
-    return Outcome(sign_of_ratio(left, right) == 1, "sampled")
+    outcome = proportional(gold_difference, answer_difference)
+    if not outcome.same or gold_operator == "!=":
+        return outcome
+    return Outcome(sign_of_ratio(gold_difference, answer_difference) == 1, "sampled")
 
 
 def _solves(solved: Chain, difference: Node) -> bool:
-    """y = f(x) puts the other equation's sides equal, and that one is linear in y."""
+    """Tell whether y = f(x) makes the sides of the other equation equal, and that one is linear in y."""
     label, value = labelled(solved)
     if label is None or value is None or not isinstance(value, VALUES) or label in symbols(value):
         return False
@@ -146,15 +155,15 @@ def _solves(solved: Chain, difference: Node) -> bool:
         return False
     if same_value(substituted(difference, label, value), ZERO).same is not True:
         return False
-    at = [substituted(difference, label, Num(mpq(n))) for n in (0, 1, 2)]
-    curvature = Add((at[0], Mul((Num(mpq(-2)), at[1])), at[2]))
+    at_zero, at_one, at_two = (substituted(difference, label, value) for value in (ZERO, PLUS_ONE, Num(mpq(2))))
+    curvature = Add((at_zero, Mul((Num(mpq(-2)), at_one)), at_two))
     return same_value(curvature, ZERO).same is True
 
 
-def _same_chain(within: Comparer, gold: Chain, answer: Chain) -> Outcome:
-    """1 < x < 2 as it is written, or from right to left."""
+def _same_chain(comparer: Comparer, gold: Chain, answer: Chain) -> Outcome:
+    """Compare 1 < x < 2 as it is written, or from right to left."""
     if gold.operators == answer.operators:
-        return elementwise(within, list(gold.parts), list(answer.parts))
+        return elementwise(comparer, gold.parts, answer.parts)
     if [_REVERSED.get(operator) for operator in reversed(answer.operators)] == list(gold.operators):
-        return elementwise(within, list(gold.parts), list(reversed(answer.parts)))
+        return elementwise(comparer, gold.parts, answer.parts[::-1])
     return OTHER_STRUCTURE

@@ -18,11 +18,11 @@ from truegold.verifiers.math.measures import PERCENT
 from truegold.verifiers.math.tree import Add, BaseN, Call, Measure, Mul, Node, Num, Pow, Sym
 
 MAX_BITS = 20_000
-"""Of a numerator or denominator. Stops 9^9^9 and 100000!, each of which would fill megabytes."""
+"""The largest numerator or denominator. Stops 9^9^9 and 100000!, each of which would fill megabytes."""
 
 MAX_FACTORIAL = 2_000
 MAX_FACTORIAL_MODULO = 20_000
-"""Stop 100000! in full, and 10^9! factor by factor."""
+"""These two stop 100000! in full, and 10^9! factor by factor."""
 
 PRIME = mpz(2) ** 127 - 1
 
@@ -36,7 +36,7 @@ class Undefined(Exception):
 
 
 def rational(node: Node) -> mpq | None:  # noqa: PLR0911, one or two for each kind of node
-    """The exact value of a constant expression, or None where it is irrational, undefined or over the budget."""
+    """Return the exact value of a constant expression; None where it is irrational, undefined or over the budget."""
     if isinstance(node, Num):
         return node.value
     if isinstance(node, Add):
@@ -72,7 +72,7 @@ def rational(node: Node) -> mpq | None:  # noqa: PLR0911, one or two for each ki
 
 
 def base_value(node: BaseN) -> int | None:
-    """The value of a numeral, or None where a digit is not one of its base."""
+    """Return the value of a numeral, or None where a digit is not one of its base."""
     try:
         return int(node.digits, node.base)
     except ValueError:
@@ -80,9 +80,9 @@ def base_value(node: BaseN) -> int | None:
 
 
 def residue(node: Node, point: Mapping[str, mpz]) -> mpz:
-    """The value modulo PRIME, with `point` for the variables. Raises NotArithmetic or Undefined."""
+    """Return the value modulo PRIME, with `point` for the variables. Raises NotArithmetic or Undefined."""
     if isinstance(node, Num):
-        return _quotient(node.value.numerator, node.value.denominator)
+        return _quotient_residue(node.value.numerator, node.value.denominator)
     if isinstance(node, Sym):
         return point[node.name]
     if isinstance(node, Add):
@@ -107,12 +107,12 @@ def residue(node: Node, point: Mapping[str, mpz]) -> mpz:
 
 @lru_cache(maxsize=1_024)
 def point_for(names: frozenset[str], salt: int) -> Mapping[str, mpz]:
-    """A point that looks random and is the same every time."""
+    """Return a point that looks random and is the same every time."""
     return {name: mpz(int.from_bytes(_digest(f"{salt}:{name}")[:15], "big")) % PRIME for name in names}
 
 
 def unit_interval(name: str, salt: int) -> float:
-    """A number in (0, 1) that looks random and is the same every time."""
+    """Return a number in (0, 1) that looks random and is the same every time."""
     return (int.from_bytes(_digest(f"{salt}/{name}")[:6], "big") + 1) / (2**48 + 2)
 
 
@@ -137,7 +137,7 @@ def _power(base: mpq, exponent: mpq) -> mpq | None:
 
 
 def _rational_root(base: mpq, exponent: mpq) -> mpq | None:
-    """4^{1/2} is 2; None where the root is irrational."""
+    """Return 2 for 4^{1/2}; None where the root is irrational."""
     degree = int(exponent.denominator)
     if base < 0 or degree > 64 or not base:
         return mpq(0) if not base and exponent > 0 else None
@@ -147,18 +147,22 @@ def _rational_root(base: mpq, exponent: mpq) -> mpq | None:
 
 
 def _call(node: Call) -> mpq | None:
-    values = [rational(arg) for arg in node.args]
-    known = [value for value in values if value is not None]
-    if len(known) < len(values) or not known:
+    args: list[mpq] = []
+    for arg in node.args:
+        value = rational(arg)
+        if value is None:
+            return None
+        args.append(value)
+    if not args:
         return None
-    if node.name in _OF_ONE:
-        return _OF_ONE[node.name](known[0])
+    if node.name in _ONE_ARGUMENT:
+        return _ONE_ARGUMENT[node.name](args[0])
     if node.name in ("max", "min"):
-        return max(known) if node.name == "max" else min(known)
-    return _call_of_two(node.name, known[0], known[1]) if len(known) == 2 else None
+        return max(args) if node.name == "max" else min(args)
+    return _call_with_two(node.name, args[0], args[1]) if len(args) == 2 else None
 
 
-_OF_ONE: dict[str, Callable[[mpq], mpq | None]] = {
+_ONE_ARGUMENT: dict[str, Callable[[mpq], mpq | None]] = {
     "abs": abs,
     "floor": lambda value: mpq(gmpy2.f_div(value.numerator, value.denominator)),
     "ceil": lambda value: mpq(gmpy2.c_div(value.numerator, value.denominator)),
@@ -168,12 +172,12 @@ _OF_ONE: dict[str, Callable[[mpq], mpq | None]] = {
 }
 
 
-def _call_of_two(name: str, first: mpq, second: mpq) -> mpq | None:
+def _call_with_two(name: str, first: mpq, second: mpq) -> mpq | None:
     if name == "root" and second.denominator == 1 and second > 0:
         return _whole_root(first, second)
-    if first.denominator != 1 or second.denominator != 1 or name not in _OF_TWO:
+    if first.denominator != 1 or second.denominator != 1 or name not in _TWO_ARGUMENTS:
         return None
-    return _OF_TWO[name](first.numerator, second.numerator)
+    return _TWO_ARGUMENTS[name](first.numerator, second.numerator)
 
 
 def _whole_root(value: mpq, degree: mpq) -> mpq | None:
@@ -193,7 +197,7 @@ def _permutations(n: mpz, k: mpz) -> mpq | None:
     return mpq(gmpy2.fac(int(n)) // gmpy2.fac(int(n - k)))
 
 
-_OF_TWO: dict[str, Callable[[mpz, mpz], mpq | None]] = {
+_TWO_ARGUMENTS: dict[str, Callable[[mpz, mpz], mpq | None]] = {
     "binom": _binomial,
     "perm": _permutations,
     "gcd": lambda a, b: mpq(gmpy2.gcd(a, b)),
@@ -209,7 +213,7 @@ def _fits(value: mpq) -> bool:
     return bool(max(value.numerator.bit_length(), value.denominator.bit_length()) <= MAX_BITS)
 
 
-def _quotient(above: mpz, below: mpz) -> mpz:
+def _quotient_residue(above: mpz, below: mpz) -> mpz:
     if below == 1:
         return above % PRIME
     return above * gmpy2.invert(below, PRIME) % PRIME

@@ -1,4 +1,4 @@
-"""Do two expressions stand for the same value, for all values of their variables?
+"""Do two expressions stand for the same value, whatever their variables are?
 
     exact       both are rational, or rational functions that agree modulo a large prime at a random point
     numeric     constants that agree to 320 bits, each within its own error
@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeAlias
 
 from gmpy2 import mpfr, mpq, mpz
 
-from truegold.verifiers.math.evaluation.balls import NeedsComplex, Unsupported, Value, exponent_of
+from truegold.verifiers.math.evaluation.balls import Ball, NeedsComplex, Unsupported, exponent_of
 from truegold.verifiers.math.evaluation.evaluator import Evaluator
 from truegold.verifiers.math.evaluation.exact import (
     NotArithmetic,
@@ -27,8 +27,9 @@ from truegold.verifiers.math.evaluation.exact import (
     residue,
     unit_interval,
 )
+from truegold.verifiers.math.outcome import OTHER_NUMBER, SAME_NUMBER, Outcome
 from truegold.verifiers.math.refusals import TooLarge
-from truegold.verifiers.math.tree import Big, Call, Const, Mul, Node, Num, Pow, facts, symbols, walk
+from truegold.verifiers.math.tree import ZERO, Big, Call, Const, Mul, Node, Num, Pow, facts, symbols, walk
 
 CONSTANT_BITS = 320
 """Two constants are compared once, to so many bits: what agrees by chance to 95 digits does not occur."""
@@ -37,10 +38,10 @@ POINT_BITS = 128
 """Expressions are compared at several points, each to so many bits."""
 
 MAX_BITS = 1_600
-"""Where a difference is lost in rounding, it is looked at once more."""
+"""Where a difference is lost in rounding, it is worked out once more to so many bits."""
 
 AGREEING_POINTS = 2
-"""Fewer points than this, and nothing is concluded."""
+"""Where fewer points agree, nothing is concluded."""
 
 ENOUGH_POINTS = 4
 """Points that agree, of different signs and sizes, after which no more are tried."""
@@ -49,22 +50,15 @@ MAX_VARIABLES = 12
 """Stops sampling an expression of hundreds of variables."""
 
 _REGIONS = ((0.2, 0.9), (-3.0, -1.2), (1.2, 3.0), (-0.9, -0.2), (0.05, 0.5), (-3.0, 3.0), (0.5, 0.95), (0.2, 6.0))
+"""Where the coordinates of the points lie."""
+
 _LOCAL = threading.local()
 
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """same: None where nothing could be concluded. rung: what decided."""
-
-    same: bool | None
-    rung: str
+Point: TypeAlias = dict[str, mpq]
 
 
-SAME_NUMBER, OTHER_NUMBER = Finding(True, "exact"), Finding(False, "exact")
-
-
-def evaluator(bits: int, complex_: bool) -> Evaluator:
-    """The thread's own evaluator: contexts keep flags, so threads do not share them."""
+def _evaluator(bits: int, complex_: bool) -> Evaluator:
+    """Return this thread's evaluator: contexts keep flags, so threads do not share them."""
     known: dict[tuple[int, bool], Evaluator] | None = getattr(_LOCAL, "evaluators", None)
     if known is None:
         known = _LOCAL.evaluators = {}
@@ -73,83 +67,85 @@ def evaluator(bits: int, complex_: bool) -> Evaluator:
     return known[bits, complex_]
 
 
-def same_value(gold: Node, answer: Node) -> Finding:
-    """Raises TooLarge where a value is too large to be told from its neighbours."""
+def same_value(gold: Node, answer: Node) -> Outcome:
+    """Compare two expressions. Raises TooLarge where a value is too large to be told from its neighbours."""
     a, b = _rational(gold), _rational(answer)
     if a is not None and b is not None:
         return SAME_NUMBER if a == b else OTHER_NUMBER
-    infinite = _infinities(gold, answer)
-    if infinite is not None:
-        return infinite
+    infinities = _same_infinities(gold, answer)
+    if infinities is not None:
+        return infinities
     names = symbols(gold) | symbols(answer)
     if not names:
         return _same_numbers(gold, answer)
-    found = _same_residue(gold, answer, names)
-    if found is not None:
-        return Finding(found, "exact")
-    return Finding(_same_at_points(gold, answer, names), "sampled")
+    same_residue = _same_residue(gold, answer, names)
+    if same_residue is not None:
+        return Outcome(same_residue, "exact")
+    return Outcome(_same_at_points(gold, answer, names), "sampled")
 
 
-def _same_numbers(gold: Node, answer: Node) -> Finding:
-    """By their leading digits; numbers whose leading digits agree, or that have too many, modulo a prime as well."""
+def _same_numbers(gold: Node, answer: Node) -> Outcome:
+    """Compare leading digits; where these agree, or there are too many, compare modulo a prime as well."""
     try:
         same = _same_constant(gold, answer)
     except TooLarge:
-        found = _same_residue(gold, answer, frozenset())
-        if found is None:
+        same_residue = _same_residue(gold, answer, frozenset())
+        if same_residue is None:
             raise
-        return Finding(found, "exact")
-    found = _same_residue(gold, answer, frozenset()) if same else None
-    return Finding(same, "numeric") if found is None else Finding(found, "exact")
+        return Outcome(same_residue, "exact")
+    same_residue = _same_residue(gold, answer, frozenset()) if same else None
+    return Outcome(same, "numeric") if same_residue is None else Outcome(same_residue, "exact")
 
 
-def is_zero(node: Node) -> bool:
-    return same_value(node, Num(mpq(0))).same is True
-
-
-def proportional(gold: Node, answer: Node) -> Finding:
-    """Is one a constant multiple of the other, the constant not zero? What two forms of one equation have in common."""
+def proportional(gold: Node, answer: Node) -> Outcome:
+    """Tell whether one is a multiple of the other by a constant that is not zero, as two forms of one equation are."""
     names = symbols(gold) | symbols(answer)
     if not names:
-        return Finding(is_zero(gold) == is_zero(answer), "exact")
-    ratios: list[Value] = []
-    for numbers in _points(names, _whole_names(gold, answer)):
-        pair = _pair_at(gold, answer, numbers, POINT_BITS)
-        if pair is None:
+        return Outcome(_is_zero(gold) == _is_zero(answer), "exact")
+    ratios: list[Ball] = []
+    for point in _points(names, _whole_names(gold, answer)):
+        evaluation = _evaluate_at(gold, answer, point)
+        if evaluation is None:
             continue
-        e, a, b = pair
-        if e.is_zero(a) or e.is_zero(b):
-            if e.is_zero(a) != e.is_zero(b):
-                return Finding(False, "sampled")
+        evaluator, a, b = evaluation
+        if evaluator.is_zero(a) or evaluator.is_zero(b):
+            if evaluator.is_zero(a) != evaluator.is_zero(b):
+                return Outcome(False, "sampled")
             continue
-        ratios.append(e.multiply(a, e.inverse(b)))
-        if len(ratios) > 1 and not e.is_zero(e.subtract(ratios[0], ratios[-1])):
-            return Finding(False, "sampled")
+        ratios.append(evaluator.divide(a, b))
+        if len(ratios) > 1 and not evaluator.is_zero(evaluator.subtract(ratios[0], ratios[-1])):
+            return Outcome(False, "sampled")
         if len(ratios) == ENOUGH_POINTS:
             break
-    return Finding(True if len(ratios) > AGREEING_POINTS else None, "sampled")
+    return Outcome(True if len(ratios) > AGREEING_POINTS else None, "sampled")
 
 
 def sign_of_ratio(gold: Node, answer: Node) -> int | None:
-    """The sign of the constant by which two proportional expressions differ."""
+    """Return the sign of the constant by which two proportional expressions differ, or None."""
     names = symbols(gold) | symbols(answer)
-    for numbers in _points(names, _whole_names(gold, answer)):
-        pair = _pair_at(gold, answer, numbers, POINT_BITS)
-        if pair is not None and not pair[0].is_zero(pair[1]) and not pair[0].is_zero(pair[2]):
-            ratio = pair[0].multiply(pair[1], pair[0].inverse(pair[2])).number
-            return 1 if ratio.real > 0 else -1
+    for point in _points(names, _whole_names(gold, answer)):
+        evaluation = _evaluate_at(gold, answer, point)
+        if evaluation is None:
+            continue
+        evaluator, a, b = evaluation
+        if not evaluator.is_zero(a) and not evaluator.is_zero(b):
+            return 1 if evaluator.divide(a, b).midpoint.real > 0 else -1
     return None
 
 
 def approximate(node: Node) -> mpfr | None:
-    """A real constant's value to 128 bits; None for everything else."""
+    """Return the value of a real constant to CONSTANT_BITS; None for everything else."""
     if symbols(node):
         return None
     try:
-        number = _constant(node, CONSTANT_BITS, False).number
+        midpoint = _constant(node, CONSTANT_BITS, False).midpoint
     except (Undefined, NeedsComplex, Unsupported):
         return None
-    return number if isinstance(number, mpfr) else None
+    return midpoint if isinstance(midpoint, mpfr) else None
+
+
+def _is_zero(node: Node) -> bool:
+    return same_value(node, ZERO).same is True
 
 
 def _same_residue(gold: Node, answer: Node, names: frozenset[str]) -> bool | None:
@@ -167,7 +163,7 @@ def _same_residue(gold: Node, answer: Node, names: frozenset[str]) -> bool | Non
 def _same_constant(gold: Node, answer: Node) -> bool | None:
     for complex_ in (False, True):
         try:
-            return _agree_at(gold, answer, {}, complex_)
+            return _agree_at(gold, answer, {}, complex_, CONSTANT_BITS)
         except NeedsComplex:
             continue
         except (Undefined, Unsupported):
@@ -181,36 +177,41 @@ def _rational(node: Node) -> mpq | None:
 
 
 @lru_cache(maxsize=4_096)
-def _constant(node: Node, bits: int, complex_: bool) -> Value:
-    """Remembered: an item of a list is compared with every item of the other."""
-    return evaluator(bits, complex_).value(node, {})
+def _constant(node: Node, bits: int, complex_: bool) -> Ball:
+    """Return the value of a constant, which is cached: an item of a list is compared with every item of the other."""
+    return _evaluator(bits, complex_).value(node, {})
 
 
-def _agree_at(gold: Node, answer: Node, numbers: dict[str, mpq], complex_: bool, bits: int = CONSTANT_BITS) -> bool:
-    """At one point: to `bits`, and beyond where too much of them is lost in rounding."""
+def _agree_at(gold: Node, answer: Node, point: Point, complex_: bool, bits: int) -> bool:
+    """Compare at one point to `bits`, and beyond where too much of them is lost in rounding."""
     for precision in (bits, MAX_BITS):
-        e = evaluator(precision, complex_)
-        if numbers:
-            point = {name: e.of(value) for name, value in numbers.items()}
-            a, b = e.value(gold, point), e.value(answer, point)
+        evaluator = _evaluator(precision, complex_)
+        if point:
+            balls = _as_balls(point, evaluator)
+            a, b = evaluator.value(gold, balls), evaluator.value(answer, balls)
         else:
             a, b = _constant(gold, precision, complex_), _constant(answer, precision, complex_)
-        difference = e.subtract(a, b)
-        if not e.is_zero(difference):
+        difference = evaluator.subtract(a, b)
+        if not evaluator.is_zero(difference):
             return False
-        size = max(exponent_of(a.number), exponent_of(b.number))
-        both_zero = size <= difference.error + 1
-        if difference.error - (0 if both_zero else size) < -precision // 2:
+        size = max(exponent_of(a.midpoint), exponent_of(b.midpoint))
+        both_zero = size <= difference.error_exponent + 1
+        if difference.error_exponent - (0 if both_zero else size) < -precision // 2:
             return True
     return False
 
 
-def _pair_at(gold: Node, answer: Node, numbers: dict[str, mpq], bits: int) -> tuple[Evaluator, Value, Value] | None:
+def _as_balls(point: Point, evaluator: Evaluator) -> dict[str, Ball]:
+    return {name: evaluator.from_rational(coordinate) for name, coordinate in point.items()}
+
+
+def _evaluate_at(gold: Node, answer: Node, point: Point) -> tuple[Evaluator, Ball, Ball] | None:
+    """Return both values at a point, real ones or else complex ones, and what calculates with them."""
     for complex_ in (False, True):
-        e = evaluator(bits, complex_)
-        point = {name: e.of(value) for name, value in numbers.items()}
+        evaluator = _evaluator(POINT_BITS, complex_)
+        balls = _as_balls(point, evaluator)
         try:
-            return e, e.value(gold, point), e.value(answer, point)
+            return evaluator, evaluator.value(gold, balls), evaluator.value(answer, balls)
         except NeedsComplex:
             continue
         except (Undefined, Unsupported):
@@ -221,12 +222,12 @@ def _pair_at(gold: Node, answer: Node, numbers: dict[str, mpq], bits: int) -> tu
 def _same_at_points(gold: Node, answer: Node, names: frozenset[str]) -> bool | None:
     if len(names) > MAX_VARIABLES:
         return None
-    whole = _whole_names(gold, answer)
+    whole_names = _whole_names(gold, answer)
     for complex_ in (False, True):
         agreeing = 0
-        for numbers in _points(names, whole):
+        for point in _points(names, whole_names):
             try:
-                if not _agree_at(gold, answer, numbers, complex_, POINT_BITS):
+                if not _agree_at(gold, answer, point, complex_, POINT_BITS):
                     return False
             except (NeedsComplex, Undefined):
                 continue
@@ -240,19 +241,21 @@ def _same_at_points(gold: Node, answer: Node, names: frozenset[str]) -> bool | N
     return None
 
 
-def _points(names: frozenset[str], whole: frozenset[str]) -> Iterator[dict[str, mpq]]:
+def _points(names: frozenset[str], whole_names: frozenset[str]) -> Iterator[Point]:
+    """Yield one point of each region; the names that have to be whole are 2 to 7 in all of them."""
     for salt, (low, high) in enumerate(_REGIONS):
         point = {}
         for name in names:
             t = unit_interval(name, salt)
-            point[name] = (
-                mpq(2 + int(t * 5) + salt % 2) if name in whole else mpq(mpz((low + (high - low) * t) * 2**20), 2**20)
-            )
+            if name in whole_names:
+                point[name] = mpq(2 + int(t * 5) + salt % 2)
+            else:
+                point[name] = mpq(mpz((low + (high - low) * t) * 2**20), 2**20)
         yield point
 
 
 def _whole_names(*nodes: Node) -> frozenset[str]:
-    """Variables that only whole numbers make sense for: in factorials, bounds of sums, powers of negative numbers."""
+    """Return the variables that have to be whole: in factorials, bounds of sums, powers of negative numbers."""
     names: set[str] = set()
     for node in nodes:
         for part in walk(node):
@@ -270,17 +273,17 @@ def _whole_names(*nodes: Node) -> frozenset[str]:
     return frozenset(names)
 
 
-def _infinities(gold: Node, answer: Node) -> Finding | None:
+def _same_infinities(gold: Node, answer: Node) -> Outcome | None:
     if not (facts(gold).has_infinity or facts(answer).has_infinity):
         return None
     signs = infinity_sign(gold), infinity_sign(answer)
     if signs == (0, 0):
-        return Finding(None, "numeric")
-    return Finding(signs[0] == signs[1], "exact")
+        return Outcome(None, "numeric")
+    return Outcome(signs[0] == signs[1], "exact")
 
 
 def infinity_sign(node: Node) -> int:
-    """1 for infinity, -1 for its opposite, 0 for anything else."""
+    """Return 1 for infinity, -1 for its opposite, and 0 for anything else."""
     if isinstance(node, Const) and node.name == "inf":
         return 1
     if isinstance(node, Mul) and len(node.factors) == 2 and isinstance(node.factors[0], Num):

@@ -1,96 +1,120 @@
-"""Known functions on numbers with error bounds: by name, those of one argument and those of several."""
+"""Known functions on balls, by name: those of one argument and those of several."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from gmpy2 import mpc, mpfr, mpq
 
-from truegold.verifiers.math.evaluation.balls import EXACT, Arithmetic, Unsupported, Value
+from truegold.verifiers.math.evaluation.balls import EXACT, Arithmetic, Ball, Unsupported
 
 MAX_DEGREE = 10**6
-"""Of a root. Above it, the general power is taken, which has budgets of its own."""
+"""The largest degree of a root; above it the general power is taken, which has budgets of its own."""
+
+OneArgument: TypeAlias = Callable[[Arithmetic, Ball], Ball]
+SeveralArguments: TypeAlias = Callable[[Arithmetic, list[Ball]], Ball]
 
 
-def _reciprocal(name: str) -> Callable[[Arithmetic, Value], Value]:
-    return lambda e, a: e.inverse(e.trigonometric(name, a))
+def _with_name(method: Callable[[Arithmetic, str, Ball], Ball], name: str) -> OneArgument:
+    return lambda arithmetic, a: method(arithmetic, name, a)
 
 
-def _tangent(e: Arithmetic, a: Value) -> Value:
-    return e.multiply(e.trigonometric("sin", a), e.inverse(e.trigonometric("cos", a)))
+def _reciprocal(function: OneArgument) -> OneArgument:
+    return lambda arithmetic, a: arithmetic.inverse(function(arithmetic, a))
 
 
-def _cotangent(e: Arithmetic, a: Value) -> Value:
-    return e.multiply(e.trigonometric("cos", a), e.inverse(e.trigonometric("sin", a)))
+def _at_reciprocal(function: OneArgument) -> OneArgument:
+    return lambda arithmetic, a: function(arithmetic, arithmetic.inverse(a))
 
 
-def _root(e: Arithmetic, args: list[Value]) -> Value:
+def _quotient(above: OneArgument, below: OneArgument) -> OneArgument:
+    return lambda arithmetic, a: arithmetic.divide(above(arithmetic, a), below(arithmetic, a))
+
+
+_SIN, _COS = _with_name(Arithmetic.trigonometric, "sin"), _with_name(Arithmetic.trigonometric, "cos")
+_ARCSIN, _ARCCOS = _with_name(Arithmetic.inverse_sine, "asin"), _with_name(Arithmetic.inverse_sine, "acos")
+_ARCTAN, _ARCSINH = _with_name(Arithmetic.smooth, "atan"), _with_name(Arithmetic.smooth, "asinh")
+_SINH, _COSH, _TANH = (_with_name(Arithmetic.smooth, name) for name in ("sinh", "cosh", "tanh"))
+
+
+def _arccot(arithmetic: Arithmetic, a: Ball) -> Ball:
+    half_pi = Ball(arithmetic.context.div_2exp(arithmetic.pi, 1), 1 - arithmetic.bits)
+    return arithmetic.subtract(half_pi, _ARCTAN(arithmetic, a))
+
+
+def _radians(arithmetic: Arithmetic, a: Ball) -> Ball:
+    pi = Ball(arithmetic.pi, 2 - arithmetic.bits)
+    return arithmetic.multiply(a, arithmetic.multiply(pi, arithmetic.from_rational(mpq(1, 180))))
+
+
+def _root(arithmetic: Arithmetic, args: list[Ball]) -> Ball:
     base, degree = args
-    whole = degree.number
-    if isinstance(whole, mpfr) and whole == e.context.rint(whole) and 0 < whole < MAX_DEGREE:
-        count = int(whole)
-        if isinstance(base.number, mpfr) and base.number < 0 and count % 2 == 1:
-            positive = _root(e, [Value(e.context.minus(base.number), base.error), degree])
-            return Value(e.context.minus(positive.number), positive.error)
-        if e.is_zero(base):
-            return Value(mpfr(0, e.bits), max(base.error // count, EXACT))
-    return e.power(base, e.inverse(degree))
+    midpoint = degree.midpoint
+    if isinstance(midpoint, mpfr) and midpoint == arithmetic.context.rint(midpoint) and 0 < midpoint < MAX_DEGREE:
+        whole_degree = int(midpoint)
+        if isinstance(base.midpoint, mpfr) and base.midpoint < 0 and whole_degree % 2 == 1:
+            positive = _root(arithmetic, [Ball(arithmetic.context.minus(base.midpoint), base.error_exponent), degree])
+            return Ball(arithmetic.context.minus(positive.midpoint), positive.error_exponent)
+        if arithmetic.is_zero(base):
+            return Ball(mpfr(0, arithmetic.bits), max(base.error_exponent // whole_degree, EXACT))
+    return arithmetic.general_power(base, arithmetic.inverse(degree))
 
 
-def _log(e: Arithmetic, args: list[Value]) -> Value:
+def _log(arithmetic: Arithmetic, args: list[Ball]) -> Ball:
     if len(args) == 1:
-        return e.log(args[0])
-    return e.multiply(e.log(args[0]), e.inverse(e.log(args[1])))
+        return arithmetic.log(args[0])
+    return arithmetic.divide(arithmetic.log(args[0]), arithmetic.log(args[1]))
 
 
-def _extreme(largest: bool) -> Callable[[Arithmetic, list[Value]], Value]:
-    def pick(e: Arithmetic, args: list[Value]) -> Value:
-        if any(isinstance(arg.number, mpc) for arg in args):
+def _extreme(choose: Callable[..., Ball]) -> SeveralArguments:
+    def pick(_: Arithmetic, args: list[Ball]) -> Ball:
+        if any(isinstance(arg.midpoint, mpc) for arg in args):
             raise Unsupported("the order of complex numbers")
-        return (max if largest else min)(args, key=lambda arg: arg.number)
+        return choose(args, key=lambda arg: arg.midpoint)
 
     return pick
 
 
-def _binomial(e: Arithmetic, args: list[Value]) -> Value:
+def _binomial(arithmetic: Arithmetic, args: list[Ball]) -> Ball:
     n, k = args
-    below = e.multiply(e.gamma(k), e.gamma(e.subtract(n, k)))
-    return e.multiply(e.gamma(n), e.inverse(below))
+    below = arithmetic.multiply(arithmetic.factorial(k), arithmetic.factorial(arithmetic.subtract(n, k)))
+    return arithmetic.divide(arithmetic.factorial(n), below)
 
 
-ONE_ARGUMENT: dict[str, Callable[[Arithmetic, Value], Value]] = {
-    "sin": lambda e, a: e.trigonometric("sin", a),
-    "cos": lambda e, a: e.trigonometric("cos", a),
-    "tan": _tangent,
-    "cot": _cotangent,
-    "sec": _reciprocal("cos"),
-    "csc": _reciprocal("sin"),
-    "arcsin": lambda e, a: e.inverse_sine("asin", a),
-    "arccos": lambda e, a: e.inverse_sine("acos", a),
-    "arctan": lambda e, a: e.smooth("atan", a),
-    "arccot": lambda e, a: e.subtract(Value(e.context.div_2exp(e.pi, 1), 1 - e.bits), e.smooth("atan", a)),
-    "arcsec": lambda e, a: e.inverse_sine("acos", e.inverse(a)),
-    "arccsc": lambda e, a: e.inverse_sine("asin", e.inverse(a)),
-    "sinh": lambda e, a: e.smooth("sinh", a),
-    "cosh": lambda e, a: e.smooth("cosh", a),
-    "tanh": lambda e, a: e.smooth("tanh", a),
-    "coth": lambda e, a: e.inverse(e.smooth("tanh", a)),
-    "sech": lambda e, a: e.inverse(e.smooth("cosh", a)),
-    "csch": lambda e, a: e.inverse(e.smooth("sinh", a)),
-    "arcsinh": lambda e, a: e.smooth("asinh", a),
-    "ln": lambda e, a: e.log(a),
-    "abs": lambda e, a: e.absolute(a),
-    "floor": lambda e, a: e.rounding("floor", a),
-    "ceil": lambda e, a: e.rounding("ceil", a),
-    "factorial": lambda e, a: e.gamma(a),
-    "degree": lambda e, a: e.multiply(a, e.multiply(Value(e.pi, 2 - e.bits), e.of(mpq(1, 180)))),
-    "Re": lambda e, a: Value(a.number.real, a.error),
-    "Im": lambda e, a: Value(a.number.imag, a.error),
+ONE_ARGUMENT: dict[str, OneArgument] = {
+    "sin": _SIN,
+    "cos": _COS,
+    "tan": _quotient(_SIN, _COS),
+    "cot": _quotient(_COS, _SIN),
+    "sec": _reciprocal(_COS),
+    "csc": _reciprocal(_SIN),
+    "arcsin": _ARCSIN,
+    "arccos": _ARCCOS,
+    "arctan": _ARCTAN,
+    "arccot": _arccot,
+    "arcsec": _at_reciprocal(_ARCCOS),
+    "arccsc": _at_reciprocal(_ARCSIN),
+    "sinh": _SINH,
+    "cosh": _COSH,
+    "tanh": _TANH,
+    "coth": _reciprocal(_TANH),
+    "sech": _reciprocal(_COSH),
+    "csch": _reciprocal(_SINH),
+    "arcsinh": _ARCSINH,
+    "ln": Arithmetic.log,
+    "abs": Arithmetic.absolute,
+    "floor": _with_name(Arithmetic.round_to_whole, "floor"),
+    "ceil": _with_name(Arithmetic.round_to_whole, "ceil"),
+    "factorial": Arithmetic.factorial,
+    "degree": _radians,
+    "Re": lambda _, a: Ball(a.midpoint.real, a.error_exponent),
+    "Im": lambda _, a: Ball(a.midpoint.imag, a.error_exponent),
 }
-SEVERAL_ARGUMENTS: dict[str, Callable[[Arithmetic, list[Value]], Value]] = {
+SEVERAL_ARGUMENTS: dict[str, SeveralArguments] = {
     "root": _root,
     "log": _log,
-    "max": _extreme(True),
-    "min": _extreme(False),
+    "max": _extreme(max),
+    "min": _extreme(min),
     "binom": _binomial,
 }

@@ -1,4 +1,4 @@
-r"""The less usual readings of ambiguous notation, tried where the usual one does not match.
+r"""The less usual readings of ambiguous notation, which are tried where the usual one does not match.
 
 1,234      a list of two, where the other side is a list
 1,5        one and a half, where the other side is one number
@@ -25,49 +25,51 @@ _SLASH_NEIGHBOUR = re.compile(r"/\s*\(?[\dA-Za-z\\]")
 _GROUPING = re.compile(r"\d,\d{3}(?!\d)")
 
 
-def other_readings(gold: Node, answer: Node, wanted: str, offered: str, policy: Policy) -> Iterator[tuple[Node, Node]]:
-    """Pairs of trees, one side read in another way."""
-    mixed = policy.mixed == "sum"
-    for tree in _alternatives(offered, answer, gold, mixed):
+def other_readings(
+    gold: Node, answer: Node, gold_text: str, answer_text: str, policy: Policy
+) -> Iterator[tuple[Node, Node]]:
+    """Yield pairs of trees, gold and answer, in which a side is read in another way."""
+    mixed_numbers = policy.mixed == "sum"
+    for tree in _other_trees(answer_text, answer, gold, mixed_numbers):
         yield gold, tree
-    for tree in _alternatives(wanted, gold, answer, mixed):
+    for tree in _other_trees(gold_text, gold, answer, mixed_numbers):
         yield tree, answer
-    found = facts(gold), facts(answer)
-    if policy.log == "either" and (found[0].has_bare_log or found[1].has_bare_log):
+    gold_facts, answer_facts = facts(gold), facts(answer)
+    if policy.log == "either" and (gold_facts.has_bare_log or answer_facts.has_bare_log):
         yield with_log_base_ten(gold), with_log_base_ten(answer)
-    if (found[0].unknown_functions | found[1].unknown_functions) & (found[0].symbols | found[1].symbols):
-        yield _multiplied(gold), _multiplied(answer)
+    functions = gold_facts.unknown_functions | answer_facts.unknown_functions
+    if functions & (gold_facts.symbols | answer_facts.symbols):
+        yield _with_products(gold), _with_products(answer)
 
 
-def _alternatives(text: str, tree: Node, other: Node, mixed: bool) -> Iterator[Node]:
-    if _GROUPING.search(text) and _is_list(other):
-        yield from _tried(text, Notation(mixed=mixed, group_digits=False))
-    if isinstance(tree, BareList) and len(tree.elements) == 2 and isinstance(other, (Num, Measure)):
+def _other_trees(text: str, tree: Node, other_side: Node, mixed_numbers: bool) -> Iterator[Node]:
+    if _GROUPING.search(text) and isinstance(other_side, (BareList, Group, Chain)):
+        yield from _try_reading(text, Notation(mixed_numbers=mixed_numbers, group_digits=False))
+    if isinstance(tree, BareList) and len(tree.elements) == 2 and isinstance(other_side, (Num, Measure)):
         match = _DECIMAL_COMMA.match(text)
         if match is not None:
-            sign, whole, places = match.groups()
-            yield from _tried(f"{sign}{whole}.{places}{text[match.end() :]}", Notation(mixed=mixed))
+            sign, whole, decimals = match.groups()
+            with_point = f"{sign}{whole}.{decimals}{text[match.end() :]}"
+            yield from _try_reading(with_point, Notation(mixed_numbers=mixed_numbers))
     if "/" in text and _SLASH_NEIGHBOUR.search(text):
-        yield from _tried(text, Notation(mixed=mixed, tight=True))
-    if symbols(tree) - symbols(other):
-        yield from _tried(text, Notation(mixed=mixed, letter_units=True))
+        yield from _try_reading(text, Notation(mixed_numbers=mixed_numbers, tight_products=True))
+    if symbols(tree) - symbols(other_side):
+        yield from _try_reading(text, Notation(mixed_numbers=mixed_numbers, letter_units=True))
 
 
-def _tried(text: str, notation: Notation) -> Iterator[Node]:
+def _try_reading(text: str, notation: Notation) -> Iterator[Node]:
     try:
         yield read(text, notation)
     except (Unreadable, TooLarge):
         return
 
 
-def _is_list(node: Node) -> bool:
-    return isinstance(node, (BareList, Group, Chain))
+def _with_products(node: Node) -> Node:
+    """Read h(a+b) as a product."""
 
-
-def _multiplied(node: Node) -> Node:
-    def product(part: Node) -> Node:
+    def as_product(part: Node) -> Node:
         if isinstance(part, Call) and part.applied and len(part.args) == 1:
             return Mul((Sym(part.name), part.args[0]))
         return part
 
-    return mapped(node, product)
+    return mapped(node, as_product)

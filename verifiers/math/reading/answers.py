@@ -1,11 +1,11 @@
-r"""Normal text to the tree of one answer: lists, and items that are mathematics, a quantity, or words.
+r"""From normal text to the tree of one answer: lists, and items that are mathematics, a quantity, or words.
 
     x=1\text{ or }x=2            BareList of two relations, joined by "or"
-    p=5,q=2;p=7,q=2              BareList of two BareList
+    p=5,q=2;p=7,q=2              BareList of two BareLists
     k\pi, k\in\mathbb{Z}         Family: one value for each integer k (`conditions`)
     The area is 54 cm^2          54 cm^2 (`wording`, `quantities`)
 
-Raises Unreadable for what is none of these, and TooLarge where a budget is met.
+What is none of these raises Unreadable, and what meets a budget TooLarge.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from gmpy2 import mpq
 from truegold.verifiers.math.labels import label_of
 from truegold.verifiers.math.reading.conditions import (
     conclusion,
+    declared_integers,
     integers_in,
-    integers_of,
     is_condition,
     without_conditions,
     without_remark,
 )
-from truegold.verifiers.math.reading.grammar import Reader
+from truegold.verifiers.math.reading.grammar import ExpressionReader
 from truegold.verifiers.math.reading.lexer import lex
 from truegold.verifiers.math.reading.notation import USUAL, Notation
-from truegold.verifiers.math.reading.quantities import as_measure, letter_units, read_quantity
+from truegold.verifiers.math.reading.quantities import as_measure, read_letter_units, read_quantity
 from truegold.verifiers.math.reading.tokens import Token, nesting, split_at
-from truegold.verifiers.math.reading.wording import text_of, value_named, value_said
+from truegold.verifiers.math.reading.wording import named_value, stated_value, text_of
 from truegold.verifiers.math.refusals import TooLarge, Unreadable
 from truegold.verifiers.math.tree import BareList, Family, Node, Num
 
 MAX_ITEMS = 100
-"""Of one list. Stops an answer that lists every number there is."""
+"""The items of one list. Stops an answer that lists every number there is."""
 
 _SIMPLE = re.compile(r"(-?)(?:(\d{1,60})(?:\.(\d{1,60}))?|\\[dt]?frac\{(\d{1,60})\}\{(\d{1,60})\})", re.ASCII)
 _SEPARATING = frozenset({"sep", "gap", "row"})
@@ -42,71 +42,135 @@ _IDLE_COMMANDS = frozenset({"therefore", "because", "checkmark", "blacksquare"})
 
 
 def read(text: str, notation: Notation = USUAL) -> Node:
-    """The tree of normal `text`."""
+    """Return the tree of a normal text."""
     simple = _SIMPLE.fullmatch(text)
     if simple is not None:
-        return _simple(simple)
-    return read_tokens(lex(text, group_digits=notation.group_digits), notation)
+        return _read_simple(simple)
+    return read_tokens(lex(text, group_digits=notation.group_digits), notation, 0)
 
 
-def _simple(match: re.Match[str]) -> Node:
-    """The commonest answers without a detour: 7, -0.5, \\frac{3}{4}."""
-    sign, whole, places, above, below = match.groups()
-    minus = -1 if sign else 1
+def _read_simple(match: re.Match[str]) -> Node:
+    """Read the commonest answers without a detour: 7, -0.5, \\frac{3}{4}."""
+    sign, whole, decimals, above, below = match.groups()
+    factor = -1 if sign else 1
     if whole is None:
         if not int(below):
             raise Unreadable("a division by zero")
-        return Num(mpq(minus * int(above), int(below)))
-    if places is None:
-        return Num(mpq(minus * int(whole)))
-    return Num(mpq(minus * int(whole + places), 10 ** len(places)), len(places))
+        return Num(mpq(factor * int(above), int(below)))
+    if decimals is None:
+        return Num(mpq(factor * int(whole)))
+    return Num(mpq(factor * int(whole + decimals), 10 ** len(decimals)), len(decimals))
 
 
-def read_tokens(tokens: list[Token], notation: Notation = USUAL, depth: int = 0) -> Node:
-    if not tokens:
-        raise Unreadable("nothing")
-    kinds = {token[0] for token in tokens}
-    parameters: set[str] = set()
-    if "rel" in kinds:
-        tokens, remark = without_remark(conclusion(tokens))
-        parameters |= integers_in(remark)
-    if "word" in kinds or "cmd" in kinds:
-        tokens, declared = without_conditions(tokens)
-        parameters |= declared
-    conditions: list[Node] = []
-    if kinds.isdisjoint(_SEPARATING):
-        node = _item(tokens, notation, depth)
-    else:
+def read_tokens(tokens: list[Token], notation: Notation, depth: int) -> Node:
+    """Return the tree of an answer that stands `depth` levels inside of another one."""
+    return _AnswerReader(notation, depth).read(tokens)
+
+
+class _AnswerReader:
+    """Reads one answer, and gathers what it says of its letters."""
+
+    __slots__ = ("conditions", "depth", "notation", "parameters")
+
+    def __init__(self, notation: Notation, depth: int) -> None:
+        self.notation = notation
+        self.depth = depth
+        self.parameters: set[str] = set()
+        self.conditions: list[Node] = []
+
+    def read(self, tokens: list[Token]) -> Node:
+        if not tokens:
+            raise Unreadable("nothing")
+        kinds = {token[0] for token in tokens}
+        if "rel" in kinds:
+            tokens, remark = without_remark(conclusion(tokens))
+            self.parameters |= integers_in(remark)
+        if "word" in kinds or "cmd" in kinds:
+            tokens, letters = without_conditions(tokens)
+            self.parameters |= letters
+        node = self._read_item(tokens) if kinds.isdisjoint(_SEPARATING) else self._read_lists(tokens)
+        if self.parameters or self.conditions:
+            return Family(node, frozenset(self.parameters), tuple(self.conditions))
+        return node
+
+    def _read_lists(self, tokens: list[Token]) -> Node:
+        """Read one list, or several with semicolons between them."""
         groups = split_at(tokens, ";")
         if len(groups) > 1 and any(len(split_at(group, ",")) > 1 for group in groups):
-            node = BareList(tuple(_list(group, parameters, conditions, notation, depth) for group in groups), ";")
-        else:
-            node = _list(tokens, parameters, conditions, notation, depth)
-    return Family(node, frozenset(parameters), tuple(conditions)) if parameters or conditions else node
+            return BareList(tuple(map(self._read_list, groups)), ";")
+        return self._read_list(tokens)
+
+    def _read_list(self, tokens: list[Token]) -> Node:
+        slices, joined = _split_items(tokens)
+        if len(slices) > MAX_ITEMS:
+            raise TooLarge(f"a list of {len(slices)}, the limit is {MAX_ITEMS}")
+        if not slices:
+            raise Unreadable("nothing but separators")
+        nodes: list[Node] = []
+        for part in slices:
+            node = self._read_item(part)
+            letters = declared_integers(node)
+            if letters and len(slices) > 1:
+                self.parameters |= letters
+            elif joined == "," and nodes and is_condition(node) and not is_condition(nodes[0]):
+                self.conditions.append(node)
+            else:
+                nodes.append(node)
+        return nodes[0] if len(nodes) == 1 else _regrouped(nodes, joined)
+
+    def _read_item(self, tokens: list[Token]) -> Node:
+        """Read one item: mathematics if it can be read as such, else a quantity, else what its words say."""
+        if self.notation.letter_units and (measure := read_letter_units(tokens, self._read_expression)) is not None:
+            return measure
+        has_words = not _WORDED.isdisjoint([token[0] for token in tokens])
+        if not has_words or all(len(t.text) == 1 and t.text.isascii() for t in tokens if t.kind == "word"):
+            try:
+                return as_measure(self._read_expression(tokens))
+            except Unreadable:
+                quantity = read_quantity(tokens, self._read_expression)
+                if quantity is not None:
+                    return quantity
+                if not has_words:
+                    return self._read_repaired(tokens)
+        named = named_value(tokens)
+        if named is not None:
+            return named
+        quantity = read_quantity(tokens, self._read_expression)
+        return quantity if quantity is not None else self._read_wording(tokens)
+
+    def _read_expression(self, tokens: list[Token]) -> Node:
+        return ExpressionReader(tokens, self.notation, self.depth, read_tokens).read_whole()
+
+    def _read_wording(self, tokens: list[Token]) -> Node:
+        stated = stated_value(tokens)
+        if stated is not None:
+            node = self._read_item(stated.tokens)
+            if not isinstance(node, stated.unless):
+                return node
+        return text_of(tokens)
+
+    def _read_repaired(self, tokens: list[Token]) -> Node:
+        """Read what stands behind an idle `=` or mark of a conclusion; read `2 3 5` as three numbers."""
+        first = tokens[0]
+        idle = (first.kind == "rel" and first.text in ("=", "~")) or (
+            first.kind == "cmd" and first.text in _IDLE_COMMANDS
+        )
+        if idle and len(tokens) > 1:
+            return self._read_item(tokens[1:])
+        if all(token.kind == "num" or token.text == "-" for token in tokens):
+            starts = [i for i, token in enumerate(tokens) if i == 0 or _begins_number(tokens, i, token)]
+            parts = [tokens[start:end] for start, end in zip(starts, [*starts[1:], len(tokens)], strict=True)]
+            if len(parts) > 1 and all(part[-1].kind == "num" and len(part) <= 2 for part in parts):
+                return BareList(tuple(map(self._read_expression, parts)))
+        return as_measure(self._read_expression(tokens))
 
 
-def _list(tokens: list[Token], parameters: set[str], conditions: list[Node], notation: Notation, depth: int) -> Node:
-    """One list; what it says of its letters goes to `parameters` and `conditions`."""
-    slices, joined = _items(tokens)
-    if len(slices) > MAX_ITEMS:
-        raise TooLarge(f"a list of {len(slices)}, the limit is {MAX_ITEMS}")
-    if not slices:
-        raise Unreadable("nothing but separators")
-    nodes: list[Node] = []
-    for part in slices:
-        node = _item(part, notation, depth)
-        declared = integers_of(node)
-        if declared and len(slices) > 1:
-            parameters |= declared
-        elif joined == "," and nodes and is_condition(node) and not is_condition(nodes[0]):
-            conditions.append(node)
-        else:
-            nodes.append(node)
-    return nodes[0] if len(nodes) == 1 else _regrouped(nodes, joined)
+def _begins_number(tokens: list[Token], index: int, token: Token) -> bool:
+    return token.spaced and (token.kind == "num" or index + 1 < len(tokens))
 
 
 def _regrouped(nodes: list[Node], joined: str) -> Node:
-    """p=5, q=2, p=7, q=2 are two pairs."""
+    """Return a list; p=5, q=2, p=7, q=2 become two pairs."""
     labels = [label_of(node) for node in nodes]
     if None not in labels:
         size = len(set(labels))
@@ -116,8 +180,8 @@ def _regrouped(nodes: list[Node], joined: str) -> Node:
     return BareList(tuple(nodes), joined)
 
 
-def _items(tokens: list[Token]) -> tuple[list[list[Token]], str]:
-    """Cut at commas, connectives and wide gaps outside of all brackets; and how the last items are joined."""
+def _split_items(tokens: list[Token]) -> tuple[list[list[Token]], str]:
+    """Cut at commas, connectives and wide gaps outside of all brackets; return how the last items are joined, too."""
     parts: list[list[Token]] = [[]]
     joined = ","
     depth = 0
@@ -131,56 +195,9 @@ def _items(tokens: list[Token]) -> tuple[list[list[Token]], str]:
             parts.append([])
     merged: list[list[Token]] = []
     for part in parts:
-        if part and merged and part[0].kind == "rel":  # a gap before a relation separates nothing
+        # A gap before a relation separates nothing.
+        if part and merged and part[0].kind == "rel":
             merged[-1].extend(part)
         elif part:
             merged.append(part)
     return merged, joined
-
-
-def _item(tokens: list[Token], notation: Notation, depth: int) -> Node:
-    """One item: mathematics if it can be read as such, else a quantity, else what its words say."""
-    if notation.letter_units and (measure := letter_units(tokens, notation)) is not None:
-        return measure
-    worded = not _WORDED.isdisjoint([token[0] for token in tokens])
-    if not worded or all(len(t.text) == 1 and t.text.isascii() for t in tokens if t.kind == "word"):
-        try:
-            return as_measure(Reader(tokens, notation, depth).whole())
-        except Unreadable:
-            quantity = read_quantity(tokens, notation, depth)
-            if quantity is not None:
-                return quantity
-            if not worded:
-                return _repaired(tokens, notation, depth)
-    named = value_named(tokens)
-    if named is not None:
-        return named
-    quantity = read_quantity(tokens, notation, depth)
-    return quantity if quantity is not None else _said(tokens, notation, depth)
-
-
-def _said(tokens: list[Token], notation: Notation, depth: int) -> Node:
-    said = value_said(tokens)
-    if said is not None:
-        node = _item(said.tokens, notation, depth)
-        if not isinstance(node, said.unless):
-            return node
-    return text_of(tokens)
-
-
-def _repaired(tokens: list[Token], notation: Notation, depth: int) -> Node:
-    """A leading `=` or mark of a conclusion; numbers with blanks between them."""
-    first = tokens[0]
-    idle = (first.kind == "rel" and first.text in ("=", "~")) or (first.kind == "cmd" and first.text in _IDLE_COMMANDS)
-    if idle and len(tokens) > 1:
-        return _item(tokens[1:], notation, depth)
-    if all(token.kind == "num" or token.text == "-" for token in tokens):  # 2 3 5
-        starts = [i for i, token in enumerate(tokens) if i == 0 or _begins_number(tokens, i, token)]
-        parts = [tokens[start:end] for start, end in zip(starts, [*starts[1:], len(tokens)], strict=True)]
-        if len(parts) > 1 and all(part[-1].kind == "num" and len(part) <= 2 for part in parts):
-            return BareList(tuple(Reader(part).whole() for part in parts))
-    return as_measure(Reader(tokens, notation, depth).whole())
-
-
-def _begins_number(tokens: list[Token], index: int, token: Token) -> bool:
-    return token.spaced and (token.kind == "num" or index + 1 < len(tokens))

@@ -1,7 +1,4 @@
-"""Readings that are remembered: golds repeat, once for each completion of a group, and so do answers.
-
-Where gold is a worked solution, its box is what is read. A text that cannot be read is remembered as Refused.
-"""
+"""Readings that are remembered: golds repeat, once for each completion of a group, and so do answers."""
 
 from __future__ import annotations
 
@@ -24,24 +21,26 @@ CACHED_READINGS = 8_192
 
 
 class Refused(NamedTuple):
-    """Why a text has no tree: it is beyond a budget, or no answer that the reader knows."""
+    """Why a text has no tree."""
 
     too_large: bool
+    """The text is beyond a budget; else it is no answer that the reader knows."""
     why: str
 
 
-Mixed = Literal["sum", "product"]
-_NOTATIONS: dict[Mixed, Notation] = {"sum": Notation(), "product": Notation(mixed=False)}
+MixedNumbers = Literal["sum", "product"]
+_NOTATIONS: dict[MixedNumbers, Notation] = {"sum": Notation(), "product": Notation(mixed_numbers=False)}
 
 
 @lru_cache(maxsize=CACHED_READINGS)
 def normal_gold(gold: str) -> str:
+    """Return the normal text of a gold."""
     return normal(gold)
 
 
 @lru_cache(maxsize=CACHED_READINGS)
-def read_text(text: str, mixed: Mixed) -> Node | Refused:
-    """The tree of normal `text`."""
+def read_text(text: str, mixed: MixedNumbers) -> Node | Refused:
+    """Return the tree of a normal text."""
     try:
         return read(text, _NOTATIONS[mixed])
     except TooLarge as error:
@@ -51,29 +50,29 @@ def read_text(text: str, mixed: Mixed) -> Node | Refused:
 
 
 @lru_cache(maxsize=CACHED_READINGS)
-def read_gold(text: str, mixed: Mixed) -> Node | Refused:
-    """The tree of normal `text`, or else of the box in it."""
-    refused: Refused | None = None
+def read_gold(text: str, mixed: MixedNumbers) -> Node | Refused:
+    """Return the tree of a normal gold; of a worked solution, that of its box."""
+    first_refusal: Refused | None = None
     for candidate in _candidates(text):
         reading = read_text(candidate, mixed)
         if not isinstance(reading, Refused):
             return reading
-        refused = refused or reading
-    assert refused is not None
-    return refused
+        first_refusal = first_refusal or reading
+    assert first_refusal is not None
+    return first_refusal
 
 
 def _candidates(text: str) -> Iterator[str]:
     yield text
     if "\\boxed" in text:
-        found = committed_answer(text, several=True)
-        if found is not None:
-            yield normal(found.text)
+        committed = committed_answer(text, several=True)
+        if committed is not None:
+            yield normal(committed.text)
     predicate = _PREDICATE.search(text)
     if predicate is not None:
         yield predicate.group(1)
 
 
-def is_several(tree: Node) -> bool:
-    """A list or a set, so that several boxes may be one answer."""
+def holds_several(tree: Node) -> bool:
+    """Tell whether gold is a list or a set, so that several boxes may be one answer."""
     return isinstance(tree, BareList) or (isinstance(tree, Group) and tree.opening == "{")

@@ -1,4 +1,4 @@
-r"""What an answer says of its letters, and what it derives: both are cut off before the answer itself is read.
+r"""What an answer says of its letters and what it derives: both are cut off before the answer itself is read.
 
 x^2=4 \Rightarrow x=2                 what stands behind the last arrow
 k\pi (k \in \mathbb{Z})               a remark in brackets at the end: k is an integer
@@ -12,8 +12,8 @@ from truegold.verifiers.math.reading.tokens import Token, nesting
 from truegold.verifiers.math.refusals import Unreadable
 from truegold.verifiers.math.tree import BareList, Chain, Named, Node, Sym
 
-_INTEGERS = ("integers", "naturals", "positive integers", "nonnegative integers")
-_ORDER = ("<", ">", "<=", ">=", "!=", "in")
+_INTEGER_SETS = ("integers", "naturals", "positive integers", "nonnegative integers")
+_CONDITION_OPERATORS = ("<", ">", "<=", ">=", "!=", "in")
 _QUALIFYING = frozenset({"for", "where", "with"})
 _BEGINNING = _QUALIFYING | {"forall"}
 _UNIVERSAL = frozenset({
@@ -24,7 +24,7 @@ _NO_REMARK_AFTER = frozenset({"op", "rel", "sep", "func", "big", "cmd"})
 
 
 def conclusion(tokens: list[Token]) -> list[Token]:
-    """What stands behind the last arrow."""
+    """Return what stands behind the last arrow."""
     depth = start = 0
     for index, token in enumerate(tokens):
         depth += nesting(token)
@@ -34,7 +34,7 @@ def conclusion(tokens: list[Token]) -> list[Token]:
 
 
 def without_remark(tokens: list[Token]) -> tuple[list[Token], list[Token]]:
-    """The answer, and the condition in brackets at its end."""
+    """Return the answer, and the condition in brackets at its end."""
     if len(tokens) < 5 or tokens[-1].kind != "close" or tokens[-1].text != ")":
         return tokens, []
     depth, start = 0, len(tokens)
@@ -46,12 +46,12 @@ def without_remark(tokens: list[Token]) -> tuple[list[Token], list[Token]]:
     if start == 0 or tokens[start - 1].kind in _NO_REMARK_AFTER:
         return tokens, []
     inside = tokens[start + 1 : -1]
-    related = any(token.kind == "rel" and token.text in _ORDER for token in inside)
-    return (tokens[:start], inside) if related else (tokens, [])
+    is_condition_text = any(token.kind == "rel" and token.text in _CONDITION_OPERATORS for token in inside)
+    return (tokens[:start], inside) if is_condition_text else (tokens, [])
 
 
 def without_conditions(tokens: list[Token]) -> tuple[list[Token], set[str]]:
-    """Without `for all x in R`, `where k is an integer`; and the letters that are said to be integers.
+    """Cut off `for all x in R` and `where k is an integer`; return the letters that are integers, too.
 
     Raises Unreadable for a statement that begins with its condition.
     """
@@ -62,14 +62,14 @@ def without_conditions(tokens: list[Token]) -> tuple[list[Token], set[str]]:
     index = 0
     while index < len(tokens):
         token = tokens[index]
-        forall = token.kind == "cmd" and token.text == "forall"
-        if kept and (forall or _qualifies(tokens, index)):
+        is_forall = token.kind == "cmd" and token.text == "forall"
+        if kept and (is_forall or _begins_condition(tokens, index)):
             end = _end_of_condition(tokens, index)
             parameters |= integers_in(tokens[index:end])
             index = end
             while kept and kept[-1].kind in ("sep", "gap"):
                 kept.pop()
-        elif forall:
+        elif is_forall:
             raise Unreadable("a statement about all values")
         else:
             kept.append(token)
@@ -77,8 +77,8 @@ def without_conditions(tokens: list[Token]) -> tuple[list[Token], set[str]]:
     return kept or tokens, parameters
 
 
-def _qualifies(tokens: list[Token], index: int) -> bool:
-    """Does a condition begin here? `for all`, `with k \\in`, but not `for 5 dollars`."""
+def _begins_condition(tokens: list[Token], index: int) -> bool:
+    """Tell whether a condition begins here, as `for all` and `with k \\in` do, but not `for 5 dollars`."""
     token = tokens[index]
     if token.kind != "word" or token.text.lower() not in _QUALIFYING:
         return False
@@ -89,7 +89,7 @@ def _qualifies(tokens: list[Token], index: int) -> bool:
 
 
 def _end_of_condition(tokens: list[Token], start: int) -> int:
-    """A condition ends with the text, or before the next list item that gives a value with `=`."""
+    """Return where a condition ends: with the text, or before the next list item that gives a value with `=`."""
     depth = 0
     for index in range(start, len(tokens)):
         token = tokens[index]
@@ -100,27 +100,27 @@ def _end_of_condition(tokens: list[Token], start: int) -> int:
 
 
 def integers_in(tokens: list[Token]) -> set[str]:
-    """The letters that `k \\in \\mathbb{Z}`, `k is an integer` and `integers k` speak of."""
+    """Return the letters that `k \\in \\mathbb{Z}`, `k is an integer` and `integers k` speak of."""
     words = {token.text.lower() for token in tokens if token.kind == "word"}
     names = {token.text for token in tokens if token.kind == "name"}
-    whole = bool(words & {"integer", "integers", "integral", "natural"})
-    sets = any(token.kind == "cmd" and token.text == "mathbb" for token in tokens) and bool({"Z", "N"} & names)
-    if not (whole or sets):
+    has_word = bool(words & {"integer", "integers", "integral", "natural"})
+    has_set = any(token.kind == "cmd" and token.text == "mathbb" for token in tokens) and bool({"Z", "N"} & names)
+    if not (has_word or has_set):
         return set()
     return (names - {"Z", "N", "R", "Q"}) | {word for word in words if len(word) == 1 and word != "a"}
 
 
 def is_condition(node: Node) -> bool:
-    """`x > 0` behind `x^2`: it says where the answer holds."""
-    return isinstance(node, Chain) and node.operators[0] in _ORDER
+    """Tell whether a node says where an answer holds, as `x > 0` does behind `x^2`."""
+    return isinstance(node, Chain) and node.operators[0] in _CONDITION_OPERATORS
 
 
-def integers_of(node: Node) -> set[str]:
-    """The letters that an item `k \\in \\mathbb{Z}` declares."""
+def declared_integers(node: Node) -> set[str]:
+    """Return the letters that an item `k \\in \\mathbb{Z}` declares to be integers."""
     if not isinstance(node, Chain) or node.operators != ("in",):
         return set()
-    first, numbers = node.parts
+    first, container = node.parts
     letters = first.elements if isinstance(first, BareList) else (first,)
     names = {letter.name for letter in letters if isinstance(letter, Sym)}
-    whole = isinstance(numbers, Named) and numbers.name in _INTEGERS
-    return names if whole and all(isinstance(letter, Sym) for letter in letters) else set()
+    has_integers = isinstance(container, Named) and container.name in _INTEGER_SETS
+    return names if has_integers and all(isinstance(letter, Sym) for letter in letters) else set()

@@ -1,4 +1,4 @@
-"""A run of letters to tokens: the lexer's main question.
+"""From a run of letters to tokens: the lexer's main question.
 
 `xy` is a product of two variables, `sin` a function, `sinx` a function and a variable, `pi` a constant, `hours` a word.
 Text commands hold words only: the `m` of `5\\text{ m}` is no variable.
@@ -18,7 +18,7 @@ from truegold.verifiers.math.reading.names import (
 from truegold.verifiers.math.reading.tokens import Token
 
 MAX_VARIABLES_IN_A_RUN = 3
-"""`xyz` is a product; longer runs of letters that nothing is known of are words."""
+"""`xyz` is a product; longer runs of letters that no list knows are words."""
 
 MAX_FUNCTION_LETTERS = 6
 
@@ -32,11 +32,11 @@ _COMMON_WORDS = frozenset({
     "so", "we", "get", "but", "max", "min", "let", "am", "pm", "st", "nd", "rd", "th",
 })  # fmt: skip
 _WORDS = _COMMON_WORDS | NUMBER_WORDS.keys() | MULTIPLIERS.keys() | STOP_WORDS | UNITS.keys()
-_ENDS_A_VALUE = frozenset({"num", "close", "unbrace"})
+_VALUE_ENDS = frozenset({"num", "close", "unbrace"})
 
 
 def add_letters(run: str, spaced: bool, tokens: list[Token]) -> None:
-    """A run of letters outside of text commands."""
+    """Add the tokens of a run of letters outside of text commands."""
     if len(run) == 1:
         tokens.append(Token("name", run, spaced))
         return
@@ -49,12 +49,12 @@ def add_letters(run: str, spaced: bool, tokens: list[Token]) -> None:
         tokens.append(Token("const", CONSTANTS[run], spaced))
     elif run in GREEK_NAMES and run != "eta":
         tokens.append(Token("name", CANONICAL_GREEK.get(run, run), spaced))
-    elif _is_word(run, lower) or not _split(run, spaced, tokens):
+    elif _is_word(run, lower) or not _add_parts(run, spaced, tokens):
         tokens.append(Token("word", run, spaced))
 
 
 def add_word(run: str, spaced: bool, tokens: list[Token]) -> None:
-    """A run of letters inside of a text command."""
+    """Add the token of a run of letters inside of a text command."""
     lower = run.lower()
     if lower in _CONNECTIVES:
         tokens.append(Token("sep", _CONNECTIVES[lower], spaced))
@@ -63,12 +63,12 @@ def add_word(run: str, spaced: bool, tokens: list[Token]) -> None:
 
 
 def _is_word(run: str, lower: str) -> bool:
-    """`cm` and `hours`, but ABC are points, and IN is a product."""
+    """Tell whether a run is a word like `cm` and `hours`; ABC are points, and IN is a product."""
     return (lower in _WORDS or run in UNITS) and not (run.isupper() and len(run) <= MAX_VARIABLES_IN_A_RUN)
 
 
-def _split(run: str, spaced: bool, tokens: list[Token]) -> bool:
-    """Add `sinx`, `piR`, the `orx` behind a value, or `xyz`. False where `run` is none of these."""
+def _add_parts(run: str, spaced: bool, tokens: list[Token]) -> bool:
+    """Add the parts of `sinx`, `piR`, `xyz` or the `orx` behind a value; return False for any other run."""
     head, last = run[:-1], run[-1]
     if 2 <= len(head) <= MAX_FUNCTION_LETTERS:
         if head in FUNCTIONS:
@@ -77,7 +77,7 @@ def _split(run: str, spaced: bool, tokens: list[Token]) -> bool:
         if head == "pi":
             tokens.extend((Token("const", "pi", spaced), Token("name", last, False)))
             return True
-    if head in ("or", "and") and tokens and tokens[-1].kind in _ENDS_A_VALUE:
+    if head in ("or", "and") and tokens and tokens[-1].kind in _VALUE_ENDS:
         tokens.extend((Token("sep", head, False), Token("name", last, False)))
         return True
     if len(run) > MAX_VARIABLES_IN_A_RUN:

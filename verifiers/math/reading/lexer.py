@@ -1,24 +1,24 @@
-r"""Normal text to tokens, in one pass.
+r"""From normal text to tokens, in one pass.
 
-What a run of letters is, `letters` decides; what a number is, `numerals`. A comma between groups of three digits groups
+`letters` decides what a run of letters is, `numerals` what a number is. A comma between groups of three digits groups
 them, except directly inside brackets: `(1,234)` is a pair. Dress (`\mathbf`, `\left`) and delimiters of formulas are
 left out; a wide gap (`\quad`, an empty line) is a token, since it may separate items.
 
-Budgets are kept here, before anything is built: TooLarge says which was met.
+Budgets are kept here, before anything is built; TooLarge names the one that was met.
 """
 
 from __future__ import annotations
 
 import re
+from typing import TypeAlias
 
 from truegold.verifiers.math.measures import UNITS
-from truegold.verifiers.math.reading.command_tokens import COMMAND_TOKENS
 from truegold.verifiers.math.reading.letters import add_letters, add_word
-from truegold.verifiers.math.reading.names import COMMANDS, FACES, IGNORED, RELATIONS, TEXT_COMMANDS
+from truegold.verifiers.math.reading.names import COMMAND_TOKENS, COMMANDS, IGNORED, RELATIONS, TEXT_COMMANDS, TYPEFACES
 from truegold.verifiers.math.reading.normal import DOLLAR, matching_brace
 from truegold.verifiers.math.reading.numerals import (
     INTEGER,
-    NUMBER,
+    NUMERAL,
     REPEATING,
     integer_token,
     number_token,
@@ -34,7 +34,7 @@ MAX_TOKENS = 1_500
 """Stops `1+1+1+...`, whose comparison takes a step for each of them."""
 
 _TOKEN = re.compile(
-    rf"(?P<letters>[A-Za-z]+)|\\(?P<command>[A-Za-z]+)|(?P<space>\s+)|{REPEATING}|{NUMBER}|\\(?P<escape>.)"
+    rf"(?P<letters>[A-Za-z]+)|\\(?P<command>[A-Za-z]+)|(?P<space>\s+)|{REPEATING}|{NUMERAL}|\\(?P<escape>.)"
     r"|(?P<foreign>[^\x00-\x7f\W\d_]+)|(?P<relation><=>|<=|>=|!=|==|=<|=>|[=<>])|(?P<other>.)",
     re.DOTALL,
 )
@@ -45,54 +45,58 @@ _MONEY = frozenset(f"$€£¥₹₽₩{DOLLAR}")
 _DIGIT = frozenset("0123456789")
 
 
-def _alike(kind: str, text: str) -> tuple[Token, Token]:
-    return Token(kind, text, False), Token(kind, text, True)
+TokenPair: TypeAlias = tuple[Token, Token]
+"""One token without and with a blank before it."""
+
+
+def _pairs(kind: str, marks: str) -> dict[str, TokenPair]:
+    return {mark: (Token(kind, mark, False), Token(kind, mark, True)) for mark in marks}
 
 
 _MARKS = {
-    **{mark: _alike("op", mark) for mark in "+-*/^_%:'"},
-    **{mark: _alike("sep", mark) for mark in ",;"},
-    "|": _alike("bar", "|"),
-    "&": _alike("cell", ""),
+    **_pairs("op", "+-*/^_%:'"),
+    **_pairs("sep", ",;"),
+    **_pairs("bar", "|"),
+    "&": (Token("cell", "", False), Token("cell", "", True)),
 }
-"""One character that is one token, whatever follows: without and with a blank before it."""
+"""Characters that are one token, whatever follows."""
 
-_OPENERS = {"{": _alike("brace", "{"), "(": _alike("open", "("), "[": _alike("open", "[")}
-_CLOSERS = {"}": _alike("unbrace", "}"), ")": _alike("close", ")"), "]": _alike("close", "]")}
+_OPENERS = _pairs("brace", "{") | _pairs("open", "([")
+_CLOSERS = _pairs("unbrace", "}") | _pairs("close", ")]")
 _ESCAPES = {
     "%": ("op", "%"), "|": ("bar", "||"), "\\": ("row", ""), "$": ("op", DOLLAR), "#": ("op", "#"), "&": ("op", "&"),
     "_": ("op", "_"),
 }  # fmt: skip
-_SAYING_NOTHING = frozenset(",;:! /@()[]")
-"""Behind a backslash: small spaces, and the delimiters of a formula."""
+_IDLE_ESCAPES = frozenset(",;:! /@()[]")
+"""Behind a backslash these are small spaces and the delimiters of a formula."""
 
 
 def lex(text: str, *, group_digits: bool = True) -> list[Token]:
-    """The tokens of normal `text`. Raises TooLarge; Unreadable for a character or command that is in no answer."""
+    """Return the tokens of a normal text. Raises TooLarge, and Unreadable for a character that is in no answer."""
     if len(text) > MAX_CHARS:
         raise TooLarge(f"{len(text)} characters, the limit is {MAX_CHARS}")
     if "x" in text:
         text = _TIMES_TEN.sub("*", text)
     tokens: list[Token] = []
-    _Scan(text, tokens, group_digits, level=0).run()
+    _Scanner(text, tokens, group_digits, level=0).run()
     if len(tokens) > MAX_TOKENS:
         raise TooLarge(f"{len(tokens)} tokens, the limit is {MAX_TOKENS}")
     return _without_idle_gaps(tokens) if "gap" in [token[0] for token in tokens] else tokens
 
 
 def _without_idle_gaps(tokens: list[Token]) -> list[Token]:
-    """A wide blank separates, except beside what separates or connects anyway."""
+    """Leave out wide blanks beside what separates or connects anyway; the others separate."""
     kept: list[Token] = []
     for token, following in zip(tokens, [*tokens[1:], Token("close", "", False)], strict=True):
-        after = kept[-1].kind if kept else "open"
-        idle = after in _CONNECTING or after == "open" or following.kind in _CONNECTING or following.kind == "close"
+        before = kept[-1].kind if kept else "open"
+        idle = before in _CONNECTING or before == "open" or following.kind in _CONNECTING or following.kind == "close"
         if token.kind != "gap" or not idle:
             kept.append(token)
     return kept
 
 
-class _Scan:
-    """One text's way into a list of tokens. At a `level` above 0 it is the content of a text command."""
+class _Scanner:
+    """Adds the tokens of one text to a list; at a `level` above 0 the text is the content of a text command."""
 
     __slots__ = ("brackets", "group_digits", "level", "text", "tokens")
 
@@ -104,7 +108,7 @@ class _Scan:
         self.brackets: list[str] = []
 
     def run(self) -> None:
-        """Most characters are a mark or a digit, which need no pattern."""
+        """Add the tokens; most characters are a mark or a digit, which need no pattern."""
         text, add, brackets = self.text, self.tokens.append, self.brackets
         spaced = self.level > 0
         position, end = 0, len(text)
@@ -130,21 +134,21 @@ class _Scan:
                 add(integer_token(integer.group(), spaced))
                 position = integer.end()
             else:
-                position, spaced = self._matched(position, spaced)
+                position, spaced = self._add_match(position, spaced)
                 continue
             spaced = False
 
-    def _matched(self, position: int, spaced: bool) -> tuple[int, bool]:
-        """Add what a pattern tells. Where to read on, and whether a blank stands before it."""
+    def _add_match(self, position: int, spaced: bool) -> tuple[int, bool]:
+        """Add what a pattern tells; return where to read on, and whether a blank stands before it."""
         match = _TOKEN.match(self.text, position)
-        assert match is not None  # `.` matches anything
-        kind, found, position = match.lastgroup, match.group(), match.end()
+        assert match is not None
+        kind, text, position = match.lastgroup, match.group(), match.end()
         if kind == "letters":
-            (add_word if self.level else add_letters)(found, spaced, self.tokens)
+            (add_word if self.level else add_letters)(text, spaced, self.tokens)
         elif kind == "command":
-            position = self._command(found[1:], position, spaced)
+            position = self._add_command(text[1:], position, spaced)
         elif kind == "space":
-            if found.count("\n") > 1:
+            if text.count("\n") > 1:
                 self.tokens.append(Token("gap", "", True))
             return position, True
         elif kind in ("number", "exponent"):
@@ -152,19 +156,19 @@ class _Scan:
             token, position = number_token(match, spaced, separates)
             self.tokens.append(token)
         elif kind == "repeating":
-            self.tokens.append(repeating_token(found, spaced))
+            self.tokens.append(repeating_token(text, spaced))
         elif kind == "relation":
-            self.tokens.append(Token("rel", RELATIONS.get(found, found), spaced))
+            self.tokens.append(Token("rel", RELATIONS.get(text, text), spaced))
         elif kind == "foreign":
-            self.tokens.append(Token("word", found, spaced))
+            self.tokens.append(Token("word", text, spaced))
         elif kind == "escape":
-            self._escape(found[1], spaced)
+            self._add_escape(text[1], spaced)
         else:
-            self._other(found, spaced)
+            self._add_other(text, spaced)
         return position, False
 
-    def _command(self, name: str, position: int, spaced: bool) -> int:
-        """Add what a command stands for, and return where to read on."""
+    def _add_command(self, name: str, position: int, spaced: bool) -> int:
+        """Add what a command stands for; return where to read on."""
         known = COMMAND_TOKENS.get(name)
         if known is not None:
             self.tokens.append(Token(*known, spaced))
@@ -174,25 +178,25 @@ class _Scan:
                 if name == "right":
                     self._close_unseen(spaced)
         elif name in TEXT_COMMANDS:
-            return self._text_command(name, position, spaced)
+            return self._add_text(name, position, spaced)
         elif name in ("begin", "end"):
-            return self._environment(name, position, spaced)
-        elif name not in FACES:
+            return self._add_environment(name, position, spaced)
+        elif name not in TYPEFACES:
             start = _known_start(name)
             if start is None:
                 self.tokens.append(Token("cmd", name, spaced))
             else:
-                position = self._command(start, position, spaced)
+                position = self._add_command(start, position, spaced)
                 add_letters(name[len(start) :], False, self.tokens)
         return position
 
     def _close_unseen(self, spaced: bool) -> None:
-        """`\\right.` closes the bracket of `\\left\\{`."""
+        """Close the bracket of `\\left\\{`, as `\\right.` does."""
         opened = next((token.text for token in reversed(self.tokens) if token.kind == "open"), None)
         if opened is not None:
             self.tokens.append(Token("close", opened, spaced))
 
-    def _text_command(self, name: str, position: int, spaced: bool) -> int:
+    def _add_text(self, name: str, position: int, spaced: bool) -> int:
         text, tokens = self.text, self.tokens
         while text[position : position + 1].isspace():
             position += 1
@@ -205,19 +209,19 @@ class _Scan:
             raise TooLarge(f"text commands nested more than {MAX_DEPTH} deep")
         inner = text[position + 1 : end]
         before = len(tokens)
-        _Scan(inner, tokens, self.group_digits, self.level + 1).run()
+        _Scanner(inner, tokens, self.group_digits, self.level + 1).run()
         if len(tokens) > before and not spaced and not inner[:1].isspace():
             tokens[before] = tokens[before]._replace(spaced=False)
         return end + 1
 
-    def _environment(self, name: str, position: int, spaced: bool) -> int:
+    def _add_environment(self, name: str, position: int, spaced: bool) -> int:
         match = _ENVIRONMENT.match(self.text, position)
         if match is None:
             raise Unreadable(f"\\{name} without the name of an environment")
         self.tokens.append(Token(name, match.group(1), spaced))
         return match.end()
 
-    def _escape(self, mark: str, spaced: bool) -> None:
+    def _add_escape(self, mark: str, spaced: bool) -> None:
         if mark == "{":
             self.brackets.append("\\{")
             self.tokens.append(Token("open", "{", spaced))
@@ -227,10 +231,10 @@ class _Scan:
             self.tokens.append(Token("close", "{", spaced))
         elif mark in _ESCAPES:
             self.tokens.append(Token(*_ESCAPES[mark], spaced))
-        elif mark not in _SAYING_NOTHING:
+        elif mark not in _IDLE_ESCAPES:
             raise Unreadable(f"\\{mark}")
 
-    def _other(self, mark: str, spaced: bool) -> None:
+    def _add_other(self, mark: str, spaced: bool) -> None:
         if mark in ".!":
             self.tokens.append(Token("op", mark, spaced))
         elif mark in _MONEY:
@@ -242,7 +246,7 @@ class _Scan:
 
 
 def _known_start(name: str) -> str | None:
-    """The command that `name` begins with, where a letter or two got stuck to it: `\\quadx`, `\\pir`."""
+    """Return the command to which a letter or two got stuck, as in `\\quadx` and `\\pir`."""
     if name in COMMANDS:
         return None
     return next((name[:-cut] for cut in (1, 2) if name[:-cut] in COMMANDS and len(name) - cut > 1), None)

@@ -1,6 +1,6 @@
 r"""Names of mathematics: commands of LaTeX, functions, constants, relations, and words that are numbers or values.
 
-Units are in `measures`; words that only lead to a value are where they are read. `COMMANDS` also serves to tell
+Units are in `measures`; words that only lead to a value stand where they are read. `COMMANDS` also serves to tell
 `\\frac`, a command whose backslash was doubled, from `\\x`, the start of a row.
 """
 
@@ -29,16 +29,11 @@ FUNCTIONS: dict[str, str] = {
     "tg": "tan", "ctg": "cot", "cotg": "cot", "arctg": "arctan", "cosec": "csc", "ceiling": "ceil", "sign": "sgn",
     "nCr": "binom", "choose": "binom", "Abs": "abs",
 }  # fmt: skip
-"""Spelling to name. In plain letters and as commands alike."""
+"""From spelling to name, in plain letters and as commands alike."""
 
 CONSTANTS: dict[str, str] = {
-    "pi": "pi",
-    "infty": "inf",
-    "infinity": "inf",
-    "Infinity": "inf",
-    "inf": "inf",
-    "oo": "inf",
-}
+    "pi": "pi", "infty": "inf", "infinity": "inf", "Infinity": "inf", "inf": "inf", "oo": "inf",
+}  # fmt: skip
 
 RELATIONS: dict[str, str] = {
     "=": "=", "<": "<", ">": ">", "<=": "<=", ">=": ">=", "!=": "!=", "==": "=", "=<": "<=", "=>": "=>", "le": "<=",
@@ -49,7 +44,7 @@ RELATIONS: dict[str, str] = {
     "to": "to", "rightarrow": "to", "Rightarrow": "=>", "implies": "=>", "Longrightarrow": "=>", "iff": "<=>",
     "Leftrightarrow": "<=>", "mapsto": "to", "longrightarrow": "to",
 }  # fmt: skip
-"""Symbol or command to relation."""
+"""From symbol or command to relation."""
 
 IGNORED = frozenset({
     "left", "right", "middle", "displaystyle", "textstyle", "scriptstyle", "limits", "nolimits", "quad", "qquad",
@@ -58,8 +53,9 @@ IGNORED = frozenset({
     "mathstrut", "strut", "nonumber", "notag", "rm", "bf", "it", "tt", "normalsize", "large", "Large", "small",
     "hfill", "hline", "mathopen", "mathclose", "mathrel", "mathbin", "mathord", "allowbreak", "relax", "kern",
 })  # fmt: skip
+"""Commands that say nothing."""
 
-FACES = frozenset({
+TYPEFACES = frozenset({
     "mathbf", "mathit", "boldsymbol", "bm", "mathcal", "mathscr", "mathfrak", "mathsf", "mathtt", "mathbb", "Bbb",
     "vec", "overrightarrow", "hat", "widehat", "tilde", "widetilde", "overline", "bar", "underline", "dot", "ddot",
     "color", "boxed", "fbox", "cancel", "pmb", "overbrace", "underbrace", "mathop", "ensuremath",
@@ -75,28 +71,36 @@ TEXT_COMMANDS = frozenset({
 FRACTIONS = frozenset({"frac", "dfrac", "tfrac", "cfrac", "nicefrac", "sfrac", "flatfrac"})
 BINOMIALS = frozenset({"binom", "dbinom", "tbinom"})
 
-MATRICES = frozenset({
+MATRIX_ENVIRONMENTS = frozenset({
     "matrix", "pmatrix", "bmatrix", "Bmatrix", "vmatrix", "Vmatrix", "smallmatrix", "array", "psmallmatrix",
     "bsmallmatrix",
 })  # fmt: skip
-LINES = frozenset({
+LINE_ENVIRONMENTS = frozenset({
     "aligned", "align", "align*", "gathered", "gather", "split", "equation", "equation*", "cases", "dcases",
     "eqnarray", "eqnarray*",
 })  # fmt: skip
-"""Environments."""
+"""The environments that are a matrix, and those that hold lines."""
 
-BIG = {"sum": "sum", "prod": "prod", "int": "int", "lim": "lim", "iint": "int2", "iiint": "int3", "oint": "int2"}
+BIG_OPERATORS = {
+    "sum": "sum",
+    "prod": "prod",
+    "int": "int",
+    "lim": "lim",
+    "iint": "int2",
+    "iiint": "int3",
+    "oint": "int2",
+}
 
 COMMANDS = (
     GREEK_NAMES
     | set(FUNCTIONS)
     | {name for name in RELATIONS if name.isalpha()}
     | IGNORED
-    | FACES
+    | TYPEFACES
     | TEXT_COMMANDS
     | FRACTIONS
     | BINOMIALS
-    | set(BIG)
+    | set(BIG_OPERATORS)
     | {"begin", "end", "cdot", "times", "div", "pm", "mp", "infty", "cup", "cap", "setminus", "emptyset", "varnothing",
        "circ", "ldots", "cdots", "dots", "langle", "rangle", "lfloor", "rfloor", "lceil", "rceil", "lvert", "rvert",
        "angle", "triangle", "forall", "exists", "lor", "land", "vee", "wedge", "pmod", "mod", "bmod", "usqrt", "over",
@@ -104,7 +108,40 @@ COMMANDS = (
 )  # fmt: skip
 """Every command that the reader does something with."""
 
+_COMMAND_SYMBOLS = {
+    "lor": ("sep", "or"), "vee": ("sep", "or"), "land": ("sep", "and"), "wedge": ("sep", "and"),
+    "quad": ("gap", ""), "qquad": ("gap", ""), "newline": ("gap", ""), "blank": ("gap", ""), "par": ("gap", ""),
+    "cdot": ("op", "*"), "times": ("op", "*"), "ast": ("op", "*"), "div": ("op", "/"), "over": ("op", "over"),
+    "pm": ("op", "±"), "mp": ("op", "∓"), "colon": ("op", ":"), "prime": ("op", "'"),
+    "degree": ("op", "°"), "textdegree": ("op", "°"), "circ": ("op", "∘"), "textcirc": ("op", "∘"),
+    "cup": ("op", "cup"), "cupdot": ("op", "cup"), "bigcup": ("op", "cup"), "sqcup": ("op", "cup"),
+    "cap": ("op", "cap"), "setminus": ("op", "minus"), "backslash": ("op", "minus"), "smallsetminus": ("op", "minus"),
+    "langle": ("open", "<"), "rangle": ("close", ">"), "lfloor": ("open", "floor"), "rfloor": ("close", "floor"),
+    "lceil": ("open", "ceil"), "rceil": ("close", "ceil"), "lbrace": ("open", "{"), "rbrace": ("close", "{"),
+    "lparen": ("open", "("), "rparen": ("close", ")"), "lbrack": ("open", "["), "rbrack": ("close", "]"),
+    "lvert": ("bar", "|"), "rvert": ("bar", "|"), "vert": ("bar", "|"), "mid": ("bar", "|"), "Vert": ("bar", "||"),
+    "gets": ("rel", "to"), "sqrt": ("cmd", "sqrt"), "mathbb": ("cmd", "mathbb"), "Bbb": ("cmd", "mathbb"),
+}  # fmt: skip
+
+_COMMAND_FAMILIES: dict[str, tuple[str, str]] = {
+    **{name: ("big", text) for name, text in BIG_OPERATORS.items()},
+    **{name: ("name", CANONICAL_GREEK.get(name, name)) for name in GREEK_NAMES},
+    **{name: ("rel", text) for name, text in RELATIONS.items()},
+    **{name: ("const", text) for name, text in CONSTANTS.items()},
+    **{name: ("func", text) for name, text in FUNCTIONS.items()},
+    **dict.fromkeys(BINOMIALS, ("cmd", "binom")),
+    **dict.fromkeys(FRACTIONS, ("cmd", "frac")),
+}
+"""The later lines win: `pi` is a constant rather than a letter."""
+
+COMMAND_TOKENS: dict[str, tuple[str, str]] = {
+    **{name: token for name, token in _COMMAND_FAMILIES.items() if name not in IGNORED},
+    **_COMMAND_SYMBOLS,
+}
+"""From the commands of LaTeX that are one token to the kind and the text of that token."""
+
 STOP_WORDS = frozenset({"a", "an", "the", "is", "are", "be", "of"})
+"""Words that do not count when two phrases are compared."""
 
 NUMBER_WORDS: dict[str, int] = {
     "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
@@ -127,4 +164,4 @@ NAMED_WORDS: dict[str, str] = {
     "no": "false", "false": "false", "incorrect": "false", "否": "false", "错误": "false", "错": "false",
     "不正确": "false", "不是": "false",
 }  # fmt: skip
-"""Words that are a value."""
+"""From words that are a value to its name."""

@@ -5,7 +5,7 @@ r"""One spelling for what is typeset in many: the first step for gold and answer
     $\dfrac{1}{2}$.        \dfrac{1}{2}               what only says that here is a formula
     **5**, \boxed{5}       5
 
-Text in, text out; nothing here knows about values. Not covered: macros.
+The outcome is text again: nothing here knows about values. Not covered: macros.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import unicodedata
 from truegold.verifiers.math.reading.names import COMMANDS, GREEK
 
 MAX_BOXES = 4
-"""Around each other. Stops two thousand of them, each searched for its end."""
+"""So many boxes around each other are taken off. Stops two thousand of them, each searched for its end."""
 
 DOLLAR = "\ue001"
 """An amount's dollar sign, once the dollar signs around formulas are gone."""
@@ -26,10 +26,10 @@ THIN = "\u2009"
 _SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿⁱ⁽⁾ˣ"
 _SUBSCRIPT = "₀₁₂₃₄₅₆₇₈₉₊₋ₙᵢ₍₎ₓ"
 _PLAIN_SCRIPT = "0123456789+-ni()x"
-_RAISE = str.maketrans(_SUPERSCRIPT, _PLAIN_SCRIPT)
-_LOWER = str.maketrans(_SUBSCRIPT, _PLAIN_SCRIPT)
-_RAISED = re.compile(f"[{_SUPERSCRIPT}]+")
-_LOWERED = re.compile(f"[{_SUBSCRIPT}]+")
+_FROM_SUPERSCRIPT = str.maketrans(_SUPERSCRIPT, _PLAIN_SCRIPT)
+_FROM_SUBSCRIPT = str.maketrans(_SUBSCRIPT, _PLAIN_SCRIPT)
+_SUPERSCRIPTS = re.compile(f"[{_SUPERSCRIPT}]+")
+_SUBSCRIPTS = re.compile(f"[{_SUBSCRIPT}]+")
 
 _SYMBOLS = {
     **dict.fromkeys("−﹣‐‑‒–—―－", "-"),
@@ -38,78 +38,23 @@ _SYMBOLS = {
     ),
     **dict.fromkeys("\u00a0\u2002\u2003\u3000\u205f", " "),
     **dict.fromkeys("\u2004\u2005\u2006\u2007\u2008\u200a\u202f", THIN),
-    **dict.fromkeys("√", r"\usqrt "),
-    "∛": r"\sqrt[3] ",
-    "∜": r"\sqrt[4] ",
-    "×": r"\times ",
-    "✕": r"\times ",
-    "⨯": r"\times ",
-    "÷": r"\div ",
-    **dict.fromkeys("·⋅∙•", r"\cdot "),
-    "±": r"\pm ",
-    "∓": r"\mp ",
-    "∞": r"\infty ",
-    **dict.fromkeys("≤≦⩽", r"\le "),
-    **dict.fromkeys("≥≧⩾", r"\ge "),
-    "≠": r"\ne ",
-    **dict.fromkeys("≈≅≃", r"\approx "),
-    "≡": r"\equiv ",
-    "∪": r"\cup ",
-    "∩": r"\cap ",
-    "∖": r"\setminus ",
-    "∈": r"\in ",
-    "∉": r"\notin ",
-    **dict.fromkeys("∅⌀", r"\emptyset "),
-    "ℝ": r"\mathbb{R} ",
-    "ℤ": r"\mathbb{Z} ",
-    "ℕ": r"\mathbb{N} ",
-    "ℚ": r"\mathbb{Q} ",
-    "ℂ": r"\mathbb{C} ",
-    "°": r"^\circ ",
-    "º": r"^\circ ",
-    "˚": r"^\circ ",
-    "℃": r"^\circ C",
-    "′": "'",
-    "″": "''",
-    "’": "'",
-    "‘": "'",
-    "“": '"',
-    "”": '"',
-    "⁄": "/",
-    "∕": "/",
-    "∑": r"\sum ",
-    "∏": r"\prod ",
-    "∫": r"\int ",
-    "∠": r"\angle ",
-    "△": r"\triangle ",
-    "∀": r"\forall ",
-    "∃": r"\exists ",
-    "∣": "|",
-    "∥": r"\| ",
-    "⟨": r"\langle ",
-    "⟩": r"\rangle ",
-    "⌊": r"\lfloor ",
-    "⌋": r"\rfloor ",
-    "⌈": r"\lceil ",
-    "⌉": r"\rceil ",
-    "…": r"\ldots ",
-    "⋯": r"\ldots ",
-    "→": r"\to ",
-    "⇒": r"\Rightarrow ",
-    "⟹": r"\Rightarrow ",
-    "∨": r"\lor ",
-    "∧": r"\land ",
-    "。": ".",
-    "、": ",",
-    "￥": "¥",
-    "µ": "μ",
+    **dict.fromkeys("✕⨯×", r"\times "), **dict.fromkeys("·⋅∙•", r"\cdot "), **dict.fromkeys("≤≦⩽", r"\le "),
+    **dict.fromkeys("≥≧⩾", r"\ge "), **dict.fromkeys("≈≅≃", r"\approx "), **dict.fromkeys("∅⌀", r"\emptyset "),
+    **dict.fromkeys("°º˚", r"^\circ "), **dict.fromkeys("′’‘", "'"), **dict.fromkeys("“”", '"'),
+    **dict.fromkeys("⁄∕", "/"), **dict.fromkeys("…⋯", r"\ldots "), **dict.fromkeys("⇒⟹", r"\Rightarrow "),
+    "√": r"\usqrt ", "∛": r"\sqrt[3] ", "∜": r"\sqrt[4] ", "÷": r"\div ", "±": r"\pm ", "∓": r"\mp ",
+    "∞": r"\infty ", "≠": r"\ne ", "≡": r"\equiv ", "∪": r"\cup ", "∩": r"\cap ", "∖": r"\setminus ",
+    "∈": r"\in ", "∉": r"\notin ", "ℝ": r"\mathbb{R} ", "ℤ": r"\mathbb{Z} ", "ℕ": r"\mathbb{N} ",
+    "ℚ": r"\mathbb{Q} ", "ℂ": r"\mathbb{C} ", "℃": r"^\circ C", "″": "''", "∑": r"\sum ", "∏": r"\prod ",
+    "∫": r"\int ", "∠": r"\angle ", "△": r"\triangle ", "∀": r"\forall ", "∃": r"\exists ", "∣": "|", "∥": r"\| ",
+    "⟨": r"\langle ", "⟩": r"\rangle ", "⌊": r"\lfloor ", "⌋": r"\rfloor ", "⌈": r"\lceil ", "⌉": r"\rceil ",
+    "→": r"\to ", "∨": r"\lor ", "∧": r"\land ", "。": ".", "、": ",", "￥": "¥", "µ": "μ",
     **{letter: rf"\{name} " for name, letter in GREEK.items()},
-}
+}  # fmt: skip
 _TRANSLATE = str.maketrans(_SYMBOLS)
-_VULGAR = re.compile("[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒]")
-_CIRCLED = re.compile("[①-⑳][①-⑳,、 ]*")
+_VULGAR_FRACTION = re.compile("[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒]")
+_CIRCLED_NUMBERS = re.compile("[①-⑳][①-⑳,、 ]*")
 _HAN_CONNECTIVE = re.compile("或者|或|以及|和|与|與|及|且")
-_NOT_CJK_SYMBOL = re.compile(r"[^\x00-\x7f]")
 
 _DAMAGED = [
     (re.compile("\x0c(?=rac|orall|rom|box|loor)"), r"\\f"),
@@ -142,23 +87,23 @@ _NUMBERING = re.compile(r"[;,.]?\s*\((?:[1-9])\)\s*")
 
 
 def normal(text: str) -> str:
-    """`text` in ASCII LaTeX as far as it is mathematics, without what surrounds a formula."""
+    """Return `text` in ASCII LaTeX as far as it is mathematics, without what surrounds a formula."""
     if not text.isascii():
-        text = _without_unicode(text)
+        text = _in_ascii(text)
     if not text.isprintable():
         for pattern, repaired in _DAMAGED:
             text = pattern.sub(repaired, text)
         text = "".join(c if c.isprintable() or c.isspace() else " " for c in text)
     if "\\\\" in text:
-        text = _DOUBLED.sub(_single, text)
+        text = _DOUBLED.sub(_with_single_backslash, text)
     if "<" in text or "&" in text:
         for pattern, plain in _HTML:
             text = pattern.sub(plain, text)
-    return without_numbering(unwrapped(text))
+    return _without_numbering(_unwrapped(text))
 
 
-def unwrapped(text: str) -> str:
-    """Without formula delimiters, boxes around everything, emphasis and final punctuation."""
+def _unwrapped(text: str) -> str:
+    """Return `text` without formula delimiters, boxes around everything, emphasis and final punctuation."""
     text = _strip(text)
     if text.startswith("**") and text.endswith("**") and len(text) > 4:
         text = _strip(text[2:-2])
@@ -177,19 +122,20 @@ def unwrapped(text: str) -> str:
         closing = matching_brace(text, box.end() - 1)
         if 0 <= closing < len(text) - 1:
             break
-        text = _strip(text[box.end() : closing] if closing > 0 else text[box.end() :])  # one that was cut off, too
+        # A box that was cut off has no closing brace.
+        text = _strip(text[box.end() : closing] if closing > 0 else text[box.end() :])
     return text
 
 
-def without_numbering(text: str) -> str:
-    """`(1) 5; (2) 7` and `1. 5 2. 7` are the answers 5 and 7 to the parts of a question."""
+def _without_numbering(text: str) -> str:
+    """Return `5; 7` for `(1) 5; (2) 7`, the answers to two parts of a question."""
     if not text.startswith("(1)") or "(2)" not in text:
         return text
     return _NUMBERING.sub("; ", text).strip("; ")
 
 
 def matching_brace(text: str, opening: int) -> int:
-    """The index of the brace that closes the one at `opening`, or -1."""
+    """Return the index of the brace that closes the one at `opening`, or -1."""
     depth = 0
     index = opening
     while index < len(text):
@@ -207,7 +153,7 @@ def matching_brace(text: str, opening: int) -> int:
 
 
 def key_of(text: str) -> str:
-    """Two normal texts with one key are the same text but for blanks that mean nothing."""
+    """Return a key that two normal texts share when they differ only in blanks that mean nothing."""
     return " ".join(text.split())
 
 
@@ -220,27 +166,27 @@ def _strip(text: str) -> str:
     return text
 
 
-def _single(match: re.Match[str]) -> str:
-    r"""`\\frac` is a `\frac` whose backslash was escaped twice; `\\x` may begin a row."""
+def _with_single_backslash(match: re.Match[str]) -> str:
+    r"""Return one backslash for the two of `\\frac`, which was escaped twice; `\\x` may begin a row."""
     return "\\" if match.group(1) in COMMANDS else match.group()
 
 
-def _without_unicode(text: str) -> str:
-    text = _RAISED.sub(lambda m: "^{" + m.group().translate(_RAISE) + "}", text)
-    text = _LOWERED.sub(lambda m: "_{" + m.group().translate(_LOWER) + "}", text)
-    text = _VULGAR.sub(_vulgar_fraction, text)
-    text = _CIRCLED.sub(_circled, text)
-    text = unicodedata.normalize("NFKC", text.translate(_TRANSLATE)) if _NOT_CJK_SYMBOL.search(text) else text
+def _in_ascii(text: str) -> str:
+    text = _SUPERSCRIPTS.sub(lambda m: "^{" + m.group().translate(_FROM_SUPERSCRIPT) + "}", text)
+    text = _SUBSCRIPTS.sub(lambda m: "_{" + m.group().translate(_FROM_SUBSCRIPT) + "}", text)
+    text = _VULGAR_FRACTION.sub(_as_command, text)
+    text = _CIRCLED_NUMBERS.sub(_as_list, text)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text.translate(_TRANSLATE))
     text = text.translate(_TRANSLATE)
     text = _HAN_CONNECTIVE.sub(lambda m: r"\text{ or }" if m.group().startswith("或") else r"\text{ and }", text)
     return "".join(str(unicodedata.decimal(c)) if not c.isascii() and c.isdecimal() else c for c in text)
 
 
-def _vulgar_fraction(match: re.Match[str]) -> str:
+def _as_command(match: re.Match[str]) -> str:
     above, _, below = unicodedata.normalize("NFKC", match.group()).partition("⁄")
     return rf"\frac{{{above}}}{{{below}}}"
 
 
-def _circled(match: re.Match[str]) -> str:
-    numbers = [unicodedata.normalize("NFKC", c) for c in match.group() if c not in ",、 "]
-    return ", ".join(numbers)
+def _as_list(match: re.Match[str]) -> str:
+    return ", ".join(unicodedata.normalize("NFKC", c) for c in match.group() if c not in ",、 ")

@@ -1,7 +1,7 @@
-r"""Number literals to tokens: `1,234`, `12 345`, `0.1\overline{6}`, `0.1666...`, `1.5e10`.
+r"""From number literals to tokens: `1,234`, `12 345`, `0.1\overline{6}`, `0.1666...`, `1.5e10`.
 
-A comma between groups of three digits groups them. Not covered: what a comma means directly inside brackets; the lexer
-says so with `separates`.
+A comma between groups of three digits groups them. Not covered: what a comma means directly inside brackets, which the
+lexer decides.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from truegold.verifiers.math.reading.tokens import Token
 from truegold.verifiers.math.refusals import TooLarge
 
 MAX_DIGITS = 1_000
-"""Of one number. Stops arithmetic on numbers as long as the text allows."""
+"""The longest number. Stops arithmetic on numbers as long as the text allows."""
 
 MAX_SCIENTIFIC = 3_000
 """The largest power of ten that a literal such as 1e10 may have. Stops `1e999999999`."""
@@ -28,27 +28,27 @@ _MARKED_BLOCK = r"\d*\.\d*\\(?:overline|bar|dot|overset\{\.\})\s?\{?\s?\d+\s?\}?
 _REPEATED_DIGIT = r"\d{0,40}\.\d{0,30}?(?P<again>\d)(?P=again){2,40}(?:\.\.\.|\\ldots|\\dots|\\cdots)"
 
 REPEATING = rf"(?P<repeating>{_MARKED_BLOCK}|{_REPEATED_DIGIT})"
-NUMBER = (
+NUMERAL = (
     rf"(?P<number>(?:{_GROUPED}|\d+)(?:\.\d+|\.(?![\d.]))?|\.\d+)"
     r"(?P<exponent>[eE](?:[+-]?\d{1,9}|\{[+-]?\d{1,9}\})(?![\d.A-Za-z]))?"
 )
 """Patterns for the lexer; the groups `number` and `exponent` are read by `number_token`."""
 
 INTEGER = re.compile(r"\d+(?![\d.~\u2009]|,\d|,\s?\\!|\\[!,;: t]|\{,| \d|[eE][-+\d{])")
-"""One that nothing behind it can make longer: most numbers are."""
+"""An integer that nothing behind it can make longer, which most numbers are."""
 
 _DIGITS = re.compile(r"\d+")
 
 
 def integer_token(digits: str, spaced: bool) -> Token:
-    """Raises TooLarge."""
+    """Return the token of a whole number. Raises TooLarge."""
     if len(digits) > MAX_DIGITS:
         raise TooLarge(f"a number of {len(digits)} digits, the limit is {MAX_DIGITS}")
     return Token("num", digits, spaced, mpq(int(digits)))
 
 
 def number_token(match: re.Match[str], spaced: bool, separates: bool) -> tuple[Token, int]:
-    """The number, and where it ends: where its commas `separates` items, before the first of them. Raises TooLarge."""
+    """Return the token and where it ends, which with `separates` is before its first comma. Raises TooLarge."""
     text, end = match.group("number"), match.end()
     exponent = match.group("exponent")
     if exponent is None and text.isdigit():
@@ -71,7 +71,7 @@ def number_token(match: re.Match[str], spaced: bool, separates: bool) -> tuple[T
 
 
 def repeating_token(text: str, spaced: bool) -> Token:
-    r"""0.1\overline{6} is 1/6; so is 0.1666... Where two digits wear dots, they bound the block. Raises TooLarge."""
+    r"""Return 1/6 for 0.1\overline{6} and 0.1666...; two digits with dots bound the block. Raises TooLarge."""
     whole, _, rest = text.partition(".")
     if "\\" in rest and not rest.rstrip("\\ldotsc").isdigit():
         fixed, _, block = rest.partition("\\")

@@ -1,4 +1,4 @@
-"""Tokens to a quantity: a value with its unit, an amount of money, a time of day, a number in words.
+"""From tokens to a quantity: a value with its unit, an amount of money, a time of day, a number in words.
 
     5 cm^2        5 miles per hour        5 feet 6 inches        60^\\circ 42'        $3 million        4:30 p.m.
     12元          5 apples (a label)      twenty-one
@@ -8,38 +8,42 @@ Not covered: a value that words only speak of (`wording`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from gmpy2 import mpq
 
 from truegold.verifiers.math.measures import DEGREE, MULTIPLIERS, Unit, unit_of
-from truegold.verifiers.math.reading.grammar import Reader
 from truegold.verifiers.math.reading.names import NUMBER_WORDS
-from truegold.verifiers.math.reading.notation import USUAL, Notation
 from truegold.verifiers.math.reading.tokens import Token
 from truegold.verifiers.math.reading.units import spelled_unit
 from truegold.verifiers.math.refusals import Unreadable
 from truegold.verifiers.math.tree import VALUES, Call, Clock, Measure, Mul, Node, Num
 
+ReadExpression: TypeAlias = Callable[[list[Token]], Node]
+"""Reads tokens as one expression. Raises Unreadable and TooLarge."""
 
-def read_quantity(tokens: list[Token], notation: Notation = USUAL, depth: int = 0) -> Node | None:
-    """The quantity that `tokens` are as a whole, or None."""
-    clock = _clock(tokens)
+
+def read_quantity(tokens: list[Token], read_expression: ReadExpression) -> Node | None:
+    """Return the quantity that `tokens` are as a whole, or None."""
+    clock = _read_clock(tokens)
     if clock is not None:
         return clock
     sign, amount = (-1, tokens[1:]) if tokens[0].text == "-" else (1, tokens)
     if amount and amount[0].kind == "money":
-        value = _money(amount, notation, depth)
+        value = _read_money(amount, read_expression)
         return None if value is None else Measure(_scaled(value.value, mpq(sign)), value.unit)
     start = next((i for i, token in enumerate(tokens) if token.kind in ("word", "money")), len(tokens))
     if start == 0:
-        number = words_to_number([t.text for t in tokens if t.kind == "word"]) if _only_words(tokens) else None
-        return Num(mpq(number)) if number is not None else None
+        count = _read_number_in_words(tokens)
+        return Num(mpq(count)) if count is not None else None
     if start == len(tokens):
-        return _degrees_and_minutes(tokens)
-    return _compound(tokens, start, notation, depth)
+        return _read_degrees_and_minutes(tokens)
+    return _read_with_units(tokens, start, read_expression)
 
 
-def letter_units(tokens: list[Token], notation: Notation = USUAL) -> Measure | None:
-    """The other reading of `5m`, in which the letters at the end are a unit."""
+def read_letter_units(tokens: list[Token], read_expression: ReadExpression) -> Measure | None:
+    """Return the other reading of `5m`, in which the letters at the end are a unit."""
     end = len(tokens)
     start = end
     while start > 0 and (
@@ -55,13 +59,13 @@ def letter_units(tokens: list[Token], notation: Notation = USUAL) -> Measure | N
     if unit is None:
         return None
     try:
-        return Measure(Reader(tokens[:start], notation).whole(), unit)
+        return Measure(read_expression(tokens[:start]), unit)
     except Unreadable:
         return None
 
 
 def as_measure(node: Node) -> Node:
-    """`30^\\circ` standing alone is 30 degrees rather than a number."""
+    """Return `30^\\circ` as 30 degrees, which it is where it stands alone; other nodes stay as they are."""
     if isinstance(node, Call) and node.name == "degree":
         return Measure(node.args[0], DEGREE)
     if isinstance(node, Mul) and len(node.factors) == 2:
@@ -71,77 +75,78 @@ def as_measure(node: Node) -> Node:
     return node
 
 
-def words_to_number(words: list[str]) -> int | None:
-    """`one hundred twenty one` is 121."""
-    total = current = 0
-    seen = False
-    for word in words:
-        lower = word.lower()
-        if lower in NUMBER_WORDS:
-            current += NUMBER_WORDS[lower]
-            seen = True
-        elif lower in MULTIPLIERS and seen:
-            if lower == "hundred":
-                current *= 100
-            else:
-                total += current * MULTIPLIERS[lower]
-                current = 0
-        elif lower != "and":
+def _read_number_in_words(tokens: list[Token]) -> int | None:
+    """Return 121 for `one hundred twenty-one`."""
+    total = below_thousand = 0
+    has_number = False
+    for token in tokens:
+        word = token.text.lower()
+        if token.kind == "op" and word == "-":
+            continue
+        if token.kind != "word":
             return None
-    return total + current if seen else None
+        if word in NUMBER_WORDS:
+            below_thousand += NUMBER_WORDS[word]
+            has_number = True
+        elif word in MULTIPLIERS and has_number:
+            if word == "hundred":
+                below_thousand *= 100
+            else:
+                total += below_thousand * MULTIPLIERS[word]
+                below_thousand = 0
+        elif word != "and":
+            return None
+    return total + below_thousand if has_number else None
 
 
-def _only_words(tokens: list[Token]) -> bool:
-    return all(token.kind == "word" or (token.kind == "op" and token.text == "-") for token in tokens)
-
-
-def _money(tokens: list[Token], notation: Notation, depth: int) -> Measure | None:
+def _read_money(tokens: list[Token], read_expression: ReadExpression) -> Measure | None:
     unit = unit_of(tokens[0].text)
     rest = tokens[1:]
     if unit is None or not rest:
         return None
     end = next((i for i, token in enumerate(rest) if token.kind == "word"), len(rest))
     try:
-        value = Reader(rest[:end], notation, depth).whole()
+        value = read_expression(rest[:end])
     except Unreadable:
         return None
     words = rest[end:]
-    value, words = _multiplied(value, words)
+    value, words = _with_multipliers(value, words)
     if words and spelled_unit(words) is None:
         return None
     return Measure(value, unit) if isinstance(value, VALUES) else None
 
 
-def _compound(tokens: list[Token], start: int, notation: Notation, depth: int) -> Node | None:
-    """One value with its unit, or several that add up."""
-    value = _value(tokens[:start], notation, depth)
+def _read_with_units(tokens: list[Token], start: int, read_expression: ReadExpression) -> Node | None:
+    """Read a value with its unit, or several that add up."""
+    value = _read_value(tokens[:start], read_expression)
     if value is None:
         return None
-    numbers = (i for i in range(start, len(tokens)) if tokens[i].kind == "num" and tokens[i - 1].text != "^")
-    end = next(numbers, len(tokens))
-    value, words = _multiplied(value, tokens[start:end])
+    numeral_indices = (i for i in range(start, len(tokens)) if tokens[i].kind == "num" and tokens[i - 1].text != "^")
+    end = next(numeral_indices, len(tokens))
+    value, words = _with_multipliers(value, tokens[start:end])
     unit = spelled_unit(words) if words else None
     if end < len(tokens):
         if unit is None or isinstance(value, Measure):
             return None
-        return _added(value, unit, read_quantity(tokens[end:], notation, depth))
+        return _added(value, unit, read_quantity(tokens[end:], read_expression))
     if not words:
         return value
-    if isinstance(value, Measure):  # 50% of the people
+    if isinstance(value, Measure):
+        # The label of `50% of the people` changes nothing.
         return value if unit is not None and unit.is_label else None
     return None if unit is None else Measure(value, unit)
 
 
-def _value(tokens: list[Token], notation: Notation, depth: int) -> Node | None:
+def _read_value(tokens: list[Token], read_expression: ReadExpression) -> Node | None:
     try:
-        value = as_measure(Reader(tokens, notation, depth).whole())
+        value = as_measure(read_expression(tokens))
     except Unreadable:
         return None
     return value if isinstance(value, (*VALUES, Measure)) else None
 
 
 def _added(value: Node, unit: Unit, rest: Node | None) -> Measure | None:
-    """5 feet 6 inches"""
+    """Return 5 feet 6 inches in feet."""
     if not (isinstance(value, Num) and isinstance(rest, Measure) and isinstance(rest.value, Num)):
         return None
     if rest.unit.dimension != unit.dimension or unit.is_label:
@@ -149,8 +154,8 @@ def _added(value: Node, unit: Unit, rest: Node | None) -> Measure | None:
     return Measure(Num(value.value + rest.value.value * rest.unit.factor / unit.factor), unit)
 
 
-def _multiplied(value: Node, words: list[Token]) -> tuple[Node, list[Token]]:
-    """`3 million dollars`, `2万元`: the value times its multiplier, and the words that are left."""
+def _with_multipliers(value: Node, words: list[Token]) -> tuple[Node, list[Token]]:
+    """Return the value times its multipliers (`3 million dollars`, `2万元`), and the words that are left."""
     while words:
         text = words[0].text
         factor = MULTIPLIERS.get(text) or MULTIPLIERS.get(text.lower())
@@ -172,24 +177,24 @@ def _scaled(value: Node, factor: mpq) -> Node:
     return value if factor == 1 else Mul((Num(factor), value))
 
 
-def _clock(tokens: list[Token]) -> Clock | None:
-    """4:30 p.m., 9 a.m."""
+def _read_clock(tokens: list[Token]) -> Clock | None:
+    """Read `4:30 p.m.` and `9 a.m.`."""
     words = "".join(t.text for t in tokens if t.kind in ("word", "name"))
     half = {"am": "am", "pm": "pm"}.get(words.lower())
     if half is None or not tokens or tokens[0].kind != "num":
         return None
-    numbers = [t for t in tokens if t.kind == "num"]
+    numerals = [t for t in tokens if t.kind == "num"]
     colon = len(tokens) > 1 and tokens[1].text == ":"
-    if len(numbers) != 1 + colon or any(not t.text.isdigit() or len(t.text) > 2 for t in numbers):
+    if len(numerals) != 1 + colon or any(not t.text.isdigit() or len(t.text) > 2 for t in numerals):
         return None
-    hour, minute = int(numbers[0].text), int(numbers[1].text) if colon else 0
+    hour, minute = int(numerals[0].text), int(numerals[1].text) if colon else 0
     if not (1 <= hour <= 12 and minute < 60):
         return None
     return Clock((hour % 12 + 12 * (half == "pm")) * 60 + minute, half)
 
 
-def _degrees_and_minutes(tokens: list[Token]) -> Measure | None:
-    """60^\\circ 42' 30''"""
+def _read_degrees_and_minutes(tokens: list[Token]) -> Measure | None:
+    """Read `60^\\circ 42' 30''`."""
     flat = [t for t in tokens if t.kind not in ("brace", "unbrace")]
     if len(flat) < 5 or flat[0].kind != "num" or flat[1].text != "^" or flat[2].text != "∘" or flat[3].kind != "num":
         return None

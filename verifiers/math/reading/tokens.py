@@ -1,4 +1,4 @@
-"""What the reader works on: tokens, how they nest, and the two ways in which a text is refused."""
+"""What the reader works on: tokens and how they nest."""
 
 from __future__ import annotations
 
@@ -15,22 +15,26 @@ CLOSING = frozenset({"close", "unbrace", "end"})
 
 
 class Token(NamedTuple):
+    """One sign of the text, or several that belong together."""
+
     kind: str
-    """num, name, const, func, cmd, big, word, money; op, rel, sep, gap, cell, row, bar; and those that nest."""
+    """One of num, name, const, func, cmd, big, word, money; op, rel, sep, gap, cell, row, bar; and those that nest."""
     text: str
     spaced: bool
-    """Whether a blank stands before it."""
+    """A blank stands before the token."""
     value: mpq | None = None
+    """What a number is worth."""
     decimals: int | None = None
+    """How many digits stood behind the point of a number."""
 
 
 def nesting(token: Token) -> int:
-    """1 where a bracket opens, -1 where one closes."""
+    """Return 1 where a bracket opens, -1 where one closes, and 0 for any other token."""
     return (token.kind in OPENING) - (token.kind in CLOSING)
 
 
 def split_at(tokens: list[Token], mark: str) -> list[list[Token]]:
-    """The parts between separators `mark` outside of all brackets, empty ones left out."""
+    """Return the parts between separators `mark` that stand outside of all brackets; empty ones are left out."""
     parts: list[list[Token]] = [[]]
     depth = 0
     for token in tokens:

@@ -1,19 +1,19 @@
-"""Tokens to the unit that they spell: `cm^2`, `miles per hour`, `square feet`, `kg/m^3`, `apples` (a label).
+"""From tokens to the unit that they spell: `cm^2`, `miles per hour`, `square feet`, `kg/m^3`, `apples` (a label).
 
 A word that might change the value (`not`, `more`, `or`) is never taken for a unit.
 """
 
 from __future__ import annotations
 
-from truegold.verifiers.math.measures import LABEL, Unit, is_letter_unit, power, product, unit_of
+from truegold.verifiers.math.measures import LABEL, Unit, is_letter_unit, multiply_units, raise_unit, unit_of
 from truegold.verifiers.math.reading.tokens import Token
 
 MAX_LABEL_WORDS = 6
 MAX_LABEL_LETTERS = 24
-"""Longer ones are sentences, which may say anything."""
+"""Longer labels are sentences, which may say anything."""
 
 MAX_STUCK_LETTERS = 12
-"""Of a noun that follows its number without a blank: `1251Ihopeitiscorrect` is not 1251 of anything."""
+"""A noun that follows its number without a blank is not longer: `1251Ihopeitiscorrect` is not 1251 of anything."""
 
 MEANING_WORDS = frozenset({
     "not", "no", "never", "wrong", "incorrect", "false", "or", "and", "but", "except", "less", "more", "fewer",
@@ -30,10 +30,10 @@ _JOINING = frozenset({"/", "*", ".", "-"})
 
 
 def spelled_unit(tokens: list[Token], *, labels: bool = True) -> Unit | None:
-    """The unit that `tokens` spell; with `labels`, also where they are nouns; None where they may be something else."""
+    """Return the unit that `tokens` spell, with `labels` also that of nouns; None where they may be something else."""
     unit: Unit | None = None
     sign = prefix = 1
-    unknown = index = 0
+    label_words = index = 0
     while index < len(tokens):
         token = tokens[index]
         lower = token.text.lower()
@@ -50,19 +50,19 @@ def spelled_unit(tokens: list[Token], *, labels: bool = True) -> Unit | None:
         elif lower in MEANING_WORDS or len(lower) > longest:
             return None
         else:
-            known = _known(token, labels)
-            unknown += known is None
-            exponent, index = _exponent(tokens, index)
-            raised = power(known or LABEL, sign * prefix * exponent)
+            known = _known_unit(token, labels)
+            label_words += known is None
+            exponent, index = _read_exponent(tokens, index)
+            raised = raise_unit(known or LABEL, sign * prefix * exponent)
             if raised is None:
                 return None
-            unit = raised if unit is None else product(unit, raised)
+            unit = raised if unit is None else multiply_units(unit, raised)
             sign = prefix = 1
-    return None if unknown > MAX_LABEL_WORDS or (unknown and not labels) else unit
+    return None if label_words > MAX_LABEL_WORDS or (label_words and not labels) else unit
 
 
-def _known(token: Token, labels: bool) -> Unit | None:
-    """The unit of one word; a letter in a formula is one only if it is common (m, but not x)."""
+def _known_unit(token: Token, labels: bool) -> Unit | None:
+    """Return the unit of one word; a letter in a formula is one only if it is common (m, but not x)."""
     if token.text.lower() in _GENERIC:
         return LABEL
     if labels and token.kind == "name" and len(token.text) == 1 and not is_letter_unit(token.text):
@@ -70,15 +70,16 @@ def _known(token: Token, labels: bool) -> Unit | None:
     return unit_of(token.text)
 
 
-def _exponent(tokens: list[Token], index: int) -> tuple[int, int]:
-    """The power behind a unit, and where to read on: `^2`, `^{-1}`, `squared`."""
+def _read_exponent(tokens: list[Token], index: int) -> tuple[int, int]:
+    """Return the power behind a unit (`^2`, `^{-1}`, `squared`), and where to read on."""
     if index < len(tokens) and tokens[index].text == "^":
         braced = index + 1 < len(tokens) and tokens[index + 1].kind == "brace"
-        at = index + 1 + braced
-        minus = at < len(tokens) and tokens[at].text == "-"
-        at += minus
-        if at < len(tokens) and tokens[at].kind == "num" and tokens[at].text.isdigit() and len(tokens[at].text) <= 2:
-            return (-1 if minus else 1) * int(tokens[at].text), at + 1 + braced
+        position = index + 1 + braced
+        minus = position < len(tokens) and tokens[position].text == "-"
+        position += minus
+        digits = tokens[position].text if position < len(tokens) and tokens[position].kind == "num" else ""
+        if digits.isdigit() and len(digits) <= 2:
+            return (-1 if minus else 1) * int(digits), position + 1 + braced
     if index < len(tokens) and tokens[index].text.lower() in _SUFFIXES:
         return _SUFFIXES[tokens[index].text.lower()], index + 1
     return 1, index

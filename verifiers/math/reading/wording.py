@@ -1,6 +1,6 @@
 r"""Words around a value, words that are a value, and words that are only words.
 
-The area is 54; approximately 3; 5 (since it is odd); the width = 3       a value, said with words
+The area is 54; approximately 3; 5 (since it is odd); the width = 3       a value that words state
 no solution; minus infinity; yes                                          a value
 June 20                                                                   Text
 """
@@ -15,7 +15,7 @@ from truegold.verifiers.math.reading.units import MEANING_WORDS
 from truegold.verifiers.math.refusals import Unreadable
 from truegold.verifiers.math.tree import INFINITY, Named, Node, Text, negated
 
-_SAYING = frozenset({"is", "are", "be", "equals", "equal", "was", "were", "being", "是", "为", "等于", "共有", "共"})
+_VERBS = frozenset({"is", "are", "be", "equals", "equal", "was", "were", "being", "是", "为", "等于", "共有", "共"})
 _LEADING = frozenset({
     "approximately", "about", "around", "roughly", "exactly", "only", "the", "a", "an", "answer", "answers", "solution",
     "solutions", "final", "value", "values", "therefore", "so", "thus", "hence", "total", "result", "roots", "root",
@@ -25,48 +25,50 @@ _LEADING = frozenset({
 _WORDLIKE = frozenset({"word", "name", "func", "num", "const"})
 
 
-class Said(NamedTuple):
-    """The tokens of a value that words speak of. It is no value after all if it reads as one of `unless`."""
+class StatedValue(NamedTuple):
+    """The value that words speak of."""
 
     tokens: list[Token]
     unless: tuple[type[Node], ...] = ()
+    """Tokens that read as one of these are no value after all."""
 
 
-def value_said(tokens: list[Token]) -> Said | None:
-    """The value that a sentence speaks of, where it is one that changes nothing about it."""
+def stated_value(tokens: list[Token]) -> StatedValue | None:
+    """Return the value that a sentence speaks of, where none of its words changes what the value means."""
     if any(token.kind == "word" and token.text.lower() in MEANING_WORDS for token in tokens):
         return None
-    says = [i for i, token in enumerate(tokens) if token.kind == "word" and token.text.lower() in _SAYING]
-    if says and says[-1] + 1 < len(tokens):
-        return Said(tokens[says[-1] + 1 :], unless=(Text,))  # of words, who is larger counts as well
+    verbs = [i for i, token in enumerate(tokens) if token.kind == "word" and token.text.lower() in _VERBS]
+    if verbs and verbs[-1] + 1 < len(tokens):
+        # Of `Anna is taller`, both sides of the verb count.
+        return StatedValue(tokens[verbs[-1] + 1 :], unless=(Text,))
     start = 0
     while start < len(tokens) and tokens[start].kind == "word" and tokens[start].text.lower() in _LEADING:
         start += 1
     if 0 < start < len(tokens):
         rest = tokens[start:]
-        return Said(rest[1:] if rest[0].text == ":" and len(rest) > 1 else rest)
+        return StatedValue(rest[1:] if rest[0].text == ":" and len(rest) > 1 else rest)
     return _before_remark(tokens) or _behind_label(tokens)
 
 
-def _before_remark(tokens: list[Token]) -> Said | None:
-    """`5 (since it is odd)`"""
+def _before_remark(tokens: list[Token]) -> StatedValue | None:
+    """Return the 5 of `5 (since it is odd)`."""
     start = next((i for i, token in enumerate(tokens) if token.kind == "open" and token.text == "("), 0)
-    worded = [token.kind == "word" for token in tokens]
-    if start and tokens[-1].kind == "close" and any(worded[start:]) and not any(worded[:start]):
-        return Said(tokens[:start])
+    is_word = [token.kind == "word" for token in tokens]
+    if start and tokens[-1].kind == "close" and any(is_word[start:]) and not any(is_word[:start]):
+        return StatedValue(tokens[:start])
     return None
 
 
-def _behind_label(tokens: list[Token]) -> Said | None:
-    """`the width = 3`"""
+def _behind_label(tokens: list[Token]) -> StatedValue | None:
+    """Return the 3 of `the width = 3`."""
     equals = next((i for i, token in enumerate(tokens) if token.kind == "rel" and token.text == "="), 0)
     if equals and equals + 1 < len(tokens) and all(token.kind in ("word", "name") for token in tokens[:equals]):
-        return Said(tokens[equals + 1 :], unless=(Text, Named))
+        return StatedValue(tokens[equals + 1 :], unless=(Text, Named))
     return None
 
 
-def value_named(tokens: list[Token]) -> Node | None:
-    """`no solution`, `all real numbers`, `minus infinity`, `yes`."""
+def named_value(tokens: list[Token]) -> Node | None:
+    """Return the value of `no solution`, `all real numbers`, `minus infinity` or `yes`; None for other words."""
     if any(token.kind not in ("word", "name", "const") for token in tokens):
         return None
     spelled = "".join(f" {token.text}" if token.spaced or token.kind == "word" else token.text for token in tokens)
@@ -79,7 +81,7 @@ def value_named(tokens: list[Token]) -> Node | None:
 
 
 def text_of(tokens: list[Token]) -> Text:
-    """What is left. Raises Unreadable where it holds mathematics."""
+    """Return the words. Raises Unreadable where mathematics stands among them."""
     words: list[str] = []
     for token in tokens:
         if token.kind in _WORDLIKE:

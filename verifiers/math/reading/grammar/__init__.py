@@ -8,6 +8,6 @@ and a product otherwise, `x1` is x with a subscript. What is no expression raise
 TooLarge. Not covered: lists without brackets, and words (`answers`).
 """
 
-from truegold.verifiers.math.reading.grammar.levels import Reader
+from truegold.verifiers.math.reading.grammar.levels import ExpressionReader
 
-__all__ = ["Reader"]
+__all__ = ["ExpressionReader"]

@@ -2,7 +2,7 @@ r"""Brackets, braces and bars.
 
 (2, 3)  [0, 1)  \langle 1, 2 \rangle  \{1, 2\}      Group, with the brackets as written
 \{x \mid x > 0\}                                    SetOf
-(a+b)  {a+b}                                        what is inside
+(a+b)  {a+b}                                        the expression inside
 |x|  \lfloor x \rfloor                              Call
 """
 
@@ -15,72 +15,74 @@ from truegold.verifiers.math.tree import BareList, Call, Group, Matrix, Named, N
 _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 
 
-def brackets(reader: Grammar, opening: str) -> Node:
-    """What stands behind an opening bracket, with the closing one."""
+def read_brackets(reader: Grammar, opening: str) -> Node:
+    """Read what stands behind an opening bracket, with the closing one."""
     if opening in ("floor", "ceil"):
-        inner = reader.sum()
+        inner = reader.read_sum()
         reader.expect("close", opening)
         return Call(opening, (inner,))
     reader.in_brackets += 1
     bars, reader.bars = reader.bars, 0
     if opening == "{":
-        reader.bars = 1  # a bar inside separates the element from its condition
-    node = _inside(reader, opening)
+        # A bar inside of braces separates an element from its condition.
+        reader.bars = 1
+    node = _read_inside(reader, opening)
     reader.bars = bars
     reader.in_brackets -= 1
     return node
 
 
-def _inside(reader: Grammar, opening: str) -> Node:
-    if reader.took("close"):
+def _read_inside(reader: Grammar, opening: str) -> Node:
+    if reader.take_if("close"):
         return Named("empty") if opening == "{" else Group(opening, _CLOSING[opening], ())
-    items = [reader.relation()]
-    if opening == "{" and (reader.took("bar") or reader.took("op", ":")):
+    elements = [reader.read_relation()]
+    if opening == "{" and (reader.take_if("bar") or reader.take_if("op", ":")):
         reader.bars = 0
-        condition = _condition(reader)
+        condition = _read_condition(reader)
         reader.expect("close")
-        return SetOf(items[0], condition)
-    while reader.took("sep") or reader.took("gap"):
-        while reader.took("sep"):
+        return SetOf(elements[0], condition)
+    while reader.take_if("sep") or reader.take_if("gap"):
+        while reader.take_if("sep"):
             pass
-        items.append(reader.relation())
-    if not reader.at("close"):
+        elements.append(reader.read_relation())
+    if not reader.next_is("close"):
         raise Unreadable(f"a bracket that is not closed at {reader.peek().text or reader.peek().kind!r}")
     closing = reader.take().text
-    closing = "}" if closing == "{" else closing  # as the lexer writes `\}`
-    if len(items) == 1 and ((opening == "(" and closing == ")") or isinstance(items[0], Matrix)):
-        return items[0]
-    return Group(opening, closing, tuple(items))
+    # The lexer writes `\\}` as a closing `{`.
+    closing = "}" if closing == "{" else closing
+    if len(elements) == 1 and ((opening == "(" and closing == ")") or isinstance(elements[0], Matrix)):
+        return elements[0]
+    return Group(opening, closing, tuple(elements))
 
 
-def _condition(reader: Grammar) -> Node:
-    parts = [reader.relation()]
+def _read_condition(reader: Grammar) -> Node:
+    parts = [reader.read_relation()]
     joined = "cap"
-    while reader.at("sep") or reader.at("gap"):
+    while reader.next_is("sep") or reader.next_is("gap"):
         joined = "cup" if reader.take().text == "or" else joined
-        while reader.at("sep"):
+        while reader.next_is("sep"):
             joined = "cup" if reader.take().text == "or" else joined
-        parts.append(reader.relation())
+        parts.append(reader.read_relation())
     return parts[0] if len(parts) == 1 else SetOps(joined, tuple(parts))
 
 
-def braces(reader: Grammar) -> Node:
-    """What stands behind `{`, with the closing brace: a group of LaTeX, or the set that someone wrote without `\\`."""
+def read_braces(reader: Grammar) -> Node:
+    """Read what stands behind `{`, with the closing brace: a group of LaTeX, or a set written without `\\`."""
     bars, reader.bars = reader.bars, 0
-    if reader.at("unbrace"):
+    if reader.next_is("unbrace"):
         raise Unreadable("an empty group")
-    items = [reader.relation()]
-    while reader.took("sep"):
-        items.append(reader.relation())
+    elements = [reader.read_relation()]
+    while reader.take_if("sep"):
+        elements.append(reader.read_relation())
     reader.expect("unbrace")
     reader.bars = bars
-    return items[0] if len(items) == 1 else BareList(tuple(items))
+    return elements[0] if len(elements) == 1 else BareList(tuple(elements))
 
 
-def between_bars(reader: Grammar, mark: str) -> Node:
-    """An absolute value, or a determinant."""
+def read_bars(reader: Grammar, mark: str) -> Node:
+    """Read an absolute value or a determinant, with the closing bar."""
     reader.bars += 1
-    inner = reader.sum()
+    inner = reader.read_sum()
     reader.expect("bar", mark)
     reader.bars -= 1
     return Matrix(inner.rows, bars=True) if isinstance(inner, Matrix) else Call("abs", (inner,))

@@ -1,52 +1,63 @@
-"""A place in a list of tokens, and what the parts of the grammar may ask of each other there.
+"""A position in a list of tokens, and what the parts of the grammar may ask of each other there.
 
-`Grammar` breaks the circle: an atom may hold a relation, and a relation ends in atoms. The parts are functions that
-take a `Grammar`; `Reader` is the one there is.
+An atom may hold a relation, and a relation ends in atoms; an environment may hold a list, and a list environments. So
+the parts are functions that take a `Grammar`, of which `ExpressionReader` is the only one, and a cursor is handed the
+reader of whole answers.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TypeAlias
 
-from truegold.verifiers.math.reading.notation import USUAL, Notation
+from truegold.verifiers.math.reading.notation import Notation
 from truegold.verifiers.math.reading.tokens import MAX_DEPTH, Token
 from truegold.verifiers.math.refusals import TooLarge, Unreadable
 from truegold.verifiers.math.tree import Node
 
+ReadAnswer: TypeAlias = Callable[[list[Token], Notation, int], Node]
+"""Reads tokens as an answer, which may be a list, at a depth within another answer."""
+
 END = Token("stop", "", False)
 _PADDING = (END,) * 5
-"""So that looking ahead needs no bound."""
+"""So many tokens behind the last one let the grammar look ahead without a bound."""
 
 
 class Cursor:
     """Reads off a list of tokens, from `position` on."""
 
-    __slots__ = ("bars", "depth", "in_brackets", "notation", "position", "tokens")
+    __slots__ = ("bars", "depth", "in_brackets", "notation", "position", "read_answer", "tokens")
 
-    def __init__(self, tokens: list[Token], notation: Notation = USUAL, depth: int = 0) -> None:
+    def __init__(self, tokens: list[Token], notation: Notation, depth: int, read_answer: ReadAnswer) -> None:
         self.tokens = [*tokens, *_PADDING]
         self.position = 0
         self.notation = notation
         self.depth = depth
+        self.read_answer = read_answer
         self.bars = 0
-        """How many bars are open: the next one closes."""
+        """How many bars are open: where one is, the next bar closes it."""
         self.in_brackets = 0
+        """How many brackets are open."""
 
     def peek(self, ahead: int = 0) -> Token:
+        """Return the next token, or one behind it."""
         return self.tokens[self.position + ahead]
 
     def take(self) -> Token:
+        """Return the next token and go on; at the end, the end stays."""
         token = self.tokens[self.position]
         if token is not END:
             self.position += 1
         return token
 
-    def at(self, kind: str, text: str | None = None) -> bool:
+    def next_is(self, kind: str, text: str | None = None) -> bool:
+        """Tell whether the next token is of this kind and text."""
         token = self.tokens[self.position]
         return token[0] == kind and (text is None or token[1] == text)
 
-    def took(self, kind: str, text: str | None = None) -> bool:
-        """Take the next token if it is this one."""
+    def take_if(self, kind: str, text: str | None = None) -> bool:
+        """Take the next token if it is of this kind and text; tell whether it was."""
         token = self.tokens[self.position]
         if token[0] != kind or (text is not None and token[1] != text):
             return False
@@ -54,12 +65,12 @@ class Cursor:
         return True
 
     def expect(self, kind: str, text: str | None = None) -> None:
-        """Raises Unreadable where the next token is another."""
-        if not self.took(kind, text):
+        """Take the next token. Raises Unreadable where it is another one."""
+        if not self.take_if(kind, text):
             raise Unreadable(f"expected {text or kind}, found {self.peek().text or self.peek().kind!r}")
 
     def enter(self) -> None:
-        """One level deeper; who enters takes the level off again. Raises TooLarge."""
+        """Go one level deeper; whoever enters takes the level off again. Raises TooLarge."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise TooLarge(f"nested more than {MAX_DEPTH} deep")
@@ -71,30 +82,37 @@ class Grammar(Cursor, ABC):
     __slots__ = ()
 
     @abstractmethod
-    def relation(self) -> Node: ...
+    def read_relation(self) -> Node:
+        """Read sets or expressions with relations between them."""
 
     @abstractmethod
-    def sum(self) -> Node: ...
+    def read_sum(self) -> Node:
+        """Read products with signs between them."""
 
     @abstractmethod
-    def product(self) -> Node: ...
+    def read_product(self) -> Node:
+        """Read factors side by side, with marks of multiplication or division between them."""
 
     @abstractmethod
-    def signed(self) -> Node: ...
+    def read_signed(self) -> Node:
+        """Read a power with its signs."""
 
     @abstractmethod
-    def power(self) -> Node: ...
+    def read_power(self) -> Node:
+        """Read an atom with its exponents and the marks behind it."""
 
     @abstractmethod
-    def atom(self) -> Node: ...
+    def read_atom(self) -> Node:
+        """Read a number, a name, a command or what stands in brackets."""
 
     @abstractmethod
-    def script(self) -> Node:
-        """What stands after ^ or _: a group in braces, or one atom with its sign."""
+    def read_script(self) -> Node:
+        """Read what stands after ^ or _: a group in braces, or one atom with its sign."""
 
     @abstractmethod
-    def at_operand(self) -> bool: ...
+    def operand_follows(self) -> bool:
+        """Tell whether an atom may begin here."""
 
     @abstractmethod
-    def apart(self, tokens: list[Token], depth: int) -> Node:
-        """Other tokens as one relation, with nothing left over."""
+    def read_separately(self, tokens: list[Token], depth: int) -> Node:
+        """Read other tokens as one relation, with nothing left over."""

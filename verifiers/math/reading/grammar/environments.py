@@ -1,17 +1,17 @@
-r"""Environments: matrices, and the lines of a list or of one long formula."""
+"""Environments: matrices, and the lines of a list or of one long formula."""
 
 from __future__ import annotations
 
 from truegold.verifiers.math.reading.grammar.cursor import END, Grammar
-from truegold.verifiers.math.reading.names import LINES, MATRICES
+from truegold.verifiers.math.reading.names import LINE_ENVIRONMENTS, MATRIX_ENVIRONMENTS
 from truegold.verifiers.math.reading.notation import Notation
 from truegold.verifiers.math.reading.tokens import Token
 from truegold.verifiers.math.refusals import Unreadable
 from truegold.verifiers.math.tree import Matrix, Node, Text
 
 
-def environment(reader: Grammar, name: str) -> Node:
-    """What stands behind `\\begin{name}`, with its end."""
+def read_environment(reader: Grammar, name: str) -> Node:
+    """Read what stands behind `\\begin{name}`, with its end."""
     start, depth = reader.position, 1
     while depth:
         token = reader.take()
@@ -19,29 +19,31 @@ def environment(reader: Grammar, name: str) -> Node:
             raise Unreadable(f"\\begin{{{name}}} is never ended")
         depth += (token.kind == "begin") - (token.kind == "end")
     inside = reader.tokens[start : reader.position - 1]
-    if name in LINES and name not in ("cases", "dcases"):
-        return _joined(reader, inside, ("cell", "row"))
-    if name not in MATRICES and name not in LINES:
+    if name in LINE_ENVIRONMENTS and name not in ("cases", "dcases"):
+        return _read_lines(reader, inside, ("cell", "row"))
+    if name not in MATRIX_ENVIRONMENTS and name not in LINE_ENVIRONMENTS:
         raise Unreadable(f"the environment {name}")
-    if name == "array" and inside and inside[0].kind == "brace":  # the columns
+    if name == "array" and inside and inside[0].kind == "brace":
+        # The group says how the columns are aligned.
         closing = next((i for i, token in enumerate(inside) if token.kind == "unbrace"), -1)
         inside = inside[closing + 1 :]
-    return _matrix(reader, inside, name)
+    return _read_matrix(reader, inside, name)
 
 
-def _matrix(reader: Grammar, inside: list[Token], name: str) -> Node:
-    rows, scattered = _rows(inside)
-    lone = any(len(row) == 1 and all(token.kind == "op" for token in row[0]) for row in rows)
-    if name in ("matrix", "array") and (scattered or lone):  # one formula, broken up by whatever wrote it
-        return _joined(reader, inside, ("row", "cell", "gap"))
+def _read_matrix(reader: Grammar, inside: list[Token], name: str) -> Node:
+    rows, scattered = _split_rows(inside)
+    lone_operator = any(len(row) == 1 and all(token.kind == "op" for token in row[0]) for row in rows)
+    if name in ("matrix", "array") and (scattered or lone_operator):
+        # Whatever wrote this broke up one formula.
+        return _read_lines(reader, inside, ("row", "cell", "gap"))
     if not rows:
         raise Unreadable("an empty matrix")
-    cells = tuple(tuple(_cell(reader, cell) for cell in row) for row in rows)
+    cells = tuple(tuple(_read_cell(reader, cell) for cell in row) for row in rows)
     return Matrix(cells, bars=name in ("vmatrix", "Vmatrix"))
 
 
-def _rows(inside: list[Token]) -> tuple[list[list[list[Token]]], bool]:
-    """The rows that are not empty, and whether a row ends within a group."""
+def _split_rows(inside: list[Token]) -> tuple[list[list[list[Token]]], bool]:
+    """Return the rows that are not empty, and whether a row ends within a group."""
     rows: list[list[list[Token]]] = [[[]]]
     depth = 0
     scattered = False
@@ -58,15 +60,13 @@ def _rows(inside: list[Token]) -> tuple[list[list[list[Token]]], bool]:
     return [row for row in rows if any(row)], scattered
 
 
-def _cell(reader: Grammar, tokens: list[Token]) -> Node:
+def _read_cell(reader: Grammar, tokens: list[Token]) -> Node:
     if all(token.kind == "word" for token in tokens):
         return Text(tuple(token.text.lower() for token in tokens))
-    return reader.apart(tokens[:-1] if tokens[-1].kind == "sep" else tokens, reader.depth + 1)
+    return reader.read_separately(tokens[:-1] if tokens[-1].kind == "sep" else tokens, reader.depth + 1)
 
 
-def _joined(reader: Grammar, tokens: list[Token], without: tuple[str, ...]) -> Node:
-    # A list may hold an environment, and an environment lines of a list: the one true circle among these modules.
-    from truegold.verifiers.math.reading.answers import read_tokens
-
-    notation = Notation(tight=reader.notation.tight, mixed=reader.notation.mixed)
-    return read_tokens([token for token in tokens if token.kind not in without], notation, reader.depth)
+def _read_lines(reader: Grammar, tokens: list[Token], breaks: tuple[str, ...]) -> Node:
+    """Read lines as one answer, without the tokens that break it up."""
+    usual = Notation(tight_products=reader.notation.tight_products, mixed_numbers=reader.notation.mixed_numbers)
+    return reader.read_answer([token for token in tokens if token.kind not in breaks], usual, reader.depth)

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from truegold.verifiers.math.measures import PERCENT
-from truegold.verifiers.math.reading.grammar.atoms import named, number, numeral
-from truegold.verifiers.math.reading.grammar.big import big_operator
-from truegold.verifiers.math.reading.grammar.brackets import between_bars, braces, brackets
-from truegold.verifiers.math.reading.grammar.commands import command
+from truegold.verifiers.math.reading.grammar.atoms import read_name, read_number, read_numeral
+from truegold.verifiers.math.reading.grammar.brackets import read_bars, read_braces, read_brackets
+from truegold.verifiers.math.reading.grammar.commands import read_command
 from truegold.verifiers.math.reading.grammar.cursor import END, Grammar
-from truegold.verifiers.math.reading.grammar.environments import environment
-from truegold.verifiers.math.reading.grammar.functions import function
+from truegold.verifiers.math.reading.grammar.environments import read_environment
+from truegold.verifiers.math.reading.grammar.functions import read_big_operator, read_function
 from truegold.verifiers.math.reading.tokens import MAX_DEPTH, Token
 from truegold.verifiers.math.refusals import TooLarge, Unreadable
 from truegold.verifiers.math.tree import (
@@ -47,76 +46,81 @@ _SIGNS = frozenset("+-±∓")
 _ORDINALS = frozenset({"st", "nd", "rd", "th"})
 
 
-class Reader(Grammar):
+class ExpressionReader(Grammar):
     """Reads the expression that its tokens are."""
 
     __slots__ = ()
 
-    def whole(self) -> Node:
-        """One relation, set or expression that takes up all tokens. Raises Unreadable, TooLarge."""
-        node = self.relation()
+    def read_whole(self) -> Node:
+        """Read one relation, set or expression that takes up all tokens. Raises Unreadable and TooLarge."""
+        node = self.read_relation()
         if self.peek() is not END:
             raise Unreadable(f"cannot read on at {self.peek().text or self.peek().kind!r}")
         return node
 
-    def apart(self, tokens: list[Token], depth: int) -> Node:
-        return Reader(tokens, self.notation, depth).whole()
+    def read_separately(self, tokens: list[Token], depth: int) -> Node:
+        """Read other tokens as one relation, with nothing left over."""
+        return ExpressionReader(tokens, self.notation, depth, self.read_answer).read_whole()
 
-    def relation(self) -> Node:
-        lone = self._lone_number()
+    def read_relation(self) -> Node:
+        """Read sets or expressions with relations between them."""
+        lone = self._read_lone_number()
         if lone is not None:
             return lone
-        first = self.set_expression()
+        first = self.read_set_expression()
         if self.tokens[self.position][0] != "rel":
             return first
         parts, operators = [first], []
-        while self.at("rel"):
+        while self.next_is("rel"):
             operators.append(self.take().text)
-            parts.append(self.set_expression())
+            parts.append(self.read_set_expression())
         return Chain(tuple(parts), tuple(operators))
 
-    def _lone_number(self) -> Num | None:
-        """A number that is a whole item, without the way down through all levels: most items are."""
-        at, minus = self.position, False
-        token = self.tokens[at]
+    def _read_lone_number(self) -> Num | None:
+        """Read a number that is a whole item, as most are, without the way down through all levels."""
+        position, minus = self.position, False
+        token = self.tokens[position]
         if token[0] == "op" and token[1] == "-":
-            at, minus = at + 1, True
-            token = self.tokens[at]
-        if token[0] != "num" or self.tokens[at + 1][0] not in _ITEM_ENDS:
+            position, minus = position + 1, True
+            token = self.tokens[position]
+        if token[0] != "num" or self.tokens[position + 1][0] not in _ITEM_ENDS:
             return None
-        self.position = at + 1
+        self.position = position + 1
         assert token.value is not None
         return Num(-token.value if minus else token.value, token.decimals)
 
-    def set_expression(self) -> Node:
-        left = self.sum()
+    def read_set_expression(self) -> Node:
+        """Read sums with operators of sets between them."""
+        left = self.read_sum()
         depth = self.depth
         while self.tokens[self.position][0] == "op" and self.peek().text in _SET_OPERATORS:
             self.enter()
             operator = self.take().text
-            parts = [left, self.sum()]
-            while operator != "minus" and self.took("op", operator):
-                parts.append(self.sum())
+            parts = [left, self.read_sum()]
+            while operator != "minus" and self.take_if("op", operator):
+                parts.append(self.read_sum())
             left = SetOps(operator, tuple(parts))
         self.depth = depth
         return left
 
-    def sum(self) -> Node:
-        first = self.product()
+    def read_sum(self) -> Node:
+        """Read products with signs between them; one set minus another is a difference of sets."""
+        first = self.read_product()
         if self.tokens[self.position][0] != "op":
             return first
         terms = [first]
-        while self.at("op") and self.peek().text in _SIGNS:
+        while self.next_is("op") and self.peek().text in _SIGNS:
             sign = self.take().text
-            term = self.product()
+            term = self.read_product()
             if sign == "-" and len(terms) == 1 and _is_set(terms[0]) and _is_set(term):
                 terms = [SetOps("minus", (terms[0], term))]
             else:
                 terms.append(_with_sign(sign, term))
         return terms[0] if len(terms) == 1 else Add(tuple(terms))
 
-    def product(self) -> Node:
-        factors = [self.signed()]
+    def read_product(self) -> Node:
+        """Read factors side by side or with marks between them; outside of brackets, colons make a ratio."""
+        factors = [self.read_signed()]
         ratio: list[Node] = []
         while True:
             token = self.tokens[self.position]
@@ -124,80 +128,84 @@ class Reader(Grammar):
                 mark = token[1]
                 if mark == "*":
                     self.position += 1
-                    factors.append(self.signed())
+                    factors.append(self.read_signed())
                 elif mark == "/" or (mark == ":" and self.in_brackets):
                     self.position += 1
-                    factors.append(Pow(self._divisor(mark), MINUS_ONE))
+                    factors.append(Pow(self._read_divisor(mark), MINUS_ONE))
                 elif mark == ":":
                     self.position += 1
                     ratio.append(product_of(factors))
-                    factors = [self.signed()]
+                    factors = [self.read_signed()]
                 else:
                     break
-            elif self.at_operand():
+            elif self.operand_follows():
                 if token[0] == "num" and self.tokens[self.position - 1][0] == "num":
                     raise Unreadable("two numbers side by side")
-                factors.append(self.power())
+                factors.append(self.read_power())
             else:
                 break
         return Ratio((*ratio, product_of(factors))) if ratio else product_of(factors)
 
-    def _divisor(self, mark: str) -> Node:
-        factors = [self.signed()]
-        if self.notation.tight and mark == "/":
-            while self.at_operand():
-                factors.append(self.power())
+    def _read_divisor(self, mark: str) -> Node:
+        factors = [self.read_signed()]
+        if self.notation.tight_products and mark == "/":
+            while self.operand_follows():
+                factors.append(self.read_power())
         return product_of(factors)
 
-    def at_operand(self) -> bool:
+    def operand_follows(self) -> bool:
+        """Tell whether an atom may begin here; a bar does where none is open."""
         kind = self.tokens[self.position][0]
         return kind in _OPERAND_STARTS or (kind == "bar" and self.bars == 0)
 
-    def signed(self) -> Node:
+    def read_signed(self) -> Node:
+        """Read a power with its signs."""
         token = self.tokens[self.position]
         if token[0] != "op" or token[1] not in _SIGNS:
-            return self.power()
+            return self.read_power()
         self.position += 1
         self.enter()
-        operand = self.signed()
+        operand = self.read_signed()
         self.depth -= 1
         return _with_sign(token[1], operand)
 
-    def power(self) -> Node:
-        base = self.atom()
+    def read_power(self) -> Node:
+        """Read an atom with its exponents and the marks behind it."""
+        base = self.read_atom()
         if self.tokens[self.position][0] != "op":
             return base
         depth = self.depth
-        base = self._postfix(base)
-        while self._took_power():
+        base = self._read_marks(base)
+        while self._take_power():
             self.enter()
-            base = self._postfix(self._raised(base))
+            base = self._read_marks(self._read_exponent(base))
         self.depth = depth
         return base
 
-    def _took_power(self) -> bool:
-        """Take `^`, or `**` as programs write it."""
-        if self.took("op", "^"):
+    def _take_power(self) -> bool:
+        """Take `^`, or `**` as programs write it; tell whether there was one."""
+        if self.take_if("op", "^"):
             return True
-        if self.at("op", "*") and self.peek(1).text == "*" and not self.peek(1).spaced:
+        if self.next_is("op", "*") and self.peek(1).text == "*" and not self.peek(1).spaced:
             self.position += 2
             return True
         return False
 
-    def _raised(self, base: Node) -> Node:
-        special = self._special_exponent(base)
+    def _read_exponent(self, base: Node) -> Node:
+        special = self._read_special_exponent(base)
         if special is not None:
             return special
         self.enter()
-        exponent = self.script()
-        if self.took("op", "^"):  # 9^9^9, which binds to the right
-            exponent = self._raised(exponent)
+        exponent = self.read_script()
+        # 9^9^9 binds to the right.
+        if self.take_if("op", "^"):
+            exponent = self._read_exponent(exponent)
         self.depth -= 1
         return Pow(base, exponent)
 
-    def _special_exponent(self, base: Node) -> Node | None:
-        """Exponents that are no exponents: 30^\\circ, f^{\\prime}, 20^{th}, f^*."""
-        braced = self.at("brace")
+    def _read_special_exponent(self, base: Node) -> Node | None:
+        """Read what is no exponent, as in 30^\\circ, f^{\\prime}, 20^{th} and f^*; None where it is one."""
+        braced = self.next_is("brace")
         inner = self.peek(1) if braced else self.peek()
         if (braced and self.peek(2).kind != "unbrace") or inner.kind not in ("op", "word"):
             return None
@@ -213,18 +221,19 @@ class Reader(Grammar):
             return base
         return None
 
-    def script(self) -> Node:
+    def read_script(self) -> Node:
+        """Read what stands after ^ or _: a group in braces, or one atom with its sign."""
         token = self.tokens[self.position]
         if token[0] == "op" and token[1] in _SIGNS:
             self.position += 1
             self.enter()
-            operand = self.script()
+            operand = self.read_script()
             self.depth -= 1
             return _with_sign(token[1], operand)
-        return self.atom()
+        return self.read_atom()
 
-    def _postfix(self, node: Node) -> Node:
-        """Marks behind an operand; each nests it once more, which `power` takes back."""
+    def _read_marks(self, node: Node) -> Node:
+        """Read marks behind an operand; each nests it once more, and `read_power` takes these levels off again."""
         while True:
             token = self.tokens[self.position]
             if token[0] != "op":
@@ -232,7 +241,7 @@ class Reader(Grammar):
             if token[1] == "!":
                 self.position += 1
                 self.enter()
-                node = Call("factorial2" if self.took("op", "!") else "factorial", (node,))
+                node = Call("factorial2" if self.take_if("op", "!") else "factorial", (node,))
             elif token[1] == "%":
                 self.position += 1
                 self.enter()
@@ -244,8 +253,10 @@ class Reader(Grammar):
             else:
                 return node
 
-    def atom(self) -> Node:
-        self.depth += 1  # as `enter` does, without the call: every number and name passes here
+    def read_atom(self) -> Node:
+        """Read a number, a name, a command or what stands in brackets."""
+        # Every number and name passes here, so this does what `enter` does without calling it.
+        self.depth += 1
         if self.depth > MAX_DEPTH:
             raise TooLarge(f"nested more than {MAX_DEPTH} deep")
         token = self.take()
@@ -269,29 +280,30 @@ def _is_set(node: Node) -> bool:
     )
 
 
-def _in_brackets(reader: Grammar, token: Token) -> Node:
-    inner = brackets(reader, token.text)
-    if isinstance(inner, Num) and inner.value.denominator == 1 and reader.at("op", "_"):  # (101)_2
-        return numeral(reader, Token("num", str(inner.value), False))
+def _read_opening(reader: Grammar, token: Token) -> Node:
+    """Read what stands in brackets, or the numeral `(101)_2`."""
+    inner = read_brackets(reader, token.text)
+    if isinstance(inner, Num) and inner.value.denominator == 1 and reader.next_is("op", "_"):
+        return read_numeral(reader, Token("num", str(inner.value), False))
     return inner
 
 
-def _one_letter(reader: Grammar, token: Token) -> Node:
+def _read_one_letter(reader: Grammar, token: Token) -> Node:
     if len(token.text) == 1 and token.text.isascii():
-        return named(reader, token)
+        return read_name(reader, token)
     raise Unreadable(f"no operand at {token.text!r}")
 
 
 _ATOMS: dict[str, Callable[[Grammar, Token], Node]] = {
-    "num": number,
-    "name": named,
+    "num": read_number,
+    "name": read_name,
     "const": lambda _, token: Const(token.text),
-    "func": lambda reader, token: function(reader, token.text),
-    "cmd": lambda reader, token: command(reader, token.text),
-    "open": _in_brackets,
-    "brace": lambda reader, _: braces(reader),
-    "bar": lambda reader, token: between_bars(reader, token.text),
-    "big": lambda reader, token: big_operator(reader, token.text),
-    "begin": lambda reader, token: environment(reader, token.text),
-    "word": _one_letter,
+    "func": lambda reader, token: read_function(reader, token.text),
+    "cmd": lambda reader, token: read_command(reader, token.text),
+    "open": _read_opening,
+    "brace": lambda reader, _: read_braces(reader),
+    "bar": lambda reader, token: read_bars(reader, token.text),
+    "big": lambda reader, token: read_big_operator(reader, token.text),
+    "begin": lambda reader, token: read_environment(reader, token.text),
+    "word": _read_one_letter,
 }
