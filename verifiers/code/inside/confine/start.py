@@ -1,7 +1,7 @@
 """Makes a zygote of a fresh interpreter, which has a socket as its stdin.
 
 There are two stages. The first gives the process a large stack limit, which takes effect at the next exec only. The
-second enters the tier that was asked for, and says on the socket either `{"ready": true, ...}` or `{"failed": why}`.
+second enters the tier that was asked for, and says on the socket either `{"ready": true}` or `{"failed": why}`.
 
     full        own user, mount, pid, network, IPC and UTS namespaces; a root folder with the interpreter only; Landlock
                 where the kernel has it; seccomp
@@ -36,6 +36,10 @@ FIRST_HIGH_DESCRIPTOR = 20
 """The sandbox's own descriptors are from here on; what comes for a job lies below, what a job sees below 5."""
 
 
+Entered = tuple[Confinement, int | None, int | None]
+"""What is prepared for jobs, a /proc that shows their processes, and a pid namespace to make theirs in."""
+
+
 class NotPossible(Exception):
     """This machine does not give the tier; the text says which step failed."""
 
@@ -52,9 +56,9 @@ def main(options: dict[str, Any], roles: Roles) -> None:
     _silence()
     _die_with(os.getppid())
     try:
-        {"full": _serve_full, "container": _serve_container, "weak": _serve_weak}[options["tier"]](
-            control, options, roles
-        )
+        enter_tier = {"full": _enter_full, "container": _enter_container, "weak": _enter_weak}[options["tier"]]
+        confinement, proc, pid_namespace = enter_tier(control, options)
+        Zygote(control, confinement, roles, proc, pid_namespace).serve()
     except (NotPossible, OSError) as error:
         control.sendall(json.dumps({"failed": str(error)}).encode() + b"\n")
     except Exception:
@@ -86,7 +90,7 @@ def _die_with(parent: int) -> None:
         os._exit(1)
 
 
-def _serve_full(control: socket.socket, options: dict[str, Any], roles: Roles) -> None:
+def _enter_full(control: socket.socket, options: dict[str, Any]) -> Entered:
     _check_filter_possible()
     parent = os.getppid()
     paths = view.exposed_paths(options["expose"])
@@ -113,18 +117,10 @@ def _serve_full(control: socket.socket, options: dict[str, Any], roles: Roles) -
     kernel.drop_capability_bounds()
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     rulesets = _make_rulesets([*paths, *view.MADE_UP_PATHS], view.BOX_PARENT)
-    confinement = Confinement("full", rulesets, counts_tasks=True)
-    greeting = {
-        "ready": True,
-        "landlock": landlock.version(),
-        "proc": inner_proc is not None,
-        "uid": os.getuid(),
-        "native": True,
-    }
-    Zygote(control, confinement, roles, inner_proc, pid_namespace).serve(greeting)
+    return Confinement("full", rulesets, counts_tasks=True), inner_proc, pid_namespace
 
 
-def _serve_container(control: socket.socket, options: dict[str, Any], roles: Roles) -> None:
+def _enter_container(control: socket.socket, options: dict[str, Any]) -> Entered:
     _check_filter_possible()
     if landlock.version() == 0:
         raise NotPossible("Landlock: not in this kernel, or switched off")
@@ -135,31 +131,15 @@ def _serve_container(control: socket.socket, options: dict[str, Any], roles: Rol
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     rulesets = tuple(ruleset for box in boxes for ruleset in _make_rulesets(paths, box))
-    confinement = Confinement("container", rulesets, boxes=boxes, user=user, shared_user=os.geteuid() != 0)
-    greeting = {
-        "ready": True,
-        "landlock": landlock.version(),
-        "proc": True,
-        "uid": os.getuid(),
-        "native": confinement.native,
-    }
-    Zygote(control, confinement, roles, proc, None).serve(greeting)
+    return Confinement("container", rulesets, boxes=boxes, user=user, shared_user=os.geteuid() != 0), proc, None
 
 
-def _serve_weak(control: socket.socket, options: dict[str, Any], roles: Roles) -> None:
+def _enter_weak(control: socket.socket, options: dict[str, Any]) -> Entered:
     proc = None
     if sys.platform == "linux":
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
         proc = _move_high(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY))
-    confinement = Confinement("weak", boxes=tuple(options["boxes"]), shared_user=os.geteuid() != 0)
-    greeting = {
-        "ready": True,
-        "landlock": 0,
-        "proc": proc is not None,
-        "uid": os.getuid(),
-        "native": confinement.native,
-    }
-    Zygote(control, confinement, roles, proc, None).serve(greeting)
+    return Confinement("weak", boxes=tuple(options["boxes"]), shared_user=os.geteuid() != 0), proc, None
 
 
 def _check_filter_possible() -> None:

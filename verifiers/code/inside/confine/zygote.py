@@ -34,7 +34,7 @@ from .seccomp import Filter
 DESCRIPTORS_PER_JOB = 5
 MAX_REQUEST_BYTES = 2**16
 LOW_DESCRIPTORS = 10
-"""A job needs some of these numbers for its own descriptors."""
+"""No descriptor that comes for a job is below this: a job needs some of these numbers itself."""
 
 ROLE_FAILED = 70
 """The exit status of a process whose role raised."""
@@ -73,15 +73,15 @@ class Zygote:
         self._unlocked = mmap.mmap(-1, mmap.PAGESIZE)
         """One byte per job, shared with its process and 1 until that is locked in. No program can reach it."""
 
-    def serve(self, greeting: Mapping[str, Any]) -> None:
-        """Send the greeting, then answer requests until the other end of the socket is gone."""
+    def serve(self) -> None:
+        """Say that it is ready, then answer requests until the other end of the socket is gone."""
         _occupy_low_descriptors()
         _fresh_streams()
         atexit._clear()
         threading.stack_size(THREAD_STACK_BYTES)
         gc.collect()
         gc.freeze()  # Otherwise the first collection in a job would copy every page of what is loaded.
-        self._reply(greeting)
+        self._reply({"ready": True})
         while (message := self._receive()) is not None:
             request, descriptors = message
             try:
