@@ -1,0 +1,163 @@
+"""The house: floors import downwards only, no circles, short roots, heavy packages where they belong, names that speak.
+
+`docs/architecture.md` describes what is pinned here, `CONTRIBUTING.md` the rules for names and sentences.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from house import FLOORS, ROOT, circle, file_graph, folder_graphs, module_name, source_files
+
+ROOT_LIMITS = {"pipeline": (20, 5), "train": (9, 5)}
+"""For each floor with a bound: how many entries its root may have, and how many modules among them."""
+
+HEAVY = {
+    "prefect": {"flows"},
+    "torch": {"train", "pipeline/engines"},
+    "deepspeed": {"train", "flows/doctor.py"},
+    "vllm": {"pipeline/engines"},
+    "transformers": {"train", "pipeline/engines"},
+}
+"""Where packages that take seconds to import may be imported; the doctor looks at DeepSpeed's accelerator."""
+
+EMPTY_NAMES = {
+    *("found", "place", "places", "at", "one", "own", "wanted", "said", "given", "of", "told", "number", "thing"),
+    *("stuff", "offered", "theirs", "ours", "results", "items"),
+}
+"""Names that do not say what they hold."""
+
+
+def trees() -> Iterator[tuple[Path, ast.Module]]:
+    for path in source_files():
+        yield path.relative_to(ROOT), ast.parse(path.read_text())
+
+
+def bound_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.attr
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.lineno, node.name
+
+
+def public_without_docstring(body: list[ast.stmt]) -> Iterator[tuple[int, str]]:
+    for node in body:
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.name.startswith("_"):
+            continue
+        decorators = {ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list}
+        if not ast.get_docstring(node) and not decorators & {"overload", "setter", "override"}:
+            yield node.lineno, node.name
+        if isinstance(node, ast.ClassDef):
+            yield from public_without_docstring(node.body)
+
+
+def test_no_file_imports_itself_by_way_of_others() -> None:
+    assert circle(file_graph()) == []
+
+
+def test_the_entries_of_every_folder_import_each_other_in_one_direction() -> None:
+    assert {folder: found for folder, graph in folder_graphs(file_graph()).items() if (found := circle(graph))} == {}
+
+
+def test_a_floor_imports_only_itself_and_the_floors_below() -> None:
+    upward = [
+        f"{importer} imports {imported}"
+        for importer, targets in file_graph().items()
+        for imported in targets
+        if FLOORS.index(imported.split(".")[1]) > FLOORS.index(importer.split(".")[1])
+    ]
+    assert upward == []
+
+
+@pytest.mark.parametrize("floor", ROOT_LIMITS)
+def test_the_root_of_a_floor_is_short(floor: str) -> None:
+    entries = [path for path in (ROOT / floor).iterdir() if path.name != "__pycache__"]
+    most_entries, most_modules = ROOT_LIMITS[floor]
+    assert len(entries) <= most_entries
+    assert len([path for path in entries if path.suffix == ".py"]) <= most_modules
+
+
+def test_heavy_packages_are_imported_where_they_belong() -> None:
+    misplaced = []
+    for path, tree in trees():
+        for node in ast.walk(tree):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names = [node.module]
+            for name in names:
+                homes = HEAVY.get(name.split(".")[0])
+                if homes is not None and not any(str(path).startswith(home) for home in homes):
+                    misplaced.append(f"{path} imports {name}")
+    assert misplaced == []
+
+
+def test_names_say_what_they_hold() -> None:
+    empty = [
+        f"{path}:{line} {name}"
+        for path, tree in trees()
+        for line, name in bound_names(tree)
+        if name.strip("_").lower() in EMPTY_NAMES
+    ]
+    assert empty == []
+
+
+def test_whatever_is_public_has_a_docstring() -> None:
+    bare = [f"{path}:{line} {name}" for path, tree in trees() for line, name in public_without_docstring(tree.body)]
+    assert bare == []
+    assert [str(path) for path, tree in trees() if not ast.get_docstring(tree)] == []
+
+
+def test_no_conditional_expression_is_nested() -> None:
+    nested = [
+        f"{path}:{node.lineno}"
+        for path, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.IfExp)
+        if any(isinstance(part, ast.IfExp) for part in (node.test, node.body, node.orelse))
+    ]
+    assert nested == []
+
+
+def test_every_folder_with_code_is_a_package_in_pyproject() -> None:
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    assert sorted(listed) == sorted({module_name(path).rpartition(".")[0] for path in source_files()})
+
+
+def test_static_tools_see_every_floor() -> None:
+    links = {path.name: path.resolve() for path in (ROOT / "typings" / "truegold").iterdir()}
+    assert links == {floor: ROOT / floor for floor in FLOORS}
+
+
+@pytest.mark.parametrize(
+    ("module", "unwanted"),
+    [
+        ("truegold.verifiers", {"torch", "sympy", "math_verify", "pydantic", "polars", "numpy"}),
+        ("truegold.pipeline", {"torch", "polars", "pydantic"}),
+        ("truegold.pipeline.profile", {"torch", "transformers", "vllm", "prefect"}),
+        ("truegold.flows.cli", {"torch", "transformers", "vllm", "prefect", "polars", "sympy", "pydantic"}),
+        ("truegold.flows.plan", {"torch", "transformers", "vllm", "prefect", "deepspeed"}),
+    ],
+)
+def test_importing_stays_light_and_works_from_anywhere(tmp_path: Path, module: str, unwanted: set[str]) -> None:
+    script = f"import sys, json, {module}; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert not unwanted & set(json.loads(done.stdout))
+
+
+def test_our_folder_does_not_shadow_the_verifiers_package() -> None:
+    """Stages run in processes of their own from wherever the user stands, our repository root included."""
+    script = "import importlib.util; spec = importlib.util.find_spec('verifiers'); print(spec and spec.origin)"
+    done = subprocess.run([sys.executable, "-P", "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert str(ROOT) not in done.stdout
