@@ -8,7 +8,7 @@ from sandboxes import box_of
 
 from truegold.verifiers import Reason
 from truegold.verifiers.code import CodeVerifier
-from truegold.verifiers.code.sandbox import Tier, closed_languages, languages
+from truegold.verifiers.code.sandbox import Tier, closed_languages, toolchains
 from truegold.verifiers.code.sandbox.local import closed_folder
 
 STDIO = {"type": "stdio", "cases": [{"input": "", "output": "7"}]}
@@ -20,9 +20,9 @@ def closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     home = tmp_path / "closed" / "toolchain"
     home.mkdir(parents=True)
     (tmp_path / "closed").chmod(0o700)
-    toolchain = languages.Toolchain(None, ["/bin/true"], expose=[str(home)])
-    language = languages.Language("lua", "main.lua", lambda: toolchain)
-    monkeypatch.setitem(languages.LANGUAGES, "lua", language)
+    toolchain = toolchains.Toolchain(None, ["/bin/true"], expose=[str(home)])
+    language = toolchains.Language("lua", "main.lua", lambda: toolchain)
+    monkeypatch.setitem(toolchains.LANGUAGES, "lua", language)
     return str(tmp_path)
 
 

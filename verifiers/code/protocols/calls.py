@@ -29,7 +29,7 @@ CallArguments = tuple[str, list[Any], dict[str, Any]]
 
 
 class NeedsRunning(Exception):
-    """What a check says of this value only Python itself can tell, such as the length of an object."""
+    """Only Python itself can tell whether a check holds of a value, such as one of the length of an object."""
 
 
 def judge_calls(tests: Calls, source: Source, local: Local, limits: Limits, run_all: bool) -> Judged:

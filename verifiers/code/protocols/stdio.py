@@ -30,8 +30,8 @@ from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.protocols.calls import make_calls
 from truegold.verifiers.code.protocols.results import failed_call
 from truegold.verifiers.code.protocols.source import Source
-from truegold.verifiers.code.sandbox.languages import LANGUAGES
 from truegold.verifiers.code.sandbox.local import Local
+from truegold.verifiers.code.sandbox.toolchains import LANGUAGES
 from truegold.verifiers.code.suite import Stdio, StdioCase
 from truegold.verifiers.verdict import Reason
 

@@ -24,9 +24,9 @@ from truegold.verifiers.code.execution import End, Execution, Prepared, Program,
 from truegold.verifiers.code.inside.confine.preload import warm_modules
 from truegold.verifiers.code.limits import COMPILE_MEMORY_MB, COMPILE_OUTPUT_MB, Limits
 from truegold.verifiers.code.sandbox.job import Job
-from truegold.verifiers.code.sandbox.languages import LANGUAGES, Toolchain, available_toolchains
 from truegold.verifiers.code.sandbox.pool import Kind, Sandbox, sandbox
 from truegold.verifiers.code.sandbox.tiers import Tier
+from truegold.verifiers.code.sandbox.toolchains import LANGUAGES, Toolchain, available_toolchains
 
 PYTHON = "python"
 _SIGNALLED_FROM = 128
