@@ -19,7 +19,7 @@ from truegold.pipeline.flag.stage import flag
 from truegold.pipeline.rows import Row, read_rows, row_id, write_rows
 from truegold.pipeline.running import row_workers as module
 from truegold.pipeline.running.progress import NullProgress
-from truegold.pipeline.running.row_workers import spread
+from truegold.pipeline.running.row_workers import map_rows
 from truegold.verifiers import ConfigError, SetupError
 
 
@@ -35,33 +35,33 @@ def numbered(count: int) -> list[Row]:
 
 def test_results_come_in_the_order_of_the_rows_from_other_processes() -> None:
     rows = numbered(100)
-    found = list(spread(iter(rows), len(rows), squares, workers=2))
+    found = list(map_rows(iter(rows), len(rows), squares, workers=2))
     assert [(row, square) for row, (square, _) in found] == [(row, row["number"] ** 2) for row in rows]
     assert os.getpid() not in {pid for _, (_, pid) in found}
 
 
 def test_with_one_worker_the_work_is_done_here() -> None:
-    assert {pid for _, (_, pid) in spread(numbered(20), 20, squares, workers=1)} == {os.getpid()}
+    assert {pid for _, (_, pid) in map_rows(numbered(20), 20, squares, workers=1)} == {os.getpid()}
 
 
 def test_few_rows_start_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FEWEST", 21)
-    assert {pid for _, (_, pid) in spread(numbered(20), 20, squares, workers=2)} == {os.getpid()}
+    assert {pid for _, (_, pid) in map_rows(numbered(20), 20, squares, workers=2)} == {os.getpid()}
 
 
 def test_what_the_work_raises_is_raised_here() -> None:
     with pytest.raises(LookupError, match="no 40"):
-        list(spread(numbered(100), 100, partial(fails_at, 40), workers=2))
+        list(map_rows(numbered(100), 100, partial(fails_at, 40), workers=2))
 
 
 def test_a_killed_worker_is_an_error_that_says_what_to_do() -> None:
     with pytest.raises(SetupError, match="lower"):
-        list(spread(numbered(100), 100, dies, workers=2))
-    assert len(list(spread(numbered(100), 100, squares, workers=2))) == 100
+        list(map_rows(numbered(100), 100, dies, workers=2))
+    assert len(list(map_rows(numbered(100), 100, squares, workers=2))) == 100
 
 
 def test_workers_are_gone_when_the_work_is_done() -> None:
-    pids = {pid for _, (_, pid) in spread(numbered(100), 100, squares, workers=2)}
+    pids = {pid for _, (_, pid) in map_rows(numbered(100), 100, squares, workers=2)}
     assert all(gone(pid) for pid in pids)
 
 
@@ -80,7 +80,7 @@ from truegold.pipeline.running import row_workers as spread
 
 if __name__ == "__main__":
     spread.FEWEST, spread.CHUNK = 0, 5
-    list(spread.spread([{}] * 10, 10, make, workers=2))
+    list(spread.map_rows([{}] * 10, 10, make, workers=2))
 """
 
 
