@@ -22,6 +22,7 @@ import httpx
 
 from truegold.pipeline.running.cache_folder import cache_folder
 from truegold.verifiers import SetupError
+from truegold.verifiers.extras import require
 
 STARTUP_SECONDS = 180
 """A server start takes about 20 CPU-seconds, several times that in wall time on a loaded machine."""
@@ -44,8 +45,9 @@ def prefect_api() -> Iterator[str]:
     """Yield the URL of a Prefect API that answers, with this process's environment set for it.
 
     Call it before `prefect` is imported: Prefect reads its settings then. Raises SetupError where the server that
-    PREFECT_API_URL names does not answer, or none can be started.
+    PREFECT_API_URL names does not answer, where none can be started, and where Prefect is not installed.
     """
+    require("prefect")
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
     given = os.environ.get("PREFECT_API_URL")

@@ -6,6 +6,8 @@ extras, and whoever lacks one is told the line that installs it.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from truegold.verifiers.errors import SetupError
 
 EXTRA_PACKAGES = {
@@ -17,6 +19,13 @@ EXTRA_PACKAGES = {
 }
 """The packages that each extra brings, by the names they are imported by. vLLM is not here: which of its builds is
 right, the engine says."""
+
+
+def require(package: str) -> None:
+    """Raise SetupError where a package is not installed; nothing is imported."""
+    if find_spec(package) is None:
+        error = ModuleNotFoundError(f"No module named {package!r}", name=package)
+        raise missing_extra(error) or error
 
 
 def missing_extra(error: ModuleNotFoundError) -> SetupError | None:
