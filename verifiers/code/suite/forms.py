@@ -61,25 +61,26 @@ class Calls:
 
 
 @dataclass(frozen=True, slots=True)
-class Asserts:
-    """Python code that raises where the solution is wrong."""
-
+class _CodeTests:
     code: str
     entry_point: str | None = None
+    """The function or class under test, where the row names it."""
     prelude: str = ""
+    """Python that is run before the program."""
     stub: str = ""
+    """What a completion-style problem gives of the program."""
     codecs: Codecs = field(default_factory=dict)
+    """Classes of the problem whose objects travel, with the names of their attributes."""
 
 
 @dataclass(frozen=True, slots=True)
-class UnitTest:
-    """Python code with `unittest.TestCase` classes."""
+class Asserts(_CodeTests):
+    """Python code that raises where the solution is wrong."""
 
-    code: str
-    entry_point: str | None = None
-    prelude: str = ""
-    stub: str = ""
-    codecs: Codecs = field(default_factory=dict)
+
+@dataclass(frozen=True, slots=True)
+class UnitTest(_CodeTests):
+    """Python code with `unittest.TestCase` classes."""
 
 
 @dataclass(frozen=True, slots=True)
