@@ -18,14 +18,15 @@ RESPONSES = Path(os.environ.get("TRUEGOLD_DATA", ROOT.parent / "shared" / "data"
 
 
 def answer(response: str, several: bool = False) -> str | None:
-    found = committed_answer(response, several=several)
-    return found.text if found else None
+    """Return the text of the committed answer."""
+    committed = committed_answer(response, several=several)
+    return committed.text if committed else None
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_the_committed_answer_and_its_form(case):
-    found = committed_answer(case["response"], several=case.get("several", False))
-    assert (found and found.text, found and found.form) == (case["text"], case["form"])
+    committed = committed_answer(case["response"], several=case.get("several", False))
+    assert (committed and committed.text, committed and committed.form) == (case["text"], case["form"])
 
 
 def test_case_ids_are_unique():
@@ -57,9 +58,9 @@ def test_of_two_boxes_with_a_correction_between_the_last_one_counts(first, last)
 )
 def test_unequal_boxes_side_by_side_come_out_together(values, connective):
     text = connective.join(f"\\boxed{{{value}}}" for value in values)
-    found = answer(f"The result is {text}.")
-    assert found is not None
-    assert all(str(value) in found for value in values)
+    joined = answer(f"The result is {text}.")
+    assert joined is not None
+    assert all(str(value) in joined for value in values)
     assert answer(text, several=True) == ", ".join(map(str, values))
 
 
@@ -99,8 +100,8 @@ MARKUP = st.lists(st.sampled_from([" ", "\n", *MARKS.split()]), max_size=60).map
 @settings(max_examples=1000)
 @given(MARKUP, st.booleans())
 def test_random_markup_never_raises_nor_yields_an_empty_answer(text, several):
-    found = committed_answer(text, several=several)
-    assert found is None or found.text.strip()
+    committed = committed_answer(text, several=several)
+    assert committed is None or committed.text.strip()
 
 
 @pytest.mark.parametrize(

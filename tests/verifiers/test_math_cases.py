@@ -1,4 +1,4 @@
-"""The table of pairs in math_cases.json: gold, answer, and what `equivalent` has to say."""
+"""The table of pairs in math_cases.json: gold, answer, and the verdict that `equivalent` has to give."""
 
 import json
 from pathlib import Path
@@ -51,17 +51,17 @@ def test_decimals_let_the_last_digits_differ():
     assert equivalent("0.334", gold="1/3", decimals=3).score == 0.0
 
 
-def test_verifier_judges_the_answer_the_response_commits_to():
-    judge = MathVerifier()
-    verdict = judge("I first thought \\boxed{4}, but it is \\boxed{\\frac{10}{2}}.", "5")
+def test_verifier_reads_the_answer_the_response_commits_to():
+    verifier = MathVerifier()
+    verdict = verifier("I first thought \\boxed{4}, but it is \\boxed{\\frac{10}{2}}.", "5")
     assert (verdict.score, verdict.extracted, verdict.evidence["form"]) == (1.0, "\\frac{10}{2}", "boxed")
-    assert judge("There were 3 people and 5 apples. Nothing was decided", "5").reason is Reason.NO_ANSWER
-    assert judge("", None).reason is Reason.GOLD_MISSING
+    assert verifier("There were 3 people and 5 apples. Nothing was decided", "5").reason is Reason.NO_ANSWER
+    assert verifier("", None).reason is Reason.GOLD_MISSING
 
 
 def test_verifier_reads_decimals_from_info():
-    judge = MathVerifier()
-    assert judge("\\boxed{0.333}", "1/3", info={"decimals": 3}).score == 1.0
-    wrong = judge("\\boxed{0.333}", "1/3", info={"decimals": "three"})
+    verifier = MathVerifier()
+    assert verifier("\\boxed{0.333}", "1/3", info={"decimals": 3}).score == 1.0
+    wrong = verifier("\\boxed{0.333}", "1/3", info={"decimals": "three"})
     assert (wrong.score, wrong.reason) == (None, Reason.VERIFIER_ERROR)
     assert "decimals is 'three', expected a whole number" in wrong.evidence["error"]

@@ -18,6 +18,7 @@ LIMITED = ("limit", "timeout")
 
 
 def is_right(case: HostileCase, verdict: Verdict) -> bool:
+    """Tell whether a verdict is the expected one, or a limit."""
     if case.expected == "any" or verdict.reason in LIMITED:
         return True
     return (verdict.score == 1.0) == (case.expected == "match")
@@ -38,10 +39,10 @@ def test_several_threads_give_the_verdicts_of_one() -> None:
 
 
 def test_an_asyncio_task_gives_the_same_verdicts() -> None:
-    async def judged() -> list[Verdict]:
+    async def verdicts() -> list[Verdict]:
         return [equivalent(case.answer, gold=case.gold) for case in HOSTILE]
 
-    assert asyncio.run(judged()) == [equivalent(case.answer, gold=case.gold) for case in HOSTILE]
+    assert asyncio.run(verdicts()) == [equivalent(case.answer, gold=case.gold) for case in HOSTILE]
     assert threading.current_thread() is threading.main_thread()
 
 
@@ -53,14 +54,14 @@ def test_a_ray_worker_gives_the_same_verdicts() -> None:
     try:
 
         @ray.remote
-        def judged(verifier: MathVerifier) -> list[tuple[float | None, str]]:
+        def remote_verdicts(verifier: MathVerifier) -> list[tuple[float | None, str]]:
             from truegold.verifiers.audit import HOSTILE
 
             verdicts = [verifier(f"\\boxed{{{case.answer}}}", case.gold) for case in HOSTILE]
             return [(verdict.score, str(verdict.reason)) for verdict in verdicts]
 
-        there = ray.get(judged.remote(MathVerifier()), timeout=300)
+        in_worker = ray.get(remote_verdicts.remote(MathVerifier()), timeout=300)
     finally:
         ray.shutdown()
-    here = [MathVerifier()(f"\\boxed{{{case.answer}}}", case.gold) for case in HOSTILE]
-    assert there == [(verdict.score, str(verdict.reason)) for verdict in here]
+    in_process = [MathVerifier()(f"\\boxed{{{case.answer}}}", case.gold) for case in HOSTILE]
+    assert in_worker == [(verdict.score, str(verdict.reason)) for verdict in in_process]

@@ -71,10 +71,10 @@ def test_every_policy_has_a_case_for_its_switch() -> None:
 
 
 def test_a_percent_sign_in_a_response_is_a_unit_unless_the_problem_speaks_of_no_percentage() -> None:
-    judge = MathVerifier()
-    assert judge("So it is \\boxed{25\\%}.", "25").score == 1.0
-    assert judge("So it is \\boxed{25\\%}.", "25", problem="What percent of them are red?").score == 1.0
-    assert judge("So it is \\boxed{25\\%}.", "25", problem="How many of them are red?").score == 0.0
+    verifier = MathVerifier()
+    assert verifier("So it is \\boxed{25\\%}.", "25").score == 1.0
+    assert verifier("So it is \\boxed{25\\%}.", "25", problem="What percent of them are red?").score == 1.0
+    assert verifier("So it is \\boxed{25\\%}.", "25", problem="How many of them are red?").score == 0.0
 
 
 def test_a_wrong_option_is_named_with_what_it_may_be() -> None:

@@ -18,11 +18,11 @@ angles = st.builds(
 )
 values = st.one_of(integers, fractions, radicals, angles)
 polynomials = st.builds(lambda a, b, c: f"{a}x^2+{b}x-{c}", SMALL, SMALL, SMALL)
-tuples = st.lists(values, min_size=2, max_size=4).map(lambda items: f"({', '.join(items)})")
+tuples = st.lists(values, min_size=2, max_size=4).map(lambda elements: f"({', '.join(elements)})")
 lists = st.lists(st.integers(-50, 50), min_size=2, max_size=4, unique=True).map(
-    lambda items: ", ".join(map(str, items))
+    lambda elements: ", ".join(map(str, elements))
 )
-sets = lists.map(lambda items: f"\\{{{items}\\}}")
+sets = lists.map(lambda elements: f"\\{{{elements}\\}}")
 intervals = st.builds(
     lambda low, width, left, right: f"{left}{low}, {low + width}{right}",
     st.integers(-20, 20), st.integers(1, 20), st.sampled_from("(["), st.sampled_from(")]"),

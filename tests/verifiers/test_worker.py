@@ -91,7 +91,8 @@ def test_a_forked_process_has_a_worker_of_its_own():
     worker.compare(*SYMBOLIC)
     parents = worker._worker.child.pid
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # newer Pythons warn of fork with threads: that is the case under test
+        # Newer Pythons warn of a fork with threads, which is the case under test.
+        warnings.simplefilter("ignore")
         pid = os.fork()
     if pid == 0:
         status = 1
@@ -123,6 +124,7 @@ def test_it_dies_with_a_parent_that_is_killed():
 
 
 def is_running(pid):
+    """Tell whether a process is alive and no zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

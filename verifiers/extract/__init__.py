@@ -1,6 +1,6 @@
 r"""What answer does a response commit to?
 
-Looked for in this order, in what stands after the thinking (`response`); the last one of a form wins:
+It is looked for in this order, in what stands after the thinking (`response`); the last one of a form wins:
 
     boxed           \boxed{x}, \fbox{x}, <|begin_of_box|>x<|end_of_box|>; boxes that stand together are one answer
     answer_tag      <answer>x</answer>, where no box follows
@@ -17,7 +17,7 @@ and thinking that was never closed, commit to nothing. An announced sentence is 
 units stay on it. Two values joined as one answer come out joined (`5 or 6`), so that the verifier sees a hedge.
 
 Not covered: picking a number out of lines further up, which rewards a response for mentioning the answer. Every pattern
-is linear in the length of the text, or run over a bounded piece of it.
+is linear in the length of the text, or runs over a bounded piece of it.
 """
 
 from truegold.verifiers.extract.committed import Committed, committed_answer

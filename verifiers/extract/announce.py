@@ -1,10 +1,10 @@
-r"""The places where a response says that its answer follows.
+r"""Announcements: where a response says that its answer follows.
 
     The final answer is $5$. I hope it is correct.      Answer: 5       **Final Answer**\n\n5      A: 5
     La respuesta es 5.   La réponse est 5.   Die Antwort lautet 5.   Ответ: 5   A resposta é 5.   答えは5です。
     정답은 5입니다.   الجواب هو 5   उत्तर 5 है   所以答案是5。   故选：B．   答：小明走了12千米。
 
-Here only the place is found: what is read there is the matter of `narrow`. `if the answer is 5` announces nothing, nor
+Only the announcement is found here; `narrow` reads what follows it. `if the answer is 5` announces nothing, nor
 does `the answer is not 5`. Not covered: announcements without a word for answer (`conclude` reads the last line).
 """
 
@@ -16,13 +16,13 @@ from collections.abc import Iterator
 from truegold.verifiers.extract.response import MAX_LINE_CHARS
 
 MAX_SCANNED_LINES = 200
-"""How many last lines are searched. Stops a response of a million lines `Answer:`."""
+"""Only so many last lines are searched. Stops a response of a million lines `Answer:`."""
 
 MAX_HASHES = 16
-"""How many `####` are looked at, from the last one on. Stops a response that consists of them."""
+"""Only so many `####` are looked at, from the last one on. Stops a response that consists of them."""
 
 MAX_ANNOUNCED_CHARS = 20_000
-"""How much of the end is searched. Stops the patterns, slower than a search for a box, being run over a long text."""
+"""Only so much of the end is searched. Stops the patterns, which are slow, from being run over a long text."""
 
 _LINK = (
     r"(?:\b(?:is|are|was|equals|(?:will|would|should|must)[ ]be|comes[ ](?:out[ ])?to)\b"
@@ -59,12 +59,17 @@ _FOREIGN = re.compile(
 _LAST_LINE_A = re.compile(r"\**A\**[ \t]{0,3}[:：]\**[ \t]{0,3}(\S.*)")
 _HASHES = re.compile(r"####(?!#)[ \t]{0,8}(\S.{0,400})")
 _PLAIN_NUMBER = re.compile(r"[-+−]?[$￥¥€£]?\d[\d,]{0,40}(?:\.\d{1,40})?%?\.?")
-_HEADING = frozenset({"answer", "final answer", "最终答案", "答案"})
+_HEADINGS = frozenset({"answer", "final answer", "最终答案", "答案"})
 _EMPHASIS = "*_` \t"
+_EMPTY = frozenset({"", "$$", "\\[", "\\(", "$"})
+"""What an announcement leaves on its line when the answer is on the next one."""
 
 
 def after_hashes(text: str) -> str | None:
-    """What the last `####` announces: anything on the last line, a plain number further up (`#### Step` is a head)."""
+    """Return what the last `####` announces: anything on the last line, a plain number further up.
+
+    `#### Step 2` is a heading.
+    """
     start = len(text)
     for _ in range(MAX_HASHES):
         start = text.rfind("####", 0, start)
@@ -80,9 +85,9 @@ def after_hashes(text: str) -> str | None:
 
 
 def announced(text: str) -> Iterator[str]:
-    """What follows each announcement, the last one first."""
+    """Yield what follows each announcement, the last one first."""
     text = text[-MAX_ANNOUNCED_CHARS:]
-    patterns = _patterns(text)
+    patterns = _patterns_for(text)
     if not patterns:
         return
     lines = [line for raw in text.split("\n")[-MAX_SCANNED_LINES:] if (line := raw.strip())]
@@ -93,35 +98,33 @@ def announced(text: str) -> Iterator[str]:
         ends = [match.end() for pattern in patterns for match in pattern.finditer(line)]
         if ends:
             answer = line[max(ends) :].strip(_EMPHASIS + ":：")
-            yield answer if _says_more(answer) else _block(lines, index + 1)
-        elif line.strip("#*_:：✅ \t").casefold() in _HEADING:  # `**Final Answer**` as a heading has no colon
-            yield _block(lines, index + 1)
+            yield _block_at(lines, index + 1) if answer in _EMPTY else answer
+        elif line.strip("#*_:：✅ \t").casefold() in _HEADINGS:
+            # `**Final Answer**` as a heading has no colon.
+            yield _block_at(lines, index + 1)
 
 
 def after_a(line: str) -> str | None:
+    """Return what stands behind the `A:` of a line, or None."""
     match = _LAST_LINE_A.fullmatch(line[:MAX_LINE_CHARS])
     return match.group(1) if match else None
 
 
-def _patterns(text: str) -> list[re.Pattern[str]]:
-    """Those whose words occur at all: looking for a word is far cheaper than running a pattern."""
+def _patterns_for(text: str) -> list[re.Pattern[str]]:
+    """Return the patterns whose words occur at all: to look for a word is far cheaper than to run a pattern."""
     folded = text.casefold()
-    found = []
+    patterns = []
     if "ans" in folded or "correct" in folded:
-        found.append(_ENGLISH)
+        patterns.append(_ENGLISH)
     if any(word in folded for word in _WORDS):
-        found.append(_FOREIGN)
+        patterns.append(_FOREIGN)
     if not text.isascii() and ("答" in text or "选" in text):
-        found.append(_CHINESE)
-    return found
+        patterns.append(_CHINESE)
+    return patterns
 
 
-def _says_more(answer: str) -> bool:
-    return bool(answer) and answer not in {"$$", "\\[", "\\(", "$"}
-
-
-def _block(lines: list[str], index: int) -> str:
-    """The line at `index`, or the whole displayed formula that begins there."""
+def _block_at(lines: list[str], index: int) -> str:
+    """Return the line at `index`, or the whole displayed formula that begins there."""
     if index >= len(lines):
         return ""
     closing = {"$$": "$$", "\\[": "\\]"}.get(lines[index][:2])

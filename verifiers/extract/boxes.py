@@ -19,7 +19,7 @@ from itertools import islice
 from typing import NamedTuple
 
 MAX_BOXES = 16
-"""Only the last boxes are read. Stops thousands of boxes that are opened and never closed."""
+"""Only so many last boxes are read. Stops thousands of boxes that are opened and never closed."""
 
 MAX_BOX_TOKENS = 1_000
 """More braces and commands than this are no answer. Stops boxes with hundreds of thousands of braces."""
@@ -46,7 +46,7 @@ _CONNECTIVES = {
 }
 _PART = re.compile(r"[或和与及]者?|[^\W\d_或和与及]+(?:/or)?|[,;，、；/|]")
 _SENTENCE_END = re.compile(r"[.?!:](?=\s)|[。！？：=≈→]|\\(?:approx|[Rr]ightarrow|implies|to|therefore)(?![A-Za-z])|\n")
-_FOLLOWS = frozenset({
+_CONSEQUENCE = frozenset({
     "so", "thus", "therefore", "hence", "then", "which", "namely", "because", "since", "giving", "gives", "yields",
     "means", "meaning", "equals", "rounded", "approximately", "not", "no", "but", "instead", "actually", "wait",
     "所以", "因此", "即", "不",
@@ -54,12 +54,14 @@ _FOLLOWS = frozenset({
 
 
 class Boxed(NamedTuple):
+    """What the boxes of a text commit to."""
+
     text: str | None
-    """What the last boxes commit to; None if every box is empty or cut off."""
+    """The answer; None where every box is empty or cut off."""
     end: int
-    """Where the last of them ends."""
+    """Where the last box ends."""
     cut_off: bool
-    """Whether a box after them was opened and never closed."""
+    """A box after it was opened and never closed."""
 
 
 class _Box(NamedTuple):
@@ -69,23 +71,22 @@ class _Box(NamedTuple):
 
 
 def boxed(text: str, *, several: bool) -> Boxed | None:
-    """What the boxes of `text` commit to, or None where it has no box at all."""
+    """Return what the boxes of `text` commit to, or None where it has no box at all."""
     openings = _openings(text) if "box" in text else []
     if not openings:
         return None
-    closed = [_closed(text, opening) for opening in openings]
+    closed = [_read_box(text, opening) for opening in openings]
     boxes: list[_Box] = []
     for box in closed:
-        inside = box is not None and bool(boxes) and box.end <= boxes[-1].end
-        if box is not None and box.text and not inside:
+        if box is not None and box.text and not (boxes and box.end <= boxes[-1].end):
             boxes.append(box)
     if not boxes:
         return Boxed(None, 0, closed[-1] is None)
-    return Boxed(_committed(text, boxes, several), boxes[-1].end, closed[-1] is None)
+    return Boxed(_join_contents(text, boxes, several), boxes[-1].end, closed[-1] is None)
 
 
 def _openings(text: str) -> list[re.Match[str]]:
-    """The last of them, from the end on: most of a long text is never looked at."""
+    """Return where the last boxes open; they are looked for from the end on, so most of a long text is never read."""
     openings: list[re.Match[str]] = []
     end = len(text)
     for _ in range(MAX_BOXES):
@@ -97,7 +98,7 @@ def _openings(text: str) -> list[re.Match[str]]:
     return openings[::-1]
 
 
-def _closed(text: str, opening: re.Match[str]) -> _Box | None:
+def _read_box(text: str, opening: re.Match[str]) -> _Box | None:
     if opening[1] is None:
         return _Box(opening.start(), opening.end(), opening[2])
     depth = 1
@@ -114,7 +115,8 @@ def _closed(text: str, opening: re.Match[str]) -> _Box | None:
     return None
 
 
-def _committed(text: str, boxes: list[_Box], several: bool) -> str:
+def _join_contents(text: str, boxes: list[_Box], several: bool) -> str:
+    """Return the content of the last box, joined with those of the boxes that stand beside it."""
     contents = [boxes[-1].text]
     connectives: list[str] = []
     for before, after in zip(boxes[-2::-1], boxes[:0:-1], strict=True):
@@ -128,8 +130,8 @@ def _committed(text: str, boxes: list[_Box], several: bool) -> str:
         return contents[-1]
     if several:
         return ", ".join(distinct.values())
-    if taken := distinct.get(_key(text[boxes[-1].end :].rpartition("\n")[2])):
-        return taken
+    if repeated := distinct.get(_key(text[boxes[-1].end :].rpartition("\n")[2])):
+        return repeated
     joined = contents[0]
     for connective, content in zip(connectives, contents[1:], strict=True):
         joined += f", {content}" if connective == "," else f" {connective} {content}"
@@ -141,19 +143,19 @@ def _key(content: str) -> str:
 
 
 def _connective(gap: str, several: bool) -> str | None:
-    """The word that puts two boxes beside each other, or None where they do not stand together."""
+    """Return the word that puts two boxes beside each other, or None where they do not stand together."""
     if len(gap) > MAX_GAP_CHARS:
         return None
     plain = _MARKUP.sub(" ", _LABEL.sub("", gap)).strip().casefold()
     parts = _PART.findall(plain)
-    found = [_CONNECTIVES[part] for part in parts if part in _CONNECTIVES]
-    if len(found) == len(parts) and not _SENTENCE_END.search(plain):
-        return _strongest(found) or ","
-    if _SENTENCE_END.search(plain.rstrip(":")) or "\n" in gap.strip() or not _FOLLOWS.isdisjoint(parts):
+    connectives = [_CONNECTIVES[part] for part in parts if part in _CONNECTIVES]
+    if len(connectives) == len(parts) and not _SENTENCE_END.search(plain):
+        return _strongest(connectives) or ","
+    if _SENTENCE_END.search(plain.rstrip(":")) or "\n" in gap.strip() or not _CONSEQUENCE.isdisjoint(parts):
         return None
-    # `\boxed{10} boots and \boxed{20} hats`: a comma joins them only where several answers are wanted.
-    return _strongest(found) if several or found[-1:] != [","] else None
+    # With other words between two boxes, a comma joins them only where gold is several answers.
+    return _strongest(connectives) if several or connectives[-1:] != [","] else None
 
 
-def _strongest(found: list[str]) -> str | None:
-    return next((word for word in ("or", "and", ",") if word in found), None)
+def _strongest(connectives: list[str]) -> str | None:
+    return next((word for word in ("or", "and", ",") if word in connectives), None)

@@ -8,7 +8,7 @@ r"""The answer of a response that announces none: what its last line concludes.
     Is it 5?                        nothing: a question states no value
     Output score: 1.0               nothing: it speaks to the grader
 
-One value at most is read, in one place that the response cannot choose, so naming several does not pay. Not covered:
+At most one value is read, from a line that the response cannot choose, so naming several does not pay. Not covered:
 lines further up, lines of code and of tables.
 """
 
@@ -21,7 +21,7 @@ from truegold.verifiers.extract.response import MAX_LINE_CHARS
 from truegold.verifiers.extract.values import MARKS, MAX_PLAIN_WORDS, has_value, is_expression, stated
 
 MAX_TAIL_CHARS = 4_000
-"""How much of the end is read for the last line or the last displayed formula."""
+"""Only so much of the end is searched for the last line or the last displayed formula."""
 
 MAX_DISPLAY_LINES = 12
 
@@ -37,11 +37,11 @@ _PLAN = re.compile(
 )
 
 _GRADING = re.compile(r"\b(?:score|grade|reward|rating|marks?)\b[^.]{0,20}[:=]", re.IGNORECASE)
-"""Words to whoever grades the response, rather than an answer."""
+"""Words to whoever grades the response are no answer."""
 
 
 def last_expression(text: str) -> str | None:
-    """The last line, where it is one expression and no sentence."""
+    """Return the last line where it is one expression and no sentence."""
     line = _last_line(text)
     if line is None or "?" in line or not has_value(line) or _is_cut_off(line):
         return None
@@ -49,7 +49,7 @@ def last_expression(text: str) -> str | None:
 
 
 def conclusion(text: str) -> str | None:
-    """The value that the last sentence states."""
+    """Return the value that the last sentence states."""
     line = _last_line(text)
     if line is None:
         return None
@@ -60,6 +60,7 @@ def conclusion(text: str) -> str | None:
 
 
 def _last_line(text: str) -> str | None:
+    """Return the last line, or the displayed formula that ends with it; None for code, tables and long lines."""
     tail = text[-MAX_TAIL_CHARS:].rstrip()
     line = tail.rpartition("\n")[2].strip()
     closing = next((mark for mark in ("\\]", "$$") if line.endswith(mark)), None)

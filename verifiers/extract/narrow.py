@@ -8,7 +8,7 @@ r"""From the words after an announcement to the answer in them.
     009\]                                 009: the formula was opened before the announcement
     found by adding the two sides         nothing: a method is no answer
 
-Units, dollars and LaTeX stay on the answer: stripping them is the verifier's.
+Units, dollars and LaTeX stay on the answer, for the verifier to read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import re
 from truegold.verifiers.extract.values import FORMULA, MARKS, has_value, is_prose, stated, word_count
 
 MAX_TEXT_WORDS = 5
-"""An answer in words is not longer. Stops sentences about the answer from being taken for it."""
+"""The longest answer in words. Stops sentences about the answer from being taken for it."""
 
 _CUT = re.compile(
     rf"(?P<formula>{FORMULA})|(?P<brace>[{{}}])"
@@ -39,8 +39,8 @@ _DENIED = ("not ", "n't", "不")
 
 
 def narrow(text: str) -> str | None:
-    """The answer in what follows an announcement; None where nothing of the kind stands there."""
-    text = _without_strays(_POSTPOSED.sub("", until_cut(text.strip(MARKS))).strip(MARKS))
+    """Return the answer in what follows an announcement; None where there is none."""
+    text = _without_strays(_POSTPOSED.sub("", _until_cut(text.strip(MARKS))).strip(MARKS))
     if (about := _ABOUT.match(text)) and about.end() < len(text):
         text = text[about.end() :]
     if not text or text.startswith(_DENIED) or text.endswith((":", "：")) or "\\boxed" in text:
@@ -50,8 +50,8 @@ def narrow(text: str) -> str | None:
     return (stated(text) or text) if is_prose(text) else text
 
 
-def until_cut(text: str) -> str:
-    """`text` up to the end of its first sentence, or to where it begins to explain itself."""
+def _until_cut(text: str) -> str:
+    """Return `text` up to the end of its first sentence, or to where it begins to explain itself."""
     depth = 0
     for match in _CUT.finditer(text):
         kind = match.lastgroup
@@ -63,7 +63,7 @@ def until_cut(text: str) -> str:
 
 
 def last_sentence(line: str) -> str:
-    """The last sentence of a line, with its mark; a full stop inside a formula ends nothing."""
+    """Return the last sentence of a line, with its mark; a full stop inside a formula ends nothing."""
     start, stop = 0, len(line.rstrip(MARKS))
     for match in _CUT.finditer(line):
         if match.lastgroup == "end" and match.end() < stop:
@@ -72,7 +72,7 @@ def last_sentence(line: str) -> str:
 
 
 def _without_strays(text: str) -> str:
-    """Without the closing mark of a formula that was opened before the announcement."""
+    """Cut off the closing mark of a formula that was opened before the announcement."""
     for opening, closing in (("\\[", "\\]"), ("\\(", "\\)"), ("{", "}")):
         if text.count(opening) < text.count(closing):
             text = text.removesuffix(closing).removeprefix(closing).strip()

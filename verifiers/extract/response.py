@@ -1,4 +1,4 @@
-r"""Which part of a response can hold its answer.
+r"""The part of a response that can hold its answer.
 
     <think> maybe 4 </think> It is 5.                 ->  It is 5.
     <think> maybe 4, or                               ->  nothing: the thinking was cut off, no answer was given
@@ -20,7 +20,7 @@ MAX_LINE_CHARS = 2_000
 """A longer line is no statement of an answer. Stops the phrase patterns being run over megabyte-long lines."""
 
 MAX_PROBLEMS = 64
-"""How many problems a response may ramble through. Stops a response of a million lines `Question:`."""
+"""A response may ramble through so many problems. Stops a response of a million lines `Question:`."""
 
 _THINKING = (
     ("<think>", "</think>"),
@@ -41,14 +41,14 @@ _NEXT_PROBLEM = re.compile(
     r"|[#*]{0,6}[ \t]{0,2}(?:问题|题目|问)[ \t]{0,2}\d{0,4}[*]{0,2}[:：]"
     r"))"
 )
-_MARKS = ("<", "Question", "Problem", "Exercise", "Instruction", "User", "Human", "Q", "问", "题目")
+_CUT_MARKS = ("<", "Question", "Problem", "Exercise", "Instruction", "User", "Human", "Q", "问", "题目")
 """One of these stands in every cut; looking for them is far quicker than looking for the cuts."""
 
 _EMPHASIS = "*_` \t"
 
 
 def final_part(response: str) -> str:
-    """What stands after the thinking, stripped, and no more than the last MAX_SCANNED_CHARS of it."""
+    """Return what stands after the thinking, stripped, and no more than the last MAX_SCANNED_CHARS of it."""
     for opening, closing in _THINKING:
         response = response.rpartition(closing)[2]
         if opening in response:
@@ -57,20 +57,20 @@ def final_part(response: str) -> str:
 
 
 def last_line(text: str) -> str:
-    """The last line that is not blank, without emphasis around it."""
+    """Return the last line that is not blank, without emphasis around it."""
     return text.rstrip().rpartition("\n")[2].strip(_EMPHASIS)
 
 
 def with_plain_boxes(text: str) -> str:
-    r"""The box tokens of GLM as `\boxed{}`."""
+    r"""Return the text with the box tokens of GLM as `\boxed{}`."""
     if "<|begin_of_box|>" not in text:
         return text
     return text.replace("<|begin_of_box|>", "\\boxed{").replace("<|end_of_box|>", "}")
 
 
-def problems(text: str) -> list[str]:
-    """`text` cut where a new problem or another speaker's turn begins: base models ramble on after the answer."""
-    if not any(mark in text for mark in _MARKS):
+def split_problems(text: str) -> list[str]:
+    """Cut where a new problem or another speaker's turn begins: base models ramble on after the answer."""
+    if not any(mark in text for mark in _CUT_MARKS):
         return [text]
     cuts = list(islice(_NEXT_PROBLEM.finditer(text), MAX_PROBLEMS))
     starts = [0, *(cut.end() for cut in cuts)]

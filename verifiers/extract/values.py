@@ -20,10 +20,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 MAX_FORMULA_CHARS = 800
-"""A longer inline formula is not read as one. Stops lines of opened formulas from being run through again and again."""
+"""The longest inline formula. Stops lines of opened formulas from being run through again and again."""
 
 MAX_PLAIN_WORDS = 2
-"""With more words than this an answer stands in prose: `12 square meters` does not, `John has 12 apples` does."""
+"""With more words an answer stands in prose: `12 square meters` does not, `John has 12 apples` does."""
 
 MARKS = "*_` \t\r\n"
 
@@ -32,9 +32,9 @@ FORMULA = (
     rf"|\$\s\\[A-Za-z][^$\n]{{1,{MAX_FORMULA_CHARS}}}\$"
     rf"|\\\((?:[^\\]|\\[^()]){{1,{MAX_FORMULA_CHARS}}}\\\)|\\\[(?:[^\\]|\\[^\[\]]){{1,{MAX_FORMULA_CHARS}}}\\\]"
 )
-_NUMBER = r"(?<![\d.])(?:\d{1,3}(?:,\d{3}){1,20}(?!\d)(?:\.\d{1,40})?|\d{1,60}(?:\.\d{1,60})?|\.\d{1,40})(?!\d)"
-_ROOT = rf"(?:√\(?{_NUMBER}\)?|\bsqrt\([^()\n]{{1,40}}\))"
-_ATOM = rf"(?:{_NUMBER}(?:\\?[%°²³!]|[πi](?![^\W\d_])|{_ROOT})?|{_ROOT}|π|\bpi\b)"
+_NUMERAL = r"(?<![\d.])(?:\d{1,3}(?:,\d{3}){1,20}(?!\d)(?:\.\d{1,40})?|\d{1,60}(?:\.\d{1,60})?|\.\d{1,40})(?!\d)"
+_ROOT = rf"(?:√\(?{_NUMERAL}\)?|\bsqrt\([^()\n]{{1,40}}\))"
+_ATOM = rf"(?:{_NUMERAL}(?:\\?[%°²³!]|[πi](?![^\W\d_])|{_ROOT})?|{_ROOT}|π|\bpi\b)"
 _TERM = rf"(?:[-+−±](?=[\d√π.$(])[ ]?)?[$€£¥￥]?{_ATOM}(?:[ ]?(?:[-+−*/^×÷·]|(?<=\d):(?=\d))[ ]?{_ATOM}){{0,20}}"
 _BRACKET = r"[(\[{][^()\[\]{}\n]{0,30}\d[^()\[\]{}\n]{0,60}[)\]}]"
 _RELATION = rf"(?<![^\W\d_])[A-Za-z][ ]?(?:[<>]=?|[≤≥≠∈])[ ]?(?:{_TERM}|{_BRACKET})"
@@ -53,7 +53,7 @@ _UNIT = re.compile(
     r"(?:[a-zA-Zµμ°Ω%][a-zA-Z²³]{0,20}(?:\^\{?[23]\}?)?(?:(?:/|[ ]per[ ])[a-zA-Z]{1,15})?(?![\w(])"
     r"|(?:平方|立方)?[一-鿿]{1,3}(?:每[一-鿿]{1,2})?(?=$|[，。；、．\s])|[一-鿿])"
 )
-_BETWEEN = re.compile(r"[ ]?(?:,[ ]?)?(or|and|,|;|、|或|和|oder|ou|und|et|или|и|y|o|e)[ ]?(?:[a-zA-Z][ ]?=[ ]?)?")
+_JOINING = re.compile(r"[ ]?(?:,[ ]?)?(or|and|,|;|、|或|和|oder|ou|und|et|или|и|y|o|e)[ ]?(?:[a-zA-Z][ ]?=[ ]?)?")
 _NEXT_CLAUSE = re.compile(r"\b(?:and|or|but)\b|[,;，；或和]")
 _NEGATION = re.compile(r"\b(?:not|never|neither|cannot)\b|n't|不是|并非")
 _CONDITION = re.compile(r",?\s(?:(?:when|where|if|for|at|with)\s\$?[A-Za-z]\s?=|(?:because|since)\s)")
@@ -79,7 +79,7 @@ class _Token(NamedTuple):
 
 
 def stated(sentence: str) -> str | None:
-    """The one value, or the values joined by `or` or `and`, that a sentence states; None where it leaves that open."""
+    """Return the value that a sentence states, or the values joined by `or` or `and`; None where that is left open."""
     condition = _CONDITION.search(sentence)
     if condition and has_value(sentence[: condition.start()]):
         sentence = sentence[: condition.start()]
@@ -93,27 +93,27 @@ def stated(sentence: str) -> str | None:
         return _predicate(sentence, values, copulas[-1])
     first, last = _joined(sentence, values, len(values) - 1)
     texts = {sentence[value.start : value.end] for value in values[: first + 1]}
-    return _text(sentence, values[first], values[last]) if bold or len(texts) == 1 else None
+    return _excerpt(sentence, values[first], values[last]) if bold or len(texts) == 1 else None
 
 
 def has_value(text: str) -> bool:
-    """Whether a number or a formula stands in `text`."""
+    """Tell whether a number or a formula stands in `text`."""
     return bool(_HAS_VALUE.search(text))
 
 
 def is_prose(text: str) -> bool:
-    """Whether a value in `text` has a sentence around it."""
+    """Tell whether a value in `text` has a sentence around it."""
     return word_count(text) > MAX_PLAIN_WORDS or bool(_CJK_WORDS.search(text))
 
 
 def is_expression(text: str, max_words: int) -> bool:
-    """Whether `text` is an answer alone, in no sentence."""
+    """Tell whether `text` is an answer alone, in no sentence."""
     plain = _without_formulas(text)
     return not _PROSE.search(plain) and not _CJK_WORDS.search(plain) and len(_WORD.findall(plain)) <= max_words
 
 
 def word_count(text: str) -> int:
-    """Words of three letters and more, outside formulas."""
+    """Count the words of three letters and more, outside of formulas."""
     return len(_WORD.findall(_without_formulas(text)))
 
 
@@ -125,44 +125,46 @@ def _tokens(sentence: str) -> Iterator[_Token]:
     for match in _TOKEN.finditer(sentence):
         kind, text = match.lastgroup or "", match.group()
         if (kind == "bold" and not has_value(text)) or (kind == "formula" and _VARIABLE.fullmatch(text)):
-            continue  # `**Answer:**` and `$n$` name a value, they are none
+            # `**Answer:**` and `$n$` name a value and are none.
+            continue
         yield _Token(kind, match.start(), match.end())
 
 
 def _predicate(sentence: str, values: list[_Token], start: int) -> str | None:
-    """What is said after the copula that ends at `start`."""
-    at = next(index for index, value in enumerate(values) if value.start >= start)
-    if _NEGATION.search(sentence, start, values[at].start):
+    """Return the value after the copula that ends at `start`."""
+    index = next(index for index, value in enumerate(values) if value.start >= start)
+    if _NEGATION.search(sentence, start, values[index].start):
         return None
-    first, last = _joined(sentence, values, at)
+    first, last = _joined(sentence, values, index)
     rest = sentence[start:].strip(MARKS + ".。,，:：")
-    if first == at and is_expression(rest, 1):  # whole, where its grammar may be beyond the patterns of values
+    if first == index and is_expression(rest, 1):
+        # The grammar of an expression may be beyond the patterns of values, so it is taken whole.
         return rest
     if last + 1 < len(values) and _NEXT_CLAUSE.search(sentence, values[last].end, values[last + 1].start):
         return None
-    return _text(sentence, values[first], values[last])
+    return _excerpt(sentence, values[first], values[last])
 
 
-def _joined(sentence: str, values: list[_Token], at: int) -> tuple[int, int]:
-    """The first and the last of the values that connectives join to the one at `at`."""
-    first = last = at
-    while first > 0 and _BETWEEN.fullmatch(sentence[_end(sentence, values[first - 1]) : values[first].start]):
+def _joined(sentence: str, values: list[_Token], index: int) -> tuple[int, int]:
+    """Return the first and the last index of the values that connectives join to the one at `index`."""
+    first = last = index
+    while first > 0 and _JOINING.fullmatch(sentence[_end_with_unit(sentence, values[first - 1]) : values[first].start]):
         first -= 1
-    while last + 1 < len(values) and _BETWEEN.fullmatch(
-        sentence[_end(sentence, values[last]) : values[last + 1].start]
+    while last + 1 < len(values) and _JOINING.fullmatch(
+        sentence[_end_with_unit(sentence, values[last]) : values[last + 1].start]
     ):
         last += 1
     return first, last
 
 
-def _end(sentence: str, value: _Token) -> int:
+def _end_with_unit(sentence: str, value: _Token) -> int:
     unit = _UNIT.match(sentence, value.end) if value.kind != "bold" else None
     return unit.end() if unit else value.end
 
 
-def _text(sentence: str, first: _Token, last: _Token) -> str:
+def _excerpt(sentence: str, first: _Token, last: _Token) -> str:
     start = first.start
     if first is not last and (label := _LABEL_BEFORE.search(sentence, 0, start)):
         start = label.start()
-    text = sentence[start : _end(sentence, last)].replace("**", "").strip()
+    text = sentence[start : _end_with_unit(sentence, last)].replace("**", "").strip()
     return (stated(text) or text) if first.kind == "bold" and is_prose(text) else text

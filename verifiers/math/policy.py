@@ -19,18 +19,18 @@ class Policy:
     """What counts as the same answer; the defaults are what most data sets of mathematics mean."""
 
     rounding: bool = True
-    """Gold is a decimal of two or more places: an exact answer, or a decimal with at least two places more, matches
-    when it rounds to gold (or is cut to it, if exact). An integer, a fraction or a radical as gold wants exactly its
-    value; a decimal with one place does so too, unless it has three digits or more."""
+    """A gold with two or more decimals, or with one and at least three digits, counts as rounded. An exact answer
+    matches when it rounds to gold or is cut to it, a decimal with at least two places more when it rounds to gold. An
+    integer, a fraction or a radical as gold asks for exactly its value."""
     decimals: int | None = None
-    """Numbers need to agree to so many decimal places only."""
+    """Numbers need to agree only to so many decimal places."""
     tolerance: float | None = None
     """Numbers may differ by this relative error."""
     answer_digits: int | None = None
-    """Gold is exact: a decimal answer with at least so many significant digits, all right, is accepted too."""
+    """Where gold is exact, a decimal answer with at least so many significant digits, all right, is accepted too."""
     units: Literal["convert", "strict", "ignore"] = "convert"
-    """convert: a unit that one side leaves out is understood, a wrong one is wrong, a convertible one is converted
-    (5 cm is 50 mm). strict: where gold has a unit, the answer needs one. ignore: numbers alone count."""
+    """convert: a unit that one side leaves out is understood, another one is converted (5 cm is 50 mm) or else wrong.
+    strict: where gold has a unit, the answer needs one. ignore: only the numbers count."""
     percent: Literal["value", "either"] = "value"
     """value: 50% is 0.5, so a bare gold of 50 is not 50%; gold with a percent sign may be answered without it.
     either: N% also matches N."""
@@ -43,13 +43,13 @@ class Policy:
     parameters: Literal["rename", "strict"] = "rename"
     """rename: k\\pi with integer k is n\\pi with integer n."""
     base: Literal["optional", "required", "value"] = "optional"
-    """Gold is 2516_8. optional: so is 2516. required: the subscript must be there. value: so is 1358."""
+    """What answers a gold of 2516_8. optional: 2516 as well. required: only with the subscript. value: 1358 as well."""
     log: Literal["either", "natural", "ten"] = "either"
     """The base of a `log` without one. either: the other side decides, so that log 2 is ln 2 and log_{10} 2."""
     mixed: Literal["sum", "product"] = "sum"
     """Whether 2\\frac13 is 7/3 or 2/3. With a blank and a slash, 2 1/3 is 7/3 in either case."""
     options: tuple[str, ...] = ()
-    """The texts of the choices, where gold is the letter of one: the text answers as well as the letter."""
+    """Where gold is the letter of a choice, the texts of the choices: its text answers as well as its letter."""
 
     def changed_options(self) -> dict[str, Any]:
         """Return the options that differ from their defaults."""

@@ -52,7 +52,7 @@ class Worker:
         self.child: ChildProcess | None = None
 
     def compare(self, gold: list[Any], answer: list[Any], deadline_s: float) -> Reply:
-        """Compare two encode trees. Raises SetupError where the child does not start."""
+        """Compare two encoded trees. Raises SetupError where the child does not start."""
         cause = ""
         with self.lock:
             for _ in range(_ATTEMPTS):

@@ -44,10 +44,10 @@ AGREEING_POINTS = 2
 """Where fewer points agree, nothing is concluded."""
 
 ENOUGH_POINTS = 4
-"""Points that agree, of different signs and sizes, after which no more are tried."""
+"""Once so many points of different signs and sizes agree, no more are tried."""
 
 MAX_VARIABLES = 12
-"""Stops sampling an expression of hundreds of variables."""
+"""Expressions with more variables are not sampled. Stops those with hundreds of them."""
 
 _REGIONS = ((0.2, 0.9), (-3.0, -1.2), (1.2, 3.0), (-0.9, -0.2), (0.05, 0.5), (-3.0, 3.0), (0.5, 0.95), (0.2, 6.0))
 """Where the coordinates of the points lie."""

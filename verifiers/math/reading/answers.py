@@ -33,7 +33,7 @@ from truegold.verifiers.math.refusals import TooLarge, Unreadable
 from truegold.verifiers.math.tree import BareList, Family, Node, Num
 
 MAX_ITEMS = 100
-"""The items of one list. Stops an answer that lists every number there is."""
+"""The longest list. Stops an answer that lists every number there is."""
 
 _SIMPLE = re.compile(r"(-?)(?:(\d{1,60})(?:\.(\d{1,60}))?|\\[dt]?frac\{(\d{1,60})\}\{(\d{1,60})\})", re.ASCII)
 _SEPARATING = frozenset({"sep", "gap", "row"})

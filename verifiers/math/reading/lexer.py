@@ -31,7 +31,7 @@ MAX_CHARS = 4_000
 """Longer texts are not read. Stops answers of a megabyte, whose reading alone would cost seconds."""
 
 MAX_TOKENS = 1_500
-"""Stops `1+1+1+...`, whose comparison takes a step for each of them."""
+"""The most tokens of one text. Stops `1+1+1+...`, whose comparison takes a step for each of them."""
 
 _TOKEN = re.compile(
     rf"(?P<letters>[A-Za-z]+)|\\(?P<command>[A-Za-z]+)|(?P<space>\s+)|{REPEATING}|{NUMERAL}|\\(?P<escape>.)"
@@ -46,7 +46,7 @@ _DIGIT = frozenset("0123456789")
 
 
 TokenPair: TypeAlias = tuple[Token, Token]
-"""One token without and with a blank before it."""
+"""A token without and with a blank before it."""
 
 
 def _pairs(kind: str, marks: str) -> dict[str, TokenPair]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from gmpy2 import mpq
 
 MAX_DEPTH = 40
-"""Brackets and commands inside each other. Stops `((((...`, whose reading would exhaust the stack."""
+"""How deep brackets and commands may be nested. Stops `((((...`, whose reading would exhaust the stack."""
 
 OPENING = frozenset({"open", "brace", "begin"})
 CLOSING = frozenset({"close", "unbrace", "end"})

@@ -72,11 +72,11 @@ def _read_fraction_part(reader: Grammar) -> mpq | None:
 
 def _read_fraction_command(reader: Grammar) -> mpq | None:
     start, tokens = reader.position, reader.tokens
-    # Reading `\\frac12` splits a token, which may have to be undone.
+    # Reading `\frac12` splits a token, which may have to be undone.
     reader.tokens = tokens.copy()
     reader.take()
     above, below = read_argument(reader), read_argument(reader)
-    # With an exponent behind it, 2\\frac12^3 is a product.
+    # With an exponent behind it, 2\frac12^3 is a product.
     raised = reader.next_is("op", "^")
     if isinstance(above, Num) and isinstance(below, Num) and 0 < above.value < below.value and not raised:
         return above.value / below.value

@@ -48,7 +48,7 @@ def _read_inside(reader: Grammar, opening: str) -> Node:
     if not reader.next_is("close"):
         raise Unreadable(f"a bracket that is not closed at {reader.peek().text or reader.peek().kind!r}")
     closing = reader.take().text
-    # The lexer writes `\\}` as a closing `{`.
+    # The lexer writes `\}` as a closing `{`.
     closing = "}" if closing == "{" else closing
     if len(elements) == 1 and ((opening == "(" and closing == ")") or isinstance(elements[0], Matrix)):
         return elements[0]
