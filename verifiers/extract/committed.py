@@ -92,8 +92,8 @@ def _announced(part: str) -> Committed | None:
     for answer in islice(announced(part), MAX_TRIED):
         if committed := _committed(narrow(answer), "phrase"):
             return committed
-    answer = after_a(last_line(part))
-    return _committed(narrow(answer), "a_line") if answer else None
+    a_line = after_a(last_line(part))
+    return _committed(narrow(a_line), "a_line") if a_line else None
 
 
 def _bare(part: str) -> Committed | None:
