@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -88,15 +89,14 @@ class Curated:
     """All flags, with those that hold their rows back (`blocks`)."""
     dropped: pl.DataFrame
     """Every row that was dropped, with its `drop_reason`."""
-    results: tuple[StageResult, ...] = field(repr=False)
+    finished: tuple[StageResult, ...] = field(repr=False)
     """The finished stages in their order."""
-    _folder: tempfile.TemporaryDirectory[str] | None = field(default=None, repr=False)
 
     def report(self, path: str | Path, name: str = "curation") -> Path:
         """Write the self-contained page that accounts for every row, and return its path."""
         target = Path(path)
-        run_dir = self.results[0].path.parent
-        names = tuple(result.name for result in self.results)
+        run_dir = self.finished[0].path.parent
+        names = tuple(result.name for result in self.finished)
         records: dict[str, Path | Output] = {stage: Output(stage, RECORD) for stage in names}
         stage = plan_stage("report", report, ReportConfig(name=name, stages=names), records)
         (page,) = _run([stage], run_dir)
@@ -164,7 +164,12 @@ def find_flags(
 
 
 def find_leaks(
-    rows: Rows, against: Rows | Sequence[Rows], *, prompt: str | None = None, gold: str | None = None, id: str | None = None
+    rows: Rows,
+    against: Rows | Sequence[Rows],
+    *,
+    prompt: str | None = None,
+    gold: str | None = None,
+    id: str | None = None,
 ) -> Leaks:
     """Find rows that stand in evaluation sets: copies, parts of longer texts, rewordings.
 
@@ -186,7 +191,7 @@ def find_leaks(
         matches = pl.read_parquet(out_dir / "matches.parquet").with_columns(pl.col("against").replace(labels))
         records = open_file(path, "auto", MAX_ROW_BYTES).records
         leaked = set(matches["row"])
-        clean = [record.number for record in records if record.number not in leaked]
+        clean = [record.row_number for record in records if record.row_number not in leaked]
     return Leaks(keep_rows(rows, clean), matches)
 
 
@@ -205,22 +210,28 @@ def curate(
     With `work_dir` the stages' folders stay there, and what has not changed is not run again. Raises InputError where
     the rows cannot be read or have no gold, ConfigError for a setting that does not exist.
     """
-    folder = None
+    work = Path(work_dir) if work_dir is not None else Path(tempfile.mkdtemp(prefix="truegold-"))
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+        config = _config(write_rows_file(rows, work), columns, verifier, sections)
+        curated = _curated(_run(curation_stages(config), work / "run"))
+    except BaseException:
+        if work_dir is None:
+            shutil.rmtree(work)
+        raise
     if work_dir is None:
-        folder = tempfile.TemporaryDirectory(prefix="truegold-")
-        work_dir = folder.name
-    work = Path(work_dir)
-    work.mkdir(parents=True, exist_ok=True)
-    config = _config(write_rows_file(rows, work), columns, verifier, sections)
-    finished = _run(curation_stages(config), work / "run")
+        weakref.finalize(curated, shutil.rmtree, work)
+    return curated
+
+
+def _curated(finished: Sequence[StageResult]) -> Curated:
     paths = {result.name: result.path for result in finished}
     return Curated(
         rows=pl.read_parquet(paths["settle"] / "rows.parquet"),
         ledger=_concatenated(finished, LEDGER_FILE),
         flags=pl.read_parquet(paths["flag"] / FLAGS_FILE),
         dropped=_concatenated(finished, DROPPED_FILE),
-        results=tuple(finished),
-        _folder=folder,
+        finished=tuple(finished),
     )
 
 
@@ -243,7 +254,9 @@ def _run(stages: Sequence[Stage], run_dir: Path) -> list[StageResult]:
 
 def _by_row(table: pl.DataFrame) -> pl.DataFrame:
     """Name a row by its number; the name of the temporary file means nothing to the caller."""
-    return table.drop("source", strict=False).rename({"source_row": "row"}, strict=False).select("row", pl.exclude("row"))
+    return (
+        table.drop("source", strict=False).rename({"source_row": "row"}, strict=False).select("row", pl.exclude("row"))
+    )
 
 
 def _concatenated(finished: Sequence[StageResult], name: str) -> pl.DataFrame:

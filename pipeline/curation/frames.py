@@ -64,7 +64,7 @@ def keep_rows(rows: Rows, numbers: Sequence[int]) -> Rows:
         return [
             dict(record.values)
             for record in records
-            if isinstance(record, Record) and record.number in kept_numbers
+            if isinstance(record, Record) and record.row_number in kept_numbers
         ]
     if isinstance(rows, pl.LazyFrame):
         return rows.collect()[indices]

@@ -1,0 +1,154 @@
+"""Curation from Python: every form of rows goes in, the same comes out, and nothing is written anywhere else."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pandas as pd
+import polars as pl
+import pytest
+
+from truegold import pipeline
+from truegold.verifiers import ConfigError, InputError
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "python_api.py"
+TOM = "Tom has 3 red cars and buys 4 more. How many cars has he?"
+ROWS = [
+    {"id": "a", "question": TOM, "answer": "7", "level": 1},
+    {"id": "b", "question": "Tom, who owned three red cars, buys 4 more. How many cars does he have?", "answer": "7"},
+    {"id": "c", "question": "Prove that the sum of two even numbers is even.", "answer": "proved"},
+    {"id": "d", "question": "What is the area of a square of side 12?", "answer": "144"},
+]
+
+
+def forms(folder: Path) -> dict[str, Any]:
+    """The same rows in every form."""
+    path = folder / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    return {
+        "dicts": ROWS,
+        "polars": pl.DataFrame(ROWS),
+        "lazy": pl.DataFrame(ROWS).lazy(),
+        "pandas": pd.DataFrame(ROWS),
+        "dataset": datasets.Dataset.from_list(ROWS),
+        "path": path,
+        "text": str(path),
+    }
+
+
+FORMS = ("dicts", "polars", "lazy", "pandas", "dataset", "path", "text")
+
+
+def ids(rows: Any) -> list[str]:
+    return list(rows["id"]) if not isinstance(rows, list) else [row["id"] for row in rows]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_come_back_in_the_form_they_came_in(form: str, tmp_path: Path) -> None:
+    rows = forms(tmp_path)[form]
+    kept = pipeline.deduplicate(rows).rows
+    assert ids(kept) == ["a", "c", "d"]
+    kind = {"lazy": pl.DataFrame, "path": list, "text": list}.get(form, type(rows))
+    assert isinstance(kept, kind)
+    assert ids(pipeline.find_leaks(rows, [ROWS[3]]).rows) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_flags_and_curation_take_every_form(form: str, tmp_path: Path) -> None:
+    rows = forms(tmp_path)[form]
+    assert pipeline.find_flags(rows).flags.select("row", "reason").rows() == [(3, "proof")]
+    curated = pipeline.curate(rows)
+    assert curated.rows["source_row"].to_list() == [1, 4]
+    assert curated.dropped.select("source_row", "drop_reason").rows() == [(2, "same_problem"), (3, "held_for_review")]
+    assert {"same_problem", "proof"} <= set(curated.ledger["reason"])
+
+
+def test_a_dropped_row_is_explained(tmp_path: Path) -> None:
+    (line,) = pipeline.deduplicate(ROWS).ledger.to_dicts()
+    assert (line["row"], line["id"], line["reason"], line["kept_row"], line["kept_id"]) == (
+        2,
+        "b",
+        "same_problem",
+        1,
+        "a",
+    )
+    assert json.loads(line["evidence"])["with"] == "a"
+
+
+def test_columns_can_be_named_and_no_gold_is_needed_to_deduplicate() -> None:
+    rows = [{"Frage": row["question"]} for row in ROWS]
+    assert len(pipeline.deduplicate(rows, prompt="Frage").rows) == 3
+    named = [{"Frage": row["question"], "Antwort": row["answer"]} for row in ROWS]
+    assert len(pipeline.curate(named, columns={"prompt": "Frage", "gold": "Antwort"}).rows) == 2
+
+
+def test_samples_raise_the_suspicion_of_a_wrong_label() -> None:
+    samples = [{"id": "d", "system": f"s{index}", "answer": "148"} for index in range(8)]
+    suspicion = pipeline.find_flags(ROWS, samples).suspicion
+    assert suspicion["id"].to_list() == ["a", "b", "c", "d"]
+    assert suspicion.filter(pl.col("id") == "d")["suggestion"].to_list() == ["148"]
+
+
+def test_leaks_name_their_evaluation_set_and_several_may_be_given(tmp_path: Path) -> None:
+    path = tmp_path / "evals.jsonl"
+    path.write_text(json.dumps({"id": "e1", "question": TOM}) + "\n")
+    matches = pipeline.find_leaks(ROWS, [path, [ROWS[3]]]).matches
+    assert matches.select("id", "against", "kind").rows() == [
+        ("a", str(path), "exact"),
+        ("b", str(path), "reworded"),
+        ("d", "against[1]", "exact"),
+    ]
+
+
+def test_settings_are_those_of_a_run_and_a_wrong_one_is_one_line() -> None:
+    assert len(pipeline.curate(ROWS, dedup={"reworded": False}, flag={"advise_only": ["proof"]}).rows) == 4
+    with pytest.raises(ConfigError, match=r"dedup\.reword: Extra inputs"):
+        pipeline.curate(ROWS, dedup={"reword": False})
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ([], "no rows"),
+        (pl.DataFrame(), "no rows"),
+        (datasets.Dataset.from_list([]), "no rows"),
+        ("absent.jsonl", "absent.jsonl does not exist"),
+        (7, "this is int 7"),
+        ({"question": "one row"}, "this is dict"),
+        (["text"], "Row 1 is str"),
+        ([{"titel": "no prompt"}], "has no prompt column"),
+    ],
+)
+def test_what_is_no_rows_is_refused_by_name(rows: Any, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        pipeline.deduplicate(rows)
+
+
+def test_what_json_cannot_hold_does_not_stop_a_row() -> None:
+    rows = [{**row, "blob": b"\xff", "when": pd.Timestamp("2026-01-01"), "huge": 2**70} for row in ROWS]
+    assert len(pipeline.deduplicate(rows).rows) == 3
+
+
+def test_with_a_work_dir_nothing_runs_twice_and_the_report_lies_where_it_was_asked_for(tmp_path: Path) -> None:
+    first = pipeline.curate(ROWS, work_dir=tmp_path / "work")
+    second = pipeline.curate(ROWS, work_dir=tmp_path / "work")
+    assert not any(result.cached for result in first.finished)
+    assert all(result.cached for result in second.finished)
+    page = second.report(tmp_path / "out" / "report.html")
+    assert page == tmp_path / "out" / "report.html" and "same_problem" in page.read_text()
+
+
+def test_the_example_runs_and_writes_nothing_where_it_stands(tmp_path: Path) -> None:
+    script = f"import runpy; runpy.run_path({str(EXAMPLE)!r}, run_name='__main__')"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "1.0 match exact"
+    assert done.stdout.splitlines()[-1] == "report.html"
+    assert list(tmp_path.iterdir()) == []
