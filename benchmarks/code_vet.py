@@ -1,6 +1,6 @@
 """Measures the vetting of test suites: HumanEval, MBPP and CodeContests with their reference solutions.
 
-    python benchmarks/code_vet.py DATA_DIR [--json FILE] [--write docs/benchmarks.md] [--limit N] [--only SET ...]
+    python benchmarks/code_vet.py DATA_DIR [--json FILE] [--write PAGE.md] [--limit N] [--only SET ...]
                                            [--jobs N]
 
 DATA_DIR holds humaneval.jsonl, mbpp.jsonl, codecontests_stdio.jsonl, and for HumanEval model programs and mutants of
@@ -28,7 +28,7 @@ from code_rows import Record
 from code_vet_suites import Problem, Vetted, humaneval, mbpp, summary, vet_problem
 from code_vet_tables import report
 from math_verifier import machine
-from sections import publish
+from publishing import publish
 
 from truegold.verifiers.code.sandbox import close_all, sandbox
 from truegold.verifiers.code.verifier import CodeVerifier
@@ -90,7 +90,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, metavar="DATA_DIR")
     parser.add_argument("--json", type=Path, help="write every number to this file")
-    parser.add_argument("--write", type=Path, help="write the tables into this Markdown file, between its markers")
+    parser.add_argument("--write", type=Path, help="write the tables into this Markdown file")
     parser.add_argument("--only", nargs="+", default=list(SETS), choices=SETS, metavar="SET", help=", ".join(SETS))
     parser.add_argument("--jobs", type=int, default=2, help="suites vetted at a time (default 2)")
     parser.add_argument("--limit", type=int, help="at most so many problems of each set, chosen by a hash")
@@ -101,7 +101,7 @@ def main() -> None:
         results = measure(arguments)
     except TruegoldError as error:
         sys.exit(str(error))
-    publish(results, report(results), arguments.json, arguments.write, ("code_vet", "Vetting test suites"))
+    publish(results, report(results), arguments.json, arguments.write, "Vetting test suites")
 
 
 if __name__ == "__main__":

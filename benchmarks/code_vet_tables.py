@@ -8,7 +8,7 @@ from code_vet_suites import SOURCES
 from math_tables import code, table
 
 OUTCOMES = ("keep", "repair", "drop")
-COMMAND = "```\npython benchmarks/code_vet.py DATA_DIR --write docs/benchmarks.md\n```"
+COMMAND = "```\npython benchmarks/code_vet.py DATA_DIR --write benchmarks/results/code_vet.md\n```"
 SIGNS = {
     "text": "the text says so",
     "outputs": "the reference gives another answer of the same shape",
@@ -50,7 +50,7 @@ def _outcomes(sets: Results) -> str:
         ]
         for name, it in sets.items()
     ]
-    return "### Outcomes\n\n" + table(["set", "suites", "cases", *OUTCOMES], rows)
+    return "## Outcomes\n\n" + table(["set", "suites", "cases", *OUTCOMES], rows)
 
 
 def _reasons(sets: Results) -> str:
@@ -76,7 +76,7 @@ def _rates(sets: Results) -> str:
         for name, it in known.items()
     ]
     text = (
-        "### Kill rates\n\nThe share of the planted faults that a suite catches, up to 30 in each reference solution; "
+        "## Kill rates\n\nThe share of the planted faults that a suite catches, up to 30 in each reference solution; "
         "some do what the solution does, and no test could catch them. Suites that are dropped are not measured.\n\n"
     )
     return text + table(["set", "measured", "mutants", "mean", "median", *bins], rows)
@@ -93,7 +93,7 @@ def _null(sets: Results) -> str:
         ]
         for name, it in sets.items()
     ]
-    text = "### Programs that solve nothing\n\nSuites that pay one of them, of those not dropped before.\n\n"
+    text = "## Programs that solve nothing\n\nSuites that pay one of them, of those not dropped before.\n\n"
     return text + table(["set", "suites", "null or constant", "hack", "such as"], rows)
 
 
@@ -109,7 +109,7 @@ def _weakest(name: str, found: Results) -> str:
         for it in found["weakest"]
     ]
     header = ["problem", "kill rate (95 %)", "survivors", "cases", "one of them"]
-    return f"### The weakest of {name}\n\n" + table(header, rows)
+    return f"## The weakest of {name}\n\n" + table(header, rows)
 
 
 def _samples(samples: dict[str, dict[str, int]]) -> str:
@@ -123,7 +123,7 @@ def _samples(samples: dict[str, dict[str, int]]) -> str:
     if not rows:
         return ""
     text = (
-        "### Programs of known worth\n\nHumanEval with up to 10 programs of each source and worth for each problem. "
+        "## Programs of known worth\n\nHumanEval with up to 10 programs of each source and worth for each problem. "
         "Subtly wrong: caught by HumanEval+ alone, according to their labels.\n\n"
     )
     header = ["source", "wrong: caught", "subtly wrong: caught", "right: accepted"]
@@ -145,7 +145,7 @@ def _contests(found: Results) -> str:
     single = [[it["id"], it["label"], it["outcome"], code(it["reason"]), it["why"]] for it in found["examples"]]
     return "\n\n".join(
         [
-            "### CodeContests: problems with several right answers",
+            "## CodeContests: problems with several right answers",
             f"Of {found['suites']} reference solutions {found['plain_passing']} pass under plain Python, "
             f"{found['plain_failing']} give a wrong answer, {found['plain_no_answer']} crash or take too long. Of half "
             "of the problems (by a hash of the name) a person read why the reference fails; `not read`: the other "

@@ -1,7 +1,7 @@
 """Measures curation against labelled corpora, all parts in one run: suspicion, rules, deduplication, decontamination.
 
     python benchmarks/curation.py DATA_DIR [--only PART ...] [--odd] [--sizes N ...] [--json FILE]
-                                  [--write docs/benchmarks.md]
+                                  [--write PAGE.md]
 
 DATA_DIR holds gsm8k_platinum.jsonl, gsm8k_test_rephrased.jsonl and so on; a part whose files are missing says so.
 Parts: suspicion, rules, dedup, decontamination; each is also a program of its own (`curation_PART.py`), with its
@@ -24,12 +24,12 @@ import curation_decontamination
 import curation_dedup
 import curation_rules
 import curation_suspicion
-from sections import publish
+from publishing import publish
 
 PARTS = ("suspicion", "rules", "dedup", "decontamination")
 POOL = 100_000
 COMMANDS = """```
-python benchmarks/curation.py DATA_DIR --write docs/benchmarks.md
+python benchmarks/curation.py DATA_DIR --write benchmarks/results/curation.md
 ```"""
 
 
@@ -101,7 +101,7 @@ def report(results: dict[str, list[str]], odd: bool) -> str:
     sections = [COMMANDS]
     for name, lines in results.items():
         half = " (odd half)" if odd and name in ("dedup", "decontamination") else ""
-        sections.append(f"### {name.capitalize()}{half}\n\n```\n" + "\n".join(lines).rstrip() + "\n```")
+        sections.append(f"## {name.capitalize()}{half}\n\n```\n" + "\n".join(lines).rstrip() + "\n```")
     return "\n\n".join(sections)
 
 
@@ -112,13 +112,13 @@ def main() -> None:
     parser.add_argument("--odd", action="store_true", help="pairs that nothing was chosen on")
     parser.add_argument("--sizes", type=int, nargs="*", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--json", type=Path, help="write the lines of each part to this file")
-    parser.add_argument("--write", type=Path, help="write the report into this Markdown file, between its markers")
+    parser.add_argument("--write", type=Path, help="write the report into this Markdown file")
     arguments = parser.parse_args()
     if not arguments.data.is_dir():
         sys.exit(f"{arguments.data} is not a folder. Give the folder that holds gsm8k_platinum.jsonl and so on.")
     results = measure(arguments)
     text = report(results, arguments.odd)
-    publish(results, text, arguments.json, arguments.write, ("curation", "Curation against labelled corpora"))
+    publish(results, text, arguments.json, arguments.write, "Curation against labelled corpora")
 
 
 if __name__ == "__main__":

@@ -86,8 +86,12 @@ def measure(
     assessments = list(found)
     n = len(items)
     total = np.maximum(np.bincount(votes.item, weights=votes.samples, minlength=n), 1)
-    label = np.bincount(votes.item[votes.answer_class == 0], weights=votes.samples[votes.answer_class == 0], minlength=n)
-    other = np.bincount(votes.item[votes.answer_class == 1], weights=votes.samples[votes.answer_class == 1], minlength=n)
+    label = np.bincount(
+        votes.item[votes.answer_class == 0], weights=votes.samples[votes.answer_class == 0], minlength=n
+    )
+    other = np.bincount(
+        votes.item[votes.answer_class == 1], weights=votes.samples[votes.answer_class == 1], minlength=n
+    )
     return Measured(
         np.array([entry.suspicion or 0.0 for entry in assessments]),
         1 - label / total,

@@ -12,7 +12,7 @@ COMMANDS = """```
 python3.11 -m venv PEERS
 PEERS/bin/pip install inspect-ai math-verify==0.9.0 antlr4-python3-runtime==4.11.0 sympy pylatexenc numpy tqdm
 PEERS/bin/pip install --no-deps mathruler verl lm-eval evalscope
-python benchmarks/math_verifier.py DATA_DIR --peer-python PEERS/bin/python --write docs/benchmarks.md
+python benchmarks/math_verifier.py DATA_DIR --peer-python PEERS/bin/python --write benchmarks/results/math_verifier.md
 ```"""
 Results = dict[str, Any]
 
@@ -22,13 +22,13 @@ def report(results: Results) -> str:
     readers = [peer for peer in peers if "responses" in results["peers"][peer]]
     parts = [_head(results)]
     if "pairs" in results["sets"]:
-        parts += ["### Pairs (gold, answer)", _totals(results, "pairs", peers, "choice rows included")]
+        parts += ["## Pairs (gold, answer)", _totals(results, "pairs", peers, "choice rows included")]
         parts += [_by_corpus(results, "pairs", peers), _by_rule(results, peers)]
         parts += [_apart(results, "policy", peers), _apart(results, "noise", peers)]
     if "hard" in results["sets"]:
         parts += [_hard(results, peers)]
     if readers:
-        parts += ["### Whole responses", _totals(results, "responses", readers, "gaming and zh included")]
+        parts += ["## Whole responses", _totals(results, "responses", readers, "gaming and zh included")]
         parts += [_by_corpus(results, "responses", readers), _responses_policy(results, readers)]
     parts += [_speed(results, peers), _probes(results, peers), _hostile(results["hostile"])]
     return "\n\n".join(part for part in parts if part)
@@ -179,7 +179,7 @@ def _speed(results: Results, peers: Sequence[str]) -> str:
         ]
         header = ["grader", f"{name} per CPU-second", f"against {REFERENCE}", "mean ms", "p50", "p99", "max", "CPU s"]
         parts.append(table(header, rows))
-    return "\n\n".join(["### Speed", *parts]) if parts else ""
+    return "\n\n".join(["## Speed", *parts]) if parts else ""
 
 
 def _probes(results: Results, peers: Sequence[str]) -> str:
@@ -208,14 +208,14 @@ def _probes(results: Results, peers: Sequence[str]) -> str:
     )
     full = table(["probe", "gold", "answer", "want", *peers], rows)
     short = table(["", *peers], [["FN / FP", *rows[-1][4:]]])
-    return f"### Capability probes\n\n{short}\n\n{intro}{full}\n\n</details>"
+    return f"## Capability probes\n\n{short}\n\n{intro}{full}\n\n</details>"
 
 
 def _hostile(hostile: list[dict[str, Any]] | str | None) -> str:
     if hostile is None:
         return ""
     if isinstance(hostile, str):
-        return f"### Hostile strings\n\nNot run: {hostile}."
+        return f"## Hostile strings\n\nNot run: {hostile}."
     wanted: dict[str, Callable[[Any], bool]] = {
         "any": lambda score: True,
         "match": lambda score: score is not False,
@@ -239,7 +239,7 @@ def _hostile(hostile: list[dict[str, Any]] | str | None) -> str:
         f" MB. Wrong verdicts: {', '.join(wrong) or 'none'}. Hangs, crashes, exceptions: {', '.join(lost) or 'none'}."
         " The dearest:"
     )
-    return f"### Hostile strings\n\n{said}\n\n" + table(["string", "verdict", "CPU ms", "MB"], rows)
+    return f"## Hostile strings\n\n{said}\n\n" + table(["string", "verdict", "CPU ms", "MB"], rows)
 
 
 def _verdict(case: dict[str, Any]) -> str:

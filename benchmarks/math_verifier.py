@@ -1,7 +1,7 @@
 """Compares the verifier `math` with other graders: errors, speed, capability probes, hostile strings.
 
     python benchmarks/math_verifier.py DATA_DIR [--peer-python PATH] [--peers NAME ...] [--limit N]
-                                       [--no-hostile] [--work DIR] [--json FILE] [--write docs/benchmarks.md]
+                                       [--no-hostile] [--work DIR] [--json FILE] [--write PAGE.md]
 
 DATA_DIR holds pairs.jsonl, responses.jsonl and hard_all_peers_wrong.jsonl; what is missing is said and left out. Every
 peer that is installed for this interpreter, or for the one given with --peer-python, judges the same rows in the same
@@ -26,7 +26,7 @@ from math_peers import ADAPTERS, OURS, hostile
 from math_peers.streams import PeerFailed, Runner, find, verdicts
 from math_rows import PROBES, Row, load_sets, stratified
 from math_tables import report
-from sections import write_section
+from publishing import publish
 
 LIMITED = ("pairs", "responses")
 
@@ -100,19 +100,14 @@ def main() -> None:
     parser.add_argument("--no-hostile", action="store_true", help="leave out the hostile strings")
     parser.add_argument("--work", type=Path, default=Path("runs/math_verifier"), help="where verdicts are kept")
     parser.add_argument("--json", type=Path, help="write every number to this file")
-    parser.add_argument("--write", type=Path, help="write the tables into this Markdown file, between its markers")
+    parser.add_argument("--write", type=Path, help="write the tables into this Markdown file")
     arguments = parser.parse_args()
     if not arguments.data.is_dir():
         sys.exit(f"{arguments.data} is not a folder. Give the folder that holds pairs.jsonl and responses.jsonl.")
     results = measure(arguments)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
     if not results["peers"]:
         sys.exit("no peer could be run")
-    text = report(results)
-    if arguments.write:
-        write_section(arguments.write, "math_verifier", "Math verifier", text)
-    print(text)
+    publish(results, report(results), arguments.json, arguments.write, "Math verifier")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     truegold select examples/demo.yaml
     python benchmarks/tiny_training.py runs/demo [--only NAME ...] [--steps 80] [--json FILE]
-                                       [--write docs/benchmarks.md]
+                                       [--write PAGE.md]
 
 Each run starts from the same cold start and differs from the demo's settings in what its name says. Given is the pass
 rate on held-out problems, 8 samples each at temperature 1, before, on the way, and after; and the seconds spent on
@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from sections import publish
+from publishing import publish
 
 from truegold.flows.config import load_config
+from truegold.pipeline.config.base import LaunchConfig
 from truegold.pipeline.running.isolate import call_isolated
-from truegold.pipeline.running.launch import LaunchConfig
 from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.objective import ADVANTAGES, PASS_AT_K
@@ -141,7 +141,7 @@ def _main() -> None:
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="runs whose name has one of these in it")
     parser.add_argument("--steps", type=int, default=80)
     parser.add_argument("--json", type=Path, help="keep the figures here; runs that are in it are not repeated")
-    parser.add_argument("--write", type=Path, help="write the table into this Markdown file, between its markers")
+    parser.add_argument("--write", type=Path, help="write the table into this Markdown file")
     arguments = parser.parse_args()
     chosen = [
         variant for variant in _variants() if not arguments.only or any(part in variant.name for part in arguments.only)
@@ -162,7 +162,7 @@ def _main() -> None:
             arguments.json.write_text(json.dumps(measured))
         print(f"{variant.name}: {measured[variant.name]}", file=sys.stderr, flush=True)
     text = _report(measured)
-    publish(measured, text, arguments.json, arguments.write, ("tiny_training", "The tiny model, by advantage and loss"))
+    publish(measured, text, arguments.json, arguments.write, "The tiny model, by advantage and loss")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python benchmarks/trainer.py GSM8K_TRAIN.jsonl [--peer-python PATH] [--trainers NAME ...] [--settings NAME ...]
                                  [--dtypes NAME ...] [--repeats N] [--threads N] [--work DIR]
-                                 [--json FILE] [--write docs/benchmarks.md]
+                                 [--json FILE] [--write PAGE.md]
 
 GSM8K_TRAIN.jsonl: JSON Lines with `question`; the first ones are the prompts. Every trainer takes the same steps, from
 the same checkpoint on the same prompts in the same order, in a process of its own, one after another and then again
@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from math_verifier import machine
-from sections import publish
+from publishing import publish
 from trainer_peers.checkpoint import make_checkpoint
 from trainer_peers.marks import LOADED, STEP, read_marks
 from trainer_peers.memory import MemoryWatch
@@ -189,12 +189,12 @@ def _main() -> None:
         "--work", type=Path, default=Path("runs/trainer_benchmark"), help="where the checkpoint is kept"
     )
     parser.add_argument("--json", type=Path, help="write every figure to this file; runs that are there are kept")
-    parser.add_argument("--write", type=Path, help="write the tables into this Markdown file, between its markers")
+    parser.add_argument("--write", type=Path, help="write the tables into this Markdown file")
     arguments = parser.parse_args()
     if not arguments.problems.is_file():
         sys.exit(f"{arguments.problems} is no file. Give GSM8K's training set as JSON Lines.")
     figures = _measure(arguments)
-    publish(figures, report(figures), arguments.json, arguments.write, ("trainer", "Trainer"))
+    publish(figures, report(figures), arguments.json, arguments.write, "Beside TRL's GRPOTrainer")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ TRUEGOLD = "truegold"
 COMMANDS = """```
 python3.11 -m venv PEER
 PEER/bin/pip install torch==2.13.0 transformers==5.19.0 trl==1.16.0
-python benchmarks/trainer.py GSM8K_TRAIN.jsonl --peer-python PEER/bin/python --write docs/benchmarks.md
+python benchmarks/trainer.py GSM8K_TRAIN.jsonl --peer-python PEER/bin/python --write benchmarks/results/trainer.md
 ```"""
 Figures = dict[str, Any]
 
@@ -21,7 +21,7 @@ def report(figures: Figures) -> str:
     parts = [_head(figures)]
     for name, runs in figures["runs"].items():
         if any(runs.values()):
-            parts += [f"### {_title(figures['settings'][name])}", _table(figures, name)]
+            parts += [f"## {_title(figures['settings'][name])}", _table(figures, name)]
     return "\n\n".join(parts)
 
 

@@ -192,7 +192,6 @@ def test_hostile_programs_are_counted_and_leave_nothing(
     data: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     document = tmp_path / "benchmarks.md"
-    document.write_text("# Benchmarks\n\nOther words.\n")
     found = run(monkeypatch, data, "--only", "hostile", "--mixed", "20", "--write", str(document))["hostile"]["full"]
     categories = found["categories"]
     assert (categories["reward_hack"]["rows"], categories["reward_hack"]["paid"]) == (4, 0)
@@ -204,7 +203,7 @@ def test_hostile_programs_are_counted_and_leave_nothing(
     assert (found["touched"], found["left"]) == ([], {"processes": 0, "folders": 0})
     assert set(found["probes"].values()) == {False}
     text = document.read_text()
-    assert text.startswith("# Benchmarks\n\nOther words.\n\n## Code verifier\n")
+    assert text.startswith("# Code verifier\n\n")
     assert "| reward_hack | 4 | 0 | 0 | 0 |" in text
 
 

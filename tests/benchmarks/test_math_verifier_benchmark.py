@@ -15,7 +15,7 @@ sys.path.insert(0, str(BENCHMARKS))
 import math_counts  # noqa: E402
 import math_rows  # noqa: E402
 from math_peers.streams import PeerFailed, Runner, find, kept, verdicts  # noqa: E402
-from sections import write_section  # noqa: E402
+from publishing import publish  # noqa: E402
 
 TOY = '''
 """Accepts equal strings; "?" it cannot judge; some answers break it. Notes every call."""
@@ -226,15 +226,12 @@ def test_a_peer_that_is_not_installed_is_named_with_the_package(toy: Path) -> No
     assert why == "a-package-that-nobody-has is not installed"
 
 
-def test_tables_replace_what_stood_between_the_markers(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text("# Benchmarks\n\nOld words.\n")
-    write_section(page, "math_verifier", "Math verifier", "first")
-    page.write_text(page.read_text() + "\n## Next\n")
-    once = page.read_text()
-    write_section(page, "math_verifier", "Math verifier", "second")
-    assert page.read_text() == once.replace("first", "second")
-    assert once.startswith("# Benchmarks\n\nOld words.\n\n## Math verifier\n\n") and once.endswith("\n## Next\n")
+def test_a_page_of_results_is_written_whole(tmp_path: Path) -> None:
+    page, numbers = tmp_path / "page.md", tmp_path / "numbers.json"
+    page.write_text("# Old words\n")
+    publish({"fn": 1}, "first\n", numbers, page, "Math verifier")
+    assert page.read_text() == "# Math verifier\n\nfirst\n"
+    assert json.loads(numbers.read_text()) == {"fn": 1}
 
 
 def test_the_command_counts_writes_tables_and_says_what_is_missing(tmp_path: Path) -> None:

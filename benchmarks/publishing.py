@@ -1,0 +1,16 @@
+"""Pages of tables that a benchmark writes, whole, into `benchmarks/results/`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+
+def publish(figures: Any, text: str, numbers: Path | None, page: Path | None, title: str) -> None:
+    """Print the text; write the figures as JSON and the text as a page with this title, where asked for."""
+    if numbers:
+        numbers.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n")
+    if page:
+        page.write_text(f"# {title}\n\n{text.strip()}\n")
+    print(text)
