@@ -42,7 +42,7 @@ def test_suites_are_vetted_counted_and_written(tmp_path: Path) -> None:
     assert measured["sets"]["humaneval"]["outcomes"] == {"keep": 1}
     assert measured["sets"]["codecontests"]["outcomes"] == {"keep": 1, "drop": 1}
     text = page.read_text()
-    assert "## Vetting test suites" in text and "several right answers" in text
+    assert "# Vetting test suites" in text and "several right answers" in text
 
 
 def test_a_folder_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
