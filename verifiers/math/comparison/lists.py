@@ -19,13 +19,13 @@ def same_lists(comparer: Comparer, gold: Node, answer: Node) -> Outcome | None:
     """Compare lists and finite sets; None where a side is a set of numbers rather than a list."""
     if _holds_conditions(gold) or _holds_conditions(answer):
         return None
-    gold_elements, answer_elements = elements_of(gold), elements_of(answer)
+    gold_elements, answer_elements = _elements_of(gold), _elements_of(answer)
     if gold_elements is None or answer_elements is None:
         return None
     if len(gold_elements) != len(answer_elements):
         gold_elements, answer_elements = _choices(gold) or gold_elements, _choices(answer) or answer_elements
     gold_elements, answer_elements, aligned = _aligned(gold_elements, answer_elements)
-    if len(gold_elements) != len(answer_elements) and (is_set(gold) or is_set(answer)):
+    if len(gold_elements) != len(answer_elements) and (_is_set(gold) or _is_set(answer)):
         gold_elements, answer_elements = _distinct(comparer, gold_elements), _distinct(comparer, answer_elements)
     if len(gold_elements) != len(answer_elements):
         hedged = len(gold_elements) < len(answer_elements) and all(
@@ -86,15 +86,15 @@ def same_ordered(comparer: Comparer, gold: Node, answer: Node) -> Outcome:
 
 def is_list(node: Node) -> bool:
     """Tell whether a node is a bare list or a set in braces."""
-    return isinstance(node, BareList) or is_set(node)
+    return isinstance(node, BareList) or _is_set(node)
 
 
-def is_set(node: Node) -> bool:
+def _is_set(node: Node) -> bool:
     """Tell whether a node is a set in braces."""
     return isinstance(node, Group) and node.opening == "{"
 
 
-def elements_of(node: Node) -> list[Node] | None:
+def _elements_of(node: Node) -> list[Node] | None:
     """Return what is listed; a bare value is a list of one. None for a set that is not listed."""
     if isinstance(node, BareList):
         lone = node.elements[0] if len(node.elements) == 1 else None
@@ -114,7 +114,7 @@ def _elements_of_chain(node: Chain) -> list[Node] | None:
     """Return what is listed in `S = {1, 2}` and `x \\in {1, 2}`."""
     label, value = labelled(node)
     if label is not None and isinstance(value, (BareList, Group)):
-        return elements_of(value)
+        return _elements_of(value)
     if node.operators == ("in",) and isinstance(node.parts[1], Group):
         return list(node.parts[1].elements) if node.parts[1].opening == "{" else None
     return [node]

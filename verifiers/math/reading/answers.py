@@ -46,7 +46,7 @@ def read(text: str, notation: Notation = USUAL) -> Node:
     simple = _SIMPLE.fullmatch(text)
     if simple is not None:
         return _read_simple(simple)
-    return read_tokens(lex(text, group_digits=notation.group_digits), notation, 0)
+    return _read_tokens(lex(text, group_digits=notation.group_digits), notation, 0)
 
 
 def _read_simple(match: re.Match[str]) -> Node:
@@ -62,7 +62,7 @@ def _read_simple(match: re.Match[str]) -> Node:
     return Num(mpq(factor * int(whole + decimals), 10 ** len(decimals)), len(decimals))
 
 
-def read_tokens(tokens: list[Token], notation: Notation, depth: int) -> Node:
+def _read_tokens(tokens: list[Token], notation: Notation, depth: int) -> Node:
     """Return the tree of an answer that stands `depth` levels inside of another one."""
     return _AnswerReader(notation, depth).read(tokens)
 
@@ -139,7 +139,7 @@ class _AnswerReader:
         return quantity if quantity is not None else self._read_wording(tokens)
 
     def _read_expression(self, tokens: list[Token]) -> Node:
-        return ExpressionReader(tokens, self.notation, self.depth, read_tokens).read_whole()
+        return ExpressionReader(tokens, self.notation, self.depth, _read_tokens).read_whole()
 
     def _read_wording(self, tokens: list[Token]) -> Node:
         stated = stated_value(tokens)
