@@ -20,7 +20,7 @@ from pathlib import Path
 
 import httpx
 
-from truegold.pipeline.running.cache_folder import cache_folder
+from truegold.pipeline.running.disk import cache_folder
 from truegold.verifiers import SetupError
 from truegold.verifiers.extras import require
 

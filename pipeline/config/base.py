@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Discriminator, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 MOVED = "moved"
@@ -35,6 +43,22 @@ class StageConfig(BaseModel):
         except ValidationError as error:
             errors += [_as_init_error(other) for other in error.errors()]
         raise ValidationError.from_exception_data(cls.__name__, errors)
+
+
+class LaunchConfig(StageConfig):
+    """The processes that a stage runs in: usually one on each GPU."""
+
+    ranks: int = Field(default=1, ge=1)
+    """How many, on this machine."""
+    hostfile: str | None = None
+    """DeepSpeed's list of machines (`worker-1 slots=8`); then its launcher starts the ranks over ssh. Every machine has
+    to see the run's folder and the same installation under the same paths."""
+
+    @model_validator(mode="after")
+    def _is_one_or_the_other(self) -> LaunchConfig:
+        if self.hostfile is not None and self.ranks != 1:
+            raise ValueError("ranks are of this machine alone: the hostfile has the slots of each")
+        return self
 
 
 def moved_error(new: str) -> PydanticCustomError:

@@ -39,6 +39,7 @@ from truegold.pipeline.dedup.near.grams import GramIndex
 from truegold.pipeline.dedup.near.quantities import SPELLING_MARGIN
 from truegold.pipeline.ingest.problem_batches import ProblemColumns, read_problems
 from truegold.pipeline.rows import TableWriter, dump_json
+from truegold.pipeline.running.aside import written_aside
 from truegold.pipeline.running.progress import Progress
 
 MATCHES_FILE = "matches.parquet"
@@ -126,7 +127,7 @@ def decontaminate_file(
             eval_items.ids += batch.ids
             eval_items.prompts += [prompt[:SHOWN_CHARS] for prompt in batch.prompts]
             eval_items.sets += [set_index] * len(batch)
-            builder.add(batch.prompts, batch.golds, batch.solutions)
+            builder.add(batch.prompts, batch.golds, batch.solution_chars)
             progress.advance(len(batch))
     item_texts = builder.texts
     builder.listen(grams.look_up)
@@ -134,8 +135,8 @@ def decontaminate_file(
     progress.start("reading the data")
     for batch in read_problems(data, columns):
         rows.ids += batch.ids
-        rows.numbers += batch.numbers
-        builder.add(batch.prompts, batch.golds, batch.solutions)
+        rows.numbers += batch.row_numbers
+        builder.add(batch.prompts, batch.golds, batch.solution_chars)
         progress.advance(len(batch))
     corpus = builder.finish()
     comparer = Comparer(corpus.features)
@@ -189,11 +190,11 @@ def _write_matches(
     first, last = np.searchsorted(pairs.text, text), np.searchsorted(pairs.text, text, side="right")
     matched = np.flatnonzero((last > first) & (text >= 0))
     counts = {"records": len(rows.ids), "matching": len(matched)}
-    aside = target.with_name(target.name + ".tmp")
     progress.start("writing", len(matched))
     prompts = _read_prompts(data, columns, matched)
     sizes = {spec: eval_items.sets.count(set_index) for set_index, spec in enumerate(eval_sets)}
-    with TableWriter(aside, MATCH_SCHEMA.with_metadata({AGAINST: dump_json(sizes)})) as writer:
+    schema = MATCH_SCHEMA.with_metadata({AGAINST: dump_json(sizes)})
+    with written_aside(target) as aside, TableWriter(aside, schema) as writer:
         for row, prompt in zip(matched.tolist(), prompts, strict=True):
             for pair in range(int(first[row]), int(last[row])):
                 for item in items_of_text[int(pairs.item[pair])]:
@@ -212,7 +213,6 @@ def _write_matches(
                     )
                     counts[f"{kind} {spec}"] = counts.get(f"{kind} {spec}", 0) + 1
             progress.advance()
-    aside.replace(target)
     return counts
 
 

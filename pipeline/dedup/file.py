@@ -52,6 +52,7 @@ from truegold.pipeline.dedup.near.workers import map_in_threads, read_ahead
 from truegold.pipeline.ingest.problem_batches import ProblemColumns, read_problems
 from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, flag_record
 from truegold.pipeline.rows import RowReference, TableWriter
+from truegold.pipeline.running.aside import written_aside
 from truegold.pipeline.running.progress import Progress
 
 CLUSTERS_FILE = "clusters.parquet"
@@ -100,8 +101,8 @@ def dedup_file(
     ids, numbers = [pl.Series([], dtype=pl.String)], [pl.Series([], dtype=pl.Int64)]
     for batch in read_ahead(read_problems(source, columns)):
         ids.append(pl.Series(batch.ids, dtype=pl.String))
-        numbers.append(pl.Series(batch.numbers, dtype=pl.Int64))
-        builder.add(batch.prompts, batch.golds, batch.solutions)
+        numbers.append(pl.Series(batch.row_numbers, dtype=pl.Int64))
+        builder.add(batch.prompts, batch.golds, batch.solution_chars)
         progress.advance(len(batch))
     corpus = builder.finish()
     del builder
@@ -121,7 +122,6 @@ def dedup_file(
 def _write_clusters(path: Path, records: _Records, progress: Progress) -> None:
     ids, numbers, duplicates = records.ids, records.numbers, records.duplicates
     labels = pl.Series([relation.label for relation in Relation])
-    aside = path.with_name(path.name + ".tmp")
 
     def make_table(start: int) -> pa.Table:
         rows = np.arange(start, min(start + WRITE_ROWS, len(ids)))
@@ -140,11 +140,10 @@ def _write_clusters(path: Path, records: _Records, progress: Progress) -> None:
         )
         return frame.to_arrow().cast(CLUSTER_SCHEMA)
 
-    with pq.ParquetWriter(aside, CLUSTER_SCHEMA, compression="zstd") as writer:
+    with written_aside(path) as aside, pq.ParquetWriter(aside, CLUSTER_SCHEMA, compression="zstd") as writer:
         for table in map_in_threads(make_table, range(0, len(ids), WRITE_ROWS)):
             writer.write_table(table)
             progress.advance(table.num_rows)
-    aside.replace(path)
 
 
 def _null_unless(condition: Marks, values: pl.Series) -> pl.Series:

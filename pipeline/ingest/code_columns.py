@@ -4,7 +4,7 @@
     "solutions": {"language": [2, 3], "solution": ["int main ...", "print(1)"]}    solution_of  ->  "print(1)"
     "time_limit": "2.0 seconds"                                                    limits_of    ->  {"cpu_s": 2.0}
 
-Tests that cannot be read make the record unusable; a solution or a time limit that cannot be read is as good as none.
+Tests that cannot be read make the record unusable; a solution or a time limit that cannot be read counts as none.
 """
 
 from __future__ import annotations
@@ -13,23 +13,24 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from truegold.pipeline.ingest.code_tests import parsed
+from truegold.pipeline.ingest.code_tests import parse_tests
 from truegold.pipeline.ingest.columns import text_of
+from truegold.pipeline.ingest.jsonl import parse_structure
 from truegold.pipeline.ingest.layout import Values
 from truegold.pipeline.ingest.records import Unusable
 
-SOURCE_S = (0.01, 120.0)
+TIME_LIMITS_S = (0.01, 120.0)
 """A time limit outside these bounds is taken for a mistake of the source, and left out."""
 
 PYTHON3 = 3
-"""What CodeContests calls the language of a solution in Python 3."""
+"""The language of solutions in Python 3, as CodeContests writes it."""
 
 _TIME = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|sec|seconds?)?\s*", re.IGNORECASE)
 _FENCED = re.compile(r"\s*```[\w+]*[ \t]*\n(.*?)\n?```\s*", re.DOTALL)
 
 
 def refuse_packed(values: Values, column: str) -> None:
-    """Unusable where the column holds a text that is no JSON, as LiveCodeBench's private tests are."""
+    """Raise Unusable where the column holds a text that is no JSON, as LiveCodeBench's private tests do."""
     value = values.get(column)
     if isinstance(value, str) and value.strip() and value.lstrip()[:1] not in ("[", "{"):
         raise Unusable(
@@ -40,36 +41,38 @@ def refuse_packed(values: Values, column: str) -> None:
 
 
 def function_name(values: Values) -> str | None:
+    """Return the name of the function that tests call, which LiveCodeBench has in its metadata."""
     metadata = values.get("metadata")
     if isinstance(metadata, str):
-        metadata = parsed(metadata, "metadata") if metadata.lstrip().startswith("{") else None
+        metadata = parse_tests(metadata, "metadata") if metadata.lstrip().startswith("{") else None
     name = metadata.get("func_name") if isinstance(metadata, Mapping) else None
     return name if isinstance(name, str) and name else None
 
 
 def limits_of(values: Values) -> dict[str, float]:
-    """The source's time limit: seconds, "2.0 seconds", "1500 ms" or {"seconds": 2, "nanos": 0}."""
+    """Return the source's time limit (2, "2.0 seconds", "1500 ms" or {"seconds": 2, "nanos": 0}) as the verifier's."""
     value = values.get("time_limit")
     seconds: Any = None
     if isinstance(value, Mapping):
         whole, nanos = value.get("seconds") or 0, value.get("nanos") or 0
         seconds = whole + nanos / 1e9 if isinstance(whole, int) and isinstance(nanos, int) else None
     elif isinstance(value, str):
-        if found := _TIME.fullmatch(value):
-            seconds = float(found[1]) / (1000 if (found[2] or "").lower().startswith("m") else 1)
+        if match := _TIME.fullmatch(value):
+            seconds = float(match[1]) / (1000 if (match[2] or "").lower().startswith("m") else 1)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         seconds = float(value)
-    return {"cpu_s": seconds} if seconds is not None and SOURCE_S[0] <= seconds <= SOURCE_S[1] else {}
+    return {"cpu_s": seconds} if seconds is not None and TIME_LIMITS_S[0] <= seconds <= TIME_LIMITS_S[1] else {}
 
 
 def solution_of(values: Values, *columns: str) -> str | None:
-    """The first solution that the columns hold, out of its code block where it is in one."""
+    """Return the first solution that the columns hold, out of its code block where it is in one."""
     for column in columns:
         value = values.get(column)
-        if isinstance(value, str) and value.lstrip().startswith("["):
-            value = _first_of_json(value)
+        # A program may begin with a bracket, too: only JSON that is a list is one of solutions.
+        if isinstance(solutions := parse_structure(value), list):
+            value = solutions
         if isinstance(value, Mapping):
-            value = _in_python3(value)
+            value = programs_in_python3(value)
         if isinstance(value, list):
             value = next((text for text in value if text_of(text)), None)
         text = text_of(value)
@@ -79,30 +82,24 @@ def solution_of(values: Values, *columns: str) -> str | None:
     return None
 
 
-def _in_python3(solutions: Mapping[str, Any]) -> list[Any]:
-    """CodeContests: a list of languages, and one of solutions."""
+def programs_in_python3(solutions: Mapping[str, Any]) -> list[Any]:
+    """Return the programs in Python 3 of CodeContests, which has a list of languages and one of solutions."""
     languages, programs = solutions.get("language"), solutions.get("solution")
     if not isinstance(languages, list) or not isinstance(programs, list):
         return []
     return [program for language, program in zip(languages, programs, strict=False) if language == PYTHON3]
 
 
-def _first_of_json(text: str) -> Any:
-    try:
-        found = parsed(text, "solutions")
-    except Unusable:  # a program may begin with a bracket, too
-        return text
-    return found if isinstance(found, list) else text
-
-
 def with_starter(values: Values, column: str) -> str | None:
+    """Return the problem with the starter code below it, where there is some that the problem does not show itself."""
     problem, starter = text_of(values.get(column)), text_of(values.get("starter_code"))
     if problem is None or starter is None or starter.strip() in problem:
         return problem
     return f"{problem}\n\nComplete this code:\n\n```python\n{starter.rstrip()}\n```"
 
 
-def needed(values: Values, column: str) -> str:
+def required_text(values: Values, column: str) -> str:
+    """Return the text of a column that tests need; raise Unusable where it is empty."""
     text = text_of(values.get(column))
     if text is None:
         raise Unusable("missing_tests", f"column {column!r} is empty")
@@ -110,6 +107,6 @@ def needed(values: Values, column: str) -> str:
 
 
 def texts(value: Any) -> list[str]:
-    """The texts of a list, or of a value that stands alone."""
-    found = (text_of(item) for item in (value if isinstance(value, list) else [value]))
-    return [text for text in found if text is not None]
+    """Return the texts of a list, or of a value that stands alone."""
+    parts = value if isinstance(value, list) else [value]
+    return [text for part in parts if (text := text_of(part)) is not None]

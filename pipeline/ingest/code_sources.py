@@ -1,11 +1,11 @@
-"""Whether a source may hold programs with tests, told before anything is run.
+"""Tells whether a source may hold programs with tests, before anything is run.
 
     {"type": "file", "path": "humaneval.jsonl"}    True: its columns fit a preset of programs
     {"type": "file", "path": "gsm8k.jsonl"}        False
-    {"type": "hf", "name": "openai/gsm8k"}         True: only reading it could tell, without a preset or a verifier
+    {"type": "hf", "name": "openai/gsm8k"}         True: without a preset or a verifier only reading it could tell
 
-A file is looked into, no farther than its ingest looks for columns. One that cannot be read holds no programs; its
-ingest says what is wrong with it.
+A file is looked into as far as `ingest` looks for its columns. A file that cannot be read holds no programs here;
+`ingest` says what is wrong with it.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from truegold.pipeline.config.sources import FileSource, HubSource
 from truegold.pipeline.ingest.layout import Samples
 from truegold.pipeline.ingest.layouts import check_preset, choose_layout
 from truegold.pipeline.ingest.readers import open_file
-from truegold.pipeline.ingest.records import Record, Source
-from truegold.pipeline.ingest.stage import PEEK_BYTES, PEEK_RECORDS
+from truegold.pipeline.ingest.records import LOOK_AHEAD, Record, Source
+from truegold.pipeline.ingest.stage import LOOK_AHEAD_BYTES
 from truegold.verifiers import TruegoldError
 
 VERIFIER = "code"
@@ -27,7 +27,10 @@ NEVER_CODE = ("gsm8k", "math")
 
 
 def may_hold_code(config: FileSource | HubSource, data: Path | None) -> bool:
-    """data: the file of a file source, where it is there already. ConfigError for a preset that does not exist."""
+    """Say whether a source may hold programs; `data` is the file of a file source, where it exists already.
+
+    Raises ConfigError for a preset that does not exist.
+    """
     check_preset(config.preset)
     if config.verifier is not None:
         return config.verifier == VERIFIER
@@ -41,18 +44,18 @@ def may_hold_code(config: FileSource | HubSource, data: Path | None) -> bool:
 def _holds_code(config: FileSource, data: Path) -> bool:
     try:
         source = open_file(data, config.format, config.max_row_bytes)
-        return choose_layout(config, source.location, _first(source)).verifier == VERIFIER
+        return choose_layout(config, source.location, _read_samples(source)).verifier == VERIFIER
     except TruegoldError:
         return False
 
 
-def _first(source: Source) -> Samples:
-    found = []
+def _read_samples(source: Source) -> Samples:
+    samples = []
     size = 0
-    for record in islice(source.records, PEEK_RECORDS):
+    for record in islice(source.records, LOOK_AHEAD):
         if isinstance(record, Record):
-            found.append(record.values)
+            samples.append(record.values)
             size += record.size
-        if size >= PEEK_BYTES:
+        if size >= LOOK_AHEAD_BYTES:
             break
-    return found
+    return samples

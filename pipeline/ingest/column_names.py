@@ -1,4 +1,4 @@
-r"""Which column of a file is which, by its name: the names that people give, in one table for every command.
+r"""Tells which column of a file is which by its name: the names that people use, in one table for every command.
 
     [{"problem_id": 7, "question": "Tom has ...", "ground_truth": "72", "response": "So \\boxed{72}"}]
     ->  id "problem_id", prompt "question", gold "ground_truth", response "response"
@@ -26,16 +26,17 @@ NAMES: dict[Role, tuple[str, ...]] = {
     "extracted": ("answer", "extracted", "prediction"),
     "system": ("system", "model", "generator"),
 }
-"""For each role the names most often used, the surest first. `extracted` and `system` are of files of samples: what a
-system answered, and which system it was."""
+"""For each role the names most often used, the surest first. Files of samples have `extracted`, what a system answered,
+and `system`, which system it was."""
 
 CHOICE_COLUMNS = ("options", "choices")
-"""Where one of these holds something beside the question, the question alone is not the problem."""
+"""Where one of these columns holds something, the question alone is not the problem."""
 
 FINAL_MARK = "####"
-"""Stands before the answer at the end of GSM8K's solutions."""
+"""It stands before the answer at the end of GSM8K's solutions."""
 
 SHOWN_NAMES = 40
+"""An error lists so many columns at most."""
 
 
 def find_column(role: Role, samples: Sequence[Mapping[str, Any]], exclude: Iterable[str] = ()) -> str | None:
@@ -43,7 +44,7 @@ def find_column(role: Role, samples: Sequence[Mapping[str, Any]], exclude: Itera
     names = [name for name in NAMES[role] if name not in exclude]
     for empty in ((MISSING, None), (MISSING,)):
         for name in names:
-            column = Column(name, None)
+            column = Column(name)
             if any(column(values) not in empty for values in samples):
                 return name
     return None
@@ -51,7 +52,7 @@ def find_column(role: Role, samples: Sequence[Mapping[str, Any]], exclude: Itera
 
 def gold_spec(name: str, samples: Sequence[Mapping[str, Any]]) -> ColumnSpec:
     """Return how to take gold out of this column: after `####` where half of its values have that, else as it is."""
-    column = Column(name, None)
+    column = Column(name)
     texts = [text for values in samples if (text := text_of(column(values))) is not None]
     marked = sum(FINAL_MARK in text for text in texts)
     return ColumnSpec(column=name, extract=f"after {FINAL_MARK}" if marked and 2 * marked >= len(texts) else None)
@@ -59,7 +60,7 @@ def gold_spec(name: str, samples: Sequence[Mapping[str, Any]]) -> ColumnSpec:
 
 def boxed_gold_spec(solution: str, samples: Sequence[Mapping[str, Any]]) -> ColumnSpec | None:
     r"""Return how to take gold out of worked solutions: the last \boxed{}; None where no solution has one."""
-    column = Column(solution, None)
+    column = Column(solution)
     if any(last_boxed(text_of(column(values)) or "") for values in samples):
         return ColumnSpec(column=solution, extract="boxed")
     return None

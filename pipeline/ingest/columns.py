@@ -1,4 +1,4 @@
-r"""Takes values out of a source's record: column paths, extracts, and texts from values of any type.
+r"""Takes values out of a source's record: column paths, extracts, conversations, and texts from values of any type.
 
     {"reward_model": {"ground_truth": 72}}   column "reward_model.ground_truth"              -> "72"
     {"answer": "48+24 = 72 #### 72"}         column "answer", extract "after ####"           -> "72"
@@ -28,6 +28,7 @@ from truegold.verifiers import ConfigError
 MAX_DEPTH = 64
 """Structures nested deeper are cut: a line of a thousand brackets would end the JSON writer otherwise."""
 INT64: Final = 2**63
+"""From here on, and below its negative, an integer does not fit into 64 bits."""
 EXACT_FLOAT: Final = 2**53
 """Below this every whole float is the integer it looks like."""
 
@@ -45,10 +46,12 @@ MISSING: Final = _Missing()
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A `ColumnSpec` made ready: call it with a record's values for the value, MISSING or None."""
+    """A `ColumnSpec` made ready: called with a record's values, it returns the column's value, MISSING or None."""
 
     name: str
-    extract: Extract | None
+    """A column's name, or a path with dots."""
+    extract: Extract | None = None
+    """The function that takes the text out of the column's text, where not all of it is meant."""
 
     def __call__(self, values: Mapping[str, Any]) -> Any:
         if self.name in values:
@@ -59,14 +62,20 @@ class Column:
             value = _step(value, step)
         return value
 
+    def text(self, values: Mapping[str, Any]) -> str | None:
+        """Return the column's text, after the extract where there is one; None where there is none."""
+        text = text_of(self(values))
+        return self.extract(text) if text is not None and self.extract is not None else text
+
     @property
     def root(self) -> str:
+        """The name of the top-level column that a path starts at."""
         return self.name.split(".")[0]
 
 
 def compile_column(spec: ColumnSpec, field: str) -> Column:
-    """A ConfigError names `columns.<field>` where the extract is none."""
-    return Column(spec.column, compile_extract(spec.extract, field) if spec.extract is not None else None)
+    """Make a `ColumnSpec` ready; raise a ConfigError that names `columns.<field>` where its extract is none."""
+    return Column(spec.column, _compile_extract(spec.extract, field) if spec.extract is not None else None)
 
 
 def _step(value: Any, step: str) -> Any:
@@ -84,8 +93,8 @@ def _step(value: Any, step: str) -> Any:
     return MISSING
 
 
-def compile_extract(text: str, field: str) -> Extract:
-    """The function an extract stands for."""
+def _compile_extract(text: str, field: str) -> Extract:
+    """Return the function that an extract stands for."""
     if text == "boxed":
         return last_boxed
     if text.startswith("after ") and (marker := text.removeprefix("after ").strip()):
@@ -118,11 +127,12 @@ _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{|\\(?:boxed|fbox) (?P<bare>[^${}\\\s]
 
 
 def last_boxed(text: str) -> str | None:
-    r"""The content of the last balanced `\boxed{...}`, or what follows a bare `\boxed 7`.
+    r"""Return the content of the last balanced `\boxed{...}`, or what follows a bare `\boxed 7`.
 
-    One pass with a stack, so that a text of a million open boxes costs no more than its length.
+    It takes one pass with a stack, so that a text of a million open boxes costs no more than its length.
     """
-    open_braces: list[int | None] = []  # where the content of a box starts; None for any other brace
+    # Each open brace is the position where the content of its box starts, or None where it opens no box.
+    open_braces: list[int | None] = []
     best: tuple[int, str] | None = None
     for token in _BOXED.finditer(text):
         if token["bare"] is not None:
@@ -137,9 +147,9 @@ def last_boxed(text: str) -> str | None:
 
 
 def text_of(value: Any) -> str | None:
-    """A value as text: 42 -> "42", 51.0 -> "51", 0.5 -> "0.5", true -> "true", ["x"] -> "x", other structures -> JSON.
+    """Return a value as text, or None for null, NaN, empty values, and texts of nothing but whitespace.
 
-    None for null, NaN, nothing, and texts of nothing but whitespace.
+    42 -> "42", 51.0 -> "51", 0.5 -> "0.5", true -> "true", ["x"] -> "x", other structures -> JSON.
     """
     while isinstance(value, list | tuple) and len(value) == 1:
         value = value[0]
@@ -152,7 +162,7 @@ def text_of(value: Any) -> str | None:
     elif isinstance(value, list | tuple | Mapping):
         text = dump_json(json_safe(value)) if value else ""
     else:
-        text = str(value)  # a text; also integers, decimals, dates
+        text = str(value)  # It is a text, an integer, a decimal, a date.
     return text if text and not text.isspace() else None
 
 
@@ -162,8 +172,23 @@ def _float_text(value: float) -> str:
     return str(int(value)) if value.is_integer() and abs(value) < EXACT_FLOAT else repr(value)
 
 
+def read_prompt(value: Any) -> tuple[Any, int]:
+    """Return what a prompt column asks, and how many messages it holds: none where the value is no conversation.
+
+    Of a conversation it is the last user message (the last message where no one is called user), its parts joined.
+    """
+    if not (isinstance(value, list) and value and all(isinstance(message, Mapping) for message in value)):
+        return value, 0
+    users = [message for message in value if message.get("role") == "user"]
+    content = (users or value)[-1].get("content")
+    if isinstance(content, list):
+        parts = [part.get("text") if isinstance(part, Mapping) else part for part in content]
+        content = "\n".join(part for part in parts if isinstance(part, str))
+    return content, len(value)
+
+
 def json_safe(value: Any, depth: int = 0) -> Any:
-    """`value` with what JSON cannot hold replaced: bytes and objects by `<type>`, integers beyond 64 bits by text."""
+    """Return `value` with what JSON cannot hold replaced: bytes and objects by `<type>`, big integers by text."""
     safe: Any = f"<{type(value).__name__}>"
     if isinstance(value, str):
         check_unicode(value)

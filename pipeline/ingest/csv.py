@@ -22,22 +22,26 @@ from truegold.verifiers import InputError
 
 
 class _TooLong(Exception):
+    """A record passes the bound of its size."""
+
     def __init__(self, size: int) -> None:
         super().__init__(size)
         self.size = size
 
 
 class _Lines:
-    """Feeds `csv.reader`. A class, because a generator would be dead after raising."""
+    """The lines of a file, as text for `csv.reader`. It is a class because a generator would be dead after raising."""
 
     def __init__(self, lines: Iterator[Line], max_bytes: int) -> None:
         self._lines = lines
         self._max_bytes = max_bytes
+        self.line_number = 0
+        """The number of the line that was read last."""
         self.start_record()
-        self.number = 0
 
     def start_record(self) -> None:
-        self.first = 0
+        """Forget the last record: its first line, its size so far, and that line's text."""
+        self.first_line_number = 0
         self.size = 0
         self.text = ""
 
@@ -46,12 +50,12 @@ class _Lines:
 
     def __next__(self) -> str:
         line = next(self._lines)
-        self.number = line.number
+        self.line_number = line.line_number
         self.size += line.size
-        # Invalid bytes become lone surrogates here, and are found again in the finished record.
+        # Invalid bytes become lone surrogates here, by which the finished record is told to hold them.
         text = line.data.decode("utf-8", "surrogateescape")
-        if not self.first:
-            self.first = line.number
+        if not self.first_line_number:
+            self.first_line_number = line.line_number
             self.text = text
         if self.size > self._max_bytes:
             raise _TooLong(self.size)
@@ -59,19 +63,19 @@ class _Lines:
 
 
 def read_csv(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
-    """The records of a CSV file."""
-    before = csv.field_size_limit()
-    # The limit belongs to the whole process: only ever raised, and put back.
-    csv.field_size_limit(max(before, max_row_bytes))
+    """Yield the records of a CSV file; raise InputError where its header cannot be read."""
+    earlier_limit = csv.field_size_limit()
+    # The limit belongs to the whole process: it is only ever raised, and put back.
+    csv.field_size_limit(max(earlier_limit, max_row_bytes))
     try:
         lines = _Lines(read_lines(path, max_row_bytes), max_row_bytes)
         reader = csv.reader(lines, strict=True)
         header = _header(path, reader, lines)
-        while (outcome := _next(reader, lines, header, max_row_bytes)) is not None:
+        while (outcome := _next_outcome(reader, lines, header, max_row_bytes)) is not None:
             if outcome is not _BLANK:
                 yield outcome
     finally:
-        csv.field_size_limit(before)
+        csv.field_size_limit(earlier_limit)
 
 
 _BLANK = Reject(0, "", "", "")
@@ -81,22 +85,24 @@ def _header(path: Path, reader: Iterator[list[str]], lines: _Lines) -> list[str]
     try:
         header = next((fields for fields in reader if fields), None)
     except (csv.Error, _TooLong) as error:
-        raise InputError(f"{path}: its header (line {lines.number}) cannot be read: {error}.") from None
+        raise InputError(f"{path}: its header (line {lines.line_number}) cannot be read: {error}.") from None
     if header is None:
         raise InputError(f"{path} is empty.", "Its first line should name the columns.")
     header = [name.strip() for name in header]
-    twice = sorted({name for name in header if header.count(name) > 1})
-    if twice:
-        raise InputError(f"{path}: its header names {twice[0]!r} more than once.", "Give every column its own name.")
+    repeated = sorted({name for name in header if header.count(name) > 1})
+    if repeated:
+        raise InputError(f"{path}: its header names {repeated[0]!r} more than once.", "Give every column its own name.")
     return header
 
 
-def _next(reader: Iterator[list[str]], lines: _Lines, header: list[str], max_row_bytes: int) -> Record | Reject | None:
-    """The next record or reject, `_BLANK` for a blank line, None at the end."""
+def _next_outcome(
+    reader: Iterator[list[str]], lines: _Lines, header: list[str], max_row_bytes: int
+) -> Record | Reject | None:
+    """Return the next record or reject, `_BLANK` for a blank line, None at the end."""
     lines.start_record()
 
     def reject(reason: str, detail: str) -> Reject:
-        return Reject(lines.first, reason, detail, excerpt(lines.text.rstrip("\r\n")))
+        return Reject(lines.first_line_number, reason, detail, excerpt(lines.text.rstrip("\r\n")))
 
     try:
         fields = next(reader)
@@ -113,7 +119,7 @@ def _next(reader: Iterator[list[str]], lines: _Lines, header: list[str], max_row
     elif invalid := [name for name, field in zip(header, fields, strict=True) if not _is_utf8(field)]:
         outcome = reject("invalid_utf8", f"bytes that are not UTF-8 in column {invalid[0]!r}")
     else:
-        outcome = Record(lines.first, dict(zip(header, fields, strict=True)), lines.size)
+        outcome = Record(lines.first_line_number, dict(zip(header, fields, strict=True)), lines.size)
     return outcome
 
 

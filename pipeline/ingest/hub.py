@@ -20,12 +20,15 @@ import pyarrow as pa
 
 from truegold.pipeline.config.sources import HubSource
 from truegold.pipeline.ingest.parquet import as_record
-from truegold.pipeline.ingest.records import Record, Reject, Source
+from truegold.pipeline.ingest.records import Record, Reject, Source, first_line
 from truegold.verifiers import InputError, SetupError
 
 
 def open_hub(config: HubSource) -> Source:
-    """The records of one split."""
+    """Open one split of a dataset.
+
+    Raises InputError for a dataset or split that does not exist, SetupError without `datasets` or without a network.
+    """
     folder = Path(config.name).expanduser()
     local = folder.is_dir()
     if not local:
@@ -46,8 +49,8 @@ def open_hub(config: HubSource) -> Source:
     except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
         raise _cannot_open(config, local, error) from None
     name = folder.resolve().name if local else config.name
-    place = f"{config.name} (split {config.split})"
-    return Source(name, place, _records(dataset, place, config, datasets), unit="row", total=total)
+    location = f"{config.name} (split {config.split})"
+    return Source(name, location, _records(dataset, location, config, datasets), unit="row", total=total)
 
 
 def _check_name(name: str, folder: Path) -> None:
@@ -85,26 +88,25 @@ def _from_disk(datasets: ModuleType, folder: Path, split: str) -> tuple[Any, int
 
 
 def _cannot_open(config: HubSource, local: bool, error: Exception) -> InputError | SetupError:
-    """`datasets` says what is wrong in its first line (and lists the splits); what to do about it is ours to add."""
-    said = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-    message = f"Cannot open the dataset {config.name}: {said}."
+    """Return what `datasets` says in its first line (which lists the splits), with a line on what to do about it."""
+    reason = first_line(error)
+    message = f"Cannot open the dataset {config.name}: {reason}."
     if isinstance(error, ConnectionError):
         return SetupError(
             message, "Check the name and the network, or save it to a folder where there is one and name that."
         )
-    if not local and "split" not in said:
+    if not local and "split" not in reason:
         return InputError(message, "A hub name has the form owner/name; gated datasets need `hf auth login`.")
     return InputError(message)
 
 
-def _records(dataset: Any, place: str, config: HubSource, datasets: ModuleType) -> Iterator[Record | Reject]:
-    number = 0
-    with contextlib.suppress(AttributeError, NotImplementedError):  # datasets 4.0 has no `decode`
+def _records(dataset: Any, location: str, config: HubSource, datasets: ModuleType) -> Iterator[Record | Reject]:
+    row_number = 0
+    with contextlib.suppress(AttributeError, NotImplementedError):  # `datasets` 4.0 has no `decode`.
         dataset = dataset.decode(False)
     try:
         for values in dataset:
-            number += 1
-            yield as_record(number, values, config.max_row_bytes)
+            row_number += 1
+            yield as_record(row_number, values, config.max_row_bytes)
     except (OSError, ValueError, TypeError, pa.ArrowInvalid, datasets.exceptions.DatasetsError) as error:
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise InputError(f"{place} cannot be read after row {number}: {said}.") from None
+        raise InputError(f"{location} cannot be read after row {row_number}: {first_line(error)}.") from None

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO, NoReturn, cast
+from typing import IO, Any, NoReturn, cast
 
 import orjson
 
@@ -28,79 +28,86 @@ from truegold.verifiers import InputError
 GZIP_MAGIC = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
 BLOCK_BYTES = 2**22
-"""Read at a time where many lines are taken together."""
+"""Bytes that are read at a time where many lines are taken together."""
 SKIP_BYTES = 2**16
-"""How an overlong line is skipped: in pieces of this size."""
+"""An overlong line is skipped in pieces of so many bytes."""
 SNIFF_BYTES = 4096
+"""So many bytes of a file are looked at to tell whether it is JSON Lines at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A physical line with its terminator; `data` holds only its start where `size` is above the bound."""
+    """A physical line of a file."""
 
-    number: int
+    line_number: int
+    """It counts from 1."""
     data: bytes
+    """The line with its terminator; of a line that is too long only the start."""
     size: int
+    """Bytes of the whole line, without its terminator."""
     too_long: bool = False
+    """Whether the line is longer than the bound."""
 
 
 def is_packed(path: Path) -> bool:
-    """Whether the file is gzip, whatever its name."""
+    """Say whether the file is gzip, whatever its name."""
     with path.open("rb") as file:
         return file.read(2) == GZIP_MAGIC
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """The file's bytes, unpacked where it is gzip."""
+    """Open a file for its bytes, which are unpacked where it is gzip."""
     return cast(IO[bytes], gzip.open(path, "rb")) if is_packed(path) else path.open("rb")
 
 
 def read_lines(path: Path, max_bytes: int) -> Iterator[Line]:
-    """Every physical line, of which at most `max_bytes` are ever held; the byte order mark is taken off."""
-    number = 0
+    """Yield every physical line, of which at most `max_bytes` are ever held; the byte order mark is taken off."""
+    line_number = 0
     with open_bytes(path) as file:
         try:
-            while data := file.readline(max_bytes + 2):  # room for the terminator, which does not count
-                number += 1
-                if number == 1:
+            # Two more bytes are room for the terminator, which does not count.
+            while data := file.readline(max_bytes + 2):
+                line_number += 1
+                if line_number == 1:
                     data = data.removeprefix(BOM)
                 size = len(data.rstrip(b"\r\n"))
                 if size <= max_bytes:
-                    yield Line(number, data, size)
+                    yield Line(line_number, data, size)
                     continue
                 start = data[: EXCERPT_CHARS * 4]
                 while data and not data.endswith(b"\n"):
                     data = file.readline(SKIP_BYTES)
                     size += len(data.rstrip(b"\r\n") if data.endswith(b"\n") else data)
-                yield Line(number, start, size, too_long=True)
+                yield Line(line_number, start, size, too_long=True)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise InputError(
-                f"{path} is damaged after line {number}: {error}.", "Copy or download the file again."
+                f"{path} is damaged after line {line_number}: {error}.", "Copy or download the file again."
             ) from None
 
 
 def read_jsonl(path: Path, max_row_bytes: int, after: int = 0) -> Iterator[Record | Reject]:
-    """The records of a JSON Lines file, without those of its first `after` lines."""
+    """Yield the records of a JSON Lines file, without those of its first `after` lines."""
     _refuse_other_formats(path)
     yield from parse_lines(islice(read_lines(path, max_row_bytes), after, None), max_row_bytes)
 
 
 def parse_lines(lines: Iterable[Line], max_row_bytes: int) -> Iterator[Record | Reject]:
-    """The records of some lines; blank ones are none."""
+    """Yield the records of some lines; a blank line is none."""
     for line in lines:
         if line.too_long:
             detail = f"{line.size} bytes, above max_row_bytes = {max_row_bytes}"
-            yield Reject(line.number, "row_too_long", detail, excerpt(line.data.decode("utf-8", "replace")))
+            yield Reject(line.line_number, "row_too_long", detail, excerpt(line.data.decode("utf-8", "replace")))
         elif not line.data.isspace() and line.data:
             yield _parse(line)
 
 
-def read_line_lists(path: Path, lines: int, max_bytes: int) -> Iterator[list[bytes] | None]:
-    """The lines of a file that is not packed, so many at a time and without their ends, much faster than `read_lines`.
+def read_line_lists(path: Path, max_lines: int, max_bytes: int) -> Iterator[list[bytes] | None]:
+    """Yield the lines of a file that is not packed, `max_lines` at a time and without their terminators.
 
-    None comes last where a line may be longer than `max_bytes`: it and the rest are left to `read_lines`.
+    This is much faster than `read_lines`. None comes last where a line may be longer than `max_bytes`: it and the rest
+    are left to `read_lines`.
     """
-    found: list[bytes] = []
+    lines: list[bytes] = []
     with path.open("rb") as file:
         if file.read(len(BOM)) != BOM:
             file.seek(0)
@@ -111,16 +118,16 @@ def read_line_lists(path: Path, lines: int, max_bytes: int) -> Iterator[list[byt
             if len(last) >= max_bytes:
                 rest_left = True
             elif last:
-                whole.append(last)  # the file's last line has no end
+                whole.append(last)  # The file's last line has no terminator.
             if len(whole[-1] if whole else b"") > max_bytes:
                 rest_left = True
                 whole.pop()
-            found += whole
-            while len(found) >= lines:
-                yield found[:lines]
-                found = found[lines:]
-    if found:
-        yield found
+            lines += whole
+            while len(lines) >= max_lines:
+                yield lines[:max_lines]
+                lines = lines[max_lines:]
+    if lines:
+        yield lines
     if rest_left:
         yield None
 
@@ -130,15 +137,15 @@ def _parse(line: Line) -> Record | Reject:
         text = line.data.decode("utf-8")
     except UnicodeDecodeError as error:
         detail = f"{error.reason} at byte {error.start} of the line"
-        return Reject(line.number, "invalid_utf8", detail, excerpt(line.data.decode("utf-8", "replace")))
+        return Reject(line.line_number, "invalid_utf8", detail, excerpt(line.data.decode("utf-8", "replace")))
     try:
         values = parse_json(text)
     except ValueError as error:
-        return Reject(line.number, "invalid_json", str(error), excerpt(text.strip()))
+        return Reject(line.line_number, "invalid_json", str(error), excerpt(text.strip()))
     if not isinstance(values, dict):
         detail = f"the line holds a JSON {_JSON_NAMES.get(type(values), 'value')}, not an object"
-        return Reject(line.number, "not_an_object", detail, excerpt(text.strip()))
-    return Record(line.number, values, line.size)
+        return Reject(line.line_number, "not_an_object", detail, excerpt(text.strip()))
+    return Record(line.line_number, values, line.size)
 
 
 _JSON_NAMES = {list: "array", str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
@@ -150,7 +157,7 @@ _LONG_NUMBER_BYTES = re.compile(rb"\d{19}")
 
 
 def has_long_number(line: bytes) -> bool:
-    """Whether a line has to be read by `parse_json`, which keeps such numbers exactly."""
+    """Say whether a line has to be read by `parse_json`, which keeps such numbers exactly."""
     return _LONG_NUMBER_BYTES.search(line) is not None
 
 
@@ -159,23 +166,33 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def parse_json(text: str) -> object:
-    """Strict JSON; ValueError with one line that says what is wrong."""
+    """Return the value of a strict JSON text; raise ValueError with one line that says what is wrong."""
     if _LONG_NUMBER.search(text) is None:
         try:
             parsed: object = orjson.loads(text)
             return parsed
         except orjson.JSONDecodeError:
-            pass  # it is stricter about lone surrogates and huge floats, and says less about what is wrong
+            pass  # It is stricter about lone surrogates and huge floats, and says less about what is wrong.
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         raise ValueError(f"{error.msg} at character {error.pos}") from None
-    except RecursionError:  # the parser's own depth bound: a line of a million "["
+    except RecursionError:  # The parser bounds the depth itself: a line may hold a million "[".
         raise ValueError("nested too deeply") from None
 
 
+def parse_structure(value: Any) -> Any:
+    """Return the object or array that a text holds as JSON; every other value as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return parse_json(value)
+        except ValueError:
+            return value
+    return value
+
+
 def _refuse_other_formats(path: Path) -> None:
-    """Errors that name the real format, for files that would otherwise be nothing but rejects."""
+    """Raise an InputError that names the real format of a file that would otherwise be nothing but rejects."""
     with open_bytes(path) as file:
         try:
             start = file.read(SNIFF_BYTES)

@@ -1,8 +1,8 @@
-"""What a preset makes of a source's shape: which column is which, who judges, and what else to make of a record.
+"""What a preset makes of a source's shape: which column is which, which verifier judges, and what else it derives.
 
     Layout(Columns(prompt=ColumnSpec(column="question"), gold=ColumnSpec(column="answer", extract="after ####")))
 
-is GSM8K's. Layouts of programs have a `derive`, since their tests and solutions take several columns together.
+is that of GSM8K. Layouts of programs have a `derive`, since tests and solutions take several columns together.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from typing import Any
 from truegold.pipeline.config.sources import Columns
 
 Values = Mapping[str, Any]
+"""The values of one record by column."""
 Samples = Sequence[Values]
+"""The values of the records that are looked at to tell a source's shape."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +25,19 @@ class Derived:
 
     verifier_args: Mapping[str, Any]
     solution: str | None = None
+    """The worked solution, where the layout names no column for it."""
     prompt: str | None = None
+    """The prompt, in place of what the layout's column holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which column is which, who judges, and what else to make of a record.
-
-    uses: columns that `derive` reads, which therefore do not go into `meta`.
-    """
+    """How the records of one source are read."""
 
     columns: Columns
     domain: str = "math"
     verifier: str = "math"
     derive: Callable[[Values], Derived] | None = None
+    """It makes more of a record than single columns give, and raises `Unusable` where it cannot."""
     uses: frozenset[str] = frozenset()
+    """The columns that `derive` reads, which therefore do not go into `meta`."""

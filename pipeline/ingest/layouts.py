@@ -85,7 +85,7 @@ def _present(samples: Samples) -> set[str]:
 
 
 def _overridden(config: SourceConfig) -> set[str]:
-    """A preset does not miss `question` where the configuration takes the prompt from elsewhere."""
+    """Return the columns that a preset does not miss, because the configuration takes the prompt or gold elsewhere."""
     names = set()
     if config.columns.prompt is not None:
         names |= {"question", "problem", "prompt", "text"}
@@ -131,7 +131,7 @@ def check_columns(config: SourceConfig, layout: Layout, location: str, samples: 
         required = getattr(config.columns, field) is not None or field in ("prompt", "gold")
         if spec is None or not required:
             continue
-        column = Column(spec.column, None)
+        column = Column(spec.column)
         if all(column(sample) is MISSING for sample in samples):
             near = did_you_mean(spec.column, _paths(samples))
             hint = f"{near} {_existing(samples)}" if near else _existing(samples)

@@ -13,53 +13,55 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from truegold.pipeline.ingest.records import Record, Reject, value_size
+from truegold.pipeline.ingest.records import Record, Reject, first_line, value_size
 from truegold.pipeline.rows import BATCH_ROWS
 from truegold.verifiers import InputError
 
 BATCH_TEXT = 16 * 2**20
-"""Bytes aimed at in one batch, by the average row of the largest row group."""
+"""A batch is to hold about so many bytes, by the average row of the largest row group."""
 PAGE_BUFFER = 2**20
-"""Column chunks are streamed in pieces: without this a row group is held whole, and some files have only one."""
+"""Column chunks are streamed in pieces of so many bytes. Otherwise a row group is held whole, and some files have only
+one."""
 
 
 def open_parquet(path: Path) -> Any:
-    """The file, or an InputError where it is none."""
+    """Open a Parquet file; raise InputError where it is none."""
     try:
         return pq.ParquetFile(path, buffer_size=PAGE_BUFFER, pre_buffer=False)
     except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{path} is no intact Parquet file: {_first_line(error)}.") from None
+        raise InputError(f"{path} is no intact Parquet file: {first_line(error)}.") from None
 
 
 def read_parquet(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
-    """The records of a Parquet file."""
-    number = 0
+    """Yield the records of a Parquet file."""
+    row_number = 0
     with open_parquet(path) as file:
         try:
             for batch in file.iter_batches(batch_size=_batch_rows(file.metadata)):
                 for values in _values(batch):
-                    number += 1
-                    yield as_record(number, values, max_row_bytes)
+                    row_number += 1
+                    yield as_record(row_number, values, max_row_bytes)
         except (pa.ArrowInvalid, OSError) as error:
-            raise InputError(f"{path} is damaged after row {number}: {_first_line(error)}.") from None
+            raise InputError(f"{path} is damaged after row {row_number}: {first_line(error)}.") from None
 
 
-def as_record(number: int, values: dict[str, Any] | Exception, max_row_bytes: int) -> Record | Reject:
-    """A record of decoded values, bounded; or the reject for values that could not be decoded."""
+def as_record(row_number: int, values: dict[str, Any] | Exception, max_row_bytes: int) -> Record | Reject:
+    """Return a record of decoded values, or the reject for values that are too long or could not be decoded."""
     if isinstance(values, UnicodeDecodeError):
-        return Reject(number, "invalid_utf8", f"{values.reason} at byte {values.start} of a text", "")
+        return Reject(row_number, "invalid_utf8", f"{values.reason} at byte {values.start} of a text", "")
     if isinstance(values, Exception):
-        return Reject(number, "unreadable_value", _first_line(values), "")
+        return Reject(row_number, "unreadable_value", first_line(values), "")
     size = value_size(values)
     if size > max_row_bytes:
-        return Reject(number, "row_too_long", f"{size} characters, above max_row_bytes = {max_row_bytes}", "")
-    return Record(number, values, size)
+        return Reject(row_number, "row_too_long", f"{size} characters, above max_row_bytes = {max_row_bytes}", "")
+    return Record(row_number, values, size)
 
 
 def _values(batch: Any) -> Iterator[dict[str, Any] | Exception]:
     try:
         yield from batch.to_pylist()
-    except (ValueError, OverflowError, pa.ArrowInvalid):  # invalid UTF-8, dates that Python has not: find the row
+    except (ValueError, OverflowError, pa.ArrowInvalid):
+        # One row holds invalid UTF-8 or a date that Python has not; the others can be read.
         for index in range(batch.num_rows):
             try:
                 yield batch.slice(index, 1).to_pylist()[0]
@@ -71,7 +73,3 @@ def _batch_rows(metadata: Any) -> int:
     groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
     widest = max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=0)
     return int(min(BATCH_ROWS, max(1, BATCH_TEXT // max(widest, 1))))
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

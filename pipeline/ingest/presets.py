@@ -20,12 +20,12 @@ from truegold.pipeline.ingest.layout import Derived, Layout, Samples, Values
 from truegold.pipeline.ingest.presets_code import (
     apps,
     codecontests,
-    ground_truth,
     humaneval,
     leetcode,
     livecodebench,
     mbpp,
     verl_code,
+    verl_ground_truth,
 )
 from truegold.pipeline.ingest.records import Unusable
 
@@ -62,11 +62,11 @@ def verl(columns: Set[str], samples: Samples) -> Layout | None:
     """
     if not {"prompt", "reward_model"} <= columns:
         return None
-    if any(looks_like_tests(ground_truth(sample)) for sample in samples):
+    if any(looks_like_tests(verl_ground_truth(sample)) for sample in samples):
         return verl_code()
 
     def derive(values: Values) -> Derived:
-        if looks_like_tests(ground_truth(values)):
+        if looks_like_tests(verl_ground_truth(values)):
             raise Unusable("mixed_source", "reward_model.ground_truth holds tests, in other rows an answer")
         return Derived({})
 
@@ -101,7 +101,7 @@ def _gold_column(columns: Set[str], samples: Samples) -> str | None:
 
 
 def _prompt_and_gold(prompt: str, gold: str, samples: Samples) -> Layout:
-    """Gold in a column of its own; a worked solution is a gold only where nothing else is."""
+    """Return the layout of a column of gold; a worked solution is one only where nothing else is."""
     if gold == "solution" and (layout := _prompt_and_boxed(prompt, gold, samples)) is not None:
         return layout
     spec = gold_spec(gold, samples)
@@ -110,7 +110,7 @@ def _prompt_and_gold(prompt: str, gold: str, samples: Samples) -> Layout:
 
 
 def _prompt_and_boxed(prompt: str, solution: str, samples: Samples) -> Layout | None:
-    """Gold in the boxes of worked solutions; None where there are none."""
+    """Return the layout of golds in the boxes of worked solutions; None where there are no boxes."""
     spec = boxed_gold_spec(solution, samples)
     return None if spec is None else _layout(prompt, spec, solution)
 

@@ -1,4 +1,4 @@
-r"""The shapes that datasets of programs come in (`presets` has the others, and what a preset is).
+r"""The shapes that datasets of programs come in; `presets` has the others and says what a preset is.
 
     {"question": "Add two numbers.", "input_output": "{\"inputs\": [\"1 2\\n\"], \"outputs\": [\"3\\n\"]}", ...}
 
@@ -18,13 +18,13 @@ from truegold.pipeline.config.sources import Columns, ColumnSpec
 from truegold.pipeline.ingest.code_columns import (
     function_name,
     limits_of,
-    needed,
     refuse_packed,
+    required_text,
     solution_of,
     texts,
     with_starter,
 )
-from truegold.pipeline.ingest.code_tests import looks_like_tests, parsed, read_tests
+from truegold.pipeline.ingest.code_tests import looks_like_tests, parse_tests, read_tests
 from truegold.pipeline.ingest.columns import compile_column, text_of
 from truegold.pipeline.ingest.layout import Derived, Layout, Samples, Values
 from truegold.pipeline.ingest.leetcode_prelude import LEETCODE_PRELUDE
@@ -41,12 +41,12 @@ def humaneval(columns: Set[str], samples: Samples) -> Layout | None:
     `{"type": "asserts", "entry_point": "f", "code": "def check(...", "stub": "def f(x):\\n"}`. Also EvalPlus's files
     that have a `test`, and BigCodeBench (`complete_prompt`; its test cases of unittest make the type `unittest`).
     """
-    prompt = _first(columns, "prompt", "complete_prompt")
+    prompt = _first_column(columns, "prompt", "complete_prompt")
     if prompt is None or not {"canonical_solution", "test", "entry_point"} <= columns:
         return None
 
     def derive(values: Values) -> Derived:
-        test, entry_point = needed(values, "test"), needed(values, "entry_point")
+        test, entry_point = required_text(values, "test"), required_text(values, "entry_point")
         body, stub = text_of(values.get("canonical_solution")), text_of(values.get(prompt.column))
         kind = "unittest" if _TEST_CASE.search(test) else "asserts"
         arguments = {"type": kind, "entry_point": entry_point, "code": test}
@@ -66,12 +66,16 @@ def leetcode(columns: Set[str], samples: Samples) -> Layout | None:
     ..."}`. The prelude may also stand in `prelude`.
     """
     prelude = "prelude" if "prelude" in columns else "prompt"
-    problem = _first(columns - {prelude}, *_PROBLEMS, "query", "prompt")
+    problem = _first_column(columns - {prelude}, *_PROBLEMS, "query", "prompt")
     if problem is None or not {"entry_point", "test"} <= columns or not {"prelude", "completion"} & columns:
         return None
 
     def derive(values: Values) -> Derived:
-        arguments = {"type": "asserts", "entry_point": needed(values, "entry_point"), "code": needed(values, "test")}
+        arguments = {
+            "type": "asserts",
+            "entry_point": required_text(values, "entry_point"),
+            "code": required_text(values, "test"),
+        }
         arguments["prelude"] = text_of(values.get(prelude)) or LEETCODE_PRELUDE
         solution = solution_of(values, "completion", "canonical_solution", "solution", "solutions")
         return Derived(arguments, solution, with_starter(values, problem.column))
@@ -87,7 +91,7 @@ def mbpp(columns: Set[str], samples: Samples) -> Layout | None:
     The prompt gets the first assertion, as is usual with MBPP: without it nobody could know the function's name. Where
     there is a `test` as well (EvalPlus's MBPP+), which has more cases, it takes the list's place.
     """
-    text = _first(columns, "text", "prompt")
+    text = _first_column(columns, "text", "prompt")
     if text is None or not {"code", "test_list"} <= columns:
         return None
 
@@ -122,7 +126,7 @@ def livecodebench(columns: Set[str], samples: Samples) -> Layout | None:
 
     def derive(values: Values) -> Derived:
         refuse_packed(values, "private_test_cases")
-        tests = {part: parsed(values.get(part), part) for part in ("public_test_cases", "private_test_cases")}
+        tests = {part: parse_tests(values.get(part), part) for part in ("public_test_cases", "private_test_cases")}
         arguments = read_tests(tests, "public_test_cases", function_name(values), [text_of(values.get("starter_code"))])
         return Derived(arguments, prompt=with_starter(values, "question_content"))
 
@@ -151,7 +155,7 @@ def codecontests(columns: Set[str], samples: Samples) -> Layout | None:
     itself: the problem in `description`, tests in `public_tests`, `private_tests` and `generated_tests`, of the
     solutions the first in Python 3.
     """
-    problem = _first(columns, "problem", "description", "question")
+    problem = _first_column(columns, "problem", "description", "question")
     if problem is None:
         return None
     if {"public_tests", "private_tests"} <= columns:
@@ -171,7 +175,7 @@ def verl_code() -> Layout:
     """
 
     def derive(values: Values) -> Derived:
-        tests = ground_truth(values)
+        tests = verl_ground_truth(values)
         if not looks_like_tests(tests):
             raise Unusable("mixed_source", "reward_model.ground_truth holds no tests, and in other rows it does")
         return Derived(read_tests(tests, "reward_model.ground_truth"))
@@ -179,14 +183,16 @@ def verl_code() -> Layout:
     return _layout(_column("prompt"), derive, {"reward_model"})
 
 
-def ground_truth(values: Values) -> Any:
+def verl_ground_truth(values: Values) -> Any:
+    """Return what verl's files hold as the ground truth of a record: an answer, or tests."""
     return _GROUND_TRUTH(values)
 
 
 _PROBLEMS = ("problem_description", "question_content", "problem", "question", "description", "content")
 _TEST_PARTS = ("public_tests", "private_tests", "generated_tests")
 _USED_WITH_TESTS = ("solution", "starter_code")
-"""Of several solutions one is taken, and a time limit may be no number: these stay in `meta` as they were."""
+"""These columns do not go into `meta`. Several solutions, of which one is taken, and time limits, which may be no
+numbers, do."""
 
 
 def _layout(prompt: ColumnSpec, derive: Callable[[Values], Derived], uses: Iterable[str]) -> Layout:
@@ -194,12 +200,12 @@ def _layout(prompt: ColumnSpec, derive: Callable[[Values], Derived], uses: Itera
 
 
 def _from_tests(problem: str, *columns: str) -> Callable[[Values], Derived]:
-    """Tests in one column or several; solution, starter code and limits in those that all such datasets use."""
+    """Return the `derive` of tests in one column or several; the other columns are those that all such datasets use."""
 
     def derive(values: Values) -> Derived:
         tests = values.get(columns[0])
         if len(columns) > 1:
-            tests = {column: parsed(values.get(column), column) for column in columns}
+            tests = {column: parse_tests(values.get(column), column) for column in columns}
         solution = solution_of(values, "solution", "solutions")
         hints = [text_of(values.get("starter_code")), solution]
         arguments = read_tests(tests, columns[0], function_name(values), hints)
@@ -214,5 +220,5 @@ def _column(name: str) -> ColumnSpec:
     return ColumnSpec(column=name)
 
 
-def _first(columns: Set[str], *names: str) -> ColumnSpec | None:
+def _first_column(columns: Set[str], *names: str) -> ColumnSpec | None:
     return next((_column(name) for name in names if name in columns), None)

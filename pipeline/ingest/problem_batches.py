@@ -20,19 +20,17 @@ import orjson
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec
 from truegold.pipeline.ingest.column_names import NAMES, describe_columns, gold_spec
-from truegold.pipeline.ingest.columns import MISSING, Column, compile_column, text_of
+from truegold.pipeline.ingest.columns import MISSING, Column, compile_column, read_prompt, text_of
 from truegold.pipeline.ingest.jsonl import Line, has_long_number, is_packed, parse_lines, read_jsonl, read_line_lists
 from truegold.pipeline.ingest.layouts import guess_columns
 from truegold.pipeline.ingest.readers import form_by_suffix, open_file
-from truegold.pipeline.ingest.records import Record, Reject, Source
-from truegold.pipeline.ingest.row_builder import last_user_content
+from truegold.pipeline.ingest.records import LOOK_AHEAD, Record, Reject, Source, sample_values
 from truegold.verifiers import InputError
 
-LOOK_AHEAD = 100
-"""Records that are looked at to find the columns."""
 MAX_ROW_BYTES = 64 * 2**20
 """A longer line is not read into memory."""
 BATCH_ROWS = 10_000
+"""So many problems are in one batch at most."""
 PLAIN = {str, int, bool, type(None), type(MISSING)}
 """Types that orjson reads as the careful parser does; a float may have been a whole number beyond 64 bits."""
 
@@ -42,12 +40,12 @@ class Batch:
     """Columns of consecutive problems."""
 
     ids: list[str] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
-    """Record numbers from 1: line numbers where the format has lines."""
+    row_numbers: list[int] = field(default_factory=list)
+    """The numbers of the records from 1, which are line numbers where the format has lines."""
     prompts: list[str] = field(default_factory=list)
     golds: list[str | None] = field(default_factory=list)
-    solutions: list[int] = field(default_factory=list)
-    """Lengths of the worked solutions, in characters."""
+    solution_chars: list[int] = field(default_factory=list)
+    """The lengths of the worked solutions, in characters."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -65,7 +63,7 @@ class ProblemColumns:
     def check(self, samples: list[Mapping[str, Any]], location: str) -> None:
         """Raise InputError where a named column is in none of the records; `location` names the file."""
         for role, name in asdict(self).items():
-            if name is not None and all(Column(name, None)(values) is MISSING for values in samples):
+            if name is not None and all(Column(name)(values) is MISSING for values in samples):
                 raise InputError(
                     f"{location} has no column {name!r}; it has: {describe_columns(samples)}.",
                     f"Name the {role} column: --{role}-column COLUMN",
@@ -102,7 +100,7 @@ def read_golds(path: Path, gold_column: str | None, on_skipped: Callable[[str, s
     """
     source = open_file(path, "auto", MAX_ROW_BYTES)
     ahead = list(islice(source.records, LOOK_AHEAD))
-    samples = [record.values for record in ahead if isinstance(record, Record)]
+    samples = sample_values(ahead)
     spec = ProblemColumns(gold=gold_column).resolve(samples, source.location).gold if samples else None
     if spec is None:
         raise missing_gold(samples, source.location)
@@ -113,12 +111,12 @@ def read_golds(path: Path, gold_column: str | None, on_skipped: Callable[[str, s
             reason = record.reason
         elif column(record.values) is MISSING:
             reason = "no gold column"
-        elif (text := text_of(column(record.values))) is not None:
-            gold = column.extract(text) if column.extract else text
+        else:
+            gold = column.text(record.values)
         if gold is not None:
             yield gold
         else:
-            on_skipped(f"{source.unit} {record.number}", reason)
+            on_skipped(f"{source.unit} {record.row_number}", reason)
 
 
 def missing_gold(samples: list[Mapping[str, Any]], location: str) -> InputError:
@@ -132,7 +130,7 @@ def missing_gold(samples: list[Mapping[str, Any]], location: str) -> InputError:
 def describe_reading(path: Path, named: ProblemColumns) -> str:
     """Say in one line which columns of a file a command reads, and what to type where there is no gold."""
     source = open_file(path, "auto", MAX_ROW_BYTES)
-    samples = [record.values for record in islice(source.records, LOOK_AHEAD) if isinstance(record, Record)]
+    samples = sample_values(islice(source.records, LOOK_AHEAD))
     columns = named.resolve(samples, source.location)
     specs = {"prompt": columns.prompt, "gold": columns.gold, "id": columns.id}
     line = "reading " + ", ".join(f"{role} from {spec.column}" for role, spec in specs.items() if spec is not None)
@@ -164,8 +162,8 @@ def _problems_of_lines(path: Path, source: Source, named: ProblemColumns) -> Ite
             break
         batch = reader.read_plain(lines, lines_read)
         if batch is None:
-            numbered = (Line(number, line, len(line)) for number, line in enumerate(lines, lines_read + 1))
-            yield from _batches(parse_lines(numbered, MAX_ROW_BYTES), reader)
+            numbered_lines = (Line(index, line, len(line)) for index, line in enumerate(lines, lines_read + 1))
+            yield from _batches(parse_lines(numbered_lines, MAX_ROW_BYTES), reader)
         else:
             yield batch
         lines_read += len(lines)
@@ -182,7 +180,7 @@ def _batches(records: Iterable[Record | Reject], reader: _Reader) -> Iterator[Ba
 
 def _reader(location: str, ahead: list[Record | Reject], named: ProblemColumns) -> _Reader:
     """Return a reader of the columns that are named or guessed from the first records."""
-    samples = [record.values for record in ahead if isinstance(record, Record)]
+    samples = sample_values(ahead)
     columns = named.resolve(samples, location) if samples else Columns()
     if columns.prompt is None:
         names = describe_columns(samples) if samples else "no record that can be read"
@@ -199,31 +197,24 @@ def _reader(location: str, ahead: list[Record | Reject], named: ProblemColumns) 
 
 @dataclass(frozen=True)
 class _Reader:
+    """Reads the columns of problems out of records."""
+
     prompt: Column
     gold: Column | None
     solution: Column | None
     id: Column | None
 
     def read(self, record: Record | Reject, batch: Batch) -> None:
-        """Add one record."""
-        batch.numbers.append(record.number)
-        if isinstance(record, Reject):
-            batch.ids.append(str(record.number))
-            batch.prompts.append("")
-            batch.golds.append(None)
-            batch.solutions.append(0)
-            return
-        values = record.values
-        batch.ids.append((_text(self.id(values)) if self.id else None) or str(record.number))
+        """Add one record to the batch."""
+        values: Mapping[str, Any] = record.values if isinstance(record, Record) else {}
+        batch.row_numbers.append(record.row_number)
+        batch.ids.append((_text(self.id(values)) if self.id else None) or str(record.row_number))
         batch.prompts.append(prompt_text(self.prompt(values)))
         batch.golds.append(self._gold(self.gold(values)) if self.gold else None)
-        batch.solutions.append(len(_text(self.solution(values)) or "") if self.solution else 0)
+        batch.solution_chars.append(len(_text(self.solution(values)) or "") if self.solution else 0)
 
-    def read_plain(self, lines: list[bytes], before: int) -> Batch | None:
-        """Return the batch of lines that hold objects of plain values; None where any of them asks for more care.
-
-        `before` is how many lines stand before them.
-        """
+    def read_plain(self, lines: list[bytes], lines_before: int) -> Batch | None:
+        """Return the batch of lines that hold objects of plain values; None where any of them asks for more care."""
         try:
             values = [orjson.loads(line) for line in lines]
         except orjson.JSONDecodeError:
@@ -237,10 +228,10 @@ class _Reader:
         kinds = set[type]().union(*(map(type, column) for column in (prompts, golds, solutions, ids)))
         if not kinds <= PLAIN and any(map(has_long_number, lines)):
             return None
-        numbers = list(range(before + 1, before + len(lines) + 1))
+        row_numbers = list(range(lines_before + 1, lines_before + len(lines) + 1))
         return Batch(
-            [_text(name) or str(number) for name, number in zip(ids, numbers, strict=True)],
-            numbers,
+            [_text(identity) or str(row) for identity, row in zip(ids, row_numbers, strict=True)],
+            row_numbers,
             [prompt if type(prompt) is str else prompt_text(prompt) for prompt in prompts],
             list(map(self._gold, golds)),
             [len(_text(solution) or "") for solution in solutions],
@@ -253,6 +244,7 @@ class _Reader:
 
 
 def _text(value: Any) -> str | None:
+    """Return the same as `text_of`, faster for most values."""
     if value is None or (type(value) is str and value[:1] > " "):
         return value
     return str(value) if type(value) is int else text_of(value)
@@ -260,7 +252,6 @@ def _text(value: Any) -> str | None:
 
 def prompt_text(value: Any) -> str:
     """Return the text of a prompt, of a conversation the last user message; empty where there is none."""
-    if isinstance(value, list) and value and all(isinstance(part, Mapping) for part in value):
-        value = last_user_content(value)
-    text = (value if type(value) is str else text_of(value)) or ""
+    content, _ = read_prompt(value)
+    text = (content if type(content) is str else text_of(content)) or ""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

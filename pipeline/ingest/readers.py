@@ -1,4 +1,4 @@
-"""Opens a file in the format its name or the configuration says, or fails with one line that says what to do.
+"""Opens a file in the format that its name or the configuration says, or fails with one line that says what to do.
 
 `open_file(Path("data/train.jsonl.gz"), "auto", 2**23)` gives a `Source(name="train.jsonl.gz", ...)` whose `records`
 stream. Formats: JSON Lines (`.jsonl`, `.ndjson`, `.json`), Parquet (`.parquet`, `.pq`), CSV (`.csv`); JSON Lines and
@@ -7,13 +7,12 @@ CSV also as gzip.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from truegold.pipeline.ingest.csv import read_csv
 from truegold.pipeline.ingest.jsonl import read_jsonl
 from truegold.pipeline.ingest.parquet import open_parquet, read_parquet
-from truegold.pipeline.ingest.records import Record, Reject, Source, excerpt
+from truegold.pipeline.ingest.records import Source, excerpt
 from truegold.verifiers import InputError
 
 SUFFIXES = {
@@ -24,30 +23,31 @@ SUFFIXES = {
     ".pq": "parquet",
     ".csv": "csv",
 }
-
+"""The format that the end of a file's name stands for."""
 
 FILE_NAME_CHARS = 255
-"""The longest name a file can have; it may hold bytes that are no text, which a table could not."""
+"""The longest name that a file can have. It is taken as an excerpt, since a name may hold bytes that are no text."""
 
 
 def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
-    """The records of a file; InputError before the first one where there can be none."""
+    """Open a file in a format (`auto`: by its name) for its records.
+
+    Raises InputError where the file cannot be read, or its name does not say its format.
+    """
     check_file(path)
     if form == "auto":
         form = form_by_suffix(path)
+    name = excerpt(path.name, FILE_NAME_CHARS)
     if form == "parquet":
         with open_parquet(path) as file:
             total = file.metadata.num_rows
-        return Source(
-            excerpt(path.name, FILE_NAME_CHARS), str(path), read_parquet(path, max_row_bytes), unit="row", total=total
-        )
-    records: Iterator[Record | Reject]
-    records = read_csv(path, max_row_bytes) if form == "csv" else read_jsonl(path, max_row_bytes)
-    return Source(excerpt(path.name, FILE_NAME_CHARS), str(path), records)
+        return Source(name, str(path), read_parquet(path, max_row_bytes), unit="row", total=total)
+    read = read_csv if form == "csv" else read_jsonl
+    return Source(name, str(path), read(path, max_row_bytes))
 
 
 def check_file(path: Path) -> None:
-    """The errors that a look at the file system finds; InputError."""
+    """Raise InputError for a file that is missing, empty, not to be read, or none."""
     if path.is_dir():
         raise InputError(
             f"{path} is a folder, not a file.",
@@ -67,7 +67,7 @@ def check_file(path: Path) -> None:
 
 
 def _siblings(path: Path) -> str:
-    """What lies where the file was looked for."""
+    """Say which data files lie where the file was looked for."""
     if not path.parent.is_dir():
         return f"Nor does its folder; relative paths start at {Path.cwd()}."
     names = sorted(other.name for other in path.parent.iterdir() if _suffix(other) in SUFFIXES)
@@ -83,7 +83,7 @@ def _suffix(path: Path) -> str:
 
 
 def form_by_suffix(path: Path) -> str:
-    """The format that a file's name says: jsonl, parquet, csv; InputError where it says none."""
+    """Return the format that a file's name says: jsonl, parquet or csv; raise InputError where it says none."""
     form = SUFFIXES.get(_suffix(path))
     if form is None:
         raise InputError(f"{path}: its name does not say its format.", "Set format: to one of jsonl, parquet, csv.")

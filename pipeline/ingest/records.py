@@ -2,7 +2,7 @@
 
 The third line of a file, `{"question": "1+1?", "answer": }`, becomes
 
-    Reject(number=3, reason="invalid_json", detail="Expecting value at character 30", excerpt='{"question": ...')
+    Reject(row_number=3, reason="invalid_json", detail="Expecting value at character 30", excerpt='{"question": ...')
 
 A reject never stops a run; it lands in `rejects.jsonl`. What stops a run is an `InputError`.
 """
@@ -10,24 +10,30 @@ A reject never stops a run; it lands in `rejects.jsonl`. What stops a run is an 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 EXCERPT_CHARS = 200
-"""What a reject shows of its row: enough to find it, never a whole 8 MB line."""
+"""A reject shows so much of its row: enough to find it, never a whole 8 MB line."""
+
+LOOK_AHEAD = 100
+"""So many records are looked at to find out which column is which: enough for columns that some rows lack."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record of a source: its number from 1 (a line number where the format has lines) and its values."""
+    """One record of a source."""
 
-    number: int
+    row_number: int
+    """It counts from 1, and is the number of the record's first line where the format has lines."""
     values: Mapping[str, Any]
+    """The record's values by column."""
     size: int
-    """Roughly its bytes: bounds how much is held when looking ahead."""
+    """The record's bytes, roughly; they bound how much is held when looking ahead."""
 
     def excerpt(self) -> str:
+        """Return the start of the values as JSON, for a reject."""
         return excerpt(json.dumps(self.values, default=lambda value: f"<{type(value).__name__}>"))
 
 
@@ -35,10 +41,13 @@ class Record:
 class Reject:
     """A record that cannot become a row."""
 
-    number: int
+    row_number: int
     reason: str
+    """One of a few words that counts are kept by, such as `invalid_json`."""
     detail: str
+    """What is wrong with this record, in a sentence's part."""
     excerpt: str
+    """The start of the record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +55,18 @@ class Source:
     """An opened source."""
 
     name: str
+    """It goes into the column `source` of every row."""
     location: str
-    """What errors call it: a path, or a hub name."""
+    """Errors call the source by it: a path, or a hub name."""
     records: Iterator[Record | Reject]
     unit: str = "line"
-    """What `number` counts, in words."""
+    """The word for what `row_number` counts."""
     total: int | None = None
-    """How many records there are, where the format says so."""
+    """How many records there are, where the format tells."""
 
 
 class Unusable(Exception):
-    """One record cannot become a row; caught where records are turned into rows, and written down as a reject."""
+    """One record cannot become a row. It is caught where records become rows, and written down as a reject."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(reason, detail)
@@ -65,10 +75,25 @@ class Unusable(Exception):
 
 
 def excerpt(text: str, chars: int = EXCERPT_CHARS) -> str:
-    """The start of `text`, safe to write as UTF-8."""
+    """Return the start of `text`, safe to write as UTF-8."""
     return text[:chars].encode("utf-8", "replace").decode("utf-8")
 
 
 def value_size(values: Mapping[str, Any]) -> int:
-    """The length of all top-level texts and bytes: a cheap bound for formats without lines."""
+    """Return the length of all top-level texts and bytes: a cheap bound for formats without lines."""
     return sum(len(value) for value in values.values() if isinstance(value, str | bytes))
+
+
+def readable(records: Iterable[Record | Reject]) -> list[Record]:
+    """Return the records among records and rejects."""
+    return [record for record in records if isinstance(record, Record)]
+
+
+def sample_values(records: Iterable[Record | Reject]) -> list[Mapping[str, Any]]:
+    """Return the values of the records that can be read, to find out which column is which."""
+    return [record.values for record in readable(records)]
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of what a library says is wrong, without a full stop; its type where it says nothing."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

@@ -6,18 +6,21 @@
 
 Inputs: `data` (a file source's path; none for a hub source) and optionally `heldout`, a file whose rows are all set
 aside. Memory does not grow with the source, save 24 bytes a row where it has a column of ids. `limit` bounds the
-records read of each file. Rejects are not in the ledger: they never were rows. `rows_in` counts records read, so that
-`rows_in == rows_out +` the sum of all `reject:*` counts.
+records that are read of each file. Rejects are not in the ledger: they never were rows. `rows_in` counts the records
+that were read, so that `rows_in == rows_out +` the sum of all `reject:*` counts.
 """
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
+import numpy as np
 import orjson
 
 from truegold.pipeline.config.sources import FileSource, HubSource
@@ -26,9 +29,8 @@ from truegold.pipeline.ingest.hub import open_hub
 from truegold.pipeline.ingest.layout import Layout
 from truegold.pipeline.ingest.layouts import check_columns, check_preset, choose_layout
 from truegold.pipeline.ingest.readers import open_file
-from truegold.pipeline.ingest.records import Record, Reject, Source, Unusable
+from truegold.pipeline.ingest.records import LOOK_AHEAD, Record, Reject, Source, Unusable
 from truegold.pipeline.ingest.row_builder import RowBuilder, make_builder
-from truegold.pipeline.ingest.source_ids import SourceIds
 from truegold.pipeline.ledger import Ledger
 from truegold.pipeline.rows import ROW_SCHEMA, TableWriter
 from truegold.pipeline.running.progress import Progress, paced
@@ -38,9 +40,8 @@ from truegold.verifiers import InputError
 ROWS_FILE = "rows.parquet"
 REJECTS_FILE = "rejects.jsonl"
 
-PEEK_RECORDS = 100
-PEEK_BYTES = 2**20
-"""How far a source is looked into for its columns: enough for columns that some rows lack."""
+LOOK_AHEAD_BYTES = 2**20
+"""A source is looked into for its columns up to `LOOK_AHEAD` records, or so many bytes of them."""
 
 
 @stage_function(version=1)
@@ -49,9 +50,10 @@ def ingest(
 ) -> StageReport:
     """Read the source (and the held-out file) into `rows.parquet` and `rejects.jsonl`."""
     check_preset(config.preset)
+    # A bad extract is an error of the configuration, which is reported before files are opened.
     for field, spec in config.columns:
         if spec is not None:
-            compile_column(spec, field)  # a bad extract is an error of the configuration: say so before opening files
+            compile_column(spec, field)
     sources = _open(inputs, config)
     layout: Layout | None = None
     with (
@@ -59,10 +61,10 @@ def ingest(
         TableWriter(out_dir / ROWS_FILE, ROW_SCHEMA) as rows,
         _Rejects(out_dir / REJECTS_FILE) as rejects,
     ):
-        ids = SourceIds()
-        run = _Run(config, rows, rejects, ids, progress)
-        for position, source in enumerate(sources):
-            layout = run.read(source, layout, all_heldout=position > 0)
+        ids = _SourceIds()
+        reader = _Reader(config, rows, rejects, ids, progress)
+        for index, source in enumerate(sources):
+            layout = reader.read(source, layout, all_heldout=index > 0)
     counts = {f"reject:{reason}": count for reason, count in rejects.counts.items()} | ids.warn(progress)
     rows_in = rows.rows + sum(rejects.counts.values())
     return StageReport(rows_in, rows.rows, counts, {"sources": [source.name for source in sources]})
@@ -74,29 +76,32 @@ def _open(inputs: Mapping[str, Path], config: FileSource | HubSource) -> list[So
     sources = [open_file(inputs["data"], config.format, config.max_row_bytes)]
     if "heldout" in inputs:
         heldout = open_file(inputs["heldout"], config.format, config.max_row_bytes)
-        if heldout.name == sources[0].name:  # a/part.jsonl and b/part.jsonl: source and row must tell rows apart
+        # With a/part.jsonl and b/part.jsonl, source and row number must still tell rows apart.
+        if heldout.name == sources[0].name:
             heldout = replace(heldout, name=f"{inputs['heldout'].resolve().parent.name}/{heldout.name}")
         sources.append(heldout)
     return sources
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _Reader:
+    """Reads sources into the stage's tables."""
+
     config: FileSource | HubSource
     rows: TableWriter
     rejects: _Rejects
-    ids: SourceIds
+    ids: _SourceIds
     progress: Progress
 
     def read(self, source: Source, layout: Layout | None, all_heldout: bool) -> Layout:
-        """Take in one source; returns the layout that its columns led to."""
+        """Read one source and return its layout; without a `layout` it is chosen by the source's columns."""
         self.rejects.begin()
-        before = self.rows.rows
+        rows_before = self.rows.rows
         limited = itertools.islice(source.records, self.config.limit)
         total = source.total if self.config.limit is None else min(source.total or self.config.limit, self.config.limit)
         records = paced(limited, self.progress, f"reading {source.name}", total)
-        peeked = self._peek(records, source)
-        samples = [record.values for record in peeked]
+        ahead = self._look_ahead(records, source)
+        samples = [record.values for record in ahead]
         if not samples:
             raise self._nothing_usable(source)
         if layout is None:
@@ -104,38 +109,38 @@ class _Run:
         else:
             check_columns(self.config, layout, source.location, samples)
         builder = make_builder(self.config, layout, source.name, all_heldout)
-        for record in itertools.chain(peeked, records):
-            self._take(record, builder, source)
-        if self.rows.rows == before:
+        for record in itertools.chain(ahead, records):
+            self._write_row(record, builder, source)
+        if self.rows.rows == rows_before:
             raise self._nothing_usable(source)
         return layout
 
-    def _peek(self, records: Iterator[Record | Reject], source: Source) -> list[Record]:
-        """The first records; rejects met on the way are written at once, so that any number of them is held nowhere."""
-        peeked: list[Record] = []
+    def _look_ahead(self, records: Iterator[Record | Reject], source: Source) -> list[Record]:
+        """Return the first records; rejects among them are written at once, since there may be any number of them."""
+        ahead: list[Record] = []
         size = 0
         for record in records:
             if isinstance(record, Reject):
                 self.rejects.write(source, record)
                 continue
-            peeked.append(record)
+            ahead.append(record)
             size += record.size
-            if len(peeked) >= PEEK_RECORDS or size >= PEEK_BYTES:
+            if len(ahead) >= LOOK_AHEAD or size >= LOOK_AHEAD_BYTES:
                 break
-        return peeked
+        return ahead
 
-    def _take(self, record: Record | Reject, builder: RowBuilder, source: Source) -> None:
+    def _write_row(self, record: Record | Reject, builder: RowBuilder, source: Source) -> None:
         if isinstance(record, Reject):
             self.rejects.write(source, record)
             return
         try:
             row = builder.build(record)
         except Unusable as error:
-            self.rejects.write(source, Reject(record.number, error.reason, error.detail, record.excerpt()))
+            self.rejects.write(source, Reject(record.row_number, error.reason, error.detail, record.excerpt()))
             return
         self.rows.write(row)
         if (source_id := builder.source_id(record)) is not None:
-            self.ids.add(source.name, source_id, record.number, row["id"])
+            self.ids.add(source.name, source_id, record.row_number, row["id"])
 
     def _nothing_usable(self, source: Source) -> InputError:
         first = self.rejects.first
@@ -143,31 +148,33 @@ class _Run:
             return InputError(f"{source.location} holds no rows.")
         return InputError(
             f"{source.location}: none of its {self.rejects.seen} rows can be used; the first is {source.unit} "
-            f"{first.number}: {first.reason}: {first.detail}.",
+            f"{first.row_number}: {first.reason}: {first.detail}.",
             f"It begins: {first.excerpt[:80]}" if first.excerpt else None,
         )
 
 
 class _Rejects:
-    """Writes `rejects.jsonl` and counts by reason."""
+    """Writes `rejects.jsonl`."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb")
         self.counts: dict[str, int] = {}
+        """Rejects by reason."""
         self.begin()
 
     def begin(self) -> None:
-        """Another source starts: forget what the last one's first reject was."""
+        """Begin with another source: its first reject, and how many records it rejects."""
         self.first: Reject | None = None
         self.seen = 0
 
     def write(self, source: Source, reject: Reject) -> None:
+        """Write one reject and count it."""
         self.first = self.first or reject
         self.seen += 1
         self.counts[reject.reason] = self.counts.get(reject.reason, 0) + 1
         entry = {
             "source": source.name,
-            "source_row": reject.number,
+            "source_row": reject.row_number,
             "reason": reject.reason,
             "detail": reject.detail,
             "excerpt": reject.excerpt,
@@ -179,3 +186,35 @@ class _Rejects:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._file.close()
+
+
+class _SourceIds:
+    """The identifiers that a source gives its records: those that stand for more than one content are noted.
+
+    Line 3 `{"id": "q7", "question": "1+1?", ...}` and line 9 `{"id": "q7", "question": "2+2?", ...}` make the note
+    "1 source id(s) stand for different rows; the first: rows 3 and 9". Nothing is dropped: truegold's own ids do not
+    depend on it. Identifiers are kept as 64-bit hashes: one in about 400,000 runs over ten million rows has a false
+    alarm.
+    """
+
+    def __init__(self) -> None:
+        self._table = array("Q")
+
+    def add(self, source: str, source_id: str, row_number: int, row_id: str) -> None:
+        """Add a row; `row_id` is 20 hex digits over its content."""
+        key = hashlib.blake2b(f"{source}\0{source_id}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        self._table.extend((int.from_bytes(key, "big"), int(row_id[:16], 16), row_number))
+
+    def warn(self, progress: Progress) -> dict[str, int]:
+        """Return how many identifiers stand for different rows, as a count; a note names the rows of the first."""
+        table = np.frombuffer(self._table, dtype=np.uint64).reshape(-1, 3)
+        order = np.argsort(table[:, 0], kind="stable")
+        keys, contents, row_numbers = table[order].T
+        clashes = np.flatnonzero((keys[1:] == keys[:-1]) & (contents[1:] != contents[:-1]))
+        if not len(clashes):
+            return {}
+        count = len(np.unique(keys[1:][clashes]))
+        first = clashes[np.argmin(row_numbers[1:][clashes])]
+        rows = f"rows {row_numbers[first]} and {row_numbers[first + 1]}"
+        progress.note(f"{count} source id(s) stand for different rows; the first: {rows}.")
+        return {"warn:duplicate_source_id": count}

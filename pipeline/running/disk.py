@@ -1,13 +1,22 @@
-"""A full disk becomes one line that says what to do."""
+"""The disk: where several runs share what they make, and one line that says what to do when it is full."""
 
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from truegold.verifiers import SetupError
+
+
+def cache_folder(name: str) -> Path:
+    """Return `~/.cache/truegold/NAME`, or the same below XDG_CACHE_HOME where that is set.
+
+    Compiled operators and Prefect's databases are kept there.
+    """
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "truegold" / name
 
 
 @contextmanager

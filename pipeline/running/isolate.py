@@ -1,5 +1,7 @@
-"""Runs a stage function in a process of its own: its memory comes back whole, its noise goes to a log file, and a crash
-of vLLM or an out-of-memory kill becomes one clear error. The child dies with its parent (see `worker`)."""
+"""Runs a stage function in another process, which gives all its memory back and writes its noise to a log file.
+
+A crash of vLLM or an out-of-memory kill becomes one clear error. The child (`isolated_child`) dies with its parent.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +16,15 @@ from typing import Any
 import orjson
 from pydantic import BaseModel
 
-from truegold.pipeline.running.cache_folder import cache_folder
-from truegold.pipeline.running.launch import LaunchConfig
+from truegold.pipeline.config.base import LaunchConfig
+from truegold.pipeline.running.disk import cache_folder
 from truegold.pipeline.running.progress import Progress, relay
 from truegold.pipeline.running.ranks import Ranks
 from truegold.verifiers import SetupError
 from truegold.verifiers.errors import ERROR_TYPES
 
 LOG_TAIL = 15
-"""Lines of a crashed stage's log that are shown."""
+"""The error of a crashed stage shows so many lines of its log."""
 
 QUIET_ENVIRONMENT = {
     "DO_NOT_TRACK": "1",
@@ -35,7 +37,7 @@ QUIET_ENVIRONMENT = {
 
 
 class StageCrashed(RuntimeError):
-    """A stage's process ended by a bug; the message holds the end of its log."""
+    """A stage's process ended because of a bug; the message holds the end of its log."""
 
 
 def call_isolated(
@@ -48,12 +50,10 @@ def call_isolated(
     launch: LaunchConfig,
     shared: Path,
 ) -> dict[str, Any]:
-    """Call the stage function `fn` in a child process for each rank and return rank 0's report's fields.
+    """Call the stage function `fn` in a child process for each rank, and return the fields of rank 0's report.
 
-    shared: a folder for temporary files that ranks on other machines see as well.
-
-    Raises the first error that a child raised itself, by rank; SetupError where one was killed; StageCrashed with the
-    end of the log where one ended any other way.
+    `shared` is a folder for temporary files that ranks on other machines see as well. Raises the error of the first
+    rank that reported one, SetupError where a child was killed, StageCrashed where one ended any other way.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     if launch.hostfile:
@@ -97,10 +97,13 @@ def call_isolated(
 
 
 def _environment(scratch: Path) -> dict[str, str]:
-    """Quiet, and with a temporary folder that goes with the stage: vLLM leaves sockets and lists of ports behind. What
-    torch compiles must outlive it, or every stage would compile again."""
-    kept = {"TORCHINDUCTOR_CACHE_DIR": str(cache_folder("torchinductor"))}
-    return {**QUIET_ENVIRONMENT, **kept, **os.environ, "TMPDIR": str(scratch)}
+    """Return an environment that keeps libraries quiet and has a temporary folder which goes with the stage.
+
+    vLLM leaves sockets and lists of ports behind there. What torch compiles has to outlive the stage, or every stage
+    would compile again.
+    """
+    lasting = {"TORCHINDUCTOR_CACHE_DIR": str(cache_folder("torchinductor"))}
+    return {**QUIET_ENVIRONMENT, **lasting, **os.environ, "TMPDIR": str(scratch)}
 
 
 def _run(spec: Path, log: Path, progress: Progress, launch: LaunchConfig) -> int:

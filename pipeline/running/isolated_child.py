@@ -1,6 +1,6 @@
 """The child side of `isolate`: `python -m truegold.pipeline.running.isolated_child SPEC.json PROGRESS_FD`.
 
-A launcher puts its own arguments in front. The environment names the rank; only rank 0 tells its progress.
+A launcher puts arguments of its own in front. The environment names the rank; only rank 0 reports its progress.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Starts the processes of an isolated stage: one, one for each rank on this machine, or DeepSpeed's launcher for
-several machines. When one of them fails the others are killed: they would wait for it for ever."""
+"""Starts the processes of an isolated stage, and kills the others when one fails: they would wait for it for ever.
+
+There is one process, one for each rank on this machine, or DeepSpeed's launcher for several machines.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +16,16 @@ from pathlib import Path
 from threading import Thread
 from typing import IO
 
-from truegold.pipeline.running.launch import LaunchConfig
+from truegold.pipeline.config.base import LaunchConfig
 from truegold.verifiers import SetupError
 
 WORKER = "truegold.pipeline.running.isolated_child"
 PATIENCE = 10.0
-"""Seconds until a process that was asked to end is killed."""
+"""A process that was asked to end is killed after so many seconds."""
 RANK_VARIABLES = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
-"""Not handed on to a stage: it forms a group of its own, whatever group this process is in."""
+"""A stage does not inherit these: it forms a group of its own, whatever group this process is in."""
 NO_PIPE = -1
-"""In place of the progress pipe, for processes that cannot have it."""
+"""It stands in place of the progress pipe for processes that cannot have it."""
 
 
 class Ranks:
@@ -32,9 +34,10 @@ class Ranks:
     def __init__(
         self, launch: LaunchConfig, spec: Path, pipe: int, environment: Mapping[str, str], sink: IO[bytes]
     ) -> None:
-        """spec: the stage's description, where every rank can read it. pipe: where rank 0 writes its progress.
+        """Start the processes of the stage that the file `spec` describes, which every rank has to see.
 
-        Raises SetupError where there is a hostfile and no `deepspeed` command.
+        Rank 0 writes its progress to `pipe`; what the processes print goes to `sink`. Raises SetupError where there is
+        a hostfile and no `deepspeed` command.
         """
         environment = {name: value for name, value in environment.items() if name not in RANK_VARIABLES}
         # -P: without it the working directory shadows installed packages, such as `verifiers`.
@@ -71,7 +74,7 @@ class Ranks:
         return self._first_failure or 0
 
     def end(self) -> None:
-        """End those that still run. A launcher is asked first, since it has to end its own ranks."""
+        """End the processes that still run. A launcher is asked first, since it has to end its ranks."""
         for child in self._children:
             if child.poll() is None:
                 child.terminate()

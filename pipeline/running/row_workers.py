@@ -1,4 +1,4 @@
-"""Work on rows in worker processes; results come in the order of the rows."""
+"""Maps a function over rows in worker processes; the rows keep their order."""
 
 from __future__ import annotations
 
@@ -21,21 +21,24 @@ from truegold.verifiers.processes.lifetime import die_with_process
 R = TypeVar("R")
 
 CHUNK = 500
-"""Rows that a worker is given at a time."""
+"""A worker takes so many rows at a time."""
 FEWEST = 8 * CHUNK
 """With fewer rows workers would cost more to start than they save."""
 
 
 @dataclass(frozen=True)
 class _Job:
-    """What every worker has to know. An import string means in a worker what it means here: `path` and `folder` are
-    the same."""
+    """What every worker has to know. An import string means the same in a worker as here, since `path` and `folder`
+    are the same."""
 
     make: bytes
     """The pickled function that makes the worker's function."""
     parent: int
+    """The id of this process, with which the workers end."""
     path: tuple[str, ...]
+    """Where modules are searched for."""
     folder: str
+    """The working directory."""
 
 
 def map_rows(
@@ -43,8 +46,8 @@ def map_rows(
 ) -> Iterator[tuple[Row, R]]:
     """Yield each row with what the function that `make()` returns makes of it; both have to be picklable.
 
-    make: called here as well, so that a mistake in the configuration shows before anything starts. workers: processes;
-    0 takes one per core. Raises SetupError where a worker is killed.
+    `make` is called here as well, so that a mistake in the configuration shows before anything starts. `workers` is the
+    number of processes; 0 takes one per core. Raises SetupError where a worker is killed.
     """
     work = make()
     workers = workers or len(os.sched_getaffinity(0))
@@ -58,18 +61,18 @@ def _in_processes(rows: Iterable[Row], job: _Job, workers: int) -> Iterator[tupl
     from joblib.externals.loky import get_reusable_executor
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    under_way: deque[Sequence[Row]] = deque()
+    submitted: deque[Sequence[Row]] = deque()
 
     def chunks() -> Iterator[Any]:
-        rest = iter(rows)
-        while chunk := list(islice(rest, CHUNK)):
-            under_way.append(chunk)
+        remaining = iter(rows)
+        while chunk := list(islice(remaining, CHUNK)):
+            submitted.append(chunk)
             yield delayed(_apply)(job, chunk)
 
     pool = Parallel(workers, return_as="generator", pre_dispatch="2 * n_jobs", batch_size=1)
     try:
-        for worked in pool(chunks()):
-            yield from zip(under_way.popleft(), worked, strict=True)
+        for outputs in pool(chunks()):
+            yield from zip(submitted.popleft(), outputs, strict=True)
     except TerminatedWorkerError as error:
         raise SetupError(
             "A worker process was killed, perhaps for want of memory.", "Set the stage's `workers` lower; 1 needs none."

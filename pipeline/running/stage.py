@@ -4,9 +4,9 @@
     def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progress: Progress) -> StageReport
 
 The key of a stage is the hash of its name, code version, resolved configuration, the digests of its inputs and the
-versions of the verifiers it asks. `run_stage` works in `.partial/NAME-KEY`, which survives a kill so that a stage may
-take up its work again, and renames it to `NAME` when done. What another configuration made earlier moves to
-`.superseded/NAME-KEY` and comes back from there when its configuration does.
+fingerprints of the verifiers that it uses. `run_stage` works in `.partial/NAME-KEY`, which survives a kill so that a
+stage may take up its work again, and renames it to `NAME` when done. What another configuration made earlier moves to
+`.superseded/NAME-KEY` and comes back from there with its configuration.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ import orjson
 import polars as pl
 from pydantic import BaseModel
 
+from truegold.pipeline.config.base import LaunchConfig
 from truegold.pipeline.running.aside import write_whole
 from truegold.pipeline.running.digest import DigestCache, digest_file, digest_json
 from truegold.pipeline.running.isolate import call_isolated
-from truegold.pipeline.running.launch import LaunchConfig
 from truegold.pipeline.running.progress import Progress
 from truegold.verifiers import ConfigError, fingerprint
 
 RECORD = "stage.json"
+"""The file in a stage's folder that says what was done; a folder with it is complete."""
 SCRATCH = "scratch"
 """A folder of this name inside a stage's folder holds what only a resumed run needs; it goes when the stage is done."""
 
@@ -42,14 +43,14 @@ Inputs = Mapping[str, "Path | Output"]
 
 @dataclass(frozen=True)
 class StageReport:
-    """What a stage reports of its work."""
+    """What a stage function returns."""
 
     rows_in: int
     rows_out: int
     counts: Mapping[str, int] = field(default_factory=dict)
     """Rows by reason, such as `drop:empty_gold`."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """Anything else worth showing that JSON can hold."""
+    """Whatever else is worth showing; JSON has to be able to hold it."""
 
 
 @dataclass(frozen=True)
@@ -68,16 +69,16 @@ class Stage:
     fn: str
     """The import string of the stage's function."""
     version: int
-    """It is raised by hand whenever the function's output could change."""
+    """The version of the function's code, raised by hand whenever its output could change."""
     config: BaseModel
     inputs: Inputs = field(default_factory=dict)
     isolated: bool = False
-    """Whether it runs in a process of its own, which gives all memory back and keeps torch, vLLM and DeepSpeed out of
+    """Whether the stage runs in another process, which gives all memory back and keeps torch, vLLM and DeepSpeed out of
     this one."""
     judges: str | None = None
     """The input whose rows name verifiers that decide the output, so that an edited verifier runs the stage again."""
     extra: Mapping[str, str] = field(default_factory=dict)
-    """Versions of whatever else decides the output."""
+    """The versions of whatever else decides the output, by name."""
     launch: LaunchConfig = field(default_factory=LaunchConfig)
     """The processes of an isolated stage."""
 
@@ -140,7 +141,7 @@ class StageResult:
     report: StageReport
     seconds: float
     cached: bool
-    """Whether it came from the cache."""
+    """Whether the result came from the cache."""
 
 
 def load_record(folder: Path) -> dict[str, Any] | None:

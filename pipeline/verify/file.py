@@ -3,36 +3,29 @@ r"""Judges a whole file of responses: `truegold verify --input rows.jsonl --outp
     {"id": "7", "response": "... so \\boxed{42}", "gold": "42"}   ->   id="7", row=1, score=1.0, reason="match", ...
 
 Columns of responses, gold answers, ids and problems are guessed as everywhere (`ingest.column_names`) or named;
-`verifier` and `verifier_args` are read where they are there. No row is lost: one that cannot be read gets a row of its
-own with no score and the reason. `cpu_ms` is what judging the row took in CPU milliseconds, without what processes of
-the verifier took; it is empty where the judging process died or was killed. At the end the slowest rows and the
-throughput are reported.
+`verifier` and `verifier_args` are read where they are there. No row is lost: one that cannot be read gets a row with
+the reason and no score. `cpu_ms` has the CPU milliseconds that judging the row took, without those of the verifier's
+subprocesses; it is empty where the judging process died or was killed. At the end the slowest rows and the throughput
+are reported.
 """
 
 from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain, islice, tee
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from truegold.pipeline.ingest.column_names import NAMES, describe_columns, find_column
 from truegold.pipeline.ingest.columns import Column, compile_column, text_of
-from truegold.pipeline.ingest.problem_batches import (
-    LOOK_AHEAD,
-    MAX_ROW_BYTES,
-    ProblemColumns,
-    missing_gold,
-    prompt_text,
-)
+from truegold.pipeline.ingest.problem_batches import MAX_ROW_BYTES, ProblemColumns, missing_gold, prompt_text
 from truegold.pipeline.ingest.readers import open_file
-from truegold.pipeline.ingest.records import Record, Reject
+from truegold.pipeline.ingest.records import LOOK_AHEAD, Record, Reject, readable, sample_values
 from truegold.pipeline.rows import TableWriter, dump_json
 from truegold.pipeline.running.aside import written_aside
 from truegold.pipeline.running.progress import Progress
@@ -53,9 +46,9 @@ VERDICT_SCHEMA = pa.schema(
 )
 
 SLOW_MS = 100.0
-"""Rows above this are reported: a verdict takes about a millisecond."""
+"""Rows that take longer are reported: a verdict takes about a millisecond."""
 MAX_SLOW_ROWS = 5
-_ROWS_TRIED = 20
+_TRIAL_ROWS = 20
 """Without a gold column so many rows show whether the verifier needs one."""
 
 
@@ -79,24 +72,25 @@ def verify_file(
     if reader.gold is None:
         _check_gold_is_not_needed(reader, ahead, opened.location)
     progress.start("verifying", opened.total)
-    for_items, for_output = tee(chain(ahead, opened.records))
-    verdicts = verify_batch_timed(map(reader.item, _readable(for_items)), workers=workers)
+    to_judge, to_write = tee(chain(ahead, opened.records))
+    judged = (reader.item(record) for record in to_judge if isinstance(record, Record))
+    verdicts = verify_batch_timed(judged, workers=workers)
     counts: dict[str, int] = {}
     costs = _Costs()
     with written_aside(target) as aside:
         with closing(verdicts), TableWriter(aside, VERDICT_SCHEMA) as writer:
-            for record in for_output:
+            for record in to_write:
                 if isinstance(record, Reject):
                     reason = f"rejected:{record.reason}"
                     evidence = dump_json({"detail": record.detail})
-                    writer.write({"row": record.number, "reason": reason, "evidence": evidence})
+                    writer.write({"row": record.row_number, "reason": reason, "evidence": evidence})
                 else:
                     verdict, cpu_ms = next(verdicts)
-                    costs.add(record.number, cpu_ms)
+                    costs.add(record.row_number, cpu_ms)
                     reason = str(verdict.reason)
                     writer.write(
                         {
-                            "row": record.number,
+                            "row": record.row_number,
                             "id": reader.id_of(record),
                             "score": verdict.score,
                             "reason": reason,
@@ -111,8 +105,7 @@ def verify_file(
         if set(counts) == {str(Reason.GOLD_MISSING)}:
             raise InputError(
                 f"{opened.location}: no row has a gold answer in column {reader.gold.name if reader.gold else ''!r}.",
-                f"It has: {describe_columns([record.values for record in _readable(ahead)])}. "
-                "Name the gold column: --gold-column COLUMN",
+                f"It has: {describe_columns(sample_values(ahead))}. Name the gold column: --gold-column COLUMN",
             )
     for line in costs.lines():
         progress.note(line)
@@ -121,13 +114,14 @@ def verify_file(
 
 @dataclass(frozen=True)
 class _Reader:
-    """Where the parts of a judged row stand in a record."""
+    """Makes the items to judge out of records."""
 
     response: Column
     gold: Column | None
     prompt: Column | None
     id: Column | None
     verifier: str
+    """The verifier of the rows that name none."""
 
     def item(self, record: Record) -> Item:
         """Return what is judged."""
@@ -135,7 +129,7 @@ class _Reader:
         arguments = values.get("verifier_args") or "{}"
         return Item(
             response=text_of(self.response(values)) or "",
-            gold=self._gold(values),
+            gold=self.gold.text(values) if self.gold else None,
             verifier=values.get("verifier") or self.verifier,
             verifier_args=arguments if isinstance(arguments, str) else dump_json(arguments),
             problem=(prompt_text(self.prompt(values)) or None) if self.prompt else None,
@@ -145,14 +139,9 @@ class _Reader:
         """Return the record's id."""
         return text_of(self.id(record.values)) if self.id else None
 
-    def _gold(self, values: Mapping[str, Any]) -> str | None:
-        text = text_of(self.gold(values)) if self.gold else None
-        extract = self.gold.extract if self.gold else None
-        return extract(text) if text is not None and extract is not None else text
-
 
 def _make_reader(ahead: Iterable[Record | Reject], named: ProblemColumns, verifier: str, location: str) -> _Reader:
-    samples = [record.values for record in _readable(ahead)]
+    samples = sample_values(ahead)
     columns = named.resolve(samples, location)
     taken = [spec.column for spec in (columns.prompt, columns.gold, columns.id) if spec is not None]
     response = named.response or find_column("response", samples, exclude=taken)
@@ -165,16 +154,12 @@ def _make_reader(ahead: Iterable[Record | Reject], named: ProblemColumns, verifi
         None if spec is None or spec.column == response else compile_column(spec, role)
         for role, spec in (("gold", columns.gold), ("prompt", columns.prompt), ("id", columns.id))
     )
-    return _Reader(Column(response, None), gold, prompt, identity, verifier)
-
-
-def _readable(records: Iterable[Record | Reject]) -> Iterator[Record]:
-    return (record for record in records if isinstance(record, Record))
+    return _Reader(Column(response), gold, prompt, identity, verifier)
 
 
 def _check_gold_is_not_needed(reader: _Reader, ahead: Iterable[Record | Reject], location: str) -> None:
     """Raise InputError where the first rows cannot be judged for want of gold."""
-    first = list(islice(_readable(ahead), _ROWS_TRIED))
+    first = readable(ahead)[:_TRIAL_ROWS]
     # Two processes, because nothing that a verifier does may end or hang this one.
     verdicts = list(verify_batch(map(reader.item, first), workers=2))
     if verdicts and all(verdict.reason is Reason.GOLD_MISSING for verdict in verdicts):
@@ -182,7 +167,7 @@ def _check_gold_is_not_needed(reader: _Reader, ahead: Iterable[Record | Reject],
 
 
 class _Costs:
-    """What judging took, and the rows that took most."""
+    """The time that judging took, and the rows that took most."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -192,6 +177,7 @@ class _Costs:
         """A heap of the slowest rows: the fastest of them comes first."""
 
     def add(self, row: int, cpu_ms: float | None) -> None:
+        """Count a row; None stands for a time that nobody knows."""
         self._rows += 1
         if cpu_ms is None:
             return
@@ -202,6 +188,7 @@ class _Costs:
                 heapq.heappop(self._slow)
 
     def lines(self) -> list[str]:
+        """Return what is reported at the end."""
         if not self._rows:
             return []
         seconds = max(time.monotonic() - self._began, 0.001)

@@ -1,13 +1,13 @@
 """Stage `verify_gold`: every gold must pass its own verifier before anything is trained on it.
 
-    gold "\\frac{1}{2}", verifier math  ->  its own response "\\boxed{\\frac{1}{2}}" scores 1.0: nothing to say
+    gold "\\frac{1}{2}", verifier math  ->  the response "\\boxed{\\frac{1}{2}}" scores 1.0: no flag
     gold "see picture", verifier math   ->  flag gold_unparsed  {"verifier": "math", "reason": "gold_unparsed", ...}
 
 Input: `rows`, which go on unchanged. Flags, all of which hold a row back for review: `gold_unparsed` (the verifier
 cannot read the gold), `gold_fails_verifier` (it scores below 1 against itself), `gold_unverified` (the verifier could
-not judge for another reason, which the evidence names). Of a code row, which has tests and no gold, the solution is
-judged: one that fails its own tests is `gold_fails_verifier`. A row of which no perfect response can be made, such as
-code without a solution, is counted as `skip:no_gold_response`.
+not judge for another reason, which the evidence names). A code row has tests and no gold, so its solution is judged:
+one that fails the tests is `gold_fails_verifier`. A row of which no perfect response can be made, such as code without
+a solution, is counted as `skip:no_gold_response`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from truegold.verifiers import ConfigError, Item, Reason, Verdict, Verifier, gol
 
 ROWS_FILE = "rows.parquet"
 TEXT_CHARS = 500
-"""What a flag's evidence shows of a text."""
+"""A flag's evidence shows so much of a text."""
 
 COLUMNS = ["id", "prompt", "gold", "verifier", "verifier_args", "solution", "source", "source_row"]
 
@@ -37,18 +37,17 @@ def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: P
     """Judge every gold by its own verifier and flag those that do not pass."""
     path = inputs["rows"]
     total = count_rows(path)
-    shutil.copyfile(path, out_dir / "rows.parquet.tmp")
+    shutil.copyfile(path, out_dir / ROWS_FILE)
     queue = _Queue()
     rows = paced(read_rows(path, COLUMNS), progress, "verifying gold", total)
     with Ledger(out_dir, "verify_gold") as ledger, TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags:
-        for verdict in verify_batch(queue.items(rows), workers=config.workers):
+        for verdict in verify_batch(queue.feed(rows), workers=config.workers):
             row = queue.pending.popleft()
             reason = _flag_reason(verdict)
             if reason is not None:
                 evidence = _evidence(row, verdict)
                 ledger.flag(row, reason, **evidence)
                 flags.write(flag_record(row, reason, detector="verify_gold", evidence=evidence))
-    (out_dir / "rows.parquet.tmp").replace(out_dir / ROWS_FILE)
     counts = dict(ledger.counts)
     if queue.skipped:
         counts["skip:no_gold_response"] = queue.skipped
@@ -56,21 +55,23 @@ def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: P
 
 
 class _Pending(RowReference):
-    """What a flag needs of a row while its gold is judged."""
+    """The part of a row that a flag needs after its gold is judged."""
 
     gold: str | None
     verifier: str
 
 
 class _Queue:
-    """Makes the items to verify, and remembers whose they are until their verdicts come back in the same order."""
+    """Makes the items to verify, and keeps their rows until the verdicts come back in the same order."""
 
     def __init__(self) -> None:
         self.pending: deque[_Pending] = deque()
         self.skipped = 0
+        """The rows of which no perfect response can be made."""
         self._verifiers: dict[str, Verifier] = {}
 
-    def items(self, rows: Iterator[Row]) -> Iterator[Item]:
+    def feed(self, rows: Iterator[Row]) -> Iterator[Item]:
+        """Yield the items, as far as the verifying processes ask for them."""
         for row in rows:
             response = gold_response(self._resolve(row), row["gold"], row["solution"])
             if response is None:
@@ -93,8 +94,8 @@ class _Queue:
             try:
                 self._verifiers[name] = resolve(name)
             except ConfigError as error:
-                place = f"{row['source']}:{row['source_row']}"
-                raise ConfigError(f"The verifier of row {place}: {error.message}", error.hint) from None
+                location = f"{row['source']}:{row['source_row']}"
+                raise ConfigError(f"The verifier of row {location}: {error.message}", error.hint) from None
         return self._verifiers[name]
 
 

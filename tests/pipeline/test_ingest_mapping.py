@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from truegold.pipeline.config.sources import ColumnSpec, FileSource
-from truegold.pipeline.ingest.columns import MISSING, compile_column, compile_extract, last_boxed
+from truegold.pipeline.ingest.columns import MISSING, compile_column, last_boxed
 from truegold.pipeline.ingest.stage import ingest
 from truegold.pipeline.rows import Row, read_rows
 from truegold.pipeline.running.progress import NullProgress
@@ -68,7 +68,7 @@ def test_dots_reach_into_structs_json_texts_and_lists(path, expected):
     ],
 )
 def test_extracts(extract, text, expected):
-    assert compile_extract(extract, "gold")(text) == expected
+    assert compile_column(ColumnSpec(column="text", extract=extract), "gold").text({"text": text}) == expected
 
 
 @pytest.mark.parametrize(

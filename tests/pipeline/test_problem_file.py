@@ -19,7 +19,7 @@ def read(path: Path, **columns: str) -> Batch:
     """All problems of a file in one batch."""
     whole = Batch()
     for batch in read_problems(path, ProblemColumns(**columns)):
-        for name in ("ids", "numbers", "prompts", "golds", "solutions"):
+        for name in ("ids", "row_numbers", "prompts", "golds", "solution_chars"):
             getattr(whole, name).extend(getattr(batch, name))
     return whole
 
@@ -32,7 +32,7 @@ def jsonl(folder: Path, *rows: Any) -> Path:
 
 def test_columns_are_found_by_their_names(tmp_path):
     found = read(jsonl(tmp_path, {"id": 7, "question": "Q?", "answer": "48+24 = 72\n#### 72"}))
-    assert (found.ids, found.prompts, found.golds, found.solutions) == (["7"], ["Q?"], ["72"], [18])
+    assert (found.ids, found.prompts, found.golds, found.solution_chars) == (["7"], ["Q?"], ["72"], [18])
     found = read(jsonl(tmp_path, {"problem": "P", "solution": "So \\boxed{\\frac12}."}))
     assert (found.ids, found.golds) == (["1"], ["\\frac12"])
     found = read(jsonl(tmp_path, {"prompt": [{"role": "user", "content": "C?"}], "reward_model": {"ground_truth": 5}}))
@@ -49,7 +49,7 @@ def test_what_cannot_be_read_is_a_problem_without_a_prompt(tmp_path):
     found = read(
         jsonl(tmp_path, {"prompt": "A"}, "{broken", "", {"prompt": None}, {"prompt": 12}, {"prompt": "\ud800"})
     )
-    assert found.numbers == [1, 2, 4, 5, 6]
+    assert found.row_numbers == [1, 2, 4, 5, 6]
     assert found.prompts == ["A", "", "", "12", "?"]
     assert found.golds == [None] * 5
 
@@ -102,12 +102,12 @@ def test_many_lines_at_once_are_read_as_each_alone(tmp_path, monkeypatch, lines,
     monkeypatch.setattr(problem_file, "BATCH_ROWS", lines)
     expected = Batch()
     for batch in problems_of(open_file(path, "auto", 2**20), ProblemColumns()):
-        for name in ("ids", "numbers", "prompts", "golds", "solutions"):
+        for name in ("ids", "row_numbers", "prompts", "golds", "solution_chars"):
             getattr(expected, name).extend(getattr(batch, name))
     assert read(path) == expected
     assert expected.prompts[:4] == ["A", "B", "C", "D"] and expected.golds[1] == "12345678901234567890123"
     # A line beyond the bound ends reading many at once; what comes after it is read all the same.
     monkeypatch.setattr(problem_file, "MAX_ROW_BYTES", 40)
     bounded = read(path)
-    assert len(bounded.numbers) == len(expected.numbers)
+    assert len(bounded.row_numbers) == len(expected.row_numbers)
     assert bounded.prompts[:2] == ["A", ""]

@@ -21,7 +21,7 @@ def read(folder: Path, data: bytes, limit: int = 2**20) -> list[Record | Reject]
 
 
 def outcomes(records: list[Record | Reject]) -> list[tuple[int, str]]:
-    return [(record.number, record.reason if isinstance(record, Reject) else "row") for record in records]
+    return [(record.row_number, record.reason if isinstance(record, Reject) else "row") for record in records]
 
 
 def test_a_record_is_numbered_by_the_line_it_starts_on(tmp_path):

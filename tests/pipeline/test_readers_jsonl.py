@@ -31,13 +31,13 @@ def reject(folder: Path, line: bytes, limit: int = LIMIT) -> Reject:
     assert isinstance(first, Record)
     assert isinstance(last, Record)
     assert isinstance(found, Reject)
-    assert (first.number, found.number, last.number) == (1, 2, 3)
+    assert (first.row_number, found.row_number, last.row_number) == (1, 2, 3)
     return found
 
 
 def test_lines_are_numbered_as_in_an_editor_and_blank_ones_are_no_rows(tmp_path):
     records = read(tmp_path, b"\n" + GOOD + b"\n\n   \n" + GOOD)
-    assert [record.number for record in records] == [2, 5]
+    assert [record.row_number for record in records] == [2, 5]
 
 
 def test_crlf_and_byte_order_mark_leave_no_trace(tmp_path):

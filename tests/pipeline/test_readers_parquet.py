@@ -30,7 +30,7 @@ def test_structs_and_lists_come_as_dicts_and_lists(tmp_path):
     (record,) = source.records
     assert source.total == 1
     assert isinstance(record, Record)
-    assert (record.number, record.values) == (1, values)
+    assert (record.row_number, record.values) == (1, values)
 
 
 def test_texts_that_are_not_utf8_reject_their_row_only(tmp_path):
@@ -74,7 +74,7 @@ def test_a_file_of_one_row_group_is_not_held_whole(tmp_path):
     program = (
         "import sys, pyarrow as pa\nfrom pathlib import Path\nfrom truegold.pipeline.ingest.readers import open_file\n"
         "for record in open_file(Path(sys.argv[1]), 'auto', 2**20).records: pass\n"
-        "print(record.number, pa.default_memory_pool().max_memory())"
+        "print(record.row_number, pa.default_memory_pool().max_memory())"
     )
     answer = subprocess.run(
         [sys.executable, "-P", "-c", program, str(path)], capture_output=True, check=True, text=True

@@ -16,10 +16,9 @@ from truegold.pipeline.rows import ROW_SCHEMA, Row, dump_json, read_rows, row_id
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
 from truegold.pipeline.verify.vet import stage
-from truegold.pipeline.verify.vet.programs import programs_of
 from truegold.pipeline.verify.vet.records import Finished
 from truegold.pipeline.verify.vet.report import markdown, summary_lines
-from truegold.pipeline.verify.vet.stage import vet_tests
+from truegold.pipeline.verify.vet.stage import programs_of, vet_tests
 from truegold.verifiers.code.execution import SandboxError
 from truegold.verifiers.code.sandbox import Tier, possible_tiers
 
@@ -225,8 +224,7 @@ def test_tests_that_cannot_be_read_drop_the_row(tmp_path: Path) -> None:
 def test_programs_come_from_the_row_and_what_its_source_knew(
     solution: str | None, meta: dict[str, Any], references: tuple[str, ...], wrong: tuple[str, ...]
 ) -> None:
-    found = programs_of({"solution": solution, "meta": json.dumps(meta)}, 3)
-    assert (found.references, found.wrong) == (references, wrong)
+    assert programs_of({"solution": solution, "meta": json.dumps(meta)}, 3) == (references, wrong)
 
 
 def test_finished_records_survive_being_read_again(tmp_path: Path) -> None:

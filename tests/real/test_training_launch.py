@@ -11,9 +11,9 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
+from truegold.pipeline.config.base import LaunchConfig
 from truegold.pipeline.config.engines import VllmEngineConfig
 from truegold.pipeline.running.isolate import call_isolated
-from truegold.pipeline.running.launch import LaunchConfig
 from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import OptimizerConfig

@@ -7,9 +7,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field, PositiveFloat, Tag, field_validator, model_validator
 
-from truegold.pipeline.config.base import StageConfig, by_type, moved_error
+from truegold.pipeline.config.base import LaunchConfig, StageConfig, by_type, moved_error
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, VllmEngineConfig
-from truegold.pipeline.running.launch import LaunchConfig
 from truegold.train.config.models import OptimizerConfig, Tracker
 from truegold.train.config.objective import ObjectiveConfig, PassRateBand, lowest_band
 from truegold.verifiers import Term

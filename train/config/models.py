@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, Tag, model_validator
 
-from truegold.pipeline.config.base import StageConfig, by_type
+from truegold.pipeline.config.base import LaunchConfig, StageConfig, by_type
 from truegold.pipeline.config.engines import ChatConfig
-from truegold.pipeline.running.launch import LaunchConfig
 
 
 class PathModel(StageConfig):

@@ -14,7 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from truegold.pipeline.running.cache_folder import cache_folder
+from truegold.pipeline.running.disk import cache_folder
 from truegold.train.config.models import OptimizerConfig
 from truegold.verifiers import SetupError
 

@@ -69,7 +69,7 @@ def read_samples(path: Path, counts: SampleCounts) -> Iterator[Sample]:
             continue
         values = record.values
         if not checked:
-            _check_columns(values, f"{opened.location}, {opened.unit} {record.number}")
+            _check_columns(values, f"{opened.location}, {opened.unit} {record.row_number}")
             checked = True
         item_id = _first_text(values, ID_COLUMNS)
         if item_id is None:

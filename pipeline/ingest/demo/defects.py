@@ -1,12 +1,12 @@
-"""What is planted among the demo's clean problems: one maker per kind of defect, and one decoy that is no defect.
+"""What is planted among the demo's clean problems: a maker for each kind of defect, and one decoy that is no defect.
 
-A maker of defects from nothing else takes a fresh problem: `truncated` turns the row
+Most makers take a fresh problem: `truncated` turns the row
 
     {"question": "Tom has 12 apples. He buys 9 more. How many apples does Tom have now?", "answer": "21", ...}
     into
     {"question": "Tom has 12 apples. He buys 9 more. How many apples does", "answer": "21", ..., "planted": "truncated"}
 
-A maker of copies takes a clean row and gives a second one that repeats it. `planted` serves the final report alone,
+A maker of copies takes a clean row and returns a second one that repeats it. `planted` serves the final report alone,
 which scores the detectors by it; no detector reads it.
 """
 
@@ -22,7 +22,7 @@ from truegold.pipeline.ingest.demo.stories import PERSON_STORIES, Telling, pick_
 RawRow = dict[str, str | None]
 
 DECOY = "format_variant_gold"
-"""A right gold, written otherwise. Whoever flags it is wrong."""
+"""The kind of a right gold that is written otherwise. A detector that flags it is wrong."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Item:
 
 
 def clean_row(item: Item) -> RawRow:
-    """The row of a problem without a defect."""
+    """Return the row of a problem without a defect."""
     return {
         "question": tell(item.problem, item.telling),
         "solution": item.problem.working(),
@@ -47,10 +47,11 @@ def _mark(item: Item, kind: str, **changed: str) -> RawRow:
     return {**clean_row(item), **changed, "planted": kind}
 
 
-# ---- copies of a clean row
+# Copies of a clean row.
 
 
 def exact_duplicate(item: Item, rng: random.Random) -> RawRow:
+    """Repeat the row as it is."""
     return _mark(item, "exact_duplicate")
 
 
@@ -58,9 +59,9 @@ _FULL_WIDTH = str.maketrans("0123456789", "０１２３４５６７８９")
 
 
 def format_duplicate(item: Item, rng: random.Random) -> RawRow:
-    """The same text in another dress."""
+    """Repeat the text with other spaces, letters or line ends."""
     text = str(clean_row(item)["question"])
-    dressed = rng.choice(
+    variant = rng.choice(
         [
             text.replace(". ", ".  ").replace("How", " How") + " \n",
             f"Question: {text}",
@@ -70,11 +71,11 @@ def format_duplicate(item: Item, rng: random.Random) -> RawRow:
             text.upper(),
         ]
     )
-    return _mark(item, "format_duplicate", question=dressed)
+    return _mark(item, "format_duplicate", question=variant)
 
 
 def rephrased(item: Item, rng: random.Random) -> RawRow:
-    """The same person, things and numbers in another story."""
+    """Tell the same person, things and numbers in another story."""
     others = [story for story in PERSON_STORIES if story is not item.telling.story]
     telling = Telling(rng.choice(others), item.telling.person, item.telling.things)
     return _mark(Item(item.problem, telling), "rephrased")
@@ -86,18 +87,18 @@ COPIES: dict[str, Callable[[Item, random.Random], RawRow]] = {
     "rephrased": rephrased,
 }
 
-# ---- defects of a fresh problem
+# Defects of a fresh problem.
 
 
 def wrong_gold(item: Item, rng: random.Random, *, solution_agrees: bool) -> RawRow:
-    """A wrong answer; the worked solution is right, or agrees with it."""
+    """Give a wrong answer; the worked solution is right, or agrees with the answer."""
     wrong = wrong_by_a_little(item.problem.answer, rng)
     solution = item.problem.working(wrong if solution_agrees else None)
     return _mark(item, "wrong_gold", answer=str(wrong), solution=solution)
 
 
 def conflicting_pair(item: Item, rng: random.Random) -> tuple[RawRow, RawRow]:
-    """The same prompt with two answers, each with its solution. No rule can tell which is right: both are marked."""
+    """Give the same prompt two answers, each with its solution; both are marked, as no rule can tell which is right."""
     wrong = wrong_by_a_little(item.problem.answer, rng)
     right = _mark(item, "conflicting_label")
     return right, _mark(item, "conflicting_label", answer=str(wrong), solution=item.problem.working(wrong))
@@ -111,7 +112,7 @@ _SHARING_STORIES = (
 
 
 def ambiguous(item: Item, rng: random.Random) -> RawRow:
-    """A sharing that does not come out whole: is it 4, 4.5 or 5?"""
+    """Ask for a share that is no whole number: is it 4, 4.5 or 5?"""
     total, parts = rng.choice([(total, parts) for parts in (2, 4, 5) for total in range(5, 30) if total % parts])
     person = item.telling.person
     question = rng.choice(_SHARING_STORIES).format(
@@ -123,29 +124,30 @@ def ambiguous(item: Item, rng: random.Random) -> RawRow:
 
 
 def unanswerable(item: Item, rng: random.Random) -> RawRow:
-    """A number that the question needs is not given."""
-    place = rng.randrange(len(item.problem.numbers))
-    vague = {place: rng.choice(("some", "a few", "several"))}
+    """Leave out a number that the question needs."""
+    hidden_index = rng.randrange(len(item.problem.numbers))
+    vague = {hidden_index: rng.choice(("some", "a few", "several"))}
     question = ". ".join(part[0].upper() + part[1:] for part in tell(item.problem, item.telling, vague).split(". "))
     return _mark(item, "unanswerable", question=question)
 
 
 def truncated(item: Item, rng: random.Random) -> RawRow:
-    """Cut somewhere between its first sentence and the last word but two, in the middle of a sentence."""
+    """Cut the question in the middle of a sentence, after its seventh word and before the last two."""
     words = tell(item.problem, item.telling).split()
-    places = [place for place in range(7, len(words) - 2) if words[place - 1][-1] not in ".?"]
-    return _mark(item, "truncated", question=" ".join(words[: rng.choice(places)]))
+    lengths = [length for length in range(7, len(words) - 2) if words[length - 1][-1] not in ".?"]
+    return _mark(item, "truncated", question=" ".join(words[: rng.choice(lengths)]))
 
 
 def multi_part(item: Item, rng: random.Random) -> RawRow:
-    again = rng.choice(
+    """Ask a second question after the first."""
+    second_question = rng.choice(
         (
             "And how many were there at first?",
             "How many would there be with 3 more?",
             "How many are missing to make 40?",
         )
     )
-    return _mark(item, "multi_part", question=f"{tell(item.problem, item.telling)} {again}")
+    return _mark(item, "multi_part", question=f"{tell(item.problem, item.telling)} {second_question}")
 
 
 _FIGURE_STORIES = (
@@ -156,6 +158,7 @@ _FIGURE_STORIES = (
 
 
 def missing_figure(item: Item, rng: random.Random) -> RawRow:
+    """Leave the first number to a figure that is not there."""
     telling = pick_telling(rng, PERSON_STORIES[:1])
     question = rng.choice(_FIGURE_STORIES).format(
         name=telling.person.name,
@@ -167,24 +170,25 @@ def missing_figure(item: Item, rng: random.Random) -> RawRow:
 
 
 def proof(item: Item, rng: random.Random) -> RawRow:
+    """Ask for a proof instead of an answer."""
     first, *rest = item.problem.numbers
-    terms = str(first) + "".join(f"{sign}{number}" for sign, number in zip(item.problem.operations, rest, strict=True))
+    terms = str(first) + "".join(f"{sign}{term}" for sign, term in zip(item.problem.operations, rest, strict=True))
     parity = "odd" if item.problem.answer % 2 else "even"
     claim = rng.choice((f"Prove that {terms} is {parity}.", f"Show that the value of {terms} is {parity}."))
     return _mark(item, "proof", question=claim)
 
 
 def unparsable_gold(item: Item, rng: random.Random) -> RawRow:
+    """Give a gold that says no answer."""
     golds = ("see solution", "twelve or so??", "N/A", "answers will vary", f"about {item.problem.answer} I think??")
     return _mark(item, "unparsable_gold", answer=rng.choice(golds))
 
 
 def format_variant_gold(item: Item, rng: random.Random) -> RawRow:
-    """No defect: the right answer, written otherwise."""
-    value = item.problem.answer
-    return _mark(
-        item, DECOY, answer=rng.choice((f"{value}.0", f"{value} {item.telling.things}", f"${value}$", f"{value}."))
-    )
+    """Write the right answer otherwise, which is no defect."""
+    right = item.problem.answer
+    answers = (f"{right}.0", f"{right} {item.telling.things}", f"${right}$", f"{right}.")
+    return _mark(item, DECOY, answer=rng.choice(answers))
 
 
 FRESH: dict[str, Callable[[Item, random.Random], RawRow]] = {

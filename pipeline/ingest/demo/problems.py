@@ -1,4 +1,4 @@
-"""The arithmetic under the demo's stories, and the eighth of it that is held out.
+"""The arithmetic under the demo's stories, and the eighth of the problems that is held out.
 
 The problem `Problem("+-", (12, 9, 5))` has the answer 16, and the worked solution a small model can learn to write:
 
@@ -14,65 +14,67 @@ import hashlib
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import count, product
 
 FIRST = range(2, 21)
 SECOND = range(2, 13)
 THIRD = range(2, 10)
 LARGEST_VALUE = 30
 HELD_OUT_ONE_IN = 8
+"""One problem in so many is held out."""
 ONE_STEP_EVERY = 8
-"""Every so-many-th problem has one step, the others two: there are far fewer problems of one step."""
+"""One problem in so many has one step, the others two: there are far fewer problems of one step."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A start, and what is added to it and taken from it: a sign for each number after the first."""
+    """A start, and what is added to it and taken from it."""
 
     operations: str
+    """A sign for each number after the first."""
     numbers: tuple[int, ...]
 
     @property
     def values(self) -> tuple[int, ...]:
         """The start and the value after each step."""
         values = [self.numbers[0]]
-        for sign, number in zip(self.operations, self.numbers[1:], strict=True):
-            values.append(values[-1] + number if sign == "+" else values[-1] - number)
+        for sign, operand in zip(self.operations, self.numbers[1:], strict=True):
+            values.append(values[-1] + operand if sign == "+" else values[-1] - operand)
         return tuple(values)
 
     @property
     def answer(self) -> int:
+        """The value after the last step."""
         return self.values[-1]
 
     @property
     def held_out(self) -> bool:
+        """Whether the problem is kept from training, by a hash of its operations and numbers."""
         digest = hashlib.sha256(f"{self.operations}:{self.numbers}".encode()).digest()
         return digest[0] % HELD_OUT_ONE_IN == 0
 
     def working(self, final: int | None = None) -> str:
-        """The worked solution, ending in `final` where it is to end wrongly."""
+        """Return the worked solution, which ends in `final` where it is to end wrongly."""
         text = str(self.numbers[0])
         steps = list(zip(self.operations, self.numbers[1:], self.values[1:], strict=True))
-        for place, (sign, number, value) in enumerate(steps):
-            shown = final if final is not None and place == len(steps) - 1 else value
-            text += f"{sign}{number}={shown}"
+        for index, (sign, operand, value) in enumerate(steps):
+            shown = final if final is not None and index == len(steps) - 1 else value
+            text += f"{sign}{operand}={shown}"
         return f"{text} \\boxed{{{self.answer if final is None else final}}}"
 
 
 @dataclass(frozen=True)
 class Pools:
-    """All problems of one or two steps, without or with only the held-out ones."""
+    """All problems of one or two steps: those that are held out, or the others."""
 
     one_step: tuple[Problem, ...]
     two_steps: tuple[Problem, ...]
 
     def draw(self, rng: random.Random) -> Iterator[Problem]:
-        """Problems without end, none twice before all have come."""
-        one, two = _cycle(self.one_step, rng), _cycle(self.two_steps, rng)
-        place = 0
-        while True:
-            yield next(one) if place % ONE_STEP_EVERY == 0 else next(two)
-            place += 1
+        """Yield problems without end, none twice before all have come."""
+        one_step, two_steps = _cycle(self.one_step, rng), _cycle(self.two_steps, rng)
+        for index in count():
+            yield next(one_step if index % ONE_STEP_EVERY == 0 else two_steps)
 
 
 def _cycle(problems: tuple[Problem, ...], rng: random.Random) -> Iterator[Problem]:
@@ -83,20 +85,21 @@ def _cycle(problems: tuple[Problem, ...], rng: random.Random) -> Iterator[Proble
 
 
 def make_pools(*, held_out: bool) -> Pools:
-    """The problems that are held out, or those that are not."""
+    """Return the problems that are held out, or those that are not."""
 
-    def chosen(problems: Iterator[Problem]) -> tuple[Problem, ...]:
+    def select(problems: Iterator[Problem]) -> tuple[Problem, ...]:
         return tuple(
             problem
             for problem in problems
             if all(0 <= value <= LARGEST_VALUE for value in problem.values) and problem.held_out == held_out
         )
 
-    one = (Problem(signs, numbers) for signs in "+-" for numbers in product(FIRST, SECOND))
-    two = (Problem(a + b, numbers) for a, b in product("+-", repeat=2) for numbers in product(FIRST, SECOND, THIRD))
-    return Pools(chosen(one), chosen(two))
+    one_step = (Problem(signs, numbers) for signs in "+-" for numbers in product(FIRST, SECOND))
+    signs_of_two = ("".join(signs) for signs in product("+-", repeat=2))
+    two_steps = (Problem(signs, numbers) for signs in signs_of_two for numbers in product(FIRST, SECOND, THIRD))
+    return Pools(select(one_step), select(two_steps))
 
 
 def wrong_by_a_little(value: int, rng: random.Random) -> int:
-    """Another value, off by 1 to 3 and not negative."""
+    """Return another value, off by 1 to 3 and not negative."""
     return rng.choice([value + off for off in (-3, -2, -1, 1, 2, 3) if value + off >= 0])

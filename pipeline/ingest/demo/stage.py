@@ -1,6 +1,6 @@
-"""The demo's data: school-maths word problems made on the spot, with planted and labelled defects.
+"""Stage `make_data`: the demo's school-maths word problems, made on the spot with planted and labelled defects.
 
-Writes four files:
+It writes four files:
 
     raw.jsonl       {"question": "Tom has 12 apples. He buys 9 more and gives away 5. How many apples does
                      Tom have now?", "solution": "12+9=21-5=16 \\boxed{16}", "answer": "16", "planted": null}
@@ -30,11 +30,11 @@ from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 
 KIND_SHARE = 0.03
-"""Planted rows of each kind, as a share of the clean problems ..."""
+"""The planted rows of each kind, as a share of the clean problems."""
 WRONG_GOLD_SHARE = 0.05
-"""... and of wrong golds, the defect that matters most."""
+"""The same for wrong golds, the defect that matters most."""
 CONTAMINATED_SHARE = 0.1
-"""The end of the SFT file whose final values are wrong half of the time."""
+"""The share of the SFT file, at its end, whose final values are wrong half of the time."""
 
 
 @stage_function(version=1)
@@ -66,72 +66,71 @@ def _write_lines(path: Path, rows: Iterator[RawRow]) -> None:
 
 
 def _clean_items(pools: Pools, count: int, rng: random.Random) -> list[Item]:
-    """Problems whose texts all differ, and whose numbers all differ as long as the pool lasts."""
-    items: list[Item] = []
-    seen: set[str] = set()
+    """Return problems whose texts all differ, and whose numbers all differ as long as the pool lasts."""
+    by_text: dict[str, Item] = {}
     for problem in pools.draw(rng):
         item = Item(problem, pick_telling(rng))
-        text = tell(item.problem, item.telling)
-        if text not in seen:
-            seen.add(text)
-            items.append(item)
-        if len(items) == count:
+        by_text.setdefault(tell(item.problem, item.telling), item)
+        if len(by_text) == count:
             break
-    return items
+    return list(by_text.values())
 
 
 def _raw_rows(config: DemoSource, rng: random.Random) -> list[RawRow]:
-    """The clean rows with the planted ones among them, shuffled."""
-    each = max(2, round(config.problems * KIND_SHARE))
-    wrong = max(2, round(config.problems * WRONG_GOLD_SHARE))
-    pairs = each // 2
-    items = iter(_clean_items(make_pools(held_out=False), config.problems + wrong + pairs + each * len(FRESH), rng))
-    clean = [next(items) for _ in range(config.problems)]
+    """Return the clean rows with the planted ones among them, shuffled."""
+    per_kind = max(2, round(config.problems * KIND_SHARE))
+    wrong_golds = max(2, round(config.problems * WRONG_GOLD_SHARE))
+    pairs = per_kind // 2
+    fresh_problems = wrong_golds + pairs + per_kind * len(FRESH)
+    unused = iter(_clean_items(make_pools(held_out=False), config.problems + fresh_problems, rng))
+    clean = [next(unused) for _ in range(config.problems)]
 
     rows = [clean_row(item) for item in clean]
-    rows += [wrong_gold(next(items), rng, solution_agrees=place % 2 == 0) for place in range(wrong)]
-    rows += [row for _ in range(pairs) for row in conflicting_pair(next(items), rng)]
+    rows += [wrong_gold(next(unused), rng, solution_agrees=index % 2 == 0) for index in range(wrong_golds)]
+    rows += [row for _ in range(pairs) for row in conflicting_pair(next(unused), rng)]
     for make in FRESH.values():
-        rows += [make(next(items), rng) for _ in range(each)]
+        rows += [make(next(unused), rng) for _ in range(per_kind)]
 
-    repeated = _rows_to_repeat(clean, each, rng)
     originals: dict[int, int] = {}
-    for kind, places in repeated.items():
-        for place in places:
-            originals[len(rows)] = place
-            rows.append(COPIES[kind](clean[place], rng))
-    return _shuffled(rows, originals, rng)
+    for kind, originals_of_kind in _rows_to_repeat(clean, per_kind, rng).items():
+        for original in originals_of_kind:
+            originals[len(rows)] = original
+            rows.append(COPIES[kind](clean[original], rng))
+    return _shuffle(rows, originals, rng)
 
 
-def _rows_to_repeat(clean: list[Item], each: int, rng: random.Random) -> dict[str, list[int]]:
-    """Which clean rows get a copy of which kind: no row gets two."""
+def _rows_to_repeat(clean: list[Item], per_kind: int, rng: random.Random) -> dict[str, list[int]]:
+    """Return which clean rows get a copy, by kind: no row gets two."""
     order = list(range(len(clean)))
     rng.shuffle(order)
     chosen: dict[str, list[int]] = {}
     for kind in COPIES:
-        fit = [place for place in order if kind != "rephrased" or clean[place].telling.story in PERSON_STORIES]
-        chosen[kind] = fit[:each]
-        order = [place for place in order if place not in set(chosen[kind])]
+        fitting = [row for row in order if kind != "rephrased" or clean[row].telling.story in PERSON_STORIES]
+        chosen[kind] = fitting[:per_kind]
+        order = [row for row in order if row not in set(chosen[kind])]
     return chosen
 
 
-def _shuffled(rows: list[RawRow], originals: Mapping[int, int], rng: random.Random) -> list[RawRow]:
-    """The rows in random order, each copy after its original: who keeps the first keeps the one without a defect."""
+def _shuffle(rows: list[RawRow], originals: Mapping[int, int], rng: random.Random) -> list[RawRow]:
+    """Return the rows in random order, each copy after its original, so that the first of them is without a defect.
+
+    `originals` has the index of the original for that of each copy.
+    """
     order = list(range(len(rows)))
     rng.shuffle(order)
-    where = {row: place for place, row in enumerate(order)}
+    position = {row: index for index, row in enumerate(order)}
     for copy, original in originals.items():
-        if where[copy] < where[original]:
-            order[where[copy]], order[where[original]] = original, copy
+        if position[copy] < position[original]:
+            order[position[copy]], order[position[original]] = original, copy
     return [rows[row] for row in order]
 
 
 def _sft_examples(config: DemoSource, rng: random.Random, progress: Progress) -> Iterator[RawRow]:
-    """Worked solutions, all right but for the contaminated end."""
+    """Yield worked solutions, which are all right up to the contaminated end."""
     count = config.sft_examples
     contaminated = round(count * CONTAMINATED_SHARE)
     wrong = set(rng.sample(range(count - contaminated, count), contaminated // 2))
-    for place, problem in zip(range(count), make_pools(held_out=False).draw(rng), strict=False):
-        final = wrong_by_a_little(problem.answer, rng) if place in wrong else None
+    for index, problem in zip(range(count), make_pools(held_out=False).draw(rng), strict=False):
+        final = wrong_by_a_little(problem.answer, rng) if index in wrong else None
         yield {"prompt": tell(problem, pick_telling(rng, STORIES)), "completion": problem.working(final)}
         progress.advance()

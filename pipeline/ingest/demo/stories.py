@@ -16,26 +16,29 @@ from truegold.pipeline.ingest.demo.problems import Problem
 
 @dataclass(frozen=True)
 class Person:
+    """Somebody whom a story is about."""
+
     name: str
     pronoun: str
 
 
 @dataclass(frozen=True)
 class Story:
-    """A frame with places for {start} and {events}, and how adding and taking away are said, first and second time.
-
-    about_person: a person has things, so that any other such story can tell the same problem.
-    """
+    """A way to tell a problem."""
 
     frame: str
+    """The text, with {start} and {events} to fill in."""
     adding: tuple[str, str]
+    """The phrases for adding, as the first and as the second event."""
     taking: tuple[str, str]
+    """The phrases for taking away, likewise."""
     about_person: bool = False
+    """Whether a person has things, so that any other such story can tell the same problem."""
 
 
 @dataclass(frozen=True)
 class Telling:
-    """Which story a problem is told in, of whom and of what."""
+    """The choice of a story, a person and things to tell a problem with."""
 
     story: Story
     person: Person
@@ -117,21 +120,21 @@ PERSON_STORIES = tuple(story for story in STORIES if story.about_person)
 
 
 def pick_telling(rng: random.Random, stories: tuple[Story, ...] = STORIES) -> Telling:
-    """A story of somebody and something."""
+    """Return a random story with a person and things."""
     return Telling(rng.choice(stories), rng.choice(PEOPLE), rng.choice(THINGS))
 
 
 def tell_events(problem: Problem, story: Story, vague: Mapping[int, str] | None = None) -> str:
-    """What happens after the start: `buys 9 more and gives away 5`. `vague` says a word in place of a number."""
-    said = []
-    for place, (sign, number) in enumerate(zip(problem.operations, problem.numbers[1:], strict=True), start=1):
-        phrase = (story.adding if sign == "+" else story.taking)[place - 1]
-        said.append(phrase.format(n=(vague or {}).get(place, number)))
-    return " and ".join(said)
+    """Return what happens after the start, such as `buys 9 more and gives away 5`; for `vague` see `tell`."""
+    events = []
+    for index, (sign, operand) in enumerate(zip(problem.operations, problem.numbers[1:], strict=True), start=1):
+        phrase = (story.adding if sign == "+" else story.taking)[index - 1]
+        events.append(phrase.format(n=(vague or {}).get(index, operand)))
+    return " and ".join(events)
 
 
 def tell(problem: Problem, telling: Telling, vague: Mapping[int, str] | None = None) -> str:
-    """The problem as a story. `vague` says a word in place of the number at a place, such as {0: "some"}."""
+    """Return the problem as a story. `vague` has words in place of numbers, by their index, such as {0: "some"}."""
     return telling.story.frame.format(
         name=telling.person.name,
         he=telling.person.pronoun,

@@ -1,4 +1,4 @@
-"""What vetting made of one row, as JSON: kept on disk while a stage runs, so that no row is vetted twice.
+"""The result of vetting one row, as JSON: it is kept on disk while the stage runs, so that no row is vetted twice.
 
     {"key": ["9f0c...", "train.jsonl", 17], "outcome": "repair", "findings": [...], "repaired": "{...}", ...}
 
@@ -20,7 +20,7 @@ from truegold.pipeline.rows import Row, RowKey, dump_json, row_key
 from truegold.verifiers.code.vet import Outcome, Vetting
 
 NOT_VETTED = "not_vetted"
-"""The sandbox failed: nothing is known of the tests."""
+"""The reason of a row's flag where the sandbox failed, so that nothing is known of the tests."""
 
 SUITES_SCHEMA = pa.schema(
     [
@@ -49,7 +49,8 @@ SUITES_SCHEMA = pa.schema(
 _NOT_IN_TABLE = ("key", "repaired")
 
 
-def record_of(row: Row, vetting: Vetting) -> dict[str, Any]:
+def make_record(row: Row, vetting: Vetting) -> dict[str, Any]:
+    """Return the record of a row that was vetted."""
     low, high = vetting.kills.interval or (None, None)
     findings = [
         {
@@ -82,7 +83,8 @@ def record_of(row: Row, vetting: Vetting) -> dict[str, Any]:
     }
 
 
-def not_vetted(row: Row, error: str) -> dict[str, Any]:
+def make_failed_record(row: Row, error: str) -> dict[str, Any]:
+    """Return the record of a row whose programs the sandbox could not run."""
     finding = {"reason": NOT_VETTED, "severity": "flag", "evidence": {"error": error}, "suggestion": "run it again"}
     return {
         "key": list(row_key(row)),
@@ -94,7 +96,7 @@ def not_vetted(row: Row, error: str) -> dict[str, Any]:
 
 
 def suite_row(row: Row, record: Mapping[str, Any]) -> dict[str, Any]:
-    """One row of `suites.parquet`."""
+    """Return the line of `suites.parquet` for a row and its record."""
     arguments = orjson.loads(row["verifier_args"])
     tests = arguments.get("tests")
     kind = tests.get("type") if isinstance(tests, dict) else arguments.get("type")
@@ -108,21 +110,22 @@ class Finished:
 
     def __init__(self, path: Path) -> None:
         path.touch()
-        self._places = dict(_places(path))
+        self._offsets = dict(_read_offsets(path))
         self._records = path.open("rb")
         self._file = path.open("ab")
-        self._file.write(b"\n")  # ends a line that a kill cut short
+        self._file.write(b"\n")  # It ends a line that a kill cut short.
 
     def get(self, row: Row) -> dict[str, Any] | None:
-        """The row's record out of the file, where an earlier run left one."""
-        place = self._places.get(row_key(row))
-        if place is None:
+        """Return the row's record where an earlier run left one, else None."""
+        offset = self._offsets.get(row_key(row))
+        if offset is None:
             return None
-        self._records.seek(place)
+        self._records.seek(offset)
         record: dict[str, Any] = orjson.loads(self._records.readline())
         return record
 
     def add(self, record: Mapping[str, Any]) -> None:
+        """Append a record, so that it survives a kill of this process."""
         self._file.write(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE))
         self._file.flush()
 
@@ -134,12 +137,12 @@ class Finished:
         self._records.close()
 
 
-def _places(path: Path) -> Iterator[tuple[RowKey, int]]:
-    """Where each whole record begins."""
-    place = 0
+def _read_offsets(path: Path) -> Iterator[tuple[RowKey, int]]:
+    """Yield the row of each whole record, and the byte that the record begins at."""
+    offset = 0
     with path.open("rb") as file:
         for line in file:
             if len(line) > 1 and line.endswith(b"\n"):
-                with suppress(orjson.JSONDecodeError):  # cut short by a kill
-                    yield tuple(orjson.loads(line)["key"]), place
-            place += len(line)
+                with suppress(orjson.JSONDecodeError):  # A kill has cut the line short.
+                    yield tuple(orjson.loads(line)["key"]), offset
+            offset += len(line)

@@ -1,10 +1,10 @@
-"""What a vetting found, for a person: a few lines for the terminal and a page in Markdown.
+"""The report on a vetting: a few lines for the terminal and a page in Markdown.
 
     164 suites: 163 keep, 1 drop
     low_kill_rate 15, leaked_cases 22, memorizable 3, paid_null 1
     humaneval.jsonl:100   kill rate 0.37 (11 of 30)   line 11: if value.count('.') == 1:  ->  ...
 
-Made from `suites.parquet` alone.
+It is made from `suites.parquet` alone.
 """
 
 from __future__ import annotations
@@ -17,54 +17,48 @@ from typing import Any
 
 from truegold.pipeline.rows import read_table
 
-WEAKEST = 10
-SURVIVORS = 5
+MAX_WEAKEST = 10
+"""The report names so many of the weakest suites."""
+MAX_SURVIVORS = 5
+"""The page shows so many uncaught faults of each of them."""
 MAX_LISTED = 500
-"""Suites that the page tells of one by one; all of them are in the table."""
+"""The page lists the findings of so many suites; the table has those of all."""
 
 _COLUMNS = [
-    "source",
-    "source_row",
-    "outcome",
-    "reasons",
-    "cases",
-    "kept",
-    "mutants",
-    "kill_rate",
-    "kill_low",
-    "kill_high",
+    *("source", "source_row", "outcome", "reasons", "cases", "kept", "mutants"),
+    *("kill_rate", "kill_low", "kill_high", "survivors", "paid", "findings"),
 ]
-_COLUMNS += ["survivors", "paid", "findings"]
 
 Suite = dict[str, Any]
 """A row of `suites.parquet`."""
 
 
 def read_suites(path: Path) -> list[Suite]:
-    """The suites as they are told of."""
+    """Return the columns of all suites that the report needs."""
     return list(read_table(path, Suite, _COLUMNS))
 
 
 def summary_lines(suites: Sequence[Suite]) -> list[str]:
-    """A few lines for the terminal."""
+    """Return the lines for the terminal."""
     outcomes = Counter(suite["outcome"] for suite in suites)
     reasons = Counter(reason for suite in suites for reason in suite["reasons"])
     lines = [f"{len(suites):,} suites: " + ", ".join(f"{count:,} {name}" for name, count in outcomes.most_common())]
     lines += [f"{count:>8,}  {reason}" for reason, count in reasons.most_common()]
-    weak = weakest(suites)
-    if weak:
+    weakest = _weakest(suites)
+    if weakest:
         lines.append("the weakest:")
-        lines += [f"  {_place(suite):<32} {_strength(suite)}" for suite in weak]
+        lines += [f"  {_location(suite):<32} {_strength(suite)}" for suite in weakest]
     return lines
 
 
-def weakest(suites: Sequence[Suite]) -> list[Suite]:
-    """Those that pay null programs, then those with the lowest kill rates."""
-    known = [suite for suite in suites if suite["paid"] or (suite["kill_rate"] is not None and suite["kill_rate"] < 1)]
-    return sorted(known, key=lambda suite: (not suite["paid"], suite["kill_rate"] or 0.0))[:WEAKEST]
+def _weakest(suites: Sequence[Suite]) -> list[Suite]:
+    """Return the suites that pay null programs, then those with the lowest kill rates."""
+    weak = [suite for suite in suites if suite["paid"] or (suite["kill_rate"] is not None and suite["kill_rate"] < 1)]
+    return sorted(weak, key=lambda suite: (not suite["paid"], suite["kill_rate"] or 0.0))[:MAX_WEAKEST]
 
 
 def markdown(title: str, suites: Sequence[Suite]) -> str:
+    """Return the page; `title` names the data."""
     return "\n".join(_markdown(title, suites)) + "\n"
 
 
@@ -78,34 +72,34 @@ def _markdown(title: str, suites: Sequence[Suite]) -> Iterator[str]:
         mean = 100 * sum(rates) / len(rates)
         yield f"{mutants:,} faults were planted in {len(rates):,} worked solutions. On average a suite catches"
         yield f"{mean:.1f} % of them; some faults change nothing that a test could see.\n"
-    yield from _weak(weakest(suites))
-    yield from _listed([suite for suite in suites if suite["reasons"]])
+    yield from _weakest_section(_weakest(suites))
+    yield from _findings_section([suite for suite in suites if suite["reasons"]])
 
 
-def _counts(what: str, counts: Counter[str]) -> Iterator[str]:
-    yield f"| {what} | suites |\n|---|---|"
+def _counts(heading: str, counts: Counter[str]) -> Iterator[str]:
+    yield f"| {heading} | suites |\n|---|---|"
     for name, count in counts.most_common():
         yield f"| `{name}` | {count:,} |"
     yield ""
 
 
-def _weak(suites: Sequence[Suite]) -> Iterator[str]:
+def _weakest_section(suites: Sequence[Suite]) -> Iterator[str]:
     if not suites:
         return
     yield "## The weakest\n"
     for suite in suites:
-        yield f"- {_plain(_place(suite))}: {_plain(_strength(suite))}"
-        for survivor in (suite["survivors"] or [])[:SURVIVORS]:
+        yield f"- {_plain(_location(suite))}: {_plain(_strength(suite))}"
+        for survivor in (suite["survivors"] or [])[:MAX_SURVIVORS]:
             yield f"    - {_code(survivor)}"
     yield ""
 
 
-def _listed(suites: Sequence[Suite]) -> Iterator[str]:
+def _findings_section(suites: Sequence[Suite]) -> Iterator[str]:
     if not suites:
         return
     yield "## Findings\n"
     for suite in suites[:MAX_LISTED]:
-        yield f"- {_plain(_place(suite))}: {suite['outcome']}"
+        yield f"- {_plain(_location(suite))}: {suite['outcome']}"
         for finding in json.loads(suite["findings"]):
             advice = f" ({_plain(finding['suggestion'])})" if finding["suggestion"] else ""
             yield f"    - `{finding['reason']}` {_code(_short(finding['evidence']))}{advice}"
@@ -114,7 +108,7 @@ def _listed(suites: Sequence[Suite]) -> Iterator[str]:
     yield ""
 
 
-def _place(suite: Suite) -> str:
+def _location(suite: Suite) -> str:
     return f"{suite['source']}:{suite['source_row']}"
 
 
@@ -132,11 +126,11 @@ def _short(evidence: Any) -> str:
 
 
 def _code(text: str) -> str:
-    """As code in Markdown, whatever is in it."""
+    """Return the text as code in Markdown, whatever is in it."""
     line = " ".join(text.split())
     return f"`` {line.replace('``', '` `')} ``"
 
 
 def _plain(text: str) -> str:
-    """Text that Markdown leaves as it is."""
+    """Return the text so that Markdown shows it as it is."""
     return "".join(f"\\{char}" if char in "\\`*_{}[]<>#|$" else char for char in " ".join(text.split()))

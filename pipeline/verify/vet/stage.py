@@ -5,18 +5,26 @@
     of 30 planted faults the tests catch 12                              ->  flag low_kill_rate, the row stays
 
 Input: `rows`, and `flags`, those of `verify_gold`. Only rows of the verifier `code` are looked at; the others go on as
-they are. What is looked for, and what follows: `truegold.verifiers.code.vet`. A repaired row keeps its id. Of several
-reasons to drop a row the gravest is the row's, the others are in the evidence. Flags do not hold a row back, except
-`references_disagree`; those of `verify_gold` on a row whose solution passes after the repair are taken back (`keep
-reference_passes`). A row that could not be vetted because the sandbox failed stays, flagged `not_vetted`.
+they are. `truegold.verifiers.code.vet` says what is looked for and what follows. A repaired row keeps its id. The
+ledger names the gravest of several reasons to drop a row, and the others in the evidence. Flags do not hold a row back,
+except `references_disagree`; those of `verify_gold` on a row whose solution passes after the repair are taken back
+(`keep reference_passes`). A row that could not be vetted because the sandbox failed stays, flagged `not_vetted`.
 suites.parquet has one row for each suite, with everything that was measured.
 
 Rows are vetted in threads, each program in a process of the sandbox; what is done stays done when the stage is killed.
+
+A row brings programs along to vet its tests with: its solution, and those that its source put into `meta` (APPS, TACO,
+CodeContests). Everything else in there is left alone.
+
+    solution "print(1)", meta {"solutions": ["print(1)", "print(2 - 1)"]}     references: both
+    meta {"solutions": {"language": [2, 3], "solution": ["int main ...", "print(1)"]}}   references: the one in Python 3
+    meta {"incorrect_solutions": {...}}                                       wrong: those in Python 3
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import shutil
 import sys
@@ -32,6 +40,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from truegold.pipeline.config.stages import VetTestsConfig
+from truegold.pipeline.ingest.code_columns import programs_in_python3
+from truegold.pipeline.ingest.jsonl import parse_structure
 from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
 from truegold.pipeline.rows import (
     ROW_SCHEMA,
@@ -46,13 +56,12 @@ from truegold.pipeline.rows import (
 )
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import SCRATCH, StageReport, stage_function
-from truegold.pipeline.verify.vet.programs import programs_of
 from truegold.pipeline.verify.vet.records import (
     NOT_VETTED,
     SUITES_SCHEMA,
     Finished,
-    not_vetted,
-    record_of,
+    make_failed_record,
+    make_record,
     suite_row,
 )
 from truegold.verifiers.code.execution import SandboxError
@@ -68,10 +77,10 @@ BLOCKING = (VetReason.REFERENCES_DISAGREE,)
 """Flags that hold a row back for review: a right program may earn nothing."""
 
 LEDGER_CHARS = 20_000
-"""What the ledger keeps of the tests before and after a repair."""
+"""The ledger keeps so much of the tests before and after a repair."""
 
 AHEAD = 4
-"""Rows for each thread that are read before the first of them is done. Bounds memory."""
+"""So many rows for each thread are read before the first of them is done, which bounds memory."""
 
 
 @stage_function(version=1, judges="rows")
@@ -86,7 +95,7 @@ def vet_tests(inputs: Mapping[str, Path], config: VetTestsConfig, out_dir: Path,
         output = _Output(out_dir, _flags_by_row(inputs), stack)
         finished = stack.enter_context(Finished(out_dir / SCRATCH / "vetted.jsonl"))
         rows = paced(read_rows(path), progress, "vetting tests", total)
-        for row, record in _vetted(rows, config, finished):
+        for row, record in _vet_rows(rows, config, finished):
             output.write(row, record)
         output.close()
     return StageReport(total, output.kept, output.counts, output.facts)
@@ -115,25 +124,25 @@ def _flags_by_row(inputs: Mapping[str, Path]) -> dict[RowKey, list[FlagRecord]]:
 Pending = tuple[Row, "Future[dict[str, Any]] | dict[str, Any] | None"]
 
 
-def _vetted(
+def _vet_rows(
     rows: Iterator[Row], config: VetTestsConfig, finished: Finished
 ) -> Iterator[tuple[Row, dict[str, Any] | None]]:
-    """Each row, in order, with its record; None for rows that are not looked at."""
+    """Yield each row, in order, with its record; None for rows that are not looked at."""
     workers = config.workers or len(os.sched_getaffinity(0))
     options = _options(config)
     pool = ThreadPoolExecutor(workers, thread_name_prefix="vet")
     pending: deque[Pending] = deque()
     try:
         for row in rows:
-            known = finished.get(row) if row["verifier"] == VERIFIER else None
-            if row["verifier"] != VERIFIER or known is not None:
-                pending.append((row, known))
+            record = finished.get(row) if row["verifier"] == VERIFIER else None
+            if row["verifier"] != VERIFIER or record is not None:
+                pending.append((row, record))
             else:
                 pending.append((row, pool.submit(_vet_row, row, config.programs, options)))
             if len(pending) > workers * AHEAD:
-                yield _done(pending.popleft(), finished)
+                yield _await_record(pending.popleft(), finished)
         while pending:
-            yield _done(pending.popleft(), finished)
+            yield _await_record(pending.popleft(), finished)
     except BaseException:
         pool.shutdown(cancel_futures=True)
         close_all()
@@ -141,7 +150,7 @@ def _vetted(
     pool.shutdown()
 
 
-def _done(pending: Pending, finished: Finished) -> tuple[Row, dict[str, Any] | None]:
+def _await_record(pending: Pending, finished: Finished) -> tuple[Row, dict[str, Any] | None]:
     row, record = pending
     if isinstance(record, Future):
         record = record.result()
@@ -151,18 +160,36 @@ def _done(pending: Pending, finished: Finished) -> tuple[Row, dict[str, Any] | N
 
 
 def _vet_row(row: Row, programs: int, options: VetOptions) -> dict[str, Any]:
-    known = programs_of(row, programs)
+    references, wrong = programs_of(row, programs)
     try:
         vetting = vet(
             orjson.loads(row["verifier_args"]),
             prompt=row["prompt"],
-            references=known.references,
-            wrong=known.wrong,
+            references=references,
+            wrong=wrong,
             options=options,
         )
     except SandboxError as error:
-        return not_vetted(row, str(error))
-    return record_of(row, vetting)
+        return make_failed_record(row, str(error))
+    return make_record(row, vetting)
+
+
+def programs_of(row: Row, limit: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return up to `limit` worked solutions, the row's first, and as many wrong programs, all without repetitions."""
+    meta = json.loads(row["meta"] or "{}")
+    references = [row["solution"] or "", *_programs(meta.get("solutions"))]
+    return _first_distinct(references, limit), _first_distinct(_programs(meta.get("incorrect_solutions")), limit)
+
+
+def _programs(value: Any) -> list[str]:
+    programs = parse_structure(value)
+    if isinstance(programs, Mapping):
+        programs = programs_in_python3(programs)
+    return [text for text in programs if isinstance(text, str)] if isinstance(programs, list) else []
+
+
+def _first_distinct(programs: list[str], limit: int) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text.strip("\n") for text in programs if text.strip()))[:limit]
 
 
 def _options(config: VetTestsConfig) -> VetOptions:
@@ -171,10 +198,11 @@ def _options(config: VetTestsConfig) -> VetOptions:
 
 
 class _Output:
-    """The stage's tables."""
+    """Writes the stage's tables."""
 
     def __init__(self, out_dir: Path, flags_by_row: dict[RowKey, list[FlagRecord]], stack: ExitStack) -> None:
         self.kept = 0
+        """The rows that go on."""
         self._earlier = flags_by_row
         self._ledger = stack.enter_context(Ledger(out_dir, DETECTOR))
         self._rows = stack.enter_context(TableWriter(out_dir / ROWS_FILE, ROW_SCHEMA))
@@ -185,14 +213,17 @@ class _Output:
 
     @property
     def counts(self) -> dict[str, int]:
+        """Rows by what became of them and why."""
         return dict(self._ledger.counts)
 
     @property
     def facts(self) -> dict[str, Any]:
+        """The number of suites, their outcomes and their mean kill rate."""
         mean = round(sum(self._rates) / len(self._rates), 4) if self._rates else None
         return {"suites": sum(self._outcomes.values()), "outcomes": self._outcomes, "mean_kill_rate": mean}
 
     def write(self, row: Row, record: Mapping[str, Any] | None) -> None:
+        """Write a row and everything that follows from its record."""
         earlier = self._earlier.pop(row_key(row), [])
         if record is not None:
             self._suites.write(suite_row(row, record))
@@ -200,8 +231,8 @@ class _Output:
             if record["outcome"] == Outcome.DROP:
                 self._drop(row, record)
                 return
-            row = self._change(row, record)
-            earlier = self._standing(row, record, earlier)
+            row = self._repair(row, record)
+            earlier = self._withdraw_stale_flags(row, record, earlier)
             self._flag(row, record)
         self._rows.write(row)
         self.kept += 1
@@ -209,7 +240,7 @@ class _Output:
             self._flags.write(flag)
 
     def close(self) -> None:
-        """Flags of rows that are not in this table go on as well."""
+        """Write the flags of rows that are not in this table, which go on as well."""
         for flags in self._earlier.values():
             for flag in flags:
                 self._flags.write(flag)
@@ -227,7 +258,7 @@ class _Output:
             evidence["suggestion"] = first["suggestion"]
         self._ledger.drop(row, first["reason"], **evidence)
 
-    def _change(self, row: Row, record: Mapping[str, Any]) -> Row:
+    def _repair(self, row: Row, record: Mapping[str, Any]) -> Row:
         after = record["repaired"]
         if after is None:
             return row
@@ -238,8 +269,8 @@ class _Output:
                 self._ledger.edit(row, finding["reason"], before[:LEDGER_CHARS], after[:LEDGER_CHARS], **evidence)
         return {**row, "verifier_args": after}
 
-    def _standing(self, row: Row, record: Mapping[str, Any], earlier: list[FlagRecord]) -> list[FlagRecord]:
-        """The earlier flags that still hold."""
+    def _withdraw_stale_flags(self, row: Row, record: Mapping[str, Any], earlier: list[FlagRecord]) -> list[FlagRecord]:
+        """Return the earlier flags that still hold; those that do not are taken back in the ledger."""
         if not record.get("references") or record["repaired"] is None:
             return earlier
         stale = [flag for flag in earlier if flag["detector"] == "verify_gold"]
