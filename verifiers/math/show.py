@@ -37,6 +37,10 @@ def _show_chain(node: tree.Chain) -> str:
     return " ".join(words)
 
 
+def _show_list(node: tree.BareList) -> str:
+    return _show_all(node.elements, f"{node.joined} " if node.joined in ",;" else f" {node.joined} ")
+
+
 def _show_product(factors: tuple[Node, ...]) -> str:
     """Show a*b/c rather than a*b*c^(-1)."""
     text = ""
@@ -69,9 +73,7 @@ _SHOWN: dict[type[Node], Callable[[Any], str]] = {
     tree.Big: _show_big,
     tree.Sign: lambda node: "∓" if node.flipped else "±",
     tree.Measure: lambda node: f"{_show(node.value)} {node.unit}",
-    tree.BareList: lambda node: _show_all(
-        node.elements, f"{node.joined} " if node.joined in ",;" else f" {node.joined} "
-    ),
+    tree.BareList: _show_list,
     tree.Group: lambda node: f"{node.opening}{_show_all(node.elements)}{node.closing}",
     tree.Matrix: lambda node: f"[{'; '.join(map(_show_all, node.rows))}]",
     tree.Chain: _show_chain,
