@@ -55,11 +55,11 @@ def write_rows_file(rows: Rows, folder: Path, name: str = "rows") -> Path:
     return _write_json_lines(rows, folder / f"{name}.jsonl")
 
 
-def keep_rows(rows: Rows, numbers: Sequence[int]) -> Rows:
+def keep_rows(rows: Rows, row_numbers: Sequence[int]) -> Rows:
     """Return the rows of these numbers (from 1, rising) in the form that `rows` has."""
-    indices = [number - 1 for number in numbers]
+    indices = [row_number - 1 for row_number in row_numbers]
     if isinstance(rows, str | Path):
-        kept_numbers = set(numbers)
+        kept_numbers = set(row_numbers)
         records = open_file(Path(rows).expanduser(), "auto", MAX_ROW_BYTES).records
         return [
             dict(record.values)
