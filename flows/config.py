@@ -1,6 +1,6 @@
 """The whole configuration of a run, read from YAML with every mistake reported at once.
 
-A hand-written file is sparse; what a run used is written whole to `config.resolved.json`.
+A hand-written file holds a few settings; all those that a run used are written to `config.resolved.json`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from truegold.verifiers import ConfigError
 
 
 class RunConfig(CurationConfig):
-    """Everything `truegold run` needs. Sections that are left out take their defaults; `model`, `sft` and `train` are
-    skipped where they are not given."""
+    """Everything `truegold run` needs.
+
+    Sections that are left out take their defaults; a run without `model`, `sft` or `train` goes without that stage.
+    """
 
     name: str = Field(default="run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     """The run's folder inside `runs_dir`."""
@@ -154,7 +156,7 @@ def _explain(problem: Any) -> str:
     path = [str(part) for part in problem["loc"]]
     field = ".".join(path) or "(whole file)"
     if problem["type"] == "extra_forbidden":
-        known = _fields_at(RunConfig, path[:-1])
+        known = _known_settings(path[:-1])
         close = difflib.get_close_matches(path[-1], known, n=1)
         meant = f"; did you mean {close[0]}?" if close else f"; known: {', '.join(sorted(known))}"
         return f"{field}: unknown setting{meant if known else ''}"
@@ -162,23 +164,25 @@ def _explain(problem: Any) -> str:
         return f"{field}: moved to {'.'.join([*path[:-1], problem['ctx']['new']])}"
     message = problem["msg"].removeprefix("Value error, ")
     setting = "" if problem["type"] == "missing" else f" (given: {problem['input']!r:.80})"
-    return f"{field}: {message}{setting}" if path else f"{message}"
+    return f"{field}: {message}{setting}" if path else message
 
 
-def _fields_at(model: type[BaseModel], path: Sequence[str]) -> list[str]:
-    """Return the settings of the section at `path`; union tags inside a location are stepped over."""
-    if not path:
-        return list(model.model_fields)
-    field = model.model_fields.get(path[0])
-    if field is None:
-        return []
-    options = _models_in(field.annotation) + [m for meta in field.metadata for m in _models_in(meta)]
-    rest = path[1:]
-    for option in options:
-        kind = option.model_fields.get("type")
-        if rest and kind is not None and kind.default == rest[0]:
-            return _fields_at(option, rest[1:])
-    return _fields_at(options[0], rest) if options else []
+def _known_settings(path: Sequence[str]) -> list[str]:
+    """Return the settings of the section at `path`, in which a union's member follows as its `type`."""
+    sections: list[type[BaseModel]] = [RunConfig]
+    for step in path:
+        members = [section for section in sections if _type_of(section) == step]
+        sections = members or [
+            model
+            for section in sections
+            if step in section.model_fields
+            for model in _models_in(section.model_fields[step].annotation)
+        ]
+    return list(sections[0].model_fields) if sections else []
+
+
+def _type_of(section: type[BaseModel]) -> Any:
+    return section.model_fields["type"].default if "type" in section.model_fields else None
 
 
 def _models_in(annotation: Any) -> list[type[BaseModel]]:

@@ -1,4 +1,4 @@
-"""What a person sees on the terminal: progress bars with an ETA on a TTY, plain lines elsewhere."""
+"""Prints to the terminal: progress bars with an ETA where there is one, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from rich.progress import (
 )
 
 output = Console(highlight=False)
-"""What a command prints: standard output."""
+"""Standard output, where commands print what they were asked for."""
 errors = Console(stderr=True, highlight=False)
-"""Progress and errors: standard error."""
+"""Standard error, for progress and errors."""
 
 PLAIN_EVERY_SECONDS = 15.0
 """Seconds between progress lines where there is no terminal."""
 
 
 def print_line(text: str, console: Console = output) -> None:
-    """Print a line as it is: no markup in it is obeyed, and it is not broken."""
+    """Print a line as it is: markup in it has no effect, and it is not broken."""
     console.print(text, markup=False, soft_wrap=True)
 
 

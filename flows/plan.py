@@ -1,4 +1,4 @@
-"""From a configuration to the stages of a run, in order. Nothing is run here.
+"""Plans the stages of a run, in order, from its configuration. Nothing is run here.
 
 curation (`truegold.pipeline.curation.plan`)
 -> model -> sft -> profile                                                          profile
@@ -34,7 +34,7 @@ from truegold.train.sft import sft
 from truegold.verifiers import ConfigError, fingerprint
 
 GROUP_SIZE: int = GrpoConfig.model_fields["group_size"].default
-"""For the rewards that a report expects of a run that does not train."""
+"""The group size for which the report on a run that does not train computes expected rewards."""
 
 Section = TypeVar("Section", SftConfig, ProfileConfig, GrpoConfig)
 

@@ -9,7 +9,7 @@ served or deployed as they are:
     if __name__ == "__main__":
         run.serve(name="gsm8k")
 
-Annotations are real types here, not strings: a served flow is loaded in a way that cannot resolve strings.
+Annotations are types here, not strings: a served flow is loaded in a way that cannot resolve strings.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from prefect.cache_policies import NO_CACHE
 
 from truegold.flows.config import RunConfig
 from truegold.flows.console import Terminal
-from truegold.flows.execute import Call, describe, execute, open_run, stage_caller, write_manifest
+from truegold.flows.execute import Call, describe, execute, open_run, stage_caller
 from truegold.flows.plan import plan
 from truegold.pipeline.running.stage import Stage, StageResult
 from truegold.pipeline.running.stage_table import Phase, phase_of
@@ -29,38 +29,38 @@ from truegold.pipeline.running.stage_table import Phase, phase_of
 
 @task(task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False)
 def stage_task(name: str, stage: Stage, call: Call) -> StageResult:
-    """One stage. `name` is for the task's name in the UI."""
+    """Run one stage; `name` is the task's name in the UI."""
     del name
     return call(stage)
 
 
 @flow(name="truegold-curate", validate_parameters=True)
 def curate(config: RunConfig) -> Path:
-    """Raw rows to rows that may be profiled, with ledger, flags and report."""
+    """Turn raw rows into rows that may be profiled, with ledger, flags and report."""
     return _flow(config, Phase.CURATE)
 
 
 @flow(name="truegold-profile", validate_parameters=True)
 def profile(config: RunConfig) -> Path:
-    """Curation, then pass rates measured with the model."""
+    """Curate, then measure pass rates with the model."""
     return _flow(config, Phase.PROFILE)
 
 
 @flow(name="truegold-select", validate_parameters=True)
 def select(config: RunConfig) -> Path:
-    """Curation and profile, then the rows worth training on."""
+    """Curate and profile, then choose the rows worth training on."""
     return _flow(config, Phase.SELECT)
 
 
 @flow(name="truegold-train", validate_parameters=True)
 def train(config: RunConfig) -> Path:
-    """Everything up to and including GRPO."""
+    """Run everything up to and including GRPO."""
     return _flow(config, Phase.TRAIN)
 
 
 @flow(name="truegold-run", validate_parameters=True)
 def run(config: RunConfig) -> Path:
-    """The main job: every stage the configuration has, and the report. Returns the run directory."""
+    """Run every stage that the configuration has, and the report; return the run's directory."""
     return _flow(config, Phase.REPORT)
 
 
@@ -81,20 +81,19 @@ def _flow(config: RunConfig, until: Phase) -> Path:
         def as_task(stage: Stage) -> StageResult:
             return stage_task(stage.name, stage, call)
 
-        results = execute(stages, run_dir, as_task)
-        write_manifest(run_dir, results)
-    publish(config.name, run_dir, results)
+        finished = execute(stages, run_dir, as_task)
+    _publish(config.name, run_dir, finished)
     return run_dir
 
 
-def publish(name: str, run_dir: Path, results: Sequence[StageResult]) -> None:
-    """Leave the run's story in Prefect: a summary, the counts by reason, a link to the report."""
+def _publish(name: str, run_dir: Path, finished: Sequence[StageResult]) -> None:
+    """Leave artifacts in Prefect: a summary, the counts by reason, a link to the report."""
     slug = "".join(character if character.isalnum() else "-" for character in name.lower()).strip("-")
-    lines = "\n".join(f"    {describe(result)}" for result in results)
+    lines = "\n".join(f"    {describe(result)}" for result in finished)
     create_markdown_artifact(f"# truegold run `{name}`\n\n{lines}\n", key=f"{slug}-summary", description=str(run_dir))
     table = [
         {"phase": str(phase_of(result.name)), "stage": result.name, "reason": reason, "rows": count}
-        for result in results
+        for result in finished
         for reason, count in result.report.counts.items()
     ]
     if table:

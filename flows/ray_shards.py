@@ -1,7 +1,7 @@
-"""Comparing the shards of a large set of problems on Ray, as tasks of a Prefect flow.
+"""Compares the shards of a large set of problems on Ray, as tasks of a Prefect flow.
 
-What a worker needs is put into Ray's object store once a machine and read there without a copy; the keys lie in files
-that every machine has to see. The result is that of threads, whatever the number of workers.
+The data of the workers is put into the object store of each machine once and read there without a copy; the keys lie in
+files that every machine has to see. The outcome is that of threads, whatever the number of workers.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from truegold.verifiers import SetupError
 
 
 def on_ray(address: str | None) -> ShardRunner:
-    """address: of a Ray cluster; None starts one on this machine, for as long as it takes. Raises SetupError without
-    Ray."""
+    """Return a runner on the Ray cluster of this address; None starts one on this machine, for as long as it is needed.
+
+    The runner raises SetupError where Ray is not installed.
+    """
 
     def run_shards(searcher: Searcher) -> Iterator[ShardLinks]:
         with prefect_api():
@@ -36,14 +38,15 @@ def _compare(searcher: Searcher, runner: Any, ray: Any) -> list[ShardLinks]:
     from prefect.cache_policies import NO_CACHE
 
     @task(task_run_name="shard-{shard}", cache_policy=NO_CACHE, persist_result=False)
-    def links(held: Searcher, shard: int) -> ShardLinks:
-        return held.links(shard)
+    def links(searcher: Searcher, shard: int) -> ShardLinks:
+        return searcher.links(shard)
 
     @flow(name="truegold-dedup-shards", task_runner=runner, persist_result=False)
     def compare() -> list[ShardLinks]:
-        held = ray.put(searcher)  # a reference, which the task runner hands over as what it refers to
-        futures = [links.submit(held, shard) for shard in range(searcher.candidates.shards)]
+        # The task runner hands a reference over as the object that it refers to.
+        reference = ray.put(searcher)
+        futures = [links.submit(reference, shard) for shard in range(searcher.candidates.shards)]
         return [future.result() for future in futures]
 
-    found: list[ShardLinks] = compare()
-    return found
+    shard_links: list[ShardLinks] = compare()
+    return shard_links

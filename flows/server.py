@@ -1,8 +1,9 @@
 """A Prefect API for the length of one run.
 
-Where PREFECT_API_URL is set, that server is used. Otherwise one is started as a child that the kernel kills with us:
-Prefect's own temporary server outlives a `kill -9` of its client. Its database lies in truegold's cache folder, so that
-`PREFECT_HOME=... prefect server start` shows past runs; a second run at the same time gets a folder of its own.
+Where PREFECT_API_URL is set, that server is used. Otherwise one is started as a child (`python -m
+truegold.flows.server PARENT PORT`) that the kernel kills with this process, since Prefect's temporary server outlives a
+`kill -9` of its client. Its database lies in truegold's cache folder, so that `PREFECT_HOME=... prefect server start`
+shows past runs; runs at the same time have a folder each.
 """
 
 from __future__ import annotations
@@ -23,17 +24,18 @@ import httpx
 from truegold.pipeline.running.disk import cache_folder
 from truegold.verifiers import SetupError
 from truegold.verifiers.extras import require
+from truegold.verifiers.processes.lifetime import die_with_parent
 
 STARTUP_SECONDS = 180
 """A server start takes about 20 CPU-seconds, several times that in wall time on a loaded machine."""
 
 HOMES = 32
-"""Runs at the same time that each have a server."""
+"""So many runs can each have a server at the same time."""
 
 SETTINGS = {
     "DO_NOT_TRACK": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-    "PREFECT_LOGGING_LEVEL": "CRITICAL",  # errors are told by our command line, in one line
+    "PREFECT_LOGGING_LEVEL": "CRITICAL",  # The command line reports errors itself, in one line.
     "PREFECT_LOGGING_INTERNAL_LEVEL": "CRITICAL",
     "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false",
     "PREFECT_CLI_COLORS": "false",
@@ -50,22 +52,22 @@ def prefect_api() -> Iterator[str]:
     require("prefect")
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
-    given = os.environ.get("PREFECT_API_URL")
-    if given:
-        if not answers(given):
+    configured_url = os.environ.get("PREFECT_API_URL")
+    if configured_url:
+        if not answers(configured_url):
             raise SetupError(
-                f"PREFECT_API_URL is {given}, and nothing answers there.",
+                f"PREFECT_API_URL is {configured_url}, and nothing answers there.",
                 "Start it (prefect server start), unset the variable, or use --engine local.",
             )
-        yield given
+        yield configured_url
         return
     with ExitStack() as stack:
-        home = stack.enter_context(_own_home())
+        home = stack.enter_context(_lock_home())
         port = _free_port()
         url = f"http://127.0.0.1:{port}/api"
         environment = {**os.environ, "PREFECT_HOME": str(home), "PREFECT_UI_ENABLED": "false"}
         log = stack.enter_context((home / "server.log").open("wb"))
-        command = [sys.executable, "-P", "-m", "truegold.flows.server_child", str(os.getpid()), str(port)]
+        command = [sys.executable, "-P", "-m", "truegold.flows.server", str(os.getpid()), str(port)]
         server = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         stack.callback(_stop, server)
         _wait(server, url, home)
@@ -74,15 +76,15 @@ def prefect_api() -> Iterator[str]:
         yield url
 
 
-def prefect_home(number: int = 0) -> Path:
-    """The folder of one of the databases of servers that truegold starts."""
-    return cache_folder("prefect") / f"home-{number}"
+def prefect_home(index: int = 0) -> Path:
+    """Return the folder of one of the databases of the servers that truegold starts."""
+    return cache_folder("prefect") / f"home-{index}"
 
 
 @contextmanager
-def _own_home() -> Iterator[Path]:
-    for number in range(HOMES):
-        home = prefect_home(number)
+def _lock_home() -> Iterator[Path]:
+    for index in range(HOMES):
+        home = prefect_home(index)
         home.mkdir(parents=True, exist_ok=True)
         with (home / "truegold.lock").open("w") as lock:
             try:
@@ -101,7 +103,7 @@ def _free_port() -> int:
 
 
 def answers(url: str) -> bool:
-    """Whether a Prefect API is healthy at `url`."""
+    """Say whether a healthy Prefect API answers at `url`."""
     try:
         return httpx.get(f"{url}/health", timeout=5).status_code == 200
     except httpx.TransportError:
@@ -128,3 +130,16 @@ def _stop(server: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         server.kill()
         server.wait()
+
+
+def _serve() -> None:
+    """Become the server in the child process."""
+    parent, port = int(sys.argv[1]), sys.argv[2]
+    die_with_parent(parent)  # It survives the exec below.
+    factory = "prefect.server.api.server:create_app"
+    arguments = ["-P", "-m", "uvicorn", "--factory", factory, "--host", "127.0.0.1", "--port", port]
+    os.execv(sys.executable, [sys.executable, *arguments, "--timeout-keep-alive", "60", "--log-level", "warning"])
+
+
+if __name__ == "__main__":
+    _serve()

@@ -16,8 +16,9 @@ from typing import Annotated
 
 import typer
 
-from truegold.flows.cli.dedup import GoldColumn, IdColumn, PromptColumn, decontaminate, dedup
+from truegold.flows.cli.dedup import decontaminate, dedup
 from truegold.flows.cli.flag import flag
+from truegold.flows.cli.options import GoldColumn, IdColumn, PromptColumn
 from truegold.flows.cli.testcases import testcases_app
 from truegold.flows.cli.verifiers import verifiers_app
 from truegold.flows.console import Terminal, errors, output, print_line
@@ -53,8 +54,6 @@ Overrides = Annotated[
 ]
 EngineOption = Annotated[EngineChoice, typer.Option("--engine", help="Run as Prefect flows, or without Prefect.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the resolved configuration and the plan, and stop.")]
-RunDir = Annotated[Path, typer.Option("--run", help="The run's directory.", show_default=False)]
-
 
 PHASE_COMMANDS = {
     "run": (Phase.REPORT, "The main job: curate, profile, select, train, report; whatever the configuration has."),
@@ -81,7 +80,7 @@ for _name, (_until, _help) in PHASE_COMMANDS.items():
 @app.command()
 def report(run_dir: Annotated[Path, typer.Argument(help="The run's directory.", show_default=False)]) -> None:
     """Write the report on whatever stages of a run are finished."""
-    from truegold.flows.report_again import report_again
+    from truegold.flows.execute import report_again
 
     result = report_again(run_dir, Terminal(errors))
     print_line(f"report: {result.path / 'index.html'}")
@@ -92,7 +91,7 @@ def explain(
     row: Annotated[
         str, typer.Argument(help="A row's id, its first 6 digits or more, or source:row.", show_default=False)
     ],
-    run_dir: RunDir,
+    run_dir: Annotated[Path, typer.Option("--run", help="The run's directory.", show_default=False)],
 ) -> None:
     """Tell a row's whole story: every edit, flag, sample and decision."""
     from truegold.pipeline.report import explain as explanations
@@ -108,7 +107,7 @@ def diff(
     json_: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
     examples: Annotated[int, typer.Option(min=0, help="Ids named for each kind of change.")] = 5,
 ) -> None:
-    """What changed between two runs, and why: rows, texts, flags, pass rates, settings."""
+    """Tell what changed between two runs, and why: rows, texts, flags, pass rates, settings."""
     from dataclasses import asdict
 
     from truegold.pipeline.report.diff import diff_lines, diff_runs
@@ -145,20 +144,67 @@ def verify(
     with full_disk_reported(output_), Terminal(errors).stage("verify") as terminal:
         columns = ProblemColumns(prompt_column, gold_column, id_column, response_column)
         counts = verify_file(input_, output_, verifier, workers, terminal, columns)
-    for reason, count in sorted(counts.items(), key=lambda item: -item[1]):
+    for reason, count in sorted(counts.items(), key=lambda entry: -entry[1]):
         output.print(f"{count:>10,}  {reason}")
     print_line(f"verdicts: {output_}")
 
 
 @app.command()
 def doctor() -> None:
-    """What this machine can do, and the line that installs what is missing."""
+    """Tell what this machine can do, and the line that installs what is missing."""
     from truegold.flows.doctor import examine
 
     marks = {True: "ok", False: "no", None: "  "}
     for finding in examine():
         fix = f"  ->  {finding.fix}" if finding.ok is False and finding.fix else ""
         print_line(f"{marks[finding.ok]} {finding.name:<16} {finding.detail}{fix}")
+
+
+STARTER = """\
+# A truegold run: truegold run {file}
+# Any setting can be overridden: truegold run {file} --set data.limit=200
+name: {name}
+
+data:
+  path: {data}
+  # preset: gsm8k             # gsm8k, math, humaneval, mbpp, apps, codecontests, verl, trl ...; found by the columns
+  # columns:                  # or say which column is which
+  #   prompt: question
+  #   gold: {{column: answer, extract: "after ####"}}
+  #   solution: answer
+  # verifier: math            # or choice, exact, your_package.module:object, path/to/file.py:object
+  heldout: 0.1                # share of rows kept back for evaluation
+  # limit: 200
+
+model:
+  path: {model}
+
+chat:
+  user: |-
+    {{prompt}}
+    Put your final answer in \\\\boxed{{}}.
+
+profile:
+  samples: 8                  # completions per problem
+  max_tokens: 512
+
+select:
+  zero_share: 0.1             # share of never-passed problems: a few samples cannot tell 0 from rare
+
+# sft: {{}}                     # SFT cold start on the verified worked solutions
+
+train:
+  steps: 100
+  prompts_per_step: 32
+  group_size: 8
+  sampling:                   # max_tokens comes from the profile's right completions
+    refills: 1                # once more from the reserve, for groups that are all right or all wrong
+  optimizer:
+    lr: 1.0e-6
+    zero_stage: 1
+  # launch: {{ranks: 8}}        # training processes, one for each GPU
+"""
+"""The configuration that `truegold init` writes: short, commented, and valid as it stands."""
 
 
 @app.command()
@@ -168,11 +214,9 @@ def init(
     model: Annotated[str, typer.Option(help="A checkpoint's folder or a hub name.")] = "Qwen/Qwen3-0.6B",
 ) -> None:
     """Write a commented starter configuration."""
-    from truegold.flows.starter import starter_config
-
     if path.exists():
         raise ConfigError(f"{path} exists already.", "Give another name.")
-    path.write_text(starter_config(str(path), path.stem, data, model), encoding="utf-8")
+    path.write_text(STARTER.format(file=path, name=path.stem, data=data, model=model), encoding="utf-8")
     print_line(f"wrote {path}; next: truegold run {path} --dry-run")
 
 
@@ -218,7 +262,7 @@ def _run(until: Phase, path: Path, overrides: Sequence[str] | None, engine: Engi
 
 
 def main() -> None:
-    """Entry point: one line for what a user can act on, a traceback for a bug."""
+    """Run the command line: an error that the user can act on is one line, a bug has its traceback."""
     try:
         app()
     except TruegoldError as error:

@@ -1,4 +1,4 @@
-"""The commands `truegold dedup` and `truegold decontaminate`: which problems are the same, within a file or of two?
+"""The commands `truegold dedup` and `truegold decontaminate`, which find equal problems in one file or in two.
 
     truegold dedup --data train.jsonl --out deduplicated
     truegold decontaminate --data train.jsonl --against math500 --against evals.jsonl --out decontaminated
@@ -14,13 +14,10 @@ from typing import Annotated
 
 import typer
 
+from truegold.flows.cli.options import GoldColumn, IdColumn, OutFolder, PromptColumn
 from truegold.flows.console import Terminal, errors, output, print_line
 
 DataFile = Annotated[Path, typer.Option("--data", help="JSONL, Parquet or CSV with problems.", show_default=False)]
-OutFolder = Annotated[Path, typer.Option("--out", help="The folder to write to.", show_default=False)]
-PromptColumn = Annotated[str | None, typer.Option(help="The column with the problem; by its name where not given.")]
-GoldColumn = Annotated[str | None, typer.Option(help="The column with the answer; by its name where not given.")]
-IdColumn = Annotated[str | None, typer.Option(help="The column with the id; by its name, else the record's number.")]
 
 
 def dedup(

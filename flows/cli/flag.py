@@ -1,11 +1,11 @@
-"""The command `truegold flag`: which rows of a file are suspicious, by rules and by the answers of systems.
+"""The command `truegold flag`, which finds suspicious rows of a file by rules and by the answers of systems.
 
     truegold flag --data train.jsonl --samples answers.jsonl --out flagged
 
 reads the file as `truegold run` would and writes flags.parquet (what the rules say) and suspicion.parquet (id,
 suspicion in [0, 1], tier, evidence, suggestion). Samples are rows of id, system, and answer or response; `id` is the
-id column of the data, where it has one. What a second run needs is in the folder `work`. Exit codes are those of
-`truegold`.
+id column of the data, where it has one. The folder `work` keeps what a second run can use again. Exit codes are those
+of `truegold`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from truegold.flows.cli.options import Limit, OutFolder, Preset
 from truegold.flows.console import Terminal, errors, print_line
 
 if TYPE_CHECKING:
@@ -25,18 +26,19 @@ if TYPE_CHECKING:
     from truegold.pipeline.running.stage import Output, Stage
 
 WORK = "work"
+"""The name of the run that does the work, and of its folder."""
 
 
 def flag(
     data: Annotated[
         Path, typer.Option("--data", help="JSONL, Parquet or CSV: problems with gold.", show_default=False)
     ],
-    out: Annotated[Path, typer.Option("--out", help="The folder to write to.", show_default=False)],
+    out: OutFolder,
     samples: Annotated[
         Path | None, typer.Option("--samples", help="Rows of id, system, and answer or response.")
     ] = None,
-    preset: Annotated[str | None, typer.Option(help="The shape of the file; by its columns where not given.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Take only the first so many rows.")] = None,
+    preset: Preset = None,
+    limit: Limit = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="FIELD=VALUE", help="A setting of data or flag: data.columns={gold: label}."),
@@ -74,12 +76,11 @@ def _columns_with_options_apart(data: Path) -> dict[str, dict[str, str]] | None:
     """
     from truegold.pipeline.ingest.column_names import CHOICE_COLUMNS
     from truegold.pipeline.ingest.layouts import guess_columns
-    from truegold.pipeline.ingest.problem_batches import LOOK_AHEAD, MAX_ROW_BYTES
+    from truegold.pipeline.ingest.problem_batches import MAX_ROW_BYTES
     from truegold.pipeline.ingest.readers import open_file
-    from truegold.pipeline.ingest.records import Record
+    from truegold.pipeline.ingest.records import LOOK_AHEAD, sample_values
 
-    records = islice(open_file(data, "auto", MAX_ROW_BYTES).records, LOOK_AHEAD)
-    samples = [record.values for record in records if isinstance(record, Record)]
+    samples = sample_values(islice(open_file(data, "auto", MAX_ROW_BYTES).records, LOOK_AHEAD))
     if not any(values.get(name) for values in samples for name in CHOICE_COLUMNS):
         return None
     columns = guess_columns(samples)
@@ -89,7 +90,7 @@ def _columns_with_options_apart(data: Path) -> dict[str, dict[str, str]] | None:
 
 
 def _stages(config: RunConfig, samples: Path | None) -> list[Stage]:
-    """Return of a run's plan the reading and the rules, and the stage that reads samples."""
+    """Return the stages `ingest` and `flag` of a run's plan, and the stage that reads samples."""
     from truegold.pipeline.config.stages import SuspicionConfig
     from truegold.pipeline.curation.plan import curation_stages, rows_of
     from truegold.pipeline.flag.suspicion import suspect

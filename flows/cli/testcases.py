@@ -1,10 +1,10 @@
-"""The command `truegold testcases vet`: are the tests of a data set fit to compute a reward with?
+"""The command `truegold testcases vet`, which tells whether a data set's tests are fit to compute a reward with.
 
     truegold testcases vet humaneval.jsonl --out vetted
 
 reads the file as `truegold run` would, vets the tests of every row, and writes rows.parquet (with repaired tests),
-dropped.parquet, ledger.parquet, suites.parquet and report.md. Killed and started again it goes on where it was; what it
-needs for that is in the folder `work`. Exit codes are those of `truegold`.
+dropped.parquet, ledger.parquet, suites.parquet and report.md. Killed and started again it goes on where it was, with
+what it keeps in the folder `work`. Exit codes are those of `truegold`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from truegold.flows.cli.options import Limit, OutFolder, Preset
 from truegold.flows.console import Terminal, errors, print_line
 from truegold.verifiers import InputError
 
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from truegold.pipeline.running.stage import Stage
 
 WORK = "work"
+"""The name of the run that does the work, and of its folder."""
 TABLES = ("rows.parquet", "dropped.parquet", "ledger.parquet", "suites.parquet")
+"""The tables of the stage that the command gives out."""
 
 testcases_app = typer.Typer(help="Vet the tests of code problems.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -37,9 +40,9 @@ def testcases() -> None:
 @testcases_app.command("vet")
 def vet(
     data: Annotated[Path, typer.Argument(help="JSONL, Parquet or CSV: problems with tests.", show_default=False)],
-    out: Annotated[Path, typer.Option("--out", help="The folder to write to.", show_default=False)],
-    preset: Annotated[str | None, typer.Option(help="The shape of the file; by its columns where not given.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Take only the first so many rows.")] = None,
+    out: OutFolder,
+    preset: Preset = None,
+    limit: Limit = None,
     mutants: Annotated[int | None, typer.Option(min=0, help="Faults planted in each worked solution.")] = None,
     runs: Annotated[int | None, typer.Option(min=1, help="Runs of each worked solution.")] = None,
     set_: Annotated[
@@ -70,7 +73,7 @@ def vet(
 
 
 def _stages(config: RunConfig) -> list[Stage]:
-    """Return of a run's plan the reading and the vetting."""
+    """Return the stages `ingest` and `vet_tests` of a run's plan."""
     from truegold.pipeline.curation.plan import curation_stages, rows_of
 
     planned = {stage.name: stage for stage in curation_stages(config)}

@@ -1,7 +1,7 @@
 """The commands `truegold verifiers ...`: list, show, check and audit the verifiers of this installation.
 
-Exit codes are those of `truegold`, and one more: 6, `check` found that the verifier breaks its contract. A line that
-could not be checked, for want of a gold answer that fits, breaks nothing.
+Exit codes are those of `truegold`; 6 says that the verifier breaks a line of its contract. A line that cannot be
+checked, for want of a gold answer that fits, is not broken.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from truegold.verifiers import ConfigError, InputError, TruegoldError, Verifier,
 
 BROKEN_CONTRACT = 6
 MAX_NAMED = 20
-"""So many bad rows are named one by one; the rest are counted."""
+"""So many skipped rows are named one by one; the rest are counted."""
 
 verifiers_app = typer.Typer(help="List, show, check and audit verifiers.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -31,7 +31,7 @@ Info = Annotated[str, typer.Option("--args", metavar="JSON", help="The verifier'
 
 @verifiers_app.command("list")
 def list_() -> None:
-    """Every verifier that needs no import string."""
+    """List every verifier that needs no import string."""
     for name, origin in available().items():
         try:
             verifier = resolve(name)
@@ -43,7 +43,7 @@ def list_() -> None:
 
 @verifiers_app.command()
 def show(name: Name) -> None:
-    """A verifier's version, fingerprint and documentation."""
+    """Show a verifier's version, fingerprint and documentation."""
     verifier = resolve(name)
     print_line(f"name         {verifier.name}")
     print_line(f"version      {verifier.version}")
@@ -97,12 +97,12 @@ def audit_(
     verifier, info = resolve(name), _info(args)
     skipped: dict[str, int] = {}
 
-    def count_skipped(row: str, reason: str) -> None:
+    def report_skipped(row: str, reason: str) -> None:
         skipped[reason] = skipped.get(reason, 0) + 1
         if sum(skipped.values()) <= MAX_NAMED:
             print_line(f"skipped {row}: {reason}", errors)
 
-    golds = list(read_golds(data, gold_column, count_skipped))
+    golds = list(read_golds(data, gold_column, report_skipped))
     if (more := sum(skipped.values()) - MAX_NAMED) > 0:
         print_line(f"skipped {more} more rows", errors)
     if not golds:

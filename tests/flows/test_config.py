@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from truegold.flows.cli.app import STARTER
 from truegold.flows.config import RunConfig, load_config, validate_config
-from truegold.flows.starter import starter_config
 from truegold.pipeline.config.engines import ScriptedEngineConfig, VllmEngineConfig
 from truegold.verifiers import ConfigError
 
@@ -103,7 +103,7 @@ def test_the_examples_are_valid(example: Path) -> None:
 
 
 def test_the_starter_is_valid_and_says_what_was_asked(tmp_path: Path) -> None:
-    text = starter_config("run.yaml", "mine", "train.jsonl", "Qwen/Qwen3-0.6B")
+    text = STARTER.format(file="run.yaml", name="mine", data="train.jsonl", model="Qwen/Qwen3-0.6B")
     config = validate_config(yaml.safe_load(text), "starter")
     assert config.name == "mine"
     assert config.chat.user.endswith("\\boxed{}.")

@@ -96,8 +96,8 @@ def test_settings_can_be_given(project: Path) -> None:
         (["math.jsonl"], 3, "holds no programs with tests"),
         (["code.jsonl", "--preset", "humanevil"], 2, "no preset"),
         (["code.jsonl", "--set", "mutans=3"], 2, "did you mean mutants"),
-        (["code.jsonl", "--set", "mutants"], 2, "expected FIELD=VALUE"),
-        (["code.jsonl", "--set", "other.thing=1"], 2, "expected FIELD=VALUE"),
+        (["code.jsonl", "--set", "mutants"], 2, "expected vet_tests.FIELD=VALUE or data.FIELD=VALUE"),
+        (["code.jsonl", "--set", "other.thing=1"], 2, "expected vet_tests.FIELD=VALUE or data.FIELD=VALUE"),
     ],
 )
 def test_bad_input_ends_in_one_clear_line(project: Path, arguments: list[str], code: int, expected: str) -> None:

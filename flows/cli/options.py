@@ -1,0 +1,15 @@
+"""The options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+OutFolder = Annotated[Path, typer.Option("--out", help="The folder to write to.", show_default=False)]
+PromptColumn = Annotated[str | None, typer.Option(help="The column with the problem; by its name where not given.")]
+GoldColumn = Annotated[str | None, typer.Option(help="The column with the answer; by its name where not given.")]
+IdColumn = Annotated[str | None, typer.Option(help="The column with the id; by its name, else the record's number.")]
+Preset = Annotated[str | None, typer.Option(help="The shape of the file; by its columns where not given.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Take only the first so many rows.")]
