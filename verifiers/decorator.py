@@ -1,4 +1,4 @@
-"""`@verifier`: a plain function becomes a verifier.
+"""`@verifier` makes a verifier of a plain function.
 
     @verifier
     def longest(response: str, gold: str) -> bool: ...
@@ -19,19 +19,18 @@ from collections.abc import Callable, Mapping
 from typing import Any, overload
 
 from truegold.verifiers.errors import ConfigError, SetupError
+from truegold.verifiers.options import NO_INFO
 from truegold.verifiers.verdict import Reason, Verdict, reason_for_score
-
-_NO_INFO: Mapping[str, Any] = {}
 
 
 class FunctionVerifier:
-    """A plain function in the shape of a `Verifier`. Pickled by reference, as functions are."""
+    """A plain function in the shape of a `Verifier`. It is pickled by reference, as functions are."""
 
     def __init__(self, function: Callable[..., Any], name: str, version: str) -> None:
         self.function = function
         self.name = name
         self.version = version
-        self._keywords = _optional_keywords(function)
+        self._keywords = _accepted_keywords(function)
         self.__doc__ = function.__doc__
         self.__name__: str = getattr(function, "__name__", name)
         self.__qualname__: str = getattr(function, "__qualname__", name)
@@ -44,11 +43,11 @@ class FunctionVerifier:
         gold: str | None,
         *,
         problem: str | None = None,
-        info: Mapping[str, Any] = _NO_INFO,
+        info: Mapping[str, Any] = NO_INFO,
     ) -> Verdict:
-        offered = {"problem": problem, "info": info}
-        keywords = {key: offered[key] for key in self._keywords}
-        return guarded(lambda: as_verdict(self.function(response, gold, **keywords)))
+        arguments = {"problem": problem, "info": info}
+        keywords = {key: arguments[key] for key in self._keywords}
+        return guarded(lambda: _as_verdict(self.function(response, gold, **keywords)))
 
     def __repr__(self) -> str:
         return f"<verifier {self.name}@{self.version}>"
@@ -76,43 +75,47 @@ def verifier(
     return wrap if function is None else wrap(function)
 
 
-def as_verdict(value: object) -> Verdict:
-    """Read what a user's function returned. Raises TypeError or ValueError with a line meant for its author."""
-    if isinstance(value, Verdict):
-        return value
-    if value is None:
-        return Verdict(None, Reason.DECLINED)
-    if callable(item := getattr(value, "item", None)):
-        value = item()  # numpy and torch scalars become Python's own
-    if not isinstance(value, (bool, int, float)):
-        raise TypeError(f"returned {type(value).__name__}, expected a bool, a score in [0, 1], a Verdict or None")
-    score = float(value)
-    if not 0.0 <= score <= 1.0:  # also catches NaN
-        raise ValueError(f"returned {value!r}, which is not a score in [0, 1]")
-    return Verdict(score, reason_for_score(score))
+def guarded(call: Callable[[], Verdict]) -> Verdict:
+    """Return the verdict of `call`, which runs a user's verifier; whatever that raises is a row without a score.
 
-
-def guarded(judge: Callable[[], Verdict]) -> Verdict:
-    """Run a user's verifier: whatever it raises is a row that could not be judged."""
+    Raises SetupError as it came: the machine is at fault, for every row alike, and that must stop the command.
+    """
     try:
-        return judge()
-    except SetupError:  # the machine is at fault, for every row alike: that must stop the command
+        return call()
+    except SetupError:
         raise
     except (Exception, SystemExit) as error:
         return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": f"{type(error).__name__}: {error}"})
 
 
-def _optional_keywords(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Which of `problem` and `info` the function takes; ConfigError where it cannot be a verifier at all."""
+def _as_verdict(returned: object) -> Verdict:
+    """Read what a user's function returned. Raises TypeError or ValueError with a line meant for its author."""
+    if isinstance(returned, Verdict):
+        return returned
+    if returned is None:
+        return Verdict(None, Reason.DECLINED)
+    if callable(as_scalar := getattr(returned, "item", None)):
+        # Scalars of numpy and torch become Python's.
+        returned = as_scalar()
+    if not isinstance(returned, (bool, int, float)):
+        raise TypeError(f"returned {type(returned).__name__}, expected a bool, a score in [0, 1], a Verdict or None")
+    score = float(returned)
+    if not 0.0 <= score <= 1.0:  # NaN fails this comparison too.
+        raise ValueError(f"returned {returned!r}, which is not a score in [0, 1]")
+    return Verdict(score, reason_for_score(score))
+
+
+def _accepted_keywords(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return which of `problem` and `info` the function takes. Raises ConfigError where it cannot be a verifier."""
     label = getattr(function, "__name__", repr(function))
     if inspect.iscoroutinefunction(function):
         raise ConfigError(f"{label}() is async.", "A verifier is an ordinary function: def f(response, gold).")
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # some builtins have none: they get the two answers only
+    except (TypeError, ValueError):  # Some builtins have no signature: they get the response and gold only.
         return ()
-    takes_any = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
-    keywords = tuple(key for key in ("problem", "info") if takes_any or key in signature.parameters)
+    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters.values())
+    keywords = tuple(key for key in ("problem", "info") if takes_all or key in signature.parameters)
     try:
         signature.bind("response", "gold", **dict.fromkeys(keywords))
     except TypeError as error:

@@ -58,3 +58,4 @@ class GuardError(TruegoldError):
 ERROR_TYPES: dict[str, type[TruegoldError]] = {
     cls.__name__: cls for cls in (TruegoldError, ConfigError, InputError, SetupError, GuardError)
 }
+"""The classes by their names, by which an error travels from a child process to its parent."""

@@ -1,4 +1,4 @@
-"""Which of truegold's extras brings a package that is missing.
+"""Says which of truegold's extras brings a package that is missing.
 
 `pip install truegold` brings the verifiers and the command line alone; what curation, runs and training need comes with
 extras, and whoever lacks one is told the line that installs it.
@@ -10,28 +10,28 @@ from importlib.util import find_spec
 
 from truegold.verifiers.errors import SetupError
 
-EXTRA_PACKAGES = {
+_EXTRA_PACKAGES = {
     "curate": "jinja2 joblib markupsafe numpy orjson polars py3langid pyarrow pydantic pydantic_core scipy xxhash yaml",
     "run": "prefect",
     "train": "accelerate deepspeed gguf huggingface_hub peft safetensors tensorboard tokenizers torch transformers",
     "hub": "datasets",
     "ray": "prefect_ray ray",
 }
-"""The packages that each extra brings, by the names they are imported by. vLLM is not here: which of its builds is
-right, the engine says."""
+"""The packages that each extra brings, by the names they are imported by. vLLM is not among them, because the engine
+says which of its builds is right."""
 
 
 def require(package: str) -> None:
-    """Raise SetupError where a package is not installed; nothing is imported."""
+    """Raise SetupError where `package` is not installed. Nothing is imported."""
     if find_spec(package) is None:
         error = ModuleNotFoundError(f"No module named {package!r}", name=package)
         raise missing_extra(error) or error
 
 
 def missing_extra(error: ModuleNotFoundError) -> SetupError | None:
-    """Return the error for a user whose installation lacks an extra; None where the package belongs to no extra."""
+    """Return the error to raise where an extra is not installed; None where the missing package belongs to no extra."""
     package = (error.name or "").partition(".")[0]
-    for extra, packages in EXTRA_PACKAGES.items():
+    for extra, packages in _EXTRA_PACKAGES.items():
         if package in packages.split():
             return SetupError(f"This needs the package {package!r}.", f"Install it: pip install 'truegold[{extra}]'.")
     return None

@@ -1,11 +1,11 @@
 """Reading the options that a verifier finds in its `info`.
 
-    {"decimals": 2}      whole(info, "decimals", low=0, high=100)  ->  2
+    {"decimals": 2}      integer_option(info, "decimals", low=0, high=100)  ->  2
     {"decimals": "two"}  BadOption: decimals must be a whole number from 0 to 100, got 'two'
 
 `info` comes from data or from a configuration, and a bad one is a row that could not be judged: a verifier catches
-`BadOption` once and answers with `bad_options`. Keys that no verifier asks for are left alone, because a row's `info`
-may hold more than one reader's options.
+`BadOption` once and answers with `bad_option_verdict`. Keys that no verifier asks for are left alone, because a row's
+`info` may hold more than one reader's options. Every reader raises `BadOption`; an option that may be left out is None.
 """
 
 from __future__ import annotations
@@ -20,25 +20,28 @@ SHOWN_CHARS = 60
 """What an error shows of a bad value. Stops a megabyte of `info` being copied into every verdict."""
 
 NO_INFO: Mapping[str, Any] = {}
+"""The `info` of a call that hands none over."""
 
 
 class BadOption(ValueError):
     """An option of `info` has a value that means nothing; the text says what it may be."""
 
 
-def bad_options(error: BadOption) -> Verdict:
+def bad_option_verdict(error: BadOption) -> Verdict:
+    """Return the verdict on a row with a bad option: it has no score, and the evidence holds the error."""
     return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": str(error)})
 
 
-def whole(info: Mapping[str, Any], key: str, low: int, high: int) -> int | None:
+def integer_option(info: Mapping[str, Any], key: str, low: int, high: int) -> int | None:
+    """Return a whole number from `low` to `high`."""
     value = info.get(key)
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and low <= value <= high):
         return value
-    raise _wrong(key, f"a whole number from {low} to {high}", value)
+    raise _wrong_option(key, f"a whole number from {low} to {high}", value)
 
 
-def number(info: Mapping[str, Any], key: str) -> float | None:
-    """A finite number that is not negative."""
+def number_option(info: Mapping[str, Any], key: str) -> float | None:
+    """Return a finite number that is not negative."""
     value = info.get(key)
     if value is None:
         return None
@@ -46,41 +49,45 @@ def number(info: Mapping[str, Any], key: str) -> float | None:
     # Python's integers know no bounds, and a float does.
     if is_number and 0 <= value < 1e300 and math.isfinite(value):
         return float(value)
-    raise _wrong(key, "a number, 0 or more", value)
+    raise _wrong_option(key, "a number, 0 or more", value)
 
 
-def switch(info: Mapping[str, Any], key: str, default: bool) -> bool:
+def switch_option(info: Mapping[str, Any], key: str, default: bool) -> bool:
+    """Return true or false."""
     value = info.get(key, default)
     if isinstance(value, bool):
         return value
-    raise _wrong(key, "true or false", value)
+    raise _wrong_option(key, "true or false", value)
 
 
-def word(info: Mapping[str, Any], key: str, allowed: Sequence[str], default: str) -> str:
-    """One of the words in `allowed`."""
+def word_option(info: Mapping[str, Any], key: str, allowed: Sequence[str], default: str) -> str:
+    """Return one of the words in `allowed`."""
     value = info.get(key, default)
     if isinstance(value, str) and value in allowed:
         return value
-    raise _wrong(key, f"one of {', '.join(allowed)}", value)
+    raise _wrong_option(key, f"one of {', '.join(allowed)}", value)
 
 
-def text(info: Mapping[str, Any], key: str, max_chars: int) -> str | None:
+def text_option(info: Mapping[str, Any], key: str, max_chars: int) -> str | None:
+    """Return a text of at most `max_chars` characters."""
     value = info.get(key)
     if value is None or (isinstance(value, str) and len(value) <= max_chars):
         return value
-    raise _wrong(key, f"a text of at most {max_chars} characters", value)
+    raise _wrong_option(key, f"a text of at most {max_chars} characters", value)
 
 
-def texts(info: Mapping[str, Any], key: str, default: Sequence[str], max_texts: int, max_chars: int) -> list[str]:
-    """A list of texts; none given is as good as an empty one."""
+def texts_option(
+    info: Mapping[str, Any], key: str, default: Sequence[str], max_texts: int, max_chars: int
+) -> list[str]:
+    """Return a list of texts. None in `info` is as good as an empty list."""
     value = info.get(key, default) or ()
     is_list = isinstance(value, list | tuple) and len(value) <= max_texts
     if is_list and all(isinstance(entry, str) and len(entry) <= max_chars for entry in value):
         return list(value)
-    raise _wrong(key, f"a list of at most {max_texts} texts of at most {max_chars} characters", value)
+    raise _wrong_option(key, f"a list of at most {max_texts} texts of at most {max_chars} characters", value)
 
 
-def _wrong(key: str, expected: str, value: object) -> BadOption:
-    # Not repr() of all of it: a nested or endless value may be as large as its author likes.
+def _wrong_option(key: str, expected: str, value: object) -> BadOption:
+    # A nested or endless value may be as large as its author likes, so that it is cut before and after repr().
     shown = repr(value[:SHOWN_CHARS] if isinstance(value, str) else value)[:SHOWN_CHARS]
     return BadOption(f"{key} must be {expected}, got {shown}")

@@ -10,9 +10,9 @@ Z_95 = 1.96
 
 
 def wilson_interval(successes: int, trials: int, z: float = Z_95) -> tuple[float, float]:
-    """Wilson's score interval of a share (Wilson 1927, Journal of the ASA 22, p. 209), 95 % by default.
+    """Return Wilson's score interval of a share (Wilson 1927, Journal of the ASA 22, p. 209), 95 % by default.
 
-    (0, 1) where there were no trials. At the ends the interval touches 0 or 1 exactly.
+    It is (0, 1) where there were no trials, and touches 0 or 1 exactly where no trial or every trial succeeded.
     """
     if trials == 0:
         return 0.0, 1.0
@@ -27,11 +27,13 @@ def wilson_interval(successes: int, trials: int, z: float = Z_95) -> tuple[float
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Errors among verdicts. Verdicts without a score are in `undecided` and in neither of the others."""
+    """How many of some verdicts were errors."""
 
     errors: int = 0
     judged: int = 0
+    """The verdicts with a score, errors included."""
     undecided: int = 0
+    """The verdicts without a score, which count nowhere else."""
 
     @property
     def share(self) -> float | None:

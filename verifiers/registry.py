@@ -1,13 +1,13 @@
-"""From a name in a config to a verifier: one resolver, three spellings.
+"""One resolver turns a name in a configuration into a verifier; the name has one of four spellings.
 
     math                            built in
     my_plugin                       an installed package's entry point in the group `truegold.verifiers`
     my_pkg.checks:unit_price        an import string
     path/to/checks.py:unit_price    the same, for a file
 
-The object named is a verifier, a verifier class (made without arguments) or a plain function, with `@verifier` or
-without. What comes back is picklable whatever it was: it travels by its spelling and is looked up again on arrival.
-A mistake is a `ConfigError` of one line.
+The object behind the name is a verifier, a verifier class (which is called without arguments) or a plain function, with
+`@verifier` or without. `resolve` returns something picklable in each case: it travels by its spelling and is looked up
+again on arrival. A mistake is a `ConfigError` of one line.
 """
 
 from __future__ import annotations
@@ -29,10 +29,13 @@ from truegold.verifiers.decorator import FunctionVerifier, guarded
 from truegold.verifiers.errors import ConfigError
 from truegold.verifiers.gold import gold_response, judges_solutions
 from truegold.verifiers.math import MathVerifier
+from truegold.verifiers.options import NO_INFO
 from truegold.verifiers.user_code import did_you_mean, is_file, load_object, source_digest, split_spelling
 from truegold.verifiers.verdict import Verdict, Verifier
 
 ENTRY_POINT_GROUP = "truegold.verifiers"
+"""The group of entry points in which an installed package offers its verifiers."""
+
 BUILT_IN: dict[str, type[Verifier]] = {
     "choice": ChoiceVerifier,
     "code": CodeVerifier,
@@ -44,11 +47,9 @@ BUILT_IN: dict[str, type[Verifier]] = {
     "regex": RegexVerifier,
 }
 
-_NO_INFO: Mapping[str, Any] = {}
 
-
-class ImportedVerifier:
-    """A verifier that was found by its spelling, and is pickled by it."""
+class _ImportedVerifier:
+    """A verifier of a user's code, which is loaded and pickled by its spelling."""
 
     def __init__(self, spelling: str, inner: Verifier) -> None:
         self.spelling = spelling
@@ -68,15 +69,15 @@ class ImportedVerifier:
         gold: str | None,
         *,
         problem: str | None = None,
-        info: Mapping[str, Any] = _NO_INFO,
+        info: Mapping[str, Any] = NO_INFO,
     ) -> Verdict:
-        def judge() -> Verdict:
+        def judge_checked() -> Verdict:
             verdict: object = self.inner(response, gold, problem=problem, info=info)
             if not isinstance(verdict, Verdict):
                 raise TypeError(f"returned {type(verdict).__name__}, a verifier object returns a Verdict")
             return verdict
 
-        return guarded(judge)
+        return guarded(judge_checked)
 
     @property
     def judges_solutions(self) -> bool:
@@ -108,33 +109,36 @@ def verify(
     `verifier` is a name, an import string or a verifier; `arguments` are those of a row's `verifier_args`. For many
     rows `verify_batch` is faster and has deadlines. Raises ConfigError where there is no such verifier.
     """
-    called = resolve(verifier) if isinstance(verifier, str) else verifier
-    return called(response, gold, problem=problem, info=arguments)
+    resolved = resolve(verifier) if isinstance(verifier, str) else verifier
+    return resolved(response, gold, problem=problem, info=arguments)
 
 
 def resolve(name: str) -> Verifier:
-    """Return the verifier that `name` spells; ConfigError where there is none."""
+    """Return the verifier that `name` spells. Raises ConfigError where there is none."""
     if name in BUILT_IN:
         return BUILT_IN[name]()
-    source, attribute = _source_of(name)
+    source, attribute = _find_source(name)
     loaded = load_object(source, attribute, _label(name))
     # A relative path means nothing to a child process that was started elsewhere.
     spelling = f"{Path(source).resolve()}:{attribute}" if is_file(source) else name
-    return ImportedVerifier(spelling, _as_verifier(loaded, attribute, name))
+    return _ImportedVerifier(spelling, _make_verifier(loaded, attribute, name))
 
 
 def fingerprint(name: str) -> str:
-    """Return `name@version`, and for imported code `+` a digest of its source file: what a cache must notice."""
+    """Return `name@version`, and for imported code `+` a digest of its source file.
+
+    A cache of verdicts must notice when it changes. Raises ConfigError where there is no such verifier.
+    """
     verifier = resolve(name)
     label = f"{verifier.name}@{verifier.version}"
     if name in BUILT_IN:
         return label
-    digest = source_digest(_source_of(name)[0], _label(name))
+    digest = source_digest(_find_source(name)[0], _label(name))
     return f"{label}+{digest}" if digest else label
 
 
 def available() -> dict[str, str]:
-    """Every name that needs no import string, and where it comes from."""
+    """Return every name that needs no import string, with a text that says where it comes from."""
     names = dict.fromkeys(BUILT_IN, "built in")
     for name, point in _entry_points().items():
         package = f" of {point.dist.name}" if point.dist else ""
@@ -146,12 +150,12 @@ def _entry_points() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
 
 
-def _source_of(name: str) -> tuple[str, str]:
-    """Return the module or file of a verifier that is not built in, and its name there."""
+def _find_source(name: str) -> tuple[str, str]:
+    """Return the module or file of a verifier that is not built in, and the name of the object there."""
     if name in (points := _entry_points()):
         return points[name].module, points[name].attr
     if (parts := split_spelling(name)) is None:
-        raise _unknown(name)
+        raise _unknown_verifier(name)
     return parts
 
 
@@ -159,7 +163,8 @@ def _label(name: str) -> str:
     return f"verifier {name!r}"
 
 
-def _as_verifier(loaded: object, attribute: str, name: str) -> Verifier:
+def _make_verifier(loaded: object, attribute: str, name: str) -> Verifier:
+    """Return `loaded` itself, what its class makes, or the function as a verifier. Raises ConfigError for the rest."""
     try:
         if inspect.isclass(loaded):
             loaded = loaded()
@@ -179,7 +184,7 @@ def _as_verifier(loaded: object, attribute: str, name: str) -> Verifier:
     return loaded
 
 
-def _unknown(name: str) -> ConfigError:
+def _unknown_verifier(name: str) -> ConfigError:
     return ConfigError(
         f"there is no verifier {name!r}; known are {', '.join(available())}.",
         did_you_mean(name, available()) or "One of your own: my_pkg.module:object or path/to/file.py:object.",

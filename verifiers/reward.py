@@ -1,8 +1,8 @@
-"""Reward composition: named terms, each a verifier's score with a weight, and gates between them.
+"""A reward is composed of named terms, each a verifier's score with a weight, and of gates between them.
 
     Term("format", "format", weight=0.1)
     Term("correct", gate="format")                                         counts only where the format is right
-    Term("length", "length", offset=-1.0, args={"max": 512}, gate="correct")    DAPO's -1..0, for right answers only
+    Term("length", "length", offset=-1.0, args={"max": 512}, gate="correct")    is DAPO's -1..0, for right answers only
 
     format 1, correct 1, length 0.25   ->   0.1 + 1 - 0.75 = 0.35
     format 0, correct 1, length 1      ->   0 + nothing + nothing = 0
@@ -28,40 +28,48 @@ from truegold.verifiers.verdict import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One term. `verifier` None is the verifier that the row itself names, with the row's own arguments."""
+    """One term, which adds `weight * (score + offset)` where its gate is open."""
 
     name: str
     verifier: str | None = None
+    """The name of a verifier; None for the one that each row names, with the row's arguments."""
     weight: float = 1.0
     offset: float = 0.0
     args: Mapping[str, Any] = field(default_factory=dict)
+    """The arguments of a verifier that is named here."""
     gate: str | None = None
+    """The name of the term that has to pass; None where this one always counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """value: the sum of the parts, clipped, or None where it could not be judged. parts: what each term adds, None
-    where that is unknown. missing: the terms whose missing score made the value None."""
+    """The reward of one completion."""
 
     value: float | None
+    """The sum of the parts, clipped; None where it could not be judged."""
     parts: Mapping[str, float | None]
+    """What each term adds, by the term's name; None where that is unknown."""
     missing: tuple[str, ...] = ()
+    """The names of the terms whose missing score made the value None."""
 
 
 def compose(terms: Sequence[Term], verdicts: Sequence[Verdict], clip: tuple[float, float] | None = None) -> Reward:
-    """One completion's reward from its verdicts, one for each term in order. The terms are sound (`problems`)."""
+    """Return one completion's reward from its verdicts, one for each term in order.
+
+    The terms must have no mistakes (`find_mistakes`). `clip` holds the lower and the upper bound of the sum.
+    """
     scores = {term.name: verdict.score for term, verdict in zip(terms, verdicts, strict=True)}
     by_name = {term.name: term for term in terms}
     parts: dict[str, float | None] = {}
     missing: list[str] = []
     for term in terms:
-        counted = _counts(term, by_name, scores)
+        counts = _gates_are_open(term, by_name, scores)
         score = scores[term.name]
-        if term.weight == 0.0 or counted is False:
+        if term.weight == 0.0 or counts is False:
             parts[term.name] = 0.0
-        elif counted is None or score is None:
+        elif counts is None or score is None:
             parts[term.name] = None
-            missing += _unknown(term, by_name, scores)
+            missing += _unscored_terms(term, by_name, scores)
         else:
             parts[term.name] = term.weight * (score + term.offset)
     if missing:
@@ -70,49 +78,48 @@ def compose(terms: Sequence[Term], verdicts: Sequence[Verdict], clip: tuple[floa
     return Reward(value if clip is None else min(max(value, clip[0]), clip[1]), parts)
 
 
-def problems(terms: Sequence[Term]) -> list[str]:
-    """Everything that is wrong with a composition, one line each; a misspelt verifier, for which nothing is judged
-    later, included."""
+def find_mistakes(terms: Sequence[Term]) -> list[str]:
+    """Return everything that is wrong with a composition, in one line each. Misspelt verifiers are among it."""
     names = [term.name for term in terms]
-    found = [] if terms else ["there are no terms"]
-    found += [f"two terms are named {name!r}" for name in dict.fromkeys(names) if names.count(name) > 1]
+    mistakes = [] if terms else ["there are no terms"]
+    mistakes += [f"two terms are named {name!r}" for name in dict.fromkeys(names) if names.count(name) > 1]
     for term in terms:
         if not term.name.strip():
-            found.append("a term has no name")
+            mistakes.append("a term has no name")
         if not (math.isfinite(term.weight) and math.isfinite(term.offset)):
-            found.append(f"term {term.name!r}: weight and offset must be finite numbers")
+            mistakes.append(f"term {term.name!r}: weight and offset must be finite numbers")
         if term.gate is not None and term.gate not in names:
-            found.append(f"term {term.name!r}: its gate {term.gate!r} is no term; there are {', '.join(names)}")
+            mistakes.append(f"term {term.name!r}: its gate {term.gate!r} is no term; there are {', '.join(names)}")
         if term.verifier is None and term.args:
-            found.append(f"term {term.name!r}: args are for a verifier it names; the row's own takes the row's")
+            mistakes.append(f"term {term.name!r}: args are for a verifier it names; the row's own takes the row's")
         if term.verifier is not None:
             try:
                 resolve(term.verifier)
             except ConfigError as error:
-                found.append(f"term {term.name!r}: {error}")
-    return found + _cycles(terms)
+                mistakes.append(f"term {term.name!r}: {error}")
+    return mistakes + _describe_circles(terms)
 
 
-def _counts(term: Term, by_name: Mapping[str, Term], scores: Mapping[str, float | None]) -> bool | None:
-    """Whether the gates before `term` are open; None where a missing score leaves that unknown."""
+def _gates_are_open(term: Term, by_name: Mapping[str, Term], scores: Mapping[str, float | None]) -> bool | None:
+    """Return whether `term` counts; None where a missing score leaves that unknown."""
     if term.gate is None:
         return True
-    before = _counts(by_name[term.gate], by_name, scores)
-    score = scores[term.gate]
-    if before is False or (score is not None and score < 1.0):
+    gate_counts = _gates_are_open(by_name[term.gate], by_name, scores)
+    gate_score = scores[term.gate]
+    if gate_counts is False or (gate_score is not None and gate_score < 1.0):
         return False
-    return None if before is None or score is None else True
+    return None if gate_counts is None or gate_score is None else True
 
 
-def _unknown(term: Term, by_name: Mapping[str, Term], scores: Mapping[str, float | None]) -> list[str]:
-    """The terms without a score on the way to `term`, itself included."""
-    before = [] if term.gate is None else _unknown(by_name[term.gate], by_name, scores)
-    return [*before, term.name] if scores[term.name] is None else before
+def _unscored_terms(term: Term, by_name: Mapping[str, Term], scores: Mapping[str, float | None]) -> list[str]:
+    """Return the names of the terms without a score among `term` and the gates before it."""
+    names = [] if term.gate is None else _unscored_terms(by_name[term.gate], by_name, scores)
+    return [*names, term.name] if scores[term.name] is None else names
 
 
-def _cycles(terms: Sequence[Term]) -> list[str]:
+def _describe_circles(terms: Sequence[Term]) -> list[str]:
     gates = {term.name: term.gate for term in terms}
-    found = []
+    circles = []
     reported: set[str] = set()
     for name in gates:
         path = [name]
@@ -120,5 +127,5 @@ def _cycles(terms: Sequence[Term]) -> list[str]:
             path.append(gate)
         if gate == name and name not in reported:
             reported |= set(path)
-            found.append(f"the gates go in a circle: {' -> '.join([*path, name])}")
-    return found
+            circles.append(f"the gates go in a circle: {' -> '.join([*path, name])}")
+    return circles

@@ -1,4 +1,4 @@
-"""Objects of users' code by their import string: one loader for verifiers, detectors and whatever else is plugged in.
+"""Loads objects of users' code by their import strings: verifiers, detectors and whatever else is plugged in.
 
     load_object("my_pkg.checks", "unit_price", "verifier 'my_pkg.checks:unit_price'")
     load_object("path/to/checks.py", "unit_price", "verifier 'path/to/checks.py:unit_price'")
@@ -27,7 +27,7 @@ _FILE_LOCK = threading.Lock()
 
 
 def split_spelling(spelling: str) -> tuple[str, str] | None:
-    """Split an import string into its module (or file) and its object; None where it is none."""
+    """Return the module (or file) and the object that an import string names; None where `spelling` is none."""
     source, colon, attribute = spelling.rpartition(":")
     return (source, attribute) if colon and source and attribute else None
 
@@ -37,30 +37,33 @@ def load_object(source: str, attribute: str, label: str) -> object:
 
     Raises ConfigError where there is no such module, file or object, and where loading it fails.
     """
-    module = load_module(source, label)
+    module = _load_module(source, label)
     loaded: object = module
     for part in attribute.split("."):
         if not hasattr(loaded, part):
-            public = sorted(name for name, value in vars(module).items() if _is_offered(name, value))
+            public = sorted(name for name, value in vars(module).items() if _is_public(name, value))
             hint = did_you_mean(attribute, public) or f"It has {', '.join(public[:_NAMES_SHOWN]) or 'no functions'}."
             raise ConfigError(f"{label}: {module.__file__ or module.__name__} has no {attribute!r}.", hint)
         loaded = getattr(loaded, part)
     return loaded
 
 
-def load_module(source: str, label: str) -> ModuleType:
+def _load_module(source: str, label: str) -> ModuleType:
     """Import a module by its name or by its file's path; raises ConfigError where that fails."""
     return _load_file(Path(source), label) if is_file(source) else _import_module(source, label)
 
 
 def is_file(source: str) -> bool:
-    """Say whether an import string's first part is a file's path."""
+    """Return whether the first part of an import string is the path of a file."""
     return source.endswith(".py")
 
 
 def source_digest(source: str, label: str) -> str:
-    """Return 12 hex digits over the source file of a module; nothing where it has none."""
-    file = load_module(source, label).__file__
+    """Return 12 hex digits over the source file of a module, or an empty text where it has none.
+
+    Raises ConfigError where the module cannot be loaded.
+    """
+    file = _load_module(source, label).__file__
     return _digest(Path(file).read_bytes()) if file else ""
 
 
@@ -70,7 +73,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     return f"Did you mean {close[0]!r}?" if close else None
 
 
-def _is_offered(name: str, value: object) -> bool:
+def _is_public(name: str, value: object) -> bool:
     return not name.startswith("_") and not isinstance(value, ModuleType | type(annotations))
 
 
@@ -113,11 +116,11 @@ def _load_file(path: Path, label: str) -> ModuleType:
 
 
 def _broken(label: str, error: Exception) -> ConfigError:
-    where = ""
+    location = ""
     if not isinstance(error, SyntaxError):  # A syntax error says its line itself.
         frame = traceback.extract_tb(error.__traceback__)[-1]
-        where = f" ({frame.filename}, line {frame.lineno})"
-    return ConfigError(f"{label} could not be loaded: {type(error).__name__}: {error}{where}.")
+        location = f" ({frame.filename}, line {frame.lineno})"
+    return ConfigError(f"{label} could not be loaded: {type(error).__name__}: {error}{location}.")
 
 
 def _digest(content: bytes) -> str:

@@ -15,12 +15,14 @@ from typing import Any, Protocol, runtime_checkable
 
 
 class Reason(StrEnum):
-    """Why a verdict came out as it did. A closed vocabulary, so that reports can count by it."""
+    """Why a verdict came out as it did. The vocabulary is closed, so that reports can count by it."""
 
     MATCH = "match"
+    """The response earns the full score."""
     MISMATCH = "mismatch"
+    """The response answers, and the answer is wrong."""
     PARTIAL = "partial"
-    """Some of the checks passed, such as part of the test cases: 0 < score < 1."""
+    """Some of the checks passed, such as part of the test cases, and the score lies between 0 and 1."""
     NO_ANSWER = "no_answer"
     """The response commits to no answer."""
     HEDGED = "hedged"
@@ -29,30 +31,32 @@ class Reason(StrEnum):
     """An answer was found, and its form cannot be read. It earns 0: a reward of None would let a policy opt out of
     every problem it cannot solve."""
     GOLD_MISSING = "gold_missing"
+    """The row has no gold answer, or an empty one."""
     GOLD_UNPARSED = "gold_unparsed"
+    """The form of the gold answer cannot be read."""
     TIMEOUT = "timeout"
+    """A deadline passed before a verdict was reached."""
     LIMIT = "limit"
     """A bound on length, depth, size or memory was met before a verdict was reached."""
     SANDBOX_ERROR = "sandbox_error"
+    """The sandbox or the service that runs programs failed."""
     DECLINED = "declined"
-    """A user's verifier said that it cannot judge."""
+    """A user's verifier returned None, because it cannot judge."""
     VERIFIER_ERROR = "verifier_error"
-    """A user's verifier raised."""
+    """A user's verifier raised, or what the row hands to its verifier (`info`, tests) is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One judgement.
-
-    score: in [0, 1], or None where no judgement could be made.
-    extracted: the answer that was judged, as it stood in the response.
-    evidence: JSON-able: parsed forms, the rule that decided, the failing test, cost.
-    """
+    """What a verifier says about one response. Raises ValueError for a score outside [0, 1]."""
 
     score: float | None
+    """The share that the response earned, in [0, 1]; None where it could not be judged."""
     reason: Reason
     extracted: str | None = None
+    """The answer that was judged, as it stood in the response."""
     evidence: Mapping[str, Any] = field(default_factory=dict)
+    """What led to the verdict, fit for JSON: parsed forms, the rule that decided, the failing test, the cost."""
 
     def __post_init__(self) -> None:
         if self.score is not None and not 0.0 <= self.score <= 1.0:
@@ -60,12 +64,12 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        """True where the response earned the full score."""
+        """Whether the response earned the full score."""
         return self.score == 1.0
 
 
 def reason_for_score(score: float) -> Reason:
-    """The reason of a verdict that is a share of what was asked for."""
+    """Return the reason that goes with a score which is the share of checks that passed."""
     if score == 1.0:
         return Reason.MATCH
     return Reason.PARTIAL if score > 0.0 else Reason.MISMATCH
@@ -73,13 +77,15 @@ def reason_for_score(score: float) -> Reason:
 
 @runtime_checkable
 class Verifier(Protocol):
-    """Judges a whole response. `version` changes whenever a verdict could change, so that caches notice."""
+    """What judges a whole response."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name by which reports speak of it."""
 
     @property
-    def version(self) -> str: ...
+    def version(self) -> str:
+        """A text that changes whenever a verdict could change, so that caches notice."""
 
     def __call__(
         self,
@@ -88,4 +94,9 @@ class Verifier(Protocol):
         *,
         problem: str | None = None,
         info: Mapping[str, Any] = ...,
-    ) -> Verdict: ...
+    ) -> Verdict:
+        """Judge `response` against `gold`.
+
+        problem: the text that was answered, where it is known.
+        info: the row's arguments for this verifier, such as a tolerance or tests.
+        """

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truegold.verifiers import Reason, Term, Verdict, compose
-from truegold.verifiers.reward import problems
+from truegold.verifiers.reward import find_mistakes
 
 FORMAT = Term("format", "format", weight=0.1)
 CORRECT = Term("correct", gate="format")
@@ -84,13 +84,13 @@ def test_the_value_is_the_sum_of_the_parts_or_unknown_with_a_culprit(drawn):
     assert set(reward.missing) <= unjudged
 
 
-def test_a_sound_composition_has_no_problems():
-    assert problems(THREE) == []
-    assert problems([Term("correct"), Term("price", "numeric", args={"decimals": 2})]) == []
+def test_a_sound_composition_has_no_find_mistakes():
+    assert find_mistakes(THREE) == []
+    assert find_mistakes([Term("correct"), Term("price", "numeric", args={"decimals": 2})]) == []
 
 
 def test_every_problem_is_told_at_once():
-    found = problems(
+    found = find_mistakes(
         [
             Term("a", "maths", gate="z"),
             Term("a", weight=math.inf),
@@ -114,4 +114,4 @@ def test_every_problem_is_told_at_once():
         "args are for a verifier it names",
     ):
         assert piece in text
-    assert problems([]) == ["there are no terms"]
+    assert find_mistakes([]) == ["there are no terms"]

@@ -12,7 +12,7 @@ from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, Vll
 from truegold.train.config.models import OptimizerConfig, Tracker
 from truegold.train.config.objective import ObjectiveConfig, PassRateBand, lowest_band
 from truegold.verifiers import Term
-from truegold.verifiers.reward import problems
+from truegold.verifiers.reward import find_mistakes
 
 RolloutEngineConfig = Annotated[
     Annotated[VllmEngineConfig, Tag("vllm")] | Annotated[ServerEngineConfig, Tag("server")], by_type("vllm")
@@ -143,7 +143,7 @@ class RewardConfig(StageConfig):
     @field_validator("terms")
     @classmethod
     def _check_terms(cls, terms: tuple[RewardTerm, ...]) -> tuple[RewardTerm, ...]:
-        mistakes = problems([term.as_term() for term in terms])
+        mistakes = find_mistakes([term.as_term() for term in terms])
         if sum(term.verifier is None for term in terms) != 1:
             mistakes.append(
                 "exactly one term must leave `verifier` out, to be judged by the row's own (weight 0 is fine)"

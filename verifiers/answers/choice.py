@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from truegold.verifiers.extract import MAX_LINE_CHARS, Committed, committed_answer, final_part, last_line
-from truegold.verifiers.options import NO_INFO, BadOption, bad_options, switch, texts
+from truegold.verifiers.options import NO_INFO, BadOption, bad_option_verdict, switch_option, texts_option
 from truegold.verifiers.verdict import Reason, Verdict
 
 MAX_ANSWER_CHARS = 2_000
@@ -97,10 +97,10 @@ class ChoiceVerifier:
         info: Mapping[str, Any] = NO_INFO,
     ) -> Verdict:
         try:
-            multiple = switch(info, "multiple", False)
-            options = _without_labels(texts(info, "options", (), MAX_OPTIONS, MAX_OPTION_CHARS))
+            multiple = switch_option(info, "multiple", False)
+            options = _without_labels(texts_option(info, "options", (), MAX_OPTIONS, MAX_OPTION_CHARS))
         except BadOption as error:
-            return bad_options(error)
+            return bad_option_verdict(error)
         if gold is None or not gold.strip():
             return Verdict(None, Reason.GOLD_MISSING)
         gold_reading = _read(gold, options, multiple)

@@ -27,7 +27,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from truegold.verifiers.options import NO_INFO, BadOption, bad_options, number, switch, texts, word
+from truegold.verifiers.options import (
+    NO_INFO,
+    BadOption,
+    bad_option_verdict,
+    number_option,
+    switch_option,
+    texts_option,
+    word_option,
+)
 from truegold.verifiers.verdict import Reason, Verdict, reason_for_score
 
 MAX_RESPONSE_CHARS = 2_000_000
@@ -68,7 +76,7 @@ class FormatVerifier:
         try:
             layout = _Layout.read(info)
         except BadOption as error:
-            return bad_options(error)
+            return bad_option_verdict(error)
         if len(response) > MAX_RESPONSE_CHARS:
             evidence = {"chars": len(response), "limit": MAX_RESPONSE_CHARS}
             return Verdict(0.0, Reason.ANSWER_UNPARSED, None, evidence)
@@ -98,14 +106,14 @@ class _Layout:
 
     @classmethod
     def read(cls, info: Mapping[str, Any]) -> _Layout:
-        tags = texts(info, "tags", ("think",), MAX_TAGS, MAX_TAG_CHARS)
+        tags = texts_option(info, "tags", ("think",), MAX_TAGS, MAX_TAG_CHARS)
         reserved = set(tags) & set(PARTS) - {ANSWER_TAG}
         if reserved or len(set(tags)) != len(tags) or not all(_TAG_NAME.fullmatch(tag) for tag in tags):
             raise BadOption(f"tags must be different names such as think, and none of {', '.join(PARTS)}")
-        opened, nothing_after = switch(info, "opened", False), switch(info, "nothing_after", False)
+        opened, nothing_after = switch_option(info, "opened", False), switch_option(info, "nothing_after", False)
         if opened and not tags:
             raise BadOption("opened needs a tag that the prompt has opened")
-        answer = word(info, "answer", ANSWERS, "any")
+        answer = word_option(info, "answer", ANSWERS, "any")
         parts = [*tags, *(part for part in PARTS if part != "end" or nothing_after)]
         return cls(tags, opened, answer, nothing_after, _read_weights(info, parts))
 
@@ -114,7 +122,7 @@ def _read_weights(info: Mapping[str, Any], parts: Sequence[str]) -> dict[str, fl
     option = info.get("weights", {})
     if not isinstance(option, Mapping) or not set(option) <= set(parts):
         raise BadOption(f"weights must be an object of numbers by part; the parts are {', '.join(parts)}")
-    weights = {part: number(option, part) or 0.0 for part in option}
+    weights = {part: number_option(option, part) or 0.0 for part in option}
     if weights and not sum(weights.values()):
         raise BadOption("weights must not all be 0")
     return weights

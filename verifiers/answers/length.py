@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from truegold.verifiers.options import NO_INFO, BadOption, bad_options, whole, word
+from truegold.verifiers.options import NO_INFO, BadOption, bad_option_verdict, integer_option, word_option
 from truegold.verifiers.verdict import Verdict, reason_for_score
 
 MAX_LENGTH = 10**9
@@ -42,13 +42,13 @@ class LengthVerifier:
         info: Mapping[str, Any] = NO_INFO,
     ) -> Verdict:
         try:
-            longest = whole(info, "max", 1, MAX_LENGTH)
+            longest = integer_option(info, "max", 1, MAX_LENGTH)
             if longest is None:
                 raise BadOption("max must be given: the length from which on the score is 0")
-            buffer = whole(info, "buffer", 0, longest)
+            buffer = integer_option(info, "buffer", 0, longest)
             length, unit = _measure(response, info)
         except BadOption as error:
-            return bad_options(error)
+            return bad_option_verdict(error)
         buffer = longest // BUFFER_SHARE if buffer is None else buffer
         score = 1.0 + punishment(length, longest, buffer)
         evidence = {"length": length, "unit": unit, "max": longest, "buffer": buffer}
@@ -67,8 +67,8 @@ def punishment(length: int, longest: int, buffer: int) -> float:
 
 
 def _measure(response: str, info: Mapping[str, Any]) -> tuple[int, str]:
-    tokens = whole(info, "length", 0, MAX_LENGTH)
-    unit = word(info, "unit", UNITS, "chars" if tokens is None else "tokens")
+    tokens = integer_option(info, "length", 0, MAX_LENGTH)
+    unit = word_option(info, "unit", UNITS, "chars" if tokens is None else "tokens")
     if unit == "tokens":
         if tokens is None:
             raise BadOption("length must be given where unit is tokens: text alone does not say how many it is")

@@ -25,7 +25,15 @@ from fractions import Fraction
 from typing import Any
 
 from truegold.verifiers.extract import committed_answer
-from truegold.verifiers.options import NO_INFO, BadOption, bad_options, number, text, texts, whole
+from truegold.verifiers.options import (
+    NO_INFO,
+    BadOption,
+    bad_option_verdict,
+    integer_option,
+    number_option,
+    text_option,
+    texts_option,
+)
 from truegold.verifiers.verdict import Reason, Verdict
 
 MAX_NUMBER_CHARS = 1_000
@@ -85,10 +93,12 @@ class NumericVerifier:
         try:
             units = _read_units(info)
             allowed = _Tolerance(
-                number(info, "abs_tol"), number(info, "rel_tol"), whole(info, "decimals", 0, MAX_DECIMALS)
+                number_option(info, "abs_tol"),
+                number_option(info, "rel_tol"),
+                integer_option(info, "decimals", 0, MAX_DECIMALS),
             )
         except BadOption as error:
-            return bad_options(error)
+            return bad_option_verdict(error)
         if gold is None or not gold.strip():
             return Verdict(None, Reason.GOLD_MISSING)
         gold_value = read_number(gold, units)
@@ -129,8 +139,8 @@ class _Tolerance:
 
 def _read_units(info: Mapping[str, Any]) -> list[str]:
     if isinstance(info.get("unit"), str):
-        return [text(info, "unit", MAX_UNIT_CHARS) or ""]
-    return texts(info, "unit", (), MAX_UNITS, MAX_UNIT_CHARS)
+        return [text_option(info, "unit", MAX_UNIT_CHARS) or ""]
+    return texts_option(info, "unit", (), MAX_UNITS, MAX_UNIT_CHARS)
 
 
 def read_number(written: str, units: list[str]) -> Fraction | None:

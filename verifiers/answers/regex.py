@@ -23,7 +23,7 @@ from typing import Any
 
 from truegold.verifiers.errors import SetupError
 from truegold.verifiers.extract import committed_answer, final_part
-from truegold.verifiers.options import NO_INFO, BadOption, bad_options, switch, text, word
+from truegold.verifiers.options import NO_INFO, BadOption, bad_option_verdict, switch_option, text_option, word_option
 from truegold.verifiers.verdict import Reason, Verdict
 
 MAX_PATTERN_CHARS = 2_000
@@ -60,12 +60,12 @@ class RegexVerifier:
         info: Mapping[str, Any] = NO_INFO,
     ) -> Verdict:
         try:
-            option = text(info, "pattern", MAX_PATTERN_CHARS)
-            where = word(info, "where", SEARCHED_TEXTS, "answer")
-            full = switch(info, "full", where == "answer")
+            option = text_option(info, "pattern", MAX_PATTERN_CHARS)
+            where = word_option(info, "where", SEARCHED_TEXTS, "answer")
+            full = switch_option(info, "full", where == "answer")
             flags = _read_flags(info)
         except BadOption as error:
-            return bad_options(error)
+            return bad_option_verdict(error)
         if option is None and (gold is None or not gold.strip()):
             return Verdict(None, Reason.GOLD_MISSING)
         pattern = (gold or "") if option is None else option

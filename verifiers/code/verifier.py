@@ -34,7 +34,7 @@ from truegold.verifiers.code.protocols.stdio import NotCompiled, judge_stdio
 from truegold.verifiers.code.sandbox.local import PYTHON, Local
 from truegold.verifiers.code.sandbox.tiers import Tier
 from truegold.verifiers.code.suite import Asserts, BadSuite, Calls, Inserted, Stdio, Suite, read_suite
-from truegold.verifiers.options import NO_INFO, BadOption, bad_options, word
+from truegold.verifiers.options import NO_INFO, BadOption, bad_option_verdict, word_option
 from truegold.verifiers.verdict import Reason, Verdict
 
 REWARDS = ("all", "pass_rate")
@@ -72,12 +72,12 @@ class CodeVerifier:
     ) -> Verdict:
         try:
             suite = read_suite(info)
-            reward = word(info, "reward", REWARDS, self.reward)
-            run_all = reward == "pass_rate" or word(info, "stop", STOPS, self.stop) == "never"
+            reward = word_option(info, "reward", REWARDS, self.reward)
+            run_all = reward == "pass_rate" or word_option(info, "stop", STOPS, self.stop) == "never"
         except BadSuite as error:
             return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": str(error)})
         except BadOption as error:
-            return bad_options(error)
+            return bad_option_verdict(error)
         stub = getattr(suite.tests, "stub", "")
         extracted = extract_code(response, suite.language, _entry_point(suite), stub)
         if extracted is None:

@@ -11,9 +11,9 @@ from truegold.verifiers.errors import ConfigError
 from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.math.ladder import compare_texts, holds_several_answers
 from truegold.verifiers.math.policy import Policy, parse_policy
+from truegold.verifiers.options import NO_INFO
 from truegold.verifiers.verdict import Reason, Verdict
 
-_NO_INFO: Mapping[str, Any] = {}
 RESPONSES = Policy(percent="either")
 """The default for whole responses: a percent sign behind the very number that gold is counts as a unit."""
 
@@ -39,7 +39,7 @@ class MathVerifier:
         gold: str | None,
         *,
         problem: str | None = None,
-        info: Mapping[str, Any] = _NO_INFO,
+        info: Mapping[str, Any] = NO_INFO,
     ) -> Verdict:
         """Return the verdict on the answer that the response commits to; a wrong option in `info` gives no score."""
         try:
