@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from gmpy2 import mpq
 
@@ -45,40 +46,14 @@ def with_log_base_ten(node: Node) -> Node:
     return mapped(node, based)
 
 
-def _rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:  # noqa: PLR0911, PLR0912, one for each kind of node
-    """Return a copy of the node with `change` applied to each of its parts."""
+def _rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:
+    """Return a copy of the node with `change` applied to each of its parts; a node without parts stays itself."""
 
-    def changed(parts: tuple[Node, ...]) -> tuple[Node, ...]:
-        return tuple(map(change, parts))
+    def changed(field: Any) -> Any:
+        if isinstance(field, tuple):
+            return tuple(map(changed, field))
+        return change(field) if isinstance(field, Node) else field
 
-    match node:
-        case tree.Add(terms):
-            return tree.Add(changed(terms))
-        case tree.Mul(factors):
-            return tree.Mul(changed(factors))
-        case tree.Pow(base, exponent):
-            return tree.Pow(change(base), change(exponent))
-        case tree.Call(name, args, applied):
-            return tree.Call(name, changed(args), applied)
-        case tree.Big(kind, variable, low, high, body):
-            bounds = [None if bound is None else change(bound) for bound in (low, high)]
-            return tree.Big(kind, variable, bounds[0], bounds[1], change(body))
-        case tree.Measure(value, unit):
-            return tree.Measure(change(value), unit)
-        case tree.BareList(elements, joined):
-            return tree.BareList(changed(elements), joined)
-        case tree.Group(opening, closing, elements):
-            return tree.Group(opening, closing, changed(elements))
-        case tree.Matrix(rows, bars):
-            return tree.Matrix(tuple(changed(row) for row in rows), bars)
-        case tree.Chain(parts, operators):
-            return tree.Chain(changed(parts), operators)
-        case tree.SetOps(operator, parts):
-            return tree.SetOps(operator, changed(parts))
-        case tree.Ratio(parts):
-            return tree.Ratio(changed(parts))
-        case tree.Family(body, parameters, conditions):
-            return tree.Family(change(body), parameters, changed(conditions))
-        case tree.SetOf(element, condition):
-            return tree.SetOf(change(element), change(condition))
-    return node
+    if not tree.may_have_parts(node):
+        return node
+    return type(node)(*(changed(getattr(node, name)) for name in type(node).__slots__))

@@ -17,15 +17,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 from gmpy2 import mpq
 
 from truegold.verifiers.math.measures import Unit
 
 
+class Node:
+    """A node of the tree."""
+
+    __slots__: tuple[str, ...] = ()
+
+
 @dataclass(slots=True, eq=False)
-class Num:
+class Num(Node):
     """An exact rational."""
 
     value: mpq
@@ -34,35 +40,35 @@ class Num:
 
 
 @dataclass(slots=True, eq=False)
-class Const:
+class Const(Node):
     """A constant: pi, e, i, phi or inf."""
 
     name: str
 
 
 @dataclass(slots=True, eq=False)
-class Sym:
+class Sym(Node):
     """A variable, with its subscript: `x`, `x_1`, `\\alpha`."""
 
     name: str
 
 
 @dataclass(slots=True, eq=False)
-class Add:
+class Add(Node):
     """A sum; a difference has a term with the factor -1."""
 
     terms: tuple[Node, ...]
 
 
 @dataclass(slots=True, eq=False)
-class Mul:
+class Mul(Node):
     """A product; a quotient has a factor with the exponent -1."""
 
     factors: tuple[Node, ...]
 
 
 @dataclass(slots=True, eq=False)
-class Pow:
+class Pow(Node):
     """A power; a square root has the exponent 1/2."""
 
     base: Node
@@ -70,7 +76,7 @@ class Pow:
 
 
 @dataclass(slots=True, eq=False)
-class Call:
+class Call(Node):
     """A function of its arguments: a known one (`sin`, `root`, `binom`, `abs`) or an unknown one (`f`)."""
 
     name: str
@@ -80,7 +86,7 @@ class Call:
 
 
 @dataclass(slots=True, eq=False)
-class Big:
+class Big(Node):
     """A sum, product, integral or limit: `kind` is sum, prod, int or lim."""
 
     kind: str
@@ -92,7 +98,7 @@ class Big:
 
 
 @dataclass(slots=True, eq=False)
-class Sign:
+class Sign(Node):
     """The factor that stands for ±."""
 
     flipped: bool = False
@@ -100,7 +106,7 @@ class Sign:
 
 
 @dataclass(slots=True, eq=False)
-class Measure:
+class Measure(Node):
     """A value with its unit; `%` is the unit `percent`."""
 
     value: Node
@@ -108,7 +114,7 @@ class Measure:
 
 
 @dataclass(slots=True, eq=False)
-class BareList:
+class BareList(Node):
     """A list without brackets."""
 
     elements: tuple[Node, ...]
@@ -117,7 +123,7 @@ class BareList:
 
 
 @dataclass(slots=True, eq=False)
-class Group:
+class Group(Node):
     """Elements in brackets, which are kept as written: `]0,1[` is an open interval, and `{` begins a set."""
 
     opening: str
@@ -126,7 +132,7 @@ class Group:
 
 
 @dataclass(slots=True, eq=False)
-class Matrix:
+class Matrix(Node):
     """The rows of a matrix, or of a determinant."""
 
     rows: tuple[tuple[Node, ...], ...]
@@ -135,7 +141,7 @@ class Matrix:
 
 
 @dataclass(slots=True, eq=False)
-class Chain:
+class Chain(Node):
     """Relations in a row, `a < b <= c`; there is one more part than operators."""
 
     parts: tuple[Node, ...]
@@ -143,7 +149,7 @@ class Chain:
 
 
 @dataclass(slots=True, eq=False)
-class SetOps:
+class SetOps(Node):
     """Sets joined by one of `cup`, `cap`, `minus`."""
 
     operator: str
@@ -151,7 +157,7 @@ class SetOps:
 
 
 @dataclass(slots=True, eq=False)
-class SetOf:
+class SetOf(Node):
     """A set-builder: `{element | condition}`."""
 
     element: Node
@@ -159,14 +165,14 @@ class SetOf:
 
 
 @dataclass(slots=True, eq=False)
-class Ratio:
+class Ratio(Node):
     """A ratio of two or more parts: `2:3:4`."""
 
     parts: tuple[Node, ...]
 
 
 @dataclass(slots=True, eq=False)
-class BaseN:
+class BaseN(Node):
     """A numeral with its base: `101_2`."""
 
     digits: str
@@ -174,7 +180,7 @@ class BaseN:
 
 
 @dataclass(slots=True, eq=False)
-class Clock:
+class Clock(Node):
     """A time of day."""
 
     minutes: int
@@ -184,14 +190,14 @@ class Clock:
 
 
 @dataclass(slots=True, eq=False)
-class Named:
+class Named(Node):
     """A value with a name: empty, reals, integers, rationals, naturals, complexes, true or false."""
 
     name: str
 
 
 @dataclass(slots=True, eq=False)
-class Family:
+class Family(Node):
     """An answer with what it says of its letters: `k\\pi, k \\in \\mathbb{Z}`, `x^2, x > 0`."""
 
     body: Node
@@ -201,36 +207,11 @@ class Family:
 
 
 @dataclass(slots=True, eq=False)
-class Text:
+class Text(Node):
     """Words that are no mathematics, in lower case."""
 
     words: tuple[str, ...]
 
-
-Node: TypeAlias = (
-    Num
-    | Const
-    | Sym
-    | Add
-    | Mul
-    | Pow
-    | Call
-    | Big
-    | Sign
-    | Measure
-    | BareList
-    | Group
-    | Matrix
-    | Chain
-    | SetOps
-    | SetOf
-    | Ratio
-    | BaseN
-    | Clock
-    | Named
-    | Family
-    | Text
-)
 
 VALUES = (Num, Const, Sym, Add, Mul, Pow, Call, Big, Sign)
 """The nodes of an expression that stands for one value."""
@@ -252,7 +233,7 @@ class Facts:
     has_infinity: bool
 
 
-_CHILDREN: dict[type, Callable[[Any], tuple[Node, ...]]] = {
+_CHILDREN: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
     Add: lambda node: node.terms,
     Mul: lambda node: node.factors,
     Pow: lambda node: (node.base, node.exponent),
@@ -270,6 +251,11 @@ _CHILDREN: dict[type, Callable[[Any], tuple[Node, ...]]] = {
 }
 
 _NOTED_TYPES = frozenset({Sym, Call, Sign, Const, Big})
+
+
+def may_have_parts(node: Node) -> bool:
+    """Tell whether a node of this type holds others."""
+    return type(node) in _CHILDREN
 
 
 def walk(node: Node) -> Iterator[Node]:
