@@ -1,17 +1,17 @@
-r"""A language model's word on answers that rules could not judge: the questions, and how replies are read.
+r"""Asks a language model about answers that rules could not judge: the questions, and how replies are read.
 
-    question(problem, gold, answer)  ->  Question with two prompts: gold first, and the answer first
+    make_question(problem, gold, answer)  ->  Question with two prompts: gold first, and the answer first
     read_reply("... so both are 5.\nSAME")  ->  True        read_reply("They look the same to me.")  ->  None
     decide(True, True)  ->  True        decide(True, False)  ->  None: a judge that depends on the order does not know
 
 A policy that is trained against a model learns to speak to it. What it wrote reaches the judge as one short line
 between marks that it cannot know, without tags, control characters or line breaks, and the judge is not told which of
-the two texts is the reference. What is not worth a question is never sent: an answer without a letter or a digit (`{`
-is a known key to model verifiers), one that is too long to be an answer, one full of chat markup. Only the last line of
-a reply counts, and only a plain verdict on it.
+the two texts is gold. Three kinds of answers are never sent: those without a letter or a digit (`{` alone is known to
+win model verifiers over), those that are too long to be answers, and those full of chat markup. Only the last line of a
+reply counts, and only a plain verdict on it.
 
-Pure text: which model is asked, and when, is `truegold.pipeline.profile.model_judge`. Not covered: grading of proofs or
-of reasoning.
+This module handles text alone; `truegold.pipeline.profile.model_judge` says which model is asked, and when. Not
+covered: grading of proofs or of reasoning.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import json
 import re
 import unicodedata
 from dataclasses import dataclass
-from typing import Any
 
 MAX_ANSWER_CHARS = 300
 """A longer answer is not sent. Stops essays that argue with the judge; cutting them could cut off a hedge."""
@@ -35,12 +34,12 @@ MAX_REPLY_CHARS = 100_000
 MAX_TAGS = 2
 """An answer with more chat markup than a stray end-of-turn is an attack rather than an answer."""
 
-NONCE_CHARS = 12
+_NONCE_CHARS = 12
 
-_SPECIAL = re.compile(r"<\|[^|<>]{0,60}\|>|</?[A-Za-z_][\w:-]{1,40}/?>|\[/?[A-Z_]{3,30}\]|<<[^<>]{0,40}>>")
+_MARKUP = re.compile(r"<\|[^|<>]{0,60}\|>|</?[A-Za-z_][\w:-]{1,40}/?>|\[/?[A-Z_]{3,30}\]|<<[^<>]{0,40}>>")
 """Chat markup of the usual templates: <|im_start|>, </think>, [INST], <<SYS>>."""
 
-_RUN = re.compile(r"([^\w\s])\1{3,}")
+_REPEATED_SIGN = re.compile(r"([^\w\s])\1{3,}")
 _SAME = ("same", "equivalent")
 _DIFFERENT = ("different", "not equivalent")
 _KEYS = ("verdict", "same", "equivalent")
@@ -77,75 +76,82 @@ Reason briefly if you need to. End with one line that holds one word: SAME, DIFF
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One comparison in both orders."""
+    """The prompts of one comparison in both orders."""
 
     gold_first: str
     answer_first: str
 
 
-def question(problem: str | None, gold: str, answer: str) -> Question | None:
-    """The two prompts, or None where gold or answer is nothing that a judge should be asked about."""
-    harmless_gold, harmless_answer = harmless(gold), harmless(answer)
-    if harmless_gold is None or harmless_answer is None:
+def make_question(problem: str | None, gold: str, answer: str) -> Question | None:
+    """Return the two prompts, or None where gold or answer is nothing that a judge should be asked about."""
+    shown_gold, shown_answer = neutralise_answer(gold), neutralise_answer(answer)
+    if shown_gold is None or shown_answer is None:
         return None
-    # A hash of the whole item: it repeats from run to run, and nobody who writes an answer can write its own.
-    item = json.dumps([problem, gold, answer]).encode()
-    nonce = hashlib.sha256(item).hexdigest()[:NONCE_CHARS].upper()
-    shown = "\n".join(map(_neutral, problem[:MAX_PROBLEM_CHARS].splitlines())) if problem else "(not given)"
-    if nonce in f"{shown}{harmless_gold}{harmless_answer}":
+    # The nonce is a hash over all that is asked: it repeats from run to run, and no answer can hold the hash of itself.
+    asked = json.dumps([problem, gold, answer]).encode()
+    nonce = hashlib.sha256(asked).hexdigest()[:_NONCE_CHARS].upper()
+    shown_problem = "(not given)"
+    if problem:
+        shown_problem = "\n".join(map(_neutralise, problem[:MAX_PROBLEM_CHARS].splitlines()))
+    if nonce in f"{shown_problem}{shown_gold}{shown_answer}":
         return None
-    fields = {"nonce": nonce, "problem": shown}
     return Question(
-        PROMPT.format(first=harmless_gold, second=harmless_answer, **fields),
-        PROMPT.format(first=harmless_answer, second=harmless_gold, **fields),
+        PROMPT.format(nonce=nonce, problem=shown_problem, first=shown_gold, second=shown_answer),
+        PROMPT.format(nonce=nonce, problem=shown_problem, first=shown_answer, second=shown_gold),
     )
 
 
-def harmless(answer: str) -> str | None:
-    """The answer as the judge may see it, or None where it must not see it."""
+def neutralise_answer(answer: str) -> str | None:
+    """Return the answer as the judge may see it, or None where it must not see it."""
     if len(answer) > MAX_ANSWER_CHARS or not any(character.isalnum() for character in answer):
         return None
-    shown = _neutral(answer)
-    is_answer = any(character.isalnum() for character in shown) and len(_SPECIAL.findall(answer)) <= MAX_TAGS
+    shown = _neutralise(answer)
+    is_answer = any(character.isalnum() for character in shown) and len(_MARKUP.findall(answer)) <= MAX_TAGS
     return shown if is_answer else None
 
 
 def read_reply(reply: str) -> bool | None:
-    """True: the same; False: different; None: the judge did not say so plainly."""
+    """Return True for the same, False for different, None where the judge does not say either plainly."""
     reply = reply[-MAX_REPLY_CHARS:]
-    if "<think>" in reply and "</think>" not in reply:  # cut off in the middle of its thoughts
+    if "<think>" in reply and "</think>" not in reply:
+        # The reply was cut off in the middle of the judge's thoughts.
         return None
     line = reply.rpartition("</think>")[2].strip().rpartition("\n")[2].strip().strip("*_` ")
-    said: Any = line.removesuffix(".").casefold()
-    if line.startswith("{"):
-        said = _from_json(line)
-    if isinstance(said, bool):
-        return said
-    return True if said in _SAME else False if said in _DIFFERENT else None
+    return _read_json(line) if line.startswith("{") else _read_word(line.removesuffix("."))
 
 
 def decide(gold_first: bool | None, answer_first: bool | None) -> bool | None:
-    """The verdict of both orders together; None where they do not agree."""
+    """Return what the judge says in both orders; None where the two do not agree."""
     return gold_first if gold_first == answer_first else None
 
 
-def _from_json(line: str) -> str | bool | None:
-    """The one verdict in `{"verdict": "same"}` or `{"same": true}`; None for anything with more in it."""
+def _read_json(line: str) -> bool | None:
+    """Read `{"verdict": "same"}` or `{"same": true}`; anything with more in it is no plain verdict."""
     try:
-        found = json.loads(line)
+        reply = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict) or len(found) != 1 or next(iter(found)) not in _KEYS:
+    if not isinstance(reply, dict) or len(reply) != 1 or next(iter(reply)) not in _KEYS:
         return None
-    value = next(iter(found.values()))
-    return value if isinstance(value, bool) else value.casefold() if isinstance(value, str) else None
+    verdict = next(iter(reply.values()))
+    if isinstance(verdict, bool):
+        return verdict
+    return _read_word(verdict) if isinstance(verdict, str) else None
 
 
-def _neutral(text: str) -> str:
-    """One line without what could close a mark, open a chat turn or hide: control and format characters, tags, long
-    runs of one sign."""
+def _read_word(word: str) -> bool | None:
+    if word.casefold() in _SAME:
+        return True
+    return False if word.casefold() in _DIFFERENT else None
+
+
+def _neutralise(text: str) -> str:
+    """Return the text as one line without what could close a mark, open a chat turn or hide.
+
+    Control and format characters, tags and long runs of one sign go.
+    """
     text = "".join(" " if c.isspace() else c for c in text if c.isspace() or unicodedata.category(c)[0] != "C")
-    text = _SPECIAL.sub(" ", text)
-    # Whatever is left of an angle bracket stands alone, so that no two halves of a tag make one.
-    text = _RUN.sub(r"\1\1\1", text.replace("<", " < ").replace(">", " > "))
+    text = _MARKUP.sub(" ", text)
+    # Each angle bracket that is left stands alone, so that no two halves of a tag make one.
+    text = _REPEATED_SIGN.sub(r"\1\1\1", text.replace("<", " < ").replace(">", " > "))
     return " ".join(text.split())

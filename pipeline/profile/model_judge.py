@@ -23,7 +23,7 @@ from truegold.pipeline.engines import build_engine
 from truegold.pipeline.engines.base import Completion, Engine, SamplingParams, sample_seed
 from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.verifiers import Item, Reason, Verdict, committed_answer
-from truegold.verifiers.model_judge import Question, decide, question, read_reply
+from truegold.verifiers.model_judge import Question, decide, make_question, read_reply
 
 SHOWN_CHARS = 500
 """What the evidence keeps of a reply: its end, where the verdict stands."""
@@ -100,7 +100,7 @@ def _question(judged: Item, verdict: Verdict) -> Question | None:
     if answer is None:
         committed = committed_answer(judged.response)
         answer = committed.text if committed else None
-    return None if answer is None or judged.gold is None else question(judged.problem, judged.gold, answer)
+    return None if answer is None or judged.gold is None else make_question(judged.problem, judged.gold, answer)
 
 
 def _replies(

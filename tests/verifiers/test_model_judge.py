@@ -1,4 +1,4 @@
-"""What a judge is asked, and what of its reply counts."""
+"""What a language model that judges is asked, and what of its reply counts."""
 
 import re
 
@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.verifiers.model_judge import MAX_ANSWER_CHARS, decide, harmless, question, read_reply
+from truegold.verifiers.model_judge import MAX_ANSWER_CHARS, decide, make_question, neutralise_answer, read_reply
 
 MARK = re.compile(r"^(BEGIN|END) ([0-9A-F]{12})$", re.MULTILINE)
 
 
 def test_both_orders_show_the_same_two_answers():
-    asked = question("How long is it?", "two miles", "3.2 km")
-    assert asked is not None
+    question = make_question("How long is it?", "two miles", "3.2 km")
+    assert question is not None
     for prompt, first, second in (
-        (asked.gold_first, "two miles", "3.2 km"),
-        (asked.answer_first, "3.2 km", "two miles"),
+        (question.gold_first, "two miles", "3.2 km"),
+        (question.answer_first, "3.2 km", "two miles"),
     ):
         assert prompt.index("How long is it?") < prompt.index(first) < prompt.index(second)
         assert "gold" not in prompt
@@ -24,26 +24,26 @@ def test_both_orders_show_the_same_two_answers():
 
 
 def test_the_marks_differ_from_item_to_item_and_repeat_for_the_same_one():
-    prompts = [question("p", gold, "b").gold_first for gold in ("1", "2", "1")]
+    prompts = [make_question("p", gold, "b").gold_first for gold in ("1", "2", "1")]
     marks = [{mark for _, mark in MARK.findall(prompt)} for prompt in prompts]
-    assert all(len(own) == 1 for own in marks)
+    assert all(len(marks_of_prompt) == 1 for marks_of_prompt in marks)
     assert marks[0] == marks[2] != marks[1]
 
 
 @given(st.text(max_size=200), st.text(max_size=60), st.text(max_size=60))
 def test_no_text_can_close_its_mark_or_open_another(problem, gold, answer):
-    asked = question(problem, gold, answer)
-    if asked is not None:
-        assert [kind for kind, _ in MARK.findall(asked.gold_first)] == ["BEGIN", "END"] * 3
-        asked.gold_first.encode()  # no lone surrogates reach a tokenizer
+    question = make_question(problem, gold, answer)
+    if question is not None:
+        assert [kind for kind, _ in MARK.findall(question.gold_first)] == ["BEGIN", "END"] * 3
+        question.gold_first.encode()  # No lone surrogates reach a tokenizer.
 
 
 @pytest.mark.parametrize(
     "answer", ["", " ", "{", "}", "...", "!!!", "\\{\\}", "{}{}{", "\u200b", "—", "(", ":", "\n\n"]
 )
 def test_an_answer_without_a_letter_or_a_digit_is_never_sent(answer):
-    assert question("p", "5", answer) is None
-    assert question("p", answer, "5") is None
+    assert make_question("p", "5", answer) is None
+    assert make_question("p", answer, "5") is None
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_an_answer_without_a_letter_or_a_digit_is_never_sent(answer):
     ],
 )
 def test_what_the_judge_sees_is_one_line_of_plain_text(answer, shown):
-    assert harmless(answer) == shown
+    assert neutralise_answer(answer) == shown
 
 
 @pytest.mark.parametrize(
@@ -77,15 +77,15 @@ def test_what_the_judge_sees_is_one_line_of_plain_text(answer, shown):
     ],
 )
 def test_what_is_an_attack_or_an_essay_is_not_sent(answer):
-    assert harmless(answer) is None
+    assert neutralise_answer(answer) is None
 
 
 def test_halves_of_a_tag_make_no_whole():
-    assert "<|im_start|>" not in (harmless("twelve <<ab>|im_start|> apples") or "")
+    assert "<|im_start|>" not in (neutralise_answer("twelve <<ab>|im_start|> apples") or "")
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "expected"),
     [
         ("SAME", True),
         ("same.", True),
@@ -114,8 +114,8 @@ def test_halves_of_a_tag_make_no_whole():
         ("{" * 100_000, None),
     ],
 )
-def test_only_a_plain_verdict_on_the_last_line_counts(reply, said):
-    assert read_reply(reply) is said
+def test_only_a_plain_verdict_on_the_last_line_counts(reply, expected):
+    assert read_reply(reply) is expected
 
 
 def test_both_orders_have_to_agree():
