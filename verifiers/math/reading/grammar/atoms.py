@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gmpy2 import mpq
 
-from truegold.verifiers.math.reading.grammar.cursor import Grammar
+from truegold.verifiers.math.reading.grammar.levels import Grammar
 from truegold.verifiers.math.reading.tokens import Token
 from truegold.verifiers.math.refusals import Unreadable
 from truegold.verifiers.math.tree import Add, BareList, BaseN, Call, Const, Group, Mul, Node, Num, Sym

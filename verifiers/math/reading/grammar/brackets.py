@@ -8,7 +8,7 @@ r"""Brackets, braces and bars.
 
 from __future__ import annotations
 
-from truegold.verifiers.math.reading.grammar.cursor import Grammar
+from truegold.verifiers.math.reading.grammar.levels import Grammar
 from truegold.verifiers.math.refusals import Unreadable
 from truegold.verifiers.math.tree import BareList, Call, Group, Matrix, Named, Node, SetOf, SetOps
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from truegold.verifiers.math.reading.grammar.atoms import read_argument, subscript_name
-from truegold.verifiers.math.reading.grammar.cursor import END, Grammar
+from truegold.verifiers.math.reading.grammar.cursor import END
+from truegold.verifiers.math.reading.grammar.levels import Grammar
 from truegold.verifiers.math.refusals import Unreadable
 from truegold.verifiers.math.tree import HALF, MINUS_ONE, Call, Mul, Named, Node, Pow, Sym
 

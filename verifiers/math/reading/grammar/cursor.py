@@ -1,13 +1,10 @@
-"""A position in a list of tokens, and what the parts of the grammar may ask of each other there.
+"""A position in a list of tokens, and what may be asked there.
 
-An atom may hold a relation, and a relation ends in atoms; an environment may hold a list, and a list environments. So
-the parts are functions that take a `Grammar`, of which `ExpressionReader` is the only one, and a cursor is handed the
-reader of whole answers.
+An environment may hold a list, and a list environments. So a cursor is handed the reader of whole answers.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -74,45 +71,3 @@ class Cursor:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise TooLarge(f"nested more than {MAX_DEPTH} deep")
-
-
-class Grammar(Cursor, ABC):
-    """The levels of the grammar. Each reads as much as belongs to it; all raise Unreadable and TooLarge."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def read_relation(self) -> Node:
-        """Read sets or expressions with relations between them."""
-
-    @abstractmethod
-    def read_sum(self) -> Node:
-        """Read products with signs between them."""
-
-    @abstractmethod
-    def read_product(self) -> Node:
-        """Read factors side by side, with marks of multiplication or division between them."""
-
-    @abstractmethod
-    def read_signed(self) -> Node:
-        """Read a power with its signs."""
-
-    @abstractmethod
-    def read_power(self) -> Node:
-        """Read an atom with its exponents and the marks behind it."""
-
-    @abstractmethod
-    def read_atom(self) -> Node:
-        """Read a number, a name, a command or what stands in brackets."""
-
-    @abstractmethod
-    def read_script(self) -> Node:
-        """Read what stands after ^ or _: a group in braces, or one atom with its sign."""
-
-    @abstractmethod
-    def operand_follows(self) -> bool:
-        """Tell whether an atom may begin here."""
-
-    @abstractmethod
-    def read_separately(self, tokens: list[Token], depth: int) -> Node:
-        """Read other tokens as one relation, with nothing left over."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from truegold.verifiers.math.reading.grammar.cursor import END, Grammar
+from truegold.verifiers.math.reading.grammar.cursor import END
+from truegold.verifiers.math.reading.grammar.levels import Grammar
 from truegold.verifiers.math.reading.names import LINE_ENVIRONMENTS, MATRIX_ENVIRONMENTS
 from truegold.verifiers.math.reading.notation import Notation
 from truegold.verifiers.math.reading.tokens import Token

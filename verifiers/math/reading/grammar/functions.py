@@ -11,7 +11,8 @@ from gmpy2 import mpq
 
 from truegold.verifiers.math.reading.grammar.atoms import read_arguments
 from truegold.verifiers.math.reading.grammar.brackets import read_braces
-from truegold.verifiers.math.reading.grammar.cursor import END, Grammar
+from truegold.verifiers.math.reading.grammar.cursor import END
+from truegold.verifiers.math.reading.grammar.levels import Grammar
 from truegold.verifiers.math.refusals import Unreadable
 from truegold.verifiers.math.tree import (
     HALF,

@@ -6,15 +6,11 @@ where it is no operator.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import ClassVar
 
 from truegold.verifiers.math.measures import PERCENT
-from truegold.verifiers.math.reading.grammar.atoms import read_name, read_number, read_numeral
-from truegold.verifiers.math.reading.grammar.brackets import read_bars, read_braces, read_brackets
-from truegold.verifiers.math.reading.grammar.commands import read_command
-from truegold.verifiers.math.reading.grammar.cursor import END, Grammar
-from truegold.verifiers.math.reading.grammar.environments import read_environment
-from truegold.verifiers.math.reading.grammar.functions import read_big_operator, read_function
+from truegold.verifiers.math.reading.grammar.cursor import END, Cursor
 from truegold.verifiers.math.reading.tokens import MAX_DEPTH, Token
 from truegold.verifiers.math.refusals import TooLarge, Unreadable
 from truegold.verifiers.math.tree import (
@@ -22,7 +18,6 @@ from truegold.verifiers.math.tree import (
     Add,
     Call,
     Chain,
-    Const,
     Group,
     Measure,
     Mul,
@@ -46,10 +41,15 @@ _SIGNS = frozenset("+-±∓")
 _ORDINALS = frozenset({"st", "nd", "rd", "th"})
 
 
-class ExpressionReader(Grammar):
-    """Reads the expression that its tokens are."""
+class Grammar(Cursor):
+    """The levels of the grammar. Each reads as much as belongs to it; all raise Unreadable and TooLarge.
+
+    An atom may hold a relation, and a relation ends in atoms: the functions that read an atom are handed the grammar.
+    """
 
     __slots__ = ()
+    atoms: ClassVar[Mapping[str, Callable[[Grammar, Token], Node]]]
+    """What reads an atom, by the kind of its first token."""
 
     def read_whole(self) -> Node:
         """Read one relation, set or expression that takes up all tokens. Raises Unreadable and TooLarge."""
@@ -60,7 +60,7 @@ class ExpressionReader(Grammar):
 
     def read_separately(self, tokens: list[Token], depth: int) -> Node:
         """Read other tokens as one relation, with nothing left over."""
-        return ExpressionReader(tokens, self.notation, depth, self.read_answer).read_whole()
+        return type(self)(tokens, self.notation, depth, self.read_answer).read_whole()
 
     def read_relation(self) -> Node:
         """Read sets or expressions with relations between them."""
@@ -260,7 +260,7 @@ class ExpressionReader(Grammar):
         if self.depth > MAX_DEPTH:
             raise TooLarge(f"nested more than {MAX_DEPTH} deep")
         token = self.take()
-        read = _ATOMS.get(token[0])
+        read = self.atoms.get(token[0])
         if read is None:
             raise Unreadable(f"no operand at {token.text or token.kind!r}")
         node = read(self, token)
@@ -278,32 +278,3 @@ def _is_set(node: Node) -> bool:
     return isinstance(node, (SetOps, SetOf, Named)) or (
         isinstance(node, Group) and (node.opening in "{[" or node.closing in "}]" or len(node.elements) == 2)
     )
-
-
-def _read_opening(reader: Grammar, token: Token) -> Node:
-    """Read what stands in brackets, or the numeral `(101)_2`."""
-    inner = read_brackets(reader, token.text)
-    if isinstance(inner, Num) and inner.value.denominator == 1 and reader.next_is("op", "_"):
-        return read_numeral(reader, Token("num", str(inner.value), False))
-    return inner
-
-
-def _read_one_letter(reader: Grammar, token: Token) -> Node:
-    if len(token.text) == 1 and token.text.isascii():
-        return read_name(reader, token)
-    raise Unreadable(f"no operand at {token.text!r}")
-
-
-_ATOMS: dict[str, Callable[[Grammar, Token], Node]] = {
-    "num": read_number,
-    "name": read_name,
-    "const": lambda _, token: Const(token.text),
-    "func": lambda reader, token: read_function(reader, token.text),
-    "cmd": lambda reader, token: read_command(reader, token.text),
-    "open": _read_opening,
-    "brace": lambda reader, _: read_braces(reader),
-    "bar": lambda reader, token: read_bars(reader, token.text),
-    "big": lambda reader, token: read_big_operator(reader, token.text),
-    "begin": lambda reader, token: read_environment(reader, token.text),
-    "word": _read_one_letter,
-}
