@@ -40,20 +40,16 @@ make other tests of them."""
 
 _CHECK_CALL = re.compile(r"\ncheck\(\s*([\w.()]+)\s*\)\s*$")
 _KEPT = ("type", "entry_point", "code", "checker", "prelude", "stub", "codecs")
+"""The verifier's arguments that are taken from tests in normal form as they are; cases are rewritten."""
 
 
 def looks_like_tests(value: object) -> bool:
     """Say whether these are tests rather than an answer or a text, as far as a glance tells."""
     tests = parse_structure(value)
     if isinstance(tests, Mapping):
-        return (
-            _is_ready(tests)
-            or "functional" in tests
-            or any(
-                isinstance(tests.get(inputs), list) and isinstance(tests.get(outputs), list)
-                for inputs, outputs in (("inputs", "outputs"), ("input", "output"))
-            )
-        )
+        pairs = (("inputs", "outputs"), ("input", "output"))
+        has_lists = any(all(isinstance(tests.get(name), list) for name in pair) for pair in pairs)
+        return _is_ready(tests) or "functional" in tests or has_lists
     return isinstance(tests, list) and bool(tests) and (_are_cases(tests) or _are_asserts(tests))
 
 
@@ -72,7 +68,7 @@ def read_tests(value: Any, column: str, name: str | None = None, hints: Iterable
         if isinstance(tests, Mapping) and _is_ready(tests):
             read_suite(tests)
             return dict(tests)
-        normal_tests, _ = normal_form({"tests": tests, "fn_name": name, "starter_code": _in_class(hints)})
+        normal_tests, _ = normal_form({"tests": tests, "fn_name": name, "starter_code": _class_text(hints)})
     except BadSuite as error:
         raise _unreadable(column, str(error)) from None
     except RecursionError:
@@ -164,7 +160,8 @@ def _is_ready(tests: Mapping[str, Any]) -> bool:
     return tests.get("type") in FORMS
 
 
-def _in_class(hints: Iterable[str | None]) -> str | None:
+def _class_text(hints: Iterable[str | None]) -> str | None:
+    """Return the first of the texts that has a `class Solution`."""
     return next((text for text in hints if text and "class Solution" in text), None)
 
 

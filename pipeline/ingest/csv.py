@@ -22,7 +22,7 @@ from truegold.verifiers import InputError
 
 
 class _TooLong(Exception):
-    """A record passes the bound of its size."""
+    """A record is longer than the bound."""
 
     def __init__(self, size: int) -> None:
         super().__init__(size)
@@ -52,7 +52,7 @@ class _Lines:
         line = next(self._lines)
         self.line_number = line.line_number
         self.size += line.size
-        # Invalid bytes become lone surrogates here, by which the finished record is told to hold them.
+        # Invalid bytes become lone surrogates here, which the finished record is searched for.
         text = line.data.decode("utf-8", "surrogateescape")
         if not self.first_line_number:
             self.first_line_number = line.line_number

@@ -35,14 +35,14 @@ def guess_columns(samples: Samples) -> Columns:
     A question whose answer options stand in a column of their own is a prompt here: it can be compared and judged,
     though not trained on (`choose_layout`).
     """
-    layout = _first_fitting(_present(samples), samples)
+    layout = _first_preset(_column_names(samples), samples)
     if layout is not None:
-        return _with_id(layout.columns, samples)
+        return _add_id(layout.columns, samples)
     gold = find_column("gold", samples)
     columns = Columns(
         prompt=_spec(find_column("prompt", samples)), gold=None if gold is None else gold_spec(gold, samples)
     )
-    return _with_id(columns, samples)
+    return _add_id(columns, samples)
 
 
 def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layout:
@@ -52,26 +52,26 @@ def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layo
     InputError where the columns fit no preset or a configured one is missing.
     """
     check_preset(config.preset)
-    present = _present(samples)
+    names = _column_names(samples)
     layout: Layout | None
     if config.preset is not None:
-        layout = PRESETS[config.preset][0](present | _overridden(config), samples)
+        layout = PRESETS[config.preset][0](names | _taken_elsewhere(config), samples)
         if layout is None:
             raise InputError(
                 f"{location} does not have the columns of preset {config.preset}: {PRESETS[config.preset][1]}.",
-                _existing(samples),
+                _list_columns(samples),
             )
     elif config.columns.prompt is not None:
-        layout = _bare_layout(config)
+        layout = _layout_without_preset(config)
     else:
-        layout = _fitting(config, location, present, samples)
+        layout = _fit_preset(config, location, names, samples)
     configured = {name: spec for name, spec in config.columns if spec is not None}
-    layout = replace(layout, columns=_with_id(layout.columns, samples).model_copy(update=configured))
+    layout = replace(layout, columns=_add_id(layout.columns, samples).model_copy(update=configured))
     check_columns(config, layout, location, samples)
     return layout
 
 
-def _with_id(columns: Columns, samples: Samples) -> Columns:
+def _add_id(columns: Columns, samples: Samples) -> Columns:
     taken = {spec.column for _, spec in columns if spec is not None}
     return columns.model_copy(update={"id": columns.id or _spec(find_column("id", samples, exclude=taken))})
 
@@ -80,11 +80,11 @@ def _spec(name: str | None) -> ColumnSpec | None:
     return None if name is None else ColumnSpec(column=name)
 
 
-def _present(samples: Samples) -> set[str]:
+def _column_names(samples: Samples) -> set[str]:
     return {name for sample in samples for name in sample}
 
 
-def _overridden(config: SourceConfig) -> set[str]:
+def _taken_elsewhere(config: SourceConfig) -> set[str]:
     """Return the columns that a preset does not miss, because the configuration takes the prompt or gold elsewhere."""
     names = set()
     if config.columns.prompt is not None:
@@ -94,7 +94,7 @@ def _overridden(config: SourceConfig) -> set[str]:
     return names
 
 
-def _bare_layout(config: SourceConfig) -> Layout:
+def _layout_without_preset(config: SourceConfig) -> Layout:
     columns = config.columns
     if columns.tests is not None:
         return Layout(Columns(), "code", "code")
@@ -105,23 +105,23 @@ def _bare_layout(config: SourceConfig) -> Layout:
     return Layout(Columns())
 
 
-def _first_fitting(present: set[str], samples: Samples, *, code_only: bool = False) -> Layout | None:
+def _first_preset(names: set[str], samples: Samples, *, code_only: bool = False) -> Layout | None:
     for fits, _ in PRESETS.values():
-        layout = fits(present, samples)
+        layout = fits(names, samples)
         if layout is not None and (not code_only or layout.domain == "code"):
             return layout
     return None
 
 
-def _fitting(config: SourceConfig, location: str, present: set[str], samples: Samples) -> Layout:
+def _fit_preset(config: SourceConfig, location: str, names: set[str], samples: Samples) -> Layout:
     options_apart = any(sample.get(name) for sample in samples for name in CHOICE_COLUMNS)
-    layout = _first_fitting(present | _overridden(config), samples, code_only=options_apart)
+    layout = _first_preset(names | _taken_elsewhere(config), samples, code_only=options_apart)
     if layout is not None:
         return layout
-    why = " (with answer options in a column of their own, the prompt has to hold them)" if options_apart else ""
+    remark = " (with answer options in a column of their own, the prompt has to hold them)" if options_apart else ""
     raise InputError(
-        f"{location}: no preset fits its columns{why}.",
-        f"{_existing(samples)} Name them: columns: {{prompt: ..., gold: ...}}",
+        f"{location}: no preset fits its columns{remark}.",
+        f"{_list_columns(samples)} Name them: columns: {{prompt: ..., gold: ...}}",
     )
 
 
@@ -134,7 +134,7 @@ def check_columns(config: SourceConfig, layout: Layout, location: str, samples: 
         column = Column(spec.column)
         if all(column(sample) is MISSING for sample in samples):
             near = did_you_mean(spec.column, _paths(samples))
-            hint = f"{near} {_existing(samples)}" if near else _existing(samples)
+            hint = f"{near} {_list_columns(samples)}" if near else _list_columns(samples)
             raise InputError(f"{location} has no column {spec.column!r} (columns.{field}).", hint)
 
 
@@ -149,5 +149,5 @@ def _paths(samples: Samples) -> list[str]:
     return list(paths)
 
 
-def _existing(samples: Samples) -> str:
-    return f"Its columns: {describe_columns(samples)}." if _present(samples) else "It has no columns."
+def _list_columns(samples: Samples) -> str:
+    return f"Its columns: {describe_columns(samples)}." if _column_names(samples) else "It has no columns."

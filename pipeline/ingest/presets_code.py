@@ -3,9 +3,8 @@ r"""The shapes that datasets of programs come in; `presets` has the others and s
     {"question": "Add two numbers.", "input_output": "{\"inputs\": [\"1 2\\n\"], \"outputs\": [\"3\\n\"]}", ...}
 
 fits `apps` and becomes a row without gold, verifier `code`, verifier_args `{"type": "stdio", "cases": [{"input":
-"1 2\n", "output": "3\n"}]}`, solution the first of `solutions`. Which forms of tests are read: `code_tests`. A
-`time_limit` of the source becomes `"limits": {"cpu_s": ...}`; starter code is put below the problem, since tests call
-what it names.
+"1 2\n", "output": "3\n"}]}`, solution the first of `solutions`. `code_tests` reads the tests. A `time_limit` of the
+source becomes `"limits": {"cpu_s": ...}`; starter code is put below the problem, since tests call what it names.
 """
 
 from __future__ import annotations
@@ -75,8 +74,8 @@ def leetcode(columns: Set[str], samples: Samples) -> Layout | None:
             "type": "asserts",
             "entry_point": required_text(values, "entry_point"),
             "code": required_text(values, "test"),
+            "prelude": text_of(values.get(prelude)) or LEETCODE_PRELUDE,
         }
-        arguments["prelude"] = text_of(values.get(prelude)) or LEETCODE_PRELUDE
         solution = solution_of(values, "completion", "canonical_solution", "solution", "solutions")
         return Derived(arguments, solution, with_starter(values, problem.column))
 

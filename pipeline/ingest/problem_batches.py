@@ -60,7 +60,7 @@ class ProblemColumns:
     id: str | None = None
     response: str | None = None
 
-    def check(self, samples: list[Mapping[str, Any]], location: str) -> None:
+    def _check(self, samples: list[Mapping[str, Any]], location: str) -> None:
         """Raise InputError where a named column is in none of the records; `location` names the file."""
         for role, name in asdict(self).items():
             if name is not None and all(Column(name)(values) is MISSING for values in samples):
@@ -74,7 +74,7 @@ class ProblemColumns:
 
         `location` names the file in errors. Raises InputError where a named column is not there.
         """
-        self.check(samples, location)
+        self._check(samples, location)
         named = {role: ColumnSpec(column=name) for role in ("prompt", "id") if (name := getattr(self, role))}
         if self.gold is not None:
             named["gold"] = gold_spec(self.gold, samples)
@@ -144,17 +144,14 @@ def describe_reading(path: Path, named: ProblemColumns) -> str:
 
 def problems_of(source: Source, named: ProblemColumns) -> Iterator[Batch]:
     """Yield the problems of an opened source; see `read_problems`."""
-    records = iter(source.records)
-    ahead = list(islice(records, LOOK_AHEAD))
-    reader = _reader(source.location, ahead, named)
-    every_record = chain(ahead, records)
-    del ahead
-    yield from _batches(every_record, reader)
+    ahead = list(islice(source.records, LOOK_AHEAD))
+    reader = _make_reader(source.location, ahead, named)
+    yield from _batches(chain(ahead, source.records), reader)
 
 
 def _problems_of_lines(path: Path, source: Source, named: ProblemColumns) -> Iterator[Batch]:
-    """Yield the same of a JSON Lines file: all lines of a batch at once, where each holds plain values."""
-    reader = _reader(source.location, list(islice(source.records, LOOK_AHEAD)), named)
+    """Yield the problems of a JSON Lines file; the lines of a batch are read at once where all hold plain values."""
+    reader = _make_reader(source.location, list(islice(source.records, LOOK_AHEAD)), named)
     lines_read = 0
     for lines in read_line_lists(path, BATCH_ROWS, MAX_ROW_BYTES):
         if lines is None:
@@ -170,15 +167,15 @@ def _problems_of_lines(path: Path, source: Source, named: ProblemColumns) -> Ite
 
 
 def _batches(records: Iterable[Record | Reject], reader: _Reader) -> Iterator[Batch]:
-    rest = iter(records)
-    while chunk := list(islice(rest, BATCH_ROWS)):
+    remaining = iter(records)
+    while chunk := list(islice(remaining, BATCH_ROWS)):
         batch = Batch()
         for record in chunk:
             reader.read(record, batch)
         yield batch
 
 
-def _reader(location: str, ahead: list[Record | Reject], named: ProblemColumns) -> _Reader:
+def _make_reader(location: str, ahead: list[Record | Reject], named: ProblemColumns) -> _Reader:
     """Return a reader of the columns that are named or guessed from the first records."""
     samples = sample_values(ahead)
     columns = named.resolve(samples, location) if samples else Columns()

@@ -45,7 +45,7 @@ class Reject:
     reason: str
     """One of a few words that counts are kept by, such as `invalid_json`."""
     detail: str
-    """What is wrong with this record, in a sentence's part."""
+    """What is wrong with this record, as a part of a sentence."""
     excerpt: str
     """The start of the record."""
 

@@ -3,9 +3,9 @@
     {"id": 0, "question": "Natalia sold ...", "answer": "... #### 72", "level": "easy"}       (layout gsm8k, line 1)
 
 becomes `prompt="Natalia sold ..." gold="72" solution="... #### 72" verifier="math" verifier_args="{}" source_row=1
-meta={"id": 0, "level": "easy"}`, with `columns.id: id` `meta={"level": "easy", "source_id": "0"}`.
+meta={"level": "easy", "source_id": "0"}`.
 
-`verifier`, `domain`: the configuration's, else the row's own column, else the layout's. `verifier_args` are merged in
+The verifier is that of the configuration, else of the row's column, else of the layout; `verifier_args` are merged in
 that order of precedence. Whatever the source has beyond what was taken whole goes into `meta`.
 """
 

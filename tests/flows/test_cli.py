@@ -261,9 +261,9 @@ def test_diff_names_the_rows_that_moved_and_the_setting_behind_them(project: Pat
     for name, setting in (("a", []), ("b", ["--set", "clean.min_prompt_chars=70"])):
         done = truegold("curate", "run.yaml", "--engine", "local", "--set", f"name={name}", *setting, cwd=project)
         assert done.returncode == 0, done.stderr
-    told = truegold("diff", "runs/a", "runs/b", cwd=project)
-    assert told.returncode == 0, told.stderr
-    assert "because clean.min_prompt_chars: 8 -> 70" in told.stdout
+    difference = truegold("diff", "runs/a", "runs/b", cwd=project)
+    assert difference.returncode == 0, difference.stderr
+    assert "because clean.min_prompt_chars: 8 -> 70" in difference.stdout
     read = json.loads(truegold("diff", "runs/a", "runs/b", "--json", cwd=project).stdout)
     assert [move["second"] for move in read["transitions"]] == ["clean: prompt_too_short"]
     none = truegold("diff", "runs/a", "runs", cwd=project)

@@ -33,8 +33,8 @@ def test_dedup_writes_clusters_and_prints_what_it_found(project: Path) -> None:
     lines = [line.split(maxsplit=1) for line in done.stdout.splitlines()]
     assert lines[:3] == [["4", "records"], ["3", "keep"], ["1", "drop same_problem"]]
     assert lines[-1] == ["clusters:", "found/here/clusters.parquet"]
-    found = pl.read_parquet(project / "found" / "here" / "clusters.parquet")
-    assert found["relation"].to_list() == ["same_problem", "same_problem", "same_template", "unrelated"]
+    clusters = pl.read_parquet(project / "found" / "here" / "clusters.parquet")
+    assert clusters["relation"].to_list() == ["same_problem", "same_problem", "same_template", "unrelated"]
 
 
 def test_decontaminate_writes_matches_and_prints_them_by_kind(project: Path) -> None:
@@ -43,13 +43,13 @@ def test_decontaminate_writes_matches_and_prints_them_by_kind(project: Path) -> 
     assert done.returncode == 0, done.stderr
     assert [line.split() for line in done.stdout.splitlines()][:2] == [["4", "records"], ["2", "matching"]]
     assert "1  exact evals.jsonl" in done.stdout
-    found = pl.read_parquet(project / "found" / "matches.parquet")
-    assert found.columns == ["id", "row", "against", "against_id", "kind", "score", "evidence"]
-    assert found["id"].to_list() == ["1", "2"]
+    matches = pl.read_parquet(project / "found" / "matches.parquet")
+    assert matches.columns == ["id", "row", "against", "against_id", "kind", "score", "evidence"]
+    assert matches["id"].to_list() == ["1", "2"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "expected"),
     [
         (("dedup", "--data", "absent.jsonl", "--out", "o"), 3, "absent.jsonl does not exist"),
         (("dedup", "--data", "train.jsonl", "--out", "o"), 3, "has no prompt column"),
@@ -57,8 +57,8 @@ def test_decontaminate_writes_matches_and_prints_them_by_kind(project: Path) -> 
         (("decontaminate", "--data", "evals.jsonl", "--out", "o"), 2, "--against"),
     ],
 )
-def test_a_mistake_is_one_helpful_line(project: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
+def test_a_mistake_is_one_helpful_line(project: Path, arguments: tuple[str, ...], code: int, expected: str) -> None:
     done = truegold(*arguments, cwd=project)
     assert done.returncode == code
-    assert said in done.stderr
+    assert expected in done.stderr
     assert "Traceback" not in done.stderr

@@ -14,20 +14,18 @@ pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
 pytest.importorskip("prefect_ray", reason="needs the extra `ray`")
 
 NAMES = ("Tom", "Ann", "Bela", "Chen", "Dora", "Emil", "Fumi", "Gus", "Hana", "Ivo")
-THINGS = ("cars", "apples", "stamps", "marbles", "books", "coins", "shells", "pens", "cards", "buttons")
+NOUNS = ("cars", "apples", "stamps", "marbles", "books", "coins", "shells", "pens", "cards", "buttons")
 
 
 def problems() -> list[dict[str, str]]:
     """Two hundred stories in ten templates, each with a rewording of every fifth, and some copies."""
     rows = []
-    for number in range(200):
-        name, thing, a, b = NAMES[number % 10], THINGS[number // 20], 11 + number, 3 * number + 7
-        rows.append({"question": f"{name} has {a} red {thing} and buys {b} more. How many {thing} has {name} now?"})
-        if number % 5 == 0:
-            rows.append(
-                {"question": f"{name}, who has {a} red {thing}, buys {b} more. How many {thing} has {name} now?"}
-            )
-        if number % 20 == 0:
+    for index in range(200):
+        name, noun, a, b = NAMES[index % 10], NOUNS[index // 20], 11 + index, 3 * index + 7
+        rows.append({"question": f"{name} has {a} red {noun} and buys {b} more. How many {noun} has {name} now?"})
+        if index % 5 == 0:
+            rows.append({"question": f"{name}, who has {a} red {noun}, buys {b} more. How many {noun} has {name} now?"})
+        if index % 20 == 0:
             rows.append(dict(rows[-2]))
     return rows
 

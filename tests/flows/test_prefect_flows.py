@@ -16,8 +16,8 @@ def test_a_flow_is_loaded_and_validates_its_configuration_as_a_deployment_does(n
     from prefect.flows import load_flow_from_entrypoint
 
     flow = load_flow_from_entrypoint(f"{FLOWS}:{name}")
-    given = flow.validate_parameters({"config": {"data": {"path": "train.jsonl"}, "profile": {"samples": 3}}})
-    assert given["config"].profile.samples == 3
+    parameters = flow.validate_parameters({"config": {"data": {"path": "train.jsonl"}, "profile": {"samples": 3}}})
+    assert parameters["config"].profile.samples == 3
     assert {"data", "profile", "train"} <= set(flow.parameters.definitions["RunConfig"]["properties"])
 
 

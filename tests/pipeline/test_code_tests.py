@@ -14,7 +14,7 @@ from truegold.pipeline.ingest.records import Unusable
 
 
 @pytest.mark.parametrize(
-    ("tests", "reason", "said"),
+    ("tests", "reason", "expected"),
     [
         (None, "missing_tests", "holds no tests"),
         ("", "missing_tests", "holds no tests"),
@@ -47,12 +47,12 @@ from truegold.pipeline.ingest.records import Unusable
         ),
     ],
 )
-def test_tests_that_cannot_be_read_are_named_with_the_reason(tests, reason, said):
+def test_tests_that_cannot_be_read_are_named_with_the_reason(tests, reason, expected):
     with pytest.raises(Unusable) as error:
         read_tests(tests, "tests")
     assert error.value.reason == reason
     assert "'tests'" in error.value.detail
-    assert said in error.value.detail
+    assert expected in error.value.detail
 
 
 def test_values_nested_too_deep_to_be_kept_whole_are_not_cut():
@@ -64,9 +64,9 @@ def test_values_nested_too_deep_to_be_kept_whole_are_not_cut():
 
 
 def test_tests_in_the_verifiers_own_form_are_checked_and_kept():
-    own = {"type": "stdio", "cases": [{"input": "1", "output": "2", "weight": 2}], "checker": "lines"}
-    assert looks_like_tests(own)
-    assert read_tests(json.dumps(own), "tests") == own
+    ready = {"type": "stdio", "cases": [{"input": "1", "output": "2", "weight": 2}], "checker": "lines"}
+    assert looks_like_tests(ready)
+    assert read_tests(json.dumps(ready), "tests") == ready
     with pytest.raises(Unusable, match="output"):
         read_tests({"type": "stdio", "cases": [{"input": "1"}]}, "tests")
 

@@ -43,14 +43,14 @@ def operands(working):
     """The operations and numbers of a worked solution."""
     start = re.match(r"\d+", working)[0]
     steps = STEP.findall(working)
-    return "".join(sign for sign, _, _ in steps), (int(start), *(int(number) for _, number, _ in steps))
+    return "".join(sign for sign, _, _ in steps), (int(start), *(int(operand) for _, operand, _ in steps))
 
 
 def computes(working):
     """Whether every step of a worked solution is right and its box holds the last value."""
     value = int(re.match(r"\d+", working)[0])
-    for sign, number, shown in STEP.findall(working):
-        value += int(number) if sign == "+" else -int(number)
+    for sign, operand, shown in STEP.findall(working):
+        value += int(operand) if sign == "+" else -int(operand)
         if value != int(shown):
             return False
     return working.endswith(f" \\boxed{{{value}}}")
@@ -68,9 +68,9 @@ def test_another_seed_makes_other_problems(made, tmp_path):
 
 def test_the_counts_by_kind_add_up(made, raw):
     planted = json.loads((made[0] / "planted.json").read_text())
-    found = Counter(row["planted"] for row in raw)
-    assert found.pop(None) == CONFIG.problems
-    assert dict(found) == planted
+    counts = Counter(row["planted"] for row in raw)
+    assert counts.pop(None) == CONFIG.problems
+    assert dict(counts) == planted
     assert made[1].counts == {f"planted:{kind}": count for kind, count in sorted(planted.items())}
     assert made[1].rows_out == len(raw)
     assert set(planted) == {"wrong_gold", "conflicting_label", *COPIES, *FRESH}
@@ -81,9 +81,9 @@ def test_the_counts_by_kind_add_up(made, raw):
 def test_any_size_has_its_clean_problems_and_every_kind(problems, tmp_path):
     config = DemoSource(problems=problems, heldout_problems=8, sft_examples=64)
     make_demo_data({}, config, tmp_path, NullProgress())
-    found = Counter(row["planted"] for row in read(tmp_path / "raw.jsonl"))
-    assert found[None] == problems
-    assert all(found[kind] >= 2 for kind in ("wrong_gold", "conflicting_label", *COPIES, *FRESH))
+    counts = Counter(row["planted"] for row in read(tmp_path / "raw.jsonl"))
+    assert counts[None] == problems
+    assert all(counts[kind] >= 2 for kind in ("wrong_gold", "conflicting_label", *COPIES, *FRESH))
 
 
 def test_more_problems_than_operand_tuples_are_still_all_different(tmp_path):
@@ -98,7 +98,7 @@ def test_clean_rows_are_right(raw):
     for row in (row for row in raw if row["planted"] in (None, DECOY)):
         assert computes(row["solution"]), row
         signs, numbers = operands(row["solution"])
-        assert all(str(number) in re.findall(r"\d+", row["question"]) for number in numbers)
+        assert all(str(operand) in re.findall(r"\d+", row["question"]) for operand in numbers)
         values = Problem(signs, numbers).values
         assert all(0 <= value <= LARGEST_VALUE for value in values)
         if row["planted"] is None:
@@ -131,14 +131,14 @@ def test_no_rule_flags_a_clean_row_or_the_decoy(made, raw):
 
 def test_copies_come_after_what_they_repeat(raw):
     seen = {}
-    for place, row in enumerate(raw):
-        seen.setdefault(row["question"], place)
+    for index, row in enumerate(raw):
+        seen.setdefault(row["question"], index)
         if row["planted"] == "exact_duplicate":
             assert raw[seen[row["question"]]]["planted"] is None
-    by_tuple = {operands(row["solution"]): place for place, row in enumerate(raw) if row["planted"] is None}
-    for place, row in enumerate(raw):
+    by_tuple = {operands(row["solution"]): index for index, row in enumerate(raw) if row["planted"] is None}
+    for index, row in enumerate(raw):
         if row["planted"] in COPIES:
-            assert by_tuple[operands(row["solution"])] < place
+            assert by_tuple[operands(row["solution"])] < index
             assert row["answer"] == raw[by_tuple[operands(row["solution"])]]["answer"]
 
 

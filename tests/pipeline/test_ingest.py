@@ -56,8 +56,8 @@ def rejects(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "out" / "rejects.jsonl").read_bytes().splitlines()]
 
 
-def problem(number: int, **more: Any) -> dict[str, Any]:
-    return {"question": f"What is {number}+1?", "answer": str(number + 1), **more}
+def problem(addend: int, **more: Any) -> dict[str, Any]:
+    return {"question": f"What is {addend}+1?", "answer": str(addend + 1), **more}
 
 
 def test_a_line_becomes_a_canonical_row_and_its_other_columns_go_into_meta(tmp_path):
@@ -169,7 +169,7 @@ def test_the_heldout_share_is_stable_under_order_and_neighbours(tmp_path):
         ingest({"data": path}, FileSource(path=str(path), heldout=0.25), out, NullProgress())
         return {row["prompt"] for row in read_rows(out / "rows.parquet") if row["split"] == "heldout"}
 
-    problems = [problem(number) for number in range(400)]
+    problems = [problem(addend) for addend in range(400)]
     whole = chosen(problems)
     assert 70 < len(whole) < 130
     assert chosen(problems[::-1]) == whole
@@ -192,7 +192,7 @@ def test_a_heldout_file_without_the_columns_is_an_error_that_names_it(tmp_path):
 
 def test_source_ids_are_kept_and_double_ones_noted(tmp_path):
     progress = Notes()
-    data = lines(*(problem(number, id=f"q{number % 3}") for number in range(4)), problem(1, id="q1"))
+    data = lines(*(problem(addend, id=f"q{addend % 3}") for addend in range(4)), problem(1, id="q1"))
     report, rows = run(tmp_path, data, columns={"id": "id"}, progress=progress)
     assert [json.loads(row["meta"]) for row in rows[:2]] == [{"source_id": "q0"}, {"source_id": "q1"}]
     assert report.counts["warn:duplicate_source_id"] == 1

@@ -284,7 +284,7 @@ def test_verl_rows_of_the_other_kind_are_rejected_not_mistaken(tmp_path):
     rows, rejects = taken(tmp_path, program, verl("72"))
     assert [row["verifier"] for row in rows] == ["code"]
     assert [reject["reason"] for reject in rejects] == ["mixed_source"]
-    rows, rejects = taken(tmp_path, *[verl(str(number)) for number in range(120)], program)
+    rows, rejects = taken(tmp_path, *[verl(str(answer)) for answer in range(120)], program)
     assert {row["verifier"] for row in rows} == {"math"}
     assert [(reject["source_row"], reject["reason"]) for reject in rejects] == [(121, "mixed_source")]
 
@@ -292,10 +292,10 @@ def test_verl_rows_of_the_other_kind_are_rejected_not_mistaken(tmp_path):
 def test_the_prelude_builds_lists_and_trees():
     names: dict[str, Any] = {}
     exec(LEETCODE_PRELUDE, names)
-    one, other = names["list_node"]([1, 2, 3]), names["list_node"]([1, 2])
-    assert (one.val, one.next.val, one.next.next.val, one.next.next.next) == (1, 2, 3, None)
-    assert names["is_same_list"](one, names["list_node"]([1, 2, 3]))
-    assert not names["is_same_list"](one, other)
+    linked, shorter = names["list_node"]([1, 2, 3]), names["list_node"]([1, 2])
+    assert (linked.val, linked.next.val, linked.next.next.val, linked.next.next.next) == (1, 2, 3, None)
+    assert names["is_same_list"](linked, names["list_node"]([1, 2, 3]))
+    assert not names["is_same_list"](linked, shorter)
     assert names["list_node"]([]) is None
     tree = names["tree_node"]([1, None, 2, 3])
     assert (tree.left, tree.right.val, tree.right.left.val) == (None, 2, 3)

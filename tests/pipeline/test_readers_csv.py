@@ -51,9 +51,9 @@ def test_bad_records_are_rejected_and_reading_goes_on(tmp_path):
 
 def test_a_quote_that_is_never_closed_does_not_swallow_the_file(tmp_path):
     rows = b"".join(b"q%d,%d\n" % (i, i) for i in range(100))
-    found = outcomes(read(tmp_path, HEADER + b'"open,1\n' + rows, limit=200))
-    assert found[0] == (2, "row_too_long")
-    assert sum(reason == "row" for _, reason in found) > 50
+    reasons = outcomes(read(tmp_path, HEADER + b'"open,1\n' + rows, limit=200))
+    assert reasons[0] == (2, "row_too_long")
+    assert sum(reason == "row" for _, reason in reasons) > 50
 
 
 def test_a_quote_left_open_at_the_end_is_a_reject(tmp_path):

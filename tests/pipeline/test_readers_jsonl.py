@@ -27,12 +27,12 @@ def read(folder: Path, data: bytes, name: str = "data.jsonl", limit: int = LIMIT
 
 def reject(folder: Path, line: bytes, limit: int = LIMIT) -> Reject:
     """The one reject that `line`, between two good ones, turns into."""
-    first, found, last = read(folder, GOOD + b"\n" + line + b"\n" + GOOD, limit=limit)
+    first, rejected, last = read(folder, GOOD + b"\n" + line + b"\n" + GOOD, limit=limit)
     assert isinstance(first, Record)
     assert isinstance(last, Record)
-    assert isinstance(found, Reject)
-    assert (first.row_number, found.row_number, last.row_number) == (1, 2, 3)
-    return found
+    assert isinstance(rejected, Reject)
+    assert (first.row_number, rejected.row_number, last.row_number) == (1, 2, 3)
+    return rejected
 
 
 def test_lines_are_numbered_as_in_an_editor_and_blank_ones_are_no_rows(tmp_path):
@@ -59,9 +59,9 @@ def test_a_damaged_gzip_file_is_an_error_that_says_so(tmp_path):
 
 
 def test_invalid_utf8_names_the_byte(tmp_path):
-    found = reject(tmp_path, b'{"question": "caf\xe9"}')
-    assert found.reason == "invalid_utf8"
-    assert "byte 17" in found.detail
+    rejected = reject(tmp_path, b'{"question": "caf\xe9"}')
+    assert rejected.reason == "invalid_utf8"
+    assert "byte 17" in rejected.detail
 
 
 @pytest.mark.parametrize(
@@ -82,16 +82,16 @@ def test_invalid_utf8_names_the_byte(tmp_path):
     ids=lambda value: value[:20].decode("latin-1") if isinstance(value, bytes) else None,
 )
 def test_a_bad_line_is_a_reject_with_its_reason(tmp_path, line, reason, detail):
-    found = reject(tmp_path, line)
-    assert found.reason == reason
-    assert detail in found.detail
-    assert len(found.excerpt) <= 200
+    rejected = reject(tmp_path, line)
+    assert rejected.reason == reason
+    assert detail in rejected.detail
+    assert len(rejected.excerpt) <= 200
 
 
 def test_a_line_above_the_bound_is_rejected_with_its_size_and_reading_goes_on(tmp_path):
-    found = reject(tmp_path, b'{"question": "' + b"x" * 500 + b'"}', limit=100)
-    assert found.reason == "row_too_long"
-    assert "516 bytes" in found.detail
+    rejected = reject(tmp_path, b'{"question": "' + b"x" * 500 + b'"}', limit=100)
+    assert rejected.reason == "row_too_long"
+    assert "516 bytes" in rejected.detail
 
 
 def test_a_line_of_exactly_the_bound_is_read_with_lf_and_crlf(tmp_path):
@@ -116,14 +116,14 @@ def test_one_line_of_50_megabytes_is_skipped_in_bounded_memory(tmp_path):
     program = (
         "import sys, tracemalloc\nfrom pathlib import Path\nfrom truegold.pipeline.ingest.jsonl import read_jsonl\n"
         "tracemalloc.start()\n"
-        "found = [getattr(r, 'reason', 'row') for r in read_jsonl(Path(sys.argv[1]), 2**20)]\n"
-        "print(*found, tracemalloc.get_traced_memory()[1])"
+        "reasons = [getattr(r, 'reason', 'row') for r in read_jsonl(Path(sys.argv[1]), 2**20)]\n"
+        "print(*reasons, tracemalloc.get_traced_memory()[1])"
     )
     answer = subprocess.run(
         [sys.executable, "-P", "-c", program, str(path)], capture_output=True, check=True, text=True
     )
-    *found, peak = answer.stdout.split()
-    assert found == ["row", "row_too_long", "row"]
+    *reasons, peak = answer.stdout.split()
+    assert reasons == ["row", "row_too_long", "row"]
     assert int(peak) < 6 * 2**20
 
 

@@ -50,10 +50,10 @@ def shout(inputs: Mapping[str, Path], config: Shout, out_dir: Path, progress: Pr
 
 @pytest.fixture
 def text(tmp_path: Path) -> Path:
-    place = tmp_path / "input"
-    place.mkdir()
-    (place / "text.txt").write_text("hello")
-    return place / "text.txt"
+    folder = tmp_path / "input"
+    folder.mkdir()
+    (folder / "text.txt").write_text("hello")
+    return folder / "text.txt"
 
 
 def stage(text: Path | Output, isolated: bool = False, name: str = "shout", **config: Any) -> Stage:
@@ -62,9 +62,9 @@ def stage(text: Path | Output, isolated: bool = False, name: str = "shout", **co
     return Stage(name, f"{module}:shout", 1, Shout(**config), {"text": text}, isolated=isolated)
 
 
-def go(one: Stage, run_dir: Path) -> StageResult:
+def go(planned: Stage, run_dir: Path) -> StageResult:
     run_dir.mkdir(exist_ok=True)
-    return run_stage(one, run_dir, DigestCache(run_dir / ".digests.json"), NullProgress())
+    return run_stage(planned, run_dir, DigestCache(run_dir / ".digests.json"), NullProgress())
 
 
 def calls(text: Path) -> int:
@@ -129,7 +129,8 @@ def test_a_folder_finished_before_a_kill_is_taken_as_it_is(text: Path, tmp_path:
     run_dir = tmp_path / "run"
     done = go(stage(text), run_dir)
     (run_dir / ".partial").mkdir(exist_ok=True)
-    done.path.rename(run_dir / ".partial" / f"shout-{done.key[:12]}")  # killed just before the rename
+    # The kill came just before the rename.
+    done.path.rename(run_dir / ".partial" / f"shout-{done.key[:12]}")
     assert go(stage(text), run_dir).cached
     assert calls(text) == 1
 
@@ -141,7 +142,8 @@ def test_a_stage_that_depends_on_a_changed_output_runs_again_and_an_equal_output
     later = stage(Output("shout", "shouted.txt"), name="later")
     go(stage(text), run_dir)
     assert not go(later, run_dir).cached
-    go(Stage("shout", f"{__name__}:shout", 2, Shout(), {"text": text}), run_dir)  # another version, the same output
+    # Another version has the same output.
+    go(Stage("shout", f"{__name__}:shout", 2, Shout(), {"text": text}), run_dir)
     assert go(later, run_dir).cached
     go(stage(text, mark="?"), run_dir)
     assert not go(later, run_dir).cached
@@ -198,7 +200,7 @@ def count_rows_stage(inputs: Mapping[str, Path], config: Shout, out_dir: Path, p
     return StageReport(1, 1)
 
 
-# Isolated stages
+# Isolated stages.
 
 CHILD = """
 import os, signal, time
@@ -230,11 +232,11 @@ def work(inputs, config, out_dir, progress):
 
 @pytest.fixture
 def child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    place = tmp_path / "modules"
-    place.mkdir()
-    (place / "child_stage.py").write_text(CHILD)
-    monkeypatch.setenv("PYTHONPATH", str(place))
-    monkeypatch.syspath_prepend(str(place))
+    folder = tmp_path / "modules"
+    folder.mkdir()
+    (folder / "child_stage.py").write_text(CHILD)
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    monkeypatch.syspath_prepend(str(folder))
     import child_stage
 
     yield child_stage

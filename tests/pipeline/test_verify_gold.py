@@ -66,7 +66,7 @@ def make(gold: str | None, verifier: str = "math", **more: Any) -> Row:
 
 def run(folder: Path, *rows: Row, workers: int = 1) -> tuple[StageReport, list[Row], list[Row]]:
     """The report, the flags and the ledger."""
-    numbered = [{**row, "source_row": number} for number, row in enumerate(rows, 1)]
+    numbered = [{**row, "source_row": index} for index, row in enumerate(rows, 1)]
     write_rows(folder / "in.parquet", numbered, ROW_SCHEMA)
     out = folder / "out"
     out.mkdir(exist_ok=True)
@@ -132,9 +132,9 @@ def test_a_solution_is_no_gold_for_a_verifier_that_does_not_judge_solutions(tmp_
 
 
 def test_many_rows_in_processes_keep_their_order(tmp_path, checks):
-    rows = [make("half" if number % 7 == 0 else f"g{number}", checks) for number in range(300)]
+    rows = [make("half" if index % 7 == 0 else f"g{index}", checks) for index in range(300)]
     _, flags, _ = run(tmp_path, *rows, workers=2)
-    assert [flag["source_row"] for flag in flags] == [number + 1 for number in range(300) if number % 7 == 0]
+    assert [flag["source_row"] for flag in flags] == [index + 1 for index in range(300) if index % 7 == 0]
 
 
 def test_an_unknown_verifier_is_an_error_that_names_the_row(tmp_path):

@@ -33,10 +33,10 @@ def _sandbox() -> None:
         pytest.skip(f"this machine does not give the tier full: {why}")
 
 
-def make(number: int, pairs: list[tuple[str, str]], solution: str | None = SUM, **more: Any) -> Row:
-    cases = [{"input": f"{given}\n", "output": f"{output}\n"} for given, output in pairs]
+def make(row_number: int, pairs: list[tuple[str, str]], solution: str | None = SUM, **more: Any) -> Row:
+    cases = [{"input": f"{stdin}\n", "output": f"{output}\n"} for stdin, output in pairs]
     arguments = dump_json({"type": "stdio", "cases": cases})
-    prompt = more.pop("prompt", f"Add two numbers, {number}.")
+    prompt = more.pop("prompt", f"Add two numbers, {row_number}.")
     return {
         "id": row_id(prompt, None, arguments),
         "prompt": prompt,
@@ -46,7 +46,7 @@ def make(number: int, pairs: list[tuple[str, str]], solution: str | None = SUM, 
         "verifier_args": arguments,
         "solution": solution,
         "source": "train.jsonl",
-        "source_row": number,
+        "source_row": row_number,
         "split": "train",
         "meta": "{}",
         **more,
@@ -63,8 +63,8 @@ ROWS = [SOUND, ARITHMETIC, WRONG, CUT, WEAK, SEVERAL]
 
 
 def flag(row: Row, reason: str, detector: str = "verify_gold") -> Row:
-    place = {name: row[name] for name in ("id", "source", "source_row")}
-    return {**place, "reason": reason, "detector": detector, "confidence": 1.0, "blocks": True, "evidence": "{}"}
+    reference = {name: row[name] for name in ("id", "source", "source_row")}
+    return {**reference, "reason": reason, "detector": detector, "confidence": 1.0, "blocks": True, "evidence": "{}"}
 
 
 def run(folder: Path, rows: list[Row], flags: list[Row] | None = None, config: VetTestsConfig = QUICK) -> StageReport:
@@ -103,8 +103,8 @@ def test_rows_go_on_dropped_repaired_or_as_they_were(done: tuple[Path, StageRepo
 def test_every_change_has_its_record_with_evidence(done: tuple[Path, StageReport]) -> None:
     folder, report = done
     ledger = table(folder, "ledger")
-    told = [(entry["source_row"], entry["action"], entry["reason"]) for entry in ledger]
-    assert told == [
+    entries = [(entry["source_row"], entry["action"], entry["reason"]) for entry in ledger]
+    assert entries == [
         (3, "drop", "reference_fails"),
         (4, "edit", "truncated_cases"),
         (4, "keep", "reference_passes"),
@@ -176,7 +176,7 @@ def test_what_is_done_is_not_done_again(tmp_path: Path, monkeypatch: pytest.Monk
 def test_rows_that_the_sandbox_failed_on_stay_and_are_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*given: Any, **more: Any) -> None:
+    def fail(*arguments: Any, **options: Any) -> None:
         raise SandboxError("no more processes")
 
     monkeypatch.setattr(stage, "vet", fail)
@@ -229,10 +229,10 @@ def test_programs_come_from_the_row_and_what_its_source_knew(
 
 def test_finished_records_survive_being_read_again(tmp_path: Path) -> None:
     path = tmp_path / "vetted.jsonl"
-    for number in range(3):
+    for row_number in range(3):
         with Finished(path) as finished:
-            assert finished.get({"id": "x", "source": "s", "source_row": number}) is None
-            finished.add({"key": ["x", "s", number], "n": number})
+            assert finished.get({"id": "x", "source": "s", "source_row": row_number}) is None
+            finished.add({"key": ["x", "s", row_number], "n": row_number})
     with Finished(path) as finished:
         assert [finished.get({"id": "x", "source": "s", "source_row": n}) for n in range(3)] == [
             {"key": ["x", "s", n], "n": n} for n in range(3)

@@ -45,18 +45,15 @@ class Telling:
     things: str
 
 
-PEOPLE = tuple(
-    Person(*pair)
-    for pair in (
-        ("Tom", "he"),
-        ("Ann", "she"),
-        ("Sam", "he"),
-        ("Mia", "she"),
-        ("Ben", "he"),
-        ("Eva", "she"),
-        ("Leo", "he"),
-        ("Zoe", "she"),
-    )
+PEOPLE = (
+    Person("Tom", "he"),
+    Person("Ann", "she"),
+    Person("Sam", "he"),
+    Person("Mia", "she"),
+    Person("Ben", "he"),
+    Person("Eva", "she"),
+    Person("Leo", "he"),
+    Person("Zoe", "she"),
 )
 THINGS = ("apples", "books", "cards", "coins", "eggs", "pens", "shells", "hats")
 

@@ -10,17 +10,17 @@ from truegold.pipeline.rows import Row
 
 
 def squares() -> Callable[[Row], tuple[int, int]]:
-    return lambda row: (row["number"] ** 2, os.getpid())
+    return lambda row: (row["index"] ** 2, os.getpid())
 
 
-def fails_at(number: int) -> Callable[[Row], int]:
+def fails_at(index: int) -> Callable[[Row], int]:
     def work(row: Row) -> int:
-        if row["number"] == number:
-            raise LookupError(f"no {number}")
-        return number
+        if row["index"] == index:
+            raise LookupError(f"no {index}")
+        return index
 
     return work
 
 
 def dies() -> Callable[[Row], None]:
-    return lambda row: os.kill(os.getpid(), signal.SIGKILL) if row["number"] == 30 else None
+    return lambda row: os.kill(os.getpid(), signal.SIGKILL) if row["index"] == 30 else None

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from truegold.pipeline.ingest import problem_batches as problem_file
+from truegold.pipeline.ingest import problem_batches
 from truegold.pipeline.ingest.problem_batches import Batch, ProblemColumns, problems_of, read_problems
 from truegold.pipeline.ingest.readers import open_file
 from truegold.verifiers import InputError
@@ -31,27 +31,27 @@ def jsonl(folder: Path, *rows: Any) -> Path:
 
 
 def test_columns_are_found_by_their_names(tmp_path):
-    found = read(jsonl(tmp_path, {"id": 7, "question": "Q?", "answer": "48+24 = 72\n#### 72"}))
-    assert (found.ids, found.prompts, found.golds, found.solution_chars) == (["7"], ["Q?"], ["72"], [18])
-    found = read(jsonl(tmp_path, {"problem": "P", "solution": "So \\boxed{\\frac12}."}))
-    assert (found.ids, found.golds) == (["1"], ["\\frac12"])
-    found = read(jsonl(tmp_path, {"prompt": [{"role": "user", "content": "C?"}], "reward_model": {"ground_truth": 5}}))
-    assert (found.prompts, found.golds) == (["C?"], ["5"])
+    batch = read(jsonl(tmp_path, {"id": 7, "question": "Q?", "answer": "48+24 = 72\n#### 72"}))
+    assert (batch.ids, batch.prompts, batch.golds, batch.solution_chars) == (["7"], ["Q?"], ["72"], [18])
+    batch = read(jsonl(tmp_path, {"problem": "P", "solution": "So \\boxed{\\frac12}."}))
+    assert (batch.ids, batch.golds) == (["1"], ["\\frac12"])
+    batch = read(jsonl(tmp_path, {"prompt": [{"role": "user", "content": "C?"}], "reward_model": {"ground_truth": 5}}))
+    assert (batch.prompts, batch.golds) == (["C?"], ["5"])
 
 
 def test_columns_can_be_named(tmp_path):
     path = jsonl(tmp_path, {"Body": "B", "prompt": "no", "meta": {"label": 4}, "key": "k"})
-    found = read(path, prompt="Body", gold="meta.label", id="key")
-    assert (found.ids, found.prompts, found.golds) == (["k"], ["B"], ["4"])
+    batch = read(path, prompt="Body", gold="meta.label", id="key")
+    assert (batch.ids, batch.prompts, batch.golds) == (["k"], ["B"], ["4"])
 
 
 def test_what_cannot_be_read_is_a_problem_without_a_prompt(tmp_path):
-    found = read(
+    batch = read(
         jsonl(tmp_path, {"prompt": "A"}, "{broken", "", {"prompt": None}, {"prompt": 12}, {"prompt": "\ud800"})
     )
-    assert found.row_numbers == [1, 2, 4, 5, 6]
-    assert found.prompts == ["A", "", "", "12", "?"]
-    assert found.golds == [None] * 5
+    assert batch.row_numbers == [1, 2, 4, 5, 6]
+    assert batch.prompts == ["A", "", "", "12", "?"]
+    assert batch.golds == [None] * 5
 
 
 def test_a_file_without_a_prompt_column_says_what_it_has(tmp_path):
@@ -65,12 +65,12 @@ def test_a_file_without_a_prompt_column_says_what_it_has(tmp_path):
 
 
 def test_batches_are_bounded_and_parquet_and_csv_are_read(tmp_path, monkeypatch):
-    frame = pl.DataFrame({"id": range(25), "problem": [f"P{number}" for number in range(25)]})
+    frame = pl.DataFrame({"id": range(25), "problem": [f"P{index}" for index in range(25)]})
     frame.write_parquet(tmp_path / "p.parquet")
     frame.write_csv(tmp_path / "p.csv")
-    monkeypatch.setattr(problem_file, "BATCH_ROWS", 10)
+    monkeypatch.setattr(problem_batches, "BATCH_ROWS", 10)
     assert [len(batch) for batch in read_problems(tmp_path / "p.parquet", ProblemColumns())] == [10, 10, 5]
-    assert read(tmp_path / "p.csv").ids == read(tmp_path / "p.parquet").ids == [str(number) for number in range(25)]
+    assert read(tmp_path / "p.csv").ids == read(tmp_path / "p.parquet").ids == [str(index) for index in range(25)]
 
 
 LINES = (
@@ -99,7 +99,7 @@ LINES = (
 def test_many_lines_at_once_are_read_as_each_alone(tmp_path, monkeypatch, lines, end):
     path = tmp_path / "p.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + b"\n".join(LINES * 3) + end)
-    monkeypatch.setattr(problem_file, "BATCH_ROWS", lines)
+    monkeypatch.setattr(problem_batches, "BATCH_ROWS", lines)
     expected = Batch()
     for batch in problems_of(open_file(path, "auto", 2**20), ProblemColumns()):
         for name in ("ids", "row_numbers", "prompts", "golds", "solution_chars"):
@@ -107,7 +107,7 @@ def test_many_lines_at_once_are_read_as_each_alone(tmp_path, monkeypatch, lines,
     assert read(path) == expected
     assert expected.prompts[:4] == ["A", "B", "C", "D"] and expected.golds[1] == "12345678901234567890123"
     # A line beyond the bound ends reading many at once; what comes after it is read all the same.
-    monkeypatch.setattr(problem_file, "MAX_ROW_BYTES", 40)
+    monkeypatch.setattr(problem_batches, "MAX_ROW_BYTES", 40)
     bounded = read(path)
     assert len(bounded.row_numbers) == len(expected.row_numbers)
     assert bounded.prompts[:2] == ["A", ""]

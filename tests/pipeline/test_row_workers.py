@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from spread_work import dies, fails_at, squares
+from row_functions import dies, fails_at, squares
 
 from truegold.pipeline.clean.stage import clean
 from truegold.pipeline.config.stages import CleanConfig, FlagConfig
@@ -30,14 +30,14 @@ def few_rows_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def numbered(count: int) -> list[Row]:
-    return [{"number": number} for number in range(count)]
+    return [{"index": index} for index in range(count)]
 
 
 def test_results_come_in_the_order_of_the_rows_from_other_processes() -> None:
     rows = numbered(100)
-    found = list(map_rows(iter(rows), len(rows), squares, workers=2))
-    assert [(row, square) for row, (square, _) in found] == [(row, row["number"] ** 2) for row in rows]
-    assert os.getpid() not in {pid for _, (_, pid) in found}
+    outputs = list(map_rows(iter(rows), len(rows), squares, workers=2))
+    assert [(row, square) for row, (square, _) in outputs] == [(row, row["index"] ** 2) for row in rows]
+    assert os.getpid() not in {pid for _, (_, pid) in outputs}
 
 
 def test_with_one_worker_the_work_is_done_here() -> None:
@@ -76,11 +76,11 @@ def make():
 """
 SCRIPT = """
 from slow_work import make
-from truegold.pipeline.running import row_workers as spread
+from truegold.pipeline.running import row_workers
 
 if __name__ == "__main__":
-    spread.FEWEST, spread.CHUNK = 0, 5
-    list(spread.map_rows([{}] * 10, 10, make, workers=2))
+    row_workers.FEWEST, row_workers.CHUNK = 0, 5
+    list(row_workers.map_rows([{}] * 10, 10, make, workers=2))
 """
 
 
@@ -107,18 +107,18 @@ def gone(pid: int) -> bool:
     return False
 
 
-def problem(number: int) -> Row:
-    prompt = f"  Tom has {number} apples &amp; buys 9.  How many apples has he now?"
+def problem(apples: int) -> Row:
+    prompt = f"  Tom has {apples} apples &amp; buys 9.  How many apples has he now?"
     return {
-        "id": row_id(prompt, str(number + 9)),
-        "prompt": prompt if number % 5 else "Prove it: see the figure below.",
-        "gold": str(number + 9),
+        "id": row_id(prompt, str(apples + 9)),
+        "prompt": prompt if apples % 5 else "Prove it: see the figure below.",
+        "gold": str(apples + 9),
         "domain": "math",
         "verifier": "math",
         "verifier_args": "{}",
         "solution": None,
         "source": "made.jsonl",
-        "source_row": number,
+        "source_row": apples,
         "split": "train",
         "meta": "{}",
     }
@@ -128,7 +128,7 @@ def problem(number: int) -> Row:
 def test_stages_write_the_same_files_with_one_worker_and_with_two(
     stage: Callable[..., object], config: type[CleanConfig | FlagConfig], tmp_path: Path
 ) -> None:
-    write_rows(tmp_path / "in.parquet", [problem(number) for number in range(60)])
+    write_rows(tmp_path / "in.parquet", [problem(apples) for apples in range(60)])
     for workers in (1, 2):
         (tmp_path / str(workers)).mkdir()
         stage({"rows": tmp_path / "in.parquet"}, config(workers=workers), tmp_path / str(workers), NullProgress())
@@ -152,7 +152,7 @@ def shouting(row):
 def test_detectors_are_loaded_by_a_path_relative_to_this_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_rows(tmp_path / "in.parquet", [problem(number) for number in range(60)])
+    write_rows(tmp_path / "in.parquet", [problem(apples) for apples in range(60)])
     (tmp_path / "checks.py").write_text(DETECTOR)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "out").mkdir()
@@ -162,12 +162,12 @@ def test_detectors_are_loaded_by_a_path_relative_to_this_folder(
         tmp_path / "out",
         NullProgress(),
     )
-    assert [found["source_row"] for found in read_rows(tmp_path / "out" / "flags.parquet")] == [7]
+    assert [flagged["source_row"] for flagged in read_rows(tmp_path / "out" / "flags.parquet")] == [7]
     assert report.counts["error:shouting"] == 1
 
 
 def test_a_detector_that_cannot_be_loaded_is_told_before_anything_starts(tmp_path: Path) -> None:
-    write_rows(tmp_path / "in.parquet", [problem(number) for number in range(60)])
+    write_rows(tmp_path / "in.parquet", [problem(apples) for apples in range(60)])
     with pytest.raises(ConfigError, match="nothing_like_it"):
         flag(
             {"rows": tmp_path / "in.parquet"},
