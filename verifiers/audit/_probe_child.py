@@ -24,7 +24,7 @@ from truegold.verifiers.audit.hostile import EXECUTED
 from truegold.verifiers.gold import gold_response
 from truegold.verifiers.processes.child_serve import Conversation, limit_memory
 from truegold.verifiers.registry import resolve
-from truegold.verifiers.running.item import Item, to_json
+from truegold.verifiers.running.item import Item, verdict_to_json
 from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
 THREADS = 8
@@ -107,7 +107,7 @@ def _judge(verifier: Verifier, row: Item) -> dict[str, Any]:
     elif not isinstance(verdict, Verdict):
         observed["failure"] = f"returned {type(verdict).__name__}, not a Verdict"
     else:
-        observed["verdict"] = {**to_json(verdict), "evidence": {}}
+        observed["verdict"] = {**verdict_to_json(verdict), "evidence": {}}
         observed["evidence"] = _not_json(verdict)
         if verdict.reason is Reason.VERIFIER_ERROR:
             observed["failure"] = f"raised {verdict.evidence.get('error')}"

@@ -7,15 +7,13 @@
     ...
 
 `reading.py` recognises them. Both share nothing with any verifier's parser: an audit must not share the fault it looks
-for. Every form has the gold as its `text`, and a `kind`, by which rules choose their golds. `str` of a value or a sum
-is its ordinary LaTeX, however the gold spells it. Other golds are not covered, on purpose: they are judged against
-themselves and no more.
+for. Other golds are not covered, on purpose: they are judged against themselves and no more.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
@@ -24,12 +22,27 @@ from truegold.verifiers.audit.variants.words import OTHER_WORD
 
 
 @dataclass(frozen=True, slots=True)
-class Rational:
-    """A rational number."""
+class Form:
+    """What a gold is; `str` of a value or a sum is its ordinary LaTeX."""
 
     text: str
+    """The gold."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of gold, by which rules choose theirs; a class of several kinds has a field for it.
+
+        There `field()` keeps this property from being taken for a default.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Rational(Form):
+    """A rational number."""
+
     value: Fraction
-    kind: str
+    kind: str = field()
     """integer, decimal, fraction or mixed number"""
 
     def __str__(self) -> str:
@@ -52,10 +65,9 @@ class Rational:
 
 
 @dataclass(frozen=True, slots=True)
-class Irrational:
+class Irrational(Form):
     """`coefficient` times the square root of `radicand`, which is no square, or times pi where `radicand` is None."""
 
-    text: str
     coefficient: Fraction
     radicand: int | None
 
@@ -82,12 +94,11 @@ Scalar = Rational | Irrational
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class Sum(Form):
     """Whole coefficients times symbols: "" for the constant, `i`, `\\pi`, `\\sqrt{3}` or a product of variables."""
 
-    text: str
     terms: tuple[tuple[int, str], ...]
-    kind: str
+    kind: str = field()
     """polynomial, complex number or sum of constants"""
 
     def __str__(self) -> str:
@@ -95,10 +106,9 @@ class Sum:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Form):
     """A point `(a, b, ...)`. With two rising entries it may be an open interval as well, which no rule may rely on."""
 
-    text: str
     entries: tuple[Scalar, ...]
     kind: ClassVar[str] = "tuple"
 
@@ -109,10 +119,9 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(Form):
     """Certainly an interval: a square bracket or an infinite end, and `low` below `high`. None is an infinite end."""
 
-    text: str
     left: str
     low: Scalar | None
     high: Scalar | None
@@ -131,29 +140,26 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Union:
+class Union(Form):
     """Two or more intervals that neither overlap nor touch in a point of both, from left to right."""
 
-    text: str
     pieces: tuple[str, ...]
     kind: ClassVar[str] = "union"
 
 
 @dataclass(frozen=True, slots=True)
-class Collection:
+class Collection(Form):
     """Several values in no order, no two of them equal: a bare list `1, 2` or a set `\\{1, 2\\}`."""
 
-    text: str
     entries: tuple[Scalar, ...]
-    kind: str
+    kind: str = field()
     """list or set"""
 
 
 @dataclass(frozen=True, slots=True)
-class PlusMinus:
+class PlusMinus(Form):
     """`a \\pm b`, two values; `a` is None in `\\pm b`."""
 
-    text: str
     middle: Scalar | None
     offset: Scalar
     kind: ClassVar[str] = "plus-minus"
@@ -174,20 +180,18 @@ class PlusMinus:
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
+class Matrix(Form):
     """Rows of values; `environment` is pmatrix or bmatrix."""
 
-    text: str
     environment: str
     rows: tuple[tuple[Scalar, ...], ...]
     kind: ClassVar[str] = "matrix"
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Form):
     """A number and what is measured in it; the subclasses say which sort of unit."""
 
-    text: str
     amount: Rational
     layout: ClassVar[str]
     """Where the unit stands beside `<amount>`."""
@@ -250,30 +254,27 @@ class WithUnit(Measured):
 
 
 @dataclass(frozen=True, slots=True)
-class BaseN:
+class BaseN(Form):
     """Digits in a base up to 16."""
 
-    text: str
     digits: str
     base: int
     kind: ClassVar[str] = "base n"
 
 
 @dataclass(frozen=True, slots=True)
-class Equation:
+class Equation(Form):
     """One variable equals a value, or `y` equals a polynomial in another variable."""
 
-    text: str
     variable: str
     right: Scalar | Sum
     kind: ClassVar[str] = "equation"
 
 
 @dataclass(frozen=True, slots=True)
-class Inequality:
+class Inequality(Form):
     """One variable on the left."""
 
-    text: str
     variable: str
     relation: str
     """<, <=, > or >="""
@@ -282,10 +283,9 @@ class Inequality:
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class Letter(Form):
     """The letter of a choice."""
 
-    text: str
     letter: str
     kind: ClassVar[str] = "choice letter"
 
@@ -296,10 +296,9 @@ class Letter:
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class Word(Form):
     """One to three words that are no mathematics."""
 
-    text: str
     word: str
     kind: ClassVar[str] = "word"
 
@@ -307,23 +306,3 @@ class Word:
     def opposite(self) -> str | None:
         """A word that would be a wrong answer in its place, where one is known."""
         return OTHER_WORD.get(self.word.lower())
-
-
-MeasuredForm = Percent | Money | Degrees | WithUnit
-Form = (
-    Rational
-    | Irrational
-    | Sum
-    | Pair
-    | Interval
-    | Union
-    | Collection
-    | PlusMinus
-    | Matrix
-    | MeasuredForm
-    | BaseN
-    | Equation
-    | Inequality
-    | Letter
-    | Word
-)
