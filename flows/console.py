@@ -23,7 +23,7 @@ errors = Console(stderr=True, highlight=False)
 """Standard error, for progress and errors."""
 
 PLAIN_EVERY_SECONDS = 15.0
-"""Seconds between progress lines where there is no terminal."""
+"""Without a terminal a progress line is printed every this many seconds."""
 
 
 def print_line(text: str, console: Console = output) -> None:

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from truegold.verifiers.processes.cores import usable_cores
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -37,9 +39,7 @@ def examine() -> list[Finding]:
 def _machine() -> Iterator[Finding]:
     good = sys.version_info >= (3, 11)
     yield Finding("Python", good, platform.python_version(), None if good else "install Python 3.11 or newer")
-    yield Finding(
-        "cores", None, str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
-    )
+    yield Finding("cores", None, str(usable_cores()))
     yield Finding("memory", None, _memory())
     disk = shutil.disk_usage(Path.cwd())
     yield Finding("disk", disk.free > 5 * 2**30, f"{disk.free / 2**30:.0f} GiB free here", "free some space")

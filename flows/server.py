@@ -30,7 +30,7 @@ STARTUP_SECONDS = 180
 """A server start takes about 20 CPU-seconds, several times that in wall time on a loaded machine."""
 
 HOMES = 32
-"""So many runs can each have a server at the same time."""
+"""This many runs can each have a server at the same time."""
 
 SETTINGS = {
     "DO_NOT_TRACK": "1",

@@ -42,7 +42,7 @@ INTERRUPTED = 130
 
 
 class EngineChoice(StrEnum):
-    """Who calls the stages."""
+    """The two ways to call the stages."""
 
     PREFECT = "prefect"
     LOCAL = "local"

@@ -18,7 +18,7 @@ from truegold.verifiers import ConfigError, InputError, TruegoldError, Verifier,
 
 BROKEN_CONTRACT = 6
 MAX_NAMED = 20
-"""So many skipped rows are named one by one; the rest are counted."""
+"""This many skipped rows are named one by one; the rest are counted."""
 
 verifiers_app = typer.Typer(help="List, show, check and audit verifiers.", no_args_is_help=True, rich_markup_mode=None)
 

@@ -36,7 +36,7 @@ FINAL_MARK = "####"
 """It stands before the answer at the end of GSM8K's solutions."""
 
 SHOWN_NAMES = 40
-"""An error lists so many columns at most."""
+"""An error lists this many columns at most."""
 
 
 def find_column(role: Role, samples: Sequence[Mapping[str, Any]], exclude: Iterable[str] = ()) -> str | None:

@@ -41,7 +41,7 @@ class _Missing:
 
 
 MISSING: Final = _Missing()
-"""The record has no such column, as opposed to a column that holds null."""
+"""The value of a column that a record does not have, as opposed to one that holds null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Column:
     name: str
     """A column's name, or a path with dots."""
     extract: Extract | None = None
-    """The function that takes the text out of the column's text, where not all of it is meant."""
+    """The function that takes the meant part out of the column's text; None where all of it is meant."""
 
     def __call__(self, values: Mapping[str, Any]) -> Any:
         if self.name in values:

@@ -1,4 +1,4 @@
-"""CSV with a header line, read with bounded memory.
+"""Reads CSV with a header line, with bounded memory.
 
     question,answer
     "What is 6*7,

@@ -1,4 +1,4 @@
-"""Hugging Face datasets: streamed from the hub by name, or from a folder.
+"""Reads Hugging Face datasets, streamed from the hub by name or from a folder.
 
 `HubSource(name="openai/gsm8k", subset="main", split="train")` gives a `Source(name="openai/gsm8k", ...)` with records
 like `Record(1, {"question": "Natalia sold ...", "answer": "... #### 72"}, 401)`.

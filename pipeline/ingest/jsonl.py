@@ -1,4 +1,4 @@
-"""JSON Lines, read with bounded memory whatever stands in the file.
+"""Reads JSON Lines with bounded memory, whatever stands in the file.
 
 The line `{"question": "What is 6*7?", "answer": 42}\\r\\n` becomes `Record(1, {"question": ..., "answer": 42}, 44)`.
 
@@ -30,9 +30,9 @@ BOM = b"\xef\xbb\xbf"
 BLOCK_BYTES = 2**22
 """Bytes that are read at a time where many lines are taken together."""
 SKIP_BYTES = 2**16
-"""An overlong line is skipped in pieces of so many bytes."""
+"""An overlong line is skipped in pieces of this many bytes."""
 SNIFF_BYTES = 4096
-"""So many bytes of a file are looked at to tell whether it is JSON Lines at all."""
+"""This many bytes of a file are looked at to tell whether it is JSON Lines at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Line:
     """A physical line of a file."""
 
     line_number: int
-    """It counts from 1."""
+    """The number of the line from 1."""
     data: bytes
     """The line with its terminator; of a line that is too long only the start."""
     size: int

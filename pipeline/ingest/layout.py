@@ -38,6 +38,6 @@ class Layout:
     domain: str = "math"
     verifier: str = "math"
     derive: Callable[[Values], Derived] | None = None
-    """It makes more of a record than single columns give, and raises `Unusable` where it cannot."""
+    """The function that makes more of a record than single columns give; it raises `Unusable` where it cannot."""
     uses: frozenset[str] = frozenset()
     """The columns that `derive` reads, which therefore do not go into `meta`."""

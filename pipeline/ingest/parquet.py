@@ -1,4 +1,4 @@
-"""Parquet, read in batches of bounded size; structs become dicts, lists become lists.
+"""Reads Parquet in batches of bounded size; structs become dicts, lists become lists.
 
 A row of a file with columns `prompt: list<struct<role, content>>, reward_model: struct<ground_truth>` becomes
 `Record(1, {"prompt": [{"role": "user", "content": "..."}], "reward_model": {"ground_truth": "72"}}, 0)`.
@@ -18,10 +18,10 @@ from truegold.pipeline.rows import BATCH_ROWS
 from truegold.verifiers import InputError
 
 BATCH_TEXT = 16 * 2**20
-"""A batch is to hold about so many bytes, by the average row of the largest row group."""
+"""A batch is to hold about this many bytes, by the average row of the largest row group."""
 PAGE_BUFFER = 2**20
-"""Column chunks are streamed in pieces of so many bytes. Otherwise a row group is held whole, and some files have only
-one."""
+"""Column chunks are streamed in pieces of this many bytes. Otherwise a row group is held whole, and some files are a
+single one."""
 
 
 def open_parquet(path: Path) -> Any:

@@ -31,9 +31,9 @@ from truegold.pipeline.ingest.records import Unusable
 
 
 def gsm8k(columns: Set[str], samples: Samples) -> Layout | None:
-    """`{"question": "Natalia ...", "answer": "48+24 = 72 #### 72"}`: gold "72", solution the whole answer.
+    """Fit `{"question": "Natalia ...", "answer": "48+24 = 72 #### 72"}`: gold is "72", the solution the whole answer.
 
-    Also `{"question": "Natalia ...", "solution": "48+24 = 72 #### 72", "answer": "72"}`: gold the answer as it is.
+    In `{"question": "Natalia ...", "solution": "48+24 = 72 #### 72", "answer": "72"}` gold is the answer as it is.
     """
     if not {"question", "answer"} <= columns:
         return None
@@ -41,9 +41,9 @@ def gsm8k(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 def math(columns: Set[str], samples: Samples) -> Layout | None:
-    r"""`{"problem": "What is ...", "solution": "... so \\boxed{12}."}`: gold "12", solution kept.
+    r"""Fit `{"problem": "What is ...", "solution": "... so \\boxed{12}."}`: gold is "12", and the solution stays.
 
-    Also `{"problem": "What is ...", "answer": "12"}`, with or without a solution: gold the answer as it is.
+    In `{"problem": "What is ...", "answer": "12"}`, with or without a solution, gold is the answer as it is.
     """
     if "problem" not in columns:
         return None
@@ -54,8 +54,8 @@ def math(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 def verl(columns: Set[str], samples: Samples) -> Layout | None:
-    """`{"data_source": "openai/gsm8k", "prompt": [{"role": "user", "content": "Natalia ..."}],
-    "reward_model": {"style": "rule", "ground_truth": "72"}}`: prompt the last user message, gold "72".
+    """Fit `{"data_source": "openai/gsm8k", "prompt": [{"role": "user", "content": "Natalia ..."}], "reward_model":
+    {"style": "rule", "ground_truth": "72"}}`: the prompt is the last user message, gold is "72".
 
     Rows whose ground truth holds tests are programs (`verl_code`). One source has rows of one kind; those of the other
     are rejected as mixed_source.
@@ -75,7 +75,7 @@ def verl(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 def trl(columns: Set[str], samples: Samples) -> Layout | None:
-    r"""`{"prompt": [{"role": "user", "content": "What is ..."}], "solution": "... \\boxed{12}"}`: gold "12".
+    r"""Fit `{"prompt": [{"role": "user", "content": "What is ..."}], "solution": "... \\boxed{12}"}`: gold is "12".
 
     Gold comes from the column that is named so (`ground_truth`, `answer`, ...), else from the solution, which is
     searched for its box where it has one.
@@ -87,7 +87,7 @@ def trl(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 def generic(columns: Set[str], samples: Samples) -> Layout | None:
-    """`{"input": "Janet's ducks lay ...", "target": -9867630.0}`: prompt and gold by the names most often used."""
+    """Fit `{"input": "Janet's ducks lay ...", "target": -9867630.0}` by the names that prompt and gold often have."""
     prompt, gold = find_column("prompt", samples), _gold_column(columns, samples)
     if prompt is None or gold is None:
         return None

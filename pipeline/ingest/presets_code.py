@@ -34,11 +34,11 @@ _GROUND_TRUTH = compile_column(ColumnSpec(column="reward_model.ground_truth"), "
 
 
 def humaneval(columns: Set[str], samples: Samples) -> Layout | None:
-    """`{"prompt": "def f(x):\\n", "canonical_solution": "    return x", "test": "def check(...", "entry_point": "f"}`
+    """Fit `{"prompt": "def f(x):\\n", "canonical_solution": "  return x", "test": "def check(...", "entry_point": "f"}`.
 
-    becomes a code row: no gold, solution the whole program (prompt and canonical solution), verifier_args
-    `{"type": "asserts", "entry_point": "f", "code": "def check(...", "stub": "def f(x):\\n"}`. Also EvalPlus's files
-    that have a `test`, and BigCodeBench (`complete_prompt`; its test cases of unittest make the type `unittest`).
+    It becomes a code row without gold, its solution the whole program (prompt and canonical solution), verifier_args
+    `{"type": "asserts", "entry_point": "f", "code": "def check(...", "stub": "def f(x):\\n"}`. EvalPlus's files that
+    have a `test` fit as well, and BigCodeBench (`complete_prompt`; its test cases make the type `unittest`).
     """
     prompt = _first_column(columns, "prompt", "complete_prompt")
     if prompt is None or not {"canonical_solution", "test", "entry_point"} <= columns:
@@ -57,12 +57,12 @@ def humaneval(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 def leetcode(columns: Set[str], samples: Samples) -> Layout | None:
-    """`{"problem_description": "Given an array ...", "starter_code": "class Solution: ...", "prompt": "import ...",
-    "completion": "class Solution: ...", "entry_point": "Solution().twoSum", "test": "def check(candidate): ..."}`
+    """Fit `{"problem_description": "Given an array ...", "starter_code": "class Solution: ...", "prompt": "import ...",
+    "completion": "class Solution: ...", "entry_point": "Solution().twoSum", "test": "def check(candidate): ..."}`.
 
-    becomes a code row: prompt the description and the starter code, solution the completion (or `canonical_solution`),
-    verifier_args `{"type": "asserts", "entry_point": "Solution().twoSum", "code": "def check ...", "prelude": "import
-    ..."}`. The prelude may also stand in `prelude`.
+    It becomes a code row with description and starter code as prompt, the completion (or `canonical_solution`) as
+    solution, and verifier_args `{"type": "asserts", "entry_point": "Solution().twoSum", "code": "def check ...",
+    "prelude": "import ..."}`. The prelude may also stand in `prelude`.
     """
     prelude = "prelude" if "prelude" in columns else "prompt"
     problem = _first_column(columns - {prelude}, *_PROBLEMS, "query", "prompt")
@@ -84,9 +84,9 @@ def leetcode(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 def mbpp(columns: Set[str], samples: Samples) -> Layout | None:
-    """`{"text": "Write a function to ...", "code": "def f ...", "test_list": ["assert f(1) == 2", "assert ..."]}`
+    """Fit `{"text": "Write a function to ...", "code": "def f ...", "test_list": ["assert f(1) == 2", "assert ..."]}`.
 
-    becomes a code row: no gold, solution the code, verifier_args `{"type": "asserts", "code": "assert f(1) == 2 ..."}`.
+    It becomes a code row with the code as solution and verifier_args `{"type": "asserts", "code": "assert f(1) ..."}`.
     The prompt gets the first assertion, as is usual with MBPP: without it nobody could know the function's name. Where
     there is a `test` as well (EvalPlus's MBPP+), which has more cases, it takes the list's place.
     """
@@ -110,11 +110,11 @@ def mbpp(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 def livecodebench(columns: Set[str], samples: Samples) -> Layout | None:
-    r"""`{"question_content": "You are given ...", "starter_code": "class Solution: ...",
+    r"""Fit `{"question_content": "You are given ...", "starter_code": "class Solution: ...",
     "public_test_cases": "[{\"input\": \"[1,2]\\n3\", \"output\": \"1\", \"testtype\": \"functional\"}]",
-    "private_test_cases": "[...]", "metadata": "{\"func_name\": \"find\"}"}`
+    "private_test_cases": "[...]", "metadata": "{\"func_name\": \"find\"}"}`.
 
-    becomes a code row with public and private tests, verifier_args `{"type": "calls", "entry_point":
+    It becomes a code row with public and private tests, verifier_args `{"type": "calls", "entry_point":
     "Solution().find", "cases": [{"args": [[1, 2], 3], "expected": 1}, ...], "prelude": "import ..."}`; tests by stdin
     make `{"type": "stdio", ...}`. Private tests that are a compressed pickle, as in the original files, are rejected as
     unsafe_tests: reading a pickle can run anything.
@@ -133,12 +133,12 @@ def livecodebench(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 def apps(columns: Set[str], samples: Samples) -> Layout | None:
-    r"""`{"question": "Add two numbers.", "input_output": "{\"inputs\": [\"1 2\\n\"], \"outputs\": [\"3\\n\"]}",
-    "solutions": "[\"print(sum(map(int, input().split())))\"]", "starter_code": ""}`
+    r"""Fit `{"question": "Add two numbers.", "input_output": "{\"inputs\": [\"1 2\\n\"], \"outputs\": [\"3\\n\"]}",
+    "solutions": "[\"print(sum(map(int, input().split())))\"]", "starter_code": ""}`.
 
-    becomes a code row, solution the first of the solutions, verifier_args `{"type": "stdio", "cases": [{"input":
-    "1 2\n", "output": "3\n"}]}`; with a `fn_name`, `{"type": "calls", "entry_point": fn_name, ...}`. Also TACO, whose
-    `"time_limit": "2.0 seconds"` becomes `"limits": {"cpu_s": 2.0}`.
+    It becomes a code row with the first of the solutions and verifier_args `{"type": "stdio", "cases": [{"input":
+    "1 2\n", "output": "3\n"}]}`; with a `fn_name`, `{"type": "calls", "entry_point": fn_name, ...}`. TACO fits as
+    well; its `"time_limit": "2.0 seconds"` becomes `"limits": {"cpu_s": 2.0}`.
     """
     if not {"question", "input_output"} <= columns:
         return None
@@ -146,13 +146,13 @@ def apps(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 def codecontests(columns: Set[str], samples: Samples) -> Layout | None:
-    r"""`{"problem": "You are given ...", "tests": [{"input": "1 2\n", "output": "3\n"}], "solution": "print(...)"}`
+    r"""Fit `{"problem": "You are given ...", "tests": [{"input": "1 2\n", "output": "3\n"}], "solution": "print(..)"}`.
 
-    becomes a code row, solution as it is or the first of `solutions`, verifier_args `{"type": "stdio", "cases":
-    [...]}`. The tests may have any form of `code_tests`, as in DeepCoder's and rLLM's files (`{"functional": "def
-    check(..."}`, `[{"fn_name": "add", "input": [1, 2], "output": [3], "type": "function_call"}]`). Also CodeContests
-    itself: the problem in `description`, tests in `public_tests`, `private_tests` and `generated_tests`, of the
-    solutions the first in Python 3.
+    It becomes a code row with the solution as it is or the first of `solutions`, and verifier_args `{"type": "stdio",
+    "cases": [...]}`. The tests may have any form of `code_tests`, as in DeepCoder's and rLLM's files (`{"functional":
+    "def check(..."}`, `[{"fn_name": "add", "input": [1, 2], "output": [3], "type": "function_call"}]`). CodeContests
+    itself has the problem in `description` and tests in `public_tests`, `private_tests` and `generated_tests`; the
+    first of its solutions in Python 3 is taken.
     """
     problem = _first_column(columns, "problem", "description", "question")
     if problem is None:
@@ -166,11 +166,11 @@ def codecontests(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 def verl_code() -> Layout:
-    r"""`{"data_source": "taco", "prompt": [{"role": "user", "content": "Add ..."}], "reward_model": {"ground_truth":
-    "{\"inputs\": [\"1 2\\n\"], \"outputs\": [\"3\\n\"]}"}}`
+    r"""Return the layout of `{"data_source": "taco", "prompt": [{"role": "user", "content": "Add ..."}],
+    "reward_model": {"ground_truth": "{\"inputs\": [\"1 2\\n\"], \"outputs\": [\"3\\n\"]}"}}`.
 
-    becomes a code row, prompt the last user message, verifier_args `{"type": "stdio", "cases": [...]}`. The ground
-    truth may have any form of `code_tests`.
+    It becomes a code row with the last user message as prompt and verifier_args `{"type": "stdio", "cases": [...]}`.
+    The ground truth may have any form of `code_tests`.
     """
 
     def derive(values: Values) -> Derived:

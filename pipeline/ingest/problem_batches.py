@@ -30,7 +30,7 @@ from truegold.verifiers import InputError
 MAX_ROW_BYTES = 64 * 2**20
 """A longer line is not read into memory."""
 BATCH_ROWS = 10_000
-"""So many problems are in one batch at most."""
+"""This many problems are in one batch at most."""
 PLAIN = {str, int, bool, type(None), type(MISSING)}
 """Types that orjson reads as the careful parser does; a float may have been a whole number beyond 64 bits."""
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 EXCERPT_CHARS = 200
-"""A reject shows so much of its row: enough to find it, never a whole 8 MB line."""
+"""A reject shows this much of its row: enough to find it, never a whole 8 MB line."""
 
 LOOK_AHEAD = 100
-"""So many records are looked at to find out which column is which: enough for columns that some rows lack."""
+"""This many records are looked at to find out which column is which: enough for columns that some rows lack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Record:
     """One record of a source."""
 
     row_number: int
-    """It counts from 1, and is the number of the record's first line where the format has lines."""
+    """The number of the record from 1; where the format has lines, that of its first line."""
     values: Mapping[str, Any]
     """The record's values by column."""
     size: int
@@ -55,9 +55,9 @@ class Source:
     """An opened source."""
 
     name: str
-    """It goes into the column `source` of every row."""
+    """The name of the source in the column `source` of every row."""
     location: str
-    """Errors call the source by it: a path, or a hub name."""
+    """The name of the source in errors: a path, or a hub name."""
     records: Iterator[Record | Reject]
     unit: str = "line"
     """The word for what `row_number` counts."""

@@ -32,7 +32,7 @@ from truegold.pipeline.ingest.records import Record, Unusable
 from truegold.pipeline.rows import Row, dump_json, row_id
 
 HELDOUT_STEPS = 2**32
-"""So many values the hash can have by which rows are set aside."""
+"""The hash by which rows are set aside has this many values."""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ ROWS_FILE = "rows.parquet"
 REJECTS_FILE = "rejects.jsonl"
 
 LOOK_AHEAD_BYTES = 2**20
-"""A source is looked into for its columns up to `LOOK_AHEAD` records, or so many bytes of them."""
+"""A source is looked into for its columns up to `LOOK_AHEAD` records, or this many bytes of them."""
 
 
 @stage_function(version=1)

@@ -16,9 +16,9 @@ import orjson
 from truegold.pipeline.running.aside import write_whole
 
 SAMPLED_ABOVE = 512 * 2**20
-"""Bytes from which on a file of a folder is sampled."""
+"""A file of a folder is sampled where it is larger than this many bytes."""
 SAMPLE = 4 * 2**20
-"""Bytes of head and tail that are read of it."""
+"""This many bytes are read of its head, and as many of its tail."""
 
 
 def digest_bytes(data: bytes) -> str:

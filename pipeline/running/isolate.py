@@ -24,7 +24,7 @@ from truegold.verifiers import SetupError
 from truegold.verifiers.errors import ERROR_TYPES
 
 LOG_TAIL = 15
-"""The error of a crashed stage shows so many lines of its log."""
+"""The error of a crashed stage shows this many lines of its log."""
 
 QUIET_ENVIRONMENT = {
     "DO_NOT_TRACK": "1",

@@ -1,4 +1,4 @@
-"""How a long step says how far it is. Stages talk to this protocol; who draws it is decided elsewhere.
+"""Reports how far a long step is. Stages talk to the protocol `Progress`; what is drawn is decided elsewhere.
 
 A stage that runs in a process of its own writes JSON lines into a pipe (`PipeProgress`), and the parent draws them.
 """

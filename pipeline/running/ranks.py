@@ -21,7 +21,7 @@ from truegold.verifiers import SetupError
 
 WORKER = "truegold.pipeline.running.isolated_child"
 PATIENCE = 10.0
-"""A process that was asked to end is killed after so many seconds."""
+"""A process that was asked to end is killed after this many seconds."""
 RANK_VARIABLES = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
 """A stage does not inherit these: it forms a group of its own, whatever group this process is in."""
 NO_PIPE = -1

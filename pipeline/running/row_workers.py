@@ -16,12 +16,13 @@ from typing import Any, TypeVar
 
 from truegold.pipeline.rows import Row
 from truegold.verifiers import SetupError
+from truegold.verifiers.processes.cores import usable_cores
 from truegold.verifiers.processes.lifetime import die_with_process
 
 R = TypeVar("R")
 
 CHUNK = 500
-"""A worker takes so many rows at a time."""
+"""A worker takes this many rows at a time."""
 FEWEST = 8 * CHUNK
 """With fewer rows workers would cost more to start than they save."""
 
@@ -50,7 +51,7 @@ def map_rows(
     number of processes; 0 takes one per core. Raises SetupError where a worker is killed.
     """
     work = make()
-    workers = workers or len(os.sched_getaffinity(0))
+    workers = workers or usable_cores()
     if workers == 1 or total < FEWEST:
         return ((row, work(row)) for row in rows)
     return _in_processes(rows, _Job(pickle.dumps(make), os.getpid(), tuple(sys.path), str(Path.cwd())), workers)

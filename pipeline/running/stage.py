@@ -92,7 +92,7 @@ _TRAITS: dict[Callable[..., StageReport], dict[str, Any]] = {}
 def stage_function(
     version: int, *, isolated: bool = False, judges: str | None = None
 ) -> Callable[[Function], Function]:
-    """Declare beside a stage's function what every plan has to know of it; the fields of `Stage` have the meanings.
+    """Declare beside a stage's function what every plan has to know of it; the fields of `Stage` explain the arguments.
 
     Where a stage has no input of the name `judges`, it judges nothing.
     """
@@ -304,7 +304,7 @@ def _intact(folder: Path, record: Mapping[str, Any]) -> bool:
 
 
 def _restore(run_dir: Path, name: str, key: str) -> None:
-    """Put a finished folder of this key in place: one a kill left before its rename, or one set aside earlier."""
+    """Put a finished folder of this key in place that was set aside earlier, or that a kill left before its rename."""
     final = run_dir / name
     current = load_record(final)
     if current is not None and current["key"] == key:

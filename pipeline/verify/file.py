@@ -49,7 +49,7 @@ SLOW_MS = 100.0
 """Rows that take longer are reported: a verdict takes about a millisecond."""
 MAX_SLOW_ROWS = 5
 _TRIAL_ROWS = 20
-"""Without a gold column so many rows show whether the verifier needs one."""
+"""Without a gold column this many rows show whether the verifier needs one."""
 
 
 def verify_file(

@@ -27,7 +27,7 @@ from truegold.verifiers import ConfigError, Item, Reason, Verdict, Verifier, gol
 
 ROWS_FILE = "rows.parquet"
 TEXT_CHARS = 500
-"""A flag's evidence shows so much of a text."""
+"""A flag's evidence shows this much of a text."""
 
 COLUMNS = ["id", "prompt", "gold", "verifier", "verifier_args", "solution", "source", "source_row"]
 

@@ -21,9 +21,9 @@ SECOND = range(2, 13)
 THIRD = range(2, 10)
 LARGEST_VALUE = 30
 HELD_OUT_ONE_IN = 8
-"""One problem in so many is held out."""
+"""One problem in this many is held out."""
 ONE_STEP_EVERY = 8
-"""One problem in so many has one step, the others two: there are far fewer problems of one step."""
+"""One problem in this many has one step, the others two: there are far fewer problems of one step."""
 
 
 @dataclass(frozen=True)

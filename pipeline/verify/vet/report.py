@@ -18,11 +18,11 @@ from typing import Any
 from truegold.pipeline.rows import read_table
 
 MAX_WEAKEST = 10
-"""The report names so many of the weakest suites."""
+"""The report names this many of the weakest suites."""
 MAX_SURVIVORS = 5
-"""The page shows so many uncaught faults of each of them."""
+"""The page shows this many uncaught faults of each of them."""
 MAX_LISTED = 500
-"""The page lists the findings of so many suites; the table has those of all."""
+"""The page lists the findings of this many suites; the table has those of all."""
 
 _COLUMNS = [
     *("source", "source_row", "outcome", "reasons", "cases", "kept", "mutants"),

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import shutil
 import sys
 from collections import deque
@@ -67,6 +66,7 @@ from truegold.pipeline.verify.vet.records import (
 from truegold.verifiers.code.execution import SandboxError
 from truegold.verifiers.code.sandbox import close_all
 from truegold.verifiers.code.vet import Outcome, Severity, VetOptions, VetReason, vet
+from truegold.verifiers.processes.cores import usable_cores
 
 VERIFIER = "code"
 ROWS_FILE = "rows.parquet"
@@ -77,10 +77,10 @@ BLOCKING = (VetReason.REFERENCES_DISAGREE,)
 """Flags that hold a row back for review: a right program may earn nothing."""
 
 LEDGER_CHARS = 20_000
-"""The ledger keeps so much of the tests before and after a repair."""
+"""The ledger keeps this much of the tests before and after a repair."""
 
 AHEAD = 4
-"""So many rows for each thread are read before the first of them is done, which bounds memory."""
+"""This many rows for each thread are read before the first of them is done, which bounds memory."""
 
 
 @stage_function(version=1, judges="rows")
@@ -128,7 +128,7 @@ def _vet_rows(
     rows: Iterator[Row], config: VetTestsConfig, finished: Finished
 ) -> Iterator[tuple[Row, dict[str, Any] | None]]:
     """Yield each row, in order, with its record; None for rows that are not looked at."""
-    workers = config.workers or len(os.sched_getaffinity(0))
+    workers = config.workers or usable_cores()
     options = _options(config)
     pool = ThreadPoolExecutor(workers, thread_name_prefix="vet")
     pending: deque[Pending] = deque()
