@@ -1,1 +1,1 @@
-"""Child processes that can be killed and that never outlive their parent: what batches, sympy and sandboxes run in."""
+"""Child processes that can be killed and that never outlive their parent: batches, sympy and sandboxes run in them."""

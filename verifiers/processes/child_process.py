@@ -1,4 +1,4 @@
-"""The parent's side of a child process that answers JSON lines: start it, ask it, stop it for good.
+"""The parent's side of a child process that answers JSON lines: it starts the child, asks it, and stops it for good.
 
 Covers: deadlines on every read and write (poll on the pipe, no signals in this process), a child that dies, any calling
 thread, processes forked from this one. The child's side is `child_serve.py`. Not covered: what the lines mean, retries.
@@ -21,10 +21,10 @@ from typing import IO, Any, TypeVar
 
 T = TypeVar("T")
 
-READ_BYTES = 1 << 16
+_READ_BYTES = 1 << 16
 
 _EXIT_WAIT_S = 5.0
-"""After SIGKILL a process goes at once; one that waits on a dead disk is not worth waiting for longer."""
+"""A process goes at once after SIGKILL; one that hangs on a dead disk is not worth a longer wait."""
 
 
 class ChildDied(Exception):
@@ -36,7 +36,7 @@ class DeadlinePassed(Exception):
 
 
 class ChildProcess:
-    """One `python -P -m MODULE`. A line out, a line back; used by one thread at a time."""
+    """One `python -P -m MODULE`, which answers each line by lines. One thread at a time may use it."""
 
     def __init__(self, module: str, *arguments: str, quiet: bool = False) -> None:
         self.module = module
@@ -58,32 +58,33 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
+        """The process id of the child."""
         return self._process.pid
 
     def send(self, message: object, deadline: float) -> None:
-        """Write one line; `deadline` is a `time.monotonic()` instant."""
-        left = memoryview(json.dumps(message).encode() + b"\n")
-        while left:
+        """Write one line. `deadline` is an instant of `time.monotonic()`. Raises ChildDied and DeadlinePassed."""
+        unsent = memoryview(json.dumps(message).encode() + b"\n")
+        while unsent:
             try:
-                left = left[os.write(self._in.fileno(), left) :]
+                unsent = unsent[os.write(self._in.fileno(), unsent) :]
             except BlockingIOError:
                 self._wait(self._in.fileno(), select.POLLOUT, deadline)
             except OSError as error:
                 raise ChildDied(str(error)) from error
 
     def receive(self, deadline: float) -> Any:
-        """Read one line."""
+        """Read one line and return what it says. Raises ChildDied and DeadlinePassed."""
         while (end := self._buffer.find(b"\n")) < 0:
             try:
-                data = os.read(self._out.fileno(), READ_BYTES)
+                received = os.read(self._out.fileno(), _READ_BYTES)
             except BlockingIOError:
                 self._wait(self._out.fileno(), select.POLLIN, deadline)
                 continue
             except OSError as error:
                 raise ChildDied(str(error)) from error
-            if not data:
+            if not received:
                 raise ChildDied(self._how_it_ended())
-            self._buffer += data
+            self._buffer += received
         line = bytes(self._buffer[:end])
         del self._buffer[: end + 1]
         try:
@@ -92,12 +93,12 @@ class ChildProcess:
             raise ChildDied(f"answered with something that is not JSON: {line[:80]!r}") from error
 
     def interrupt(self) -> None:
-        """End it now (SIGKILL: a child inside one long C call hears nothing else). Any thread may do that."""
+        """End the child now, from any thread: by SIGKILL, because a child inside a long C call hears nothing else."""
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
 
     def kill(self) -> None:
-        """End it and clean up after it. For the thread that talks to it: the pipes are closed."""
+        """End the child and close the pipes, which only the thread that talks to it may do."""
         self.interrupt()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_EXIT_WAIT_S)
@@ -106,10 +107,10 @@ class ChildProcess:
         _LIVE.discard(self)
 
     def _wait(self, descriptor: int, event: int, deadline: float) -> None:
-        left = deadline - time.monotonic()
+        remaining_s = deadline - time.monotonic()
         poll = select.poll()
         poll.register(descriptor, event)
-        if left <= 0 or not poll.poll(left * 1000):
+        if remaining_s <= 0 or not poll.poll(remaining_s * 1000):
             raise DeadlinePassed
 
     def _how_it_ended(self) -> str:
@@ -120,14 +121,15 @@ class ChildProcess:
         return f"ended by signal {-code}" if code < 0 else f"exited with status {code}"
 
     def _forget(self) -> None:
-        """In a forked copy of the parent: let go of a child that belongs to the parent."""
+        """Let go of a child in a forked copy of the parent, to which it does not belong."""
         self._in.close()
         self._out.close()
-        self._process.returncode = 0  # it is not ours to wait for
+        # With a return code set, nobody waits for the process.
+        self._process.returncode = 0
 
 
 def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
-    assert stream is not None  # Popen was asked for pipes
+    assert stream is not None  # Popen makes the pipes that it is asked for.
     return stream
 
 
@@ -137,7 +139,10 @@ _SPAWNER_LOCK = threading.Lock()
 
 
 def in_spawner_thread(start: Callable[[], T]) -> T:
-    """Linux ties "die with your parent" to the thread that started the child, so that thread must outlive them all."""
+    """Call `start`, which starts a process, in a thread that lives as long as this process; return what it returns.
+
+    Linux ties "die with your parent" to the thread that started the child.
+    """
     global _SPAWNER  # noqa: PLW0603
     with _SPAWNER_LOCK:
         if _SPAWNER is None:

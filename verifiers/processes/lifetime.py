@@ -1,4 +1,4 @@
-"""Child processes that do not outlive their parent, however the parent ends."""
+"""Makes child processes end with their parent, however the parent ends."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ import signal
 import sys
 import threading
 
-PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG = 1
+"""The option of prctl(2) that asks for a signal when the parent ends."""
 
 
 def die_with_parent(parent: int | None = None) -> None:
-    """Ask the kernel to kill this process when the thread that started it ends. Linux only; elsewhere nothing happens.
+    """Ask the kernel to kill this process when the thread that started it ends. Only Linux can do that.
 
-    parent: the parent's process id, where it is known: a parent that died before the call is then noticed as well.
+    parent: the parent's process id, where it is known; this process then also ends where the parent is gone already.
     """
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if parent is not None and os.getppid() != parent:
         os._exit(1)
 
 
 def die_with_process(pid: int) -> None:
-    """End this process when process `pid` ends, whichever of its threads started this one. Linux only."""
+    """End this process when process `pid` ends, whichever of its threads started this one. Only Linux can do that."""
     if sys.platform != "linux":
         return
     try:
@@ -32,8 +33,8 @@ def die_with_process(pid: int) -> None:
     except ProcessLookupError:
         os._exit(1)
 
-    def wait() -> None:
+    def exit_after_process() -> None:
         select.select([handle], [], [])
         os._exit(1)
 
-    threading.Thread(target=wait, daemon=True).start()
+    threading.Thread(target=exit_after_process, daemon=True).start()

@@ -1,15 +1,14 @@
-"""Many rows, several processes: `verify_batch`, and `verify_batch_timed` for what each row cost.
+"""Verdicts on many rows, from several processes: `verify_batch`, and `verify_batch_timed` for what each row cost.
 
-Verdicts come out in the order the items went in, while items are still being read: no more than a few chunks are held.
-In child processes, a verifier that crashes the interpreter (memory, a signal, `os._exit`) or overruns its deadline
-costs its own row only: that row gets score None and says why, all others are judged. With `workers=1`, or few items,
-rows are judged in the calling process, where no deadline can be kept and a crash is a crash.
+Verdicts come out in the order of the rows, while rows are still being read: no more than a few chunks are held. In
+child processes, a verifier that crashes the interpreter (memory, a signal, `os._exit`) or overruns its deadline costs
+its own row only: that row gets score None and says why, all others are judged. With `workers=1`, or few rows, rows are
+judged in the calling process, where no deadline can be kept and a crash is a crash.
 """
 
 from __future__ import annotations
 
 import itertools
-import os
 import queue
 import sys
 import threading
@@ -23,63 +22,75 @@ from typing import Any
 
 from truegold.verifiers.errors import ERROR_TYPES, ConfigError, SetupError, TruegoldError
 from truegold.verifiers.processes.child_process import ChildDied, ChildProcess, DeadlinePassed
-from truegold.verifiers.running.item import Item, Judge, Timed, from_json
+from truegold.verifiers.processes.cores import usable_cores
+from truegold.verifiers.running.item import Item, ResolvedVerifiers, TimedVerdict, verdict_from_json
 from truegold.verifiers.verdict import Reason, Verdict
 
 SMALL_BATCH = 64
-"""Below this many items, starting processes costs more than it saves."""
+"""Below this many rows, starting processes costs more than it saves."""
 
 LOOK_AHEAD = 2
-"""Chunks held for each process: one in work, one waiting."""
+"""Chunks held for each process: one is being judged, one waits."""
 
 START_S = 120.0
-"""What a new process may need to start on a busy machine. No item's deadline runs meanwhile."""
+"""What a new process may need to start on a busy machine. No row's deadline runs meanwhile."""
 
 _CHILD_MODULE = "truegold.verifiers.running.batch_child"
 _ATTEMPTS = 2
-"""A process may die of what earlier items left behind. An item is blamed when a fresh process dies of it as well."""
+"""A process may die of what earlier rows left behind. A row is blamed when a fresh process dies of it as well."""
 
 
 def verify_batch(
-    items: Iterable[Item], workers: int = 0, chunk: int = 256, item_deadline_s: float = 60.0
+    rows: Iterable[Item], workers: int = 0, chunk: int = 256, item_deadline_s: float = 60.0
 ) -> Iterator[Verdict]:
-    """One verdict for each item, in order. `workers` 0: one process for each core; 1: none, in this process."""
-    return _verdicts(verify_batch_timed(items, workers, chunk, item_deadline_s))
+    """Return one verdict for each row, in order.
+
+    workers: the number of processes; 0 takes one for each core, and 1 judges in this process.
+    chunk: how many rows go to a process at a time.
+    item_deadline_s: seconds for one row, which child processes keep to.
+
+    Raises ConfigError for arguments or a verifier that cannot be, SetupError where the machine is at fault.
+    """
+    return _without_costs(verify_batch_timed(rows, workers, chunk, item_deadline_s))
 
 
 def verify_batch_timed(
-    items: Iterable[Item], workers: int = 0, chunk: int = 256, item_deadline_s: float = 60.0
-) -> Generator[Timed, None, None]:
-    """As `verify_batch`, each verdict with the CPU milliseconds that it took."""
+    rows: Iterable[Item], workers: int = 0, chunk: int = 256, item_deadline_s: float = 60.0
+) -> Generator[TimedVerdict, None, None]:
+    """Return the same as `verify_batch`, each verdict with the CPU milliseconds that it took."""
     if workers < 0 or chunk < 1 or item_deadline_s <= 0:
         raise ConfigError(
             f"verify_batch got workers={workers}, chunk={chunk}, item_deadline_s={item_deadline_s}.",
             "workers may be 0 (one for each core) or more, chunk 1 or more, the deadline above 0.",
         )
-    return _verify(iter(items), workers, chunk, item_deadline_s)
+    return _generate_verdicts(iter(rows), workers, chunk, item_deadline_s)
 
 
-def _verdicts(timed: Generator[Timed, None, None]) -> Iterator[Verdict]:
-    with closing(timed):  # whoever stops reading verdicts stops the processes behind them
-        for verdict, _ in timed:
+def _without_costs(timed_verdicts: Generator[TimedVerdict, None, None]) -> Iterator[Verdict]:
+    # Whoever stops reading verdicts stops the processes behind them.
+    with closing(timed_verdicts):
+        for verdict, _ in timed_verdicts:
             yield verdict
 
 
-def _verify(items: Iterator[Item], workers: int, chunk: int, item_deadline_s: float) -> Generator[Timed, None, None]:
-    judge = Judge()
+def _generate_verdicts(
+    rows: Iterator[Item], workers: int, chunk: int, item_deadline_s: float
+) -> Generator[TimedVerdict, None, None]:
+    verifiers = ResolvedVerifiers()
     if workers == 0:
-        head = list(itertools.islice(items, SMALL_BATCH))
-        items = itertools.chain(head, items)
-        workers = _cores() if len(head) == SMALL_BATCH else 1
+        head = list(itertools.islice(rows, SMALL_BATCH))
+        rows = itertools.chain(head, rows)
+        workers = usable_cores() if len(head) == SMALL_BATCH else 1
     if workers == 1:
-        yield from map(judge.timed, items)
+        yield from map(verifiers.judge, rows)
         return
     pool = _Pool(workers, item_deadline_s)
-    waiting: deque[Future[list[Timed]]] = deque()
+    waiting: deque[Future[list[TimedVerdict]]] = deque()
     try:
-        while batch := list(itertools.islice(items, chunk)):
-            for name in {item.verifier for item in batch}:
-                judge.verifier(name)  # a misspelt name is one error here, not one in each process
+        while batch := list(itertools.islice(rows, chunk)):
+            # A misspelt name is then one error here, not one in each process.
+            for name in {row.verifier for row in batch}:
+                verifiers.resolve(name)
             waiting.append(pool.submit(batch))
             if len(waiting) >= LOOK_AHEAD * workers:
                 yield from waiting.popleft().result()
@@ -89,74 +100,69 @@ def _verify(items: Iterator[Item], workers: int, chunk: int, item_deadline_s: fl
         pool.close()
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 class _Pool:
-    """A thread for each process: the thread waits, keeps the deadline and replaces the process."""
+    """Child processes with a thread for each: the thread waits, keeps the deadline and replaces the process."""
 
     def __init__(self, workers: int, item_deadline_s: float) -> None:
-        self._seats: queue.SimpleQueue[_Seat] = queue.SimpleQueue()
-        self._all = [_Seat(item_deadline_s) for _ in range(workers)]
-        for seat in self._all:
-            self._seats.put(seat)
+        self._seats = [_Seat(item_deadline_s) for _ in range(workers)]
+        self._free_seats: queue.SimpleQueue[_Seat] = queue.SimpleQueue()
+        for seat in self._seats:
+            self._free_seats.put(seat)
         self._threads = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="truegold-verify")
 
-    def submit(self, items: list[Item]) -> Future[list[Timed]]:
-        return self._threads.submit(self._run, items)
+    def submit(self, batch: list[Item]) -> Future[list[TimedVerdict]]:
+        return self._threads.submit(self._judge, batch)
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
-        for seat in self._all:
+        for seat in self._seats:
             seat.interrupt()
         self._threads.shutdown(wait=True)
-        for seat in self._all:
+        for seat in self._seats:
             seat.stop()
 
-    def _run(self, items: list[Item]) -> list[Timed]:
-        seat = self._seats.get()
+    def _judge(self, batch: list[Item]) -> list[TimedVerdict]:
+        seat = self._free_seats.get()
         try:
-            return seat.judge(items)
+            return seat.judge(batch)
         finally:
-            self._seats.put(seat)
+            self._free_seats.put(seat)
 
 
 class _Seat:
-    """The place of one child process, whichever child sits there."""
+    """Where one child process sits, and its successor when it has died."""
 
     def __init__(self, item_deadline_s: float) -> None:
         self._item_deadline_s = item_deadline_s
         self._child: ChildProcess | None = None
         self._closed = False
-        self._lock = threading.Lock()  # `interrupt` comes from another thread
+        self._lock = threading.Lock()
+        """Guards the child and `_closed`, because `interrupt` comes from another thread."""
 
-    def judge(self, items: list[Item]) -> list[Timed]:
-        judged: list[Timed] = []
-        failures = 0
-        while len(judged) < len(items):
+    def judge(self, batch: list[Item]) -> list[TimedVerdict]:
+        judged: list[TimedVerdict] = []
+        deaths = 0
+        while len(judged) < len(batch):
             # After a death the suspect goes alone: what follows it must not be judged in a process it has damaged.
-            batch = items[len(judged) :] if failures == 0 else [items[len(judged)]]
+            unjudged = batch[len(judged) :] if deaths == 0 else [batch[len(judged)]]
             try:
-                for timed in self._ask(batch):
-                    judged.append(timed)
-                    failures = 0
+                for timed_verdict in self._ask(unjudged):
+                    judged.append(timed_verdict)
+                    deaths = 0
             except DeadlinePassed:
                 self.stop()
-                late = Verdict(None, Reason.TIMEOUT, evidence={"item_deadline_s": self._item_deadline_s})
-                judged.append(Timed(late, None))
-                failures = 0
+                judged.append(_no_score(Reason.TIMEOUT, {"item_deadline_s": self._item_deadline_s}))
+                deaths = 0
             except ChildDied as error:
                 self.stop()
-                failures += 1
-                if failures == _ATTEMPTS:
-                    what = f"the verifier's process {error}"
-                    judged.append(Timed(Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": what}), None))
-                    failures = 0
+                deaths += 1
+                if deaths == _ATTEMPTS:
+                    judged.append(_no_score(Reason.VERIFIER_ERROR, {"error": f"the verifier's process {error}"}))
+                    deaths = 0
         return judged
 
     def interrupt(self) -> None:
-        """From another thread: the one in `judge` gives up."""
+        """Make the thread in `judge` give up; it is called from another one."""
         with self._lock:
             self._closed = True
             if self._child is not None:
@@ -168,13 +174,13 @@ class _Seat:
         if child is not None:
             child.kill()
 
-    def _ask(self, items: list[Item]) -> Iterator[Timed]:
-        child = self._seated()
-        child.send([astuple(item) for item in items], time.monotonic() + self._item_deadline_s)
-        for _ in items:
-            yield _read(child.receive(time.monotonic() + self._item_deadline_s))
+    def _ask(self, batch: list[Item]) -> Iterator[TimedVerdict]:
+        child = self._running_child()
+        child.send([astuple(row) for row in batch], time.monotonic() + self._item_deadline_s)
+        for _ in batch:
+            yield _read_reply(child.receive(time.monotonic() + self._item_deadline_s))
 
-    def _seated(self) -> ChildProcess:
+    def _running_child(self) -> ChildProcess:
         with self._lock:
             if self._closed:
                 raise _Closed
@@ -198,10 +204,15 @@ class _Closed(Exception):
     """The caller has stopped reading verdicts."""
 
 
-def _read(reply: dict[str, Any]) -> Timed:
-    if "problem" in reply:
-        kind, message, hint = reply["problem"]
+def _no_score(reason: Reason, evidence: dict[str, Any]) -> TimedVerdict:
+    return TimedVerdict(Verdict(None, reason, evidence=evidence), None)
+
+
+def _read_reply(reply: dict[str, Any]) -> TimedVerdict:
+    """Return the verdict in a line of the child. Raises the error that it reports instead of one."""
+    if "user_error" in reply:
+        kind, message, hint = reply["user_error"]
         raise ERROR_TYPES.get(kind, TruegoldError)(message, hint)
     if "bug" in reply:
         raise RuntimeError(f"a verifier failed in a process of verify_batch:\n{reply['bug']}")
-    return Timed(from_json(reply["verdict"]), reply["cpu_ms"])
+    return TimedVerdict(verdict_from_json(reply["verdict"]), reply["cpu_ms"])

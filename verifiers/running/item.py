@@ -1,4 +1,4 @@
-"""One row to one verdict: what the process of the caller and the child processes of `verify_batch` share."""
+"""Goes from one row to one verdict: what the caller's process and the child processes of `verify_batch` share."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One response to judge. `verifier_args` is a JSON object, handed to the verifier as `info`."""
+    """One response to judge, with everything that its verifier needs."""
 
     response: str
     gold: str | None
     verifier: str = "math"
+    """The verifier's name or import string."""
     verifier_args: str = "{}"
+    """A JSON object, which the verifier gets as `info`."""
     problem: str | None = None
 
 
-class Timed(NamedTuple):
-    """A verdict and what it cost. The cost is no part of the verdict: that of the same row is always the same."""
+class TimedVerdict(NamedTuple):
+    """A verdict and what it cost, which is no part of it: equal rows have equal verdicts and different costs."""
 
     verdict: Verdict
     cpu_ms: float | None
@@ -32,38 +34,43 @@ class Timed(NamedTuple):
     None where the judging process died or was killed."""
 
 
-class Judge:
-    """Judges items, resolving each verifier name once."""
+class ResolvedVerifiers:
+    """The verifiers of a batch, each of which is resolved once."""
 
     def __init__(self) -> None:
-        self._verifiers: dict[str, Verifier] = {}
+        self._by_name: dict[str, Verifier] = {}
 
-    def verifier(self, name: str) -> Verifier:
-        if name not in self._verifiers:
-            self._verifiers[name] = resolve(name)
-        return self._verifiers[name]
+    def resolve(self, name: str) -> Verifier:
+        """Return the verifier that `name` spells. Raises ConfigError where there is none."""
+        if name not in self._by_name:
+            self._by_name[name] = resolve(name)
+        return self._by_name[name]
 
-    def timed(self, item: Item) -> Timed:
-        self.verifier(item.verifier)  # importing it is not this item's cost
+    def judge(self, item: Item) -> TimedVerdict:
+        """Return the verdict on an item; arguments that are no JSON object leave it without a score."""
+        # Importing the verifier comes before the clock starts, because it is not this item's cost.
+        verifier = self.resolve(item.verifier)
         start = time.thread_time()
-        verdict = self(item)
-        return Timed(verdict, (time.thread_time() - start) * 1000)
-
-    def __call__(self, item: Item) -> Verdict:
-        try:
-            info = json.loads(item.verifier_args)
-        except (ValueError, RecursionError) as error:
-            return _bad_arguments(str(error))
-        if not isinstance(info, dict):
-            return _bad_arguments(f"it is {item.verifier_args[:40]}")
-        return self.verifier(item.verifier)(item.response, item.gold, problem=item.problem, info=info)
+        verdict = _judge(verifier, item)
+        return TimedVerdict(verdict, (time.thread_time() - start) * 1000)
 
 
-def _bad_arguments(what: str) -> Verdict:
-    return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": f"verifier_args is not a JSON object: {what}"})
+def _judge(verifier: Verifier, item: Item) -> Verdict:
+    try:
+        info = json.loads(item.verifier_args)
+    except (ValueError, RecursionError) as error:
+        return _bad_arguments(str(error))
+    if not isinstance(info, dict):
+        return _bad_arguments(f"it is {item.verifier_args[:40]}")
+    return verifier(item.response, item.gold, problem=item.problem, info=info)
 
 
-def to_json(verdict: Verdict) -> dict[str, Any]:
+def _bad_arguments(why: str) -> Verdict:
+    return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": f"verifier_args is not a JSON object: {why}"})
+
+
+def verdict_to_json(verdict: Verdict) -> dict[str, Any]:
+    """Return the verdict as an object that `json` can write, where its evidence is one."""
     return {
         "score": verdict.score,
         "reason": verdict.reason,
@@ -72,5 +79,6 @@ def to_json(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def from_json(data: Mapping[str, Any]) -> Verdict:
-    return Verdict(data["score"], Reason(data["reason"]), data["extracted"], data["evidence"])
+def verdict_from_json(fields: Mapping[str, Any]) -> Verdict:
+    """Return the verdict that `verdict_to_json` turned into `fields`."""
+    return Verdict(fields["score"], Reason(fields["reason"]), fields["extracted"], fields["evidence"])

@@ -22,6 +22,7 @@ from truegold.verifiers.code.sandbox.job import Job
 from truegold.verifiers.code.sandbox.seat import Seat, TierNotPossible
 from truegold.verifiers.code.sandbox.tiers import AUTOMATIC_TIERS, Tier, tier_from_environment
 from truegold.verifiers.errors import SetupError
+from truegold.verifiers.processes.cores import usable_cores
 
 ATTEMPTS = 2
 
@@ -160,7 +161,7 @@ def _open(kind: Kind) -> Sandbox:
             continue
         finally:
             seat.stop()
-        box = Sandbox(kind, tier, _core_count())
+        box = Sandbox(kind, tier, usable_cores())
         _LIVE.add(box)
         return box
     raise SetupError(
@@ -168,10 +169,6 @@ def _open(kind: Kind) -> Sandbox:
         "See `truegold doctor`; a container may need `--security-opt seccomp=unconfined`. TRUEGOLD_SANDBOX=weak runs "
         "them with resource limits only: for programs that you trust.",
     )
-
-
-def _core_count() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 _LIVE: weakref.WeakSet[Sandbox] = weakref.WeakSet()
