@@ -23,8 +23,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from truegold.verifiers.answers.base import AnswerVerifier
 from truegold.verifiers.extract import MAX_LINE_CHARS, Committed, committed_answer, final_part, last_line
-from truegold.verifiers.options import NO_INFO, BadOption, bad_option_verdict, switch_option, texts_option
+from truegold.verifiers.options import switch_option, texts_option
 from truegold.verifiers.verdict import Reason, Verdict
 
 MAX_ANSWER_CHARS = 2_000
@@ -81,26 +82,16 @@ _LIST_MARKS = str.maketrans("[]\"'", "    ")
 
 
 @dataclass(frozen=True, slots=True)
-class ChoiceVerifier:
+class ChoiceVerifier(AnswerVerifier):
     """Verifier `choice`. Reads from `info`: `options`, the texts of the options in the order of their letters, and
     `multiple` (false): gold is one or more letters, and all of them are needed."""
 
     name: str = "choice"
     version: str = "2"
 
-    def __call__(
-        self,
-        response: str,
-        gold: str | None,
-        *,
-        problem: str | None = None,
-        info: Mapping[str, Any] = NO_INFO,
-    ) -> Verdict:
-        try:
-            multiple = switch_option(info, "multiple", False)
-            options = _without_labels(texts_option(info, "options", (), MAX_OPTIONS, MAX_OPTION_CHARS))
-        except BadOption as error:
-            return bad_option_verdict(error)
+    def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
+        multiple = switch_option(info, "multiple", False)
+        options = _without_labels(texts_option(info, "options", (), MAX_OPTIONS, MAX_OPTION_CHARS))
         if gold is None or not gold.strip():
             return Verdict(None, Reason.GOLD_MISSING)
         gold_reading = _read(gold, options, multiple)

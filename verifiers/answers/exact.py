@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from truegold.verifiers.answers.base import AnswerVerifier
 from truegold.verifiers.extract import committed_answer, final_part
-from truegold.verifiers.options import NO_INFO
 from truegold.verifiers.verdict import Reason, Verdict
 
 MAX_GOLD_CHARS = 100_000
@@ -20,20 +20,13 @@ MAX_GOLD_CHARS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class ExactVerifier:
+class ExactVerifier(AnswerVerifier):
     """Verifier `exact`. Reads `info["case_sensitive"]` (bool, false if absent)."""
 
     name: str = "exact"
     version: str = "1"
 
-    def __call__(
-        self,
-        response: str,
-        gold: str | None,
-        *,
-        problem: str | None = None,
-        info: Mapping[str, Any] = NO_INFO,
-    ) -> Verdict:
+    def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
         if gold is None or not gold.strip():
             return Verdict(None, Reason.GOLD_MISSING)
         if len(gold) > MAX_GOLD_CHARS:

@@ -27,10 +27,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from truegold.verifiers.answers.base import AnswerVerifier
 from truegold.verifiers.options import (
-    NO_INFO,
     BadOption,
-    bad_option_verdict,
     number_option,
     switch_option,
     texts_option,
@@ -57,7 +56,7 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class FormatVerifier:
+class FormatVerifier(AnswerVerifier):
     """Verifier `format`. Reads from `info`: `tags` (names in order, default `think`), `opened` (the prompt has opened
     the first tag, as some chat templates do), `answer` (`box`, `tag` for <answer>, `any` of these two, or `text`: any
     text), `nothing_after` and `weights`."""
@@ -65,18 +64,8 @@ class FormatVerifier:
     name: str = "format"
     version: str = "1"
 
-    def __call__(
-        self,
-        response: str,
-        gold: str | None,
-        *,
-        problem: str | None = None,
-        info: Mapping[str, Any] = NO_INFO,
-    ) -> Verdict:
-        try:
-            layout = _Layout.read(info)
-        except BadOption as error:
-            return bad_option_verdict(error)
+    def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
+        layout = _Layout.read(info)
         if len(response) > MAX_RESPONSE_CHARS:
             evidence = {"chars": len(response), "limit": MAX_RESPONSE_CHARS}
             return Verdict(0.0, Reason.ANSWER_UNPARSED, None, evidence)

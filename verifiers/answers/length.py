@@ -16,7 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from truegold.verifiers.options import NO_INFO, BadOption, bad_option_verdict, integer_option, word_option
+from truegold.verifiers.answers.base import AnswerVerifier
+from truegold.verifiers.options import BadOption, integer_option, word_option
 from truegold.verifiers.verdict import Verdict, reason_for_score
 
 MAX_LENGTH = 10**9
@@ -26,29 +27,19 @@ BUFFER_SHARE = 5
 
 
 @dataclass(frozen=True, slots=True)
-class LengthVerifier:
+class LengthVerifier(AnswerVerifier):
     """Verifier `length`. Reads from `info`: `max` (needed), `buffer` (a fifth of max), `length` (in tokens) and `unit`
     (`tokens` where `length` is given, else `chars`)."""
 
     name: str = "length"
     version: str = "1"
 
-    def __call__(
-        self,
-        response: str,
-        gold: str | None,
-        *,
-        problem: str | None = None,
-        info: Mapping[str, Any] = NO_INFO,
-    ) -> Verdict:
-        try:
-            longest = integer_option(info, "max", 1, MAX_LENGTH)
-            if longest is None:
-                raise BadOption("max must be given: the length from which on the score is 0")
-            buffer = integer_option(info, "buffer", 0, longest)
-            length, unit = _measure(response, info)
-        except BadOption as error:
-            return bad_option_verdict(error)
+    def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
+        longest = integer_option(info, "max", 1, MAX_LENGTH)
+        if longest is None:
+            raise BadOption("max must be given: the length from which on the score is 0")
+        buffer = integer_option(info, "buffer", 0, longest)
+        length, unit = _measure(response, info)
         buffer = longest // BUFFER_SHARE if buffer is None else buffer
         score = 1.0 + punishment(length, longest, buffer)
         evidence = {"length": length, "unit": unit, "max": longest, "buffer": buffer}

@@ -24,11 +24,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from truegold.verifiers.answers.base import AnswerVerifier
 from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.options import (
-    NO_INFO,
-    BadOption,
-    bad_option_verdict,
     integer_option,
     number_option,
     text_option,
@@ -75,30 +73,20 @@ _PERCENT = re.compile(r"\s{0,3}(?:\\?%|percent|per cent)\s{0,3}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class NumericVerifier:
+class NumericVerifier(AnswerVerifier):
     """Verifier `numeric`. Reads `abs_tol`, `rel_tol` (of gold), `decimals` and `unit` from `info`. Where several
     tolerances are given, the widest counts; without any the numbers must be equal."""
 
     name: str = "numeric"
     version: str = "1"
 
-    def __call__(
-        self,
-        response: str,
-        gold: str | None,
-        *,
-        problem: str | None = None,
-        info: Mapping[str, Any] = NO_INFO,
-    ) -> Verdict:
-        try:
-            units = _read_units(info)
-            allowed = _Tolerance(
-                number_option(info, "abs_tol"),
-                number_option(info, "rel_tol"),
-                integer_option(info, "decimals", 0, MAX_DECIMALS),
-            )
-        except BadOption as error:
-            return bad_option_verdict(error)
+    def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
+        units = _read_units(info)
+        allowed = _Tolerance(
+            number_option(info, "abs_tol"),
+            number_option(info, "rel_tol"),
+            integer_option(info, "decimals", 0, MAX_DECIMALS),
+        )
         if gold is None or not gold.strip():
             return Verdict(None, Reason.GOLD_MISSING)
         gold_value = read_number(gold, units)

@@ -21,9 +21,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from truegold.verifiers.answers.base import AnswerVerifier
 from truegold.verifiers.errors import SetupError
 from truegold.verifiers.extract import committed_answer, final_part
-from truegold.verifiers.options import NO_INFO, BadOption, bad_option_verdict, switch_option, text_option, word_option
+from truegold.verifiers.options import BadOption, switch_option, text_option, word_option
 from truegold.verifiers.verdict import Reason, Verdict
 
 MAX_PATTERN_CHARS = 2_000
@@ -44,28 +45,18 @@ SEARCHED_TEXTS = ("answer", "final", "response")
 
 
 @dataclass(frozen=True, slots=True)
-class RegexVerifier:
+class RegexVerifier(AnswerVerifier):
     """Verifier `regex`. Reads `pattern` (gold if absent), `where` (`answer`), `full` (true for the answer, false
     elsewhere) and `flags` (none) from `info`."""
 
     name: str = "regex"
     version: str = "1"
 
-    def __call__(
-        self,
-        response: str,
-        gold: str | None,
-        *,
-        problem: str | None = None,
-        info: Mapping[str, Any] = NO_INFO,
-    ) -> Verdict:
-        try:
-            option = text_option(info, "pattern", MAX_PATTERN_CHARS)
-            where = word_option(info, "where", SEARCHED_TEXTS, "answer")
-            full = switch_option(info, "full", where == "answer")
-            flags = _read_flags(info)
-        except BadOption as error:
-            return bad_option_verdict(error)
+    def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
+        option = text_option(info, "pattern", MAX_PATTERN_CHARS)
+        where = word_option(info, "where", SEARCHED_TEXTS, "answer")
+        full = switch_option(info, "full", where == "answer")
+        flags = _read_flags(info)
         if option is None and (gold is None or not gold.strip()):
             return Verdict(None, Reason.GOLD_MISSING)
         pattern = (gold or "") if option is None else option
