@@ -5,6 +5,7 @@ The ends are constants, or hold parameters. Then they have no position, and litt
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -96,16 +97,17 @@ def common(a: list[Piece], b: list[Piece]) -> list[Piece]:
     """Return what lies in both. Raises NoSet where that depends on parameters."""
     if len(a) == 1 and _is_all(a[0]):
         return b
-    if not (is_ordered(a) and is_ordered(b)):
-        return _common_unordered(a, b)
+    return _common_ordered(a, b) if is_ordered(a) and is_ordered(b) else _common_unordered(a, b)
+
+
+def _common_ordered(a: list[Piece], b: list[Piece]) -> list[Piece]:
     shared = []
-    for p in a:
-        for q in b:
-            low = max(p.low, q.low, key=lambda end: (end.position, not end.closed))
-            high = min(p.high, q.high, key=lambda end: (end.position, end.closed))
-            assert low.position is not None and high.position is not None
-            if low.position < high.position or (low.position == high.position and low.closed and high.closed):
-                shared.append(Piece(low, high))
+    for p, q in itertools.product(a, b):
+        low = max(p.low, q.low, key=lambda end: (end.position, not end.closed))
+        high = min(p.high, q.high, key=lambda end: (end.position, end.closed))
+        assert low.position is not None and high.position is not None
+        if low.position < high.position or (low.position == high.position and low.closed and high.closed):
+            shared.append(Piece(low, high))
     return shared
 
 
@@ -130,28 +132,12 @@ def without(a: list[Piece], b: list[Piece]) -> list[Piece]:
             ),
             Piece(End(piece.high.node, not piece.high.closed, piece.high.position), End(INFINITY, False, mpfr("inf"))),
         ]
-        a = [part for part in _common_pairs(a, outside) if part.low.position != part.high.position or part.low.closed]
+        a = _common_ordered(a, outside)
     return a
-
-
-def _common_pairs(a: list[Piece], b: list[Piece]) -> list[Piece]:
-    shared: list[Piece] = []
-    for p in a:
-        for q in b:
-            if not _is_all(p):
-                shared.extend(common([p], [q]))
-            elif _has_length(q):
-                shared.append(q)
-    return shared
 
 
 def _is_all(piece: Piece) -> bool:
     return bool(piece.low.position == mpfr("-inf") and piece.high.position == mpfr("inf"))
-
-
-def _has_length(piece: Piece) -> bool:
-    assert piece.low.position is not None and piece.high.position is not None
-    return bool(piece.low.position < piece.high.position)
 
 
 def merged(pieces: list[Piece]) -> list[Piece]:
