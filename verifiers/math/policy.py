@@ -9,7 +9,7 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from truegold.verifiers.errors import ConfigError
 
@@ -108,15 +108,7 @@ _ALLOWED: dict[str, tuple[Any, str]] = {
         "a number from 0 to below 1",
     ),
     "answer_digits": (_is_small_count, "a whole number of at most 100"),
-    "units": _choice("convert", "strict", "ignore"),
-    "percent": _choice("value", "either"),
-    "degrees": _choice("convert", "strict"),
-    "order": _choice("auto", "ordered", "unordered"),
-    "constant": _choice("required", "optional"),
-    "parameters": _choice("rename", "strict"),
-    "base": _choice("optional", "required", "value"),
-    "log": _choice("either", "natural", "ten"),
-    "mixed": _choice("sum", "product"),
+    **{name: _choice(*get_args(hint)) for name, hint in get_type_hints(Policy).items() if get_origin(hint) is Literal},
     "options": (
         lambda value: isinstance(value, tuple) and len(value) <= 26 and all(isinstance(text, str) for text in value),
         "a list of at most 26 texts",

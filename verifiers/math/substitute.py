@@ -1,4 +1,4 @@
-"""A tree with some of its parts replaced by others."""
+"""A tree with some of its parts substituted by others."""
 
 from __future__ import annotations
 
@@ -13,21 +13,16 @@ from truegold.verifiers.math.tree import Node
 
 def renamed(node: Node, names: Mapping[str, str]) -> Node:
     """Return the tree with other names for some of its variables."""
-    return replaced(node, {old: tree.Sym(new) for old, new in names.items()})
+    return substituted(node, {old: tree.Sym(new) for old, new in names.items()})
 
 
-def substituted(node: Node, name: str, value: Node) -> Node:
-    """Return the tree with `value` for the variable `name`."""
-    return replaced(node, {name: value})
-
-
-def replaced(node: Node, values: Mapping[str, Node]) -> Node:
+def substituted(node: Node, values: Mapping[str, Node]) -> Node:
     """Return the tree with other values for some of its variables; the bound variable of a sum stays as it is."""
     if isinstance(node, tree.Sym):
         return values.get(node.name, node)
     if isinstance(node, tree.Big):
         values = {name: value for name, value in values.items() if name != node.variable}
-    return _rebuilt(node, lambda part: replaced(part, values))
+    return _rebuilt(node, lambda part: substituted(part, values))
 
 
 def mapped(node: Node, change: Callable[[Node], Node]) -> Node:

@@ -135,19 +135,15 @@ def _is_slow(node: Big) -> bool:
     return low is None or high is None or high - low >= MAX_SUM_TERMS
 
 
-def encode(node: Node) -> list[Any]:  # noqa: PLR0911, one for each kind of node
+def encode(node: Node) -> list[Any]:
     """Return a tree of values as JSON. Raises TypeError for any other tree."""
     match node:
         case Num(value):
             return ["num", str(value.numerator), str(value.denominator)]
-        case Const(name):
-            return ["const", name]
-        case Sym(name):
-            return ["sym", name]
-        case Add(terms):
-            return ["add", *map(encode, terms)]
-        case Mul(factors):
-            return ["mul", *map(encode, factors)]
+        case Const(name) | Sym(name):
+            return [type(node).__name__.lower(), name]
+        case Add(parts) | Mul(parts):
+            return [type(node).__name__.lower(), *map(encode, parts)]
         case Pow(base, exponent):
             return ["pow", encode(base), encode(exponent)]
         case Call(name, args, applied):

@@ -153,9 +153,9 @@ def _solves(solved: Chain, difference: Node) -> bool:
         return False
     if label not in symbols(difference):
         return False
-    if same_value(substituted(difference, label, value), ZERO).same is not True:
+    if same_value(substituted(difference, {label: value}), ZERO).same is not True:
         return False
-    at_zero, at_one, at_two = (substituted(difference, label, value) for value in (ZERO, PLUS_ONE, Num(mpq(2))))
+    at_zero, at_one, at_two = (substituted(difference, {label: value}) for value in (ZERO, PLUS_ONE, Num(mpq(2))))
     curvature = Add((at_zero, Mul((Num(mpq(-2)), at_one)), at_two))
     return same_value(curvature, ZERO).same is True
 

@@ -52,7 +52,7 @@ def _same_but_constant(gold: Node, answer: Node) -> bool:
     name = _added_constant(gold)
     if name is None or _added_constant(answer) is not None:
         return False
-    return same_value(substituted(gold, name, ZERO), answer).same is True
+    return same_value(substituted(gold, {name: ZERO}), answer).same is True
 
 
 def _added_constant(node: Node) -> str | None:

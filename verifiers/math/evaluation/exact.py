@@ -8,7 +8,7 @@ numbers that are equal modulo 2^127 - 1 at a point that neither chose are equal,
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
 import gmpy2
@@ -88,10 +88,7 @@ def residue(node: Node, point: Mapping[str, mpz]) -> mpz:
     if isinstance(node, Add):
         return sum((residue(term, point) for term in node.terms), mpz(0)) % PRIME
     if isinstance(node, Mul):
-        total = mpz(1)
-        for factor in node.factors:
-            total = total * residue(factor, point) % PRIME
-        return total
+        return _product_residue(residue(factor, point) for factor in node.factors)
     if isinstance(node, Pow):
         exponent = rational(node.exponent)
         if exponent is None or exponent.denominator != 1:
@@ -223,7 +220,11 @@ def _factorial_residue(node: Call) -> mpz:
     count = rational(node.args[0])
     if count is None or not _is_count(count, MAX_FACTORIAL_MODULO):
         raise NotArithmetic
+    return _product_residue(range(2, int(count) + 1))
+
+
+def _product_residue(factors: Iterable[mpz | int]) -> mpz:
     total = mpz(1)
-    for factor in range(2, int(count) + 1):
+    for factor in factors:
         total = total * factor % PRIME
     return total

@@ -82,14 +82,8 @@ LINE_ENVIRONMENTS = frozenset({
 """The environments that are a matrix, and those that hold lines."""
 
 BIG_OPERATORS = {
-    "sum": "sum",
-    "prod": "prod",
-    "int": "int",
-    "lim": "lim",
-    "iint": "int2",
-    "iiint": "int3",
-    "oint": "int2",
-}
+    "sum": "sum", "prod": "prod", "int": "int", "lim": "lim", "iint": "int2", "iiint": "int3", "oint": "int2",
+}  # fmt: skip
 
 COMMANDS = (
     GREEK_NAMES

@@ -200,13 +200,10 @@ def _read_degrees_and_minutes(tokens: list[Token]) -> Measure | None:
         return None
     if flat[4].text != "'":
         return None
-    degrees, minutes = flat[0].value, flat[3].value
-    assert degrees is not None and minutes is not None
-    value = degrees + minutes / 60
+    value = flat[0].value + flat[3].value / 60
     rest = flat[5:]
     if rest:
         if len(rest) != 3 or rest[0].kind != "num" or rest[1].text != "'" or rest[2].text != "'":
             return None
-        assert rest[0].value is not None
         value += rest[0].value / 3600
     return Measure(Num(value), DEGREE)

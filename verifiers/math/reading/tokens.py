@@ -22,8 +22,8 @@ class Token(NamedTuple):
     text: str
     spaced: bool
     """A blank stands before the token."""
-    value: mpq | None = None
-    """What a number is worth."""
+    value: mpq = mpq(0)
+    """What a number is worth; 0 for any other token."""
     decimals: int | None = None
     """How many digits stood behind the point of a number."""
 

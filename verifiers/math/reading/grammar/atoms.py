@@ -23,7 +23,6 @@ _MAX_SUBSCRIPT_DIGITS = 2
 
 def read_number(reader: Grammar, token: Token) -> Node:
     """Read what may stand behind a number: the fraction of a mixed number, or a base."""
-    assert token.value is not None
     if reader.next_is("op", "_"):
         return read_numeral(reader, token)
     if token.decimals is None and token.text.isdigit():
@@ -48,7 +47,6 @@ def read_argument(reader: Grammar, *, split_digits: bool = True) -> Node:
     token = reader.peek()
     if token.kind != "num":
         return reader.read_atom()
-    assert token.value is not None
     if split_digits and len(token.text) > 1 and token.text.isdigit():
         rest = token.text[1:]
         reader.tokens[reader.position] = Token("num", rest, False, mpq(int(rest)))
@@ -63,7 +61,6 @@ def _read_fraction_part(reader: Grammar) -> mpq | None:
         return _read_fraction_command(reader) if reader.notation.mixed_numbers else None
     if reader.next_is("num") and reader.peek().spaced and reader.peek(1).text == "/" and reader.peek(2).kind == "num":
         above, below = reader.peek().value, reader.peek(2).value
-        assert above is not None and below is not None
         if reader.peek(3).text != "^" and 0 < above < below and above.denominator == 1 == below.denominator:
             reader.position += 3
             return above / below

@@ -86,7 +86,6 @@ class Grammar(Cursor):
         if token[0] != "num" or self.tokens[position + 1][0] not in _ITEM_ENDS:
             return None
         self.position = position + 1
-        assert token.value is not None
         return Num(-token.value if minus else token.value, token.decimals)
 
     def read_set_expression(self) -> Node:
