@@ -14,8 +14,8 @@ from truegold.pipeline.dedup import dedup
 from truegold.pipeline.flag import flag
 from truegold.pipeline.flag.rules import detector_versions
 from truegold.pipeline.ingest import ingest
-from truegold.pipeline.ingest.code_sources import may_hold_code
 from truegold.pipeline.ingest.demo import make_demo_data
+from truegold.pipeline.ingest.layouts import may_hold_code
 from truegold.pipeline.ingest.readers import check_file
 from truegold.pipeline.review import settle
 from truegold.pipeline.running.stage import Output, Stage, plan_stage

@@ -34,7 +34,7 @@ _GROUND_TRUTH = compile_column(ColumnSpec(column="reward_model.ground_truth"), "
 
 
 def humaneval(columns: Set[str], samples: Samples) -> Layout | None:
-    """Fit `{"prompt": "def f(x):\\n", "canonical_solution": "  return x", "test": "def check(...", "entry_point": "f"}`.
+    """Fit `{"prompt": "def f(x):\\n", "canonical_solution": "return x", "test": "def check(...", "entry_point": "f"}`.
 
     It becomes a code row without gold, its solution the whole program (prompt and canonical solution), verifier_args
     `{"type": "asserts", "entry_point": "f", "code": "def check(...", "stub": "def f(x):\\n"}`. EvalPlus's files that

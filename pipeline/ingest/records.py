@@ -10,7 +10,7 @@ A reject never stops a run; it lands in `rejects.jsonl`. What stops a run is an 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,9 @@ EXCERPT_CHARS = 200
 
 LOOK_AHEAD = 100
 """This many records are looked at to find out which column is which: enough for columns that some rows lack."""
+
+LOOK_AHEAD_BYTES = 2**20
+"""`look_ahead` stops after this many bytes of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,21 @@ def excerpt(text: str, chars: int = EXCERPT_CHARS) -> str:
 def value_size(values: Mapping[str, Any]) -> int:
     """Return the length of all top-level texts and bytes: a cheap bound for formats without lines."""
     return sum(len(value) for value in values.values() if isinstance(value, str | bytes))
+
+
+def look_ahead(records: Iterable[Record | Reject], on_reject: Callable[[Reject], object]) -> list[Record]:
+    """Return the first records, as many as are looked at; `on_reject` is called for each reject among them."""
+    ahead: list[Record] = []
+    size = 0
+    for record in records:
+        if isinstance(record, Reject):
+            on_reject(record)
+            continue
+        ahead.append(record)
+        size += record.size
+        if len(ahead) >= LOOK_AHEAD or size >= LOOK_AHEAD_BYTES:
+            break
+    return ahead
 
 
 def readable(records: Iterable[Record | Reject]) -> list[Record]:

@@ -15,8 +15,9 @@ from __future__ import annotations
 import hashlib
 import itertools
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
@@ -29,7 +30,7 @@ from truegold.pipeline.ingest.hub import open_hub
 from truegold.pipeline.ingest.layout import Layout
 from truegold.pipeline.ingest.layouts import check_columns, check_preset, choose_layout
 from truegold.pipeline.ingest.readers import open_file
-from truegold.pipeline.ingest.records import LOOK_AHEAD, Record, Reject, Source, Unusable
+from truegold.pipeline.ingest.records import Record, Reject, Source, Unusable, look_ahead
 from truegold.pipeline.ingest.row_builder import RowBuilder, make_builder
 from truegold.pipeline.ledger import Ledger
 from truegold.pipeline.rows import ROW_SCHEMA, TableWriter
@@ -39,9 +40,6 @@ from truegold.verifiers import InputError
 
 ROWS_FILE = "rows.parquet"
 REJECTS_FILE = "rejects.jsonl"
-
-LOOK_AHEAD_BYTES = 2**20
-"""A source is looked into for its columns up to `LOOK_AHEAD` records, or this many bytes of them."""
 
 
 @stage_function(version=1)
@@ -100,7 +98,8 @@ class _Reader:
         limited = itertools.islice(source.records, self.config.limit)
         total = source.total if self.config.limit is None else min(source.total or self.config.limit, self.config.limit)
         records = paced(limited, self.progress, f"reading {source.name}", total)
-        ahead = self._look_ahead(records, source)
+        # Rejects are written at once, since there may be any number of them before the first record.
+        ahead = look_ahead(records, partial(self.rejects.write, source))
         samples = [record.values for record in ahead]
         if not samples:
             raise self._nothing_usable(source)
@@ -114,20 +113,6 @@ class _Reader:
         if self.rows.rows == rows_before:
             raise self._nothing_usable(source)
         return layout
-
-    def _look_ahead(self, records: Iterator[Record | Reject], source: Source) -> list[Record]:
-        """Return the first records; rejects among them are written at once, since there may be any number of them."""
-        ahead: list[Record] = []
-        size = 0
-        for record in records:
-            if isinstance(record, Reject):
-                self.rejects.write(source, record)
-                continue
-            ahead.append(record)
-            size += record.size
-            if len(ahead) >= LOOK_AHEAD or size >= LOOK_AHEAD_BYTES:
-                break
-        return ahead
 
     def _write_row(self, record: Record | Reject, builder: RowBuilder, source: Source) -> None:
         if isinstance(record, Reject):

@@ -10,7 +10,7 @@ import pytest
 
 from truegold.pipeline.config.sources import Columns, FileSource, HubSource
 from truegold.pipeline.config.stages import VetTestsConfig
-from truegold.pipeline.ingest.code_sources import may_hold_code
+from truegold.pipeline.ingest.layouts import may_hold_code
 from truegold.pipeline.ledger import FLAG_SCHEMA
 from truegold.pipeline.rows import ROW_SCHEMA, Row, dump_json, read_rows, row_id, write_rows
 from truegold.pipeline.running.progress import NullProgress
