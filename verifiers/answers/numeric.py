@@ -82,11 +82,8 @@ class NumericVerifier(AnswerVerifier):
 
     def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
         units = _read_units(info)
-        allowed = _Tolerance(
-            number_option(info, "abs_tol"),
-            number_option(info, "rel_tol"),
-            integer_option(info, "decimals", 0, MAX_DECIMALS),
-        )
+        absolute, relative = number_option(info, "abs_tol"), number_option(info, "rel_tol")
+        decimals = integer_option(info, "decimals", 0, MAX_DECIMALS)
         if gold is None or not gold.strip():
             return Verdict(None, Reason.GOLD_MISSING)
         gold_value = read_number(gold, units)
@@ -100,7 +97,7 @@ class NumericVerifier(AnswerVerifier):
         if value is None:
             reason = Reason.HEDGED if _names_several(shown) else Reason.ANSWER_UNPARSED
             return Verdict(0.0, reason, shown, {"gold": _shorten(gold_value), "form": answer.form})
-        match = allowed.covers(gold_value, value)
+        match = abs(gold_value - value) <= _tolerance(gold_value, absolute, relative, decimals)
         evidence = {"gold": _shorten(gold_value), "answer": _shorten(value), "form": answer.form}
         return Verdict(float(match), Reason.MATCH if match else Reason.MISMATCH, shown, evidence)
 
@@ -109,20 +106,11 @@ class NumericVerifier(AnswerVerifier):
         return f"\\boxed{{{gold}}}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Tolerance:
-    absolute: float | None
-    relative: float | None
-    decimals: int | None
-
-    def covers(self, gold: Fraction, answer: Fraction) -> bool:
-        """Whether the answer is near enough; without any tolerance it has to be equal."""
-        # A tolerance goes through str(), since 0.1 is meant as 1/10 and not as the nearest binary fraction.
-        room = Fraction(str(self.absolute or 0))
-        room = max(room, Fraction(str(self.relative or 0)) * abs(gold))
-        if self.decimals is not None:
-            room = max(room, Fraction(1, 2 * 10**self.decimals))
-        return abs(gold - answer) <= room
+def _tolerance(gold: Fraction, absolute: float | None, relative: float | None, decimals: int | None) -> Fraction:
+    """Return how far from gold an answer may be; 0 without any tolerance."""
+    # A tolerance goes through str(), since 0.1 is meant as 1/10 and not as the nearest binary fraction.
+    room = max(Fraction(str(absolute or 0)), Fraction(str(relative or 0)) * abs(gold))
+    return room if decimals is None else max(room, Fraction(1, 2 * 10**decimals))
 
 
 def _read_units(info: Mapping[str, Any]) -> list[str]:
