@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any
 
 from truegold.verifiers.audit.hostile import HOSTILE, HostileCase
@@ -157,16 +158,8 @@ def _same_verdicts(way: str, session: _Session) -> Iterator[str] | None:
     return _compare(session, session.probe.judge_in(way, session.rows) if session.rows else ())
 
 
-def _returns_a_verdict(session: _Session) -> Iterator[str] | None:
-    """What the verifier returned at all: a Verdict, and no failure of any kind, on ordinary responses."""
-    return _describe_faults(session, lambda observed: observed.failure)
-
-
-def _evidence_is_json(session: _Session) -> Iterator[str] | None:
-    return _describe_faults(session, lambda observed: observed.not_json)
-
-
-def _describe_faults(session: _Session, fault: Callable[[Observed], str | None]) -> Iterator[str] | None:
+def _describe_faults(fault: Callable[[Observed], str | None], session: _Session) -> Iterator[str] | None:
+    """Name what `fault` tells of the verdicts on ordinary responses."""
     if not session.first:
         return None
     observed_rows = zip(session.rows, session.first, strict=True)
@@ -194,31 +187,24 @@ def _hostile_answers(session: _Session) -> Iterator[str]:
             return f"got {observed.score} ({observed.reason}) for a right answer"
         return None
 
-    verdicts = (
-        (case, session.probe.judge(respond(session.form, case.answer), case.gold), case.name) for case in HOSTILE
-    )
-    return _describe_hostile(session, verdicts, describe_fault)
+    return _describe_hostile(session, describe_fault, as_gold=False)
 
 
 def _hostile_golds(session: _Session) -> Iterator[str]:
-    verdicts = (
-        (case, session.probe.judge(respond(session.form, case.gold), case.answer), f"{case.name} as gold")
-        for case in HOSTILE
-    )
-    return _describe_hostile(session, verdicts, lambda case, observed: None)
+    return _describe_hostile(session, lambda case, observed: None, as_gold=True)
 
 
 def _describe_hostile(
-    session: _Session,
-    verdicts: Iterable[tuple[HostileCase, Observed, str]],
-    describe_fault: Callable[[HostileCase, Observed], str | None],
+    session: _Session, describe_fault: Callable[[HostileCase, Observed], str | None], *, as_gold: bool
 ) -> Iterator[str]:
-    """Findings on hostile cases, each under the given name, until too many processes are lost."""
+    """Findings on hostile cases, `as_gold` with their two sides exchanged, until too many processes are lost."""
     lost = 0
-    for case, observed, name in verdicts:
+    for case in HOSTILE:
+        answer, gold = (case.gold, case.answer) if as_gold else (case.answer, case.gold)
+        observed = session.probe.judge(respond(session.form, answer), gold)
         finding = _describe_cost(session, observed) or describe_fault(case, observed)
         if finding is not None:
-            yield f"{name}: {finding}"
+            yield f"{case.name}{' as gold' if as_gold else ''}: {finding}"
         lost += observed.process_lost
         if lost >= MAX_LOST:
             yield "stopped here: too many processes lost"
@@ -228,14 +214,14 @@ def _describe_hostile(
 _CHECKS: dict[str, Callable[[_Session], Iterator[str] | None]] = {
     "gold passes itself": _gold_passes,
     TELLS_APART: _tells_apart,
-    "returns a verdict": _returns_a_verdict,
+    "returns a verdict": partial(_describe_faults, attrgetter("failure")),
     DETERMINISTIC: _deterministic,
     "same in a fresh process": _fresh_process,
     "picklable": _picklable,
     "works in a thread": partial(_same_verdicts, "thread"),
     "safe in many threads": partial(_same_verdicts, "threads"),
     "works in asyncio": partial(_same_verdicts, "task"),
-    "evidence is JSON": _evidence_is_json,
+    "evidence is JSON": partial(_describe_faults, attrgetter("not_json")),
     "stands a missing gold": _no_gold,
     "stands hostile answers": _hostile_answers,
     "stands hostile golds": _hostile_golds,

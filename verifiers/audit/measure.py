@@ -186,11 +186,10 @@ def _measure(probe: Probe, golds: list[str], report: AuditReport, on_gold: Calla
         kind = form.kind if form else _OTHER_KIND
         report.kinds[kind] = report.kinds.get(kind, 0) + 1
         if _passes_itself(probe, gold, report):
-            for trial in _trials(report, gold):
-                observed = probe.judge(trial.response, gold)
+            for count, is_right, answer, response in _trials(report, gold):
+                observed = probe.judge(response, gold)
                 costs.append(observed.cpu_s)
-                count = trial.counts.setdefault(trial.rule, RuleCount(trial.rule, trial.policy))
-                _count(count, report, gold, trial.answer, observed, error=observed.paid != trial.is_right)
+                _count(count, report, gold, answer, observed, error=observed.paid != is_right)
         if on_gold is not None:
             on_gold()
     report.speed = speed_of(costs)
@@ -209,27 +208,16 @@ def _passes_itself(probe: Probe, gold: str, report: AuditReport) -> bool:
     return observed.paid and probe.judge(respond(report.response_form, gold), gold).paid
 
 
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    """One response to be judged, and where its verdict is counted."""
-
-    counts: dict[str, RuleCount]
-    rule: str
-    policy: bool
-    is_right: bool
-    """Whether the response should be paid."""
-    answer: str
-    response: str
-
-
-def _trials(report: AuditReport, gold: str) -> Iterator[_Trial]:
+def _trials(report: AuditReport, gold: str) -> Iterator[tuple[RuleCount, bool, str, str]]:
+    """Yield where each verdict is counted, whether the response should be paid, its answer, and the response."""
     parts = ((report.rewrites, rewrites(gold), True), (report.edits, edits(gold), False))
     for counts, variants, is_right in parts:
         for variant in variants:
-            response = respond(report.response_form, variant.text)
-            yield _Trial(counts, variant.rule, variant.policy, is_right, variant.text, response)
+            count = counts.setdefault(variant.rule, RuleCount(variant.rule, variant.policy))
+            yield count, is_right, variant.text, respond(report.response_form, variant.text)
     for case in gaming_cases(gold):
-        yield _Trial(report.gaming, case.name, False, False, case.response, case.response)
+        count = report.gaming.setdefault(case.name, RuleCount(case.name, policy=False))
+        yield count, False, case.response, case.response
 
 
 def _count(count: RuleCount, report: AuditReport, gold: str, answer: str, observed: Observed, error: bool) -> None:
