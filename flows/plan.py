@@ -53,20 +53,20 @@ def plan(config: RunConfig, until: Phase = Phase.REPORT) -> list[Stage]:
     if until is Phase.TRAIN and config.train is None:
         raise ConfigError("There is no `train` section to run.", "`truegold init` shows one.")
     if Phase.PROFILE in phases and has_engine:
-        stages += _profiling(config)
+        stages += _plan_profiling(config)
         if Phase.SELECT in phases:
-            stages.append(_selection(config))
-        stages.append(_export(config, stages))
+            stages.append(_plan_selection(config))
+        stages.append(_plan_export(config, stages))
         if Phase.TRAIN in phases and config.train is not None:
-            stages += _training(config)
+            stages += _plan_training(config)
     else:
-        stages.append(_export(config, stages))
+        stages.append(_plan_export(config, stages))
     group_size = config.train.group_size if config.train is not None else GROUP_SIZE
     stages.append(report_stage(config.name, [stage.name for stage in stages], group_size))
     return stages
 
 
-def _profiling(config: RunConfig) -> list[Stage]:
+def _plan_profiling(config: RunConfig) -> list[Stage]:
     stages: list[Stage] = []
     base = _base_model(config, stages)
     if config.sft is not None and base is not None:
@@ -77,24 +77,24 @@ def _profiling(config: RunConfig) -> list[Stage]:
             inputs["data"] = DEMO_SFT_TEXTS
         else:
             inputs |= rows_of("settle")
-        stages.append(plan_stage("sft", sft, _shared(config.sft, config), inputs, launch=config.sft.launch))
-    stages.append(_profile_stage("profile", config, rows_of("settle"), _current_model(config)))
+        stages.append(plan_stage("sft", sft, _share_settings(config.sft, config), inputs, launch=config.sft.launch))
+    stages.append(_plan_profile("profile", config, rows_of("settle"), _current_model(config)))
     return stages
 
 
-def _profile_stage(name: str, config: RunConfig, rows: dict[str, Path | Output], model: Path | Output | None) -> Stage:
+def _plan_profile(name: str, config: RunConfig, rows: dict[str, Path | Output], model: Path | Output | None) -> Stage:
     inputs = rows if model is None else {**rows, "model": model}
-    return plan_stage(name, profile, _shared(config.profile, config), inputs)
+    return plan_stage(name, profile, _share_settings(config.profile, config), inputs)
 
 
-def _selection(config: RunConfig) -> Stage:
+def _plan_selection(config: RunConfig) -> Stage:
     inputs: dict[str, Path | Output] = {
         name: Output("profile", f"{name}.parquet") for name in ("rows", "profile", "flags")
     }
     return plan_stage("select", select, config.select, inputs)
 
 
-def _export(config: RunConfig, stages: Sequence[Stage]) -> Stage:
+def _plan_export(config: RunConfig, stages: Sequence[Stage]) -> Stage:
     """Plan the export of what was selected, or of what the last of `stages` has left."""
     last = stages[-1].name
     tables: dict[str, Path | Output] = rows_of(last)
@@ -106,7 +106,7 @@ def _export(config: RunConfig, stages: Sequence[Stage]) -> Stage:
     return plan_stage("export", export, config.export, {**tables, **records, **evidence})
 
 
-def _training(config: RunConfig) -> list[Stage]:
+def _plan_training(config: RunConfig) -> list[Stage]:
     assert config.train is not None
     model = _current_model(config)
     assert model is not None
@@ -118,10 +118,11 @@ def _training(config: RunConfig) -> list[Stage]:
         "samples": Output("profile", "samples.parquet"),
     }
     terms = {term.verifier: fingerprint(term.verifier) for term in config.train.reward.terms if term.verifier}
-    stages = [plan_stage("train", grpo, _shared(config.train, config), inputs, extra=terms, launch=config.train.launch)]
+    section = _share_settings(config.train, config)
+    stages = [plan_stage("train", grpo, section, inputs, extra=terms, launch=section.launch)]
     if config.profile_after:
         rows: dict[str, Path | Output] = {"rows": Output("select", "after.parquet")}
-        stages.append(_profile_stage("profile_after", config, rows, Output("train", "checkpoint")))
+        stages.append(_plan_profile("profile_after", config, rows, Output("train", "checkpoint")))
     return stages
 
 
@@ -131,7 +132,7 @@ def report_stage(name: str, stages: Sequence[str], group_size: int) -> Stage:
     return plan_stage("report", report, ReportConfig(name=name, stages=tuple(stages), group_size=group_size), inputs)
 
 
-def _shared(section: Section, config: RunConfig) -> Section:
+def _share_settings(section: Section, config: RunConfig) -> Section:
     """Return a section with the run's chat and engine settings wherever it sets none itself."""
     shared: dict[str, StageConfig] = {} if "chat" in section.model_fields_set else {"chat": config.chat}
     if "engine" in type(section).model_fields and "engine" not in section.model_fields_set:

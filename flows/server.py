@@ -70,7 +70,7 @@ def prefect_api() -> Iterator[str]:
         command = [sys.executable, "-P", "-m", "truegold.flows.server", str(os.getpid()), str(port)]
         server = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         stack.callback(_stop, server)
-        _wait(server, url, home)
+        _wait_until_ready(server, url, home)
         os.environ.update(PREFECT_API_URL=url, PREFECT_HOME=str(home))
         stack.callback(os.environ.pop, "PREFECT_API_URL", None)
         yield url
@@ -110,7 +110,7 @@ def answers(url: str) -> bool:
         return False
 
 
-def _wait(server: subprocess.Popen[bytes], url: str, home: Path) -> None:
+def _wait_until_ready(server: subprocess.Popen[bytes], url: str, home: Path) -> None:
     deadline = time.monotonic() + STARTUP_SECONDS
     while time.monotonic() < deadline:
         if server.poll() is not None:

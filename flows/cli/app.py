@@ -68,7 +68,7 @@ def _phase_command(until: Phase) -> Callable[..., None]:
     def command(
         config: ConfigPath, set_: Overrides = None, engine: EngineOption = EngineChoice.PREFECT, dry_run: DryRun = False
     ) -> None:
-        _run(until, config, set_, engine, dry_run)
+        _run_until(until, config, set_, engine, dry_run)
 
     return command
 
@@ -220,7 +220,7 @@ def init(
     print_line(f"wrote {path}; next: truegold run {path} --dry-run")
 
 
-def _run(until: Phase, path: Path, overrides: Sequence[str] | None, engine: EngineChoice, dry_run: bool) -> None:
+def _run_until(until: Phase, path: Path, overrides: Sequence[str] | None, engine: EngineChoice, dry_run: bool) -> None:
     from truegold.flows.config import load_config
     from truegold.flows.execute import all_cached, describe, execute, open_run, stage_caller, write_manifest
     from truegold.flows.plan import plan

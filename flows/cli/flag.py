@@ -53,10 +53,10 @@ def flag(
     from truegold.pipeline.running.stage import load_record
 
     source: dict[str, Any] = {"path": str(data), "preset": preset, "limit": limit}
-    if preset is None and (columns := _columns_with_options_apart(data)) is not None:
+    if preset is None and (columns := _guess_columns_with_options(data)) is not None:
         source["columns"] = columns
     config = section_config("truegold flag", out, WORK, {"data": source, "flag": {}}, set_ or [])
-    stages = _stages(config, samples)
+    stages = _plan_stages(config, samples)
     with open_run(config) as run_dir:
         execute(stages, run_dir, stage_caller(run_dir, Terminal(errors)))
         shutil.copyfile(run_dir / "flag" / FLAGS_FILE, out / FLAGS_FILE)
@@ -69,7 +69,7 @@ def flag(
     print_line(f"flags: {out / FLAGS_FILE}\nsuspicion: {out / SUSPICION_FILE}")
 
 
-def _columns_with_options_apart(data: Path) -> dict[str, dict[str, str]] | None:
+def _guess_columns_with_options(data: Path) -> dict[str, dict[str, str]] | None:
     """Return the columns of prompt and gold of a file whose answer options stand in a column of their own, else None.
 
     A run refuses such a file, because the question alone cannot be trained on. Answers can be compared all the same.
@@ -89,7 +89,7 @@ def _columns_with_options_apart(data: Path) -> dict[str, dict[str, str]] | None:
     return columns.model_dump(include={"prompt", "gold"})
 
 
-def _stages(config: RunConfig, samples: Path | None) -> list[Stage]:
+def _plan_stages(config: RunConfig, samples: Path | None) -> list[Stage]:
     """Return the stages `ingest` and `flag` of a run's plan, and the stage that reads samples."""
     from truegold.pipeline.config.stages import SuspicionConfig
     from truegold.pipeline.curation.plan import curation_stages, rows_of

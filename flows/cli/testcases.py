@@ -60,7 +60,7 @@ def vet(
         "data": {"path": str(data), "preset": preset, "limit": limit},
     }
     config = section_config("truegold testcases vet", out, WORK, sections, set_ or [])
-    stages = _stages(config)
+    stages = _plan_stages(config)
     with open_run(config) as run_dir:
         execute(stages, run_dir, stage_caller(run_dir, Terminal(errors)))
         for name in TABLES:
@@ -72,7 +72,7 @@ def vet(
     print_line(f"report: {out / 'report.md'}")
 
 
-def _stages(config: RunConfig) -> list[Stage]:
+def _plan_stages(config: RunConfig) -> list[Stage]:
     """Return the stages `ingest` and `vet_tests` of a run's plan."""
     from truegold.pipeline.curation.plan import curation_stages, rows_of
 

@@ -63,7 +63,7 @@ def check(
     """Try every line of a verifier's contract; exit code 6 where one is broken."""
     from truegold.verifiers.audit import check as run_check
 
-    checked = run_check(name, golds=gold or (), info=_info(args), cpu_s=cpu_s)
+    checked = run_check(name, golds=gold or (), info=_parse_arguments(args), cpu_s=cpu_s)
     marks = {True: "ok", False: "FAILED", None: "skipped"}
     for line in checked:
         detail = "" if line.ok else f"  {line.detail}"
@@ -94,7 +94,7 @@ def audit_(
     from truegold.verifiers.audit import Card, as_json, audit, check, markdown
     from truegold.verifiers.audit.card import summary_lines
 
-    verifier, info = resolve(name), _info(args)
+    verifier, info = resolve(name), _parse_arguments(args)
     skipped: dict[str, int] = {}
 
     def report_skipped(row: str, reason: str) -> None:
@@ -124,7 +124,7 @@ def audit_(
     print_line(f"card: {output_dir / 'verifier_card.md'}")
 
 
-def _info(text: str) -> dict[str, Any]:
+def _parse_arguments(text: str) -> dict[str, Any]:
     try:
         info = json.loads(text)
     except ValueError as error:

@@ -106,7 +106,7 @@ def required_text(values: Values, column: str) -> str:
     return text
 
 
-def texts(value: Any) -> list[str]:
+def texts_of(value: Any) -> list[str]:
     """Return the texts of a list, or of a value that stands alone."""
     parts = value if isinstance(value, list) else [value]
     return [text for part in parts if (text := text_of(part)) is not None]

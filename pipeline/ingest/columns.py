@@ -59,7 +59,7 @@ class Column:
         head, *rest = self.name.split(".")
         value = values.get(head, MISSING)
         for step in rest:
-            value = _step(value, step)
+            value = _take_step(value, step)
         return value
 
     def text(self, values: Mapping[str, Any]) -> str | None:
@@ -78,7 +78,7 @@ def compile_column(spec: ColumnSpec, field: str) -> Column:
     return Column(spec.column, _compile_extract(spec.extract, field) if spec.extract is not None else None)
 
 
-def _step(value: Any, step: str) -> Any:
+def _take_step(value: Any, step: str) -> Any:
     if value is None or value is MISSING:
         return value
     if isinstance(value, str):
@@ -100,13 +100,13 @@ def _compile_extract(text: str, field: str) -> Extract:
     if text.startswith("after ") and (marker := text.removeprefix("after ").strip()):
         return lambda value: value.rpartition(marker)[2].strip() or None if marker in value else None
     if text.startswith("regex:"):
-        return _regex(text.removeprefix("regex:"), field)
+        return _compile_regex(text.removeprefix("regex:"), field)
     raise ConfigError(
         f"columns.{field}.extract: {text!r} is no extract.", "There are: after MARKER, boxed, regex:PATTERN."
     )
 
 
-def _regex(pattern: str, field: str) -> Extract:
+def _compile_regex(pattern: str, field: str) -> Extract:
     try:
         compiled = re.compile(pattern)
     except re.error as error:

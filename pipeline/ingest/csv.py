@@ -70,7 +70,7 @@ def read_csv(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
     try:
         lines = _Lines(read_lines(path, max_row_bytes), max_row_bytes)
         reader = csv.reader(lines, strict=True)
-        header = _header(path, reader, lines)
+        header = _read_header(path, reader, lines)
         while (outcome := _next_outcome(reader, lines, header, max_row_bytes)) is not None:
             if outcome is not _BLANK:
                 yield outcome
@@ -81,7 +81,7 @@ def read_csv(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
 _BLANK = Reject(0, "", "", "")
 
 
-def _header(path: Path, reader: Iterator[list[str]], lines: _Lines) -> list[str]:
+def _read_header(path: Path, reader: Iterator[list[str]], lines: _Lines) -> list[str]:
     try:
         header = next((fields for fields in reader if fields), None)
     except (csv.Error, _TooLong) as error:

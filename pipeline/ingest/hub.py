@@ -36,7 +36,7 @@ def open_hub(config: HubSource) -> Source:
     datasets = _import_datasets()
     try:
         if (folder / "state.json").is_file() or (folder / "dataset_dict.json").is_file():
-            dataset, total = _from_disk(datasets, folder, config.split)
+            dataset, total = _load_from_disk(datasets, folder, config.split)
         else:
             total = None
             dataset = datasets.load_dataset(
@@ -50,7 +50,7 @@ def open_hub(config: HubSource) -> Source:
         raise _cannot_open(config, local, error) from None
     name = folder.resolve().name if local else config.name
     location = f"{config.name} (split {config.split})"
-    return Source(name, location, _records(dataset, location, config, datasets), unit="row", total=total)
+    return Source(name, location, _read_records(dataset, location, config, datasets), unit="row", total=total)
 
 
 def _check_name(name: str, folder: Path) -> None:
@@ -72,7 +72,7 @@ def _import_datasets() -> ModuleType:
     return datasets  # type: ignore[no-any-return]
 
 
-def _from_disk(datasets: ModuleType, folder: Path, split: str) -> tuple[Any, int]:
+def _load_from_disk(datasets: ModuleType, folder: Path, split: str) -> tuple[Any, int]:
     listing = folder / "dataset_dict.json"
     if listing.is_file():
         splits = orjson.loads(listing.read_bytes())["splits"]
@@ -100,7 +100,7 @@ def _cannot_open(config: HubSource, local: bool, error: Exception) -> InputError
     return InputError(message)
 
 
-def _records(dataset: Any, location: str, config: HubSource, datasets: ModuleType) -> Iterator[Record | Reject]:
+def _read_records(dataset: Any, location: str, config: HubSource, datasets: ModuleType) -> Iterator[Record | Reject]:
     row_number = 0
     with contextlib.suppress(AttributeError, NotImplementedError):  # `datasets` 4.0 has no `decode`.
         dataset = dataset.decode(False)

@@ -98,7 +98,7 @@ def parse_lines(lines: Iterable[Line], max_row_bytes: int) -> Iterator[Record | 
             detail = f"{line.size} bytes, above max_row_bytes = {max_row_bytes}"
             yield Reject(line.line_number, "row_too_long", detail, excerpt(line.data.decode("utf-8", "replace")))
         elif not line.data.isspace() and line.data:
-            yield _parse(line)
+            yield _parse_line(line)
 
 
 def read_line_lists(path: Path, max_lines: int, max_bytes: int) -> Iterator[list[bytes] | None]:
@@ -132,7 +132,7 @@ def read_line_lists(path: Path, max_lines: int, max_bytes: int) -> Iterator[list
         yield None
 
 
-def _parse(line: Line) -> Record | Reject:
+def _parse_line(line: Line) -> Record | Reject:
     try:
         text = line.data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -20,7 +20,7 @@ from truegold.pipeline.ingest.code_columns import (
     refuse_packed,
     required_text,
     solution_of,
-    texts,
+    texts_of,
     with_starter,
 )
 from truegold.pipeline.ingest.code_tests import looks_like_tests, parse_tests, read_tests
@@ -95,10 +95,10 @@ def mbpp(columns: Set[str], samples: Samples) -> Layout | None:
         return None
 
     def derive(values: Values) -> Derived:
-        tests = texts(values.get("test_list"))
+        tests = texts_of(values.get("test_list"))
         if not tests:
             raise Unusable("missing_tests", "column 'test_list' is empty")
-        setup = texts(values.get("test_imports")) + texts(values.get("test_setup_code"))
+        setup = texts_of(values.get("test_imports")) + texts_of(values.get("test_setup_code"))
         prompt = text_of(values.get(text.column))
         if prompt:
             prompt = f"{prompt}\n\nYour code should pass this test:\n\n{tests[0]}"

@@ -54,7 +54,7 @@ def check_file(path: Path) -> None:
             "Name a file in it; for a Hugging Face dataset saved to disk set type: hf and name: to the folder.",
         )
     if not path.exists():
-        raise InputError(f"{path} does not exist.", _siblings(path))
+        raise InputError(f"{path} does not exist.", _list_siblings(path))
     if not path.is_file():
         raise InputError(f"{path} is no regular file.", "Write the data to a file first.")
     try:
@@ -66,16 +66,16 @@ def check_file(path: Path) -> None:
         raise InputError(f"{path} is empty.")
 
 
-def _siblings(path: Path) -> str:
+def _list_siblings(path: Path) -> str:
     """Say which data files lie where the file was looked for."""
     if not path.parent.is_dir():
         return f"Nor does its folder; relative paths start at {Path.cwd()}."
-    names = sorted(other.name for other in path.parent.iterdir() if _suffix(other) in SUFFIXES)
+    names = sorted(other.name for other in path.parent.iterdir() if _suffix_of(other) in SUFFIXES)
     shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
     return f"Data files in that folder: {shown}." if names else f"{path.parent} holds no data file."
 
 
-def _suffix(path: Path) -> str:
+def _suffix_of(path: Path) -> str:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes[-1:] == [".gz"]:
         suffixes.pop()
@@ -84,7 +84,7 @@ def _suffix(path: Path) -> str:
 
 def form_by_suffix(path: Path) -> str:
     """Return the format that a file's name says: jsonl, parquet or csv; raise InputError where it says none."""
-    form = SUFFIXES.get(_suffix(path))
+    form = SUFFIXES.get(_suffix_of(path))
     if form is None:
         raise InputError(f"{path}: its name does not say its format.", "Set format: to one of jsonl, parquet, csv.")
     return form

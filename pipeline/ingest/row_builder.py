@@ -94,7 +94,7 @@ class RowBuilder:
             raise Unusable("prompt_not_text", f"column {column.name!r} holds a {type(content).__name__}, not a text")
         text = text_of(content)
         if text is None:
-            raise Unusable("missing_prompt", _absence(column, values))
+            raise Unusable("missing_prompt", _describe_absence(column, values))
         if column.extract is not None:
             text = column.extract(text)
             if text is None:
@@ -107,7 +107,7 @@ class RowBuilder:
             return None
         text = text_of(column(values))
         if text is None:
-            raise Unusable("missing_gold", _absence(column, values))
+            raise Unusable("missing_gold", _describe_absence(column, values))
         gold = column.extract(text) if column.extract is not None else text
         if gold is None:
             spec = self.layout.columns.gold
@@ -124,11 +124,11 @@ class RowBuilder:
     def _verifier_args(self, values: Mapping[str, Any], derived: Derived) -> dict[str, Any]:
         arguments = dict(derived.verifier_args)
         if "verifier_args" in self.columns:
-            arguments |= _as_object(self.columns["verifier_args"], values)
+            arguments |= _read_object(self.columns["verifier_args"], values)
         if "tests" in self.columns:
             tests = self.columns["tests"](values)
             if tests in (None, MISSING, "", [], {}):
-                raise Unusable("missing_tests", _absence(self.columns["tests"], values))
+                raise Unusable("missing_tests", _describe_absence(self.columns["tests"], values))
             arguments["tests"] = parse_structure(tests)
         return arguments | self.config.verifier_args
 
@@ -164,14 +164,14 @@ def _is_heldout(identity: str, share: float) -> bool:
     return int.from_bytes(digest[:4], "big") < share * HELDOUT_STEPS
 
 
-def _absence(column: Column, values: Mapping[str, Any]) -> str:
+def _describe_absence(column: Column, values: Mapping[str, Any]) -> str:
     value = column(values)
     if value is MISSING:
         return f"column {column.name!r} is absent"
     return f"column {column.name!r} is {'null' if value is None else 'empty'}"
 
 
-def _as_object(column: Column, values: Mapping[str, Any]) -> dict[str, Any]:
+def _read_object(column: Column, values: Mapping[str, Any]) -> dict[str, Any]:
     value = parse_structure(column(values))
     if value in (None, MISSING, ""):
         return {}

@@ -52,7 +52,7 @@ def ingest(
     for field, spec in config.columns:
         if spec is not None:
             compile_column(spec, field)
-    sources = _open(inputs, config)
+    sources = _open_sources(inputs, config)
     layout: Layout | None = None
     with (
         Ledger(out_dir, "ingest"),
@@ -68,7 +68,7 @@ def ingest(
     return StageReport(rows_in, rows.rows, counts, {"sources": [source.name for source in sources]})
 
 
-def _open(inputs: Mapping[str, Path], config: FileSource | HubSource) -> list[Source]:
+def _open_sources(inputs: Mapping[str, Path], config: FileSource | HubSource) -> list[Source]:
     if isinstance(config, HubSource):
         return [open_hub(config)]
     sources = [open_file(inputs["data"], config.format, config.max_row_bytes)]

@@ -74,7 +74,7 @@ def call_isolated(
                 }
             )
         )
-        status = _run(spec, log, progress, launch)
+        status = _run_ranks(spec, log, progress, launch)
         outcomes: list[dict[str, Any]] = [
             orjson.loads(answer.read_bytes()) for answer in sorted(spec.parent.glob("answer-*.json"))
         ]
@@ -106,7 +106,7 @@ def _environment(scratch: Path) -> dict[str, str]:
     return {**QUIET_ENVIRONMENT, **lasting, **os.environ, "TMPDIR": str(scratch)}
 
 
-def _run(spec: Path, log: Path, progress: Progress, launch: LaunchConfig) -> int:
+def _run_ranks(spec: Path, log: Path, progress: Progress, launch: LaunchConfig) -> int:
     read_end, write_end = os.pipe()
     with log.open("ab") as sink:
         try:

@@ -44,7 +44,7 @@ class Ranks:
         single = [sys.executable, "-P", "-m", WORKER, str(spec)]
         commands: list[tuple[list[str], dict[str, str]]] = [([*single, str(pipe)], {})]
         if launch.hostfile is not None:
-            launcher = [_deepspeed(), "--hostfile", launch.hostfile, "--module", WORKER]
+            launcher = [_deepspeed_launcher(), "--hostfile", launch.hostfile, "--module", WORKER]
             commands = [([*launcher, str(spec), str(NO_PIPE)], {})]
         elif launch.ranks > 1:
             commands = [
@@ -104,7 +104,7 @@ def _rank_variables(ranks: int) -> list[dict[str, str]]:
     return [{**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(ranks)]
 
 
-def _deepspeed() -> str:
+def _deepspeed_launcher() -> str:
     beside = Path(sys.executable).with_name("deepspeed")
     launcher = str(beside) if beside.exists() else shutil.which("deepspeed")
     if launcher is None:

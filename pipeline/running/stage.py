@@ -188,13 +188,13 @@ def stage_key(stage: Stage, run_dir: Path, digests: DigestCache) -> str:
             "version": stage.version,
             "config": stage.config.model_dump(mode="json"),
             "inputs": inputs,
-            "verifiers": _verifiers(stage, run_dir),
+            "verifiers": _verifier_fingerprints(stage, run_dir),
             "extra": dict(stage.extra),
         }
     )
 
 
-def _verifiers(stage: Stage, run_dir: Path) -> dict[str, str]:
+def _verifier_fingerprints(stage: Stage, run_dir: Path) -> dict[str, str]:
     if stage.judges is None:
         return {}
     names = pl.scan_parquet(resolve_inputs(stage, run_dir)[stage.judges]).select(pl.col("verifier").unique()).collect()
@@ -233,7 +233,7 @@ def run_stage(stage: Stage, run_dir: Path, digests: DigestCache, progress: Progr
     key = stage_key(stage, run_dir, digests)
     final = run_dir / stage.name
     _restore(run_dir, stage.name, key)
-    cached = _current(final, key)
+    cached = _current_result(final, key)
     if cached is not None:
         return cached
 
@@ -262,12 +262,12 @@ def cached_result(stage: Stage, run_dir: Path, digests: DigestCache) -> StageRes
         isinstance(source, Output) and load_record(run_dir / source.stage) is None for source in stage.inputs.values()
     ):
         return None
-    return _current(run_dir / stage.name, stage_key(stage, run_dir, digests))
+    return _current_result(run_dir / stage.name, stage_key(stage, run_dir, digests))
 
 
-def _current(final: Path, key: str) -> StageResult | None:
+def _current_result(final: Path, key: str) -> StageResult | None:
     record = load_record(final)
-    if record is None or record["key"] != key or not _intact(final, record):
+    if record is None or record["key"] != key or not _is_intact(final, record):
         return None
     return load_result(final)
 
@@ -295,7 +295,7 @@ def _write_record(stage: Stage, key: str, folder: Path, report: StageReport, sec
     write_whole(folder / RECORD, orjson.dumps(record, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))
 
 
-def _intact(folder: Path, record: Mapping[str, Any]) -> bool:
+def _is_intact(folder: Path, record: Mapping[str, Any]) -> bool:
     """Say whether every output is there at its recorded size; after a deleted or cut file the stage runs again."""
     return all(
         (folder / name).is_file() and (folder / name).stat().st_size == entry["bytes"]

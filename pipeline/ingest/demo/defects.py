@@ -43,7 +43,7 @@ def clean_row(item: Item) -> RawRow:
     }
 
 
-def _mark(item: Item, kind: str, **changed: str) -> RawRow:
+def _plant(item: Item, kind: str, **changed: str) -> RawRow:
     return {**clean_row(item), **changed, "planted": kind}
 
 
@@ -52,7 +52,7 @@ def _mark(item: Item, kind: str, **changed: str) -> RawRow:
 
 def exact_duplicate(item: Item, rng: random.Random) -> RawRow:
     """Repeat the row as it is."""
-    return _mark(item, "exact_duplicate")
+    return _plant(item, "exact_duplicate")
 
 
 _FULL_WIDTH = str.maketrans("0123456789", "０１２３４５６７８９")
@@ -71,14 +71,14 @@ def format_duplicate(item: Item, rng: random.Random) -> RawRow:
             text.upper(),
         ]
     )
-    return _mark(item, "format_duplicate", question=variant)
+    return _plant(item, "format_duplicate", question=variant)
 
 
 def rephrased(item: Item, rng: random.Random) -> RawRow:
     """Tell the same person, things and numbers in another story."""
     others = [story for story in PERSON_STORIES if story is not item.telling.story]
     telling = Telling(rng.choice(others), item.telling.person, item.telling.things)
-    return _mark(Item(item.problem, telling), "rephrased")
+    return _plant(Item(item.problem, telling), "rephrased")
 
 
 COPIES: dict[str, Callable[[Item, random.Random], RawRow]] = {
@@ -94,14 +94,14 @@ def wrong_gold(item: Item, rng: random.Random, *, solution_agrees: bool) -> RawR
     """Give a wrong answer; the worked solution is right, or agrees with the answer."""
     wrong = wrong_by_a_little(item.problem.answer, rng)
     solution = item.problem.working(wrong if solution_agrees else None)
-    return _mark(item, "wrong_gold", answer=str(wrong), solution=solution)
+    return _plant(item, "wrong_gold", answer=str(wrong), solution=solution)
 
 
 def conflicting_pair(item: Item, rng: random.Random) -> tuple[RawRow, RawRow]:
     """Give the same prompt two answers, each with its solution; both are marked, as no rule can tell which is right."""
     wrong = wrong_by_a_little(item.problem.answer, rng)
-    right = _mark(item, "conflicting_label")
-    return right, _mark(item, "conflicting_label", answer=str(wrong), solution=item.problem.working(wrong))
+    right = _plant(item, "conflicting_label")
+    return right, _plant(item, "conflicting_label", answer=str(wrong), solution=item.problem.working(wrong))
 
 
 _SHARING_STORIES = (
@@ -120,7 +120,7 @@ def ambiguous(item: Item, rng: random.Random) -> RawRow:
     )
     answer = f"{total / parts:g}"
     solution = f"{total}/{parts}={answer} \\boxed{{{answer}}}"
-    return _mark(item, "ambiguous", question=question[0].upper() + question[1:], answer=answer, solution=solution)
+    return _plant(item, "ambiguous", question=question[0].upper() + question[1:], answer=answer, solution=solution)
 
 
 def unanswerable(item: Item, rng: random.Random) -> RawRow:
@@ -128,14 +128,14 @@ def unanswerable(item: Item, rng: random.Random) -> RawRow:
     hidden_index = rng.randrange(len(item.problem.numbers))
     vague = {hidden_index: rng.choice(("some", "a few", "several"))}
     question = ". ".join(part[0].upper() + part[1:] for part in tell(item.problem, item.telling, vague).split(". "))
-    return _mark(item, "unanswerable", question=question)
+    return _plant(item, "unanswerable", question=question)
 
 
 def truncated(item: Item, rng: random.Random) -> RawRow:
     """Cut the question in the middle of a sentence, after its seventh word and before the last two."""
     words = tell(item.problem, item.telling).split()
     lengths = [length for length in range(7, len(words) - 2) if words[length - 1][-1] not in ".?"]
-    return _mark(item, "truncated", question=" ".join(words[: rng.choice(lengths)]))
+    return _plant(item, "truncated", question=" ".join(words[: rng.choice(lengths)]))
 
 
 def multi_part(item: Item, rng: random.Random) -> RawRow:
@@ -147,7 +147,7 @@ def multi_part(item: Item, rng: random.Random) -> RawRow:
             "How many are missing to make 40?",
         )
     )
-    return _mark(item, "multi_part", question=f"{tell(item.problem, item.telling)} {second_question}")
+    return _plant(item, "multi_part", question=f"{tell(item.problem, item.telling)} {second_question}")
 
 
 _FIGURE_STORIES = (
@@ -166,7 +166,7 @@ def missing_figure(item: Item, rng: random.Random) -> RawRow:
         things=telling.things,
         events=tell_events(item.problem, telling.story),
     )
-    return _mark(item, "missing_figure", question=question)
+    return _plant(item, "missing_figure", question=question)
 
 
 def proof(item: Item, rng: random.Random) -> RawRow:
@@ -175,20 +175,20 @@ def proof(item: Item, rng: random.Random) -> RawRow:
     terms = str(first) + "".join(f"{sign}{term}" for sign, term in zip(item.problem.operations, rest, strict=True))
     parity = "odd" if item.problem.answer % 2 else "even"
     claim = rng.choice((f"Prove that {terms} is {parity}.", f"Show that the value of {terms} is {parity}."))
-    return _mark(item, "proof", question=claim)
+    return _plant(item, "proof", question=claim)
 
 
 def unparsable_gold(item: Item, rng: random.Random) -> RawRow:
     """Give a gold that says no answer."""
     golds = ("see solution", "twelve or so??", "N/A", "answers will vary", f"about {item.problem.answer} I think??")
-    return _mark(item, "unparsable_gold", answer=rng.choice(golds))
+    return _plant(item, "unparsable_gold", answer=rng.choice(golds))
 
 
 def format_variant_gold(item: Item, rng: random.Random) -> RawRow:
     """Write the right answer otherwise, which is no defect."""
     right = item.problem.answer
     answers = (f"{right}.0", f"{right} {item.telling.things}", f"${right}$", f"{right}.")
-    return _mark(item, DECOY, answer=rng.choice(answers))
+    return _plant(item, DECOY, answer=rng.choice(answers))
 
 
 FRESH: dict[str, Callable[[Item, random.Random], RawRow]] = {

@@ -63,9 +63,9 @@ def markdown(title: str, suites: Sequence[Suite]) -> str:
 
 
 def _markdown(title: str, suites: Sequence[Suite]) -> Iterator[str]:
-    yield f"# Test suites of {_plain(title)}\n"
-    yield from _counts("outcome", Counter(suite["outcome"] for suite in suites))
-    yield from _counts("reason", Counter(reason for suite in suites for reason in suite["reasons"]))
+    yield f"# Test suites of {_escape(title)}\n"
+    yield from _count_table("outcome", Counter(suite["outcome"] for suite in suites))
+    yield from _count_table("reason", Counter(reason for suite in suites for reason in suite["reasons"]))
     rates = [suite["kill_rate"] for suite in suites if suite["kill_rate"] is not None]
     if rates:
         mutants = sum(suite["mutants"] for suite in suites if suite["kill_rate"] is not None)
@@ -76,7 +76,7 @@ def _markdown(title: str, suites: Sequence[Suite]) -> Iterator[str]:
     yield from _findings_section([suite for suite in suites if suite["reasons"]])
 
 
-def _counts(heading: str, counts: Counter[str]) -> Iterator[str]:
+def _count_table(heading: str, counts: Counter[str]) -> Iterator[str]:
     yield f"| {heading} | suites |\n|---|---|"
     for name, count in counts.most_common():
         yield f"| `{name}` | {count:,} |"
@@ -88,9 +88,9 @@ def _weakest_section(suites: Sequence[Suite]) -> Iterator[str]:
         return
     yield "## The weakest\n"
     for suite in suites:
-        yield f"- {_plain(_location(suite))}: {_plain(_strength(suite))}"
+        yield f"- {_escape(_location(suite))}: {_escape(_strength(suite))}"
         for survivor in (suite["survivors"] or [])[:MAX_SURVIVORS]:
-            yield f"    - {_code(survivor)}"
+            yield f"    - {_as_code(survivor)}"
     yield ""
 
 
@@ -99,10 +99,10 @@ def _findings_section(suites: Sequence[Suite]) -> Iterator[str]:
         return
     yield "## Findings\n"
     for suite in suites[:MAX_LISTED]:
-        yield f"- {_plain(_location(suite))}: {suite['outcome']}"
+        yield f"- {_escape(_location(suite))}: {suite['outcome']}"
         for finding in json.loads(suite["findings"]):
-            advice = f" ({_plain(finding['suggestion'])})" if finding["suggestion"] else ""
-            yield f"    - `{finding['reason']}` {_code(_short(finding['evidence']))}{advice}"
+            advice = f" ({_escape(finding['suggestion'])})" if finding["suggestion"] else ""
+            yield f"    - `{finding['reason']}` {_as_code(_shorten(finding['evidence']))}{advice}"
     if len(suites) > MAX_LISTED:
         yield f"- and {len(suites) - MAX_LISTED:,} more: `suites.parquet`"
     yield ""
@@ -120,17 +120,17 @@ def _strength(suite: Suite) -> str:
     return f"kill rate {rate:.2f} ({caught} of {suite['mutants']}; {low:.2f} to {high:.2f})"
 
 
-def _short(evidence: Any) -> str:
+def _shorten(evidence: Any) -> str:
     text = json.dumps(evidence, ensure_ascii=False)
     return text if len(text) <= 300 else f"{text[:300]}…"
 
 
-def _code(text: str) -> str:
+def _as_code(text: str) -> str:
     """Return the text as code in Markdown, whatever is in it."""
     line = " ".join(text.split())
     return f"`` {line.replace('``', '` `')} ``"
 
 
-def _plain(text: str) -> str:
+def _escape(text: str) -> str:
     """Return the text so that Markdown shows it as it is."""
     return "".join(f"\\{char}" if char in "\\`*_{}[]<>#|$" else char for char in " ".join(text.split()))
