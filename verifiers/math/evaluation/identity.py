@@ -11,9 +11,9 @@ concluded. Points at which only one side is defined are skipped: `2\\ln x` passe
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from functools import lru_cache
-from typing import TypeAlias
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from typing import TypeAlias, TypeVar
 
 from gmpy2 import mpfr, mpq, mpz
 
@@ -55,6 +55,7 @@ _REGIONS = ((0.2, 0.9), (-3.0, -1.2), (1.2, 3.0), (-0.9, -0.2), (0.05, 0.5), (-3
 _LOCAL = threading.local()
 
 Point: TypeAlias = dict[str, mpq]
+Calculated = TypeVar("Calculated")
 
 
 def _evaluator(bits: int, complex_: bool) -> Evaluator:
@@ -87,7 +88,7 @@ def same_value(gold: Node, answer: Node) -> Outcome:
 def _same_numbers(gold: Node, answer: Node) -> Outcome:
     """Compare leading digits; where these agree, or there are too many, compare modulo a prime as well."""
     try:
-        same = _same_constant(gold, answer)
+        same = _in_reals_or_complex(lambda complex_: _agree_at(gold, answer, {}, complex_, CONSTANT_BITS))
     except TooLarge:
         same_residue = _same_residue(gold, answer, frozenset())
         if same_residue is None:
@@ -103,11 +104,7 @@ def proportional(gold: Node, answer: Node) -> Outcome:
     if not names:
         return Outcome(_is_zero(gold) == _is_zero(answer), "exact")
     ratios: list[Ball] = []
-    for point in _points(names, _whole_names(gold, answer)):
-        evaluation = _evaluate_at(gold, answer, point)
-        if evaluation is None:
-            continue
-        evaluator, a, b = evaluation
+    for evaluator, a, b in _evaluations(gold, answer, names):
         if evaluator.is_zero(a) or evaluator.is_zero(b):
             if evaluator.is_zero(a) != evaluator.is_zero(b):
                 return Outcome(False, "sampled")
@@ -122,12 +119,7 @@ def proportional(gold: Node, answer: Node) -> Outcome:
 
 def sign_of_ratio(gold: Node, answer: Node) -> int | None:
     """Return the sign of the constant by which two proportional expressions differ, or None."""
-    names = symbols(gold) | symbols(answer)
-    for point in _points(names, _whole_names(gold, answer)):
-        evaluation = _evaluate_at(gold, answer, point)
-        if evaluation is None:
-            continue
-        evaluator, a, b = evaluation
+    for evaluator, a, b in _evaluations(gold, answer, symbols(gold) | symbols(answer)):
         if not evaluator.is_zero(a) and not evaluator.is_zero(b):
             return 1 if evaluator.divide(a, b).midpoint.real > 0 else -1
     return None
@@ -160,10 +152,11 @@ def _same_residue(gold: Node, answer: Node, names: frozenset[str]) -> bool | Non
     return None
 
 
-def _same_constant(gold: Node, answer: Node) -> bool | None:
+def _in_reals_or_complex(calculate: Callable[[bool], Calculated]) -> Calculated | None:
+    """Return what is calculated over the reals or else over the complex numbers; None where it has no value."""
     for complex_ in (False, True):
         try:
-            return _agree_at(gold, answer, {}, complex_, CONSTANT_BITS)
+            return calculate(complex_)
         except NeedsComplex:
             continue
         except (Undefined, Unsupported):
@@ -205,18 +198,18 @@ def _as_balls(point: Point, evaluator: Evaluator) -> dict[str, Ball]:
     return {name: evaluator.from_rational(coordinate) for name, coordinate in point.items()}
 
 
-def _evaluate_at(gold: Node, answer: Node, point: Point) -> tuple[Evaluator, Ball, Ball] | None:
-    """Return both values at a point, real ones or else complex ones, and what calculates with them."""
-    for complex_ in (False, True):
+def _evaluations(gold: Node, answer: Node, names: frozenset[str]) -> Iterator[tuple[Evaluator, Ball, Ball]]:
+    """Yield both values at each point where they exist, and what calculates with them."""
+
+    def evaluate(point: Point, complex_: bool) -> tuple[Evaluator, Ball, Ball]:
         evaluator = _evaluator(POINT_BITS, complex_)
         balls = _as_balls(point, evaluator)
-        try:
-            return evaluator, evaluator.value(gold, balls), evaluator.value(answer, balls)
-        except NeedsComplex:
-            continue
-        except (Undefined, Unsupported):
-            return None
-    return None
+        return evaluator, evaluator.value(gold, balls), evaluator.value(answer, balls)
+
+    for point in _points(names, _whole_names(gold, answer)):
+        evaluation = _in_reals_or_complex(partial(evaluate, point))
+        if evaluation is not None:
+            yield evaluation
 
 
 def _same_at_points(gold: Node, answer: Node, names: frozenset[str]) -> bool | None:
