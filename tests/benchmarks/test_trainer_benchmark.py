@@ -57,7 +57,7 @@ def test_the_warm_up_stands_apart_and_the_highest_peak_counts():
 
 def test_the_report_has_a_table_for_each_setting_that_was_run():
     text = trainer_tables.report(RESULTS)
-    assert text.count("### ") == 1
+    assert text.count("## ") == 1
     assert "| TRL | 1.00 (1/2.00) |" in text
     assert "mixed" not in text
 

@@ -59,7 +59,7 @@ def test_check_ends_with_6_and_the_findings_where_it_is_broken(tmp_path: Path) -
         (
             ["audit", "math", "--data", "rows.jsonl", "--gold-column", "answer"],
             3,
-            "there is no column 'answer'; it has gold",
+            "has no column 'answer'; it has: gold",
         ),
         (["audit", "math", "--data", "empty.jsonl"], 3, "no row has a gold answer"),
     ],

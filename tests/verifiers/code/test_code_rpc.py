@@ -75,6 +75,7 @@ def test_suites_pass_what_is_right(code: str) -> None:
     assert done.paid, done
 
 
+@pytest.mark.long_table
 @pytest.mark.parametrize("suite", SUITES)
 @pytest.mark.parametrize("hack", HACKS)
 def test_hacks_are_not_paid(hack: str, suite: str) -> None:
