@@ -88,7 +88,10 @@ def test_columns_can_be_named_and_no_gold_is_needed_to_deduplicate() -> None:
 
 
 def test_samples_raise_the_suspicion_of_a_wrong_label() -> None:
-    samples = [{"id": "d", "system": f"s{index}", "answer": "148"} for index in range(8)]
+    answers = {"a": "7", "b": "7", "d": "148"}
+    samples = [
+        {"id": name, "system": f"s{index}", "answer": answer} for index in range(8) for name, answer in answers.items()
+    ]
     suspicion = pipeline.find_flags(ROWS, samples).suspicion
     assert suspicion["id"].to_list() == ["a", "b", "c", "d"]
     assert suspicion.filter(pl.col("id") == "d")["suggestion"].to_list() == ["148"]
