@@ -1,4 +1,4 @@
-"""Many rows, several processes."""
+"""Batches of rows, judged in several processes."""
 
 import itertools
 import os
@@ -35,7 +35,7 @@ def risky(response, gold):
     return response == gold
 
 @verifier
-def where(response, gold):
+def is_other_process(response, gold):
     return float(os.getpid() != int(response))
 """
 
@@ -47,20 +47,21 @@ def risky(tmp_path):
     return f"{path}:risky"
 
 
-def numbers(count):
+def number_rows(count):
+    """Return rows of which every third is answered wrongly."""
     return [Item(f"\\boxed{{{n}}}", str(n if n % 3 else n + 1)) for n in range(count)]
 
 
-EXPECTED = [1.0 if n % 3 else 0.0 for n in range(300)]
+EXPECTED_SCORES = [1.0 if n % 3 else 0.0 for n in range(300)]
 
 
 @pytest.mark.parametrize(("workers", "chunk"), [(0, 256), (1, 256), (2, 7), (2, 1000), (3, 50)])
 def test_verdicts_come_in_order_whatever_the_workers(workers, chunk):
-    assert [v.score for v in verify_batch(numbers(300), workers, chunk)] == EXPECTED
+    assert [v.score for v in verify_batch(number_rows(300), workers, chunk)] == EXPECTED_SCORES
 
 
 def test_workers_do_not_change_a_verdict():
-    items = [
+    rows = [
         Item("\\boxed{5 or 6}", "5"),
         Item("\\boxed{(x-1)(x+1)}", "x^2-1"),
         Item("Answer: B", "B", "choice"),
@@ -70,7 +71,7 @@ def test_workers_do_not_change_a_verdict():
         Item("x", "x", "exact", "[1]"),
         Item("x", "x", "exact", "{"),
     ]
-    assert list(verify_batch(items, workers=2)) == list(verify_batch(items, workers=1))
+    assert list(verify_batch(rows, workers=2)) == list(verify_batch(rows, workers=1))
 
 
 def test_arguments_that_are_no_json_object_cost_their_row_only():
@@ -92,7 +93,7 @@ def test_a_verifier_that_kills_its_process_loses_no_row(risky):
     assert "ended by signal 9" in verdicts[4].evidence["error"]
 
 
-def test_an_item_beyond_its_deadline_is_killed_and_the_others_are_judged(risky):
+def test_a_row_beyond_its_deadline_is_killed_and_the_others_are_judged(risky):
     responses = ["a", "hang", "b", "c"]
     verdicts = list(verify_batch([Item(r, r, risky) for r in responses], workers=2, item_deadline_s=1.0))
     assert [v.score for v in verdicts] == [1.0, None, 1.0, 1.0]
@@ -100,40 +101,39 @@ def test_an_item_beyond_its_deadline_is_killed_and_the_others_are_judged(risky):
 
 
 def test_a_small_list_stays_in_this_process_unless_told_otherwise(risky):
-    where = risky.replace(":risky", ":where")
-    item = Item(str(os.getpid()), None, where)
-    assert [v.score for v in verify_batch([item] * 5)] == [0.0] * 5
-    assert [v.score for v in verify_batch([item] * 5, workers=2)] == [1.0] * 5
+    row = Item(str(os.getpid()), None, risky.replace(":risky", ":is_other_process"))
+    assert [v.score for v in verify_batch([row] * 5)] == [0.0] * 5
+    assert [v.score for v in verify_batch([row] * 5, workers=2)] == [1.0] * 5
 
 
-def test_items_are_read_as_verdicts_are_taken():
-    taken = 0
+def test_rows_are_read_as_verdicts_are_taken():
+    rows_read = 0
 
-    def endless():
-        nonlocal taken
+    def endless_rows():
+        nonlocal rows_read
         for n in itertools.count():
-            taken += 1
+            rows_read += 1
             yield Item(str(n), str(n), "exact")
 
-    verdicts = verify_batch(endless(), workers=2, chunk=10)
+    verdicts = verify_batch(endless_rows(), workers=2, chunk=10)
     assert all(next(verdicts).score == 1.0 for _ in range(25))
-    assert taken <= 25 + 10 * 2 * 3
+    assert rows_read <= 25 + 10 * 2 * 3
     verdicts.close()
 
 
 def test_an_abandoned_batch_leaves_no_process_or_thread(risky):
-    before = threading.active_count()
+    threads_before = threading.active_count()
     verdicts = verify_batch((Item(str(n), "", risky) for n in itertools.count()), workers=2, chunk=4)
     next(verdicts)
     verdicts.close()
     assert not [t for t in threading.enumerate() if t.name.startswith("truegold-verify")]
-    assert threading.active_count() <= before + 1  # the spawner stays
+    assert threading.active_count() <= threads_before + 1  # The spawner stays.
 
 
 def test_it_works_from_a_thread():
     with ThreadPoolExecutor(1) as thread:
-        scores = thread.submit(lambda: [v.score for v in verify_batch(numbers(90), workers=2)]).result()
-    assert scores == EXPECTED[:90]
+        scores = thread.submit(lambda: [v.score for v in verify_batch(number_rows(90), workers=2)]).result()
+    assert scores == EXPECTED_SCORES[:90]
 
 
 def test_a_misspelt_verifier_is_an_error_before_work_starts():
@@ -150,8 +150,8 @@ def test_an_import_string_means_the_same_in_a_child(monkeypatch, tmp_path):
     (tmp_path / "checks_on_path.py").write_text(CHECKS)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     try:
-        items = [Item("a", "a", "checks_on_path:risky")] * 3
-        assert [v.score for v in verify_batch(items, workers=2)] == [1.0] * 3
+        rows = [Item("a", "a", "checks_on_path:risky")] * 3
+        assert [v.score for v in verify_batch(rows, workers=2)] == [1.0] * 3
     finally:
         sys.modules.pop("checks_on_path", None)
 
@@ -159,7 +159,7 @@ def test_an_import_string_means_the_same_in_a_child(monkeypatch, tmp_path):
 def test_a_process_that_cannot_start_is_a_setup_error(monkeypatch):
     monkeypatch.setattr(batch, "_CHILD_MODULE", "truegold.verifiers.no_such_module")
     with pytest.raises(SetupError, match="did not start"):
-        list(verify_batch(numbers(3), workers=2))
+        list(verify_batch(number_rows(3), workers=2))
 
 
 @pytest.mark.parametrize("arguments", [{"workers": -1}, {"chunk": 0}, {"item_deadline_s": 0}])
@@ -175,13 +175,13 @@ def test_nothing_in_nothing_out():
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_cost_of_a_verdict_stands_beside_it_not_in_it(risky, workers):
-    items = [Item(r, "a", risky) for r in ["a", "b"]]
-    timed = list(verify_batch_timed(items, workers=workers))
-    assert [verdict for verdict, _ in timed] == list(verify_batch(items, workers=workers))
-    assert all(cpu_ms >= 0 for _, cpu_ms in timed)
+    rows = [Item(r, "a", risky) for r in ["a", "b"]]
+    timed_verdicts = list(verify_batch_timed(rows, workers=workers))
+    assert [verdict for verdict, _ in timed_verdicts] == list(verify_batch(rows, workers=workers))
+    assert all(cpu_ms >= 0 for _, cpu_ms in timed_verdicts)
 
 
 def test_a_row_whose_process_died_or_was_killed_has_no_cost(risky):
-    items = [Item(r, r, risky) for r in ["a", "exit", "hang", "b"]]
-    costs = [cpu_ms for _, cpu_ms in verify_batch_timed(items, workers=2, item_deadline_s=1.0)]
+    rows = [Item(r, r, risky) for r in ["a", "exit", "hang", "b"]]
+    costs = [cpu_ms for _, cpu_ms in verify_batch_timed(rows, workers=2, item_deadline_s=1.0)]
     assert [cost is None for cost in costs] == [False, True, True, False]

@@ -72,10 +72,10 @@ def test_an_exception_becomes_a_verdict_that_names_it():
 
 
 def test_an_exit_becomes_a_verdict_too():
-    def leave(response, gold):
+    def exits(response, gold):
         raise SystemExit(3)
 
-    assert verifier(leave)("a", "b").evidence == {"error": "SystemExit: 3"}
+    assert verifier(exits)("a", "b").evidence == {"error": "SystemExit: 3"}
 
 
 def test_a_broken_machine_is_not_hidden_in_a_verdict():
@@ -98,11 +98,11 @@ def test_a_partial_can_be_a_verifier():
     assert verifier(functools.partial(lambda r, g, limit: len(r) < limit, limit=3), name="short")("ab", None).passed
 
 
-async def later(response, gold):
+async def asynchronous(response, gold):
     return True
 
 
-@pytest.mark.parametrize("function", [lambda response: True, lambda a, b, c: True, later])
+@pytest.mark.parametrize("function", [lambda response: True, lambda a, b, c: True, asynchronous])
 def test_a_function_of_the_wrong_shape_is_refused_at_once(function):
     with pytest.raises(ConfigError, match=r"f\(response, gold\)"):
         verifier(function)

@@ -29,7 +29,7 @@ class Answers(Programs):
 
 @dataclass(frozen=True)
 class NeedsGold:
-    """A verifier of before: its gold_response reads gold."""
+    """A verifier whose gold_response cannot do without gold."""
 
     name: str = "needs_gold"
     version: str = "1"
@@ -49,18 +49,18 @@ def programs(tmp_path):
 
 
 def test_a_verifier_that_judges_solutions_is_asked_without_gold_if_there_is_a_solution(programs):
-    judge = resolve(f"{programs}:Programs")
-    assert judges_solutions(judge)
-    assert gold_response(judge, None, "print(1)") == "None/print(1)"
-    assert gold_response(judge, "gold", "print(1)") == "gold/print(1)"
-    assert gold_response(judge, None, None) is None
+    verifier = resolve(f"{programs}:Programs")
+    assert judges_solutions(verifier)
+    assert gold_response(verifier, None, "print(1)") == "None/print(1)"
+    assert gold_response(verifier, "gold", "print(1)") == "gold/print(1)"
+    assert gold_response(verifier, None, None) is None
 
 
 @pytest.mark.parametrize("name", ["math", "choice", "exact", "numeric", "regex", "format", "length"])
 def test_other_verifiers_are_never_asked_without_gold(name):
-    judge = resolve(name)
-    assert not judges_solutions(judge)
-    assert gold_response(judge, None, "a solution") is None
+    verifier = resolve(name)
+    assert not judges_solutions(verifier)
+    assert gold_response(verifier, None, "a solution") is None
 
 
 def test_a_verifier_whose_gold_response_needs_gold_keeps_working(programs):

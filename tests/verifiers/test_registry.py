@@ -1,4 +1,4 @@
-"""From a name to a verifier, in three spellings."""
+"""A name becomes a verifier, whichever way it is spelled."""
 
 import multiprocessing
 import pickle
@@ -51,7 +51,7 @@ class Broken(Longer):
 
 instance = Longer()
 holds_a_lambda = verifier(lambda response, gold: True, )
-number = 5
+limit = 5
 """
 
 
@@ -72,7 +72,8 @@ def on_path(checks, monkeypatch):
     sys.modules.pop(module, None)
 
 
-def error(name: str) -> str:
+def resolve_error(name: str) -> str:
+    """Return the error text for a name that cannot be resolved, which is one line."""
     with pytest.raises(ConfigError) as caught:
         resolve(name)
     assert "\n" not in str(caught.value)
@@ -89,15 +90,15 @@ def test_built_in_names():
 
 @pytest.mark.parametrize("attribute", ["decorated", "plain", "Longer", "instance", "holds_a_lambda"])
 def test_a_file_is_named_by_its_path(checks, attribute):
-    found = resolve(f"{checks}:{attribute}")
-    assert found("gold!", "gold").score == (0.0 if attribute == "decorated" else 1.0)
+    resolved = resolve(f"{checks}:{attribute}")
+    assert resolved("gold!", "gold").score == (0.0 if attribute == "decorated" else 1.0)
 
 
 def test_a_relative_path_is_pickled_as_an_absolute_one(checks, monkeypatch):
     monkeypatch.chdir(checks.parent)
-    data = pickle.dumps(resolve("checks.py:plain"))
+    pickled = pickle.dumps(resolve("checks.py:plain"))
     monkeypatch.chdir("/")
-    assert pickle.loads(data)("gold!", "gold").passed
+    assert pickle.loads(pickled)("gold!", "gold").passed
 
 
 def test_a_verifier_from_a_file_travels_to_a_spawned_process(checks):
@@ -107,8 +108,8 @@ def test_a_verifier_from_a_file_travels_to_a_spawned_process(checks):
 
 
 def test_a_module_is_named_by_its_import_path(on_path):
-    found = pickle.loads(pickle.dumps(resolve(f"{on_path}:decorated")))
-    assert (found.name, found.version, found("a", "a").score) == ("decorated", "7", 1.0)
+    copy = pickle.loads(pickle.dumps(resolve(f"{on_path}:decorated")))
+    assert (copy.name, copy.version, copy("a", "a").score) == ("decorated", "7", 1.0)
 
 
 def test_an_entry_point_of_an_installed_package(on_path, monkeypatch):
@@ -134,23 +135,23 @@ def test_a_built_in_has_its_version_for_a_fingerprint():
 
 
 def test_errors_say_what_was_tried_and_what_exists(checks, tmp_path):
-    assert "choice, code, exact, format, length, math, numeric, regex. Did you mean 'math'?" in error("maths")
-    assert "path/to/file.py:object" in error("zzzzzz")
-    assert "Did you mean 'checks.py'?" in error(f"{tmp_path}/cheks.py:plain")
-    assert "Did you mean 'plain'?" in error(f"{checks}:plein")
-    assert "is a int, not a verifier" in error(f"{checks}:number")
-    assert "without arguments" in error(f"{checks}:Needy")
-    assert "no module 'no_such_package'" in error("no_such_package.checks:f")
+    assert "choice, code, exact, format, length, math, numeric, regex. Did you mean 'math'?" in resolve_error("maths")
+    assert "path/to/file.py:object" in resolve_error("zzzzzz")
+    assert "Did you mean 'checks.py'?" in resolve_error(f"{tmp_path}/cheks.py:plain")
+    assert "Did you mean 'plain'?" in resolve_error(f"{checks}:plein")
+    assert "is a int, not a verifier" in resolve_error(f"{checks}:limit")
+    assert "without arguments" in resolve_error(f"{checks}:Needy")
+    assert "no module 'no_such_package'" in resolve_error("no_such_package.checks:f")
 
 
 def test_a_file_that_does_not_load_says_where(tmp_path):
     (tmp_path / "bad.py").write_text("x = 1\ny = x / 0\n")
-    assert "ZeroDivisionError: division by zero" in (message := error(f"{tmp_path}/bad.py:f"))
+    assert "ZeroDivisionError: division by zero" in (message := resolve_error(f"{tmp_path}/bad.py:f"))
     assert "line 2" in message
     (tmp_path / "worse.py").write_text("def f(:\n")
-    assert "SyntaxError" in error(f"{tmp_path}/worse.py:f")
+    assert "SyntaxError" in resolve_error(f"{tmp_path}/worse.py:f")
     (tmp_path / "needs.py").write_text("import no_such_package\n")
-    assert "No module named 'no_such_package'" in error(f"{tmp_path}/needs.py:f")
+    assert "No module named 'no_such_package'" in resolve_error(f"{tmp_path}/needs.py:f")
 
 
 def test_a_verifier_object_that_returns_no_verdict_is_reported(checks):
@@ -164,12 +165,12 @@ def test_a_verifier_object_that_returns_no_verdict_is_reported(checks):
     [("math", "\\frac12", "\\boxed{\\frac12}"), ("choice", "(B) red", "\\boxed{B}"), ("exact", "red", "red")],
 )
 def test_gold_passes_its_own_verifier(name, gold, expected):
-    judge = resolve(name)
-    assert gold_response(judge, gold, "because") == expected
-    assert judge(expected, gold).passed
+    built_in = resolve(name)
+    assert gold_response(built_in, gold, "because") == expected
+    assert built_in(expected, gold).passed
 
 
-def test_gold_response_of_others(checks):
+def test_gold_response_of_verifiers_that_are_not_built_in(checks):
     assert gold_response(resolve(f"{checks}:Longer"), "gold", None) == "gold!"
     assert gold_response(resolve(f"{checks}:plain"), "gold", None) == "gold"
     assert gold_response(verifier(lambda r, g: True), "gold") == "gold"

@@ -35,7 +35,7 @@ def test_weights_and_offsets():
 def test_a_gate_that_is_not_passed_closes_all_behind_it():
     assert compose(THREE, verdicts(0.0, 1.0, 0.0)).parts == {"format": 0.0, "correct": 0.0, "length": 0.0}
     assert compose(THREE, verdicts(1.0, 0.0, 0.0)).value == 0.1
-    assert compose(THREE, verdicts(1.0, 0.5, 0.0)).parts["length"] == 0.0  # a part of the score is no pass
+    assert compose(THREE, verdicts(1.0, 0.5, 0.0)).parts["length"] == 0.0  # A part of the score is no pass.
     # A gate counts only where its own gate is open: right in bad form does not bring the length back in.
     length_first = (LENGTH, CORRECT, FORMAT)
     assert compose(length_first, verdicts(0.0, 1.0, 0.0)).value == 0.0
@@ -71,11 +71,11 @@ def test_the_sum_is_clipped_and_the_parts_are_not():
 @given(
     st.lists(st.tuples(st.one_of(st.none(), st.sampled_from([0.0, 0.5, 1.0])), st.integers(-3, 3), st.integers(0, 9)))
 )
-def test_the_value_is_the_sum_of_the_parts_or_unknown_with_a_culprit(drawn):
+def test_the_value_is_the_sum_of_the_parts_or_unknown_with_a_culprit(drawn_terms):
     terms = [Term("first")]
-    for place, (_, weight, gate) in enumerate(drawn):
-        terms.append(Term(str(place), weight=float(weight), gate=terms[gate % len(terms)].name))
-    scores = verdicts(1.0, *(score for score, _, _ in drawn))
+    for index, (_, weight, gate) in enumerate(drawn_terms):
+        terms.append(Term(str(index), weight=float(weight), gate=terms[gate % len(terms)].name))
+    scores = verdicts(1.0, *(score for score, _, _ in drawn_terms))
     reward = compose(terms, scores)
     assert (reward.value is None) == bool(reward.missing) == (None in reward.parts.values())
     if reward.value is not None:
@@ -84,13 +84,13 @@ def test_the_value_is_the_sum_of_the_parts_or_unknown_with_a_culprit(drawn):
     assert set(reward.missing) <= unjudged
 
 
-def test_a_sound_composition_has_no_find_mistakes():
+def test_a_sound_composition_has_no_mistakes():
     assert find_mistakes(THREE) == []
     assert find_mistakes([Term("correct"), Term("price", "numeric", args={"decimals": 2})]) == []
 
 
-def test_every_problem_is_told_at_once():
-    found = find_mistakes(
+def test_every_mistake_is_told_at_once():
+    mistakes = find_mistakes(
         [
             Term("a", "maths", gate="z"),
             Term("a", weight=math.inf),
@@ -101,8 +101,8 @@ def test_every_problem_is_told_at_once():
             Term(" ", args={"x": 1}),
         ]
     )
-    assert len(found) == 8
-    text = "\n".join(found)
+    assert len(mistakes) == 8
+    text = "\n".join(mistakes)
     for piece in (
         "two terms are named 'a'",
         "Did you mean 'math'?",

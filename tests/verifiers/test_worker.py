@@ -89,7 +89,7 @@ def test_it_outlives_the_thread_that_started_it():
 
 def test_a_forked_process_has_a_worker_of_its_own():
     worker.compare(*SYMBOLIC)
-    parents = worker._worker.child.pid
+    pid_before_fork = worker._worker.child.pid
     with warnings.catch_warnings():
         # Newer Pythons warn of a fork with threads, which is the case under test.
         warnings.simplefilter("ignore")
@@ -97,14 +97,14 @@ def test_a_forked_process_has_a_worker_of_its_own():
     if pid == 0:
         status = 1
         try:
-            right = worker.compare(*SYMBOLIC).reason is Reason.MATCH
-            status = 0 if right and worker._worker.child.pid != parents else 2
+            matches = worker.compare(*SYMBOLIC).reason is Reason.MATCH
+            status = 0 if matches and worker._worker.child.pid != pid_before_fork else 2
             worker.stop()
         finally:
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     assert worker.compare(*SYMBOLIC).reason is Reason.MATCH
-    assert worker._worker.child.pid == parents
+    assert worker._worker.child.pid == pid_before_fork
 
 
 def test_it_dies_with_a_parent_that_is_killed():
