@@ -101,13 +101,15 @@ class Local:
         Raises SandboxError where the toolchain of the language is not installed.
         """
         if program.language == PYTHON and not program.files:
-            return _Python(self.sandbox(), program.source.encode("utf-8", "surrogatepass"), limits)
+            source = program.source.encode("utf-8", "surrogatepass")
+            return _Ready(self.sandbox(), Job("main", source, limits, warm=warm_modules(source)))
         return self.prepare_script(program, limits, ())
 
     def prepare_script(self, program: Program, limits: Limits, arguments: Sequence[str]) -> Prepared:
         """Make a program ready that gets arguments on its command line."""
         if program.language == PYTHON:
-            return _Script(self.sandbox(), program, limits, arguments)
+            warm = warm_modules(program.source.encode("utf-8", "replace"))
+            return _Ready(self.sandbox(), Job("script", _script_payload(program, arguments), limits, warm=warm))
         language = LANGUAGES.get(program.language)
         toolchain = language.toolchain() if language else None
         if language is None or toolchain is None:
@@ -120,60 +122,32 @@ class Local:
             raise SandboxError(_describe_closed(program.language, closed))
         files = {language.file_for(program.source): program.source.encode("utf-8", "replace"), **program.files}
         run = [*language.command(toolchain.run, program.source, limits), *arguments]
-        if toolchain.compile is None:
-            return _Native(box, None, files, run, toolchain, limits)
-        argv = language.command(toolchain.compile, program.source, limits)
-        compiled, binaries = _compile(box, argv, files, toolchain, limits)
-        return _Native(box, compiled, {**binaries, **program.files}, run, toolchain, limits)
+        compiled = None
+        if toolchain.compile is not None:
+            argv = language.command(toolchain.compile, program.source, limits)
+            compiled, binaries = _compile(box, argv, files, toolchain, limits)
+            files = {**binaries, **program.files}
+        payload = _native_payload(files, run, toolchain.environment, [])
+        return _Ready(box, Job("native", payload, limits, native=True), compiled)
 
 
-class _Python:
-    """A Python program on its own: the usual case."""
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A program whose job lacks nothing but the input."""
 
+    box: Sandbox
+    job: Job
     compiled: Execution | None = None
 
-    def __init__(self, box: Sandbox, source: bytes, limits: Limits) -> None:
-        self._box, self._source, self._limits = box, source, limits
-        self._warm = warm_modules(source)
-
     def run(self, stdin: bytes) -> Execution:
-        return self._box.run(Job("main", self._source, self._limits, stdin, warm=self._warm))
+        execution = self.box.run(dataclasses.replace(self.job, stdin=stdin))
+        return _with_command_end(execution) if self.job.native else execution
 
 
-class _Script:
-    """A Python program with files in its working folder and arguments."""
-
-    compiled: Execution | None = None
-
-    def __init__(self, box: Sandbox, program: Program, limits: Limits, arguments: Sequence[str]) -> None:
-        self._box, self._limits = box, limits
-        files = {name: content.decode("utf-8", "surrogateescape") for name, content in program.files.items()}
-        request = {"source": program.source, "arguments": list(arguments), "files": files}
-        self._payload = json.dumps(request).encode()
-        self._warm = warm_modules(program.source.encode("utf-8", "replace"))
-
-    def run(self, stdin: bytes) -> Execution:
-        return self._box.run(Job("script", self._payload, self._limits, stdin, warm=self._warm))
-
-
-class _Native:
-    """A program of another language."""
-
-    def __init__(
-        self,
-        box: Sandbox,
-        compiled: Execution | None,
-        files: Mapping[str, bytes],
-        argv: list[str],
-        toolchain: Toolchain,
-        limits: Limits,
-    ) -> None:
-        self.compiled = compiled
-        self._box, self._limits = box, limits
-        self._payload = _native_payload(files, argv, toolchain.environment, [])
-
-    def run(self, stdin: bytes) -> Execution:
-        return _with_command_end(self._box.run(Job("native", self._payload, self._limits, stdin, native=True)))
+def _script_payload(program: Program, arguments: Sequence[str]) -> bytes:
+    """Pack what the role `script` reads."""
+    files = {name: content.decode("utf-8", "surrogateescape") for name, content in program.files.items()}
+    return json.dumps({"source": program.source, "arguments": list(arguments), "files": files}).encode()
 
 
 def _compile(

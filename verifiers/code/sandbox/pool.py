@@ -16,6 +16,7 @@ import sys
 import threading
 import weakref
 from dataclasses import dataclass
+from queue import LifoQueue
 
 from truegold.verifiers.code.execution import Execution, SandboxError
 from truegold.verifiers.code.sandbox.job import Job
@@ -47,9 +48,8 @@ class Sandbox:
     def __init__(self, kind: Kind, tier: Tier, seats: int) -> None:
         self.tier = tier
         self._kind = kind
-        self._free = [Seat(tier, kind.python, kind.hash_seed, kind.expose) for _ in range(seats)]
-        self._all = list(self._free)
-        self._change = threading.Condition()
+        self._all = [Seat(tier, kind.python, kind.hash_seed, kind.expose) for _ in range(seats)]
+        self._free = self._queue_all()
 
     def run(self, job: Job) -> Execution:
         """Run a job and return what became of it. Raises SandboxError where the sandbox itself failed."""
@@ -77,11 +77,10 @@ class Sandbox:
         """Let go of the zygotes. In a forked copy of this process they belong to the original."""
         for seat in self._all:
             seat.forget()
-        self._free = list(self._all)
-        self._change = threading.Condition()
+        self._free = self._queue_all()
 
     def _run(self, jobs: list[Job]) -> list[Execution]:
-        seat = self._take()
+        seat = self._free.get()
         try:
             for attempt in range(ATTEMPTS):
                 try:
@@ -94,19 +93,14 @@ class Sandbox:
                         raise
             raise AssertionError("the last attempt returns or raises")
         finally:
-            self._give_back(seat)
+            self._free.put(seat)
 
-    def _take(self) -> Seat:
-        with self._change:
-            while not self._free:
-                self._change.wait()
-            # The seat that was given back last has a zygote already.
-            return self._free.pop()
-
-    def _give_back(self, seat: Seat) -> None:
-        with self._change:
-            self._free.append(seat)
-            self._change.notify()
+    def _queue_all(self) -> LifoQueue[Seat]:
+        """Return all seats. The one that is given back last is taken next, since it has a zygote already."""
+        free: LifoQueue[Seat] = LifoQueue()
+        for seat in self._all:
+            free.put(seat)
+        return free
 
 
 _SHARED: dict[Kind, Sandbox] = {}
@@ -136,34 +130,31 @@ def close_all() -> None:
 
 def possible_tiers(python: str = sys.executable) -> dict[Tier, str | None]:
     """Return for each tier why this machine does not give it, or None."""
-    obstacles: dict[Tier, str | None] = {}
-    for tier in Tier:
-        seat = Seat(tier, python, 0)
-        try:
-            seat.start()
-            obstacles[tier] = None
-        except (TierNotPossible, SandboxError) as error:
-            obstacles[tier] = str(error)
-        finally:
-            seat.stop()
-    return obstacles
+    return {tier: _find_obstacle(tier, Kind(python=python)) for tier in Tier}
+
+
+def _find_obstacle(tier: Tier, kind: Kind) -> str | None:
+    """Return why this machine does not give a tier; None where it does."""
+    seat = Seat(tier, kind.python, kind.hash_seed, kind.expose)
+    try:
+        seat.start()
+    except (TierNotPossible, SandboxError) as error:
+        return str(error)
+    finally:
+        seat.stop()
+    return None
 
 
 def _open(kind: Kind) -> Sandbox:
     requested_tier = kind.tier or tier_from_environment()
     reasons = []
     for tier in (requested_tier,) if requested_tier else AUTOMATIC_TIERS:
-        seat = Seat(tier, kind.python, kind.hash_seed, kind.expose)
-        try:
-            seat.start()
-        except (TierNotPossible, SandboxError) as error:
-            reasons.append(f"{tier}: {error}")
-            continue
-        finally:
-            seat.stop()
-        box = Sandbox(kind, tier, usable_cores())
-        _LIVE.add(box)
-        return box
+        obstacle = _find_obstacle(tier, kind)
+        if obstacle is None:
+            box = Sandbox(kind, tier, usable_cores())
+            _LIVE.add(box)
+            return box
+        reasons.append(f"{tier}: {obstacle}")
     raise SetupError(
         f"this machine gives no sandbox for programs ({'; '.join(reasons)}).",
         "See `truegold doctor`; a container may need `--security-opt seccomp=unconfined`. TRUEGOLD_SANDBOX=weak runs "
