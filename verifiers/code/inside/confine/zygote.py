@@ -13,7 +13,6 @@ partners: a socket connects them, and both end when the second one does.
 
 from __future__ import annotations
 
-import array
 import atexit
 import gc
 import json
@@ -176,18 +175,14 @@ class Zygote:
 
     def _receive(self) -> tuple[dict[str, Any], list[int]] | None:
         """Return one request, a line of JSON, and its descriptors; None when the other end is gone."""
-        line, descriptors = b"", array.array("i")
+        line, descriptors = b"", []
         while not line.endswith(b"\n"):
-            data, ancillary, _, _ = self._control.recvmsg(
-                MAX_REQUEST_BYTES, socket.CMSG_SPACE(4 * 2 * DESCRIPTORS_PER_JOB)
-            )
+            data, received, _, _ = socket.recv_fds(self._control, MAX_REQUEST_BYTES, 2 * DESCRIPTORS_PER_JOB)
             if not data:
                 return None
             line += data
-            for level, kind, sent in ancillary:
-                if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                    descriptors.frombytes(sent[: len(sent) - len(sent) % descriptors.itemsize])
-        return json.loads(line), descriptors.tolist()
+            descriptors += received
+        return json.loads(line), descriptors
 
     def _reply(self, message: Mapping[str, Any]) -> None:
         self._control.sendall(json.dumps(message).encode() + b"\n")

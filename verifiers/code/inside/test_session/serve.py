@@ -159,13 +159,7 @@ class _Server:
 
 _COPIES: Mapping[str, Callable[[Any], Any]] = {"__copy__": copy.copy, "__deepcopy__": copy.deepcopy}
 
+_METHODS = (_Server.call, _Server.method, _Server.special, _Server.attribute, _Server.set)
 _REQUESTS: Mapping[str, Callable[..., Json]] = {
-    "call": _Server.call,
-    "method": _Server.method,
-    "special": _Server.special,
-    "attribute": _Server.attribute,
-    "set": _Server.set,
-    "name": _Server.name,
-    "entry": _Server.entry,
-    "public": _Server.public,
+    method.__name__: method for method in (*_METHODS, _Server.name, _Server.entry, _Server.public)
 }

@@ -93,7 +93,7 @@ class Session:
         first, _, rest = expression.partition("()")
         if rest:
             self._function_holders.add(first)
-        target = self._receive_name(["entry", expression], expression)
+        target = self._ask(["entry", expression], asked=expression)
         self._note_class(expression, target)
         return target
 
@@ -101,7 +101,7 @@ class Session:
         """Return a global of the program. Raises `NoSuchName`."""
         if name in self.codecs:
             return self.find_class(name)
-        value = self._receive_name(["name", name], name)
+        value = self._ask(["name", name], asked=name)
         self._note_class(name, value)
         return value
 
@@ -174,12 +174,6 @@ class Session:
         if type(target) is RemoteType and name.lstrip("_")[:1].isupper():
             self._asked_classes[target._truegold_class_handle] = name
 
-    def _receive_name(self, request: list[Any], name: str) -> Any:
-        reply = self._exchange(request)
-        if reply[0] == "missing":
-            raise NoSuchName(name)
-        return self._understand(reply, asked=name)
-
     def _send_args(self, value: Any) -> tuple[Json, list[Any]]:
         try:
             return self._sender.encode(value)
@@ -191,27 +185,23 @@ class Session:
             self._break_off(Undecodable(f"what is passed on is too large to travel: {error}"))
 
     def _ask(
-        self, request: list[Any], objects: list[Any] | None = None, may_stop: bool = False, keep: bool = False
-    ) -> Any:
-        """Return the value of the answer to a request.
-
-        objects: the mutable objects of the arguments. may_stop: whether the answer may be a `StopIteration`. keep:
-        whether changes of arguments come beside a value.
-        """
-        return self._understand(self._exchange(request), objects, may_stop, keep=keep)
-
-    def _understand(
         self,
-        reply: list[Any],
+        request: list[Any],
         objects: list[Any] | None = None,
         may_stop: bool = False,
         asked: str | None = None,
         keep: bool = False,
     ) -> Any:
-        """Return the value of an answer, or raise the exception that it stands for."""
+        """Return the value of the answer to a request, or raise the exception that it stands for.
+
+        objects: the mutable objects of the arguments. may_stop: whether the answer may be a `StopIteration`. asked: the
+        name that is asked for, which may be missing. keep: whether changes of arguments come beside a value.
+        """
+        kind, *rest = self._exchange(request)
+        if kind == "missing" and asked is not None:
+            raise NoSuchName(asked)
         error: BaseException
         try:
-            kind, *rest = reply
             if kind == "ok":
                 return self._receiver.decode(rest[0], asked=asked)
             if kind == "changed" and objects and len(rest) <= 1 + keep:

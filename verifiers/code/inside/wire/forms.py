@@ -115,7 +115,7 @@ FORMS: Mapping[type, Form] = {
     collections.defaultdict: _mapping_form("defaultdict"),
     collections.deque: _collection_form("deque", lambda value: [value.maxlen, *value], mutable=True),
     array.array: _collection_form("array", lambda value: [value.typecode, *value], mutable=True),
-    decimal.Decimal: _text_form("Decimal", str),
+    decimal.Decimal: _text_form("Decimal", decimal.Decimal.__str__),
     fractions.Fraction: _record_form("Fraction", lambda value: [value.numerator, value.denominator]),
     datetime.datetime: _text_form("datetime", datetime.datetime.isoformat),
     datetime.date: _text_form("date", datetime.date.isoformat),
@@ -142,12 +142,10 @@ SUBCLASS_FORMS: list[tuple[type, Form]] = [
     (collections.deque, _base_form(lambda value: collections.deque(collections.deque.__iter__(value), value.maxlen))),
     (set, _base_form(lambda value: set(set.__iter__(value)))),
     (frozenset, _base_form(lambda value: frozenset(frozenset.__iter__(value)))),
-    (bytes, _encode_bytes),
-    (bytearray, _encode_bytearray),
-    (datetime.datetime, _text_form("datetime", datetime.datetime.isoformat)),
-    (datetime.date, _text_form("date", datetime.date.isoformat)),
-    (datetime.timedelta, _record_form("timedelta", lambda value: [value.days, value.seconds, value.microseconds])),
-    (decimal.Decimal, _text_form("Decimal", decimal.Decimal.__str__)),
+    *(
+        (base, FORMS[base])
+        for base in (bytes, bytearray, datetime.datetime, datetime.date, datetime.timedelta, decimal.Decimal)
+    ),
 ]
 """Objects of subclasses become the data that the builtin type holds. Its own methods read them, so that an `int` that
 calls itself equal to everything is the number it is."""

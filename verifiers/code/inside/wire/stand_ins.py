@@ -11,7 +11,7 @@ Two `Instance`s are equal where they show the same fields however far one follow
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 Codecs = Mapping[str, Sequence[str]]
@@ -29,13 +29,11 @@ class ResultTooLarge(ValueError):
     """The value does not fit into the bounds of one result."""
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Opaque:
     """A value of which only its type's name is known."""
 
-    __slots__ = ("type_name",)
-
-    def __init__(self, type_name: str) -> None:
-        self.type_name = type_name
+    type_name: str
 
     def __eq__(self, other: object) -> bool:
         return False
@@ -51,13 +49,8 @@ class Iterated:
     """The elements that an iterator gave. It is no list: `f() == [1, 2]` does not hold for a generator."""
 
     elements: list[Any]
-    kind: str = "iterator"
+    kind: str = field(default="iterator", compare=False)
     """The name of the iterator's type."""
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Iterated and self.elements == other.elements
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(slots=True)
@@ -71,14 +64,12 @@ class Array:
     """Nested lists, or one number where the shape is ()."""
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Instance:
     """An object of a class that this process does not have."""
 
-    __slots__ = ("class_name", "fields")
-
-    def __init__(self, class_name: str, fields: dict[str, Any]) -> None:
-        self.class_name = class_name
-        self.fields = fields
+    class_name: str
+    fields: dict[str, Any]
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Instance and _same_graphs(self, other)
