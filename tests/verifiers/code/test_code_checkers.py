@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from truegold.verifiers.code.bad_suite import BadSuite
 from truegold.verifiers.code.comparison.output_units import CHUNK_CHARS
-from truegold.verifiers.code.comparison.outputs import check_spec, checker_of
+from truegold.verifiers.code.comparison.outputs import checker_of, read_spec
 
 
 def accepts(spec, expected, got):
@@ -172,12 +172,12 @@ def test_much_more_output_than_expected_is_not_taken_apart():
 )
 def test_a_bad_spec_is_told(spec, text):
     with pytest.raises(BadSuite) as caught:
-        check_spec(spec, "checker")
+        read_spec(spec, "checker")
     assert text in str(caught.value)
 
 
 def test_a_program_is_validated_here_and_not_run():
-    check_spec({"type": "program", "code": "print(1)", "language": "cpp"}, "checker")
+    read_spec({"type": "program", "code": "print(1)", "language": "cpp"}, "checker")
     with pytest.raises(BadSuite):
         checker_of({"type": "program", "code": "print(1)"})
 

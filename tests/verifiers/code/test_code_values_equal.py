@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truegold.verifiers.code.bad_suite import BadSuite
-from truegold.verifiers.code.comparison.values import call_checker_of, check_call_spec, values_equal
+from truegold.verifiers.code.comparison.values import call_checker_of, read_call_spec, values_equal
 from truegold.verifiers.code.inside.wire import Array, Instance, Iterated, Opaque
 
 
@@ -154,7 +154,7 @@ def test_any_of_says_how_many_were_tried():
 )
 def test_a_bad_spec_is_told(spec, text):
     with pytest.raises(BadSuite) as caught:
-        check_call_spec(spec, "checker")
+        read_call_spec(spec, "checker")
     assert text in str(caught.value)
 
 

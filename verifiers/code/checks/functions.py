@@ -76,14 +76,6 @@ def _extreme(choose: Callable[..., Any]) -> Callable[..., Any]:
     return choose_from
 
 
-def _any(value: Any) -> bool:
-    return any(map(truth, iterate(value, ordered=False)))
-
-
-def _all(value: Any) -> bool:
-    return all(map(truth, iterate(value, ordered=False)))
-
-
 def _dict(value: Any = (), **named: Any) -> dict[Any, Any]:
     if isinstance(value, dict):
         return {**value, **named}
@@ -136,8 +128,8 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "min": _extreme(min),
     "max": _extreme(max),
     "sum": _sum,
-    "any": _any,
-    "all": _all,
+    "any": lambda value: any(map(truth, iterate(value, ordered=False))),
+    "all": lambda value: all(map(truth, iterate(value, ordered=False))),
     "range": range,
     "enumerate": lambda value, start=0: enumerate(iterate(value), start),
     "zip": lambda *values: zip(*map(iterate, values), strict=False),

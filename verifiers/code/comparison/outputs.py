@@ -69,7 +69,7 @@ def checker_of(spec: str | Mapping[str, Any]) -> Checker:
 
     Raises `BadSuite` where it names none, or a program, which has to be run.
     """
-    kind, options = _read_spec(spec, "checker")
+    kind, options = read_spec(spec, "checker")
     if kind == "program":
         raise BadSuite("checker is a program, which has to be run")
     if kind == "exact":
@@ -81,12 +81,11 @@ def checker_of(spec: str | Mapping[str, Any]) -> Checker:
     return _TokenChecker(tolerance, case_sensitive, options.get("unordered"))
 
 
-def check_spec(spec: object, field: str) -> None:
-    """Raise `BadSuite` where spec is no checker. field: how messages name it."""
-    _read_spec(spec, field)
+def read_spec(spec: object, field: str) -> tuple[str, dict[str, Any]]:
+    """Return the type and the options of a checker. Raises `BadSuite` where spec is none. field: how messages name it.
 
-
-def _read_spec(spec: object, field: str) -> tuple[str, dict[str, Any]]:
+    Programs are accepted here: only whoever runs one can tell whether it is a checker.
+    """
     kind, options = checker_options(spec, field, _PRESETS, "tokens")
     known = _OPTIONS.get(kind, _TOKEN_OPTIONS)
     for key, value in options.items():

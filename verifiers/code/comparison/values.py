@@ -63,17 +63,13 @@ def values_equal(
 
 def call_checker_of(spec: str | Mapping[str, Any] | None = None) -> ValueChecker:
     """Return the checker that a text or an object names. Raises `BadSuite` where it names none."""
-    options = _read_spec(spec or "values", "checker")
+    options = read_call_spec(spec or "values", "checker")
     strict = options.pop("strict", False)
     return ValueChecker(**options, strict=strict, sequences_alike=not strict)
 
 
-def check_call_spec(spec: object, field: str) -> None:
-    """Raise `BadSuite` where spec is no checker. field: how messages name it."""
-    _read_spec(spec, field)
-
-
-def _read_spec(spec: object, field: str) -> dict[str, Any]:
+def read_call_spec(spec: object, field: str) -> dict[str, Any]:
+    """Return the options of a checker. Raises `BadSuite` where spec is none. field: how messages name it."""
     _, options = checker_options(spec, field, _PRESETS, "values")
     for key, value in options.items():
         if key in _SWITCHES:

@@ -63,6 +63,16 @@ class NotReturned:
     """The process ended before, or during, this call."""
 
 
+def failed_call(outcome: Any, calls: CallOutcomes) -> Failure | None:
+    """Return why a call has no value; None where it has one."""
+    if isinstance(outcome, NotReturned):
+        return calls.failure or (Reason.MISMATCH, calls.load_error or "the program ended before this call returned")
+    if isinstance(outcome, Raised):
+        reason = Reason.LIMIT if outcome.type == TOO_LARGE else Reason.MISMATCH
+        return reason, f"it raised {outcome.type}: {outcome.message}"
+    return None
+
+
 def read_results(
     execution: Execution,
     call_count: int,
@@ -74,26 +84,6 @@ def read_results(
     returned = _read_together(execution.result, call_count, codecs, limits, expected)
     if returned is not None:
         return CallOutcomes(returned, failed_end(execution))
-    return _read_each(execution, call_count, codecs, limits, expected)
-
-
-def failed_call(outcome: Any, calls: CallOutcomes) -> Failure | None:
-    """Return why a call has no value; None where it has one."""
-    if isinstance(outcome, NotReturned):
-        return calls.failure or (Reason.MISMATCH, calls.load_error or "the program ended before this call returned")
-    if isinstance(outcome, Raised):
-        reason = Reason.LIMIT if outcome.type == TOO_LARGE else Reason.MISMATCH
-        return reason, f"it raised {outcome.type}: {outcome.message}"
-    return None
-
-
-def _read_each(
-    execution: Execution,
-    call_count: int,
-    codecs: Mapping[str, Any],
-    limits: Limits,
-    expected: ExpectedResults | None,
-) -> CallOutcomes:
     max_bytes = max(limits.output_mb * MB, BOX_MB * MB, expected.max_bytes if expected else 0)
     budget = PartsBudget(max(MAX_PARTS, expected.max_parts if expected else 0))
     load_error: str | None = None

@@ -19,7 +19,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from truegold.verifiers.code.execution import SandboxError
 
@@ -66,17 +66,12 @@ class Reply:
 
     def part(self, key: str) -> Reply:
         """Return the object under a key; it has to be there."""
-        part = self.part_or_none(key)
-        return part if part is not None else self._fail("object", key)
+        return self.part_or_none(key) or self._fail("object", key)
 
     def part_or_none(self, key: str) -> Reply | None:
         """Return the object under a key."""
-        value = self._get(key)
-        if value is None:
-            return None
-        if not isinstance(value, Mapping):
-            self._fail("object", key)
-        return Reply(value, self.address, f"{self.path}{key}.")
+        fields = self._get(key, Mapping, "object")
+        return None if fields is None else Reply(fields, self.address, f"{self.path}{key}.")
 
     def text(self, key: str) -> str:
         """Return the text under a key; it has to be there."""
@@ -85,28 +80,30 @@ class Reply:
 
     def text_or_none(self, key: str) -> str | None:
         """Return the text under a key."""
-        value = self._get(key)
-        return value if value is None or isinstance(value, str) else self._fail("text", key)
+        text: str | None = self._get(key, str, "text")
+        return text
 
     def whole_number(self, key: str) -> int:
         """Return the whole number under a key; it has to be there."""
-        value = self._get(key)
-        return value if isinstance(value, int) and not isinstance(value, bool) else self._fail("whole number", key)
+        count: int | None = self._get(key, int, "whole number")
+        return count if count is not None else self._fail("whole number", key)
 
     def number_or_none(self, key: str) -> float | None:
         """Return the number under a key."""
-        value = self._get(key)
-        if value is None:
-            return None
+        measured = self._get(key, int | float, "number")
         # Python's integers know no bounds, and a float does.
-        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < MAX_NUMBER:
-            return float(value)
-        return self._fail("number", key)
+        if measured is not None and not abs(measured) < MAX_NUMBER:
+            self._fail("number", key)
+        return None if measured is None else float(measured)
 
-    def _get(self, key: str) -> object:
+    def _get(self, key: str, kind: Any, kind_name: str) -> Any:
+        """Return the value under a key; None where there is none."""
         if not isinstance(self.value, Mapping):
             raise SandboxError(f"{self.address}: the reply is a JSON {type(self.value).__name__}, not an object")
-        return self.value.get(key)
+        value = self.value.get(key)
+        if value is None or (isinstance(value, kind) and not isinstance(value, bool)):
+            return value
+        return self._fail(kind_name, key)
 
     def _fail(self, kind: str, key: str) -> NoReturn:
         raise SandboxError(f"{self.address}: no {kind} {self.path}{key} in the reply")

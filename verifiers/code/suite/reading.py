@@ -20,14 +20,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from itertools import chain
 from typing import Any
 
 from truegold.verifiers.code.bad_suite import BadSuite, require, shown
-from truegold.verifiers.code.comparison.outputs import check_spec
-from truegold.verifiers.code.comparison.values import check_call_spec
+from truegold.verifiers.code.comparison.outputs import read_spec
+from truegold.verifiers.code.comparison.values import read_call_spec
 from truegold.verifiers.code.inside.wire import Undecodable, are_plain, decode
 from truegold.verifiers.code.languages import language_name
 from truegold.verifiers.code.limits import Limits
@@ -68,12 +68,15 @@ def read_suite(info: Mapping[str, Any]) -> Suite:
 
 
 def _stdio(options: Mapping[str, Any], where: str) -> Stdio:
-    cases = []
-    for path, case in _cases(options, where, ("input", "output")):
-        cases.append(StdioCase(_text(case, "input", path), _text(case, "output", path), _weight(case, path)))
-    _bound_size((len(case.input) + len(case.output) for case in cases), where)
+    cases = [
+        StdioCase(_text(case, "input", path), _text(case, "output", path), _weight(case, path))
+        for path, case in _cases(options, where, ("input", "output"))
+    ]
+    total = sum(len(case.input) + len(case.output) for case in cases)
+    if total > MAX_SUITE_CHARS:
+        raise BadSuite(f"{where}cases hold {total} characters, the limit is {MAX_SUITE_CHARS}")
     checker = options.get("checker") or "tokens"
-    check_spec(checker, f"{where}checker")
+    read_spec(checker, f"{where}checker")
     return Stdio(tuple(cases), checker)
 
 
@@ -93,7 +96,7 @@ def _calls(options: Mapping[str, Any], where: str) -> Calls:
         cases = tuple(CallCase(args, {}, value) for args, value in zip(plain_args, expected, strict=True))
     plain_expected = plain_expected or are_plain([case.expected for case in cases], tuples=True)
     checker = options.get("checker") or "values"
-    check_call_spec(checker, f"{where}checker")
+    read_call_spec(checker, f"{where}checker")
     prelude, codecs = _code(options, "prelude", where) or "", _codecs(options, where)
     return Calls(entry_point, cases, checker, prelude, codecs, plain_args is not None, plain_expected)
 
@@ -177,8 +180,7 @@ _READERS: Mapping[str, _Reader] = {
 def _cases(options: Mapping[str, Any], where: str, required: Sequence[str]) -> list[tuple[str, Mapping[str, Any]]]:
     """Return each case with its path, as messages name it."""
     cases = options.get("cases")
-    if not isinstance(cases, list | tuple):
-        raise BadSuite(f"{where}cases must be a list, got {shown(cases)}")
+    require(isinstance(cases, list | tuple), f"{where}cases", "a list", cases)
     if not 0 < len(cases) <= MAX_CASES:
         raise BadSuite(f"{where}cases must hold 1 to {MAX_CASES} cases, got {len(cases)}")
     paths_and_cases = []
@@ -221,19 +223,19 @@ def _value(encoded: Any, path: str) -> Any:
 
 
 def _entry_point(options: Mapping[str, Any], where: str) -> str | None:
-    value = options.get("entry_point")
-    if value is None or value == "":
+    entry_point = options.get("entry_point")
+    if entry_point is None or entry_point == "":
         return None
-    if isinstance(value, str) and _ENTRY_POINT.fullmatch(value):
-        return value
-    raise BadSuite(f"{where}entry_point must be a name such as add or Solution().twoSum, got {shown(value)}")
+    fits = isinstance(entry_point, str) and _ENTRY_POINT.fullmatch(entry_point) is not None
+    require(fits, f"{where}entry_point", "a name such as add or Solution().twoSum", entry_point)
+    return str(entry_point)
 
 
 def _code(options: Mapping[str, Any], key: str, where: str) -> str | None:
-    value = options.get(key)
-    if value is None or (isinstance(value, str) and len(value) <= MAX_CODE_CHARS):
-        return value
-    raise BadSuite(f"{where}{key} must be text of at most {MAX_CODE_CHARS} characters, got {shown(value)}")
+    code: str | None = options.get(key)
+    fits = code is None or (isinstance(code, str) and len(code) <= MAX_CODE_CHARS)
+    require(fits, f"{where}{key}", f"text of at most {MAX_CODE_CHARS} characters", code)
+    return code
 
 
 def _codecs(options: Mapping[str, Any], where: str) -> Codecs:
@@ -266,9 +268,3 @@ def _limits(options: Mapping[str, Any]) -> Limits:
         return Limits(**value)
     except ValueError as error:
         raise BadSuite(f"limits.{error}") from error
-
-
-def _bound_size(sizes: Iterable[int], where: str) -> None:
-    total = sum(sizes)
-    if total > MAX_SUITE_CHARS:
-        raise BadSuite(f"{where}cases hold {total} characters, the limit is {MAX_SUITE_CHARS}")
