@@ -108,7 +108,9 @@ m*s^-1  5/18          kph kmh kmph
 """
 """On each line the base units, how many of them the unit is, and its spellings."""
 
-_LETTER_UNITS = frozenset({"m", "g", "s", "h", "L", "l", "N", "J", "W", "V", "A"})
+LETTER_UNITS = frozenset({"m", "g", "s", "h", "L", "l", "N", "J", "W", "V", "A"})
+"""The single letters that are units; without a text command they may as well be variables."""
+
 MULTIPLIERS: dict[str, int] = {
     "hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12,
     "百": 10**2, "千": 10**3, "万": 10**4, "亿": 10**8,
@@ -136,11 +138,6 @@ def unit_of(word: str) -> Unit | None:
     if unit is None and len(word) > 2:
         unit = UNITS.get(word.lower())
     return unit
-
-
-def is_letter_unit(word: str) -> bool:
-    """Tell whether a single letter is a unit, which without a text command may as well be a variable."""
-    return word in _LETTER_UNITS
 
 
 def raise_unit(unit: Unit, exponent: int) -> Unit | None:

@@ -70,13 +70,10 @@ def _is_word(run: str, lower: str) -> bool:
 def _add_parts(run: str, spaced: bool, tokens: list[Token]) -> bool:
     """Add the parts of `sinx`, `piR`, `xyz` or the `orx` behind a value; return False for any other run."""
     head, last = run[:-1], run[-1]
-    if 2 <= len(head) <= MAX_FUNCTION_LETTERS:
-        if head in FUNCTIONS:
-            tokens.extend((Token("func", FUNCTIONS[head], spaced), Token("name", last, False)))
-            return True
-        if head == "pi":
-            tokens.extend((Token("const", "pi", spaced), Token("name", last, False)))
-            return True
+    if head == "pi" or (2 <= len(head) <= MAX_FUNCTION_LETTERS and head in FUNCTIONS):
+        known = Token("const", "pi", spaced) if head == "pi" else Token("func", FUNCTIONS[head], spaced)
+        tokens.extend((known, Token("name", last, False)))
+        return True
     if head in ("or", "and") and tokens and tokens[-1].kind in _VALUE_ENDS:
         tokens.extend((Token("sep", head, False), Token("name", last, False)))
         return True

@@ -85,17 +85,10 @@ BIG_OPERATORS = {
     "sum": "sum", "prod": "prod", "int": "int", "lim": "lim", "iint": "int2", "iiint": "int3", "oint": "int2",
 }  # fmt: skip
 
-COMMANDS = (
-    GREEK_NAMES
-    | set(FUNCTIONS)
-    | {name for name in RELATIONS if name.isalpha()}
-    | IGNORED
-    | TYPEFACES
-    | TEXT_COMMANDS
-    | FRACTIONS
-    | BINOMIALS
-    | set(BIG_OPERATORS)
-    | {"begin", "end", "cdot", "times", "div", "pm", "mp", "infty", "cup", "cap", "setminus", "emptyset", "varnothing",
+COMMANDS = frozenset[str]().union(
+    filter(str.isalpha, RELATIONS), GREEK_NAMES, FUNCTIONS, BIG_OPERATORS, FRACTIONS, BINOMIALS, TEXT_COMMANDS,
+    TYPEFACES, IGNORED,
+    {"begin", "end", "cdot", "times", "div", "pm", "mp", "infty", "cup", "cap", "setminus", "emptyset", "varnothing",
        "circ", "ldots", "cdots", "dots", "langle", "rangle", "lfloor", "rfloor", "lceil", "rceil", "lvert", "rvert",
        "angle", "triangle", "forall", "exists", "lor", "land", "vee", "wedge", "pmod", "mod", "bmod", "usqrt", "over",
        "textcirc", "degree", "textdegree", "prime", "ast", "star", "backslash"}

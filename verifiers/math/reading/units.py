@@ -5,7 +5,7 @@ A word that might change the value (`not`, `more`, `or`) is never taken for a un
 
 from __future__ import annotations
 
-from truegold.verifiers.math.measures import LABEL, Unit, is_letter_unit, multiply_units, raise_unit, unit_of
+from truegold.verifiers.math.measures import LABEL, LETTER_UNITS, Unit, multiply_units, raise_unit, unit_of
 from truegold.verifiers.math.reading.tokens import Token
 
 MAX_LABEL_WORDS = 6
@@ -65,7 +65,7 @@ def _known_unit(token: Token, labels: bool) -> Unit | None:
     """Return the unit of one word; a letter in a formula is one only if it is common (m, but not x)."""
     if token.text.lower() in _GENERIC:
         return LABEL
-    if labels and token.kind == "name" and len(token.text) == 1 and not is_letter_unit(token.text):
+    if labels and token.kind == "name" and len(token.text) == 1 and token.text not in LETTER_UNITS:
         return None
     return unit_of(token.text)
 
