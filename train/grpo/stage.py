@@ -44,13 +44,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     checkpoints/, from which a killed run goes on.
     """
     progress.start("loading the trainer")
-    from truegold.train.grpo.start_checks import (
-        check_prompts,
-        choose_eval_sampling,
-        choose_max_tokens,
-        find_warnings,
-        sampling_facts,
-    )
+    from truegold.train.grpo import start_checks
     from truegold.train.grpo.step import Trainer
     from truegold.train.grpo.update import Updater, resolve_loss
     from truegold.train.model.engine import TrainingEngine
@@ -65,10 +59,12 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     if not rows:
         raise InputError("No selected row leaves the model room to answer.", "Raise train.engine.max_model_len.")
     reserve, heldout = (_read_fitting_rows(inputs[name], encoder, longest) for name in ("reserve", "heldout"))
-    max_tokens, max_tokens_from = choose_max_tokens(config.sampling.max_tokens, inputs.get("samples"), longest)
-    evaluation = choose_eval_sampling(config.evaluation, inputs["model"])
+    max_tokens, max_tokens_from = start_checks.choose_max_tokens(
+        config.sampling.max_tokens, inputs.get("samples"), longest
+    )
+    evaluation = start_checks.choose_eval_sampling(config.evaluation, inputs["model"])
     prompts = sorted((encoder.encode(row["prompt"]) for row in rows[:PROBE_POOL]), key=len)
-    check_prompts(prompts, encoder.tokenizer.bos_token_id)
+    start_checks.check_prompts(prompts, encoder.tokenizer.bos_token_id)
     engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed)
     engine.share_prompts()
     objective = resolve_loss(config.objective, engine.causal_lm.config)
@@ -98,8 +94,8 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     _train(trainer, engine, first_step, progress)
     engine.export(out_dir / "checkpoint", encoder.tokenizer)
     facts = {
-        "sampling": sampling_facts(config.sampling, max_tokens, max_tokens_from, evaluation),
-        "warnings": find_warnings(config.reward.terms, encoder),
+        "sampling": start_checks.sampling_facts(config.sampling, max_tokens, max_tokens_from, evaluation),
+        "warnings": start_checks.find_warnings(config.reward.terms, encoder),
         **_pass_rate_facts(out_dir),
     }
     rows_in = count_rows(inputs["rows"])
