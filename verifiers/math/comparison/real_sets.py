@@ -44,7 +44,9 @@ from truegold.verifiers.math.tree import (
 MAX_PIECES = 64
 """The most pieces of one set. Stops a union of thousands."""
 
-_FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
+REVERSED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
+"""Each relation, read from right to left."""
+
 _CONDITIONS = frozenset({"<", ">", "<=", ">=", "!=", "in"})
 
 
@@ -109,7 +111,7 @@ def _pieces_of_group(node: Group) -> list[Piece]:
 def _pieces_of_chain(node: Chain) -> list[Piece]:
     if node.operators == ("in",):
         return _pieces(node.parts[1])
-    if any(operator not in _FLIP for operator in node.operators):
+    if any(operator not in REVERSED for operator in node.operators):
         raise NoSet
     subject = _subject_index(node)
     pieces = [piece_of(MINUS_INFINITY, False, INFINITY, False)]
@@ -118,7 +120,7 @@ def _pieces_of_chain(node: Chain) -> list[Piece]:
             raise NoSet
         bound = node.parts[index + 1] if index == subject else node.parts[index]
         bound = bound.value if isinstance(bound, Measure) else bound
-        pieces = common(pieces, _half_line(operator if index == subject else _FLIP[operator], bound))
+        pieces = common(pieces, _half_line(operator if index == subject else REVERSED[operator], bound))
     return pieces
 
 

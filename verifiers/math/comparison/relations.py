@@ -13,6 +13,7 @@ from gmpy2 import mpq
 
 from truegold.verifiers.math.comparison.comparer import Comparer
 from truegold.verifiers.math.comparison.lists import elementwise
+from truegold.verifiers.math.comparison.real_sets import REVERSED
 from truegold.verifiers.math.evaluation.identity import proportional, same_value, sign_of_ratio
 from truegold.verifiers.math.labels import argument_of, is_tuple_of_names, labelled
 from truegold.verifiers.math.outcome import OTHER_STRUCTURE, Outcome
@@ -40,7 +41,6 @@ from truegold.verifiers.math.tree import (
 COORDINATES = frozenset({"x", "y", "z"})
 """Labels that make a value the equation of a line: x=5 is not y=5."""
 
-_REVERSED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 _UPWARD = {">": "<", ">=": "<="}
 
 
@@ -164,6 +164,6 @@ def _same_chain(comparer: Comparer, gold: Chain, answer: Chain) -> Outcome:
     """Compare 1 < x < 2 as it is written, or from right to left."""
     if gold.operators == answer.operators:
         return elementwise(comparer, gold.parts, answer.parts)
-    if [_REVERSED.get(operator) for operator in reversed(answer.operators)] == list(gold.operators):
+    if [REVERSED.get(operator) for operator in reversed(answer.operators)] == list(gold.operators):
         return elementwise(comparer, gold.parts, answer.parts[::-1])
     return OTHER_STRUCTURE
