@@ -34,25 +34,26 @@ PRICE = re.compile(r"(?:\$|USD)?\s?(\d{1,9}(?:\.\d{1,4})?)\s?(?:\$|USD|dollars)?
 
 @verifier(version="1")
 def unit_price(response: str, gold: str, *, info: Mapping[str, Any]) -> float | None:
-    """1 for the price and the unit, 0.5 for the price alone."""
+    """Return 1 for the price and the unit, 0.5 for the price alone, None where gold is no unit price."""
     expected = PRICE.search(gold)
     if expected is None:
         return None
     answer = committed_answer(response)
-    found = PRICE.search(answer.text.replace("\\", "")) if answer else None
-    if found is None:
+    answered = PRICE.search(answer.text.replace("\\", "")) if answer else None
+    if answered is None:
         return 0.0
-    if abs(float(found[1]) - float(expected[1])) > info.get("tolerance", 0.0):
+    if abs(float(answered[1]) - float(expected[1])) > info.get("tolerance", 0.0):
         return 0.0
-    return 1.0 if found[2] == expected[2] else 0.5
+    return 1.0 if answered[2] == expected[2] else 0.5
 
 
 def main() -> None:
-    this = f"{__file__}:unit_price"
+    """Judge three rows and print their verdicts."""
+    spelling = f"{__file__}:unit_price"
     rows = [
-        Item(r"7.50 / 3 = 2.50, so it is \boxed{$2.5 per kg}.", "2.50 USD/kg", this),
-        Item("The answer is $2.51 per g", "2.50 USD/kg", this, '{"tolerance": 0.02}'),
-        Item("Rice is cheap.", "2.50 USD/kg", this),
+        Item(r"7.50 / 3 = 2.50, so it is \boxed{$2.5 per kg}.", "2.50 USD/kg", spelling),
+        Item("The answer is $2.51 per g", "2.50 USD/kg", spelling, '{"tolerance": 0.02}'),
+        Item("Rice is cheap.", "2.50 USD/kg", spelling),
     ]
     for row, verdict in zip(rows, verify_batch(rows), strict=True):
         print(f"{verdict.score}  {verdict.reason:<10}  {row.response}")

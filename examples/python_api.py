@@ -1,4 +1,4 @@
-r"""truegold from Python: each part of the interface once, on rows small enough to read.
+r"""Uses each part of the Python interface once, on rows that are small enough to read.
 
     pip install 'truegold[curate]'
     python examples/python_api.py
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import truegold.verifiers as tv
 
-# One verdict: the response comes first, as with every verifier; gold is named.
+# The response comes first, as with every verifier, and gold is named.
 verdict = tv.verify("so the total is \\boxed{0.5}", gold="1/2")
 print(verdict.score, verdict.reason, verdict.evidence["rung"])
 
@@ -24,12 +24,12 @@ print(tv.verify(program, verifier="code", tests=["assert add(1, 2) == 3", "asser
 # Two extracted answers are compared without a response around them.
 print(tv.equivalent("x \\in [1, \\infty)", gold="x \\ge 1").score)
 
-# Many verdicts: worker processes, deadlines that hold, and the order of the rows.
+# Many rows are judged in worker processes, with deadlines that hold; the verdicts come in the order of the rows.
 rows_to_judge = [tv.Item("\\boxed{7}", "7"), tv.Item("\\boxed{8}", "7"), tv.Item("no idea", "7")]
 print([verdict.score for verdict in tv.verify_batch(rows_to_judge, workers=1)])
 
 
-# A verifier of one's own is a function; a score of None says that it could not judge.
+# A function is a verifier too; the score None says that it could not judge.
 @tv.verifier(version="1")
 def whole_number(response: str, gold: str) -> bool | None:
     """Judge by the last word, where gold is a whole number."""

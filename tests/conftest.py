@@ -1,4 +1,4 @@
-"""For all tests: quiet, offline settings, a tenth of the long tables, and the real tiny model, made once."""
+"""What all tests share: quiet, offline settings, a tenth of the long tables, and a real tiny model, made once."""
 
 from __future__ import annotations
 
@@ -27,15 +27,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Deselect nine tenths of the tests marked `long_table`, the same ones every time."""
     if os.environ.get("TRUEGOLD_ALL"):
         return
-    left_out = [item for item in items if item.get_closest_marker("long_table") and not in_the_tenth(item.nodeid)]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        chosen = set(left_out)
-        items[:] = [item for item in items if item not in chosen]
+    deselected = {item for item in items if item.get_closest_marker("long_table") and not is_in_the_tenth(item.nodeid)}
+    if deselected:
+        config.hook.pytest_deselected(items=list(deselected))
+        items[:] = [item for item in items if item not in deselected]
 
 
-def in_the_tenth(nodeid: str) -> bool:
-    """Say whether a row of a long table runs in the short run too: by a hash of its name."""
+def is_in_the_tenth(nodeid: str) -> bool:
+    """Return whether a row of a long table runs in the short run too, which a hash of its name decides."""
     return hashlib.sha256(nodeid.encode()).digest()[0] % SHARE == 0
 
 

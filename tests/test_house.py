@@ -1,4 +1,4 @@
-"""The house: floors import downwards only, no circles, short roots, heavy packages where they belong, names that speak.
+"""How the product is built: floors import downwards only, nothing imports in a circle, roots are short, names speak.
 
 `docs/architecture.md` describes what is pinned here, `CONTRIBUTING.md` the rules for names and sentences.
 """
@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from house import FLOORS, ROOT, circle, file_graph, folder_graphs, module_name, source_files
+from house import FLOORS, ROOT, find_circle, folder_graphs, import_graph, module_name, source_files
 
 ROOT_LIMITS = {"pipeline": (20, 5), "train": (9, 5)}
-"""For each floor with a bound: how many entries its root may have, and how many modules among them."""
+"""How many entries the root of a floor may have, and how many of them may be modules."""
 
 HEAVY = {
     "prefect": {"flows"},
@@ -26,7 +26,7 @@ HEAVY = {
     "vllm": {"pipeline/engines"},
     "transformers": {"train", "pipeline/engines"},
 }
-"""Where packages that take seconds to import may be imported; the doctor looks at DeepSpeed's accelerator."""
+"""Where packages may be imported that take seconds. (The doctor looks at DeepSpeed's accelerator.)"""
 
 EMPTY_NAMES = {
     *("found", "place", "places", "at", "one", "own", "wanted", "said", "given", "of", "told", "number", "thing"),
@@ -35,12 +35,14 @@ EMPTY_NAMES = {
 """Names that do not say what they hold."""
 
 
-def trees() -> Iterator[tuple[Path, ast.Module]]:
+def syntax_trees() -> Iterator[tuple[Path, ast.Module]]:
+    """Yield the path of every file of the product, from the root of the repository, and its syntax tree."""
     for path in source_files():
         yield path.relative_to(ROOT), ast.parse(path.read_text())
 
 
 def bound_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield the line and the name of every variable, attribute, argument, function and class that a file makes."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.lineno, node.id
@@ -52,7 +54,8 @@ def bound_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.name
 
 
-def public_without_docstring(body: list[ast.stmt]) -> Iterator[tuple[int, str]]:
+def without_docstring(body: list[ast.stmt]) -> Iterator[tuple[int, str]]:
+    """Yield the line and the name of every public function, class and method that has no docstring."""
     for node in body:
         if not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.name.startswith("_"):
             continue
@@ -60,21 +63,22 @@ def public_without_docstring(body: list[ast.stmt]) -> Iterator[tuple[int, str]]:
         if not ast.get_docstring(node) and not decorators & {"overload", "setter", "override"}:
             yield node.lineno, node.name
         if isinstance(node, ast.ClassDef):
-            yield from public_without_docstring(node.body)
+            yield from without_docstring(node.body)
 
 
 def test_no_file_imports_itself_by_way_of_others() -> None:
-    assert circle(file_graph()) == []
+    assert find_circle(import_graph()) == []
 
 
 def test_the_entries_of_every_folder_import_each_other_in_one_direction() -> None:
-    assert {folder: found for folder, graph in folder_graphs(file_graph()).items() if (found := circle(graph))} == {}
+    circles = {folder: find_circle(graph) for folder, graph in folder_graphs(import_graph()).items()}
+    assert {folder: circle for folder, circle in circles.items() if circle} == {}
 
 
 def test_a_floor_imports_only_itself_and_the_floors_below() -> None:
     upward = [
         f"{importer} imports {imported}"
-        for importer, targets in file_graph().items()
+        for importer, targets in import_graph().items()
         for imported in targets
         if FLOORS.index(imported.split(".")[1]) > FLOORS.index(importer.split(".")[1])
     ]
@@ -91,7 +95,7 @@ def test_the_root_of_a_floor_is_short(floor: str) -> None:
 
 def test_heavy_packages_are_imported_where_they_belong() -> None:
     misplaced = []
-    for path, tree in trees():
+    for path, tree in syntax_trees():
         for node in ast.walk(tree):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -106,7 +110,7 @@ def test_heavy_packages_are_imported_where_they_belong() -> None:
 def test_names_say_what_they_hold() -> None:
     empty = [
         f"{path}:{line} {name}"
-        for path, tree in trees()
+        for path, tree in syntax_trees()
         for line, name in bound_names(tree)
         if name.strip("_").lower() in EMPTY_NAMES
     ]
@@ -114,15 +118,15 @@ def test_names_say_what_they_hold() -> None:
 
 
 def test_whatever_is_public_has_a_docstring() -> None:
-    bare = [f"{path}:{line} {name}" for path, tree in trees() for line, name in public_without_docstring(tree.body)]
+    bare = [f"{path}:{line} {name}" for path, tree in syntax_trees() for line, name in without_docstring(tree.body)]
     assert bare == []
-    assert [str(path) for path, tree in trees() if not ast.get_docstring(tree)] == []
+    assert [str(path) for path, tree in syntax_trees() if not ast.get_docstring(tree)] == []
 
 
 def test_no_conditional_expression_is_nested() -> None:
     nested = [
         f"{path}:{node.lineno}"
-        for path, tree in trees()
+        for path, tree in syntax_trees()
         for node in ast.walk(tree)
         if isinstance(node, ast.IfExp)
         if any(isinstance(part, ast.IfExp) for part in (node.test, node.body, node.orelse))
@@ -143,7 +147,6 @@ def test_static_tools_see_every_floor() -> None:
 @pytest.mark.parametrize(
     ("module", "unwanted"),
     [
-        ("truegold.verifiers", {"torch", "sympy", "math_verify", "pydantic", "polars", "numpy"}),
         ("truegold.pipeline", {"torch", "polars", "pydantic"}),
         ("truegold.pipeline.profile", {"torch", "transformers", "vllm", "prefect"}),
         ("truegold.flows.cli", {"torch", "transformers", "vllm", "prefect", "polars", "sympy", "pydantic"}),
@@ -156,8 +159,8 @@ def test_importing_stays_light_and_works_from_anywhere(tmp_path: Path, module: s
     assert not unwanted & set(json.loads(done.stdout))
 
 
-def test_our_folder_does_not_shadow_the_verifiers_package() -> None:
-    """Stages run in processes of their own from wherever the user stands, our repository root included."""
+def test_the_repository_does_not_shadow_a_package_named_verifiers() -> None:
+    """Stages run in child processes from the user's working directory, which may be the root of the repository."""
     script = "import importlib.util; spec = importlib.util.find_spec('verifiers'); print(spec and spec.origin)"
     done = subprocess.run([sys.executable, "-P", "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert str(ROOT) not in done.stdout

@@ -1,4 +1,4 @@
-"""What packages export: every name of every `__all__` is there, once."""
+"""Every name of every `__all__` is there, and stands there once."""
 
 from __future__ import annotations
 

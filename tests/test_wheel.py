@@ -41,50 +41,40 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copytree(path, source / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(path, source / name)
-    built = tmp_path_factory.mktemp("wheel")
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "-w",
-        built,
-        source,
-    ]
+    folder = tmp_path_factory.mktemp("wheel")
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", folder]
+    command = [sys.executable, "-m", "pip", "wheel", *options, source]
     subprocess.run(command, check=True, capture_output=True, text=True)
-    return next(built.glob("*.whl"))
+    return next(folder.glob("*.whl"))
 
 
-def required(package: Distribution, extras: set[str], closure: dict[str, Distribution]) -> None:
+def add_requirements(package: Distribution, extras: set[str], closure: dict[str, Distribution]) -> None:
     """Add to `closure` every installed distribution that `package` with these extras requires, directly or not."""
     for text in package.requires or ():
         requirement = Requirement(text)
-        wanted = [{"extra": extra} for extra in (*extras, "")]
-        if requirement.marker is not None and not any(requirement.marker.evaluate(extra) for extra in wanted):
+        environments = [{"extra": extra} for extra in (*extras, "")]
+        if requirement.marker is not None and not any(map(requirement.marker.evaluate, environments)):
             continue
         name = canonicalize_name(requirement.name)
         key = f"{name}[{','.join(sorted(requirement.extras))}]"
         if name == "truegold":
-            required(package, set(requirement.extras), closure)
+            add_requirements(package, set(requirement.extras), closure)
         elif key not in closure:
             try:
                 closure[key] = distribution(name)
-            except PackageNotFoundError:  # A requirement of another platform, which its marker does not tell.
+            except PackageNotFoundError:  # It is a requirement of another platform, and its marker does not tell.
                 continue
-            required(closure[key], set(requirement.extras), closure)
+            add_requirements(closure[key], set(requirement.extras), closure)
 
 
-def environment(wheel: Path, folder: Path, extras: set[str]) -> Path:
+def make_environment(wheel: Path, folder: Path, extras: set[str]) -> Path:
     """Make an environment with the wheel and what it requires; return its folder of programs."""
     venv.create(folder, symlinks=True)
     site = next(folder.glob("lib/python*/site-packages"))
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
     closure: dict[str, Distribution] = {}
-    required(Distribution.at(next(site.glob("truegold-*.dist-info"))), extras, closure)
+    add_requirements(Distribution.at(next(site.glob("truegold-*.dist-info"))), extras, closure)
     for package in closure.values():
         for file in package.files or ():
             target = site / file
@@ -98,12 +88,14 @@ def environment(wheel: Path, folder: Path, extras: set[str]) -> Path:
 
 
 def run(*command: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command, which may fail, and return what it printed."""
     return subprocess.run(list(map(str, command)), cwd=cwd, capture_output=True, text=True, check=False, timeout=500)
 
 
 @pytest.fixture(scope="module")
 def core(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return environment(wheel, tmp_path_factory.mktemp("core"), set())
+    """Return the folder of programs of an environment without any extra."""
+    return make_environment(wheel, tmp_path_factory.mktemp("core"), set())
 
 
 def test_the_core_is_light(core: Path, tmp_path: Path) -> None:
@@ -137,7 +129,7 @@ def test_a_command_that_lacks_its_extra_says_the_line_that_installs_it(core: Pat
 
 
 def test_with_curate_a_run_needs_run_for_prefect(wheel: Path, tmp_path: Path) -> None:
-    programs = environment(wheel, tmp_path / "env", {"curate"})
+    programs = make_environment(wheel, tmp_path / "env", {"curate"})
     write_run(tmp_path)
     done = run(programs / "truegold", "run", "run.yaml", cwd=tmp_path)
     assert done.returncode == 4 and "pip install 'truegold[run]'" in done.stderr, done.stderr
@@ -147,7 +139,7 @@ def test_with_curate_a_run_needs_run_for_prefect(wheel: Path, tmp_path: Path) ->
 
 def test_with_run_it_runs_the_main_job_through_prefect(wheel: Path, tmp_path: Path) -> None:
     """Torch is not installed, so that a script stands where vLLM would, and nothing is trained."""
-    programs = environment(wheel, tmp_path / "env", {"run"})
+    programs = make_environment(wheel, tmp_path / "env", {"run"})
     write_run(tmp_path)
     done = run(programs / "truegold", "run", "run.yaml", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -157,12 +149,14 @@ def test_with_run_it_runs_the_main_job_through_prefect(wheel: Path, tmp_path: Pa
 
 
 def write_run(folder: Path) -> None:
+    """Write a small run into a folder: its problems, the script that stands for a model, and its configuration."""
     problems = [
         {"question": f"Ann has {a} pens and buys {b} more. How many pens has she now?", "answer": f"#### {a + b}"}
         for a, b in [(1, 2), (3, 4), (5, 6), (7, 8), (9, 10), (11, 12)]
     ]
     script = [
-        {"prompt": p["question"], "completions": [f"\\boxed{{{p['answer'][5:]}}}", "\\boxed{0}"]} for p in problems
+        {"prompt": problem["question"], "completions": [f"\\boxed{{{problem['answer'][5:]}}}", "\\boxed{0}"]}
+        for problem in problems
     ]
     for name, entries in (("train", problems), ("script", script)):
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
