@@ -122,7 +122,9 @@ def _run(suite: Suite, code: str, stub: str, backend: Backend, local: Local, run
     if isinstance(tests, Inserted):
         return judge_inserted(tests, code, suite.language, backend, suite.limits)
     if suite.language != PYTHON:
-        raise CannotJudge(f"tests of type {_type_of(suite)!r} are for Python, this row says {suite.language!r}")
+        raise CannotJudge(
+            f"tests of type {type(tests).__name__.lower()!r} are for Python, this row says {suite.language!r}"
+        )
     prelude = f"{tests.prelude}\n{stub_names(stub, _entry_point(suite) or '')}" if stub else tests.prelude
     if tests.entry_point:
         # A response may have put the function into a class.
@@ -139,7 +141,3 @@ def _entry_point(suite: Suite) -> str | None:
     if entry_point is None and isinstance(suite.tests, Asserts):
         return next(iter(functions_under_test(suite.tests.code)), None)
     return entry_point
-
-
-def _type_of(suite: Suite) -> str:
-    return type(suite.tests).__name__.lower()

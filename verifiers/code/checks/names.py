@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from truegold.verifiers.code.inside.test_code.library_functions import library_names
+from truegold.verifiers.code.inside.test_code.library_functions import called_names, library_names
 from truegold.verifiers.code.syntax import parse, top_level
 
 HARMLESS = frozenset(
@@ -112,9 +112,7 @@ def _tested_builtins(tree: ast.Module, entry_point: str | None) -> Iterator[str]
 def _called_in_assertions(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Assert):
-            for each in ast.walk(node.test):
-                if isinstance(each, ast.Call) and isinstance(each.func, ast.Name):
-                    yield each.func.id
+            yield from called_names(node.test)
 
 
 @lru_cache(maxsize=CACHED_PRELUDES)

@@ -47,11 +47,7 @@ MAX_CHECKER_CHARS = 2**20
 UNORDERED = ("lines", "tokens", "tokens_in_line")
 
 _PRESETS: Mapping[str, Mapping[str, Any]] = {
-    "tokens": {},
-    "floats": {},
-    "lines": {},
-    "exact": {},
-    "program": {},
+    **{kind: {} for kind in ("tokens", "floats", "lines", "exact", "program")},
     "case_insensitive": {"case_sensitive": False},
     "unordered_lines": {"unordered": "lines"},
     "unordered_tokens": {"unordered": "tokens"},

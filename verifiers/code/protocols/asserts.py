@@ -93,7 +93,7 @@ def _run_in_two_processes(
 ) -> Judged | None:
     """Run tests in one process, the solution in another. None where the suite turns out to need a single one."""
     serve = Job("serve", to_json({**source.fields(), "codecs": tests.codecs}), limits, warm=source.warm)
-    test = Job("tests", to_json(_request(tests, source, run_all)), limits, warm=warm_modules(_bytes(tests.code)))
+    test = Job("tests", to_json(_request(tests, source, run_all)), limits, warm=warm_modules(tests.code))
     solution, tester = local.sandbox().run_pair(serve, test)
     messages = list(_messages(tester))
     if any("cannot_isolate" in message for message in messages):
@@ -111,7 +111,7 @@ def _run_in_one_process(
 ) -> Judged:
     nonce = os.urandom(NONCE_BYTES).hex()
     request = {**_request(tests, source, run_all), "program": source.program, "nonce": nonce}
-    warm = tuple(sorted({*source.warm, *warm_modules(_bytes(tests.code))}))
+    warm = tuple(sorted({*source.warm, *warm_modules(tests.code)}))
     execution = local.sandbox().run(Job("one_process", to_json(request), limits, warm=warm))
     messages = list(_messages(execution))
     is_complete = any(message.get("nonce") == nonce for message in messages)
@@ -120,10 +120,6 @@ def _run_in_one_process(
         return judged
     case = failed_case(1.0, error="the program ended before the tests did")
     return Judged([*judged.cases, case], judged.total + 1, judged.total_weight + 1.0, ONE_PROCESS)
-
-
-def _bytes(code: str) -> bytes:
-    return code.encode("utf-8", "replace")
 
 
 def _messages(execution: Execution) -> Iterator[dict[str, Any]]:

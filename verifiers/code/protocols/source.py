@@ -24,4 +24,4 @@ class Source:
     @property
     def warm(self) -> tuple[str, ...]:
         """The packages that it imports and that the zygote may import for all jobs."""
-        return warm_modules(f"{self.prelude}\n{self.program}".encode("utf-8", "replace"))
+        return warm_modules(f"{self.prelude}\n{self.program}")

@@ -27,26 +27,12 @@ from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.remote.reply import Reply, one_line
 from truegold.verifiers.code.remote.service import IN_FLIGHT, REAL_CLOCK, Clock, Service
 
+_SAME_NAMES = "python cpp java typescript go rust csharp php bash ruby scala julia perl lua swift racket"
 LANGUAGES = {
-    "python": "python",
-    "cpp": "cpp",
-    "java": "java",
+    **{name: name for name in _SAME_NAMES.split()},
     "javascript": "nodejs",
-    "typescript": "typescript",
-    "go": "go",
-    "rust": "rust",
-    "csharp": "csharp",
-    "php": "php",
-    "bash": "bash",
-    "ruby": "ruby",
     "kotlin": "kotlin_script",
-    "scala": "scala",
-    "julia": "julia",
-    "perl": "perl",
-    "lua": "lua",
     "r": "R",
-    "swift": "swift",
-    "racket": "racket",
 }
 """truegold's names and the service's."""
 

@@ -102,14 +102,14 @@ class Local:
         """
         if program.language == PYTHON and not program.files:
             source = program.source.encode("utf-8", "surrogatepass")
-            return _Ready(self.sandbox(), Job("main", source, limits, warm=warm_modules(source)))
+            return _Ready(self.sandbox(), Job("main", source, limits, warm=warm_modules(program.source)))
         return self.prepare_script(program, limits, ())
 
     def prepare_script(self, program: Program, limits: Limits, arguments: Sequence[str]) -> Prepared:
         """Make a program ready that gets arguments on its command line."""
         if program.language == PYTHON:
-            warm = warm_modules(program.source.encode("utf-8", "replace"))
-            return _Ready(self.sandbox(), Job("script", _script_payload(program, arguments), limits, warm=warm))
+            warm, payload = warm_modules(program.source), _script_payload(program, arguments)
+            return _Ready(self.sandbox(), Job("script", payload, limits, warm=warm))
         language = LANGUAGES.get(program.language)
         toolchain = language.toolchain() if language else None
         if language is None or toolchain is None:
@@ -131,7 +131,7 @@ class Local:
         return _Ready(box, Job("native", payload, limits, native=True), compiled)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Ready:
     """A program whose job lacks nothing but the input."""
 

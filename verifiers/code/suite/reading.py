@@ -179,7 +179,7 @@ _READERS: Mapping[str, _Reader] = {
 
 def _cases(options: Mapping[str, Any], where: str, required: Sequence[str]) -> list[tuple[str, Mapping[str, Any]]]:
     """Return each case with its path, as messages name it."""
-    cases = options.get("cases")
+    cases: Any = options.get("cases")
     require(isinstance(cases, list | tuple), f"{where}cases", "a list", cases)
     if not 0 < len(cases) <= MAX_CASES:
         raise BadSuite(f"{where}cases must hold 1 to {MAX_CASES} cases, got {len(cases)}")

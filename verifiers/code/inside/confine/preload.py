@@ -23,12 +23,12 @@ string struct sys textwrap threading time traceback types typing unittest
 WARMABLE = frozenset({"asyncio", "hashlib", "networkx", "numpy", "pandas", "scipy", "sympy", "tempfile"})
 """Packages that are loaded before the fork once a program has asked for them."""
 
-_WARM_IMPORT = re.compile(rb"^[ \t]*(?:import|from)[ \t]+(%b)\b" % "|".join(sorted(WARMABLE)).encode(), re.MULTILINE)
+_WARM_IMPORT = re.compile(rf"^[ \t]*(?:import|from)[ \t]+({'|'.join(sorted(WARMABLE))})\b", re.MULTILINE)
 
 
-def warm_modules(source: bytes) -> tuple[str, ...]:
+def warm_modules(source: str) -> tuple[str, ...]:
     """Return the packages that a program imports and that are worth having loaded before it starts."""
-    return tuple(sorted({name.decode() for name in _WARM_IMPORT.findall(source)}))
+    return tuple(sorted(set(_WARM_IMPORT.findall(source))))
 
 
 def preload() -> None:

@@ -7,12 +7,13 @@ passing; the address-space limit is what stops a sudden gigabyte.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import select
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -165,14 +166,19 @@ class Supervisor:
         return total / 1e9
 
     def _resident_bytes(self, pids: Sequence[int]) -> int:
+        return PAGE_BYTES * self._sum(pids, lambda proc, pid: int(_read_text(proc, f"{pid}/statm").split()[1]))
+
+    def _count_tasks(self, pids: Sequence[int]) -> int:
+        return self._sum(pids, lambda proc, pid: len(_list_folder(proc, f"{pid}/task")))
+
+    def _sum(self, pids: Sequence[int], measure: Callable[[int, int], int]) -> int:
+        """Add up what `measure` reads in /proc of each process; those that cannot be read count nothing."""
         if self._proc is None:
             return 0
         total = 0
         for pid in pids:
-            try:
-                total += int(_read_text(self._proc, f"{pid}/statm").split()[1]) * PAGE_BYTES
-            except (OSError, ValueError, IndexError):
-                continue
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                total += measure(self._proc, pid)
         return total
 
     def _is_idle(self, pids: Sequence[int], waited: float, cpu_s: float, limits: Mapping[str, Any]) -> bool:
@@ -180,17 +186,6 @@ class Supervisor:
         if delayed is not None and waited - cpu_s - delayed > limits["idle_s"]:
             return True
         return bool(waited > WALL_FACTOR * (limits["cpu_s"] + limits["idle_s"]))
-
-    def _count_tasks(self, pids: Sequence[int]) -> int:
-        if self._proc is None:
-            return 0
-        total = 0
-        for pid in pids:
-            try:
-                total += len(_list_folder(self._proc, f"{pid}/task"))
-            except OSError:
-                continue
-        return total
 
 
 def cpu_seconds(pid: int) -> float:
@@ -203,18 +198,14 @@ def cpu_seconds(pid: int) -> float:
 
 def kill(pid: int) -> None:
     """Kill a process, if it is still there."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
 
 
 def kill_group(leader: int) -> None:
     """Kill a process group, as far as it is still there."""
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        return
 
 
 def end_orphans() -> None:

@@ -44,10 +44,7 @@ _CALLS = {
     "redirect_stdout": "it reads what the solution prints",
     "redirect_stderr": "it reads what the solution prints",
     "assertLogs": "it reads what the solution logs",
-    "assertWarns": "it reads what the solution warns of",
-    "assertWarnsRegex": "it reads what the solution warns of",
-    "catch_warnings": "it reads what the solution warns of",
-    "warns": "it reads what the solution warns of",
+    **dict.fromkeys("assertWarns assertWarnsRegex catch_warnings warns".split(), "it reads what the solution warns of"),
 }
 
 _FILE_FUNCTIONS = frozenset(

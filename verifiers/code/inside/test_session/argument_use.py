@@ -122,14 +122,18 @@ class ArgumentUse:
                     yield from siblings[siblings.index(statement) + 1 :]
             statement = parent
 
+    def _steps_up(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+        """Yield each node and its parent, from this one up to its statement."""
+        while not isinstance(node, ast.stmt):
+            yield node, self._parents[node]
+            node = self._parents[node]
+
     def _is_passed_on(self, use: ast.AST) -> bool:
         """Return whether it is an argument of a further call of the solution."""
-        while not isinstance(use, ast.stmt):
-            parent = self._parents[use]
-            if isinstance(parent, ast.Call) and use is not parent.func and not self._is_known(parent.func):
-                return True
-            use = parent
-        return False
+        return any(
+            isinstance(parent, ast.Call) and node is not parent.func and not self._is_known(parent.func)
+            for node, parent in self._steps_up(use)
+        )
 
     def _is_known(self, function: ast.expr) -> bool:
         """Return whether a function is none of the solution's."""
@@ -146,28 +150,24 @@ class ArgumentUse:
         if not isinstance(later, ast.Assert | ast.Expr | ast.Return | ast.For | ast.If | ast.With):
             return False
         names = (node for node in ast.walk(later) if isinstance(node, ast.Name) and node.id in result_names)
-        return all(self._is_bound(name, later) for name in names)
+        return all(map(self._is_bound, names))
 
     def _is_cut_by_result(self, use: ast.AST, result_names: set[str]) -> bool:
         """Return whether a result cuts it, as in `nums[:k]` and `sorted(nums)[:k]`."""
-        while not isinstance(use, ast.stmt):
-            parent = self._parents[use]
-            if isinstance(parent, ast.Subscript) and use is parent.value:
-                names = {node.id for node in ast.walk(parent.slice) if isinstance(node, ast.Name)}
+        for node, parent in self._steps_up(use):
+            if isinstance(parent, ast.Subscript) and node is parent.value:
+                names = {below.id for below in ast.walk(parent.slice) if isinstance(below, ast.Name)}
                 if names & result_names:
                     return True
-            use = parent
         return False
 
-    def _is_bound(self, name: ast.AST, later: ast.stmt) -> bool:
+    def _is_bound(self, name: ast.AST) -> bool:
         """Return whether a result only says up to where, in an index or in `range`."""
-        while name is not later:
-            parent = self._parents[name]
-            if isinstance(parent, ast.Subscript) and name is parent.slice:
+        for node, parent in self._steps_up(name):
+            if isinstance(parent, ast.Subscript) and node is parent.slice:
                 return True
             if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "range":
                 return True
-            name = parent
         return False
 
 

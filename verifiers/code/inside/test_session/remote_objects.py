@@ -163,7 +163,7 @@ def remote_class(session: Any, handle: int, about: dict[str, Any], bases: tuple[
     for name in about["methods"]:
         namespace[name] = (_coroutine_method if name in coroutines else _method)(session, handle, name)
     for name in about["special"]:
-        namespace[name] = _SPECIAL_METHODS.get(name, _special_method)(name)
+        namespace[name] = _SPECIAL_METHODS.get(name) or _special_method(name)
     if about["name"] in _BUILTIN_LOOKS:
         namespace["__class__"] = property(lambda self: _BUILTIN_LOOKS[about["name"]])
     return RemoteType(about["name"], bases or (RemoteObject,), namespace, described=True)
@@ -224,36 +224,24 @@ def _text_method(name: str) -> Callable[..., Any]:
     return method
 
 
-def _call_method(name: str) -> Callable[..., Any]:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        kind = type(self).__name__
-        return self._truegold_session.call(["call", self._truegold_handle], kind, args, kwargs)
-
-    return method
+def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
+    return self._truegold_session.call(["call", self._truegold_handle], type(self).__name__, args, kwargs)
 
 
-def _exit_method(name: str) -> Callable[..., Any]:
-    def method(self: Any, kind: Any, error: Any, traceback: Any) -> None:
-        # What it returns is not passed on: a solution could swallow the assertions of a `with` block.
-        self._truegold_session.call_special(self._truegold_handle, name, kind, error, None)
-
-    return method
+def _exit(self: Any, kind: Any, error: Any, traceback: Any) -> None:
+    # What it returns is not passed on: a solution could swallow the assertions of a `with` block.
+    self._truegold_session.call_special(self._truegold_handle, "__exit__", kind, error, None)
 
 
-def _contains_method(name: str) -> Callable[..., Any]:
-    def method(self: Any, item: Any) -> Any:
-        if self._truegold_session.made_by_tests(self._truegold_handle):
-            return self._truegold_session.call_special(self._truegold_handle, name, item)
-        return any(item is element or item == element for element in self)
-
-    return method
+def _contains(self: Any, item: Any) -> Any:
+    if self._truegold_session.made_by_tests(self._truegold_handle):
+        return self._truegold_session.call_special(self._truegold_handle, "__contains__", item)
+    return any(item is element or item == element for element in self)
 
 
-_SPECIAL_METHODS: dict[str, Callable[[str], Callable[..., Any]]] = {
-    "__str__": _text_method,
-    "__repr__": _text_method,
-    "__format__": _text_method,
-    "__call__": _call_method,
-    "__contains__": _contains_method,
-    "__exit__": _exit_method,
+_SPECIAL_METHODS: dict[str, Callable[..., Any]] = {
+    **{name: _text_method(name) for name in ("__str__", "__repr__", "__format__")},
+    "__call__": _call,
+    "__contains__": _contains,
+    "__exit__": _exit,
 }

@@ -13,6 +13,7 @@ from __future__ import annotations
 import builtins
 import importlib
 import sys
+from collections.abc import Sequence
 from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
@@ -52,17 +53,16 @@ tells truth, because what such a method of the solution says about a value is no
 def local_name(value: Any) -> list[str] | None:
     """Return [module, name] of what goes by its own name in a shared module."""
     name, module = getattr(value, "__name__", None), getattr(value, "__module__", None)
-    if isinstance(name, str) and isinstance(module, str):
-        for candidate in (module, module.removeprefix("_")):  # `operator.add` says that it is in `_operator`.
-            loaded = sys.modules.get(candidate) if candidate in SHARED_MODULES else None
-            if loaded is not None and vars(loaded).get(name) is value:
-                return [candidate, name]
-    return None
+    if not isinstance(name, str) or not isinstance(module, str):
+        return None
+    # `operator.add` says that it is in `_operator`.
+    candidates = [each for each in (module, module.removeprefix("_")) if each in SHARED_MODULES]
+    return local_name_as_asked(name, value, candidates)
 
 
-def local_name_as_asked(name: str, value: Any) -> list[str] | None:
+def local_name_as_asked(name: str, value: Any, modules: Sequence[str] = SHARED_MODULES) -> list[str] | None:
     """Return [module, name] where a shared module has the value under the name that was asked for."""
-    for module in SHARED_MODULES:
+    for module in modules:
         loaded = sys.modules.get(module)
         if loaded is not None and name in vars(loaded) and vars(loaded)[name] is value:
             return [module, name]

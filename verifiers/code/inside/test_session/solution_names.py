@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import Any
 
 from ..test_code.isolation import SOLUTION_FOLDERS, is_solution_module
-from ..test_code.library_functions import library_function, library_names
+from ..test_code.library_functions import called_names, library_function, library_names
 from .sending import TEST_MODULE
 from .session import NoSuchName, Session
 from .shared_names import shared_module
@@ -122,15 +122,11 @@ def tested_builtins(tree: ast.Module, entry_point: str | None) -> set[str]:
     """Return the built-in names that stand for a function of the solution."""
     if entry_point is not None:
         return {entry_point} & vars(builtins).keys()
-    called = [_called_names(node) for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+    called = [set(called_names(node)) for node in ast.walk(tree) if isinstance(node, ast.Assert)]
     if not called or any(names - vars(builtins).keys() for names in called):
         return set()
     innermost = [_innermost_names(node) for node in ast.walk(tree) if isinstance(node, ast.Assert)]
     return set.intersection(*called, *innermost)
-
-
-def _called_names(tree: ast.AST) -> set[str]:
-    return {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
 
 
 def _innermost_names(tree: ast.AST) -> set[str]:

@@ -34,7 +34,7 @@ Containers nested more than 100 deep are opaque; a list or dict that stands twic
 
 from .decoding import Decoder, decode
 from .encoding import DICT_VIEWS, MAX_DEPTH, MAX_ENCODED, Encoder, Json, encode
-from .json_text import MAX_LINE, from_json, to_json
+from .json_text import from_json, to_json
 from .plain import are_plain
 from .stand_ins import KNOWN_CODECS, Array, Codecs, Instance, Iterated, Opaque, ResultTooLarge, Undecodable
 
@@ -43,7 +43,6 @@ __all__ = [
     "KNOWN_CODECS",
     "MAX_DEPTH",
     "MAX_ENCODED",
-    "MAX_LINE",
     "Array",
     "Codecs",
     "Decoder",
