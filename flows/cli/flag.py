@@ -11,19 +11,13 @@ of `truegold`.
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from truegold.flows.cli.options import Limit, OutFolder, Preset
 from truegold.flows.console import Terminal, errors, print_line
-
-if TYPE_CHECKING:
-    from truegold.flows.config import RunConfig
-    from truegold.pipeline.running.stage import Output, Stage
 
 WORK = "work"
 """The name of the run that does the work, and of its folder."""
@@ -47,16 +41,18 @@ def flag(
     """Say which rows are suspicious: rules, and the answers of one or several systems."""
     from truegold.flows.config import section_config
     from truegold.flows.execute import execute, open_run, stage_caller
+    from truegold.pipeline.curation.plan import flagging_stages
     from truegold.pipeline.flag.suspicion.stage import summary_lines
     from truegold.pipeline.flag.suspicion.tables import SUSPICION_FILE
+    from truegold.pipeline.ingest.problem_batches import guess_columns_with_options
     from truegold.pipeline.ledger import FLAGS_FILE
     from truegold.pipeline.running.stage import load_record
 
     source: dict[str, Any] = {"path": str(data), "preset": preset, "limit": limit}
-    if preset is None and (columns := _guess_columns_with_options(data)) is not None:
+    if preset is None and (columns := guess_columns_with_options(data)) is not None:
         source["columns"] = columns
     config = section_config("truegold flag", out, WORK, {"data": source, "flag": {}}, set_ or [])
-    stages = _plan_stages(config, samples)
+    stages = flagging_stages(config, samples)
     with open_run(config) as run_dir:
         execute(stages, run_dir, stage_caller(run_dir, Terminal(errors)))
         shutil.copyfile(run_dir / "flag" / FLAGS_FILE, out / FLAGS_FILE)
@@ -67,43 +63,3 @@ def flag(
     for line in summary_lines(reports["suspect"]["facts"], reports["suspect"]["counts"]):
         print_line(line)
     print_line(f"flags: {out / FLAGS_FILE}\nsuspicion: {out / SUSPICION_FILE}")
-
-
-def _guess_columns_with_options(data: Path) -> dict[str, dict[str, str]] | None:
-    """Return the columns of prompt and gold of a file whose answer options stand in a column of their own, else None.
-
-    A run refuses such a file, because the question alone cannot be trained on. Answers can be compared all the same.
-    """
-    from truegold.pipeline.ingest.column_names import CHOICE_COLUMNS
-    from truegold.pipeline.ingest.layouts import guess_columns
-    from truegold.pipeline.ingest.problem_batches import MAX_ROW_BYTES
-    from truegold.pipeline.ingest.readers import open_file
-    from truegold.pipeline.ingest.records import LOOK_AHEAD, sample_values
-
-    samples = sample_values(islice(open_file(data, "auto", MAX_ROW_BYTES).records, LOOK_AHEAD))
-    if not any(values.get(name) for values in samples for name in CHOICE_COLUMNS):
-        return None
-    columns = guess_columns(samples)
-    if columns.prompt is None or columns.gold is None:
-        return None
-    return columns.model_dump(include={"prompt", "gold"})
-
-
-def _plan_stages(config: RunConfig, samples: Path | None) -> list[Stage]:
-    """Return the stages `ingest` and `flag` of a run's plan, and the stage that reads samples."""
-    from truegold.pipeline.config.stages import SuspicionConfig
-    from truegold.pipeline.curation.plan import curation_stages, rows_of
-    from truegold.pipeline.flag.suspicion import suspect
-    from truegold.pipeline.ingest.readers import check_file
-    from truegold.pipeline.running.stage import plan_stage
-
-    planned = {stage.name: stage for stage in curation_stages(config)}
-    inputs: dict[str, Path | Output] = rows_of("ingest")
-    if samples is not None:
-        check_file(samples)
-        inputs["samples"] = samples
-    return [
-        planned["ingest"],
-        replace(planned["flag"], inputs=rows_of("ingest")),
-        plan_stage("suspect", suspect, SuspicionConfig(), inputs),
-    ]

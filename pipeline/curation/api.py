@@ -17,7 +17,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +25,13 @@ import polars as pl
 from pydantic import ValidationError
 
 from truegold.pipeline.config.curation import CurationConfig
-from truegold.pipeline.config.stages import ReportConfig, SuspicionConfig
+from truegold.pipeline.config.stages import ReportConfig
 from truegold.pipeline.curation.frames import Rows, keep_rows, write_rows_file
-from truegold.pipeline.curation.plan import curation_stages, rows_of
+from truegold.pipeline.curation.plan import curation_stages, flagging_stages
 from truegold.pipeline.decontaminate.file import decontaminate_file
 from truegold.pipeline.dedup.file import dedup_file
-from truegold.pipeline.flag.suspicion import suspect
 from truegold.pipeline.flag.suspicion.tables import SUSPICION_FILE
-from truegold.pipeline.ingest.problem_batches import MAX_ROW_BYTES, ProblemColumns
+from truegold.pipeline.ingest.problem_batches import MAX_ROW_BYTES, ProblemColumns, guess_columns_with_options
 from truegold.pipeline.ingest.readers import open_file
 from truegold.pipeline.ledger import DROPPED_FILE, FLAGS_FILE, LEDGER_FILE
 from truegold.pipeline.report import report
@@ -147,17 +146,10 @@ def find_flags(
     """
     with tempfile.TemporaryDirectory(prefix="truegold-") as folder:
         work = Path(folder)
-        config = _config(write_rows_file(rows, work), columns, verifier, {"flag": settings})
-        planned = {stage.name: stage for stage in curation_stages(config)}
-        inputs: dict[str, Path | Output] = rows_of("ingest")
-        if samples is not None:
-            inputs["samples"] = write_rows_file(samples, work, "samples")
-        stages = [
-            planned["ingest"],
-            replace(planned["flag"], inputs=rows_of("ingest")),
-            plan_stage("suspect", suspect, SuspicionConfig(), inputs),
-        ]
-        _run(stages, work / "run")
+        path = write_rows_file(rows, work)
+        config = _config(path, columns or guess_columns_with_options(path), verifier, {"flag": settings})
+        samples_file = None if samples is None else write_rows_file(samples, work, "samples")
+        _run(flagging_stages(config, samples_file), work / "run")
         flags = pl.read_parquet(work / "run" / "flag" / FLAGS_FILE)
         suspicion = pl.read_parquet(work / "run" / "suspect" / SUSPICION_FILE)
     return Flags(_by_row(flags), _by_row(suspicion))

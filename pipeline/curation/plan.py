@@ -5,14 +5,17 @@ make_data -> ingest -> clean -> dedup -> verify_gold -> vet_tests -> flag -> set
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from truegold.pipeline.clean import clean
 from truegold.pipeline.config.curation import CurationConfig
 from truegold.pipeline.config.sources import Columns, DemoSource, FileSource, HubSource
+from truegold.pipeline.config.stages import SuspicionConfig
 from truegold.pipeline.dedup import dedup
 from truegold.pipeline.flag import flag
 from truegold.pipeline.flag.rules import detector_versions
+from truegold.pipeline.flag.suspicion import suspect
 from truegold.pipeline.ingest import ingest
 from truegold.pipeline.ingest.demo import make_demo_data
 from truegold.pipeline.ingest.layouts import may_hold_code
@@ -58,6 +61,22 @@ def curation_stages(config: CurationConfig) -> list[Stage]:
         plan_stage("settle", settle, config.settle, settled),
     ]
     return stages
+
+
+def flagging_stages(config: CurationConfig, samples: Path | None) -> list[Stage]:
+    """Return the stages that say which rows are suspicious: reading, rules, and the answers of systems.
+
+    `samples` is a file of answers, if there is one. Raises what `curation_stages` raises.
+    """
+    planned = {stage.name: stage for stage in curation_stages(config)}
+    inputs = rows_of("ingest")
+    if samples is not None:
+        inputs["samples"] = data_file(str(samples))
+    return [
+        planned["ingest"],
+        replace(planned["flag"], inputs=rows_of("ingest")),
+        plan_stage("suspect", suspect, SuspicionConfig(), inputs),
+    ]
 
 
 def rows_of(stage: str) -> dict[str, Path | Output]:

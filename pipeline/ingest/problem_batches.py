@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec
-from truegold.pipeline.ingest.column_names import NAMES, describe_columns, gold_spec
+from truegold.pipeline.ingest.column_names import CHOICE_COLUMNS, NAMES, describe_columns, gold_spec
 from truegold.pipeline.ingest.columns import MISSING, Column, compile_column, read_prompt, text_of
 from truegold.pipeline.ingest.jsonl import Line, has_long_number, is_packed, parse_lines, read_jsonl, read_line_lists
 from truegold.pipeline.ingest.layouts import guess_columns
@@ -140,6 +140,20 @@ def describe_reading(path: Path, named: ProblemColumns) -> str:
         f"{line}; there is no gold column among {describe_columns(samples)}, so that golds are not compared "
         "(name it: --gold-column COLUMN)"
     )
+
+
+def guess_columns_with_options(data: Path) -> dict[str, dict[str, str]] | None:
+    """Return the columns of prompt and gold of a file whose answer options stand in a column of their own, else None.
+
+    A run refuses such a file, because the question alone cannot be trained on. Answers can be compared all the same.
+    """
+    samples = sample_values(islice(open_file(data, "auto", MAX_ROW_BYTES).records, LOOK_AHEAD))
+    if not any(values.get(name) for values in samples for name in CHOICE_COLUMNS):
+        return None
+    columns = guess_columns(samples)
+    if columns.prompt is None or columns.gold is None:
+        return None
+    return columns.model_dump(include={"prompt", "gold"})
 
 
 def problems_of(source: Source, named: ProblemColumns) -> Iterator[Batch]:
