@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 __all__ = ["Curated", "Deduplicated", "Flags", "Leaks", "curate", "deduplicate", "find_flags", "find_leaks"]
 
 
+def __dir__() -> list[str]:
+    """Name the public functions too, for whoever completes a name."""
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     """Load the public functions when they are asked for: importing a module of this package should load nothing else.
 

@@ -107,8 +107,14 @@ def verify(
         verify("```python\ndef add(a, b): return a + b\n```", verifier="code", tests=["assert add(1, 2) == 3"])
 
     `verifier` is a name, an import string or a verifier; `arguments` are those of a row's `verifier_args`. For many
-    rows `verify_batch` is faster and has deadlines. Raises ConfigError where there is no such verifier.
+    rows `verify_batch` is faster and has deadlines. Raises ConfigError where there is no such verifier, or where
+    response or gold is no text.
     """
+    for name, value in (("response", response), ("gold", gold)):
+        if not isinstance(value, str) and (name == "response" or value is not None):
+            raise ConfigError(
+                f"{name} is a text; this is {type(value).__name__} {value!r:.60}.", f"Type {name}=str(...)."
+            )
     resolved = resolve(verifier) if isinstance(verifier, str) else verifier
     return resolved(response, gold, problem=problem, info=arguments)
 

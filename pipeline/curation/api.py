@@ -21,12 +21,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import orjson
 import polars as pl
 from pydantic import ValidationError
 
 from truegold.pipeline.config.curation import CurationConfig
 from truegold.pipeline.config.stages import ReportConfig
-from truegold.pipeline.curation.frames import Rows, keep_rows, write_rows_file
+from truegold.pipeline.curation.frames import Rows, hold_rows, keep_rows, write_rows_file
 from truegold.pipeline.curation.plan import curation_stages, flagging_stages
 from truegold.pipeline.decontaminate.file import decontaminate_file
 from truegold.pipeline.dedup.file import dedup_file
@@ -61,6 +62,8 @@ class Flags:
 
     flags: pl.DataFrame
     """What the rules say: `row, id, reason, detector, confidence, blocks, evidence` (JSON) and `suggestion`."""
+    rejects: pl.DataFrame
+    """Every record that could not become a row: `row, reason, detail, excerpt`."""
     suspicion: pl.DataFrame
     """How likely each label is at fault: `row, id, suspicion, tier, evidence` (JSON) and `suggestion`; null without
     samples."""
@@ -88,12 +91,14 @@ class Curated:
     """All flags, with those that hold their rows back (`blocks`)."""
     dropped: pl.DataFrame
     """Every row that was dropped, with its `drop_reason`."""
+    rejects: pl.DataFrame
+    """Every record that could not become a row: `row, reason, detail, excerpt`."""
     finished: tuple[StageResult, ...] = field(repr=False)
     """The finished stages in their order."""
 
     def report(self, path: str | Path, name: str = "curation") -> Path:
         """Write the self-contained page that accounts for every row, and return its path."""
-        target = Path(path)
+        target = Path(path).expanduser()
         run_dir = self.finished[0].path.parent
         names = tuple(result.name for result in self.finished)
         records: dict[str, Path | Output] = {stage: Output(stage, RECORD) for stage in names}
@@ -117,6 +122,9 @@ def deduplicate(
     `prompt`, `gold` and `id` name columns that are not to be guessed; no gold is needed. `template_cap` keeps so many
     instances of one template at most. Raises InputError where there are no rows or no prompt column.
     """
+    if template_cap is not None and (not isinstance(template_cap, int) or template_cap < 1):
+        raise ConfigError(f"template_cap is {template_cap!r}.", "It is a whole number from 1, or None.")
+    rows = hold_rows(rows)
     with tempfile.TemporaryDirectory(prefix="truegold-") as folder:
         path = write_rows_file(rows, Path(folder))
         dedup_file(path, Path(folder), ProblemColumns(prompt, gold, id), template_cap, NullProgress())
@@ -144,15 +152,17 @@ def find_flags(
     (`{"gold": "label"}`), `verifier` the verifier of every row; `settings` are those of the section `flag`. Raises
     InputError where a column is missing, ConfigError for a setting that does not exist.
     """
+    rows = hold_rows(rows)
     with tempfile.TemporaryDirectory(prefix="truegold-") as folder:
         work = Path(folder)
         path = write_rows_file(rows, work)
         config = _config(path, columns or guess_columns_with_options(path), verifier, {"flag": settings})
-        samples_file = None if samples is None else write_rows_file(samples, work, "samples")
+        samples_file = None if samples is None else write_rows_file(hold_rows(samples), work, "samples")
         _run(flagging_stages(config, samples_file), work / "run")
         flags = pl.read_parquet(work / "run" / "flag" / FLAGS_FILE)
         suspicion = pl.read_parquet(work / "run" / "suspect" / SUSPICION_FILE)
-    return Flags(_by_row(flags), _by_row(suspicion))
+        rejects = _read_rejects(work / "run" / "ingest")
+    return Flags(_by_row(flags), rejects, _by_row(suspicion))
 
 
 def find_leaks(
@@ -169,13 +179,14 @@ def find_leaks(
     hub. `prompt`, `gold` and `id` name columns of `rows` that are not to be guessed. Raises InputError where there are
     no rows, no prompt column or no such evaluation set.
     """
+    rows = hold_rows(rows)
     sets = against if isinstance(against, list | tuple) and not _is_list_of_rows(against) else [against]
     with tempfile.TemporaryDirectory(prefix="truegold-") as folder:
         path = write_rows_file(rows, Path(folder))
         labels: dict[str, str] = {}
         for index, entry in enumerate(sets):
             named = isinstance(entry, str | Path)
-            spec = str(entry) if named else str(write_rows_file(entry, Path(folder), f"against-{index}"))
+            spec = str(entry) if named else str(write_rows_file(hold_rows(entry), Path(folder), f"against-{index}"))
             labels[spec] = spec if named else f"against[{index}]"
         columns = ProblemColumns(prompt, gold, id)
         out_dir = Path(folder) / "out"
@@ -202,7 +213,8 @@ def curate(
     With `work_dir` the stages' folders stay there, and what has not changed is not run again. Raises InputError where
     the rows cannot be read or have no gold, ConfigError for a setting that does not exist.
     """
-    work = Path(work_dir) if work_dir is not None else Path(tempfile.mkdtemp(prefix="truegold-"))
+    rows = hold_rows(rows)
+    work = Path(work_dir).expanduser() if work_dir is not None else Path(tempfile.mkdtemp(prefix="truegold-"))
     try:
         work.mkdir(parents=True, exist_ok=True)
         config = _config(write_rows_file(rows, work), columns, verifier, sections)
@@ -223,6 +235,7 @@ def _curated(finished: Sequence[StageResult]) -> Curated:
         ledger=_concatenated(finished, LEDGER_FILE),
         flags=pl.read_parquet(paths["flag"] / FLAGS_FILE),
         dropped=_concatenated(finished, DROPPED_FILE),
+        rejects=_read_rejects(paths["ingest"]),
         finished=tuple(finished),
     )
 
@@ -242,6 +255,12 @@ def _run(stages: Sequence[Stage], run_dir: Path) -> list[StageResult]:
     run_dir.mkdir(exist_ok=True)
     digests = DigestCache(run_dir / ".digests.json")
     return [run_stage(stage, run_dir, digests, NullProgress()) for stage in stages]
+
+
+def _read_rejects(ingested: Path) -> pl.DataFrame:
+    lines = (ingested / "rejects.jsonl").read_bytes().splitlines()
+    schema = {"source_row": pl.Int64, "reason": pl.String, "detail": pl.String, "excerpt": pl.String}
+    return pl.DataFrame([orjson.loads(line) for line in lines], schema=schema).rename({"source_row": "row"})
 
 
 def _by_row(table: pl.DataFrame) -> pl.DataFrame:

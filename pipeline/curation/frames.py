@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from truegold.pipeline.ingest.columns import json_safe
 from truegold.pipeline.ingest.problem_batches import BATCH_ROWS, MAX_ROW_BYTES
 from truegold.pipeline.ingest.readers import check_file, open_file
-from truegold.pipeline.ingest.records import Record
+from truegold.pipeline.ingest.records import Record, Unusable
 from truegold.verifiers import InputError
 
 Rows = Any
@@ -32,10 +32,25 @@ Rows = Any
 FORMS = "a polars or pandas frame, a datasets.Dataset, a list of dicts, or the path of a file"
 
 
+def hold_rows(rows: Rows) -> Rows:
+    """Return rows that can be read more than once: what can only be walked through once becomes a list.
+
+    Raises InputError where `rows` are no rows.
+    """
+    if isinstance(rows, str | Path | pl.DataFrame | pl.LazyFrame) or _package(rows) == "pandas":
+        return rows
+    if isinstance(rows, Mapping) or not isinstance(rows, Iterable):
+        hint = "Take one of its splits, such as rows['train']." if _package(rows) == "datasets" else None
+        raise InputError(f"Rows are {FORMS}; this is {_describe(rows)}.", hint)
+    if isinstance(rows, Sequence) or (_package(rows) == "datasets" and hasattr(rows, "__len__")):
+        return rows
+    return list(rows)
+
+
 def write_rows_file(rows: Rows, folder: Path, name: str = "rows") -> Path:
     """Write rows to a file in `folder` and return its path; rows that are a file stay where they are.
 
-    Raises InputError where there are no rows, a file cannot be read, or the form is none that is known.
+    `rows` are as `hold_rows` returns them. Raises InputError where there are none or a file cannot be read.
     """
     if isinstance(rows, str | Path):
         path = Path(rows).expanduser()
@@ -46,12 +61,10 @@ def write_rows_file(rows: Rows, folder: Path, name: str = "rows") -> Path:
     if isinstance(rows, pl.DataFrame):
         return _write_parquet(rows, folder / f"{name}.parquet")
     package = _package(rows)
-    if package == "datasets" and hasattr(rows, "with_format"):
+    if package == "datasets":
         return _write_arrow(rows, folder / f"{name}.parquet")
-    if package == "pandas" and hasattr(rows, "to_dict"):
+    if package == "pandas":
         rows = rows.to_dict("records")
-    if isinstance(rows, Mapping) or not isinstance(rows, Iterable):
-        raise InputError(f"Rows are {FORMS}; this is {_describe(rows)}.")
     return _write_json_lines(rows, folder / f"{name}.jsonl")
 
 
@@ -103,7 +116,10 @@ def _write_json_lines(rows: Iterable[Any], path: Path) -> Path:
         for count, row in enumerate(rows, 1):
             if not isinstance(row, Mapping):
                 raise InputError(f"Row {count} is {_describe(row)}, not a dict.", f"Rows are {FORMS}.")
-            file.write(orjson.dumps(json_safe(row), option=orjson.OPT_APPEND_NEWLINE))
+            try:
+                file.write(orjson.dumps(json_safe(row), option=orjson.OPT_APPEND_NEWLINE))
+            except Unusable as error:
+                raise InputError(f"Row {count}: {error.detail}.") from error
     if not count:
         raise InputError("There are no rows.")
     return path

@@ -187,6 +187,14 @@ def read_prompt(value: Any) -> tuple[Any, int]:
     return content, len(value)
 
 
+def read_response(value: Any) -> str | None:
+    """Return the text of a response; of a conversation it is the last assistant message. None where there is none."""
+    if isinstance(value, list) and value and all(isinstance(message, Mapping) for message in value):
+        replies = [message for message in value if message.get("role") == "assistant"]
+        value = replies[-1].get("content") if replies else None
+    return text_of(value)
+
+
 def json_safe(value: Any, depth: int = 0) -> Any:
     """Return `value` with what JSON cannot hold replaced: bytes and objects by `<type>`, big integers by text."""
     safe: Any = f"<{type(value).__name__}>"
@@ -203,6 +211,8 @@ def json_safe(value: Any, depth: int = 0) -> Any:
         safe = [json_safe(item, depth + 1) for item in value]
     elif isinstance(value, datetime.date | datetime.time | decimal.Decimal):
         safe = str(value)
+    elif callable(plain := getattr(value, "tolist", None)):  # An array or a number of numpy, as pandas hands them out.
+        safe = json_safe(plain(), depth + 1)
     return safe
 
 

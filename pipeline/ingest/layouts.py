@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec, FileSource, HubSource, SourceConfig
-from truegold.pipeline.ingest.column_names import CHOICE_COLUMNS, describe_columns, find_column, gold_spec
+from truegold.pipeline.ingest.column_names import CHOICE_COLUMNS, NAMES, describe_columns, find_column, gold_spec
 from truegold.pipeline.ingest.columns import MISSING, Column
 from truegold.pipeline.ingest.layout import Layout, Samples
 from truegold.pipeline.ingest.presets import PRESETS
@@ -114,9 +114,14 @@ def _layout_without_preset(config: SourceConfig) -> Layout:
 
 
 def _first_preset(names: set[str], samples: Samples, *, code_only: bool = False) -> Layout | None:
+    surest_gold = find_column("gold", samples)
     for fits, _ in PRESETS.values():
         layout = fits(names, samples)
-        if layout is not None and (not code_only or layout.domain == "code"):
+        if layout is None or (code_only and layout.domain != "code"):
+            continue
+        # Where `ground_truth` stands beside it, `answer` is a worked solution or what a model said.
+        gold = layout.columns.gold
+        if gold is None or gold.column not in NAMES["gold"] or surest_gold in (gold.column, None):
             return layout
     return None
 

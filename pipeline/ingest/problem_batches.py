@@ -133,6 +133,8 @@ def describe_reading(path: Path, named: ProblemColumns) -> str:
     samples = sample_values(islice(source.records, LOOK_AHEAD))
     columns = named.resolve(samples, source.location)
     specs = {"prompt": columns.prompt, "gold": columns.gold, "id": columns.id}
+    if columns.prompt is None:
+        return "looking for the problems"
     line = "reading " + ", ".join(f"{role} from {spec.column}" for role, spec in specs.items() if spec is not None)
     if columns.gold is not None:
         return line

@@ -22,7 +22,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from truegold.pipeline.ingest.column_names import NAMES, describe_columns, find_column
-from truegold.pipeline.ingest.columns import Column, compile_column, text_of
+from truegold.pipeline.ingest.columns import Column, compile_column, read_response, text_of
 from truegold.pipeline.ingest.problem_batches import MAX_ROW_BYTES, ProblemColumns, missing_gold, prompt_text
 from truegold.pipeline.ingest.readers import open_file
 from truegold.pipeline.ingest.records import LOOK_AHEAD, Record, Reject, readable, sample_values
@@ -128,7 +128,7 @@ class _Reader:
         values = record.values
         arguments = values.get("verifier_args") or "{}"
         return Item(
-            response=text_of(self.response(values)) or "",
+            response=read_response(self.response(values)) or "",
             gold=self.gold.text(values) if self.gold else None,
             verifier=values.get("verifier") or self.verifier,
             verifier_args=arguments if isinstance(arguments, str) else dump_json(arguments),

@@ -74,6 +74,17 @@ def test_verify_reads_them(project: Path) -> None:
     assert verdicts["score"].to_list() == [1.0, 0.0, 1.0, 1.0]
 
 
+def test_a_surer_name_of_gold_goes_before_answer_and_a_conversation_ends_with_its_response(project: Path) -> None:
+    chat = [{"role": "user", "content": "1+1?"}, {"role": "assistant", "content": "\\boxed{2}"}]
+    row = {"question": "1+1?", "answer": "It is 3.", "ground_truth": "2", "response": chat}
+    (project / "both.jsonl").write_text(json.dumps(row) + "\n")
+    done = truegold("verify", "--input", "both.jsonl", "--output", "both.parquet", cwd=project)
+    assert done.returncode == 0, done.stderr
+    assert pl.read_parquet(project / "both.parquet")["score"].to_list() == [1.0]
+    done = truegold("dedup", "--data", "both.jsonl", "--out", "both", cwd=project)
+    assert "gold from ground_truth" in done.stderr
+
+
 def test_decontaminate_reads_them(project: Path) -> None:
     arguments = ("--data", "rows.jsonl", "--against", "evals.jsonl", "--out", "leaks")
     done = truegold("decontaminate", *arguments, cwd=project)

@@ -68,6 +68,26 @@ def test_flags_and_curation_take_every_form(form: str, tmp_path: Path) -> None:
     assert {"same_problem", "proof"} <= set(curated.ledger["reason"])
 
 
+def test_rows_that_can_be_walked_through_once_come_back_as_a_list() -> None:
+    assert ids(pipeline.deduplicate(row for row in ROWS).rows) == ["a", "c", "d"]
+    stream = datasets.Dataset.from_list(ROWS).to_iterable_dataset()
+    assert ids(pipeline.find_leaks(stream, [ROWS[3]]).rows) == ["a", "b", "c"]
+
+
+def test_chats_in_arrays_of_pandas_are_read_as_chats(tmp_path: Path) -> None:
+    chats = [{"prompt": [{"role": "user", "content": row["question"]}], "answer": row["answer"]} for row in ROWS]
+    pl.DataFrame(chats).write_parquet(tmp_path / "chats.parquet")
+    frame = pd.read_parquet(tmp_path / "chats.parquet")
+    assert len(pipeline.deduplicate(frame).rows) == 3
+    assert pipeline.curate(frame).rows["prompt"].to_list() == [TOM, ROWS[3]["question"]]
+
+
+def test_a_record_that_cannot_become_a_row_is_among_the_rejects() -> None:
+    rows = [*ROWS, {"id": "e", "question": None, "answer": "3"}]
+    assert pipeline.curate(rows).rejects.select("row", "reason").rows() == [(5, "missing_prompt")]
+    assert pipeline.find_flags(rows).rejects["row"].to_list() == [5]
+
+
 def test_a_dropped_row_is_explained(tmp_path: Path) -> None:
     (line,) = pipeline.deduplicate(ROWS).ledger.to_dicts()
     assert (line["row"], line["id"], line["reason"], line["kept_row"], line["kept_id"]) == (
@@ -124,12 +144,19 @@ def test_settings_are_those_of_a_run_and_a_wrong_one_is_one_line() -> None:
         (7, "this is int 7"),
         ({"question": "one row"}, "this is dict"),
         (["text"], "Row 1 is str"),
+        (datasets.DatasetDict({"train": datasets.Dataset.from_list(ROWS)}), "Take one of its splits"),
+        ([{"question": "\ud800"}], "Row 1: a lone surrogate"),
         ([{"titel": "no prompt"}], "has no prompt column"),
     ],
 )
 def test_what_is_no_rows_is_refused_by_name(rows: Any, says: str) -> None:
     with pytest.raises(InputError, match=says):
         pipeline.deduplicate(rows)
+
+
+def test_a_template_cap_below_one_is_refused() -> None:
+    with pytest.raises(ConfigError, match="template_cap is 0"):
+        pipeline.deduplicate(ROWS, template_cap=0)
 
 
 def test_what_json_cannot_hold_does_not_stop_a_row() -> None:

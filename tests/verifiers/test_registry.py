@@ -18,7 +18,17 @@ from truegold.verifiers import (
     registry,
     resolve,
     verifier,
+    verify,
 )
+
+
+@pytest.mark.parametrize(
+    ("response", "gold", "says"), [(None, "1", "response is a text"), ("1", 1, "gold is a text; this is int 1")]
+)
+def test_one_verdict_needs_texts(response: object, gold: object, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        verify(response, gold)
+
 
 CHECKS = """
 from __future__ import annotations
