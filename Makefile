@@ -16,10 +16,10 @@ demo: $(READY)
 	$(BIN)/truegold run examples/demo.yaml
 
 test: check
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadfile
 
 test-all: check
-	TRUEGOLD_ALL=1 $(BIN)/pytest -n 2
+	TRUEGOLD_ALL=1 $(BIN)/pytest -n 2 --dist loadfile
 
 check: $(READY)
 	$(BIN)/ruff check .
