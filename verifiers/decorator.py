@@ -61,9 +61,15 @@ class FunctionVerifier:
 
 
 @overload
-def verifier(function: Callable[..., Any], /) -> FunctionVerifier: ...
+def verifier(function: Callable[..., Any], /) -> FunctionVerifier:
+    """Make a verifier of a plain function, called what it is called."""
+
+
 @overload
-def verifier(*, name: str | None = None, version: str = "1") -> Callable[[Callable[..., Any]], FunctionVerifier]: ...
+def verifier(*, name: str | None = None, version: str = "1") -> Callable[[Callable[..., Any]], FunctionVerifier]:
+    """Return what makes a verifier of this name and version out of a plain function."""
+
+
 def verifier(
     function: Callable[..., Any] | None = None, /, *, name: str | None = None, version: str = "1"
 ) -> FunctionVerifier | Callable[[Callable[..., Any]], FunctionVerifier]:
