@@ -4,7 +4,8 @@
     /opt/venv ...            the interpreter that runs the sandbox, and its packages
     /dev/null zero random urandom full
     /etc/passwd ...          one made-up user
-    /w/box                   the working folder: empty, private, in memory, limited in size; /tmp is the same
+    /w/box                   the working folder: empty, private, in memory, limited in size; /tmp is the same, unless
+                             the interpreter lies below /tmp: then nothing can be written there
 
 No home folders, no data, no /proc, no /sys. With mount namespaces the rest does not exist; without them Landlock
 refuses to open it.
@@ -96,7 +97,8 @@ def build_root(paths: list[str]) -> str:
         _write(root + path, text)
     for folder in (BOX, _PROC, _OLD_PROC):
         os.makedirs(root + folder, exist_ok=True)
-    os.symlink(BOX, root + "/tmp")
+    if not os.path.lexists(root + "/tmp"):
+        os.symlink(BOX, root + "/tmp")
     kernel.mount(_PROC, root + _OLD_PROC, None, kernel.MS_BIND | kernel.MS_REC)
     return root
 
