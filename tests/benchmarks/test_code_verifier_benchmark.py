@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -192,6 +193,8 @@ def test_hostile_programs_are_counted_and_leave_nothing(
     data: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     document = tmp_path / "benchmarks.md"
+    # Other tests of this process may have left a helper running, such as the math verifier's.
+    running_before = len(code_traces.descendants(os.getpid())) - 1
     found = run(monkeypatch, data, "--only", "hostile", "--mixed", "20", "--write", str(document))["hostile"]["full"]
     categories = found["categories"]
     assert (categories["reward_hack"]["rows"], categories["reward_hack"]["paid"]) == (4, 0)
@@ -200,7 +203,8 @@ def test_hostile_programs_are_counted_and_leave_nothing(
     assert [entry["id"] for entry in found["wrong"]] == ["h4 (stdin)"]  # it prints a constant: no harmless program
     assert (found["mixed"]["jobs"], found["mixed"]["paid"], found["mixed"]["unjudged"]) == (20, 0, 0)
     assert found["mixed"]["before"]["processes"] == found["mixed"]["after"]["processes"] > 0
-    assert (found["touched"], found["left"]) == ([], {"processes": 0, "folders": 0})
+    assert (found["touched"], found["left"]["folders"]) == ([], 0)
+    assert found["left"]["processes"] <= running_before
     assert set(found["probes"].values()) == {False}
     text = document.read_text()
     assert text.startswith("# Code verifier\n\n")
