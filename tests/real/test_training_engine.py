@@ -96,6 +96,19 @@ def test_steps_equal_plain_torch_whatever_the_micro_batches(tiny_model: Path, ze
         torch.testing.assert_close(trained[name], value, atol=2e-5, rtol=1e-4)
 
 
+def test_an_engine_can_be_made_after_vllm_destroyed_all_groups_of_the_process(tiny_model: Path) -> None:
+    config = OptimizerConfig(lr=LR, dtype="float32")
+    batch = some_segments(5, 0)
+    before = TrainingEngine(tiny_model, config, pad_id=0, seed=0)
+    take_step(before, batch, 0)
+    torch.distributed.destroy_process_group()  # as vLLM does when an engine of this process is closed
+    after = TrainingEngine(tiny_model, config, pad_id=0, seed=0)
+    take_step(after, batch, 0)
+    expected = dict(before.named_tensors())
+    for name, tensor in after.named_tensors():
+        torch.testing.assert_close(tensor, expected[name])
+
+
 def test_packed_steps_equal_padded_ones(tiny_model: Path) -> None:
     batches = [some_segments(9, seed) for seed in range(3)]
     expected = plain_torch_weights(tiny_model, batches)

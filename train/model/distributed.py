@@ -44,7 +44,18 @@ def init_distributed() -> None:
             raise SetupError(
                 f"DeepSpeed cannot be imported ({error}).", "Install it: pip install 'truegold[train]'."
             ) from error
+        _forget_destroyed_groups()
         deepspeed.init_distributed(dist_backend="nccl" if on_gpu else "gloo", timeout=PATIENCE, verbose=False)
+
+
+def _forget_destroyed_groups() -> None:
+    """Let DeepSpeed make its groups anew where torch's are gone: vLLM destroys every group of its process when an
+    engine is closed, the trainer's among them, and DeepSpeed would go on with the handles it has kept."""
+    import torch.distributed as dist
+    from deepspeed.utils import groups
+
+    if not dist.is_initialized():
+        groups._release_process_group_references()
 
 
 def rank() -> int:
