@@ -1,17 +1,16 @@
-"""One rank of `test_ranks`: trains on its share of fixed rollout batches and writes the weights it ends with.
+"""One rank of `test_ranks`: trains on its share of fixed rollout batches, case by case, and writes the weights.
 
-    ranks_worker.py MODEL DTYPE ZERO_STAGE STEPS SHARE OUT [CHECKPOINTS]
+    ranks_worker.py CASES
 
-SHARE: "even" gives each rank every other segment, "one" gives all to rank 0. CHECKPOINTS: save after each step there,
-and go on from what is there. LOGIT_CHUNK in the environment replaces `policy.LOGIT_CHUNK`.
+CASES: the path of a JSON list of the fields of `Case`.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import random
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -20,9 +19,27 @@ from truegold.train.config.models import OptimizerConfig
 from truegold.train.config.objective import ObjectiveConfig, PositivesConfig
 from truegold.train.grpo.update import Updater, weigh_segments
 from truegold.train.model import policy
-from truegold.train.model.distributed import all_sum
+from truegold.train.model.distributed import all_sum, init_distributed
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.segment import Segment
+
+
+@dataclass(frozen=True)
+class Case:
+    """One training."""
+
+    model: str
+    """The folder of the checkpoint it starts from."""
+    out: str
+    """The file of the weights it ends with; a `.json` beside it tells of the run."""
+    dtype: str = "float32"
+    zero_stage: int = 1
+    steps: int = 5
+    share: str = "even"
+    """"even" gives each rank every other group, "one" gives all to rank 0."""
+    checkpoints: str | None = None
+    """The folder to save to after each step, and to go on from."""
+    logit_chunk: int = policy.LOGIT_CHUNK
 
 
 def rollout_batch(step: int) -> list[Segment]:
@@ -40,26 +57,25 @@ def rollout_batch(step: int) -> list[Segment]:
     ]
 
 
-def main() -> None:
-    model, dtype, zero_stage, steps, share, out = sys.argv[1:7]
-    policy.LOGIT_CHUNK = int(os.environ.get("LOGIT_CHUNK", policy.LOGIT_CHUNK))
-    checkpoints = Path(sys.argv[7]) if len(sys.argv) > 7 else None
+def train(case: Case) -> None:
+    policy.LOGIT_CHUNK = case.logit_chunk
     optimizer = OptimizerConfig.model_validate(
-        {"lr": 1e-3, "dtype": dtype, "zero_stage": int(zero_stage), "micro_batch_tokens": 96}
+        {"lr": 1e-3, "dtype": case.dtype, "zero_stage": case.zero_stage, "micro_batch_tokens": 96}
     )
-    engine = TrainingEngine(Path(model), optimizer, pad_id=0, seed=0)
+    engine = TrainingEngine(Path(case.model), optimizer, pad_id=0, seed=0)
     rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
     config = ObjectiveConfig(
         advantage="batch_std", loss="ppo", corrections=(), num_iterations=2, positives=PositivesConfig(floor=1.0)
     )
     updater = Updater(engine, config, max_tokens=32, total=100)
     first = 0
+    checkpoints = Path(case.checkpoints) if case.checkpoints else None
     if checkpoints is not None and (resumed := engine.load(checkpoints)):
         first, state = resumed
         updater.steps = state["steps"]
-    for step in range(first, int(steps)):
+    for step in range(first, case.steps):
         batch = rollout_batch(step)
-        if share == "even":
+        if case.share == "even":
             local_segments = [segment for segment in batch if segment.group % world == rank]
         else:
             local_segments = batch if rank == 0 else []
@@ -70,9 +86,11 @@ def main() -> None:
     weights = {name: tensor.clone() for name, tensor in engine.named_tensors()}
     (total,) = all_sum(1.0)
     if rank == 0:
-        torch.save(weights, out)
-        Path(out).with_suffix(".json").write_text(json.dumps({"ranks": total, "first": first}))
+        torch.save(weights, case.out)
+        Path(case.out).with_suffix(".json").write_text(json.dumps({"ranks": total, "first": first}))
 
 
 if __name__ == "__main__":
-    main()
+    init_distributed()
+    for fields in json.loads(Path(sys.argv[1]).read_text()):
+        train(Case(**fields))

@@ -6,27 +6,32 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from tests.real.ranks_worker import Case
 from truegold.train.model.distributed import free_port
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
 
 WORKER = Path(__file__).with_name("ranks_worker.py")
-STEPS = 5
+HEADS = ("tied", "untied")
 
 
-def run(ranks: int, *arguments: object, **environment: str) -> None:
+def run(ranks: int, cases: Sequence[Case], folder: Path) -> None:
+    """Train `cases` one after the other in one group of processes, since starting them takes longer than training."""
     port = str(free_port())
+    paths = folder / f"cases-of-{ranks}-{len(cases)}.json"
+    paths.write_text(json.dumps([asdict(case) for case in cases]))
     processes = [
         subprocess.Popen(
-            [sys.executable, str(WORKER), *map(str, arguments)],
+            [sys.executable, str(WORKER), str(paths)],
             env=os.environ
-            | environment
             | {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(ranks), "OMP_NUM_THREADS": "1"}
             | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port},
             stdout=subprocess.PIPE,
@@ -40,36 +45,59 @@ def run(ranks: int, *arguments: object, **environment: str) -> None:
         assert process.returncode == 0, output
 
 
+@dataclass(frozen=True)
+class Trained:
+    """The folder of the weights that every case ended with."""
+
+    folder: Path
+
+    def weights(self, name: str) -> dict[str, torch.Tensor]:
+        loaded: dict[str, torch.Tensor] = torch.load(self.folder / f"{name}.pt")
+        return loaded
+
+    def told(self, name: str) -> dict[str, float]:
+        """What rank 0 wrote of the run: "ranks", and the "first" step it took."""
+        told: dict[str, float] = json.loads((self.folder / f"{name}.json").read_text())
+        return told
+
+    def assert_same(self, name: str, expected: str) -> None:
+        # Ten AdamW steps at 1e-3 move a weight by up to 1e-2; sums in another order change it by 1e-6.
+        expected_weights = self.weights(expected)
+        for key, value in self.weights(name).items():
+            torch.testing.assert_close(
+                value, expected_weights[key], atol=2e-5, rtol=0, msg=lambda text, key=key: f"{key}: {text}"
+            )
+
+
 @pytest.fixture(scope="module")
-def alone(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, torch.Tensor]:
-    """The weights after five rollout batches in one process."""
-    out = tmp_path_factory.mktemp("alone") / "weights.pt"
-    run(1, tiny_model, "float32", 1, STEPS, "even", out)
-    weights: dict[str, torch.Tensor] = torch.load(out)
-    return weights
+def trained(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    folder = tmp_path_factory.mktemp("ranks")
+    tiny = Case(str(tiny_model), out="")
+    one_rank = {
+        "untrained": replace(tiny, steps=0),
+        "alone": tiny,
+        # One rank has the same micro-batches as two, which decide what is rounded.
+        "bfloat16 alone": replace(tiny, dtype="bfloat16", share="one"),
+    }
+    two_ranks = {
+        "zero 2": replace(tiny, zero_stage=2),
+        "zero 3": replace(tiny, zero_stage=3),
+        "zero 3, one holds all": replace(tiny, zero_stage=3, share="one"),
+        "bfloat16": replace(tiny, dtype="bfloat16", share="one"),
+        "cut": replace(tiny, zero_stage=2, steps=3, checkpoints=str(folder / "checkpoints")),
+    }
+    for head in HEADS:
+        model = sharded_head(folder / head, tied=head == "tied")
+        one_rank[f"{head} alone"] = Case(str(model), out="", steps=2)
+        two_ranks[head] = Case(str(model), out="", steps=2, zero_stage=3, logit_chunk=4 * 2048)
+    resumed = {"resumed": replace(two_ranks["cut"], steps=tiny.steps)}
+    for ranks, cases in ((1, one_rank), (2, two_ranks), (2, resumed)):
+        run(ranks, [replace(case, out=str(folder / f"{name}.pt")) for name, case in cases.items()], folder)
+    return Trained(folder)
 
 
-def assert_same(weights_path: Path, expected: dict[str, torch.Tensor]) -> None:
-    # Ten AdamW steps at 1e-3 move a weight by up to 1e-2; sums in another order change it by 1e-6.
-    for name, value in torch.load(weights_path).items():
-        torch.testing.assert_close(
-            value, expected[name], atol=2e-5, rtol=0, msg=lambda text, name=name: f"{name}: {text}"
-        )
-
-
-@pytest.mark.parametrize(("zero_stage", "share"), [(2, "even"), (3, "even"), (3, "one")])
-def test_two_ranks_end_with_the_weights_of_one(
-    zero_stage: int, share: str, tiny_model: Path, tmp_path: Path, alone: dict[str, torch.Tensor]
-) -> None:
-    out = tmp_path / "weights.pt"
-    run(2, tiny_model, "float32", zero_stage, STEPS, share, out)
-    assert json.loads(out.with_suffix(".json").read_text())["ranks"] == 2.0
-    assert_same(out, alone)
-
-
-@pytest.fixture(scope="module", params=[True, False], ids=["tied", "untied"])
-def sharded_head(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model whose output head is large enough for ZeRO 3 to shard, and for several chunks of logits."""
+def sharded_head(folder: Path, tied: bool) -> Path:
+    """Make a model whose output head is large enough for ZeRO 3 to shard, and for several chunks of logits."""
     torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=2048,
@@ -78,43 +106,34 @@ def sharded_head(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
         num_hidden_layers=1,
         num_attention_heads=2,
         max_position_embeddings=64,
-        tie_word_embeddings=request.param,
+        tie_word_embeddings=tied,
     )
-    folder = tmp_path_factory.mktemp("sharded")
     LlamaForCausalLM(config).save_pretrained(folder)
     return folder
 
 
+@pytest.mark.parametrize("case", ["zero 2", "zero 3", "zero 3, one holds all"])
+def test_two_ranks_end_with_the_weights_of_one(case: str, trained: Trained) -> None:
+    assert trained.told(case)["ranks"] == 2.0
+    trained.assert_same(case, "alone")
+
+
+@pytest.mark.parametrize("head", HEADS)
 def test_ranks_with_different_numbers_of_chunks_of_logits_do_not_wait_for_each_other(
-    sharded_head: Path, tmp_path: Path
+    head: str, trained: Trained
 ) -> None:
-    one_rank, two_ranks = tmp_path / "one_rank.pt", tmp_path / "two_ranks.pt"
-    chunk = {"LOGIT_CHUNK": str(4 * 2048)}
-    run(1, sharded_head, "float32", 1, 2, "even", one_rank)
-    run(2, sharded_head, "float32", 3, 2, "even", two_ranks, **chunk)
-    assert_same(two_ranks, torch.load(one_rank))
+    trained.assert_same(head, f"{head} alone")
 
 
-def test_two_ranks_in_bfloat16_end_with_the_weights_of_one(tiny_model: Path, tmp_path: Path) -> None:
-    outs = [tmp_path / f"{ranks}.pt" for ranks in (1, 2)]
-    for ranks, out in enumerate(outs, 1):
-        # One rank has the same micro-batches as two, which decide what is rounded.
-        run(ranks, tiny_model, "bfloat16", 1, STEPS, "one", out)
-    assert_same(outs[1], torch.load(outs[0]))
+def test_two_ranks_in_bfloat16_end_with_the_weights_of_one(trained: Trained) -> None:
+    trained.assert_same("bfloat16", "bfloat16 alone")
 
 
-def test_training_moves_the_weights(alone: dict[str, torch.Tensor], tiny_model: Path, tmp_path: Path) -> None:
-    out = tmp_path / "weights.pt"
-    run(1, tiny_model, "float32", 1, 0, "even", out)
-    before = torch.load(out)
-    assert max(float((alone[name] - before[name]).abs().max()) for name in before) > 2e-3
+def test_training_moves_the_weights(trained: Trained) -> None:
+    before, after = trained.weights("untrained"), trained.weights("alone")
+    assert max(float((after[name] - before[name]).abs().max()) for name in before) > 2e-3
 
 
-def test_a_run_of_two_ranks_that_was_cut_ends_with_the_same_weights(
-    tiny_model: Path, tmp_path: Path, alone: dict[str, torch.Tensor]
-) -> None:
-    out, checkpoints = tmp_path / "weights.pt", tmp_path / "checkpoints"
-    run(2, tiny_model, "float32", 2, 3, "even", out, checkpoints)
-    run(2, tiny_model, "float32", 2, STEPS, "even", out, checkpoints)
-    assert json.loads(out.with_suffix(".json").read_text())["first"] == 3
-    assert_same(out, alone)
+def test_a_run_of_two_ranks_that_was_cut_ends_with_the_same_weights(trained: Trained) -> None:
+    assert trained.told("resumed")["first"] == 3
+    trained.assert_same("resumed", "alone")
