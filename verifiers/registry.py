@@ -112,9 +112,8 @@ def verify(
     """
     for name, value in (("response", response), ("gold", gold)):
         if not isinstance(value, str) and (name == "response" or value is not None):
-            raise ConfigError(
-                f"{name} is a text; this is {type(value).__name__} {value!r:.60}.", f"Type {name}=str(...)."
-            )
+            hint = "Pass an empty text where there was none." if value is None else f"Type {name}=str(...)."
+            raise ConfigError(f"{name} is a text; this is {type(value).__name__} {value!r:.60}.", hint)
     resolved = resolve(verifier) if isinstance(verifier, str) else verifier
     return resolved(response, gold, problem=problem, info=arguments)
 

@@ -80,6 +80,14 @@ def test_arguments_that_are_no_json_object_cost_their_row_only():
     assert "not a JSON object" in verdicts[0].evidence["error"]
 
 
+@pytest.mark.parametrize("row", [Item(None, "5"), Item("\\boxed{5}", 5), Item(b"5", "5")])  # type: ignore[arg-type]
+def test_a_response_or_gold_that_is_no_text_costs_its_row_only(row):
+    verdicts = list(verify_batch([row, Item("\\boxed{5}", "5")]))
+    assert [verdict.score for verdict in verdicts] == [None, 1.0]
+    assert "is a text; this is" in verdicts[0].evidence["error"]
+
+
+
 def test_a_verifier_that_kills_its_process_loses_no_row(risky):
     responses = ["a", "exit", "b", "raise", "kill", "print", "c"] * 3
     verdicts = list(verify_batch([Item(r, r, risky) for r in responses], workers=2, chunk=4))

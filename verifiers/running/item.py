@@ -47,7 +47,7 @@ class ResolvedVerifiers:
         return self._by_name[name]
 
     def judge(self, item: Item) -> TimedVerdict:
-        """Return the verdict on an item; arguments that are no JSON object leave it without a score."""
+        """Return the verdict on an item; a field of another type than its own leaves it without a score."""
         # Importing the verifier comes before the clock starts, because it is not this item's cost.
         verifier = self.resolve(item.verifier)
         start = time.thread_time()
@@ -56,17 +56,20 @@ class ResolvedVerifiers:
 
 
 def _judge(verifier: Verifier, item: Item) -> Verdict:
+    for name, text in (("response", item.response), ("gold", item.gold)):
+        if not isinstance(text, str) and (name == "response" or text is not None):
+            return _unjudgeable(f"{name} is a text; this is {type(text).__name__} {text!r:.60}")
     try:
         info = json.loads(item.verifier_args)
     except (ValueError, RecursionError) as error:
-        return _bad_arguments(str(error))
+        return _unjudgeable(f"verifier_args is not a JSON object: {error}")
     if not isinstance(info, dict):
-        return _bad_arguments(f"it is {item.verifier_args[:40]}")
+        return _unjudgeable(f"verifier_args is not a JSON object: it is {item.verifier_args[:40]}")
     return verifier(item.response, item.gold, problem=item.problem, info=info)
 
 
-def _bad_arguments(why: str) -> Verdict:
-    return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": f"verifier_args is not a JSON object: {why}"})
+def _unjudgeable(error: str) -> Verdict:
+    return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": error})
 
 
 def verdict_to_json(verdict: Verdict) -> dict[str, Any]:
