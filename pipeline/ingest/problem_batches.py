@@ -123,7 +123,7 @@ def missing_gold(samples: list[Mapping[str, Any]], location: str) -> InputError:
     """Return the error for a file without a gold column, where one is needed."""
     return InputError(
         f"{location} has no gold column ({', '.join(NAMES['gold'])}); it has: {describe_columns(samples)}.",
-        "Name it: --gold-column COLUMN",
+        "Name it: --gold-column COLUMN, or gold=COLUMN in Python",
     )
 
 
@@ -140,7 +140,7 @@ def describe_reading(path: Path, named: ProblemColumns) -> str:
         return line
     return (
         f"{line}; there is no gold column among {describe_columns(samples)}, so that golds are not compared "
-        "(name it: --gold-column COLUMN)"
+        "(name it: --gold-column COLUMN, or gold=COLUMN in Python)"
     )
 
 
@@ -199,7 +199,7 @@ def _make_reader(location: str, ahead: list[Record | Reject], named: ProblemColu
         names = describe_columns(samples) if samples else "no record that can be read"
         raise InputError(
             f"{location} has no prompt column ({', '.join(NAMES['prompt'])}); it has: {names}.",
-            "Name it: --prompt-column COLUMN",
+            "Name it: --prompt-column COLUMN, or prompt=COLUMN in Python",
         )
     specs = {"gold": columns.gold, "solution": columns.solution, "id": columns.id}
     return _Reader(

@@ -87,7 +87,6 @@ def test_a_response_or_gold_that_is_no_text_costs_its_row_only(row):
     assert "is a text; this is" in verdicts[0].evidence["error"]
 
 
-
 def test_a_verifier_that_kills_its_process_loses_no_row(risky):
     responses = ["a", "exit", "b", "raise", "kill", "print", "c"] * 3
     verdicts = list(verify_batch([Item(r, r, risky) for r in responses], workers=2, chunk=4))
