@@ -195,13 +195,13 @@ def test_hostile_programs_are_counted_and_leave_nothing(
     document = tmp_path / "benchmarks.md"
     # Other tests of this process may have left a helper running, such as the math verifier's.
     running_before = set(code_traces.descendants(os.getpid()))
-    found = run(monkeypatch, data, "--only", "hostile", "--mixed", "20", "--write", str(document))["hostile"]["full"]
+    found = run(monkeypatch, data, "--only", "hostile", "--mixed", "8", "--write", str(document))["hostile"]["full"]
     categories = found["categories"]
     assert (categories["reward_hack"]["rows"], categories["reward_hack"]["paid"]) == (4, 0)
     assert categories["resource"]["timeouts"] == 1
     assert (categories["benign"]["rows"], categories["benign"]["refused"]) == (5, 1)
     assert [entry["id"] for entry in found["wrong"]] == ["h4 (stdin)"]  # it prints a constant: no harmless program
-    assert (found["mixed"]["jobs"], found["mixed"]["paid"], found["mixed"]["unjudged"]) == (20, 0, 0)
+    assert (found["mixed"]["jobs"], found["mixed"]["paid"], found["mixed"]["unjudged"]) == (8, 0, 0)
     assert found["mixed"]["before"]["processes"] == found["mixed"]["after"]["processes"] > 0
     assert (found["touched"], found["left"]["folders"]) == ([], 0)
     assert set(code_traces.descendants(os.getpid())) - running_before == set()

@@ -158,7 +158,17 @@ def test_a_training_killed_between_checkpoints_ends_with_the_same_weights(projec
     shutil.copytree(project / "runs" / "main", project / "runs" / "killed")
     for stage in ("train", "profile_after", "report"):
         shutil.rmtree(project / "runs" / "killed" / stage)
-    command = [*TRUEGOLD, "train", "run.yaml", "--engine", "local", "--set", "name=killed"]
+    command = [
+        *TRUEGOLD,
+        "train",
+        "run.yaml",
+        "--engine",
+        "local",
+        "--set",
+        "name=killed",
+        "--set",
+        "profile_after=false",
+    ]
     child = subprocess.Popen(command, cwd=project, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 300
     while not reached(project / "runs" / "killed", 2):
