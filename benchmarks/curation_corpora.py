@@ -18,8 +18,8 @@ from typing import Any
 from truegold.pipeline.clean import Boilerplate
 from truegold.pipeline.clean.stage import clean_row
 from truegold.pipeline.config.stages import CleanConfig
-from truegold.pipeline.rows import Row, row_id
 from truegold.pipeline.ingest.columns import last_boxed
+from truegold.pipeline.rows import Row, row_id
 
 Fields = tuple[str, str | None, str | None]
 """Prompt, gold and solution."""
@@ -31,7 +31,11 @@ _LABEL = re.compile(r"^\s*\(?([A-Z])\)\s?")
 def _columns(prompt: str, gold: str | None = None, solution: str | None = None) -> Read:
     def read(line: dict[str, Any]) -> Fields:
         value = line[gold] if gold else "1"
-        return line[prompt], ", ".join(map(str, value)) if isinstance(value, list) else str(value), line.get(solution or "")
+        return (
+            line[prompt],
+            ", ".join(map(str, value)) if isinstance(value, list) else str(value),
+            line.get(solution or ""),
+        )
 
     return read
 

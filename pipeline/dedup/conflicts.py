@@ -1,4 +1,4 @@
-"""What the flag `conflicting_labels` says: the golds of one problem that has several, with how often each occurs."""
+"""What the flag `conflicting_labels` says: the golds of one problem that has several, and the texts of its rows."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ MAX_SHOWN = 10
 """Golds and rows named in a conflict's evidence: ten thousand copies of one prompt must not each list ten thousand."""
 GOLD_CHARS = 200
 """Characters shown of each gold."""
+PROMPT_CHARS = 1_000
+"""Characters shown of each prompt."""
 
 
 @dataclass(slots=True)
@@ -38,3 +40,8 @@ class GoldCounts:
         for text, count in self._counts.values():
             counts[text] = counts.get(text, 0) + count
         return counts
+
+
+def shown_text(prompt: str, gold: str | None) -> dict[str, str]:
+    """Return a row of a conflict as its evidence shows it."""
+    return {"prompt": prompt[:PROMPT_CHARS], "gold": (gold or "")[:GOLD_CHARS]}

@@ -34,7 +34,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from truegold.pipeline.dedup.conflicts import CONFIDENCE, MAX_SHOWN, REASON, GoldCounts
+from truegold.pipeline.dedup.conflicts import CONFIDENCE, MAX_SHOWN, REASON, GoldCounts, shown_text
 from truegold.pipeline.dedup.near import (
     Comparer,
     Corpus,
@@ -114,7 +114,9 @@ def dedup_file(
     del links
     records = _Records(pl.concat(ids, rechunk=True), pl.concat(numbers, rechunk=True), corpus, comparer, duplicates)
     progress.start("writing", len(records.ids))
-    flags = _write_flags(out_dir / FLAGS_FILE, source.name, records)
+    conflicts = list(_conflicts(records.duplicates))
+    prompts = _read_prompts(source, columns, {row for members in conflicts for row in members[:MAX_SHOWN]})
+    flags = _write_flags(out_dir / FLAGS_FILE, source.name, records, conflicts, prompts)
     _write_clusters(out_dir / CLUSTERS_FILE, records, progress)
     return _count(records) | {"conflicting_labels": flags}
 
@@ -177,12 +179,31 @@ def _evidence(rows: Ints, records: _Records) -> pl.Series:
     return parts.select(pl.when("tied").then(capped).otherwise(pl.lit("{}")).alias("evidence"))["evidence"]
 
 
-def _write_flags(path: Path, source: str, records: _Records) -> int:
+def _read_prompts(source: Path, columns: ProblemColumns, shown_rows: set[int]) -> dict[int, str]:
+    """Return the prompts of these records by their position; the file is only read again where there are any."""
+    prompts: dict[int, str] = {}
+    position = 0
+    for batch in read_problems(source, columns) if shown_rows else ():
+        prompts |= {
+            position + index: prompt for index, prompt in enumerate(batch.prompts) if position + index in shown_rows
+        }
+        position += len(batch)
+    return prompts
+
+
+def _write_flags(
+    path: Path, source: str, records: _Records, conflicts: list[list[int]], prompts: dict[int, str]
+) -> int:
     """Write a flag for each record of a cluster with several golds, and return how many there are."""
+    golds = records.corpus.golds
     with TableWriter(path, FLAG_SCHEMA) as writer:
-        for members in _conflicts(records.duplicates):
-            shown_rows = [records.numbers[row] for row in members[:MAX_SHOWN]]
-            evidence = {"golds": _count_golds(records.corpus, members), "rows": shown_rows}
+        for members in conflicts:
+            shown = members[:MAX_SHOWN]
+            evidence = {
+                "golds": _count_golds(records.corpus, members),
+                "rows": [records.numbers[row] for row in shown],
+                "texts": [shown_text(prompts[row], golds[row]) for row in shown],
+            }
             for row in members:
                 reference: RowReference = {
                     "id": records.ids[row],

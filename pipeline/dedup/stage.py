@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from truegold.pipeline.config.stages import DedupConfig
-from truegold.pipeline.dedup.conflicts import CONFIDENCE, MAX_SHOWN, REASON, GoldCounts
+from truegold.pipeline.dedup.conflicts import CONFIDENCE, MAX_SHOWN, REASON, GoldCounts, shown_text
 from truegold.pipeline.dedup.exact_copies import KEY_COLUMNS, CopyTable
 from truegold.pipeline.dedup.near import Relation
 from truegold.pipeline.dedup.near.copies import gold_key
@@ -85,14 +85,17 @@ class _Conflict:
 
     golds: GoldCounts = field(default_factory=GoldCounts)
     rows: list[str] = field(default_factory=list)
+    texts: list[dict[str, str]] = field(default_factory=list)
+    """Prompt and gold of each of `rows`, so that whoever reads one row's flag sees what it contradicts."""
 
     def add(self, row: Row) -> None:
         if len(self.rows) < MAX_SHOWN:
             self.rows.append(f"{row['source']}:{row['source_row']}")
+            self.texts.append(shown_text(row["prompt"], row["gold"]))
         self.golds.add(row["gold"], gold_key(row["gold"]))
 
     def evidence(self) -> dict[str, Any]:
-        evidence: dict[str, Any] = {"golds": self.golds.by_text(), "rows": self.rows}
+        evidence: dict[str, Any] = {"golds": self.golds.by_text(), "rows": self.rows, "texts": self.texts}
         return {**evidence, "rows_with_other_golds": self.golds.others} if self.golds.others else evidence
 
 
@@ -126,7 +129,7 @@ class _Witnesses:
 def _read_witnesses(path: Path, outcome: Outcome) -> _Witnesses:
     witnesses = _Witnesses(outcome)
     has_duplicates = outcome.has_duplicates
-    columns = ["id", "source", "source_row", "split", "gold"]
+    columns = ["id", "source", "source_row", "split", "prompt", "gold"]
     for position, row in enumerate(read_rows(path, columns)):
         if has_duplicates[position]:
             witnesses.add_kept(row)

@@ -19,7 +19,7 @@ from truegold.pipeline.export.tables import Split, Tally
 from truegold.pipeline.ledger import LEDGER_FILE
 from truegold.pipeline.report.accounting import count_rows_by_end
 from truegold.pipeline.report.run_files import RunFiles
-from truegold.pipeline.rows import KEY
+from truegold.pipeline.rows import KEY, RowKey
 from truegold.pipeline.running.digest import digest_json
 from truegold.verifiers import fingerprint
 
@@ -95,7 +95,7 @@ def _configuration(files: RunFiles) -> str:
 def _dtype(kind: pa.DataType) -> str:
     """Return a column's type as Hugging Face's `dataset_info` names it."""
     names: dict[Any, str] = {pa.string(): "string", pa.int64(): "int64", pa.float64(): "float64"}
-    return names[kind]
+    return f"list[{names[kind.value_type]}]" if pa.types.is_list(kind) else names[kind]
 
 
 def _ordered(counts: Counter[str]) -> dict[str, int]:
@@ -119,6 +119,15 @@ def _flags(files: RunFiles, tables: list[Path]) -> dict[str, int]:
     exported = flags.select(*KEY, "reason").unique().join(keys, on=KEY, how="semi")
     counted = exported.group_by("reason").agg(pl.len()).collect(engine="streaming")
     return _ordered(Counter(dict(counted.iter_rows())))
+
+
+def reasons_by_row(files: RunFiles) -> dict[RowKey, list[str]]:
+    """Return the reasons of each flagged row's flags, each once, in alphabetical order."""
+    flags = files.flags(after_training=False)
+    if flags is None:
+        return {}
+    grouped = flags.group_by(KEY).agg(pl.col("reason").unique().sort()).collect(engine="streaming")
+    return {(id, source, source_row): reasons for id, source, source_row, reasons in grouped.iter_rows()}
 
 
 def _label_errors(files: RunFiles, inputs: Mapping[str, Path], tables: list[Path]) -> LabelErrors:

@@ -44,7 +44,7 @@ def _front_matter(card: Card) -> dict[str, Any]:
         ],
         "dataset_info": {
             "config_name": "default",
-            "features": [{"name": name, "dtype": dtype} for name, dtype in card.features.items()],
+            "features": [_feature(name, dtype) for name, dtype in card.features.items()],
             "splits": [
                 {"name": split.name, "num_bytes": split.bytes, "num_examples": split.rows} for split in card.splits
             ],
@@ -59,6 +59,12 @@ def _front_matter(card: Card) -> dict[str, Any]:
     if card.license:
         head["license"] = card.license
     return head
+
+
+def _feature(name: str, dtype: str) -> dict[str, str]:
+    """Return a column as `dataset_info` describes it."""
+    entries = dtype.removeprefix("list[")
+    return {"name": name, "dtype": dtype} if entries == dtype else {"name": name, "list": entries.removesuffix("]")}
 
 
 def _body(card: Card) -> str:

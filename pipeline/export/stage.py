@@ -18,7 +18,7 @@ from pathlib import Path
 import orjson
 
 from truegold.pipeline.config.stages import ExportConfig
-from truegold.pipeline.export.card import Card, gather_card
+from truegold.pipeline.export.card import Card, gather_card, reasons_by_row
 from truegold.pipeline.export.markdown import render
 from truegold.pipeline.export.tables import write_splits
 from truegold.pipeline.report.run_files import RunFiles
@@ -29,15 +29,15 @@ CARD = "README.md"
 NUMBERS = "card.json"
 
 
-@stage_function(version=2)
+@stage_function(version=3)
 def export(inputs: Mapping[str, Path], config: ExportConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Write the set and its card. InputError where `suspicion` or `matches` lacks a column."""
     tables = [inputs[name] for name in ("rows", "selected", "heldout") if name in inputs]
     stages = [name for name, path in inputs.items() if path.name == RECORD]
     progress.start("writing the curated set")
-    splits, schema, tally = write_splits(tables, out_dir)
-    progress.start("writing its card")
     files = RunFiles.open(inputs, stages)
+    splits, schema, tally = write_splits(tables, reasons_by_row(files), out_dir)
+    progress.start("writing its card")
     card = gather_card(files, config, splits, schema, tally, tables, inputs)
     (out_dir / CARD).write_text(render(card), encoding="utf-8")
     (out_dir / NUMBERS).write_bytes(_numbers(card))

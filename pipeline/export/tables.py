@@ -1,12 +1,13 @@
 """Writes the splits of the curated set and counts what its card tells of them.
 
-export/data/train.parquet  export/data/heldout.parquet      the columns of `rows`, with pass_rate after a selection
+export/data/train.parquet  export/data/heldout.parquet      the columns of `rows`, with pass_rate after a selection,
+                                                            and `flags`: ["yes_no_answer"], [] for most
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,10 +18,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from truegold.pipeline.clean.stage import NOTES
-from truegold.pipeline.rows import Row, TableWriter, read_rows
+from truegold.pipeline.rows import Row, RowKey, TableWriter, read_rows, row_key
 
 DATA_DIR = "data"
 SPLITS = ("train", "heldout")
+FLAGS_FIELD = pa.field("flags", pa.list_(pa.string()))
+"""The reasons of the flags that a row carries: it was only advised against, or a reviewer kept it."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +61,15 @@ class Tally:
             self.gold_types[notes["gold_type"]] += 1
 
 
-def write_splits(tables: Sequence[Path], out_dir: Path) -> tuple[list[Split], pa.Schema, Tally]:
-    """Write every row of `tables` to the file of its split; without held-out rows there is no file of them.
+def write_splits(
+    tables: Sequence[Path], flags: Mapping[RowKey, list[str]], out_dir: Path
+) -> tuple[list[Split], pa.Schema, Tally]:
+    """Write every row of `tables` to the file of its split, with the reasons of its `flags`.
 
-    The tables share the columns of ROW_SCHEMA; columns that only some have are null in the others' rows.
+    Without held-out rows there is no file of them. The tables share the columns of ROW_SCHEMA; columns that only some
+    have are null in the others' rows.
     """
-    schema = max((pq.read_schema(path).remove_metadata() for path in tables), key=len)
+    schema = max((pq.read_schema(path).remove_metadata() for path in tables), key=len).append(FLAGS_FIELD)
     (out_dir / DATA_DIR).mkdir(exist_ok=True)
     tally = Tally()
     with ExitStack() as stack:
@@ -73,7 +79,8 @@ def write_splits(tables: Sequence[Path], out_dir: Path) -> tuple[list[Split], pa
         for path in tables:
             for row in read_rows(path):
                 tally.add(row)
-                writers["heldout" if row["split"] == "heldout" else "train"].write(row)
+                split = "heldout" if row["split"] == "heldout" else "train"
+                writers[split].write({**row, FLAGS_FIELD.name: flags.get(row_key(row), [])})
     splits = []
     for name, writer in writers.items():
         path = out_dir / DATA_DIR / f"{name}.parquet"

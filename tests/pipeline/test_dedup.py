@@ -112,7 +112,15 @@ def test_the_same_prompt_with_different_golds_stays_and_is_flagged(tmp_path):
     ]
     (first, second) = result.flags
     assert (first["detector"], first["confidence"]) == ("dedup", 0.9)
-    evidence = {"golds": {"4": 2, "8": 1}, "rows": ["train.jsonl:1", "train.jsonl:3", "train.jsonl:4"]}
+    evidence = {
+        "golds": {"4": 2, "8": 1},
+        "rows": ["train.jsonl:1", "train.jsonl:3", "train.jsonl:4"],
+        "texts": [
+            {"prompt": "Legs?" * 3, "gold": "4"},
+            {"prompt": "Legs?" * 3, "gold": "8"},
+            {"prompt": "LEGS?" * 3, "gold": "4.0"},
+        ],
+    }
     assert json.loads(first["evidence"]) == json.loads(second["evidence"]) == evidence
     mirrored = [entry for entry in result.ledger if entry["action"] == "flag"]
     assert [json.loads(entry["evidence"]) for entry in mirrored] == [evidence, evidence]
@@ -253,8 +261,10 @@ def test_rewordings_with_different_golds_stay_and_are_flagged(tmp_path):
     assert result.kept == [1, 2, 3]
     assert [flag["source_row"] for flag in result.flags] == [1, 2]
     assert json.loads(result.flags[0]["evidence"]) == {
-        "golds": {"82": 2, "81": 1}, "rows": ["train.jsonl:1", "train.jsonl:2", "train.jsonl:4"],
-    }  # fmt: skip
+        "golds": {"82": 2, "81": 1},
+        "rows": ["train.jsonl:1", "train.jsonl:2", "train.jsonl:4"],
+        "texts": [{"prompt": TOM, "gold": "82"}, {"prompt": TOM_REWORDED, "gold": "81"}, {"prompt": TOM, "gold": "82"}],
+    }
 
 
 def test_renumbered_rows_stay_up_to_the_cap_of_their_template(tmp_path):

@@ -88,7 +88,10 @@ def test_records_of_one_problem_with_different_golds_are_flagged(tmp_path):
     _, flags, _ = run(tmp_path, RECORDS)
     assert flags["id"].to_list() == ["a", "b", "c"]
     assert set(flags["reason"]) == {"conflicting_labels"}
-    assert json.loads(flags["evidence"][0]) == {"golds": {"82": 2, "81": 1}, "rows": [1, 2, 3]}
+    evidence = json.loads(flags["evidence"][0])
+    assert (evidence["golds"], evidence["rows"]) == ({"82": 2, "81": 1}, [1, 2, 3])
+    assert [entry["gold"] for entry in evidence["texts"]] == ["82", "82.0", "81"]
+    assert [entry["prompt"] for entry in evidence["texts"]] == [record["question"] for record in RECORDS[:3]]
 
 
 def test_a_capped_record_says_so(tmp_path):

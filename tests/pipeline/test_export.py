@@ -57,7 +57,7 @@ def test_the_head_of_the_card_says_what_the_files_hold(run_dir):
         assert split["num_bytes"] == table.nbytes
         assert [feature["name"] for feature in info["features"]] == table.column_names
     exported = pl.concat([pl.read_parquet(path) for path in (run_dir / "export" / "data").glob("*.parquet")])
-    assert exported.sort("source_row").equals(settled.sort("source_row"))
+    assert exported.drop("flags").sort("source_row").equals(settled.sort("source_row"))
     assert info["dataset_size"] == sum(split["num_bytes"] for split in info["splits"])
     assert head["license"] == "mit"
     assert head["size_categories"] == ["n<1K"]
@@ -71,7 +71,16 @@ def test_datasets_loads_the_folder(run_dir, tmp_path):
     assert {name: len(split) for name, split in loaded.items()} == {
         split["name"]: split["num_examples"] for split in head["dataset_info"]["splits"]
     }
+    assert [row["flags"] for split in loaded.values() for row in split if row["flags"]] == [["yes_no_answer"]]
     assert loaded["train"][0].keys() == {feature["name"] for feature in head["dataset_info"]["features"]}
+
+
+def test_an_exported_row_says_which_flags_it_carries(run_dir):
+    exported = pl.concat([pl.read_parquet(path) for path in (run_dir / "export" / "data").glob("*.parquet")])
+    flagged = exported.filter(pl.col("flags").list.len() > 0)
+    assert flagged["flags"].to_list() == [["yes_no_answer"]]
+    assert flagged["prompt"].to_list() == ["Is 91 prime, or is it not?"]
+    assert exported["flags"].null_count() == 0
 
 
 def test_the_counts_of_the_card_make_up_the_records(run_dir):
