@@ -26,14 +26,22 @@ from typing import Any
 from truegold.verifiers.errors import ConfigError
 from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.math import worker
+from truegold.verifiers.math.budget import MAX_GOLD_STEPS, MAX_STEPS, Budget, Spent
 from truegold.verifiers.math.choices import choice_letter, names_choice
 from truegold.verifiers.math.comparison import compare
 from truegold.verifiers.math.outcome import Outcome
 from truegold.verifiers.math.policy import DEFAULT, Policy, parse_policy
 from truegold.verifiers.math.reading.alternatives import other_readings
-from truegold.verifiers.math.reading.cached import Refused, holds_several, normal_gold, read_gold, read_text
+from truegold.verifiers.math.reading.cached import (
+    Refused,
+    holds_several,
+    normal_gold,
+    normal_text,
+    read_gold,
+    read_text,
+)
 from truegold.verifiers.math.reading.lexer import MAX_CHARS
-from truegold.verifiers.math.reading.normal import key_of, normal
+from truegold.verifiers.math.reading.normal import key_of
 from truegold.verifiers.math.refusals import TooLarge
 from truegold.verifiers.math.show import MAX_SHOWN_CHARS, show
 from truegold.verifiers.math.substitute import with_log_base_ten
@@ -84,16 +92,43 @@ def compare_texts(answer: str, gold: str | None, policy: Policy, *, boxed: bool 
     for side, text in (("gold", gold), ("answer", answer)):
         if len(text) > MAX_PROSE_CHARS:
             return _limit(side, answer, f"{len(text)} characters, the limit is {MAX_PROSE_CHARS}")
-    gold_text, answer_text = normal_gold(gold), normal(answer)
+    with Budget():
+        try:
+            return _compare(answer, gold, policy, boxed)
+        except Spent:
+            side = "gold" if _is_too_dear(gold, policy) else "answer"
+            return _limit(side, answer, f"more work than the budget of {MAX_STEPS} steps allows")
+
+
+def _compare(answer: str, gold: str, policy: Policy, boxed: bool) -> Verdict:
+    gold_text, answer_text = normal_gold(gold), normal_text(answer)
     verdict = _compare_unread(answer_text, gold_text, answer, gold, policy)
     return verdict if verdict is not None else _compare_read(answer_text, gold_text, answer, policy, boxed)
+
+
+def _is_too_dear(gold: str, policy: Policy) -> bool:
+    """Tell whether to read gold, and to compare it with itself, takes up half of a budget."""
+    with Budget(MAX_GOLD_STEPS, separate=True):
+        try:
+            tree = read_gold(normal_gold(gold), policy.mixed)
+            if not isinstance(tree, Refused):
+                compare(tree, tree, policy)
+        except Spent:
+            return True
+        except TooLarge:
+            return False
+    return False
 
 
 def holds_several_answers(gold: str | None) -> bool:
     """Tell whether gold is a list or a set, so that several boxes may be one answer."""
     if gold is None or len(gold) > MAX_PROSE_CHARS:
         return False
-    tree = read_gold(normal_gold(gold), DEFAULT.mixed)
+    with Budget():
+        try:
+            tree = read_gold(normal_gold(gold), DEFAULT.mixed)
+        except Spent:
+            return False
     return not isinstance(tree, Refused) and holds_several(tree)
 
 
@@ -170,7 +205,7 @@ def _committed_part(answer: str, gold_tree: Node, boxed: bool) -> str | None:
     committed = committed_answer(answer, several=holds_several(gold_tree))
     if committed is None or (boxed and committed.form not in _ANNOUNCED):
         return None
-    return normal(committed.text)
+    return normal_text(committed.text)
 
 
 def _compare_tree(

@@ -8,6 +8,7 @@ from typing import Any
 from gmpy2 import mpq
 
 from truegold.verifiers.math import tree
+from truegold.verifiers.math.budget import charge
 from truegold.verifiers.math.tree import Node
 
 
@@ -49,6 +50,7 @@ def _rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:
             return tuple(map(changed, field))
         return change(field) if isinstance(field, Node) else field
 
+    charge(2)
     if not tree.may_have_parts(node):
         return node
     return type(node)(*(changed(getattr(node, name)) for name in type(node).__slots__))

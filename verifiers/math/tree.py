@@ -250,6 +250,9 @@ _CHILDREN: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
     Family: lambda node: (node.body,),
 }
 
+CACHED_FACTS = 1_024
+"""So many nodes are remembered, with all that hangs below them."""
+
 _NOTED_TYPES = frozenset({Sym, Call, Sign, Const, Big})
 
 
@@ -269,7 +272,7 @@ def walk(node: Node) -> Iterator[Node]:
             waiting.extend(below(top))
 
 
-@lru_cache(maxsize=8_192)
+@lru_cache(maxsize=CACHED_FACTS)
 def facts(node: Node) -> Facts:
     """Return what one walk over the tree finds out; the cache may keep it by the node itself, which never changes."""
     names: set[str] = set()

@@ -9,6 +9,7 @@ from typing import Any
 
 from truegold.verifiers.errors import ConfigError
 from truegold.verifiers.extract import committed_answer
+from truegold.verifiers.math.budget import Budget
 from truegold.verifiers.math.ladder import compare_texts, holds_several_answers
 from truegold.verifiers.math.policy import Policy, parse_policy
 from truegold.verifiers.options import NO_INFO
@@ -31,7 +32,7 @@ class MathVerifier:
     policy: Policy = field(default=RESPONSES)
     """The policy of every row; a row's `info` may set the same options otherwise."""
     name: str = "math"
-    version: str = "2"
+    version: str = "3"
 
     def __call__(
         self,
@@ -48,10 +49,11 @@ class MathVerifier:
             return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": str(error)})
         if policy.percent == "either" and "percent" not in info and problem and not _PERCENT.search(problem):
             policy = replace(policy, percent="value")
-        committed = committed_answer(response, several=holds_several_answers(gold))
-        if committed is None:
-            return compare_texts("", gold, policy)
-        verdict = compare_texts(committed.text, gold, policy, boxed=committed.form == "boxed")
+        with Budget():
+            committed = committed_answer(response, several=holds_several_answers(gold))
+            if committed is None:
+                return compare_texts("", gold, policy)
+            verdict = compare_texts(committed.text, gold, policy, boxed=committed.form == "boxed")
         return replace(verdict, evidence={**verdict.evidence, "form": committed.form})
 
     def gold_response(self, gold: str, solution: str | None) -> str | None:

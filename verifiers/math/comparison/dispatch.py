@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from truegold.verifiers.math.budget import charge
 from truegold.verifiers.math.comparison.forms import (
     same_clocks,
     same_names,
@@ -66,6 +67,10 @@ def compare(gold: Node, answer: Node, policy: Policy) -> Outcome:
     return undecided
 
 
+_PAIR_STEPS = 2
+"""What it costs to find out which shape two sides have."""
+
+
 class Comparison:
     """Compares two trees under one policy; it is the `Comparer` of the parts."""
 
@@ -76,6 +81,7 @@ class Comparison:
 
     def same(self, gold: Node, answer: Node) -> Outcome:
         """Compare values, quantities and words; other shapes go on to `_same_shape`. Raises TooLarge."""
+        charge(_PAIR_STEPS)
         if type(gold) is Num and type(answer) is Num and gold.value == answer.value:
             return SAME_NUMBER
         gold, answer = as_measure(gold), as_measure(answer)

@@ -12,8 +12,12 @@ from typing import TypeAlias
 
 from gmpy2 import mpfr
 
+from truegold.verifiers.math.budget import charge
 from truegold.verifiers.math.evaluation.identity import approximate, infinity_sign
 from truegold.verifiers.math.tree import INFINITY, Const, Mul, Node, Num, negated
+
+_PIECE_STEPS = 4
+"""What it costs to see what two pieces have in common."""
 
 MINUS_INFINITY = negated(INFINITY)
 
@@ -49,6 +53,7 @@ def same_pieces(gold: list[Piece], answer: list[Piece], same_end: SameEnd) -> bo
     if len(gold) != len(answer):
         return False
     unmatched = list(answer)
+    charge(len(gold) * len(answer))
     for piece in gold:
         for candidate in unmatched:
             if _same_piece(piece, candidate, same_end):
@@ -90,6 +95,7 @@ def is_ordered(pieces: list[Piece]) -> bool:
 
 def union(a: list[Piece], b: list[Piece]) -> list[Piece]:
     """Return the pieces of both sets, which may overlap until they are `merged`."""
+    charge(len(a) + len(b))
     return [*a, *b]
 
 
@@ -101,6 +107,7 @@ def common(a: list[Piece], b: list[Piece]) -> list[Piece]:
 
 
 def _common_ordered(a: list[Piece], b: list[Piece]) -> list[Piece]:
+    charge(_PIECE_STEPS * len(a) * len(b))
     shared = []
     for p, q in itertools.product(a, b):
         low = max(p.low, q.low, key=lambda end: (end.position, not end.closed))

@@ -62,6 +62,10 @@ class Arithmetic:
     def __init__(self, bits: int, complex_: bool = False) -> None:
         self.bits = bits
         self.complex = complex_
+        self.node_steps = 2 + bits // 300
+        """The price of one sum or product."""
+        self.function_steps = bits // (6 if complex_ else 12)
+        """The price of one power, root or known function."""
         self.context = gmpy2.context(
             precision=bits, emin=gmpy2.get_emin_min(), emax=gmpy2.get_emax_max(), allow_complex=complex_
         )

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from gmpy2 import mpc, mpq
 
+from truegold.verifiers.math.budget import charge
 from truegold.verifiers.math.evaluation.balls import EXACT, Arithmetic, Ball, NeedsComplex, Unsupported
 from truegold.verifiers.math.evaluation.exact import rational, unit_interval
 from truegold.verifiers.math.evaluation.special_functions import ONE_ARGUMENT, SEVERAL_ARGUMENTS
@@ -25,6 +26,12 @@ MAX_BOUND = 10**12
 MAX_IRRATIONAL_BOUND = 10**6
 """The largest bound that is whole only once it is worked out, as \\sqrt{16}^3."""
 
+_SUM_STEPS, _TERM_STEPS = 10, 5
+"""What a sum costs besides its terms, and each of them besides its own evaluation."""
+
+_PRICE_FACTOR = {"factorial": 3, "binom": 9, "arcsin": 2, "arccos": 2, "arctan": 2, "arccot": 2, "arcsinh": 2}
+"""How much dearer than others some functions are."""
+
 _HALF = mpq(1, 2)
 _HUNDREDTH = mpq(1, 100)
 
@@ -36,6 +43,7 @@ class Evaluator(Arithmetic):
 
     def value(self, node: Node, point: Mapping[str, Ball]) -> Ball:  # noqa: PLR0911, one for each kind of node
         """Return the value of a tree. Raises Undefined, NeedsComplex, Unsupported or TooLarge."""
+        charge(self.node_steps)
         if isinstance(node, Num):
             return self.from_rational(node.value)
         if isinstance(node, Mul):
@@ -74,6 +82,7 @@ class Evaluator(Arithmetic):
         raise Unsupported(name)
 
     def _power_value(self, node: Pow, point: Mapping[str, Ball]) -> Ball:
+        charge(self.function_steps)
         exponent = rational(node.exponent)
         base = self.value(node.base, point)
         if exponent is not None:
@@ -88,6 +97,7 @@ class Evaluator(Arithmetic):
         if exact is not None:
             return self.from_rational(exact)
         args = [self.value(arg, point) for arg in node.args]
+        charge(self.function_steps * _PRICE_FACTOR.get(node.name, 1))
         if node.applied:
             return self._unknown_value(node.name, args)
         if len(args) == 1 and node.name in ONE_ARGUMENT:
@@ -104,9 +114,11 @@ class Evaluator(Arithmetic):
     def _big_value(self, node: Big, point: Mapping[str, Ball]) -> Ball:
         if node.kind not in ("sum", "prod") or node.low is None or node.high is None:
             raise Unsupported(node.kind)
+        charge(_SUM_STEPS)
         low, high = self._whole_bound(node.low, point), self._whole_bound(node.high, point)
         if high - low >= MAX_SUM_TERMS:
             raise Unsupported(f"{high - low + 1} terms")
+        charge(_TERM_STEPS * max(high - low + 1, 0))
         total = self.from_rational(mpq(node.kind == "prod"))
         join = self.add if node.kind == "sum" else self.multiply
         for index in range(low, high + 1):

@@ -14,6 +14,7 @@ from functools import lru_cache
 import gmpy2
 from gmpy2 import mpq, mpz
 
+from truegold.verifiers.math.budget import charge, digit_steps
 from truegold.verifiers.math.measures import PERCENT
 from truegold.verifiers.math.tree import Add, BaseN, Call, Measure, Mul, Node, Num, Pow, Sym
 
@@ -25,6 +26,14 @@ MAX_FACTORIAL_MODULO = 20_000
 """These two stop 100000! in full, and 10^9! factor by factor."""
 
 PRIME = mpz(2) ** 127 - 1
+
+_POWER_STEPS = 5
+_CALL_STEPS = 5
+_BITS_A_STEP = 60
+"""How many bits of an exponent a power modulo PRIME takes in one step."""
+
+_FACTORS_A_STEP = 8
+"""How many factors of a factorial are multiplied modulo PRIME in one step."""
 
 
 class NotArithmetic(Exception):
@@ -40,24 +49,31 @@ def rational(node: Node) -> mpq | None:  # noqa: PLR0911, one or two for each ki
     if isinstance(node, Num):
         return node.value
     if isinstance(node, Add):
+        charge(len(node.terms))
         total = mpq(0)
         for term in node.terms:
             value = rational(term)
             if value is None:
                 return None
+            charge(digit_steps(_bits(total) + _bits(value)))
             total += value
-        return total if _fits(total) else None
+            if not _fits(total):
+                return None
+        return total
     if isinstance(node, Mul):
+        charge(len(node.factors))
         total = mpq(1)
         for factor in node.factors:
             value = rational(factor)
             if value is None:
                 return None
+            charge(digit_steps(_bits(total) + _bits(value)))
             total *= value
             if not _fits(total):
                 return None
         return total
     if isinstance(node, Pow):
+        charge(_POWER_STEPS)
         base = rational(node.base)
         if base is None:
             return None
@@ -85,6 +101,7 @@ def residue(node: Node, point: Mapping[str, mpz]) -> mpz:
         return _quotient_residue(node.value.numerator, node.value.denominator)
     if isinstance(node, Sym):
         return point[node.name]
+    charge(1)
     if isinstance(node, Add):
         return sum((residue(term, point) for term in node.terms), mpz(0)) % PRIME
     if isinstance(node, Mul):
@@ -96,6 +113,7 @@ def residue(node: Node, point: Mapping[str, mpz]) -> mpz:
         base = residue(node.base, point)
         if exponent < 0 and base == 0:
             raise Undefined
+        charge(1 + exponent.numerator.bit_length() // _BITS_A_STEP)
         return gmpy2.powmod(base, exponent.numerator, PRIME)
     if isinstance(node, Call) and node.name == "factorial":
         return _factorial_residue(node)
@@ -127,7 +145,7 @@ def _power(base: mpq, exponent: mpq) -> mpq | None:
         if base == 0 and power < 0:
             return None
         return base if power % 2 else base * base
-    bits = max(base.numerator.bit_length(), base.denominator.bit_length())
+    bits = _bits(base)
     if bits * abs(power) > MAX_BITS:
         return None
     return base**power
@@ -144,6 +162,7 @@ def _rational_root(base: mpq, exponent: mpq) -> mpq | None:
 
 
 def _call(node: Call) -> mpq | None:
+    charge(_CALL_STEPS)
     args: list[mpq] = []
     for arg in node.args:
         value = rational(arg)
@@ -207,7 +226,11 @@ def _is_count(value: mpq, most: int) -> bool:
 
 
 def _fits(value: mpq) -> bool:
-    return bool(max(value.numerator.bit_length(), value.denominator.bit_length()) <= MAX_BITS)
+    return _bits(value) <= MAX_BITS
+
+
+def _bits(value: mpq) -> int:
+    return max(value.numerator.bit_length(), value.denominator.bit_length())
 
 
 def _quotient_residue(above: mpz, below: mpz) -> mpz:
@@ -220,6 +243,7 @@ def _factorial_residue(node: Call) -> mpz:
     count = rational(node.args[0])
     if count is None or not _is_count(count, MAX_FACTORIAL_MODULO):
         raise NotArithmetic
+    charge(int(count) // _FACTORS_A_STEP)
     return _product_residue(range(2, int(count) + 1))
 
 

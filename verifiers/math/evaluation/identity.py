@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from functools import lru_cache, partial
+from functools import partial
 from typing import TypeAlias, TypeVar
 
 from gmpy2 import mpfr, mpq, mpz
 
+from truegold.verifiers.math.budget import charge, remembered
 from truegold.verifiers.math.evaluation.balls import Ball, NeedsComplex, Unsupported, exponent_of
 from truegold.verifiers.math.evaluation.evaluator import Evaluator
 from truegold.verifiers.math.evaluation.exact import (
@@ -49,8 +50,17 @@ ENOUGH_POINTS = 4
 MAX_VARIABLES = 12
 """Expressions with more variables are not sampled. Stops those with hundreds of them."""
 
+CACHED_VALUES = 1_024
+"""So many values of constants are remembered, with their trees, of which the largest take megabytes together."""
+
 _REGIONS = ((0.2, 0.9), (-3.0, -1.2), (1.2, 3.0), (-0.9, -0.2), (0.05, 0.5), (-3.0, 3.0), (0.5, 0.95), (0.2, 6.0))
 """Where the coordinates of the points lie."""
+
+_PAIR_STEPS = 10
+"""What the comparison of two values costs besides their evaluation."""
+
+_COORDINATE_STEPS = 6
+"""What it costs to choose one coordinate of a point."""
 
 _LOCAL = threading.local()
 
@@ -70,6 +80,7 @@ def _evaluator(bits: int, complex_: bool) -> Evaluator:
 
 def same_value(gold: Node, answer: Node) -> Outcome:
     """Compare two expressions. Raises TooLarge where a value is too large to be told from its neighbours."""
+    charge(_PAIR_STEPS)
     a, b = _rational(gold), _rational(answer)
     if a is not None and b is not None:
         return SAME_NUMBER if a == b else OTHER_NUMBER
@@ -164,12 +175,12 @@ def _in_reals_or_complex(calculate: Callable[[bool], Calculated]) -> Calculated 
     return None
 
 
-@lru_cache(maxsize=4_096)
+@remembered(CACHED_VALUES)
 def _rational(node: Node) -> mpq | None:
     return rational(node)
 
 
-@lru_cache(maxsize=4_096)
+@remembered(CACHED_VALUES)
 def _constant(node: Node, bits: int, complex_: bool) -> Ball:
     """Return the value of a constant, which is cached: an item of a list is compared with every item of the other."""
     return _evaluator(bits, complex_).value(node, {})
@@ -237,6 +248,7 @@ def _same_at_points(gold: Node, answer: Node, names: frozenset[str]) -> bool | N
 def _points(names: frozenset[str], whole_names: frozenset[str]) -> Iterator[Point]:
     """Yield one point of each region; the names that have to be whole are 2 to 7 in all of them."""
     for salt, (low, high) in enumerate(_REGIONS):
+        charge(_COORDINATE_STEPS * (1 + len(names)))
         point = {}
         for name in names:
             t = unit_interval(name, salt)
@@ -252,6 +264,7 @@ def _whole_names(*nodes: Node) -> frozenset[str]:
     names: set[str] = set()
     for node in nodes:
         for part in walk(node):
+            charge(1)
             if isinstance(part, Call) and part.name in ("factorial", "factorial2", "binom", "perm", "gcd", "lcm"):
                 for arg in part.args:
                     names |= symbols(arg)

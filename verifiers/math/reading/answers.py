@@ -14,6 +14,7 @@ import re
 
 from gmpy2 import mpq
 
+from truegold.verifiers.math.budget import charge
 from truegold.verifiers.math.labels import label_of
 from truegold.verifiers.math.reading.conditions import (
     conclusion,
@@ -43,6 +44,7 @@ _IDLE_COMMANDS = frozenset({"therefore", "because", "checkmark", "blacksquare"})
 
 def read(text: str, notation: Notation = USUAL) -> Node:
     """Return the tree of a normal text."""
+    charge(1 + len(text) // 10)
     simple = _SIMPLE.fullmatch(text)
     if simple is not None:
         return _read_simple(simple)
@@ -81,6 +83,7 @@ class _AnswerReader:
     def read(self, tokens: list[Token]) -> Node:
         if not tokens:
             raise Unreadable("nothing")
+        charge(len(tokens))
         kinds = {token[0] for token in tokens}
         if "rel" in kinds:
             tokens, remark = without_remark(conclusion(tokens))
@@ -120,6 +123,7 @@ class _AnswerReader:
 
     def _read_item(self, tokens: list[Token]) -> Node:
         """Read one item: mathematics if it can be read as such, else a quantity, else what its words say."""
+        charge(len(tokens))
         if self.notation.letter_units and (measure := read_letter_units(tokens, self._read_expression)) is not None:
             return measure
         has_words = not _WORDED.isdisjoint([token[0] for token in tokens])

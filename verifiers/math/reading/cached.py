@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from truegold.verifiers.extract import committed_answer
+from truegold.verifiers.math.budget import charge, remembered
 from truegold.verifiers.math.reading.answers import read
 from truegold.verifiers.math.reading.normal import normal
 from truegold.verifiers.math.reading.notation import Notation
@@ -18,6 +18,12 @@ _PREDICATE = re.compile(r"\bis ([A-Za-z]{2,20}(?: [A-Za-z]{2,20}){0,2})$")
 """What a sentence with a formula in it says in words: `odd` of `The function $f(x+1)-1$ is odd`."""
 
 CACHED_READINGS = 8_192
+MAX_CACHED_CHARS = 300
+"""Longer texts are read anew each time. Stops memory from filling with the trees of long answers."""
+
+
+_CHARS_A_STEP = 10
+"""How many characters are brought into normal form in one step."""
 
 
 class Refused(NamedTuple):
@@ -32,15 +38,23 @@ MixedNumbers = Literal["sum", "product"]
 _NOTATIONS: dict[MixedNumbers, Notation] = {"sum": Notation(), "product": Notation(mixed_numbers=False)}
 
 
-@lru_cache(maxsize=CACHED_READINGS)
 def normal_gold(gold: str) -> str:
     """Return the normal text of a gold."""
-    return normal(gold)
+    return _cached_normal(gold) if len(gold) <= MAX_CACHED_CHARS else normal_text(gold)
 
 
-@lru_cache(maxsize=CACHED_READINGS)
+def normal_text(text: str) -> str:
+    """Return the normal text of an answer, whose price is charged."""
+    charge(len(text) // _CHARS_A_STEP)
+    return normal(text)
+
+
 def read_text(text: str, mixed: MixedNumbers) -> Node | Refused:
     """Return the tree of a normal text."""
+    return _cached_text(text, mixed) if len(text) <= MAX_CACHED_CHARS else _read_text(text, mixed)
+
+
+def _read_text(text: str, mixed: MixedNumbers) -> Node | Refused:
     try:
         return read(text, _NOTATIONS[mixed])
     except TooLarge as error:
@@ -49,9 +63,12 @@ def read_text(text: str, mixed: MixedNumbers) -> Node | Refused:
         return Refused(False, str(error))
 
 
-@lru_cache(maxsize=CACHED_READINGS)
 def read_gold(text: str, mixed: MixedNumbers) -> Node | Refused:
     """Return the tree of a normal gold; of a worked solution, that of its box."""
+    return _cached_gold(text, mixed) if len(text) <= MAX_CACHED_CHARS else _read_gold(text, mixed)
+
+
+def _read_gold(text: str, mixed: MixedNumbers) -> Node | Refused:
     first_refusal: Refused | None = None
     for candidate in _candidates(text):
         reading = read_text(candidate, mixed)
@@ -67,10 +84,15 @@ def _candidates(text: str) -> Iterator[str]:
     if "\\boxed" in text:
         committed = committed_answer(text, several=True)
         if committed is not None:
-            yield normal(committed.text)
+            yield normal_text(committed.text)
     predicate = _PREDICATE.search(text)
     if predicate is not None:
         yield predicate.group(1)
+
+
+_cached_normal = remembered(CACHED_READINGS)(normal_text)
+_cached_text = remembered(CACHED_READINGS)(_read_text)
+_cached_gold = remembered(CACHED_READINGS)(_read_gold)
 
 
 def holds_several(tree: Node) -> bool:

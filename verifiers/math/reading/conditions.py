@@ -90,11 +90,12 @@ def _begins_condition(tokens: list[Token], index: int) -> bool:
 
 def _end_of_condition(tokens: list[Token], start: int) -> int:
     """Return where a condition ends: with the text, or before the next list item that gives a value with `=`."""
+    last_equals = max((i for i, token in enumerate(tokens) if token.kind == "rel" and token.text == "="), default=0)
     depth = 0
     for index in range(start, len(tokens)):
         token = tokens[index]
         depth += nesting(token)
-        if depth <= 0 and token.kind == "sep" and any(t.kind == "rel" and t.text == "=" for t in tokens[index + 1 :]):
+        if depth <= 0 and token.kind == "sep" and index < last_equals:
             return index
     return len(tokens)
 

@@ -83,9 +83,9 @@ def named_value(tokens: list[Token]) -> Node | None:
 def text_of(tokens: list[Token]) -> Text:
     """Return the words. Raises Unreadable where mathematics stands among them."""
     words: list[str] = []
-    for token in tokens:
+    for index, token in enumerate(tokens):
         if token.kind in _WORDLIKE:
-            if words and not token.spaced and token.kind == "name" and tokens[tokens.index(token) - 1].kind == "name":
+            if words and not token.spaced and token.kind == "name" and tokens[index - 1].kind == "name":
                 words[-1] += token.text.lower()
             else:
                 words.append(token.text.lower())

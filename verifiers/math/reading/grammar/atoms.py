@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from gmpy2 import mpq
 
+from truegold.verifiers.math.budget import charge
 from truegold.verifiers.math.reading.grammar.levels import Grammar
 from truegold.verifiers.math.reading.tokens import Token
 from truegold.verifiers.math.refusals import Unreadable
@@ -69,6 +70,7 @@ def _read_fraction_part(reader: Grammar) -> mpq | None:
 
 def _read_fraction_command(reader: Grammar) -> mpq | None:
     start, tokens = reader.position, reader.tokens
+    charge(len(tokens) // 50)
     # Reading `\frac12` splits a token, which may have to be undone.
     reader.tokens = tokens.copy()
     reader.take()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
+from truegold.verifiers.math.budget import charge
 from truegold.verifiers.math.reading.notation import Notation
 from truegold.verifiers.math.reading.tokens import MAX_DEPTH, Token
 from truegold.verifiers.math.refusals import TooLarge, Unreadable
@@ -15,6 +16,9 @@ from truegold.verifiers.math.tree import Node
 
 ReadAnswer: TypeAlias = Callable[[list[Token], Notation, int], Node]
 """Reads tokens as an answer, which may be a list, at a depth within another answer."""
+
+_STEPS_A_TOKEN = 3
+"""What it costs to read a token, whether or not the reading succeeds."""
 
 END = Token("stop", "", False)
 _PADDING = (END,) * 5
@@ -27,6 +31,7 @@ class Cursor:
     __slots__ = ("bars", "depth", "in_brackets", "notation", "position", "read_answer", "tokens")
 
     def __init__(self, tokens: list[Token], notation: Notation, depth: int, read_answer: ReadAnswer) -> None:
+        charge(_STEPS_A_TOKEN * len(tokens))
         self.tokens = [*tokens, *_PADDING]
         self.position = 0
         self.notation = notation
