@@ -26,7 +26,7 @@ MAX_EXPONENT = 1 << 40
 """The largest intermediate value, in bits. Above it a tower of powers has left what can be told apart."""
 
 MAX_REDUCED_BITS = 4_000
-"""The largest trigonometric argument, in bits. Stops sin(10^10^5), for which pi is needed to as many digits."""
+"""The largest argument of an angle or of a whole part, in bits. Stops sin(10^10^5), which needs pi to as many digits."""
 
 MAX_GAMMA = 1e6
 """The largest argument of a factorial. Stops that of a number with a million digits."""
@@ -200,8 +200,10 @@ class Arithmetic:
         """Return the floor or ceiling, by its name in gmpy2."""
         if isinstance(a.midpoint, mpc):
             raise Unsupported(name)
+        if exponent_of(a.midpoint) > MAX_REDUCED_BITS:
+            raise TooLarge("a whole part of astronomical size")
         nearest = self.context.rint(a.midpoint)
-        if abs(a.midpoint - nearest) <= 2.0 ** max(a.error_exponent + 1, -1000):
+        if a.error_exponent >= 0 or abs(a.midpoint - nearest) <= 2.0 ** max(a.error_exponent + 1, -1000):
             raise Undefined
         return self.from_rational(mpq(gmpy2.mpz(getattr(self.context, name)(a.midpoint))))
 

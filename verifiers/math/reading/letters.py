@@ -43,6 +43,8 @@ def add_letters(run: str, spaced: bool, tokens: list[Token]) -> None:
     lower = run.lower()
     if lower in _CONNECTIVES:
         tokens.append(Token("sep", _CONNECTIVES[lower], spaced))
+    elif run == "choose" and tokens:
+        tokens.append(Token("op", run, spaced))
     elif run in FUNCTIONS:
         tokens.append(Token("func", FUNCTIONS[run], spaced))
     elif run in CONSTANTS:

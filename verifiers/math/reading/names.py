@@ -27,7 +27,7 @@ FUNCTIONS: dict[str, str] = {
     "asin": "arcsin", "acos": "arccos", "atan": "arctan", "acot": "arccot", "asinh": "arcsinh", "acosh": "arccosh",
     "atanh": "arctanh", "arsinh": "arcsinh", "arcosh": "arccosh", "artanh": "arctanh", "arcctg": "arccot",
     "tg": "tan", "ctg": "cot", "cotg": "cot", "arctg": "arctan", "cosec": "csc", "ceiling": "ceil", "sign": "sgn",
-    "nCr": "binom", "choose": "binom", "Abs": "abs",
+    "nCr": "binom", "Abs": "abs",
 }  # fmt: skip
 """From spelling to name, in plain letters and as commands alike."""
 
@@ -89,7 +89,7 @@ COMMANDS = frozenset[str]().union(
     filter(str.isalpha, RELATIONS), GREEK_NAMES, FUNCTIONS, BIG_OPERATORS, FRACTIONS, BINOMIALS, TEXT_COMMANDS,
     TYPEFACES, IGNORED,
     {"begin", "end", "cdot", "times", "div", "pm", "mp", "infty", "cup", "cap", "setminus", "emptyset", "varnothing",
-       "circ", "ldots", "cdots", "dots", "langle", "rangle", "lfloor", "rfloor", "lceil", "rceil", "lvert", "rvert",
+       "circ", "ldots", "cdots", "dots", "choose", "langle", "rangle", "lfloor", "rfloor", "lceil", "rceil", "lvert", "rvert",
        "angle", "triangle", "forall", "exists", "lor", "land", "vee", "wedge", "pmod", "mod", "bmod", "usqrt", "over",
        "textcirc", "degree", "textdegree", "prime", "ast", "star", "backslash"}
 )  # fmt: skip
@@ -99,6 +99,7 @@ _COMMAND_SYMBOLS = {
     "lor": ("sep", "or"), "vee": ("sep", "or"), "land": ("sep", "and"), "wedge": ("sep", "and"),
     "quad": ("gap", ""), "qquad": ("gap", ""), "newline": ("gap", ""), "blank": ("gap", ""), "par": ("gap", ""),
     "cdot": ("op", "*"), "times": ("op", "*"), "ast": ("op", "*"), "div": ("op", "/"), "over": ("op", "over"),
+    "choose": ("op", "choose"),
     "pm": ("op", "±"), "mp": ("op", "∓"), "colon": ("op", ":"), "prime": ("op", "'"),
     "degree": ("op", "°"), "textdegree": ("op", "°"), "circ": ("op", "∘"), "textcirc": ("op", "∘"),
     "cup": ("op", "cup"), "cupdot": ("op", "cup"), "bigcup": ("op", "cup"), "sqcup": ("op", "cup"),

@@ -159,7 +159,7 @@ def _with_multipliers(value: Node, words: list[Token]) -> tuple[Node, list[Token
     while words:
         text = words[0].text
         factor = MULTIPLIERS.get(text) or MULTIPLIERS.get(text.lower())
-        if factor is None and text[0] in MULTIPLIERS and unit_of(text) is None:
+        if factor is None and text[:1] in MULTIPLIERS and unit_of(text) is None:
             factor = MULTIPLIERS[text[0]]
             words = [words[0]._replace(text=text[1:]), *words[1:]]
         elif factor is not None:

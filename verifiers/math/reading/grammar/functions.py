@@ -33,6 +33,14 @@ _INVERSES = {
     "sin": "arcsin", "cos": "arccos", "tan": "arctan", "cot": "arccot", "sec": "arcsec", "csc": "arccsc",
     "sinh": "arcsinh", "cosh": "arccosh", "tanh": "arctanh",
 }  # fmt: skip
+_MAX_ARGUMENTS = 100
+_ARITIES = {
+    **dict.fromkeys(("binom", "comb", "perm"), (2, 2)),
+    **dict.fromkeys(("gcd", "lcm", "max", "min"), (1, _MAX_ARGUMENTS)),
+    "log": (1, 2),
+}
+"""The fewest and the most arguments of functions that do not have one."""
+
 _NO_ARGUMENT = frozenset({"op", "rel", "sep", "gap", "row", "cell", "close", "unbrace", "end", "stop"})
 _CLOSING = {"(": ")", "[": "]"}
 
@@ -53,6 +61,9 @@ def read_function(reader: Grammar, name: str) -> Node:
 
 
 def _apply(name: str, base: Node | None, args: tuple[Node, ...]) -> Node:
+    fewest, most = _ARITIES.get(name, (1, 1))
+    if not fewest <= len(args) <= most:
+        raise Unreadable(f"{name} of {len(args)} arguments")
     if name == "sqrt":
         return Pow(args[0], HALF)
     if name == "exp":

@@ -115,7 +115,21 @@ class Grammar(Cursor):
                 terms = [SetOps("minus", (terms[0], term))]
             else:
                 terms.append(_with_sign(sign, term))
-        return terms[0] if len(terms) == 1 else Add(tuple(terms))
+        total = terms[0] if len(terms) == 1 else Add(tuple(terms))
+        return self._read_below(total) if self.next_is("op") else total
+
+    def _read_below(self, above: Node) -> Node:
+        """Read what stands behind `\\over` and `\\choose`, which take all of their group."""
+        if self.take_if("op", "over"):
+            self.enter()
+            node: Node = Mul((above, Pow(self.read_sum(), MINUS_ONE)))
+        elif self.take_if("op", "choose"):
+            self.enter()
+            node = Call("binom", (above, self.read_sum()))
+        else:
+            return above
+        self.depth -= 1
+        return node
 
     def read_product(self) -> Node:
         """Read factors side by side or with marks between them; outside of brackets, colons make a ratio."""
