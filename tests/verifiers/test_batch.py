@@ -107,10 +107,20 @@ def test_a_row_beyond_its_deadline_is_killed_and_the_others_are_judged(risky):
     assert verdicts[1].reason is Reason.TIMEOUT
 
 
-def test_a_small_list_stays_in_this_process_unless_told_otherwise(risky):
+def test_a_few_rows_of_a_users_verifier_get_a_process_unless_told_otherwise(risky):
     row = Item(str(os.getpid()), None, risky.replace(":risky", ":is_other_process"))
-    assert [v.score for v in verify_batch([row] * 5)] == [0.0] * 5
-    assert [v.score for v in verify_batch([row] * 5, workers=2)] == [1.0] * 5
+    assert [v.score for v in verify_batch([row] * 5)] == [1.0] * 5
+    assert [v.score for v in verify_batch([row] * 5, workers=1)] == [0.0] * 5
+
+
+def test_a_deadline_holds_for_a_single_row(risky):
+    (verdict,) = verify_batch([Item("hang", "hang", risky)], item_deadline_s=0.5)
+    assert (verdict.score, verdict.reason) == (None, Reason.TIMEOUT)
+
+
+def test_a_few_rows_of_built_in_verifiers_start_no_process(monkeypatch):
+    monkeypatch.setattr(batch, "_Pool", None)
+    assert [v.score for v in verify_batch(number_rows(5))] == EXPECTED_SCORES[:5]
 
 
 def test_rows_are_read_as_verdicts_are_taken():

@@ -26,12 +26,21 @@ def test_a_comparison_that_takes_too_long_is_killed_and_the_next_one_works():
     worker.compare(*SYMBOLIC)
     child = worker._worker.child.pid
     start = time.monotonic()
-    reply = worker.compare(*SLOW, deadline_s=0.3)
+    reply = worker.compare(*SLOW, cpu_s=60, deadline_s=0.3)
     assert reply.reason is Reason.TIMEOUT
     assert time.monotonic() - start < 3
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
     assert worker.compare(*SYMBOLIC).reason is Reason.MATCH
+
+
+def test_a_comparison_that_uses_up_its_cpu_time_ends_and_the_child_stays():
+    worker.compare(*SYMBOLIC)
+    child = worker._worker.child.pid
+    reply = worker.compare(*SLOW, cpu_s=0.1)
+    assert (reply.reason, reply.evidence) == (Reason.TIMEOUT, {"cpu_s": 0.1})
+    assert worker.compare(*SYMBOLIC).reason is Reason.MATCH
+    assert worker._worker.child.pid == child
 
 
 def test_a_worker_that_was_killed_is_replaced_without_loss():
@@ -49,7 +58,7 @@ def test_a_worker_that_dies_twice_is_reported_as_a_limit(monkeypatch):
             pass
 
     monkeypatch.setattr(worker.Worker, "_running_child", lambda self: Dying())
-    reply = worker.Worker().compare(*SYMBOLIC, deadline_s=1)
+    reply = worker.Worker().compare(*SYMBOLIC, cpu_s=1, deadline_s=1)
     assert reply.reason is Reason.LIMIT
     assert "signal 9" in reply.evidence["error"]
 
@@ -57,7 +66,7 @@ def test_a_worker_that_dies_twice_is_reported_as_a_limit(monkeypatch):
 def test_a_worker_that_cannot_start_is_a_setup_error(monkeypatch):
     monkeypatch.setattr(worker, "_CHILD_MODULE", "truegold.verifiers.math.no_such_module")
     with pytest.raises(SetupError, match="did not start"):
-        worker.Worker().compare(*SYMBOLIC, deadline_s=1)
+        worker.Worker().compare(*SYMBOLIC, cpu_s=1, deadline_s=1)
 
 
 def test_memory_beyond_the_limit_is_refused():

@@ -1,20 +1,24 @@
 """The symbolic rung, inside its child process (`worker.py` starts it and keeps the deadline).
 
-For each JSON line with two trees, `{"gold", "answer"}`, it prints a line `{"reason", "evidence"}`. Every node is built
-by a named constructor of sympy; no text is ever parsed or evaluated. Running out of memory or stack ends the process,
-because what such a failure leaves behind is not to be trusted with the next comparison.
+For each JSON line with two trees, `{"gold", "answer", "cpu_s"}`, it prints a line `{"reason", "evidence"}`. Every node is
+built by a named constructor of sympy; no text is ever parsed or evaluated. Each comparison runs in a copy of this
+process, made by fork, which the kernel ends when it has used up its CPU time: so the next one need not wait for another
+import of sympy, and nothing that one leaves behind can change another.
 """
 
 from __future__ import annotations
 
 import os
-from typing import Any
+import signal
+from pathlib import Path
+from typing import Any, NoReturn
 
 from truegold.verifiers.processes.child_serve import Conversation, limit_memory
+from truegold.verifiers.processes.lifetime import die_with_parent
 from truegold.verifiers.verdict import Reason
 
-MAX_MEMORY_BYTES = 2 << 30
-"""The child's address space. Stops expressions that expand until the machine swaps."""
+MAX_MEMORY_BYTES = 64 << 20
+"""What one comparison may take besides what sympy holds. Stops expressions that expand until the machine swaps."""
 
 PROBE_DIGITS = 40
 """Two numbers are worked out to so many digits before they are believed to be equal."""
@@ -40,19 +44,61 @@ def main() -> None:
 
 
 def _serve(conversation: Conversation) -> None:
-    limit_memory(MAX_MEMORY_BYTES)
     try:
-        import sympy  # noqa: F401
+        _warm_up()
     except ImportError as error:
         conversation.reply({"error": str(error)})
         return
     conversation.reply({"ready": True})
     for request in conversation.requests():
-        try:
-            reply = compare(request["gold"], request["answer"])
-        except (MemoryError, RecursionError):
-            os._exit(_EXIT_EXHAUSTED)
-        conversation.reply(reply)
+        copy = os.fork()
+        if copy == 0:
+            _compare_in_copy(conversation, request)
+        status = os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
+        if status == -signal.SIGPROF:
+            conversation.reply({"reason": Reason.TIMEOUT, "evidence": {"cpu_s": request["cpu_s"]}})
+        elif status != 0:
+            conversation.reply({"reason": Reason.LIMIT, "evidence": {"error": _describe_end(status)}})
+
+
+def _compare_in_copy(conversation: Conversation, request: dict[str, Any]) -> NoReturn:
+    """Answer one request and end the process."""
+    status = 1
+    try:
+        die_with_parent()
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, request["cpu_s"])
+        limit_memory(_address_space() + MAX_MEMORY_BYTES)
+        conversation.reply(compare(request["gold"], request["answer"]))
+        status = 0
+    except (MemoryError, RecursionError):
+        status = _EXIT_EXHAUSTED
+    finally:
+        os._exit(status)
+
+
+def _describe_end(status: int) -> str:
+    if status == _EXIT_EXHAUSTED:
+        return "sympy ran out of memory or stack"
+    return f"the symbolic worker ended by signal {-status}" if status < 0 else f"it exited with status {status}"
+
+
+def _address_space() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _warm_up() -> None:
+    """Load what sympy loads late, and fill its caches, before any comparison is timed."""
+    import sympy
+
+    x, n = sympy.symbols("x n")
+    sympy.integrate(x * sympy.exp(x), x)
+    sympy.integrate(sympy.exp(-(x**2)), (x, 0, sympy.oo))
+    sympy.integrate(sympy.sqrt(1 - x**2), (x, 0, 1))
+    sympy.integrate(sympy.sin(x) ** 2, x)
+    sympy.integrate(sympy.log(x) / (1 + x**2), x)
+    sympy.limit(sympy.sin(x) / x, x, 0)
+    sympy.simplify(sympy.summation(n**2, (n, 1, x)) - sympy.summation(1 / 2**n, (n, 0, sympy.oo)) + sympy.sqrt(x))
 
 
 def compare(gold: list[Any], answer: list[Any]) -> dict[str, Any]:

@@ -23,10 +23,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from truegold.verifiers.errors import ConfigError
+from truegold.verifiers.errors import ConfigError, TruegoldError
 from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.math import worker
-from truegold.verifiers.math.budget import MAX_GOLD_STEPS, MAX_STEPS, Budget, Spent
+from truegold.verifiers.math.budget import MAX_GOLD_STEPS, MAX_STEPS, Budget, Spent, seconds_left
 from truegold.verifiers.math.choices import choice_letter, names_choice
 from truegold.verifiers.math.comparison import compare
 from truegold.verifiers.math.outcome import Outcome
@@ -97,7 +97,12 @@ def compare_texts(answer: str, gold: str | None, policy: Policy, *, boxed: bool 
             return _compare(answer, gold, policy, boxed)
         except Spent:
             side = "gold" if _is_too_dear(gold, policy) else "answer"
-            return _limit(side, answer, f"more work than the budget of {MAX_STEPS} steps allows")
+            return _limit(side, answer, f"more work than the {MAX_STEPS} steps of a verdict", rung="budget")
+        except TruegoldError:
+            raise
+        except Exception as error:
+            # A fault of this code is not to end a training run, and the answer has not earned anything by it.
+            return Verdict(None, Reason.VERIFIER_ERROR, answer, {"error": f"{type(error).__name__}: {error}"})
 
 
 def _compare(answer: str, gold: str, policy: Policy, boxed: bool) -> Verdict:
@@ -261,7 +266,7 @@ def _climb(
 
 
 def _ask_sympy(gold_tree: Node, answer_tree: Node, extracted: str, shown: tuple[str, str]) -> Verdict:
-    reply = worker.compare(gold_tree, answer_tree)
+    reply = worker.compare(gold_tree, answer_tree, worker.CPU_S + seconds_left())
     evidence = {"rung": "symbolic", "gold": shown[0], "answer": shown[1], **reply.evidence}
     if reply.reason is Reason.MATCH:
         return Verdict(1.0, Reason.MATCH, extracted, evidence)
@@ -283,6 +288,6 @@ def _same_text(extracted: str, text: str) -> Verdict:
     return Verdict(1.0, Reason.MATCH, extracted, {"rung": "text", "gold": shown, "answer": shown})
 
 
-def _limit(side: str, extracted: str, error: str) -> Verdict:
+def _limit(side: str, extracted: str, error: str, rung: str = "read") -> Verdict:
     score = None if side == "gold" else 0.0
-    return Verdict(score, Reason.LIMIT, extracted[:MAX_PROSE_CHARS], {"rung": "read", "side": side, "error": error})
+    return Verdict(score, Reason.LIMIT, extracted[:MAX_PROSE_CHARS], {"rung": rung, "side": side, "error": error})

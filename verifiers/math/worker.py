@@ -1,8 +1,8 @@
 """The symbolic rung, from outside: one child process that runs sympy and is killed when it takes too long.
 
 Trees reach the child, never text: integrals, limits and sums without end. sympy can spend hours or all memory on one of
-them, and Python offers no way to stop it from within. So a comparison runs in a child (`_child.py`) with a limit on its
-address space, and the deadline is kept here. The child starts with the first comparison, lives as long as this process,
+them, and Python offers no way to stop it from within. So a comparison runs in a child (`_child.py`) with limits on its
+CPU time and memory, and a deadline is kept here, for a machine that is busy with other things. The child starts with the first comparison, lives as long as this process,
 and is replaced when it dies. Threads take turns; a forked process gets a child of its own. Not covered: several
 comparisons at a time, for which `verify_batch` has several processes.
 """
@@ -24,8 +24,11 @@ from truegold.verifiers.math.tree import VALUES, Add, Big, Call, Const, Mul, Nod
 from truegold.verifiers.processes.child_process import ChildDied, ChildProcess, DeadlinePassed
 from truegold.verifiers.verdict import Reason
 
-DEADLINE_S = 3.0
-"""How long one comparison may take. Stops `9^{9^{9^9}}` and its kin."""
+CPU_S = 0.05
+"""CPU time for one comparison, to which comes what is left of the verdict's budget. Stops integrals without an end."""
+
+DEADLINE_S = 10.0
+"""How long one comparison may take until its child is killed, on a machine that is busy with other things."""
 
 START_S = 90.0
 """How long the child may take to import sympy, on a machine that is busy with other things."""
@@ -51,7 +54,7 @@ class Worker:
         self.lock = threading.Lock()
         self.child: ChildProcess | None = None
 
-    def compare(self, gold: list[Any], answer: list[Any], deadline_s: float) -> Reply:
+    def compare(self, gold: list[Any], answer: list[Any], cpu_s: float, deadline_s: float) -> Reply:
         """Compare two encoded trees. Raises SetupError where the child does not start."""
         cause = ""
         with self.lock:
@@ -59,7 +62,7 @@ class Worker:
                 child = self._running_child()
                 try:
                     deadline = time.monotonic() + deadline_s
-                    child.send({"gold": gold, "answer": answer}, deadline)
+                    child.send({"gold": gold, "answer": answer, "cpu_s": cpu_s}, deadline)
                     reply = child.receive(deadline)
                 except DeadlinePassed:
                     self._stop()
@@ -123,9 +126,9 @@ def is_unfinished(node: Node) -> bool:
     return any(isinstance(part, Big) and _is_slow(part) for part in walk(node))
 
 
-def compare(gold: Node, answer: Node, deadline_s: float = DEADLINE_S) -> Reply:
+def compare(gold: Node, answer: Node, cpu_s: float = CPU_S, deadline_s: float = DEADLINE_S) -> Reply:
     """Compare two trees of values; whatever they hold, the outcome is a reply and no exception."""
-    return _worker.compare(encode(gold), encode(answer), deadline_s)
+    return _worker.compare(encode(gold), encode(answer), cpu_s, deadline_s)
 
 
 def _is_slow(node: Big) -> bool:

@@ -2,8 +2,10 @@
 
 Verdicts come out in the order of the rows, while rows are still being read: no more than a few chunks are held. In
 child processes, a verifier that crashes the interpreter (memory, a signal, `os._exit`) or overruns its deadline costs
-its own row only: that row gets score None and says why, all others are judged. With `workers=1`, or few rows, rows are
-judged in the calling process, where no deadline can be kept and a crash is a crash.
+its own row only: that row gets score None and says why, all others are judged. A few rows are judged in the calling process
+where truegold's own verifiers judge them, since these bound what they do; a verifier of the user's gets a process even
+for one row. With `workers=1` all rows are judged in the calling process, where no deadline can be kept and a crash is a
+crash.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from typing import Any
 from truegold.verifiers.errors import ERROR_TYPES, ConfigError, SetupError, TruegoldError
 from truegold.verifiers.processes.child_process import ChildDied, ChildProcess, DeadlinePassed
 from truegold.verifiers.processes.cores import usable_cores
+from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.running.item import Item, ResolvedVerifiers, TimedVerdict, verdict_from_json
 from truegold.verifiers.verdict import Reason, Verdict
 
@@ -45,7 +48,7 @@ def verify_batch(
 ) -> Iterator[Verdict]:
     """Return one verdict for each row, in order.
 
-    workers: the number of processes; 0 takes one for each core, and 1 judges in this process.
+    workers: the number of processes; 0 takes as many as the rows are worth, and 1 judges in this process.
     chunk: how many rows go to a process at a time.
     item_deadline_s: seconds for one row, which child processes keep to.
 
@@ -77,14 +80,15 @@ def _generate_verdicts(
     rows: Iterator[Item], workers: int, chunk: int, item_deadline_s: float
 ) -> Generator[TimedVerdict, None, None]:
     verifiers = ResolvedVerifiers()
+    processes = workers
     if workers == 0:
         head = list(itertools.islice(rows, SMALL_BATCH))
         rows = itertools.chain(head, rows)
-        workers = usable_cores() if len(head) == SMALL_BATCH else 1
-    if workers == 1:
+        processes = _processes_worth(head)
+    if workers == 1 or processes == 0:
         yield from map(verifiers.judge, rows)
         return
-    pool = _Pool(workers, item_deadline_s)
+    pool = _Pool(processes, item_deadline_s)
     waiting: deque[Future[list[TimedVerdict]]] = deque()
     try:
         while batch := list(itertools.islice(rows, chunk)):
@@ -92,12 +96,19 @@ def _generate_verdicts(
             for name in {row.verifier for row in batch}:
                 verifiers.resolve(name)
             waiting.append(pool.submit(batch))
-            if len(waiting) >= LOOK_AHEAD * workers:
+            if len(waiting) >= LOOK_AHEAD * processes:
                 yield from waiting.popleft().result()
         while waiting:
             yield from waiting.popleft().result()
     finally:
         pool.close()
+
+
+def _processes_worth(head: list[Item]) -> int:
+    """Return how many processes the first rows are worth: none for a few rows of verifiers that bound what they do."""
+    if len(head) == SMALL_BATCH:
+        return usable_cores()
+    return 0 if all(row.verifier in BUILT_IN for row in head) else 1
 
 
 class _Pool:

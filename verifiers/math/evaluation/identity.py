@@ -264,7 +264,7 @@ def _whole_names(*nodes: Node) -> frozenset[str]:
     names: set[str] = set()
     for node in nodes:
         for part in walk(node):
-            charge(1)
+            charge(2)
             if isinstance(part, Call) and part.name in ("factorial", "factorial2", "binom", "perm", "gcd", "lcm"):
                 for arg in part.args:
                     names |= symbols(arg)
