@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from truegold.verifiers import MathVerifier, equivalent
 
 LEAVES = (
-    "1 2 3 5 7 100 199 2000 20000 0.5 999999999 1e10 1e3000 x y n a k \\pi e i \\infty \\sqrt{2} -1 5\\% 1,234 3\\frac12 "
-    "\\frac12 0.\\overline{3} 0.1666... 101_2 4:30 30^\\circ \\pm the cm \\text{cm} \\emptyset \\mathbb{R} \\dots".split()
+    "1 2 3 5 7 100 199 2000 20000 0.5 999999999 1e10 1e3000 x y n a k \\pi e i \\infty \\sqrt{2} -1 "
+    "5\\% 1,234 3\\frac12 \\frac12 0.\\overline{3} 0.1666... 101_2 4:30 30^\\circ \\pm the cm \\text{cm} \\emptyset "
+    "\\mathbb{R} \\dots".split()
 )
 TEMPLATES = (
     "{}+{}", "{}-{}", "{}{}", "{}*{}", "{}/{}", "({})", "({})^{{{}}}", "{}^{{{}}}", "{}!", "({})!", "-{}", "\\pm {}",

@@ -1,7 +1,7 @@
 """The symbolic rung, inside its child process (`worker.py` starts it and keeps the deadline).
 
-For each JSON line with two trees, `{"gold", "answer", "cpu_s"}`, it prints a line `{"reason", "evidence"}`. Every node is
-built by a named constructor of sympy; no text is ever parsed or evaluated. Each comparison runs in a copy of this
+For each JSON line with two trees, `{"gold", "answer", "cpu_s"}`, it prints a line `{"reason", "evidence"}`. Every node
+is built by a named constructor of sympy; no text is ever parsed or evaluated. Each comparison runs in a copy of this
 process, made by fork, which the kernel ends when it has used up its CPU time: so the next one need not wait for another
 import of sympy, and nothing that one leaves behind can change another.
 """

@@ -94,7 +94,7 @@ def remembered(maxsize: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> T:
             before = _ACCOUNT.steps_left
-            value, price = priced(*args, **kwargs)
+            value, price = priced(*args, **kwargs)  # type: ignore[arg-type]
             if _ACCOUNT.steps_left == before:
                 charge(price)
             return value

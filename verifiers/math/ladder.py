@@ -92,6 +92,10 @@ def compare_texts(answer: str, gold: str | None, policy: Policy, *, boxed: bool 
     for side, text in (("gold", gold), ("answer", answer)):
         if len(text) > MAX_PROSE_CHARS:
             return _limit(side, answer, f"{len(text)} characters, the limit is {MAX_PROSE_CHARS}")
+    return _compare_within_budget(answer, gold, policy, boxed)
+
+
+def _compare_within_budget(answer: str, gold: str, policy: Policy, boxed: bool) -> Verdict:
     with Budget():
         try:
             return _compare(answer, gold, policy, boxed)

@@ -2,9 +2,9 @@
 
 Trees reach the child, never text: integrals, limits and sums without end. sympy can spend hours or all memory on one of
 them, and Python offers no way to stop it from within. So a comparison runs in a child (`_child.py`) with limits on its
-CPU time and memory, and a deadline is kept here, for a machine that is busy with other things. The child starts with the first comparison, lives as long as this process,
-and is replaced when it dies. Threads take turns; a forked process gets a child of its own. Not covered: several
-comparisons at a time, for which `verify_batch` has several processes.
+CPU time and memory, and a deadline is kept here, for a machine that is busy with other things. The child starts with
+the first comparison, lives as long as this process, and is replaced when it dies. Threads take turns; a forked process
+gets a child of its own. Not covered: several comparisons at a time, for which `verify_batch` has several processes.
 """
 
 from __future__ import annotations

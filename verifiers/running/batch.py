@@ -2,10 +2,10 @@
 
 Verdicts come out in the order of the rows, while rows are still being read: no more than a few chunks are held. In
 child processes, a verifier that crashes the interpreter (memory, a signal, `os._exit`) or overruns its deadline costs
-its own row only: that row gets score None and says why, all others are judged. A few rows are judged in the calling process
-where truegold's own verifiers judge them, since these bound what they do; a verifier of the user's gets a process even
-for one row. With `workers=1` all rows are judged in the calling process, where no deadline can be kept and a crash is a
-crash.
+its own row only: that row gets score None and says why, all others are judged. A few rows are judged in the calling
+process where truegold's own verifiers judge them, since these bound what they do; a verifier of the user's gets a
+process even for one row. With `workers=1` all rows are judged in the calling process, where no deadline can be kept and
+a crash is a crash.
 """
 
 from __future__ import annotations

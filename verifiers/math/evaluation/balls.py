@@ -26,7 +26,7 @@ MAX_EXPONENT = 1 << 40
 """The largest intermediate value, in bits. Above it a tower of powers has left what can be told apart."""
 
 MAX_REDUCED_BITS = 4_000
-"""The largest argument of an angle or of a whole part, in bits. Stops sin(10^10^5), which needs pi to as many digits."""
+"""The largest argument of an angle or of a whole part, in bits. Stops sin(10^10^5), for which pi is needed."""
 
 MAX_GAMMA = 1e6
 """The largest argument of a factorial. Stops that of a number with a million digits."""

@@ -44,7 +44,7 @@ class Undefined(Exception):
     """The expression has no value at this point."""
 
 
-def rational(node: Node) -> mpq | None:  # noqa: PLR0911, one or two for each kind of node
+def rational(node: Node) -> mpq | None:  # noqa: PLR0911, PLR0912, some for each kind of node
     """Return the exact value of a constant expression; None where it is irrational, undefined or over the budget."""
     if isinstance(node, Num):
         return node.value
@@ -230,7 +230,7 @@ def _fits(value: mpq) -> bool:
 
 
 def _bits(value: mpq) -> int:
-    return max(value.numerator.bit_length(), value.denominator.bit_length())
+    return int(max(value.numerator.bit_length(), value.denominator.bit_length()))
 
 
 def _quotient_residue(above: mpz, below: mpz) -> mpz:

@@ -89,9 +89,9 @@ COMMANDS = frozenset[str]().union(
     filter(str.isalpha, RELATIONS), GREEK_NAMES, FUNCTIONS, BIG_OPERATORS, FRACTIONS, BINOMIALS, TEXT_COMMANDS,
     TYPEFACES, IGNORED,
     {"begin", "end", "cdot", "times", "div", "pm", "mp", "infty", "cup", "cap", "setminus", "emptyset", "varnothing",
-       "circ", "ldots", "cdots", "dots", "choose", "langle", "rangle", "lfloor", "rfloor", "lceil", "rceil", "lvert", "rvert",
+       "circ", "ldots", "cdots", "dots", "langle", "rangle", "lfloor", "rfloor", "lceil", "rceil", "lvert", "rvert",
        "angle", "triangle", "forall", "exists", "lor", "land", "vee", "wedge", "pmod", "mod", "bmod", "usqrt", "over",
-       "textcirc", "degree", "textdegree", "prime", "ast", "star", "backslash"}
+       "textcirc", "degree", "textdegree", "prime", "ast", "star", "backslash", "choose"}
 )  # fmt: skip
 """Every command that the reader does something with."""
 
