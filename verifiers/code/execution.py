@@ -34,6 +34,8 @@ class Execution:
     cpu_s: float | None
     """None where the back end does not measure it."""
     wall_s: float
+    idle_s: float | None = None
+    """How long it waited while it could not run: asleep, or for input. None where the back end does not measure it."""
     peak_mb: float | None = None
     result: bytes = b""
     """What the job left besides its output, as lines of JSON or files."""

@@ -6,6 +6,8 @@
     info {"tests": {"type": "unittest", "code": "import unittest\\n..."}}
     info {"tests": {"type": "inserted", "code": "#<INSERT>\\nint main() ..."}, "language": "cpp"}
 
+An error that the `problem` allows ("absolute or relative error 10^-6") holds where the checker of `stdio` names none.
+
 The program is the last fitting code block of the response. It runs in the strongest sandbox that the machine gives, and
 the verdict's evidence names that (`tier`). What the tests expect is never in the same process as the program, save
 where the evidence says so (`isolation: one_process`).
@@ -22,6 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from truegold.verifiers.code.checks.names import functions_under_test
+from truegold.verifiers.code.comparison.outputs import with_allowed_error
 from truegold.verifiers.code.execution import Backend, Program, SandboxError
 from truegold.verifiers.code.extraction.completion_stub import stub_names
 from truegold.verifiers.code.extraction.program import Extracted, callable_in, extract_code
@@ -33,7 +36,7 @@ from truegold.verifiers.code.protocols.source import Source
 from truegold.verifiers.code.protocols.stdio import NotCompiled, judge_stdio
 from truegold.verifiers.code.sandbox.local import PYTHON, Local
 from truegold.verifiers.code.sandbox.tiers import Tier
-from truegold.verifiers.code.suite import Asserts, BadSuite, Calls, Inserted, Stdio, Suite, read_suite
+from truegold.verifiers.code.suite import Asserts, BadSuite, Calls, Inserted, Stdio, Suite, allowed_error, read_suite
 from truegold.verifiers.options import NO_INFO, BadOption, bad_option_verdict, word_option
 from truegold.verifiers.verdict import Reason, Verdict
 
@@ -58,7 +61,7 @@ class CodeVerifier:
     hash_seed: int = 0
     """PYTHONHASHSEED of the programs."""
     name: str = "code"
-    version: str = "1"
+    version: str = "2"
 
     judges_solutions = True
 
@@ -82,7 +85,7 @@ class CodeVerifier:
         extracted = extract_code(response, suite.language, _entry_point(suite), stub)
         if extracted is None:
             return Verdict(0.0, Reason.NO_ANSWER, evidence={"language": suite.language})
-        return self._judge(suite, extracted, stub, reward, run_all)
+        return self._judge(_with_allowed_error(suite, problem), extracted, stub, reward, run_all)
 
     def gold_response(self, gold: str | None, solution: str | None) -> str | None:
         """Return the solution as a model would write it in a response."""
@@ -113,6 +116,13 @@ class CodeVerifier:
         from truegold.verifiers.code.remote import backend_of
 
         return backend_of(self.backend)
+
+
+def _with_allowed_error(suite: Suite, problem: str | None) -> Suite:
+    """Return the suite with the error that the problem's text allows, where its checker names none."""
+    if not isinstance(suite.tests, Stdio) or problem is None or (allowed := allowed_error(problem)) is None:
+        return suite
+    return replace(suite, tests=replace(suite.tests, checker=with_allowed_error(suite.tests.checker, *allowed)))
 
 
 def _run(suite: Suite, code: str, stub: str, backend: Backend, local: Local, run_all: bool) -> Judged:

@@ -48,6 +48,9 @@ BENIGN = {
     "files in its folder": "import os\nassert os.listdir('.') == []\nos.mkdir('d'); open('d/f', 'w').write('7')\n"
     "input(); print(open('d/f').read())",
     "numpy": "import numpy as np\nprint(int(np.array([int(input()), int(input())]).sum()))",
+    "sqlite": "import sqlite3\nd = sqlite3.connect('d.db'); d.execute('create table t (x)')\n"
+    "d.executemany('insert into t values (?)', [(int(input()),), (int(input()),)]); d.commit(); d.close()\n"
+    "print(sqlite3.connect('d.db').execute('select sum(x) from t').fetchone()[0])",
     "devices": "open('/dev/null', 'w').write('x'); open('/dev/urandom', 'rb').read(1)\n"
     "print(int(input()) + int(input()))",
     "long integers": "import sys\nsys.set_int_max_str_digits(0)\nx = str(10**5000)\nprint(int(input()) + int(input()))",

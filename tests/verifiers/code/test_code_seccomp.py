@@ -86,3 +86,17 @@ def test_limits_can_be_asked_for_and_not_changed() -> None:
 
 def test_the_kernel_need_not_run_long_for_any_number(code: bytes) -> None:
     assert max(outcome(code, call)[1] for call in range(700)) < 40
+
+
+LOCKS = (5, 6, 7, 36, 37, 38)
+"""F_GETLK, F_SETLK, F_SETLKW, and those of open file descriptions."""
+
+
+def test_locks_succeed_and_are_never_made(code: bytes) -> None:
+    fcntl_call = syscalls.required_call_number("fcntl")
+    for command in LOCKS:
+        assert outcome(code, fcntl_call, (3, command))[0] == PRETEND, command
+    for command in (0, 1, 2, 3, 4, 1030):
+        assert outcome(code, fcntl_call, (3, command))[0] == ALLOW, command
+    for command in (8, 1024, 1026, 1036):
+        assert outcome(code, fcntl_call, (3, command))[0] == EPERM, command

@@ -307,6 +307,47 @@ def test_programs_in_other_languages(language: str, program: str) -> None:
         assert broken.score == 0.0
 
 
+@pytest.mark.parametrize(
+    ("problem", "checker", "score"),
+    [
+        (None, "tokens", 0.0),
+        ("Print the area.", "tokens", 0.0),
+        ("The absolute error must not exceed 10^{-6}.", "tokens", 0.0),
+        ("The absolute or relative error must not exceed 10^{-6}.", "tokens", 1.0),
+        ("相对误差不超过 10^{-6}。", "tokens", 1.0),
+        ("The relative error must not exceed 10^{-6}.", {"type": "tokens", "abs_tol": 1e-6}, 0.0),
+        ("Answers within 1e-1 of the right one are accepted.", "tokens", 1.0),
+    ],
+)
+def test_the_error_that_a_problem_allows_holds_where_the_checker_names_none(
+    problem: str | None, checker: object, score: float
+) -> None:
+    box_of(Tier.FULL)
+    tests = {"type": "stdio", "checker": checker, "cases": [{"input": "", "output": "1234567.00"}]}
+    assert CodeVerifier()(fenced("print('1234567.05')"), problem=problem, info={"tests": tests}).score == score
+
+
+STDIN_BY_PATH = {
+    "python": "print(sum(map(int, open('/dev/stdin').read().split())))",
+    "cpp": "#include <cstdio>\n"
+    'int main() { long a, b; freopen("/dev/stdin", "r", stdin); scanf("%ld%ld", &a, &b); printf("%ld", a + b); }',
+    "javascript": "const t = require('fs').readFileSync('/dev/stdin', 'utf8').trim().split(/\\s+/).map(Number);"
+    " console.log(t[0] + t[1]);",
+    "bash": "{ read a; read b; } < /dev/fd/0; echo $((a + b))",
+}
+
+
+@pytest.mark.parametrize("tier", [Tier.FULL, Tier.CONTAINER])
+@pytest.mark.parametrize("language", STDIN_BY_PATH)
+def test_the_input_can_be_read_by_its_path(language: str, tier: Tier) -> None:
+    box_of(tier)
+    if language not in installed_languages():
+        pytest.skip(f"there is no toolchain for {language} on this machine")
+    verifier = CodeVerifier(tier=tier)
+    verdict = verifier(fenced(STDIN_BY_PATH[language], language), info={"tests": STDIO, "language": language})
+    assert verdict.score == 1.0, verdict.evidence
+
+
 def test_a_program_that_does_not_compile_says_so() -> None:
     box_of(Tier.FULL)
     if "cpp" not in installed_languages():

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from truegold.verifiers.code.suite import Suite, read_suite
+from truegold.verifiers.code.suite.statement import read_statement
 from truegold.verifiers.code.vet.agreement import are_alike, are_all_alike
 from truegold.verifiers.code.vet.case_texts import (
     find_contradictions,
@@ -22,7 +23,6 @@ from truegold.verifiers.code.vet.null_programs import null_programs
 from truegold.verifiers.code.vet.options import VetOptions
 from truegold.verifiers.code.vet.repairs import Repair, apply_repair
 from truegold.verifiers.code.vet.requested_checker import requested_checker
-from truegold.verifiers.code.vet.statement import read_statement
 
 
 def stdio(*pairs: tuple[str, str], **more: object) -> Suite:
@@ -269,7 +269,9 @@ def test_a_repair_reads_the_shapes_of_data_sets() -> None:
     [
         ("You can print each letter in any case.", ["YES", "no"], {"case_sensitive": False}),
         ("You can print each letter in any case.", ["1", "2"], None),
-        ("The error must not exceed 10^{-4}.", ["0.5", "2"], {"type": "floats", "abs_tol": 1e-4, "rel_tol": 1e-4}),
+        ("The error must not exceed 10^{-4}.", ["0.5", "2"], {"type": "floats", "abs_tol": 1e-4}),
+        ("The relative error must not exceed 10^{-4}.", ["0.5"], {"abs_tol": 1e-4, "rel_tol": 1e-4}),
+        ("The relative error must not exceed 10^{-6}.", ["0.5"], {"rel_tol": 1e-6}),
         ("The error must not exceed 10^{-9}.", ["0.5", "2.5"], None),
         ("Print the numbers in any order.", ["2\n1 5", "1\n7"], {"unordered": "tokens_in_line"}),
         ("Print the numbers in any order.", ["2\n1\n5", "7"], {"unordered": "lines"}),

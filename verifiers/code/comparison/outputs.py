@@ -6,9 +6,9 @@
     checker_of({"type": "tokens", "unordered": "lines"})("a b\\nc", "c\\na b")   None
 
     tokens           What stands between white space is compared in order. A token expected with a decimal point or an
-                     exponent is a number and compared within `abs_tol` and `rel_tol` (1e-6 each); every other token,
-                     integers of any length among them, has to be the same text, but for a plus sign, the sign of zero
-                     and `.000`.
+                     exponent is a number and compared within `abs_tol` (1e-6) and `rel_tol` (1e-9: what printing a
+                     float costs); every other token, integers of any length among them, has to be the same text, but
+                     for a plus sign, the sign of zero and `.000`.
     floats           As `tokens`, and where either side has a decimal point both are numbers: 3 and 3.0 are equal.
     lines            Lines are compared; blanks at the ends of lines and blank lines at the end do not count.
     exact            The text has to be the same, but for `\\r\\n` and one newline at the end.
@@ -46,6 +46,10 @@ MAX_TOKEN_SHOWN = 60
 MAX_CHECKER_CHARS = 2**20
 UNORDERED = ("lines", "tokens", "tokens_in_line")
 
+ABSOLUTE_TOLERANCE, RELATIVE_TOLERANCE = 1e-6, 1e-9
+"""A relative error is allowed only as far as printing goes, unless the tests or the problem's text say more: with 1e-6
+of it 1234567.89 would be 1234568.89."""
+
 _PRESETS: Mapping[str, Mapping[str, Any]] = {
     **{kind: {} for kind in ("tokens", "floats", "lines", "exact", "program")},
     "case_insensitive": {"case_sensitive": False},
@@ -73,8 +77,25 @@ def checker_of(spec: str | Mapping[str, Any]) -> Checker:
     case_sensitive = options.get("case_sensitive", True)
     if kind == "lines":
         return partial(_compare_lines, case_sensitive)
-    tolerance = Tolerance(options.get("abs_tol", 1e-6), options.get("rel_tol", 1e-6), everywhere=kind == "floats")
+    absolute, relative = options.get("abs_tol", ABSOLUTE_TOLERANCE), options.get("rel_tol", RELATIVE_TOLERANCE)
+    tolerance = Tolerance(absolute, relative, everywhere=kind == "floats")
     return _TokenChecker(tolerance, case_sensitive, options.get("unordered"))
+
+
+def with_allowed_error(spec: str | Mapping[str, Any], error: float, is_relative: bool) -> str | Mapping[str, Any]:
+    """Return a checker with the error that a problem's text allows, unless it names one or does not compare tokens."""
+    kind, options = read_spec(spec, "checker")
+    if kind not in ("tokens", "floats") or "abs_tol" in options or "rel_tol" in options:
+        return spec
+    return {"type": kind, **options, **tolerance_options(error, is_relative)}
+
+
+def tolerance_options(error: float, is_relative: bool) -> dict[str, float]:
+    """Return the options of `tokens` and `floats` for an allowed error, as far as they allow more than the defaults."""
+    options = {"abs_tol": error} if error > ABSOLUTE_TOLERANCE else {}
+    if is_relative and error > RELATIVE_TOLERANCE:
+        options["rel_tol"] = error
+    return options
 
 
 def read_spec(spec: object, field: str) -> tuple[str, dict[str, Any]]:

@@ -38,11 +38,9 @@ from truegold.verifiers.verdict import Reason
 MAX_OVERRUNS = 2
 """Cases that may end at a limit before the others count as failed. Stops a program that loops on a hundred cases."""
 
-FAIR_WAIT_S = 0.5
-"""Seconds that a case may wait, or stand in line on a busy machine, without its being counted."""
-
-MAX_WAITING_S = 30.0
-"""Seconds over all cases of a program. Stops one that answers rightly and sleeps below the limit each time."""
+MAX_IDLE_S = 30.0
+"""Seconds of waiting over all cases of a program. Stops one that answers rightly and sleeps below the limit each
+time."""
 
 CHECKER_LIMITS = Limits(cpu_s=30.0, memory_mb=2048)
 
@@ -58,16 +56,16 @@ def judge_stdio(
     total_weight = sum(case.weight for case in tests.cases)
     prepared = prepare(backend, program, limits)
     case_results: list[CaseResult] = []
-    overruns, waited_s = 0, 0.0
+    overruns, idle_s = 0, 0.0
     for case in tests.cases:
-        if overruns >= MAX_OVERRUNS or waited_s > MAX_WAITING_S:
+        if overruns >= MAX_OVERRUNS or idle_s > MAX_IDLE_S:
             error = "not run: earlier cases took too long"
             case_results.append(failed_case(case.weight, Reason.TIMEOUT, error=error))
             continue
         execution = prepared.run(case.input.encode("utf-8", "surrogatepass"))
         case_results.append(_judge(case, execution, check))
         overruns += execution.end is not End.EXITED
-        waited_s += max(0.0, execution.wall_s - (execution.cpu_s or 0.0) - FAIR_WAIT_S)
+        idle_s += execution.wall_s if execution.idle_s is None else execution.idle_s
         if not case_results[-1].passed and not run_all:
             break
     return Judged(case_results, len(tests.cases), total_weight)

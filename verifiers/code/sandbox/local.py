@@ -13,10 +13,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import stat
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,11 @@ from truegold.verifiers.code.sandbox.tiers import Tier
 from truegold.verifiers.code.sandbox.toolchains import LANGUAGES, Toolchain, available_toolchains
 
 PYTHON = "python"
+
+STDIN_FILE = ".stdin"
+_STDIN_PATHS = re.compile(r"/dev/stdin\b|/dev/fd/0\b|/proc/self/fd/0\b")
+"""Paths of the standard input. They lead through /proc, which a program cannot see, so that one whose source names them
+finds the input in a file as well, and reads that name there."""
 _SIGNALLED_FROM = 128
 _GROUP, _OTHERS = stat.S_IRGRP | stat.S_IXGRP, stat.S_IROTH | stat.S_IXOTH
 
@@ -100,16 +107,25 @@ class Local:
 
         Raises SandboxError where the toolchain of the language is not installed.
         """
+        if _STDIN_PATHS.search(program.source):
+            named = dataclasses.replace(program, source=_STDIN_PATHS.sub(STDIN_FILE, program.source))
+            return self._prepare(named, limits, (), reads_stdin_file=True)
         if program.language == PYTHON and not program.files:
             source = program.source.encode("utf-8", "surrogatepass")
             return _Ready(self.sandbox(), Job("main", source, limits, warm=warm_modules(program.source)))
-        return self.prepare_script(program, limits, ())
+        return self._prepare(program, limits, ())
 
     def prepare_script(self, program: Program, limits: Limits, arguments: Sequence[str]) -> Prepared:
         """Make a program ready that gets arguments on its command line."""
+        return self._prepare(program, limits, arguments)
+
+    def _prepare(
+        self, program: Program, limits: Limits, arguments: Sequence[str], reads_stdin_file: bool = False
+    ) -> Prepared:
         if program.language == PYTHON:
-            warm, payload = warm_modules(program.source), _script_payload(program, arguments)
-            return _Ready(self.sandbox(), Job("script", payload, limits, warm=warm))
+            pack = partial(_script_payload, program.source, arguments)
+            job = Job("script", b"", limits, warm=warm_modules(program.source))
+            return _Ready(self.sandbox(), job, None, _Packing(pack, program.files, reads_stdin_file))
         language = LANGUAGES.get(program.language)
         toolchain = language.toolchain() if language else None
         if language is None or toolchain is None:
@@ -127,8 +143,26 @@ class Local:
             argv = language.command(toolchain.compile, program.source, limits)
             compiled, binaries = _compile(box, argv, files, toolchain, limits)
             files = {**binaries, **program.files}
-        payload = _native_payload(files, run, toolchain.environment, [])
-        return _Ready(box, Job("native", payload, limits, native=True), compiled)
+        pack = partial(_native_payload, argv=run, environment=toolchain.environment, collect=[])
+        return _Ready(box, Job("native", b"", limits, native=True), compiled, _Packing(pack, files, reads_stdin_file))
+
+
+@dataclass(slots=True)
+class _Packing:
+    """How the payload of a job with files is made."""
+
+    pack: Callable[[Mapping[str, bytes]], bytes]
+    files: Mapping[str, bytes]
+    reads_stdin_file: bool
+    """Whether the input is one of the files, so that the payload differs from case to case."""
+    payload: bytes = b""
+    """What was packed for an input that is no file."""
+
+    def payload_for(self, stdin: bytes) -> bytes:
+        if self.reads_stdin_file:
+            return self.pack({**self.files, STDIN_FILE: stdin})
+        self.payload = self.payload or self.pack(self.files)
+        return self.payload
 
 
 @dataclass(slots=True)
@@ -138,16 +172,21 @@ class _Ready:
     box: Sandbox
     job: Job
     compiled: Execution | None = None
+    packing: _Packing | None = None
+    """None where the job has its payload already."""
 
     def run(self, stdin: bytes) -> Execution:
-        execution = self.box.run(dataclasses.replace(self.job, stdin=stdin))
+        job = dataclasses.replace(self.job, stdin=stdin)
+        if self.packing is not None:
+            job = dataclasses.replace(job, payload=self.packing.payload_for(stdin))
+        execution = self.box.run(job)
         return _with_command_end(execution) if self.job.native else execution
 
 
-def _script_payload(program: Program, arguments: Sequence[str]) -> bytes:
+def _script_payload(source: str, arguments: Sequence[str], files: Mapping[str, bytes]) -> bytes:
     """Pack what the role `script` reads."""
-    files = {name: content.decode("utf-8", "surrogateescape") for name, content in program.files.items()}
-    return json.dumps({"source": program.source, "arguments": list(arguments), "files": files}).encode()
+    texts = {name: content.decode("utf-8", "surrogateescape") for name, content in files.items()}
+    return json.dumps({"source": source, "arguments": list(arguments), "files": texts}).encode()
 
 
 def _compile(

@@ -150,6 +150,8 @@ class Seat:
             for job in jobs:
                 files += [_AnonymousFile(content) for content in (job.payload, job.stdin, b"", b"", b"")]
             reply = self._ask(jobs, [file.descriptor for file in files])
+            if any(report["ended_by"] == "busy" for report in reply["jobs"]):
+                raise SandboxError("the machine is too busy: the program got hardly any time on a core")
             reports = enumerate(zip(jobs, reply["jobs"], strict=True))
             return [_execution(job, report, files[5 * index :]) for index, (job, report) in reports]
         except (OSError, ValueError, KeyError) as error:
@@ -274,6 +276,7 @@ def _execution(job: Job, report: dict[str, Any], files: Sequence[_AnonymousFile]
         stderr=stderr.read(STDERR_BYTES),
         cpu_s=report["cpu_s"],
         wall_s=report["wall_s"],
+        idle_s=report["idle_s"],
         peak_mb=report["peak_mb"],
         result=result.read(RESULT_BYTES),
     )

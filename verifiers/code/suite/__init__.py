@@ -13,6 +13,7 @@ from truegold.verifiers.code.suite.forms import (
     UnitTest,
 )
 from truegold.verifiers.code.suite.reading import read_suite
+from truegold.verifiers.code.suite.statement import allowed_error
 
 __all__ = [
     "Asserts",
@@ -25,5 +26,6 @@ __all__ = [
     "StdioCase",
     "Suite",
     "UnitTest",
+    "allowed_error",
     "read_suite",
 ]

@@ -22,10 +22,10 @@ from typing import Any
 from truegold.verifiers.code.comparison.outputs import checker_of
 from truegold.verifiers.code.comparison.values import call_checker_of
 from truegold.verifiers.code.suite import Calls, Stdio
+from truegold.verifiers.code.suite.statement import Statement
 from truegold.verifiers.code.vet.agreement import are_all_alike
 from truegold.verifiers.code.vet.findings import Finding, Severity, VetReason, shown
 from truegold.verifiers.code.vet.repairs import Candidate, candidate_checkers, has_checker_program
-from truegold.verifiers.code.vet.statement import Statement
 from truegold.verifiers.code.vet.trials import Attempt, Trial
 from truegold.verifiers.verdict import Reason
 

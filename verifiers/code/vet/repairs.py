@@ -14,8 +14,8 @@ from typing import Any
 
 from truegold.verifiers.code.suite import Calls, Stdio
 from truegold.verifiers.code.suite.shapes import normal_form
+from truegold.verifiers.code.suite.statement import Statement
 from truegold.verifiers.code.vet.findings import VetReason
-from truegold.verifiers.code.vet.statement import Statement
 
 DEFAULT_TOLERANCE = 1e-6
 """The tolerance of the verifier where a checker names none."""

@@ -11,11 +11,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from truegold.verifiers.code.comparison.outputs import tolerance_options
 from truegold.verifiers.code.comparison.printed_numbers import NUMBER_PATTERN
 from truegold.verifiers.code.suite import Calls, Stdio
+from truegold.verifiers.code.suite.statement import Statement
 from truegold.verifiers.code.vet.findings import Finding, Severity, VetReason
-from truegold.verifiers.code.vet.repairs import DEFAULT_TOLERANCE, checker_spec
-from truegold.verifiers.code.vet.statement import Statement
+from truegold.verifiers.code.vet.repairs import checker_spec
 
 MAX_WORDS = 8
 """With more different words in the outputs, they are texts and no fixed answers such as YES and NO."""
@@ -41,7 +42,6 @@ def _changes(
     tests: Stdio | Calls, spec: dict[str, Any], statement: Statement
 ) -> Iterator[tuple[VetReason, dict[str, Any] | None, str | None]]:
     """Yield a reason, options of the checker to set (None where none fits), and the sentence that asks for them."""
-    tolerance = statement.tolerance
     if isinstance(tests, Calls):
         if statement.order_of_output and not spec.get("unordered") and not statement.several_answers:
             lists = all(isinstance(case.expected, list) for case in tests.cases)
@@ -52,8 +52,9 @@ def _changes(
     outputs = [case.output for case in tests.cases]
     if statement.any_case and spec.get("case_sensitive", True) and _have_few_words(outputs):
         yield VetReason.CASE, {"case_sensitive": False}, statement.any_case
-    if tolerance is not None and (changes := _tolerance_options(spec, outputs, tolerance)):
-        yield VetReason.TOLERANCE, changes, f"an error of {tolerance:g} is allowed"
+    if changes := _tolerance_options(spec, outputs, statement):
+        kind = "a relative error" if statement.tolerance_is_relative else "an error"
+        yield VetReason.TOLERANCE, changes, f"{kind} of {statement.tolerance:g} is allowed"
     if statement.order_of_output and not spec.get("unordered") and not statement.several_answers:
         unit = _unordered_unit(outputs)
         yield VetReason.ANY_ORDER, {"unordered": unit} if unit else None, statement.order_of_output
@@ -64,16 +65,18 @@ def _have_few_words(outputs: Sequence[str]) -> bool:
     return 0 < len(words) <= MAX_WORDS
 
 
-def _tolerance_options(spec: dict[str, Any], outputs: Sequence[str], tolerance: float) -> dict[str, Any] | None:
+def _tolerance_options(spec: dict[str, Any], outputs: Sequence[str], statement: Statement) -> dict[str, Any] | None:
+    if statement.tolerance is None:
+        return None
     tokens = [token for output in outputs for token in output.split()]
     if not tokens or not all(NUMBER_PATTERN.fullmatch(token) for token in tokens):
         return None
     changes: dict[str, Any] = {}
     if spec["type"] == "tokens" and any(_INTEGER.fullmatch(token) for token in tokens):
         changes["type"] = "floats"
-    for option in ("abs_tol", "rel_tol"):
-        if spec.get(option, DEFAULT_TOLERANCE) < tolerance:
-            changes[option] = tolerance
+    for option, size in tolerance_options(statement.tolerance, statement.tolerance_is_relative).items():
+        if spec.get(option, 0.0) < size:
+            changes[option] = size
     return changes
 
 

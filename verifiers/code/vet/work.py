@@ -8,11 +8,11 @@ from typing import Any
 
 from truegold.verifiers.code.extraction.program import extract_code
 from truegold.verifiers.code.suite import Calls, Stdio, Suite, read_suite
+from truegold.verifiers.code.suite.statement import Statement, read_statement
 from truegold.verifiers.code.vet.findings import Finding, Severity, VetReason
 from truegold.verifiers.code.vet.known_cases import count_cases, known_cases
 from truegold.verifiers.code.vet.options import VetOptions
 from truegold.verifiers.code.vet.repairs import Repair, apply_repair
-from truegold.verifiers.code.vet.statement import Statement, read_statement
 from truegold.verifiers.code.vet.trials import Bench, Trial
 
 

@@ -60,9 +60,13 @@ _CLONE_THREAD = 0x00010000
 _CLONE_NAMESPACES = 0x7E020000
 _IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 """TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX. Not TIOCSTI, which types into a terminal."""
-_FCNTLS_DENIED = (8, 10, 15, 1024, 1026)
-"""F_SETOWN, F_SETSIG and F_SETOWN_EX, which make the kernel send any signal to any process of the user; F_SETLEASE and
-F_NOTIFY."""
+_FCNTLS_DENIED = (8, 10, 15, 1024, 1025, 1026, 1036, 1038)
+"""F_SETOWN, F_SETSIG and F_SETOWN_EX, which make the kernel send any signal to any process of the user; F_SETLEASE,
+F_GETLEASE and F_NOTIFY; F_SET_RW_HINT and F_SET_FILE_RW_HINT, which write to an inode that others read."""
+_FCNTL_LOCKS = (5, 6, 7, 36, 37, 38)
+"""F_GETLK, F_SETLK and F_SETLKW, and the same of open file descriptions. A lock on a file that all can read is seen by
+other jobs, so that these succeed and do nothing, as `flock` does. (A program that fails without locks, as sqlite would,
+works.)"""
 _PRCTLS = (3, 15, 16, 21, 23, 38, 39, 40, 41, 42, 0x53564D41)
 """Options that ask, name a thread or memory, set no_new_privs (set already) or choose huge pages."""
 
@@ -107,9 +111,12 @@ def _allow_one_of(argument: int, values: tuple[int, ...], denied: Instruction = 
     return [(_LOAD, 0, 0, _argument(argument)), *_jumps_past_next(values), denied, _PERMITTED]
 
 
-def _allow_none_of(argument: int, values: tuple[int, ...]) -> list[Instruction]:
-    """Allow a call where the low half of an argument is none of `values`."""
-    return [(_LOAD, 0, 0, _argument(argument)), *_jumps_past_next(values), _PERMITTED, _FORBIDDEN]
+def _allow_fcntl() -> list[Instruction]:
+    """Allow commands but those denied, and pretend those that lock."""
+    denied = _jumps_past_next(_FCNTLS_DENIED)
+    to_last = len(_FCNTL_LOCKS) + len(denied) + 1
+    locks = [(_EQUAL, to_last - index, 0, command) for index, command in enumerate(_FCNTL_LOCKS)]
+    return [(_LOAD, 0, 0, _argument(1)), *locks, *denied, _PERMITTED, _FORBIDDEN, _PRETENDED]
 
 
 def _jumps_past_next(values: tuple[int, ...]) -> list[Instruction]:
@@ -146,8 +153,8 @@ def assemble(pid: int, native: bool = False, alone: bool = False, truncate: bool
         "tgkill": signals,
         "tkill": [_PERMITTED if native and alone else _FORBIDDEN],
         "clone": _allow_threads(native),
-        "fcntl": _allow_none_of(1, _FCNTLS_DENIED),
-        # A lock on a file that all can read is seen by others, and the cores of a process are the machine's business.
+        "fcntl": _allow_fcntl(),
+        # The cores of a process are the machine's business; for locks see `_FCNTL_LOCKS`.
         "flock": [_PRETENDED],
         "sched_setaffinity": [_PRETENDED],
         "ioctl": _allow_one_of(1, _IOCTLS, _returning(_ERRNO | errno.ENOTTY)),

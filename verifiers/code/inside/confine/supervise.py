@@ -1,8 +1,8 @@
 """Watches the processes of one job and ends them at their limits.
 
-CPU time decides. Waiting is bounded apart from it. Time in which a process could have run while the machine was busy
-with others does not count as waiting, so that verdicts are the same on a loaded machine. Memory is looked at in
-passing; the address-space limit is what stops a sudden gigabyte.
+CPU time decides, that of all processes of the job, living and ended. Waiting is bounded apart from it: time counts as
+waiting when no process of the request could run. A process that stands in line for a core could, so that verdicts are
+the same on a busy machine. Memory is looked at in passing; the address-space limit is what stops a sudden gigabyte.
 """
 
 from __future__ import annotations
@@ -21,8 +21,11 @@ TICK_S = 0.02
 """How often limits are looked at once a job has run for as long."""
 
 WALL_FACTOR = 20.0
-"""A job ends after so many times its CPU and waiting limits, whatever it did: the last resort on a machine where the
-time spent waiting for a core cannot be read."""
+"""A job ends after so many times its CPU and waiting limits, whatever it did. Where /proc shows its processes it has
+then neither waited nor computed for long: the machine is too busy to say anything about it."""
+
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+"""The unit in which /proc gives the CPU time of ended children."""
 
 MAX_ORPHANS = 10_000
 """Stops a job that multiplies faster than it is killed from keeping its seat for ever."""
@@ -50,8 +53,12 @@ class Watched:
     """Whether it starts further processes, which all count."""
     handle: int = -1
     started: float = field(default_factory=time.monotonic)
+    looked: float = field(default_factory=time.monotonic)
+    """When its limits were last looked at."""
+    idle_s: float = 0.0
+    """How long no process of the request could run."""
     ended_by: str | None = None
-    """Why it was ended from here: cpu, wall, memory, tasks, files or partner."""
+    """Why it was ended from here: cpu, wall, busy, memory, tasks, files or partner."""
     report: dict[str, Any] | None = None
     """What became of it; None while it runs."""
 
@@ -83,6 +90,7 @@ class Supervisor:
         try:
             while any(job.running for job in jobs):
                 ended = {descriptor for descriptor, _ in poll.poll(TICK_S * 1000)}
+                self._add_idle_time([job for job in jobs if job.running])
                 for seat, job in enumerate(jobs):
                     if job.running and job.handle in ended:
                         poll.unregister(job.handle)
@@ -105,22 +113,42 @@ class Supervisor:
             kill_group(job.pid)
         kill(job.pid)
 
+    def _add_idle_time(self, running: Sequence[Watched]) -> None:
+        """Add the time since the last look to what the jobs waited, unless one of them can run now: a job that waits
+        for its partner's work does not idle."""
+        could_run = self._proc is not None and any(self._can_run(self._processes(job)) for job in running)
+        for job in running:
+            now = time.monotonic()
+            job.idle_s += 0.0 if could_run or self._proc is None else now - job.looked
+            job.looked = now
+
+    def _processes(self, job: Watched) -> list[int]:
+        # Where no namespace takes it along, what a job's processes leave behind becomes a child of this process.
+        return self._family(os.getpid())[1:] if job.native else [job.pid]
+
     def _broken_limit(self, job: Watched, seat: int) -> str | None:
         """Return the name of a limit that a running job has passed."""
-        limits, waited = job.limits, time.monotonic() - job.started
-        # Where no namespace takes it along, what a job's processes leave behind becomes a child of this process.
-        pids = self._family(os.getpid())[1:] if job.native else [job.pid]
+        limits, pids = job.limits, self._processes(job)
         cpu_s = sum(map(cpu_seconds, pids))
+        if job.native:
+            cpu_s += self._reaped_cpu_s(pids)
         if cpu_s > limits["cpu_s"]:
             return "cpu"
-        if waited - cpu_s > limits["idle_s"] and self._is_idle(pids, waited, cpu_s, limits):
-            return "wall"
+        if (too_long := self._too_long(job)) is not None:
+            return too_long
         if self._resident_bytes(pids) > limits["memory_bytes"]:
             return "memory"
         if self._groups and not job.native and self._count_tasks(pids) > limits["threads"] + 1:
             return "tasks"
         if self._boxes and _box_bytes(self._boxes[seat]) > limits["files_bytes"]:
             return "files"
+        return None
+
+    def _too_long(self, job: Watched) -> str | None:
+        if job.idle_s > job.limits["idle_s"]:
+            return "wall"
+        if time.monotonic() - job.started > WALL_FACTOR * (job.limits["cpu_s"] + job.limits["idle_s"]):
+            return "wall" if self._proc is None else "busy"
         return None
 
     def _reap(self, job: Watched) -> None:
@@ -137,6 +165,7 @@ class Supervisor:
             "code": code,
             "cpu_s": round(cpu_s, 6),
             "wall_s": round(time.monotonic() - job.started, 6),
+            "idle_s": round(job.idle_s, 6),
             "peak_mb": used.ru_maxrss / 1024,
         }
 
@@ -146,24 +175,29 @@ class Supervisor:
         if self._proc is None:
             return family
         for parent in family:  # The list grows on the way.
-            try:
-                family += map(int, _read_text(self._proc, f"{parent}/task/{parent}/children").split())
-            except (OSError, ValueError):
-                continue
+            with contextlib.suppress(OSError, ValueError):
+                for task in _list_folder(self._proc, f"{parent}/task"):
+                    family += map(int, _read_text(self._proc, f"{parent}/task/{task}/children").split())
         return family
 
-    def _run_delay_s(self, pids: Sequence[int]) -> float | None:
-        """Return the seconds that these processes stood in line for a core, counting the slowest thread of each."""
-        if self._proc is None:
-            return None
-        total = 0
-        try:
-            for pid in pids:
-                tasks = _list_folder(self._proc, f"{pid}/task")
-                total += max(int(_read_text(self._proc, f"{pid}/task/{task}/schedstat").split()[1]) for task in tasks)
-        except (OSError, ValueError, IndexError):
-            return None
-        return total / 1e9
+    def _can_run(self, pids: Sequence[int]) -> bool:
+        """Return whether a thread of these processes runs or stands in line for a core."""
+        assert self._proc is not None
+        for pid in pids:
+            with contextlib.suppress(OSError, IndexError):
+                for task in _list_folder(self._proc, f"{pid}/task"):
+                    if _stat_fields(self._proc, f"{pid}/task/{task}")[0] == "R":
+                        return True
+        return False
+
+    def _reaped_cpu_s(self, pids: Sequence[int]) -> float:
+        """Return the CPU seconds of children that these processes have waited for, and of those' children."""
+
+        def ticks(proc: int, pid: int) -> int:
+            user_ticks, system_ticks = _stat_fields(proc, str(pid))[13:15]
+            return int(user_ticks) + int(system_ticks)
+
+        return self._sum(pids, ticks) / TICKS_PER_S
 
     def _resident_bytes(self, pids: Sequence[int]) -> int:
         return PAGE_BYTES * self._sum(pids, lambda proc, pid: int(_read_text(proc, f"{pid}/statm").split()[1]))
@@ -180,12 +214,6 @@ class Supervisor:
             with contextlib.suppress(OSError, ValueError, IndexError):
                 total += measure(self._proc, pid)
         return total
-
-    def _is_idle(self, pids: Sequence[int], waited: float, cpu_s: float, limits: Mapping[str, Any]) -> bool:
-        delayed = self._run_delay_s(pids)
-        if delayed is not None and waited - cpu_s - delayed > limits["idle_s"]:
-            return True
-        return bool(waited > WALL_FACTOR * (limits["cpu_s"] + limits["idle_s"]))
 
 
 def cpu_seconds(pid: int) -> float:
@@ -240,6 +268,11 @@ def _read_text(proc: int, path: str) -> str:
         return os.read(descriptor, 4096).decode()
     finally:
         os.close(descriptor)
+
+
+def _stat_fields(proc: int, task: str) -> list[str]:
+    """Return the fields of a process's or thread's `stat` from the third, its state, on (proc(5))."""
+    return _read_text(proc, f"{task}/stat").rpartition(")")[2].split()
 
 
 def _box_bytes(box: str) -> int:

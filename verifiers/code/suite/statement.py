@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 MAX_CHARS = 200_000
 """The part of a problem's text that is read."""
@@ -104,6 +105,7 @@ _ABOUT_ERROR = re.compile(
     r"\b(?:error|accuracy|precision|tolerance|accurate|exceeds?|differs?|within|deviation)\b|误差|精度|精确",
     re.IGNORECASE,
 )
+_RELATIVE = re.compile(r"\brelative(?:ly)?\b|相对", re.IGNORECASE)
 _SMALL_NUMBER = re.compile(
     r"\b10\s*(?:\^|\*\*|<sup>)?\s*\{?\s*[-−–]\s*\{?\s*(?P<power>\d{1,2})\b"
     r"|\b1(?:\.0)?[eE][-−–](?P<exponent>\d{1,2})\b|\b0\.(?P<zeros>0{0,12})1\b"
@@ -131,12 +133,16 @@ class Statement:
     interactive: str | None = None
     constructs: str | None = None
     tolerance: float | None = None
+    """The error that an answer may have."""
+    tolerance_is_relative: bool = False
+    """Whether a relative error of that size will do."""
 
 
 def read_statement(text: str | None) -> Statement:
     """Read a problem's text, which may be missing."""
     sentences: dict[str, str] = {}
     tolerance: float | None = None
+    is_relative = False
     for sentence in _split(text or ""):
         if "several_answers" not in sentences and _allows_several(sentence):
             sentences["several_answers"] = sentence
@@ -149,7 +155,15 @@ def read_statement(text: str | None) -> Statement:
                 sentences.setdefault(topic, sentence)
         if tolerance is None and _ABOUT_ERROR.search(sentence):
             tolerance = _find_tolerance(sentence)
-    return Statement(tolerance=tolerance, **sentences)
+            is_relative = tolerance is not None and _RELATIVE.search(sentence) is not None
+    return Statement(tolerance=tolerance, tolerance_is_relative=is_relative, **sentences)
+
+
+@lru_cache(maxsize=64)
+def allowed_error(text: str) -> tuple[float, bool] | None:
+    """Return the error that a problem's text allows, and whether it may be relative; None where it names none."""
+    statement = read_statement(text)
+    return None if statement.tolerance is None else (statement.tolerance, statement.tolerance_is_relative)
 
 
 def _split(text: str) -> Iterator[str]:

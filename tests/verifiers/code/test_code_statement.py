@@ -2,7 +2,7 @@
 
 import pytest
 
-from truegold.verifiers.code.vet.statement import Statement, read_statement
+from truegold.verifiers.code.suite.statement import Statement, read_statement
 
 SEVERAL = [
     "If there are several answers, print any of them.",
@@ -118,7 +118,9 @@ def test_case_that_is_free(text: str, free: bool) -> None:
     ],
 )
 def test_tolerance(text: str, tolerance: float | None) -> None:
-    assert read_statement(text).tolerance == (None if tolerance is None else pytest.approx(tolerance))
+    statement = read_statement(text)
+    assert statement.tolerance == (None if tolerance is None else pytest.approx(tolerance))
+    assert statement.tolerance_is_relative == ("relative" in text)
 
 
 @pytest.mark.parametrize(
