@@ -100,7 +100,7 @@ def _deepspeed() -> tuple[bool, str]:
 
 
 def _sandbox() -> Iterator[Finding]:
-    from truegold.verifiers.code.sandbox import Tier, closed_languages, installed_languages, possible_tiers
+    from truegold.verifiers.code.sandbox import Tier, closed_languages, possible_tiers, summarize_languages
 
     tiers = possible_tiers()
     chosen = next((tier for tier in (Tier.FULL, Tier.CONTAINER) if tiers[tier] is None), None)
@@ -108,7 +108,7 @@ def _sandbox() -> Iterator[Finding]:
     yield Finding("sandbox", chosen is not None, f"tier {chosen}" if chosen else "no tier holds here", fix)
     for tier, why in tiers.items():
         yield Finding(f"  {tier}", None, "works" if why is None else f"not here: {why}")
-    yield Finding("languages", None, ", ".join(installed_languages()))
+    yield Finding("languages", None, summarize_languages())
     for trouble in closed_languages(chosen) if chosen is not None else ():
         yield Finding("  not usable", None, trouble)
 

@@ -1,10 +1,12 @@
-"""What programming languages are called.
+"""What programming languages are called, and which edition of one is meant.
 
-    language_name("Python3")   "python"        language_name("c++17")   "cpp"
-    language_name("Haskell")   "haskell"       language_name("")        ""
+    language_name("Python3")   "python"        language_name("c++20")        "cpp"
+    language_name("Haskell")   "haskell"       language_name("")             ""
+    edition_name("Python3")    "python"        edition_name("GNU C++20 (64)")  "cpp20"
+    edition_name("python 2.7") "python2"       edition_name("PyPy 3-64")       "pypy"
 
-Known are the spellings of data sets and of the first word behind a Markdown fence; another name comes back in lower
-case.
+Known are the spellings of data sets, of online judges and of the first word behind a Markdown fence; another name comes
+back in lower case. An edition is told apart where programs of it may fail under another one.
 """
 
 from __future__ import annotations
@@ -30,6 +32,18 @@ _ALIASES = {
     "d": "dlang",
     "php": "php7 php8",
 }
+DEFAULT_CPP, CPP_EDITIONS = "17", ("98", "03", "11", "14", "20", "23", "26")
+JAVA_EDITIONS = range(8, 31)
+_CPP_DRAFTS = {"0x": "11", "1y": "14", "1z": "17", "2a": "20", "2b": "23", "2c": "26"}
+_EDITIONS = re.compile(
+    r"(?:(?:gnu|ms|clang|visual)\s*)*(?:(?P<cpp>(?:[cg]\+\+|cpp|cc|cxx|gnu\+\+|clang\+\+)[-_ ]?(?P<standard>\d[\da-c]))"
+    r"|(?:java|openjdk)[-_ ]?(?:1\.)?(?P<java>\d{1,2})"
+    r"|(?P<python2>(?:python|py|cpython)[-_ ]?2(?:\.\d{1,2}){0,2})|(?P<pypy2>pypy[-_ ]?2(?:\.\d{1,2}){0,2})"
+    r"|(?P<pypy>pypy[-_ ]?(?:3(?:\.\d{1,2}){0,2})?))"
+)
+_JUDGE_REMARK = re.compile(r"\s*\([^()]{0,40}\)\s*$|[-_ ](?:64|32)(?:[-_ ]?bit)?$")
+"""What judges write behind a language: `(GCC 13-64, winlibs)`, `-64`."""
+
 _NAMES = {alias: name for name, aliases in _ALIASES.items() for alias in aliases.split()}
 _VERSION = re.compile(r"[-_ ]?v?\d{1,3}(?:\.\d{1,4}){0,2}$")
 
@@ -41,3 +55,18 @@ def language_name(name: str) -> str:
         return _NAMES[plain]
     unversioned = _VERSION.sub("", plain)
     return _NAMES.get(unversioned, unversioned if unversioned in _ALIASES else plain)
+
+
+def edition_name(name: str) -> str:
+    """Return the usual name of a language with its edition, such as cpp20, java21, python2 or pypy, where one is meant
+    that is not the language's usual one."""
+    plain = _JUDGE_REMARK.sub("", name.strip().lower())
+    edition = _EDITIONS.fullmatch(plain)
+    if edition is None:
+        return language_name(plain)
+    if edition["cpp"]:
+        standard = _CPP_DRAFTS.get(edition["standard"], edition["standard"])
+        return "cpp" if standard == DEFAULT_CPP else f"cpp{standard}"
+    if edition["java"]:
+        return f"java{int(edition['java'])}"
+    return next(interpreter for interpreter in ("python2", "pypy2", "pypy") if edition[interpreter])

@@ -10,6 +10,7 @@ from sandboxes import box_of
 
 from truegold.verifiers import Item, Reason, Verdict, gold_response, resolve, verify_batch
 from truegold.verifiers.code import CodeVerifier
+from truegold.verifiers.code.languages import edition_name
 from truegold.verifiers.code.sandbox import Tier, installed_languages
 
 
@@ -353,6 +354,38 @@ def test_a_program_that_does_not_compile_says_so() -> None:
     if "cpp" not in installed_languages():
         pytest.skip("there is no C++ compiler on this machine")
     verdict = CodeVerifier()(fenced("int main() { return x; }", "cpp"), info={"tests": STDIO, "language": "cpp"})
+    assert (verdict.score, verdict.reason) == (0.0, Reason.ANSWER_UNPARSED)
+
+
+EDITIONS = {
+    "c++20": "#include <concepts>\n#include <iostream>\ntemplate <std::integral T> T add(T a, T b) { return a + b; }\n"
+    "int main() { long a, b; std::cin >> a >> b; std::cout << add(a, b); }",
+    "GNU C++98": "#include <iostream>\n#include <memory>\nint main() { register long a; long b; std::cin >> a >> b;"
+    " std::auto_ptr<long> p(new long(a + b)); std::cout << *p; }",
+    "java 11": "import java.util.*;\npublic class Sum { public static void main(String[] x) {"
+    " var s = new Scanner(System.in); System.out.println(s.nextLong() + s.nextLong()); } }",
+    "python2": "import sys\nprint sum(map(int, sys.stdin.read().split()))",
+    "pypy": "import sys\nprint(sum(map(int, sys.stdin.read().split())))",
+}
+
+
+@pytest.mark.parametrize("language", EDITIONS)
+def test_an_edition_means_what_it_says_or_gives_no_verdict(language: str) -> None:
+    box_of(Tier.FULL)
+    program = f"```\n{EDITIONS[language]}\n```"
+    verdict = CodeVerifier()(program, info={"tests": STDIO, "language": language})
+    if edition_name(language) in installed_languages():
+        assert verdict.score == 1.0, verdict.evidence
+    else:
+        assert (verdict.score, verdict.reason) == (None, Reason.SANDBOX_ERROR)
+        assert "install" in verdict.evidence["error"]
+
+
+def test_a_program_of_a_later_edition_does_not_compile_under_an_earlier_one() -> None:
+    box_of(Tier.FULL)
+    if "cpp" not in installed_languages():
+        pytest.skip("there is no C++ compiler on this machine")
+    verdict = CodeVerifier()(f"```\n{EDITIONS['c++20']}\n```", info={"tests": STDIO, "language": "c++14"})
     assert (verdict.score, verdict.reason) == (0.0, Reason.ANSWER_UNPARSED)
 
 

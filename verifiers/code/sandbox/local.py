@@ -24,6 +24,7 @@ from typing import Any
 
 from truegold.verifiers.code.execution import End, Execution, Prepared, Program, SandboxError
 from truegold.verifiers.code.inside.confine.preload import warm_modules
+from truegold.verifiers.code.languages import language_name
 from truegold.verifiers.code.limits import COMPILE_MEMORY_MB, COMPILE_OUTPUT_MB, Limits
 from truegold.verifiers.code.sandbox.job import Job
 from truegold.verifiers.code.sandbox.pool import Kind, Sandbox, sandbox
@@ -43,6 +44,15 @@ _GROUP, _OTHERS = stat.S_IRGRP | stat.S_IXGRP, stat.S_IROTH | stat.S_IXOTH
 def installed_languages() -> list[str]:
     """Return the languages of which programs can run on this machine."""
     return sorted({PYTHON, *available_toolchains()})
+
+
+def summarize_languages() -> str:
+    """Return the installed languages on one line, editions behind their language: `bash, cpp (03 11 14 20), ...`."""
+    editions: dict[str, list[str]] = {}
+    for name in installed_languages():
+        family = language_name(name)
+        editions.setdefault(family, []).extend([name.removeprefix(family)] if name != family else [])
+    return ", ".join(f"{family} ({' '.join(others)})" if others else family for family, others in editions.items())
 
 
 def closed_languages(tier: Tier) -> list[str]:
@@ -129,8 +139,11 @@ class Local:
         language = LANGUAGES.get(program.language)
         toolchain = language.toolchain() if language else None
         if language is None or toolchain is None:
-            known = ", ".join(installed_languages())
-            raise SandboxError(f"there is no toolchain for {program.language!r} on this machine, only for {known}")
+            hint = f": install {language.package} (apt)" if language is not None else ""
+            known = summarize_languages()
+            raise SandboxError(
+                f"there is no toolchain for {program.language!r} on this machine{hint}; there are {known}"
+            )
         # All languages share one sandbox, which shows the folders of every toolchain.
         expose = tuple(dict.fromkeys(path for each in available_toolchains().values() for path in each.expose))
         box = sandbox(Kind(self.requested_tier, self.python, self.hash_seed, expose))

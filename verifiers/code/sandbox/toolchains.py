@@ -7,6 +7,7 @@ Command lines are those that judges of programming contests use. Not covered: pa
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -15,10 +16,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from truegold.verifiers.code.languages import CPP_EDITIONS, DEFAULT_CPP, JAVA_EDITIONS
 from truegold.verifiers.code.limits import Limits
 
 ASK_S = 20.0
 """Seconds that a toolchain may take to say where it lives."""
+
+
+JAVA_FILE = "Main.java"
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,8 @@ class Language:
     """What the source is called."""
     find: Callable[[], Toolchain | None]
     """Looks for its toolchain on this machine."""
+    package: str = ""
+    """What to install where there is none, as Debian calls it."""
 
     @cache  # noqa: B019  (There is only a handful of languages, which live as long as the process.)
     def toolchain(self) -> Toolchain | None:
@@ -53,11 +60,11 @@ class Language:
 
     def file_for(self, source: str) -> str:
         """Return what the source file has to be called: a public Java class has to be in a file of its name."""
-        return f"{_java_class(source)}.java" if self.name == "java" else self.file
+        return f"{_java_class(source)}.java" if self.file == JAVA_FILE else self.file
 
     def command(self, argv: list[str], source: str, limits: Limits) -> list[str]:
         """Fill in a command line of its toolchain."""
-        main = _java_class(source) if self.name == "java" else self.file
+        main = _java_class(source) if self.file == JAVA_FILE else self.file
         return [part.format(memory=limits.memory_mb, main=main) for part in argv]
 
 
@@ -82,6 +89,21 @@ def _script(interpreter: str, *arguments: str) -> Callable[[], Toolchain | None]
             return None
         home = str(Path(path).resolve().parent.parent)
         return Toolchain(None, [path, *arguments, "{main}"], expose=_outside_system(home))
+
+    return find
+
+
+def _python(version: str, *commands: str) -> Callable[[], Toolchain | None]:
+    """The first of `commands` that is a Python of this version, which a launcher of that name need not lead to."""
+
+    def find() -> Toolchain | None:
+        ask = "import sys; print('%s %d' % (sys.executable, sys.version_info[0]))"
+        for command in filter(None, map(shutil.which, commands)):
+            path, _, major = (_output_of([command, "-c", ask]) or "").rpartition(" ")
+            if major == version:
+                home = str(Path(path).resolve().parent.parent)
+                return Toolchain(None, [path, "{main}"], expose=_outside_system(home))
+        return None
 
     return find
 
@@ -138,22 +160,55 @@ def _go() -> Toolchain | None:
     return Toolchain(argv, ["./main"], ["main"], _outside_system(home), environment)
 
 
+def _cpp(standard: str) -> Callable[[], Toolchain | None]:
+    def find() -> Toolchain | None:
+        path = shutil.which("g++")
+        if path is None or _output_of([path, f"-std=gnu++{standard}", "-x", "c++", "-E", "-dM", os.devnull]) is None:
+            return None
+        return Toolchain([path, "-O2", f"-std=gnu++{standard}", "-o", "main", "main.cpp"], ["./main"], ["main"])
+
+    return find
+
+
+def _java_of(version: int) -> Callable[[], Toolchain | None]:
+    """A later Java runs programs of an earlier one, not the other way round."""
+
+    def find() -> Toolchain | None:
+        toolchain = _java()
+        return toolchain if toolchain is not None and _java_version(toolchain.run[0]) >= version else None
+
+    return find
+
+
+@cache
+def _java_version(machine: str) -> int:
+    version = re.search(r"(?:1\.)?(\d+)", (_output_of([machine, "--version"]) or "").partition("\n")[0])
+    return int(version[1]) if version else 0
+
+
+_C_ARGUMENTS = ("-O2", "-std=gnu17", "-o", "main", "main.c", "-lm")
+_NODE_ARGUMENTS = ("--max-old-space-size={memory}", "--stack-size=50000")
 LANGUAGES = {
     language.name: language
     for language in (
-        Language("c", "main.c", _compiled("gcc", "-O2", "-std=gnu17", "-o", "main", "main.c", "-lm")),
-        Language("cpp", "main.cpp", _compiled("g++", "-O2", "-std=gnu++17", "-o", "main", "main.cpp")),
-        Language("java", "Main.java", _java),
-        Language("rust", "main.rs", _rust),
-        Language("go", "main.go", _go),
-        Language("javascript", "main.js", _script("node", "--max-old-space-size={memory}", "--stack-size=50000")),
-        Language("bash", "main.sh", _script("bash")),
-        Language("perl", "main.pl", _script("perl")),
-        Language("ruby", "main.rb", _script("ruby")),
-        Language("php", "main.php", _script("php")),
-        Language("lua", "main.lua", _script("lua")),
-        Language("julia", "main.jl", _script("julia")),
-        Language("r", "main.R", _script("Rscript")),
+        Language("c", "main.c", _compiled("gcc", *_C_ARGUMENTS), "gcc"),
+        Language("cpp", "main.cpp", _cpp(DEFAULT_CPP), "g++"),
+        *(Language(f"cpp{edition}", "main.cpp", _cpp(edition), "a later g++") for edition in CPP_EDITIONS),
+        Language("java", JAVA_FILE, _java, "default-jdk-headless"),
+        *(Language(f"java{n}", JAVA_FILE, _java_of(n), f"openjdk-{n}-jdk-headless") for n in JAVA_EDITIONS),
+        Language("python2", "main.py", _python("2", "python2", "python2.7"), "python2"),
+        Language("pypy2", "main.py", _python("2", "pypy2", "pypy"), "pypy"),
+        Language("pypy", "main.py", _python("3", "pypy3", "pypy"), "pypy3"),
+        Language("rust", "main.rs", _rust, "rustc"),
+        Language("go", "main.go", _go, "golang-go"),
+        Language("javascript", "main.js", _script("node", *_NODE_ARGUMENTS), "nodejs"),
+        Language("bash", "main.sh", _script("bash"), "bash"),
+        Language("perl", "main.pl", _script("perl"), "perl"),
+        Language("ruby", "main.rb", _script("ruby"), "ruby"),
+        Language("php", "main.php", _script("php"), "php-cli"),
+        Language("lua", "main.lua", _script("lua"), "lua5.4"),
+        Language("julia", "main.jl", _script("julia"), "julia"),
+        Language("r", "main.R", _script("Rscript"), "r-base-core"),
     )
 }
 

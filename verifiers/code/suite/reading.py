@@ -29,7 +29,7 @@ from truegold.verifiers.code.bad_suite import BadSuite, require, shown
 from truegold.verifiers.code.comparison.outputs import read_spec
 from truegold.verifiers.code.comparison.values import read_call_spec
 from truegold.verifiers.code.inside.wire import Undecodable, are_plain, decode
-from truegold.verifiers.code.languages import language_name
+from truegold.verifiers.code.languages import edition_name
 from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.suite.forms import (
     Asserts,
@@ -251,7 +251,7 @@ def _codecs(options: Mapping[str, Any], where: str) -> Codecs:
 
 def _language(options: Mapping[str, Any]) -> str:
     value = options.get("language") or "python"
-    name = language_name(value) if isinstance(value, str) else ""
+    name = edition_name(value) if isinstance(value, str) else ""
     if _LANGUAGE.fullmatch(name):
         return name
     raise BadSuite(f"language must be the name of a programming language, got {shown(value)}")
