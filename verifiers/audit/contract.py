@@ -27,7 +27,7 @@ from truegold.verifiers.audit.probe import (
     Probe,
     load,
 )
-from truegold.verifiers.audit.responses import form_read_by, respond
+from truegold.verifiers.audit.responses import FORMS, form_read_by, respond
 from truegold.verifiers.running.item import Item
 from truegold.verifiers.verdict import Reason, Verifier
 
@@ -38,6 +38,12 @@ MAX_LOST = 3
 """After so many lost processes a check ends: each may have cost a whole deadline."""
 
 DETERMINISTIC, TELLS_APART = "deterministic", "tells wrong from right"
+
+NONSENSE = ("", "</answer>", "<think> It could be 5, or", "\\boxed{", "\x00 \ud800", "word " * 4_000_000)
+"""No verifier of form, of length or of anything else pays for all of these: one does that pays for everything."""
+
+_PAYS_ALL = "it pays for every response: right, wrong, empty and endless ones"
+_PAYS_NOTHING = "it pays for no response, not for a gold answer itself either; give it golds that it is made for"
 
 MAX_SHOWN = 8
 """Findings kept for each check."""
@@ -133,8 +139,19 @@ def _gold_passes(session: _Session) -> Iterator[str] | None:
 
 
 def _tells_apart(session: _Session) -> Iterator[str] | None:
-    """None for one that pays whatever the gold is: a verifier of form or length does, and is right to."""
-    return iter(()) if session.refuses else None
+    """None for one that pays whatever the gold is but not every form or length, and for one that declines to judge."""
+    if not session.refuses:
+        return iter([_PAYS_ALL]) if all(map(_is_paid_nonsense(session), NONSENSE)) else None
+    scores = {observed.score for observed in session.first}
+    if scores == {0.0}:
+        forms = (session.probe.judge(respond(form, gold), gold) for gold in session.golds for form in FORMS)
+        return iter(()) if any(observed.paid for observed in forms) else iter([_PAYS_NOTHING])
+    return iter(())
+
+
+def _is_paid_nonsense(session: _Session) -> Callable[[str], bool]:
+    gold = session.rows[0].gold if session.rows else STANDARD_GOLDS[0]
+    return lambda text: session.probe.judge(text, gold).paid
 
 
 def _deterministic(session: _Session) -> Iterator[str] | None:

@@ -69,6 +69,12 @@ def _matrix(size: int, last: int) -> str:
     return f"\\begin{{pmatrix}} {body} \\end{{pmatrix}}"
 
 
+def _roots(start: int) -> str:
+    return ", ".join(f"\\sqrt{{{100 * n + start}}}" for n in range(1, 101))
+
+
+_DOUBLE_SUM = "\\sum_{a=1}^{150}\\sum_{b=1}^{150} \\sqrt{a+b}"
+
 HOSTILE: tuple[HostileCase, ...] = (
     # These answers are short and have enormous values, or values that only look equal.
     _wrong("tower", "5", "9^{9^{9^{9}}}"),
@@ -123,6 +129,33 @@ HOSTILE: tuple[HostileCase, ...] = (
     _wrong("injected lambda", "5", "(lambda: [].__class__.__base__.__subclasses__())()"),
     _wrong("format string", "5", "{0.__class__.__init__.__globals__}%n%n%s"),
     _wrong("file to be read", "5", "\\input{/etc/passwd}"),
+    # These are cheap part by part, and their parts multiply.
+    _wrong("three nested sums", "5", "\\sum_{a=1}^{100}\\sum_{b=1}^{100}\\sum_{c=1}^{100} \\sin(abc)"),
+    _wrong("four nested sums", "5", lambda: "".join(f"\\sum_{{{name}=1}}^{{200}}" for name in "abcd") + "(a+b)(c+d)"),
+    _wrong("products of sums", "5", "\\prod_{a=1}^{150}\\sum_{b=1}^{150}\\prod_{c=1}^{150} \\frac{a+b}{b+c}"),
+    _wrong("sums in bounds of sums", "x", lambda: _nested("\\sum_{n=1}^{y} ", "3^{\\sum_{n=1}^{y} y}", "", 12)),
+    _wrong(
+        "powers of nested sums", "5", "(\\sum_{a=1}^{150}\\sum_{b=1}^{150} \\sqrt{a+b})^{\\sum_{c=1}^{150}\\sqrt{c}}"
+    ),
+    _wrong("list of nested sums", "1, 2", lambda: ", ".join([_DOUBLE_SUM] * 50)),
+    _wrong("matrix of nested sums", _matrix(3, 1), lambda: _matrix(3, 1).replace("1", _DOUBLE_SUM)),
+    _wrong("binomials of nested sums", "5", lambda: f"\\binom{{{_DOUBLE_SUM}}}{{{_DOUBLE_SUM}}}!"),
+    _wrong("300 factorials", "5", lambda: "+".join(["20000!"] * 300) + "+x"),
+    _wrong("200 gamma values", "x", lambda: "+".join(["(x+1.5)!"] * 200)),
+    _wrong("100 powers with long exponents", "5", lambda: "+".join(f"(x+{n})^{{2^{{19000}}}}" for n in range(100))),
+    _wrong("120 coprime fractions", "5", lambda: "+".join(f"{n}^{{-4000}}" for n in range(2, 122))),
+    _wrong("floor of a tower", "5", "\\lfloor 10^{10^{10}} \\rfloor"),
+    _wrong("two lists of 100 roots", lambda: _roots(2), lambda: _roots(3)),
+    _wrong("intersections of unions", "(0,2)", lambda: "\\cap".join(["(" + "\\cup".join(["(0,1)"] * 40) + ")"] * 6)),
+    _wrong(
+        "environments in environments", "5", lambda: _nested("\\begin{aligned}", " x 5 5 \\foo ", "\\end{aligned}", 14)
+    ),
+    _wrong("signs over 100 functions", "5", lambda: "\\pm\\pm\\pm\\pm\\sin(" + "+".join(["\\arctan x"] * 100) + ")"),
+    _wrong("quantities in quantities", "5", lambda: "3 feet 5 " * 400),
+    _wrong("20k full stops", "5", lambda: "6" + "\n\n." * 6_600 + "7"),
+    _wrong("displays that only open", "5", lambda: "6 " + "?\\[" * 6_600 + "7"),
+    _unsettled("choose without arguments", "36", "{\\choose}^2"),
+    _right("choose", "36", "{4 \\choose 2}^2"),
     # These are deeply nested.
     _unsettled("5000 parentheses", "5", lambda: _nested("(", "5", ")", 5_000)),
     _unsettled("200 fractions", "5", lambda: _nested("\\frac{1}{1+", "5", "}", 200)),

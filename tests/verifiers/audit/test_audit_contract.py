@@ -17,7 +17,7 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "custom_verifier.py"
 HEAD = "import subprocess, sys, time\nfrom truegold.verifiers import verifier\n\n@verifier\n"
 
 BROKEN = """
-import asyncio, os, random, signal, time
+import asyncio, os, random, re, signal, time
 from truegold.verifiers import Reason, Verdict, verifier
 
 @verifier
@@ -105,6 +105,28 @@ def credulous(response, gold):
 def picky(response, gold):
     return bool(gold) and response == gold and gold != "42"
 
+@verifier
+def says_yes(response, gold):
+    return True
+
+class SaysNo:
+    name, version = "says_no", "1"
+    def __call__(self, response, gold, *, problem=None, info={}):
+        return Verdict(0.0, Reason.MISMATCH)
+    def gold_response(self, gold, solution):
+        return None
+
+def value(text):
+    match = re.match(r"\\\\sum_\\{(\\w)=1\\}\\^\\{(\\d+)\\}(.*)", text)
+    if match is None:
+        return 1
+    return sum(value(match[3]) for _ in range(int(match[2])))
+
+@verifier
+def sums_naively(response, gold):
+    answer = re.sub(r"^The answer is |\\\\boxed{|}?\\.$", "", response)
+    return bool(gold) and (answer == gold or str(value(answer)) == gold)
+
 class NotAVerdict:
     name, version = "not_a_verdict", "1"
     def __call__(self, response, gold, *, problem=None, info={}):
@@ -127,6 +149,9 @@ FINDINGS = {
     "pays_no_gold": ("stands a missing gold", "full score"),
     "credulous": ("stands hostile answers", "full score for a wrong answer"),
     "picky": ("gold passes itself", "'42' got 0.0"),
+    "says_yes": ("tells wrong from right", "pays for every response"),
+    "SaysNo": ("tells wrong from right", "pays for no response"),
+    "sums_naively": ("stands hostile answers", "four nested sums: was stopped beyond 0.5 s of CPU time"),
     "NotAVerdict": ("gold passes itself", "returned bool"),
 }
 
@@ -152,7 +177,7 @@ def test_the_example_keeps_the_contract() -> None:
 @pytest.mark.parametrize("name", FINDINGS)
 def test_each_way_of_breaking_the_contract_is_found(broken: Path, name: str) -> None:
     line, words = FINDINGS[name]
-    wall_s = 30.0 if name == "burns" else 1.0  # CPU time is to run out first here.
+    wall_s = 30.0 if name in ("burns", "sums_naively") else 1.0  # CPU time is to run out first here.
     contract = {result.name: result for result in check(f"{broken}:{name}", cpu_s=0.5, wall_s=wall_s)}
     assert contract[line].ok is False
     assert any(words in finding for finding in contract[line].findings)

@@ -18,6 +18,9 @@ from truegold.verifiers.math.reading.names import COMMANDS, GREEK
 MAX_BOXES = 4
 """So many boxes around each other are taken off. Stops two thousand of them, each searched for its end."""
 
+MAX_ENDING_CHARS = 64
+"""Only so much of the end is taken off. Stops pages of full stops, each of which would be tried as its beginning."""
+
 DOLLAR = "\ue001"
 """An amount's dollar sign, once the dollar signs around formulas are gone."""
 THIN = "\u2009"
@@ -160,7 +163,8 @@ def key_of(text: str) -> str:
 def _strip(text: str) -> str:
     text = text.strip()
     if text and (text[-1] in _MAY_END or text[-2:-1] == "\\"):
-        text = _ENDING.sub("", text).strip()
+        ending = _ENDING.search(text, max(len(text) - MAX_ENDING_CHARS, 0))
+        text = text[: ending.start()].strip() if ending else text
     if text and text[0] in _MAY_START and not _COMMAND.match(text):
         text = _STARTING.sub("", text).strip()
     return text

@@ -20,6 +20,9 @@ from truegold.verifiers.math.reading.units import spelled_unit
 from truegold.verifiers.math.refusals import Unreadable
 from truegold.verifiers.math.tree import VALUES, Call, Clock, Measure, Mul, Node, Num
 
+MAX_ADDED_TOKENS = 30
+"""Quantities that add up, as 5 feet 6 inches do, are not longer. Stops thousands, each read within the one before."""
+
 ReadExpression: TypeAlias = Callable[[list[Token]], Node]
 """Reads tokens as one expression. Raises Unreadable and TooLarge."""
 
@@ -126,7 +129,7 @@ def _read_with_units(tokens: list[Token], start: int, read_expression: ReadExpre
     value, words = _with_multipliers(value, tokens[start:end])
     unit = spelled_unit(words) if words else None
     if end < len(tokens):
-        if unit is None or isinstance(value, Measure):
+        if unit is None or isinstance(value, Measure) or len(tokens) - end > MAX_ADDED_TOKENS:
             return None
         return _added(value, unit, read_quantity(tokens[end:], read_expression))
     if not words:
