@@ -417,6 +417,37 @@ INSERTED = {
 }
 
 
+ASSERTIONS = {
+    "javascript": (
+        "#<INSERT>\nconsole.assert(add(1, 2) === 3);",
+        "function add(a, b) { return a + b }",
+        "console.assert = () => {};",
+    ),
+    "cpp": (
+        "#include <cassert>\n#<INSERT>\nint main() { assert(add(1, 2) == 3); return 0; }",
+        "int add(int a, int b) { return a + b; }",
+        "#undef assert\n#define assert(x)\n#define NDEBUG\n",
+    ),
+    "c": (
+        "#include <assert.h>\n#<INSERT>\nint main(void) { assert(add(1, 2) == 3); return 0; }",
+        "int add(int a, int b) { return a + b; }",
+        "#undef assert\n#define assert(x)\n#define NDEBUG\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", ASSERTIONS)
+def test_failed_assertions_of_an_inserted_test_fail_the_solution(language: str) -> None:
+    box_of(Tier.FULL)
+    if language not in installed_languages():
+        pytest.skip(f"there is no toolchain for {language} on this machine")
+    code, right, switched_off = ASSERTIONS[language]
+    info = {"tests": {"type": "inserted", "code": code}, "language": language}
+    wrong = right.replace("a + b", "a - b")
+    responses = [right, wrong, switched_off + wrong, wrong + "\n" + switched_off]
+    assert [CodeVerifier()(fenced(each, language), info=info).score for each in responses] == [1.0, 0.0, 0.0, 0.0]
+
+
 @pytest.mark.parametrize("language", INSERTED)
 def test_a_solution_inserted_into_a_test_program_has_to_reach_its_end(language: str) -> None:
     box_of(Tier.FULL)

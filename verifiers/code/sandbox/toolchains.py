@@ -205,7 +205,7 @@ LANGUAGES = {
         Language("bash", "main.sh", _script("bash"), "bash"),
         Language("perl", "main.pl", _script("perl"), "perl"),
         Language("ruby", "main.rb", _script("ruby"), "ruby"),
-        Language("php", "main.php", _script("php"), "php-cli"),
+        Language("php", "main.php", _script("php", "-d", "zend.assertions=1", "-d", "assert.exception=1"), "php-cli"),
         Language("lua", "main.lua", _script("lua"), "lua5.4"),
         Language("julia", "main.jl", _script("julia"), "julia"),
         Language("r", "main.R", _script("Rscript"), "r-base-core"),
