@@ -40,7 +40,7 @@ SUSPECT_GOLD = "suspect_gold"
 TOO_LONG = "prompt_too_long_for_model"
 
 
-@stage_function(version=2, isolated=True, judges="rows")
+@stage_function(version=3, isolated=True, judges="rows")
 def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Profile `rows` with the checkpoint in the folder `model`, which a scripted engine does without.
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from truegold.pipeline.flag.suspicion.cut_answers import is_cut_short
 from truegold.pipeline.flag.suspicion.item import Item
 from truegold.verifiers import ConfigError, Verifier, gold_response, judges_solutions, resolve
 
@@ -30,6 +31,8 @@ LABEL_CLASS = 0
 """The class of the answers that agree with gold."""
 UNJUDGED_CLASS = -1
 """The class of the answers that could not be judged."""
+CUT_CLASS = -2
+"""The class of the answers that are a part of gold: extraction may have cut them short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,9 @@ def classify(item: Item, forms: Sequence[Form]) -> Classes:
             agrees = comparer.agrees_with_gold(form.text)
             classes[index] = _known_class(replace(form, agrees=agrees, unjudged=agrees is None))
         if classes[index] is not None:
+            continue
+        if item.gold is not None and is_cut_short(form.text, item.gold):
+            classes[index] = CUT_CLASS
             continue
         key = key_of(form.text)
         alternative = by_key.get(key)

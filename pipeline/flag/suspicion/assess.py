@@ -1,6 +1,7 @@
 """Suspicion of items from samples: the whole computation, in the order of its steps.
 
-    votes (classes of equal answers) -> abilities and expected difficulty -> readings -> pool -> neighbours -> tier
+    votes (classes of equal answers) -> population -> readings -> pool -> neighbours -> suspicion
+                                                   -> readings beside the neighbours' difficulty -> tier
 
 No label of good or bad items is used anywhere: everything is learnt from who agrees with whom. The assessments depend
 on the set of samples only, not on their order; the order of the items matters for `vicinity`.
@@ -10,29 +11,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from truegold.pipeline.flag.suspicion.ability import MAX_ITEMS, Ability, fit, text_features
+from truegold.pipeline.flag.suspicion.ability import MAX_ITEMS, Ability, text_features
 from truegold.pipeline.flag.suspicion.answer_classes import LABEL_CLASS
 from truegold.pipeline.flag.suspicion.ballot import Votes
-from truegold.pipeline.flag.suspicion.item import Item
-from truegold.pipeline.flag.suspicion.readings import SHARED, Readings, pooled_fault, read
-from truegold.pipeline.flag.suspicion.tiers import (
-    STRONG_RATE,
-    StrongVotes,
-    Tier,
-    choose_tier,
-    has_open_answer,
-    lower_for_closed,
-)
-from truegold.pipeline.flag.suspicion.vicinity import Vicinity, with_neighbours
+from truegold.pipeline.flag.suspicion.item import Item, has_open_answer
+from truegold.pipeline.flag.suspicion.population import Learnt, learn, relearn
+from truegold.pipeline.flag.suspicion.readings import SHARED, UNDECIDED, Readings, pooled_fault, read
+from truegold.pipeline.flag.suspicion.tiers import STRONG_RATE, Tier, choose_tier
+from truegold.pipeline.flag.suspicion.vicinity import Vicinity, neighbour_means, with_neighbours
 
 Array = NDArray[np.float64]
 
+DIFFICULTY_HALF_WIDTH = 20
+"""How many neighbours on either side say how hard a part of the file is."""
+LOCAL_ROUNDS = 3
+"""Rounds of the fit in which that is learnt."""
 GROUPS = ("weak", "middle", "strong")
 """Thirds of the systems by ability. With fewer than three systems all of them are in the last."""
 
@@ -55,10 +54,17 @@ class Assessment:
 class Fit:
     """What was learnt from all items together; for reports."""
 
-    ability: Ability
-    rates: Array
-    """(m,): the share of all labels that a system agrees with."""
+    learnt: Learnt
+    agreement: Array
+    """(m,), the share of a system's answers that agree with the label."""
+    strength: Array
+    """(m,), the share that agrees with the truth, as far as it is known."""
     vicinity: Vicinity
+
+    @property
+    def ability(self) -> Ability:
+        """The abilities of the systems."""
+        return self.learnt.population.ability
 
 
 def assess(problems: Sequence[Item], votes: Votes) -> tuple[Fit, Iterator[Assessment]]:
@@ -66,76 +72,95 @@ def assess(problems: Sequence[Item], votes: Votes) -> tuple[Fit, Iterator[Assess
     if len(problems) != votes.n_items:
         raise ValueError(f"{len(problems)} items, but votes on {votes.n_items}")
     features = text_features(problems)
-    right, seen, chosen = _vote_tables(votes)
-    rates = right.sum(axis=0) / np.maximum(seen.sum(axis=0), 1e-9)
-    ability = fit(right, seen, features[chosen])
-    readings = read(votes, ability, features)
     answered = votes.has_votes()
-    suspicion = pooled_fault(readings.fault, votes, ability, features)
-    vicinity = with_neighbours(suspicion[answered])
-    suspicion[answered] = vicinity.suspicion
-    closed = np.array([not has_open_answer(item) for item in problems], dtype=bool)
-    suspicion[closed] = lower_for_closed(suspicion[closed])
-    return Fit(ability, rates, vicinity), _assessments(problems, votes, readings, suspicion, ability, rates)
-
-
-def _vote_tables(votes: Votes) -> tuple[Array, Array, NDArray[np.intp]]:
-    """Return (n, m) weights of right answers, (n, m) of all, and the (n,) chosen items.
-
-    These are at most MAX_ITEMS answered items, evenly spread over the data.
-    """
-    chosen = np.flatnonzero(votes.has_votes())
+    chosen = np.flatnonzero(answered)
     if len(chosen) > MAX_ITEMS:
         chosen = chosen[np.linspace(0, len(chosen) - 1, MAX_ITEMS).astype(np.intp)]
-    row = np.full(votes.n_items, -1)
-    row[chosen] = np.arange(len(chosen))
-    kept = row[votes.item] >= 0
-    shape = (len(chosen), len(votes.systems))
-    cell = row[votes.item[kept]] * shape[1] + votes.system[kept]
-    weight = votes.weight[kept]
-    agreeing = weight * (votes.answer_class[kept] == LABEL_CLASS)
-    right, seen = (
-        np.bincount(cell, weights=weights, minlength=shape[0] * shape[1]).astype(np.float64).reshape(shape)
-        for weights in (agreeing, weight)
-    )
-    return right, seen, chosen
+    learnt = learn(votes.of_items(chosen), features[chosen])
+    rates = _rates(votes.of_items(chosen), learnt)
+    wrong = _wrong_beside_neighbours(votes, features, chosen, learnt)
+    votes = votes.reweight(learnt.system_weight)
+    # With the learnt prior, which is confident, the suspicion of ambiguous items would be far below their share of bad.
+    undecided = replace(learnt.population, prior=UNDECIDED)
+    readings = read(votes, undecided, features)
+    suspicion = pooled_fault(readings.fault, votes, undecided, features)
+    vicinity = with_neighbours(suspicion[answered])
+    suspicion[answered] = vicinity.suspicion
+    fit = Fit(learnt, *rates, vicinity)
+    return fit, _assessments(problems, votes, readings, suspicion, wrong, fit)
+
+
+def _rates(votes: Votes, learnt: Learnt) -> tuple[Array, Array]:
+    """Return (m,) each: the shares of a system's answers that agree with the label, and with the truth so far."""
+    seen = np.maximum(votes.table(votes.is_any()).sum(axis=0), 1e-9)
+    agreeing = votes.table(votes.answer_class == LABEL_CLASS).sum(axis=0)
+    return agreeing / seen, learnt.right(votes).sum(axis=0) / seen
+
+
+def _wrong_beside_neighbours(votes: Votes, features: Array, chosen: NDArray[np.intp], learnt: Learnt) -> Array:
+    """Return (n,): how likely each label is wrong, where items in a part of the file that is hard are expected to be.
+
+    A section that systems find hard is an innocent reason for their common error, and has to be ruled out before a
+    drop. It must not lower the suspicion: bad labels come in runs as well.
+    """
+    if len(chosen) < 3:
+        return np.zeros(votes.n_items)
+    votes_of_chosen = votes.of_items(chosen)
+    right, seen = learnt.right(votes_of_chosen).sum(axis=1) + 0.5, votes_of_chosen.table(votes_of_chosen.is_any())
+    difficulty = np.log((seen.sum(axis=1) + 1.0 - right) / right)
+    means = neighbour_means(difficulty, DIFFICULTY_HALF_WIDTH)
+    spread = float(means.std())
+    local = np.zeros((votes.n_items, 1))
+    if spread > 0:
+        local[chosen, 0] = (means - means.mean()) / spread
+    with_local = np.hstack([features, local])
+    relearnt = learnt
+    for _ in range(LOCAL_ROUNDS):
+        relearnt = relearn(votes_of_chosen, with_local[chosen], relearnt)
+    return read(votes.reweight(relearnt.system_weight), relearnt.population, with_local).outvoted
 
 
 def _assessments(
-    problems: Sequence[Item], votes: Votes, readings: Readings, suspicion: Array, ability: Ability, rates: Array
+    problems: Sequence[Item], votes: Votes, readings: Readings, suspicion: Array, wrong: Array, fit: Fit
 ) -> Iterator[Assessment]:
-    group = _ability_groups(ability.theta)
-    is_strong = rates >= STRONG_RATE
+    group = _ability_groups(fit.ability.theta)
+    is_strong = fit.strength >= STRONG_RATE
+    system_weight = fit.learnt.system_weight
     starts = votes.starts()
     for index, item in enumerate(problems):
         entries = slice(starts[index], starts[index + 1])
         system, answer_class = votes.system[entries], votes.answer_class[entries]
-        unjudged = int(votes.unjudged[index])
+        unjudged, cut_short = int(votes.unjudged[index]), int(votes.cut_short[index])
+        samples = int(votes.samples[entries].sum())
+        looks_cut = cut_short > 0 and cut_short >= samples
         if not len(system):
-            yield Assessment(item.id, None, Tier.KEEP, {"systems": 0, "samples": 0, "unjudged": unjudged}, None)
+            evidence = {"systems": 0, "samples": 0, "unjudged": unjudged, "cut_short": cut_short}
+            yield Assessment(item.id, None, Tier.REVIEW if looks_cut else Tier.KEEP, evidence, None)
             continue
         alternative = int(readings.alternative[index])
         alternative_text = votes.alternatives[index][alternative - 1] if alternative else None
-        strong_weight = votes.weight[entries] * is_strong[system]
-        strong = StrongVotes(
-            systems=int(is_strong[np.unique(system)].sum()),
-            label=float(strong_weight[answer_class == LABEL_CLASS].sum()),
-            alternative=float(strong_weight[answer_class == alternative].sum()) if alternative else 0.0,
-        )
+        answered_by = np.unique(system)
+        independent = float(system_weight[answered_by].sum())
+        strong_samples = votes.samples[entries] * is_strong[system]
         probability = float(f"{suspicion[index]:.6g}")  # Significant digits keep the order of small suspicions.
         evidence = _count_evidence(system, answer_class, votes.samples[entries], group, alternative) | {
             "alternative": alternative_text,
+            "independent": round(independent / (1.0 + (independent - 1.0) * SHARED), 2),
             "label_share_at_top": round(float(readings.strong_share[index]), 4),
-            "label_outvoted_at_top": round(float(readings.outvoted[index]), 4),
+            "label_wrong": round(float(wrong[index]), 4),
             "unjudged": unjudged,
-            "strong": {"systems": strong.systems, "label": strong.label, "alternative": strong.alternative},
+            "cut_short": cut_short,
+            "strong": {
+                "systems": int(is_strong[answered_by].sum()),
+                "label": int(strong_samples[answer_class == LABEL_CLASS].sum()),
+                "alternative": int(strong_samples[answer_class == alternative].sum()) if alternative else 0,
+            },
         }
+        tier = choose_tier(probability, float(wrong[index]), len(answered_by), independent, has_open_answer(item))
+        if looks_cut:
+            tier = Tier.REVIEW
         yield Assessment(
-            item.id,
-            probability,
-            choose_tier(probability, float(readings.outvoted[index]), strong, has_open_answer(item)),
-            evidence,
-            alternative_text if readings.strong_share[index] < 0.5 else None,
+            item.id, probability, tier, evidence, alternative_text if readings.strong_share[index] < 0.5 else None
         )
 
 
@@ -151,7 +176,6 @@ def _count_evidence(
     wrong = total - int(samples[answer_class == LABEL_CLASS].sum())
     shares = np.bincount(answer_class, weights=samples) / total
     shares = shares[shares > 0]
-    systems = len(np.unique(system))
     passes, support = {}, {}
     for group_index, name in enumerate(GROUPS):
         in_group = group[system] == group_index
@@ -164,9 +188,8 @@ def _count_evidence(
     if wrong and alternative:
         agreement = round(int(samples[answer_class == alternative].sum()) / wrong, 4)
     return {
-        "systems": systems,
+        "systems": len(np.unique(system)),
         "samples": total,
-        "independent": round(systems / (1.0 + (systems - 1) * SHARED), 2),
         "passes": passes,
         "alternative_support": support,
         "wrong_agreement": agreement,

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from truegold.pipeline.flag.suspicion.answer_classes import UNJUDGED_CLASS, Form, classify
-from truegold.pipeline.flag.suspicion.item import Item, Sample
+from truegold.pipeline.flag.suspicion.answer_classes import CUT_CLASS, UNJUDGED_CLASS, Form, classify
+from truegold.pipeline.flag.suspicion.item import Item, Sample, has_open_answer
 from truegold.verifiers import Item as BatchItem
 from truegold.verifiers import verify_batch
 
@@ -49,8 +49,12 @@ class Votes:
     """The names of the m systems."""
     alternatives: list[list[str]]
     """For each of the n items the texts of its classes 1, 2, ..."""
+    closed: NDArray[np.bool_]
+    """(n,), whether the answer is one of a few."""
     unjudged: NDArray[np.int32]
     """(n,), the samples that could not be judged."""
+    cut_short: NDArray[np.int32]
+    """(n,), the samples set aside because their answer is a part of gold (`cut_answers`)."""
     unknown_items: int
     """The samples whose item is not in the data."""
 
@@ -63,9 +67,49 @@ class Votes:
         """Return (n,): whether anybody voted on the item."""
         return np.bincount(self.item, minlength=self.n_items) > 0
 
+    def is_any(self) -> NDArray[np.bool_]:
+        """Return (e,): every entry, for `table`."""
+        return np.ones(len(self.item), dtype=bool)
+
     def starts(self) -> NDArray[np.intp]:
         """Return (n + 1,): entries of item i go from `starts[i]` to `starts[i + 1]`."""
         return np.searchsorted(self.item, np.arange(self.n_items + 1))
+
+    def table(self, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return (n, m): the weights of the chosen entries; chosen: (e,)."""
+        m = len(self.systems)
+        cell = self.item[chosen].astype(np.int64) * m + self.system[chosen]
+        flat = np.bincount(cell, weights=self.weight[chosen], minlength=self.n_items * m)
+        return flat.astype(np.float64).reshape(self.n_items, m)
+
+    def plurality(self) -> NDArray[np.int32]:
+        """Return (n, m): the class that most samples of a system have, the lower one of equals; -1 for no sample."""
+        answers = np.full((self.n_items, len(self.systems)), -1, dtype=np.int32)
+        order = np.lexsort((-self.answer_class, self.samples))
+        answers[self.item[order], self.system[order]] = self.answer_class[order]  # The last one written stays.
+        return answers
+
+    def reweight(self, system_weight: NDArray[np.float64]) -> Votes:
+        """Return the votes with each system's weight multiplied; system_weight: (m,)."""
+        return replace(self, weight=self.weight * system_weight[self.system])
+
+    def of_items(self, chosen: NDArray[np.intp]) -> Votes:
+        """Return the votes on the chosen items alone, which are counted anew; chosen: rising indices."""
+        row = np.full(self.n_items, -1, dtype=np.int32)
+        row[chosen] = np.arange(len(chosen), dtype=np.int32)
+        kept = row[self.item] >= 0
+        return replace(
+            self,
+            item=row[self.item[kept]],
+            system=self.system[kept],
+            answer_class=self.answer_class[kept],
+            weight=self.weight[kept],
+            samples=self.samples[kept],
+            alternatives=[self.alternatives[index] for index in chosen],
+            closed=self.closed[chosen],
+            unjudged=self.unjudged[chosen],
+            cut_short=self.cut_short[chosen],
+        )
 
     def restrict_to(self, chosen: NDArray[np.bool_]) -> Votes:
         """Return the votes of the chosen systems alone; chosen: (m,). The items and their alternatives stay."""
@@ -136,7 +180,7 @@ class Ballot:
         rows = rows[np.argsort(rows[:, 0], kind="stable")]
         bounds = np.searchsorted(rows[:, 0], np.arange(len(self._problems) + 1))
         alternatives: list[list[str]] = []
-        unjudged = np.zeros(len(self._problems), dtype=np.int32)
+        unjudged, cut_short = (np.zeros(len(self._problems), dtype=np.int32) for _ in range(2))
         entries = array("i")  # Each entry is four integers: item, system, answer class, samples.
         for index, item in enumerate(self._problems):
             # Plain Python is faster than arrays for the few rows of an item.
@@ -153,6 +197,8 @@ class Ballot:
             for (answer_class, system), count in sorted(votes.items()):
                 if answer_class == UNJUDGED_CLASS:
                     unjudged[index] += count
+                elif answer_class == CUT_CLASS:
+                    cut_short[index] += count
                 else:
                     entries.extend((index, system, answer_class, count))
         table = np.frombuffer(entries, dtype=np.int32).reshape(-1, 4)
@@ -164,7 +210,9 @@ class Ballot:
             samples=table[:, 3].copy(),
             systems=names,
             alternatives=alternatives,
+            closed=np.array([not has_open_answer(item) for item in self._problems], dtype=bool),
             unjudged=unjudged,
+            cut_short=cut_short,
             unknown_items=self.unknown_items,
         )
 

@@ -10,7 +10,10 @@ Several samples of one system for one item are repeated draws. A sample that a v
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+_CLOSED = re.compile(r"\s*(?:\(?[A-Za-z]\)?[.:]?|yes|no|true|false|是|否|对|错)\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +42,8 @@ class Sample:
     """The score of an earlier verdict in [0, 1]; None where the verifier could not judge."""
     judged: bool = False
     """Whether there was an earlier verdict."""
+
+
+def has_open_answer(item: Item) -> bool:
+    """Whether the answer is not one of a few, where independent errors would agree by chance."""
+    return item.verifier != "choice" and item.gold is not None and not _CLOSED.fullmatch(item.gold)

@@ -31,7 +31,7 @@ from truegold.verifiers import InputError
 COLUMNS = ["id", "prompt", "gold", "verifier", "verifier_args", "solution", "source", "source_row", "meta"]
 
 
-@stage_function(version=1, judges="rows")
+@stage_function(version=2, judges="rows")
 def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Write `suspicion.parquet`. InputError where no sample belongs to any row.
 
@@ -93,9 +93,15 @@ def _facts(fit: Fit, assessments: Iterable[Assessment], systems: list[str]) -> d
     return {
         "items_with_samples": len(known),
         "expected_faulty": round(sum(known) / len(known), 4) if known else None,
+        "wrong_labels": round(fit.learnt.population.prior[-1], 4) if known else None,
         "systems": {
-            name: {"agrees_with_labels": round(float(rate), 4), "ability": round(float(theta), 3)}
-            for name, rate, theta in zip(systems, fit.rates, fit.ability.theta, strict=True)
+            name: {
+                "agrees_with_labels": round(float(fit.agreement[index]), 4),
+                "right": round(float(fit.strength[index]), 4),
+                "ability": round(float(fit.ability.theta[index]), 3),
+                "counts_as": round(float(fit.learnt.system_weight[index]), 3),
+            }
+            for index, name in enumerate(systems)
         },
         "neighbours": fit.vicinity.half_width,
     }

@@ -1,44 +1,34 @@
 """From suspicion to what is to be done: `drop`, `review` or `keep`.
 
-    outvoted 0.98; of eight strong systems none gives the label, seven the alternative; gold "18"    ->  drop
-    the same, gold "C"                                           ->  review: four options make agreement cheap
-    the same, but one 0.5B model sampled eight times             ->  review: nobody able has looked
+    wrong with 0.98; 12 systems, worth 9, have answered; gold "18"        ->  drop
+    the same, gold "C"                                                    ->  drop; with 0.96 only review
+    the same, but one model sampled eight times                           ->  review: its errors may be the label's
+    ten of twelve answers are "1", the gold "1,800"                       ->  review: they look cut short by extraction
 
-Automatic dropping needs more than a high suspicion, because weak systems agree on wrong answers: enough systems that
-are right on nearly all labels must have answered, and must in fact not prefer the label. A pass rate of 0 alone drops
-nothing.
+Dropping goes by the probability that the label is wrong, with what the file itself says of its noise, of the systems'
+strength and of how they share errors (`population`). Items around it that are as hard speak against a drop. A pass rate
+of 0 alone drops nothing.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-from numpy.typing import NDArray
-
-from truegold.pipeline.flag.suspicion.item import Item
-
-OUTVOTED = 0.4
-"""Posterior probability, from which an item may be dropped, that at most half of the strong systems read the label."""
-LEAD = 0.8
-"""To drop an item, the alternative also needs this share of the votes that strong systems gave the label."""
+DROP_AT = 0.95
+"""Probability of a wrong label from which an item is dropped. Of these, more than 99 of 100 were wrong on GSM8K."""
+DROP_CLOSED_AT = 0.975
+"""The same where the answer is one of a few: able systems share misconceptions."""
+MIN_WITNESSES = 3
+"""Fewer systems drop nothing: two may share an error, and one cannot be told from the label."""
+MIN_INDEPENDENT = 2.0
+"""What the systems that answered must at least be worth together (`dependence`)."""
 REVIEW_AT = 0.15
 """Suspicion from which an item goes to review: about two of three are at fault where strong systems have answered, one
 of three where none has."""
+REVIEW_CLOSED_AT = 0.3
+"""The same where the answer is one of a few; a fifth are at fault."""
 STRONG_RATE = 0.9
-"""A strong system agrees with at least this share of all labels: its errors are then no more common than theirs."""
-STRONG_WITNESSES = 8
-"""This many strong systems must have answered an item that is to be dropped: with five, one drop in five was wrong."""
-MANY_WITNESSES = 16
-"""Fewer than these must give the alternative no less often than the label: `LEAD` is for a crowd."""
-
-CLOSED_ODDS = 12.0
-"""Where an answer is one of a few, able systems often agree on a wrong one, and the odds are divided by this. On one
-half of MMLU-Redux the mean suspicion then is the share of bad items; the order of items stays."""
-
-_CLOSED = re.compile(r"\s*(?:\(?[A-Za-z]\)?[.:]?|yes|no|true|false|是|否|对|错)\s*", re.IGNORECASE)
+"""Evidence counts the systems apart that are right this often, by the truth as far as it is known."""
 
 
 class Tier(StrEnum):
@@ -49,36 +39,12 @@ class Tier(StrEnum):
     KEEP = "keep"
 
 
-@dataclass(frozen=True, slots=True)
-class StrongVotes:
-    """How the strong systems (`STRONG_RATE`) voted on one item; samples of one system count by their weight."""
+def choose_tier(suspicion: float, wrong: float, systems: int, independent: float, open_answer: bool) -> Tier:
+    """Return what becomes of an item that `systems` have answered, worth `independent` together.
 
-    systems: int
-    label: float
-    """The votes for the label."""
-    alternative: float
-    """The votes for the favoured alternative."""
-
-
-def choose_tier(suspicion: float, outvoted: float, strong: StrongVotes, open_answer: bool) -> Tier:
-    """Return what becomes of an item; suspicion, outvoted: in [0, 1], see `readings`."""
-    if (
-        outvoted >= OUTVOTED
-        and open_answer
-        and strong.systems >= STRONG_WITNESSES
-        and strong.alternative > 0
-        and strong.alternative >= (LEAD if strong.systems >= MANY_WITNESSES else 1.0) * strong.label
-    ):
+    suspicion: see `assess`; wrong: the probability that the label is wrong.
+    """
+    drop_at = DROP_AT if open_answer else DROP_CLOSED_AT
+    if wrong >= drop_at and systems >= MIN_WITNESSES and independent >= MIN_INDEPENDENT:
         return Tier.DROP
-    return Tier.REVIEW if suspicion >= REVIEW_AT else Tier.KEEP
-
-
-def lower_for_closed(suspicion: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the suspicion of items with closed answers as a probability again: (n,), odds over `CLOSED_ODDS`."""
-    lowered: NDArray[np.float64] = suspicion / (suspicion + CLOSED_ODDS * (1.0 - suspicion))
-    return lowered
-
-
-def has_open_answer(item: Item) -> bool:
-    """Whether the answer is not one of a few, where independent errors would agree by chance."""
-    return item.verifier != "choice" and item.gold is not None and not _CLOSED.fullmatch(item.gold)
+    return Tier.REVIEW if suspicion >= (REVIEW_AT if open_answer else REVIEW_CLOSED_AT) else Tier.KEEP
