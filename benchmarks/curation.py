@@ -4,8 +4,8 @@
                                   [--write PAGE.md]
 
 DATA_DIR holds gsm8k_platinum.jsonl, gsm8k_test_rephrased.jsonl and so on; a part whose files are missing says so.
-Parts: suspicion, rules, dedup, decontamination; each is also a program of its own (`curation_PART.py`), with its
-definitions at the top. --odd: deduplication and decontamination on those pairs alone that no weight or threshold was
+Parts: suspicion, label_noise, rules, dedup, decontamination; each is also a program of its own (`curation_PART.py`),
+with its definitions at the top. --odd: deduplication and decontamination on those pairs alone that no weight or threshold was
 chosen on.
 """
 
@@ -22,11 +22,12 @@ from typing import Any
 
 import curation_decontamination
 import curation_dedup
+import curation_label_noise
 import curation_rules
 import curation_suspicion
 from publishing import publish
 
-PARTS = ("suspicion", "rules", "dedup", "decontamination")
+PARTS = ("suspicion", "label_noise", "rules", "dedup", "decontamination")
 POOL = 100_000
 COMMANDS = """```
 python benchmarks/curation.py DATA_DIR --write benchmarks/results/curation.md
@@ -85,6 +86,9 @@ def measure(arguments: argparse.Namespace) -> dict[str, list[str]]:
 
     parts: dict[str, Callable[[], Iterator[str]]] = {
         "suspicion": lambda: suspicion(folder),
+        "label_noise": lambda: curation_label_noise.report(
+            curation_label_noise.load(folder), curation_label_noise.SEEDS
+        ),
         "rules": lambda: rules(folder),
         "dedup": dedup,
         "decontamination": decontamination,

@@ -11,6 +11,10 @@ sha256(file name + id) begins with an even hex digit. "odd" is the other half.
     alt        share of the most frequent other answer minus that of the label
     suspicion  truegold.pipeline.flag.suspicion
     reachable  what a perfect order would reach of the items on which the systems show anything, chance beyond them
+
+Histories: there is no training run with reviewed labels, so models of one series and rising size stand for the
+checkpoints of one model, in four ways: the last alone; all as samples of one system, without order; as checkpoints with
+their order; as independent systems.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -28,13 +32,29 @@ import numpy as np
 from numpy.typing import NDArray
 from ranking_scores import area_under_roc, average_precision, interval
 
-from truegold.pipeline.flag.suspicion import Ballot, Item, Sample, Tier, assess
+from truegold.pipeline.flag.suspicion import Assessment, Ballot, Item, Sample, Tier, Votes, assess
 
 WEAK, MID = 0.72, 0.88
 """Systems below WEAK are weak, from there to MID middling, by agreement with the labels."""
 STRONG = 0.90
 HARD = 0.10
 """Hard items: weak systems pass at most this share of the time."""
+_ZERO = "zeroeval/"
+SERIES = (
+    ("gsmplus/abel_7b", "gsmplus/abel_13b", "gsmplus/abel_70b"),
+    ("gsmplus/metamath_7b", "gsmplus/metamath_13b", "gsmplus/metamath_70b"),
+    ("gsmplus/tora_7b", "gsmplus/tora_13b", "tora/tora-70b"),
+    (
+        f"{_ZERO}Meta-Llama-3.1-8B-Instruct",
+        f"{_ZERO}Meta-Llama-3.1-70B-Instruct",
+        f"{_ZERO}Meta-Llama-3.1-405B-Instruct@hyperbolic",
+    ),
+    (f"{_ZERO}gemma-2-2b-it", f"{_ZERO}gemma-2-9b-it", f"{_ZERO}gemma-2-27b-it@together"),
+    (f"{_ZERO}claude-3-haiku-20240307", f"{_ZERO}claude-3-sonnet-20240229", f"{_ZERO}claude-3-opus-20240229"),
+    (f"{_ZERO}gpt-3.5-turbo-0125", f"{_ZERO}gpt-4o-mini-2024-07-18", f"{_ZERO}gpt-4o-2024-08-06"),
+    ("6b_finetuning", "175b_finetuning"),
+)
+"""Models of rising size, each series of one maker."""
 GSM8K, MMLU = "gsm8k_platinum.jsonl", "mmlu_redux_helm.jsonl"
 
 DRAWS = 10
@@ -67,24 +87,31 @@ def is_even(file: str, identity: object) -> bool:
     return int(hashlib.sha256(f"{file}{identity}".encode()).hexdigest()[0], 16) % 2 == 0
 
 
-def measure(
-    rows: Sequence[Mapping[str, Any]], systems: Sequence[str], verifier: str, called: str | None = None
-) -> Measured:
-    """Assess `rows` from the answers of `systems`; `called`: as if all were samples of one system of that name."""
+def assess_samples(
+    rows: Sequence[Mapping[str, Any]], samples: Iterable[Sample], verifier: str
+) -> tuple[list[Assessment], Votes]:
+    """Return the assessments of the rows, and the votes."""
     items = [
         Item(str(row["id"]), row["gold_original"], row["question"], row.get("gold_solution"), verifier) for row in rows
     ]
     ballot = Ballot(items)
-    ballot.add(
+    ballot.add(samples)
+    votes = ballot.count()
+    return list(assess(items, votes)[1]), votes
+
+
+def measure(
+    rows: Sequence[Mapping[str, Any]], systems: Sequence[str], verifier: str, called: str | None = None
+) -> Measured:
+    """Assess `rows` from the answers of `systems`; `called`: as if all were samples of one system of that name."""
+    samples = (
         Sample(str(row["id"]), called or system, answer=str(row["preds"][system]))
         for row in rows
         for system in systems
         if row["preds"].get(system) is not None
     )
-    votes = ballot.count()
-    _, found = assess(items, votes)
-    assessments = list(found)
-    n = len(items)
+    assessments, votes = assess_samples(rows, samples, verifier)
+    n = len(rows)
     total = np.maximum(np.bincount(votes.item, weights=votes.samples, minlength=n), 1)
     label = np.bincount(
         votes.item[votes.answer_class == 0], weights=votes.samples[votes.answer_class == 0], minlength=n
@@ -165,6 +192,37 @@ def gsm8k(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         f" reachable AP {average_precision(bad, np.where(shown, 1.0 + bad, 0.0)):.3f} where one of them dissents"
     )
     yield from _robustness(rows, bad, ranked)
+    yield from _histories(rows, bad, even)
+
+
+def _histories(rows: Sequence[Mapping[str, Any]], bad: Mask, even: Mask) -> Iterator[str]:
+    """Models of one series as the checkpoints of one; a line for each way of taking them, over the series."""
+    present = {name for row in rows for name in row["preds"]}
+    series = [models for models in SERIES if present.issuperset(models)]
+    if not series:
+        return
+    ways: dict[str, Callable[[int], tuple[str, int | None]]] = {
+        "as samples of one": lambda position: ("one", None),
+        "as checkpoints": lambda position: ("one", position),
+        "as independent": lambda position: (f"model {position}", None),
+    }
+    for way, place in {"last alone": ways["as samples of one"], **ways}.items():
+        scores, dropped, right = [], 0, 0
+        for models in series:
+            taken = list(enumerate(models))[-1:] if way == "last alone" else list(enumerate(models))
+            samples = (
+                Sample(str(row["id"]), place(position)[0], answer=str(row["preds"][model]), step=place(position)[1])
+                for row in rows
+                for position, model in taken
+                if row["preds"].get(model) is not None
+            )
+            assessments, _ = assess_samples(rows, samples, "math")
+            score = np.array([entry.suspicion or 0.0 for entry in assessments])
+            drop = np.array([entry.tier is Tier.DROP for entry in assessments])
+            scores.append([average_precision(bad[half], score[half]) for half in (even, ~even)])
+            dropped, right = dropped + int(drop.sum()), right + int((drop & bad).sum())
+        ap_even, ap_odd = np.mean(scores, axis=0)
+        yield f"{len(series)} series, {way}: AP even {ap_even:.3f}, odd {ap_odd:.3f}; dropped {dropped}, right {right}"
 
 
 def _robustness(rows: Sequence[Mapping[str, Any]], bad: Mask, ranked: Sequence[str]) -> Iterator[str]:

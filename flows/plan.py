@@ -121,7 +121,10 @@ def _plan_training(config: RunConfig) -> list[Stage]:
     section = _share_settings(config.train, config)
     stages = [plan_stage("train", grpo, section, inputs, extra=terms, launch=section.launch)]
     if config.profile_after:
-        rows: dict[str, Path | Output] = {"rows": Output("select", "after.parquet")}
+        rows: dict[str, Path | Output] = {
+            "rows": Output("select", "after.parquet"),
+            "earlier": Output("profile", "samples.parquet"),
+        }
         stages.append(_plan_profile("profile_after", config, rows, Output("train", "checkpoint")))
     return stages
 

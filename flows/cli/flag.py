@@ -4,7 +4,12 @@
 
 reads the file as `truegold run` would and writes flags.parquet (what the rules say) and suspicion.parquet (id,
 suspicion in [0, 1], tier, evidence, suggestion). Samples are rows of id, system, and answer or response; `id` is the
-id column of the data, where it has one. The folder `work` keeps what a second run can use again. Exit codes are those
+id column of the data, where it has one. Profiles of several models, and the completions of a training, are given as
+
+    --samples small=runs/a/profile/samples.parquet --samples large=runs/b/profile/samples.parquet
+    --samples policy=runs/a/train/completions          a folder; its rows name their steps
+
+The folder `work` keeps what a second run can use again. Exit codes are those
 of `truegold`.
 """
 
@@ -29,7 +34,12 @@ def flag(
     ],
     out: OutFolder,
     samples: Annotated[
-        Path | None, typer.Option("--samples", help="Rows of id, system, and answer or response.")
+        list[str] | None,
+        typer.Option(
+            "--samples",
+            metavar="[SYSTEM[@STEP]=]PATH",
+            help="Rows of id, system, and answer or response: a file, or a folder of them; several may be given.",
+        ),
     ] = None,
     preset: Preset = None,
     limit: Limit = None,
@@ -43,7 +53,7 @@ def flag(
     from truegold.flows.execute import execute, open_run, stage_caller
     from truegold.pipeline.curation.plan import flagging_stages
     from truegold.pipeline.flag.suspicion.stage import summary_lines
-    from truegold.pipeline.flag.suspicion.tables import SUSPICION_FILE
+    from truegold.pipeline.flag.suspicion.tables import SUSPICION_FILE, sample_files
     from truegold.pipeline.ingest.problem_batches import guess_columns_with_options
     from truegold.pipeline.ledger import FLAGS_FILE
     from truegold.pipeline.running.stage import load_record
@@ -52,7 +62,7 @@ def flag(
     if preset is None and (columns := guess_columns_with_options(data)) is not None:
         source["columns"] = columns
     config = section_config("truegold flag", out, WORK, {"data": source, "flag": {}}, set_ or [])
-    stages = flagging_stages(config, samples)
+    stages = flagging_stages(config, sample_files(samples or []))
     with open_run(config) as run_dir:
         execute(stages, run_dir, stage_caller(run_dir, Terminal(errors)))
         shutil.copyfile(run_dir / "flag" / FLAGS_FILE, out / FLAGS_FILE)

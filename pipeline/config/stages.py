@@ -112,8 +112,19 @@ class FlagConfig(StageConfig):
     """Processes; 0 takes one per core."""
 
 
+class SampleSource(StageConfig):
+    """What a file of samples is of, where its rows do not say so."""
+
+    system: str | None = None
+    step: int | None = Field(default=None, ge=0, le=2**31 - 1)
+    """The step of the system's training."""
+
+
 class SuspicionConfig(StageConfig):
     """How likely each label is at fault, from samples of one or several systems."""
+
+    files: tuple[SampleSource, ...] = ()
+    """The files of samples, in their order."""
 
     workers: int = Field(default=0, ge=0)
     """Processes that judge whole responses; 0 takes one per core."""

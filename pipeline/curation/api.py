@@ -31,7 +31,7 @@ from truegold.pipeline.curation.frames import Rows, hold_rows, keep_rows, write_
 from truegold.pipeline.curation.plan import curation_stages, flagging_stages
 from truegold.pipeline.decontaminate.file import decontaminate_file
 from truegold.pipeline.dedup.file import dedup_file
-from truegold.pipeline.flag.suspicion.tables import SUSPICION_FILE
+from truegold.pipeline.flag.suspicion.tables import SUSPICION_FILE, SampleFile
 from truegold.pipeline.ingest.problem_batches import MAX_ROW_BYTES, ProblemColumns, guess_columns_with_options
 from truegold.pipeline.ingest.readers import open_file
 from truegold.pipeline.ledger import DROPPED_FILE, FLAGS_FILE, LEDGER_FILE
@@ -148,17 +148,17 @@ def find_flags(
 ) -> Flags:
     """Say which rows are suspicious: by rules about question, gold and solution, and by the answers of systems.
 
-    `samples` are rows of id, system, and answer or response. `columns` names columns that are not to be guessed
-    (`{"gold": "label"}`), `verifier` the verifier of every row; `settings` are those of the section `flag`. Raises
-    InputError where a column is missing, ConfigError for a setting that does not exist.
+    `samples` are rows of id, system, and answer or response, and of step where they are of a training. `columns` names
+    columns that are not to be guessed (`{"gold": "label"}`), `verifier` the verifier of every row; `settings` are those
+    of the section `flag`. Raises InputError where a column is missing, ConfigError for a setting that does not exist.
     """
     rows = hold_rows(rows)
     with tempfile.TemporaryDirectory(prefix="truegold-") as folder:
         work = Path(folder)
         path = write_rows_file(rows, work)
         config = _config(path, columns or guess_columns_with_options(path), verifier, {"flag": settings})
-        samples_file = None if samples is None else write_rows_file(hold_rows(samples), work, "samples")
-        _run(flagging_stages(config, samples_file), work / "run")
+        files = [] if samples is None else [SampleFile(write_rows_file(hold_rows(samples), work, "samples"))]
+        _run(flagging_stages(config, files), work / "run")
         flags = pl.read_parquet(work / "run" / "flag" / FLAGS_FILE)
         suspicion = pl.read_parquet(work / "run" / "suspect" / SUSPICION_FILE)
         rejects = _read_rejects(work / "run" / "ingest")

@@ -5,17 +5,19 @@ make_data -> ingest -> clean -> dedup -> verify_gold -> vet_tests -> flag -> set
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from truegold.pipeline.clean import clean
 from truegold.pipeline.config.curation import CurationConfig
 from truegold.pipeline.config.sources import Columns, DemoSource, FileSource, HubSource
-from truegold.pipeline.config.stages import SuspicionConfig
+from truegold.pipeline.config.stages import SampleSource, SuspicionConfig
 from truegold.pipeline.dedup import dedup
 from truegold.pipeline.flag import flag
 from truegold.pipeline.flag.rules import detector_versions
 from truegold.pipeline.flag.suspicion import suspect
+from truegold.pipeline.flag.suspicion.tables import SampleFile
 from truegold.pipeline.ingest import ingest
 from truegold.pipeline.ingest.demo import make_demo_data
 from truegold.pipeline.ingest.layouts import may_hold_code
@@ -63,19 +65,20 @@ def curation_stages(config: CurationConfig) -> list[Stage]:
     return stages
 
 
-def flagging_stages(config: CurationConfig, samples: Path | None) -> list[Stage]:
+def flagging_stages(config: CurationConfig, samples: Sequence[SampleFile]) -> list[Stage]:
     """Return the stages that say which rows are suspicious: reading, rules, and the answers of systems.
 
-    `samples` is a file of answers, if there is one. Raises what `curation_stages` raises.
+    `samples` are the files of answers. Raises what `curation_stages` raises.
     """
     planned = {stage.name: stage for stage in curation_stages(config)}
     inputs = rows_of("ingest")
-    if samples is not None:
-        inputs["samples"] = data_file(str(samples))
+    for index, file in enumerate(samples):
+        inputs[f"samples {index}"] = data_file(str(file.path))
+    sources = tuple(SampleSource(system=file.system, step=file.step) for file in samples)
     return [
         planned["ingest"],
         replace(planned["flag"], inputs=rows_of("ingest")),
-        plan_stage("suspect", suspect, SuspicionConfig(), inputs),
+        plan_stage("suspect", suspect, SuspicionConfig(files=sources), inputs),
     ]
 
 

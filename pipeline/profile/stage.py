@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 
 from truegold.pipeline.config.stages import ProfileConfig
@@ -44,7 +45,9 @@ TOO_LONG = "prompt_too_long_for_model"
 def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Profile `rows` with the checkpoint in the folder `model`, which a scripted engine does without.
 
-    Writes samples.parquet, profile.parquet, flags.parquet, rows.parquet (the profiled rows), ledger and dropped rows.
+    `earlier` are samples of the same model before it was trained: with them the suspicion sees which answers have risen
+    and which have fallen. Writes samples.parquet, profile.parquet, flags.parquet, suspicion.parquet, rows.parquet (the
+    profiled rows), ledger and dropped rows.
     """
     started = time.monotonic()
 
@@ -77,17 +80,22 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
                 totals[row["split"]].add(summary)
                 if row["split"] != "heldout" and is_suspect(summary, config.suspect_agreement):
                     _flag(row, summary, flags, ledger)
-    _, suspicion = score_rows(out_dir / "rows.parquet", _read_votes(out_dir / "samples.parquet"), 1, out_dir)
+    votes = _read_votes(out_dir / "samples.parquet", step=1)
+    if "earlier" in inputs:
+        votes = chain(_read_votes(inputs["earlier"], step=0), votes)
+    _, suspicion = score_rows(out_dir / "rows.parquet", votes, 1, out_dir)
     facts = {split: split_totals.facts() for split, split_totals in totals.items()}
     facts["suspicion"] = {"expected_faulty": suspicion["expected_faulty"], "rows": suspicion["items_with_samples"]}
     seconds = round(time.monotonic() - started, 1)
     return StageReport(rows_in, rows_in - ledger.drops, dict(ledger.counts), {**facts, "seconds": seconds})
 
 
-def _read_votes(path: Path) -> Iterator[Sample]:
-    """Yield the samples of this profile as those of one system."""
+def _read_votes(path: Path, step: int) -> Iterator[Sample]:
+    """Yield the samples of a profile as those of one model, at a step of its training."""
     for sample in read_table(path, SampleRow, ["id", "extracted", "score"]):
-        yield Sample(sample["id"], "profiled", answer=sample["extracted"], score=sample["score"], judged=True)
+        yield Sample(
+            sample["id"], "profiled", answer=sample["extracted"], score=sample["score"], judged=True, step=step
+        )
 
 
 def _flag(row: Row, summary: ProfileRow, flags: TableWriter, ledger: Ledger) -> None:

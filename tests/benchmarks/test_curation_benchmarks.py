@@ -9,6 +9,7 @@ from pathlib import Path
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
+import curation_label_noise  # noqa: E402
 import curation_rules  # noqa: E402
 import curation_suspicion  # noqa: E402
 import pytest  # noqa: E402
@@ -62,6 +63,25 @@ def test_the_report_on_choice_items_counts_wrong_labels():
     assert any("no system disagrees with: 1 of 2" in line for line in lines)
 
 
+def test_replaced_labels_are_wrong_counted_as_bad_and_the_same_at_every_run():
+    rows = [row | {"bad": row["status"] != "kept"} for row in reviewed(400)]
+    noisy = curation_label_noise.replace_labels(rows, 0.3, seed=0, closed=False)
+    changed = [new for old, new in zip(rows, noisy, strict=True) if old["gold_original"] != new["gold_original"]]
+    assert 80 < len(changed) < 160
+    assert all(row["bad"] for row in changed)
+    assert noisy == curation_label_noise.replace_labels(rows, 0.3, seed=0, closed=False)
+    assert noisy[0]["bad"]  # Already so by the review.
+
+
+def test_the_report_under_noise_gives_both_halves_apart_and_pooled(monkeypatch):
+    monkeypatch.setattr(curation_label_noise, "SHARES", (0.1,))
+    rows = [row | {"bad": row["status"] != "kept"} for row in reviewed(60)]
+    lines = list(curation_label_noise.report({curation_label_noise.GSM8K: rows}, seeds=1))
+    assert lines[1].startswith("  all         10%")
+    assert lines[1].count("|") == 3
+    assert any(line.split()[:2] == ["both", "all"] for line in lines)
+
+
 def test_reach_and_false_alarms_are_shares_of_their_own_rows():
     whole = {"question": "Ann has 3 eggs and buys 4 eggs. How many eggs has she?", "answer": "3 + 4 = 7\n#### 7"}
     rows = [whole | {"insufficient_question": "Ann buys 4 eggs. How many eggs has she?"}]
@@ -73,7 +93,9 @@ def test_reach_and_false_alarms_are_shares_of_their_own_rows():
     assert lines[-1] == "  precision 1.00 at recall 1.00"
 
 
-@pytest.mark.parametrize("benchmark", [curation_rules, curation_suspicion], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "benchmark", [curation_label_noise, curation_rules, curation_suspicion], ids=lambda module: module.__name__
+)
 def test_a_missing_file_is_left_out_and_said(benchmark, tmp_path, monkeypatch, capsys):
     write(tmp_path / "svamp.jsonl", [{"ID": "a", "Body": "Ann has 3 eggs", "Question": "Is it so?", "Answer": 3.0}])
     monkeypatch.setattr(sys, "argv", ["benchmark", str(tmp_path)])

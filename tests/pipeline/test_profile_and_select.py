@@ -43,9 +43,13 @@ def make_row(problem: int, split: str = "train", gold: str = "5") -> Row:
 
 
 def run_profile(
-    folder: Path, completions: Mapping[int, Sequence[str]], heldout: Sequence[int] = (), **config: Any
+    folder: Path,
+    completions: Mapping[int, Sequence[str]],
+    heldout: Sequence[int] = (),
+    inputs: Mapping[str, Path] | None = None,
+    **config: Any,
 ) -> StageReport:
-    """Profile problems whose samples are these completions in turn."""
+    """Profile problems whose samples are these completions in turn; `inputs` are added to the rows."""
     rows = [make_row(problem, "heldout" if problem in heldout else "train") for problem in completions]
     write_rows(folder / "rows.parquet", rows)
     script = [{"prompt": f"<{problem}>", "completions": list(texts)} for problem, texts in completions.items()]
@@ -54,7 +58,7 @@ def run_profile(
     settings = ProfileConfig(engine=engine, samples=4, shard_rows=2, **config)
     out = folder / "profile"
     out.mkdir(exist_ok=True)
-    return profile({"rows": folder / "rows.parquet"}, settings, out, NullProgress())
+    return profile({"rows": folder / "rows.parquet", **(inputs or {})}, settings, out, NullProgress())
 
 
 def run_select(folder: Path, **config: Any) -> StageReport:
@@ -63,6 +67,21 @@ def run_select(folder: Path, **config: Any) -> StageReport:
     out = folder / "select"
     out.mkdir(exist_ok=True)
     return select(inputs, SelectConfig(**config), out, NullProgress())
+
+
+def test_a_profile_after_training_sees_which_answers_have_risen(tmp_path: Path) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.mkdir()
+    after.mkdir()
+    easy = {problem: [RIGHT] * 4 for problem in range(2, 12)}
+    run_profile(before, {1: [RIGHT, RIGHT, WRONG, WRONG], **easy})
+    earlier = {"earlier": before / "profile" / "samples.parquet"}
+    run_profile(after, {1: [WRONG] * 4, **easy}, inputs=earlier)
+    table = pl.read_parquet(after / "profile" / "suspicion.parquet").sort("suspicion", descending=True)
+    assert table["source_row"][0] == 1
+    evidence = json.loads(table["evidence"][0])
+    assert evidence["history"] == {"label": [0.5, 0.0], "alternative": [0.5, 1.0]}
+    assert evidence["systems"] == 1
 
 
 def test_a_profile_counts_passes_and_finds_the_majority(tmp_path: Path) -> None:

@@ -17,11 +17,14 @@ from hypothesis import strategies as st
 from truegold.pipeline.flag.suspicion import Ballot, Item, Sample, Tier, assess
 from truegold.pipeline.flag.suspicion.ability import fit as fit_ability
 from truegold.pipeline.flag.suspicion.answer_classes import Form, classify, differ_for_certain, key_of
+from truegold.pipeline.flag.suspicion.checkpoints import split_by_step
 from truegold.pipeline.flag.suspicion.cut_answers import is_cut_short
 from truegold.pipeline.flag.suspicion.item import has_open_answer
 from truegold.pipeline.flag.suspicion.readings import Population, pooled_fault
+from truegold.pipeline.flag.suspicion.tables import SampleFile, sample_files
 from truegold.pipeline.flag.suspicion.tiers import choose_tier
 from truegold.pipeline.flag.suspicion.vicinity import with_neighbours
+from truegold.verifiers import InputError
 
 REPOSITORY = Path(__file__).parents[2]
 DATA = Path(os.environ.get("TRUEGOLD_DATA", REPOSITORY.parent / "shared" / "data"))
@@ -208,13 +211,13 @@ def test_what_is_certain_without_a_verifier(left, right, same, differ):
     assert differ_for_certain(left, right) is differ
 
 
-def test_letters_and_yes_no_are_closed_and_need_more_to_be_dropped():
+def test_letters_and_yes_no_are_closed_and_never_dropped():
     assert not has_open_answer(Item("a", "C"))
     assert not has_open_answer(Item("a", "Yes"))
     assert not has_open_answer(Item("a", "4", verifier="choice"))
     assert has_open_answer(Item("a", "18"))
     assert choose_tier(0.9, wrong=0.96, systems=8, independent=6.0, open_answer=True) is Tier.DROP
-    assert choose_tier(0.9, wrong=0.96, systems=8, independent=6.0, open_answer=False) is Tier.REVIEW
+    assert choose_tier(1.0, wrong=1.0, systems=8, independent=6.0, open_answer=False) is Tier.REVIEW
     assert choose_tier(0.2, wrong=0.1, systems=8, independent=6.0, open_answer=True) is Tier.REVIEW
     assert choose_tier(0.2, wrong=0.1, systems=8, independent=6.0, open_answer=False) is Tier.KEEP
 
@@ -357,6 +360,79 @@ def test_any_votes_give_probabilities(votes):
         json.dumps(entry.evidence)
 
 
+def training(label_rises):
+    """One policy at 40 steps, four samples an item; on item 0 the label rises or falls as it learns."""
+    rng = np.random.default_rng(0)
+    samples = []
+    for index in range(60):
+        for step in range(40):
+            solves = rng.random() < 0.3 + 0.6 * step / 40
+            if index == 0:
+                answer = "7" if solves == label_rises else "9"
+            else:
+                answer = "7" if solves else str(rng.integers(100, 120))
+            samples.append(Sample(str(index), "policy", answer=answer, step=step))
+    return [Item(str(index), "7") for index in range(60)], samples
+
+
+def test_an_answer_that_rises_in_training_while_the_label_falls_is_suspicious():
+    rising, falling = (assessed(*training(label_rises))[1]["0"] for label_rises in (True, False))
+    assert falling.suspicion > 2 * rising.suspicion
+    assert falling.evidence["history"]["label"][0] > falling.evidence["history"]["label"][1]
+    assert falling.evidence["history"]["alternative"][1] > 0.6
+
+
+def test_checkpoints_of_one_model_are_one_witness_with_abilities_of_their_own():
+    fit, assessments = assessed(*training(label_rises=False))
+    assert np.all(np.diff(fit.ability.theta) > 0)
+    assert len(fit.ability.theta) == 4
+    assert assessments["0"].evidence["systems"] == 1
+    assert assessments["0"].tier is not Tier.DROP
+
+
+def test_steps_are_joined_into_checkpoints_of_about_equal_size():
+    model = np.array([0] * 8 + [1] * 2, dtype=np.int32)
+    step = np.array([0, 1, 2, 3, 4, 5, 6, 7, -1, -1], dtype=np.int32)
+    checkpoints = split_by_step(["policy", "other"], model, step)
+    assert checkpoints.names == ["other", "policy@0-1", "policy@2-3", "policy@4-5", "policy@6-7"]
+    assert checkpoints.family.tolist() == [0, 1, 1, 1, 1]
+    assert checkpoints.system.tolist() == [1, 1, 2, 2, 3, 3, 4, 4, 0, 0]
+    one = split_by_step(["policy"], model[:8] * 0, np.full(8, 20, dtype=np.int32))
+    assert one.names == ["policy"]
+
+
+def test_inversions_are_counted_and_named():
+    problems, samples = world({0: lambda rate, rng: "9" if rate > 0.8 else "7"})
+    evidence = assessed(problems, samples)[1]["0"].evidence
+    assert evidence["inversions"] > 20
+    assert evidence["inverted"][0][0] in ("s00", "s01")
+    assert evidence["inverted"][0][1] in ("s17", "s18", "s19")
+
+
+def test_self_consistency_is_that_of_systems_with_several_samples():
+    samples = [Sample("a", "x", answer=answer) for answer in ("5", "5", "5", "8")] + [Sample("a", "y", answer="8")]
+    _, assessments = assessed([Item("a", "5")], samples)
+    assert assessments["a"].evidence["self_consistency"] == 0.75
+
+
+@pytest.mark.parametrize(
+    ("argument", "system", "step"),
+    [("answers.jsonl", None, None), ("small=answers.jsonl", "small", None), ("policy@40=answers.jsonl", "policy", 40)],
+)
+def test_sample_files_are_named_by_system_and_step(files, monkeypatch, argument, system, step):
+    monkeypatch.chdir(files)
+    assert sample_files([argument]) == [SampleFile(Path("answers.jsonl"), system, step)]
+
+
+def test_a_folder_of_samples_stands_for_its_files_and_an_empty_one_is_said(tmp_path):
+    for name in ("b.parquet", "a.parquet", "notes.txt"):
+        (tmp_path / name).touch()
+    assert [file.path.name for file in sample_files([f"policy={tmp_path}"])] == ["a.parquet", "b.parquet"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="holds no file of samples"):
+        sample_files([str(tmp_path / "empty")])
+
+
 def flag(cwd, *arguments):
     """Run the command and return what became of it."""
     command = [*TRUEGOLD, "flag", *map(str, arguments)]
@@ -394,7 +470,24 @@ def test_the_command_takes_questions_with_their_options_beside_them(files):
     assert done.returncode == 0, done.stderr
     table = pl.read_parquet(files / "out" / "suspicion.parquet").sort("suspicion", descending=True)
     assert table["id"][0] == "3"
-    assert table["tier"].to_list() == ["drop"] + ["keep"] * 39
+    assert table["tier"].to_list() == ["review"] + ["keep"] * 39
+
+
+def test_the_command_takes_profiles_of_several_models_and_the_steps_of_a_training(files):
+    folder = files / "completions"
+    folder.mkdir()
+    for step in (0, 40):
+        rows = [{"id": n, "step": step, "extracted": str(2 * n), "score": float(n != 3)} for n in range(40)]
+        pl.DataFrame(rows).with_columns(pl.col("id").cast(str)).write_parquet(folder / f"step-{step:06d}.parquet")
+    votes = [{"id": n, "answer": str(2 * n)} for n in range(40)]
+    (files / "large.jsonl").write_text("".join(json.dumps(row) + "\n" for row in votes))
+    named = ("--samples", "policy=completions", "--samples", "large=large.jsonl", "--samples", "samples.jsonl")
+    done = flag(files, "--data", "data.jsonl", *named, "--out", "out")
+    assert done.returncode == 0, done.stderr
+    assert "520 samples of 13 systems" in done.stdout
+    table = pl.read_parquet(files / "out" / "suspicion.parquet").sort("suspicion", descending=True)
+    assert (table["id"][0], table["tier"][0]) == ("3", "drop")
+    assert json.loads(table["evidence"][0])["history"] == {"label": [0.0, 0.0], "alternative": [1.0, 1.0]}
 
 
 def test_the_command_without_samples_knows_nothing(files):

@@ -16,13 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truegold.pipeline.flag.suspicion.answer_classes import CUT_CLASS, UNJUDGED_CLASS, Form, classify
+from truegold.pipeline.flag.suspicion.checkpoints import NO_STEP, split_by_step
 from truegold.pipeline.flag.suspicion.item import Item, Sample, has_open_answer
 from truegold.verifiers import Item as BatchItem
 from truegold.verifiers import verify_batch
 
 SAME_SYSTEM = 0.5
-"""Correlation of one system's repeated samples for an item. k of them weigh k / (1 + (k - 1) * 0.5), which is at most
-two independent systems (the design effect of cluster sampling, Kish 1965, section 5.4)."""
+"""Correlation of one model's repeated samples for an item, at whatever step of its training. k of them weigh
+k / (1 + (k - 1) * 0.5), which is at most two independent systems (the design effect of cluster sampling, Kish 1965,
+section 5.4)."""
 MAX_ANSWER_CHARS = 2_000
 """Longer answers are cut: they are no final answers, and would be held in memory."""
 BATCH = 2_000
@@ -46,7 +48,9 @@ class Votes:
     samples: NDArray[np.int32]
     """(e,), the samples in the entry."""
     systems: list[str]
-    """The names of the m systems."""
+    """The names of the m systems, which are models or checkpoints of them."""
+    family: NDArray[np.int32]
+    """(m,), the index of each system's model; later checkpoints of one come later."""
     alternatives: list[list[str]]
     """For each of the n items the texts of its classes 1, 2, ..."""
     closed: NDArray[np.bool_]
@@ -123,6 +127,7 @@ class Votes:
             weight=self.weight[kept],
             samples=self.samples[kept],
             systems=[name for name, is_chosen in zip(self.systems, chosen, strict=True) if is_chosen],
+            family=self.family[chosen],
         )
 
 
@@ -135,7 +140,7 @@ class Ballot:
         self._workers = workers
         self._systems: dict[str, int] = {}
         self._texts: dict[str, int] = {}
-        self._rows = array("i")  # Each row is four integers: item, system, text, state.
+        self._rows = array("i")  # Each row is five integers: item, system, text, state, step.
         self.unknown_items = 0
 
     def add(self, samples: Iterable[Sample]) -> None:
@@ -169,15 +174,16 @@ class Ballot:
         text = text[:MAX_ANSWER_CHARS]
         system_index = self._systems.setdefault(sample.system, len(self._systems))
         text_index = self._texts.setdefault(text, len(self._texts))
-        self._rows.extend((self._item_index[sample.id], system_index, text_index, state))
+        step = NO_STEP if sample.step is None else sample.step
+        self._rows.extend((self._item_index[sample.id], system_index, text_index, state, step))
 
     def count(self) -> Votes:
         """Classify the answers of all items. Systems come in the order of their names, whatever that of the samples."""
-        names = sorted(self._systems)
-        ranks = {self._systems[name]: rank for rank, name in enumerate(names)}
         texts = list(self._texts)
-        rows = np.frombuffer(self._rows, dtype=np.int32).reshape(-1, 4)
+        rows = np.frombuffer(self._rows, dtype=np.int32).reshape(-1, 5)
         rows = rows[np.argsort(rows[:, 0], kind="stable")]
+        checkpoints = split_by_step(list(self._systems), rows[:, 1], rows[:, 4])
+        rows = np.column_stack([rows[:, 0], checkpoints.system, rows[:, 2:4]])
         bounds = np.searchsorted(rows[:, 0], np.arange(len(self._problems) + 1))
         alternatives: list[list[str]] = []
         unjudged, cut_short = (np.zeros(len(self._problems), dtype=np.int32) for _ in range(2))
@@ -193,7 +199,7 @@ class Ballot:
             classes = classify(item, [_form(texts[text], state, counts[text, state]) for text, state in forms])
             alternatives.append(classes.alternatives)
             class_of = dict(zip(forms, classes.by_form, strict=True))
-            votes = Counter((class_of[text, state], ranks[system]) for system, text, state in ballots)
+            votes = Counter((class_of[text, state], system) for system, text, state in ballots)
             for (answer_class, system), count in sorted(votes.items()):
                 if answer_class == UNJUDGED_CLASS:
                     unjudged[index] += count
@@ -206,9 +212,10 @@ class Ballot:
             item=table[:, 0].copy(),
             system=table[:, 1].copy(),
             answer_class=table[:, 2].copy(),
-            weight=_weights(table, len(names)),
+            weight=_weights(table, checkpoints.family),
             samples=table[:, 3].copy(),
-            systems=names,
+            systems=checkpoints.names,
+            family=checkpoints.family,
             alternatives=alternatives,
             closed=np.array([not has_open_answer(item) for item in self._problems], dtype=bool),
             unjudged=unjudged,
@@ -228,11 +235,11 @@ def _form(text: str, state: int, count: int) -> Form:
     return Form(text, count, agrees, unjudged=state == _UNJUDGED)
 
 
-def _weights(table: NDArray[np.int32], n_systems: int) -> NDArray[np.float64]:
-    """Return what each entry counts: samples of one system for one item count less than as many systems would."""
+def _weights(table: NDArray[np.int32], family: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return what each entry counts: samples of one model for one item count less than as many models would."""
     if not len(table):
         return np.empty(0)
-    key = table[:, 0].astype(np.int64) * max(1, n_systems) + table[:, 1]
+    key = table[:, 0].astype(np.int64) * len(family) + family[table[:, 1]]
     _, inverse = np.unique(key, return_inverse=True)
     drawn = np.bincount(inverse, weights=table[:, 3])[inverse]
     weights: NDArray[np.float64] = table[:, 3] / (1.0 + (drawn - 1.0) * SAME_SYSTEM)

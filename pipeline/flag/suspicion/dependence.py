@@ -46,7 +46,7 @@ def independent_weights(votes: Votes, truth: NDArray[np.integer]) -> Array:
     correlation[correlation < MIN_CORRELATION] = 0.0
     shared, union = _shared_errors(answers, np.full(votes.n_items, LABEL_CLASS))
     correlation[(union >= MIN_COPY_ERRORS) & (shared >= COPY * union)] = 1.0
-    np.fill_diagonal(correlation, 0.0)
+    correlation[votes.family[:, None] == votes.family] = 0.0  # The votes' weights see to one model's checkpoints.
     weights: Array = 1.0 / (1.0 + correlation.sum(axis=1))
     return weights
 

@@ -42,6 +42,8 @@ class Sample:
     """The score of an earlier verdict in [0, 1]; None where the verifier could not judge."""
     judged: bool = False
     """Whether there was an earlier verdict."""
+    step: int | None = None
+    """The step of the system's training at which it was drawn."""
 
 
 def has_open_answer(item: Item) -> bool:

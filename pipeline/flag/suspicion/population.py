@@ -76,17 +76,17 @@ class Learnt:
 def learn(votes: Votes, features: Array) -> Learnt:
     """Learn from n items and m systems; either may be 0. The votes have their weights of before `Learnt`."""
     learnt = _first_guess(votes)
-    if len(votes.systems) < MIN_SYSTEMS or not votes.n_items:
+    if len(np.unique(votes.family)) < MIN_SYSTEMS or not votes.n_items:
         ability = fit(votes.table(votes.answer_class == LABEL_CLASS), votes.table(votes.is_any()), features)
         nothing_wrong = np.zeros(votes.n_items)
         return replace(learnt, population=Population(ability), is_wrong=nothing_wrong)
     for _ in range(ROUNDS):
-        learnt = relearn(votes, features, learnt)
+        learnt = _relearn(votes, features, learnt)
     return learnt
 
 
-def relearn(votes: Votes, features: Array, learnt: Learnt) -> Learnt:
-    """Return what one more round teaches, perhaps with other features."""
+def _relearn(votes: Votes, features: Array, learnt: Learnt) -> Learnt:
+    """Return what one more round teaches."""
     weight = learnt.system_weight
     right, seen = learnt.right(votes), votes.table(votes.is_any())
     population = Population(

@@ -13,7 +13,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,13 @@ from truegold.pipeline.config.stages import SuspicionConfig
 from truegold.pipeline.flag.suspicion.assess import Assessment, Fit, assess
 from truegold.pipeline.flag.suspicion.ballot import Ballot
 from truegold.pipeline.flag.suspicion.item import Item, Sample
-from truegold.pipeline.flag.suspicion.tables import SUSPICION_FILE, SampleCounts, read_samples, write_suspicion
+from truegold.pipeline.flag.suspicion.tables import (
+    SUSPICION_FILE,
+    SampleCounts,
+    SampleFile,
+    read_samples,
+    write_suspicion,
+)
 from truegold.pipeline.flag.suspicion.tiers import Tier
 from truegold.pipeline.rows import count_rows, dump_json, read_rows
 from truegold.pipeline.running.progress import Progress, track
@@ -35,17 +41,20 @@ COLUMNS = ["id", "prompt", "gold", "verifier", "verifier_args", "solution", "sou
 def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Write `suspicion.parquet`. InputError where no sample belongs to any row.
 
-    inputs: `rows`, and `samples` where there are any.
+    inputs: `rows`, and `samples 0`, `samples 1`, ... where there are any, in the order of `config.files`.
     """
     counts = SampleCounts()
-    samples: Iterator[Sample] = iter(())
-    if "samples" in inputs:
-        samples = track(read_samples(inputs["samples"], counts), progress, "reading samples")
+    files = [
+        SampleFile(inputs[f"samples {index}"], source.system, source.step) for index, source in enumerate(config.files)
+    ]
+    in_files = chain.from_iterable(read_samples(file, counts) for file in files)
+    samples: Iterator[Sample] = iter(track(in_files, progress, "reading samples")) if files else iter(())
     tiers, facts = score_rows(inputs["rows"], samples, config.workers, out_dir)
     if counts.read and facts["samples_of_unknown_rows"] + counts.rejected >= counts.read:
+        names = ", ".join(str(file.path) for file in files)
         keys = ", ".join(islice((_key(row) for row in read_rows(inputs["rows"], ["id", "meta"])), 3))
         raise InputError(
-            f"{inputs['samples']}: none of its {counts.read:,} samples names a row of the data.",
+            f"{names}: none of its {counts.read:,} samples names a row of the data.",
             f"The data's ids are such as {keys}.",
         )
     total = count_rows(inputs["rows"])

@@ -4,14 +4,16 @@
     {"id": "17", "system": "model-a", "response": "So \\\\boxed{26}"}    a whole response, judged by the item's verifier
     {"id": "17", "extracted": "26", "score": 0.0}                     samples.parquet of a profile, judged before
 
-A sample without a system counts as one of the system "-". A row without an id is counted as rejected, which a row of an
-unknown item is not.
+    {"id": "17", "system": "policy", "step": 40, "extracted": "26", "score": 0.0}       completions of a training
+
+A sample without a system is of the one that its file is named by, else of "-". A row without an id is counted as
+rejected, which a row of an unknown item is not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +44,22 @@ SUSPICION_SCHEMA = pa.schema(
 ID_COLUMNS = ("id", "item", "item_id", "problem_id")
 SYSTEM_COLUMNS = ("system", "model", "generator")
 ANSWER_COLUMNS = ("answer", "extracted", "prediction")
+STEP_COLUMN = "step"
+MAX_STEP = 2**31 - 1
+SAMPLE_SUFFIXES = (".parquet", ".jsonl", ".csv")
 RESPONSE_COLUMNS = ("response", "completion", "text")
 MAX_ROW_BYTES = 64 * 2**20
 """A longer line is not read into memory."""
 NO_SYSTEM = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class SampleFile:
+    """A file of samples, and what it is of where its rows do not say so."""
+
+    path: Path
+    system: str | None = None
+    step: int | None = None
 
 
 @dataclass(slots=True)
@@ -58,9 +72,34 @@ class SampleCounts:
     """Rows among them that could not be used."""
 
 
-def read_samples(path: Path, counts: SampleCounts) -> Iterator[Sample]:
+def sample_files(arguments: Sequence[str]) -> list[SampleFile]:
+    """Return the files that arguments such as `PATH`, `SYSTEM=PATH` and `SYSTEM@STEP=PATH` name.
+
+    A folder stands for its files. Of several without a system each is a system of its own.
+    """
+    files: list[SampleFile] = []
+    for argument in arguments:
+        name, separator, path = argument.partition("=")
+        if not separator or Path(argument).exists():
+            name, path = argument if len(arguments) > 1 else "", argument
+        system, marker, step = name.rpartition("@")
+        if not (marker and step.isdecimal() and int(step) <= MAX_STEP):
+            system, step = name, ""
+        file = SampleFile(Path(path), system or None, int(step) if step else None)
+        files += _files_of(file) if file.path.is_dir() else [file]
+    return files
+
+
+def _files_of(folder: SampleFile) -> list[SampleFile]:
+    paths = sorted(path for path in folder.path.iterdir() if path.suffix in SAMPLE_SUFFIXES)
+    if not paths:
+        raise InputError(f"{folder.path} holds no file of samples.", f"Files of {', '.join(SAMPLE_SUFFIXES)} are read.")
+    return [replace(folder, path=path) for path in paths]
+
+
+def read_samples(file: SampleFile, counts: SampleCounts) -> Iterator[Sample]:
     """Yield the samples of a file and count them. InputError where its first record lacks what every sample needs."""
-    opened = open_file(path, "auto", MAX_ROW_BYTES)
+    opened = open_file(file.path, "auto", MAX_ROW_BYTES)
     checked = False
     for record in opened.records:
         counts.read += 1
@@ -79,12 +118,19 @@ def read_samples(path: Path, counts: SampleCounts) -> Iterator[Sample]:
         judged = "score" in values and (score is None or isinstance(score, int | float))
         yield Sample(
             item_id,
-            _first_text(values, SYSTEM_COLUMNS) or NO_SYSTEM,
+            _first_text(values, SYSTEM_COLUMNS) or file.system or NO_SYSTEM,
             answer=_first_text(values, ANSWER_COLUMNS),
             response=None if judged else _first_text(values, RESPONSE_COLUMNS),
             score=float(score) if judged and score is not None else None,
             judged=judged,
+            step=_step(values.get(STEP_COLUMN), file.step),
         )
+
+
+def _step(value: Any, of_file: int | None) -> int | None:
+    """Return a row's step, else its file's; a value that is no step counts as none."""
+    is_step = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_STEP
+    return value if is_step else of_file
 
 
 def _check_columns(values: Mapping[str, Any], location: str) -> None:

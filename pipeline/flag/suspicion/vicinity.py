@@ -62,13 +62,6 @@ def with_neighbours(suspicion: Array) -> Vicinity:
     return Vicinity(odds / (1.0 + odds), half_width, shrinkage)
 
 
-def neighbour_means(values: Array, half_width: int) -> Array:
-    """Return the mean of the neighbours of each value, without the value itself; values: (n,), n at least 2."""
-    total, count = _sum_of_neighbours(values, half_width)
-    means: Array = total / count
-    return means
-
-
 def _sum_of_neighbours(values: Array, half_width: int) -> tuple[Array, Array]:
     """Return the sum and the count of the neighbours of each value, without the value itself."""
     index = np.arange(len(values))
