@@ -5,8 +5,8 @@
 
 DATA_DIR holds gsm8k_platinum.jsonl, gsm8k_test_rephrased.jsonl and so on; a part whose files are missing says so.
 Parts: suspicion, label_noise, rules, dedup, decontamination; each is also a program of its own (`curation_PART.py`),
-with its definitions at the top. --odd: deduplication and decontamination on those pairs alone that no weight or threshold was
-chosen on.
+with its definitions at the top. --odd: deduplication and decontamination on those pairs alone that no weight or
+threshold was chosen on.
 """
 
 from __future__ import annotations
