@@ -41,7 +41,7 @@ class Reason(StrEnum):
     SANDBOX_ERROR = "sandbox_error"
     """The sandbox or the service that runs programs failed."""
     DECLINED = "declined"
-    """A user's verifier returned None, because it cannot judge."""
+    """The verifier cannot tell: a user's returned None, or both sides of `math` may mean the same."""
     VERIFIER_ERROR = "verifier_error"
     """A user's verifier raised, or what the row hands to its verifier (`info`, tests) is wrong."""
 

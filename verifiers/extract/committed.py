@@ -11,6 +11,7 @@ from truegold.verifiers.extract.boxes import Boxed, boxed
 from truegold.verifiers.extract.conclude import conclusion, last_expression
 from truegold.verifiers.extract.narrow import narrow
 from truegold.verifiers.extract.response import final_part, last_line, split_problems, with_plain_boxes
+from truegold.verifiers.extract.retract import Retraction, retraction
 from truegold.verifiers.extract.values import MARKS, has_value, is_expression
 
 MAX_BARE_CHARS = 200
@@ -66,8 +67,17 @@ def _declared(part: str, several: bool) -> Committed | None:
     if boxes is None:
         return _announced(part) or _bare(part)
     if boxes.text is not None:
+        taken_back = retraction(part[boxes.end :].partition("\n\n")[0], boxes.text)
+        if taken_back is not None and taken_back.answer is not None:
+            return _committed(taken_back.answer, "phrase")
         return _after_box(part, boxes) or _committed(boxes.text, "boxed")
     return None if boxes.cut_off else _announced(part)
+
+
+def _taken_back(announcement: str, narrowed: str | None) -> Retraction | None:
+    """Return what an announcement says instead of its first value."""
+    end = announcement.find(narrowed) + len(narrowed) if narrowed and narrowed in announcement else 0
+    return retraction(announcement[end:], narrowed) if end else None
 
 
 def _in_tag(inside: str, several: bool) -> Committed | None:
@@ -90,7 +100,11 @@ def _announced(part: str) -> Committed | None:
     if committed := _committed(after_hashes(part), "hashes"):
         return committed
     for answer in islice(announced(part), MAX_TRIED):
-        if committed := _committed(narrow(answer), "phrase"):
+        narrowed = narrow(answer)
+        taken_back = _taken_back(answer, narrowed)
+        if taken_back is not None:
+            return _committed(taken_back.answer, "phrase")
+        if committed := _committed(narrowed, "phrase"):
             return committed
     a_line = after_a(last_line(part))
     return _committed(narrow(a_line), "a_line") if a_line else None

@@ -25,9 +25,13 @@ _CUT = re.compile(
     r"|(?P<end>[.?](?=[*_`\")\]]{0,3}(?:\s|$))|!(?=\s{1,3}[A-Z])|[。！؟।]|．(?=\s|$))"
     r"|(?P<why>[,;]?\s{1,3}(?:because|since|as|which|so|when|where|if|given|assuming|but|rather|instead|due[ ]to|hence"
     r"|thus|therefore|i\.e\.|that[ ]is|meaning|making|considering|weil|porque|parce|denn|puisque|так[ ]как)\b"
-    r"|,?\s{1,3}(?:and\s{1,3})?not(?=\s{1,3}[\d$\\])|\s?[（(](?:since|because|as|which|where|i\.e|由于|因为)"
+    r"|,?\s{1,3}(?:and\s{1,3})?not(?=\s{1,3}[\d$\\])|\s?[（(](?:not|rather|instead|since|because|as|which|where|i\.e|由于|因为)"
     r"|[，,；]\s?(?:因为|由于|所以|因此|其中|而)|\s[—–-]\s{1,3}(?=[A-Za-z]{3}))"
 )
+_CONCLUDING = re.compile(
+    r"(?<=\s)(?:Therefore|Thus|Hence|Consequently|So),?(?=\s)|(?<=\s)(?:所以|因此|综上|故)(?=[^\s])"
+)
+"""Words that begin a sentence also where no full stop ends the one before."""
 _POSTPOSED = re.compile(
     r"\s?(?:です|である|となる|になる|[にと]なります|だ|입니다|이다|이에요|예요|है|हैं|হয়|['’]?d[ıiuü]r)[。.]?$"
 )
@@ -68,6 +72,9 @@ def last_sentence(line: str) -> str:
     for match in _CUT.finditer(line):
         if match.lastgroup == "end" and match.end() < stop:
             start = match.end()
+    for match in _CONCLUDING.finditer(line, start):
+        if match.end() < stop and line.count("$", start, match.start()) % 2 == 0:
+            start = match.start()
     return line[start:].strip(MARKS)
 
 

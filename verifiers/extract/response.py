@@ -44,6 +44,32 @@ _NEXT_PROBLEM = re.compile(
 _CUT_MARKS = ("<", "Question", "Problem", "Exercise", "Instruction", "User", "Human", "Q", "问", "题目")
 """One of these stands in every cut; looking for them is far quicker than looking for the cuts."""
 
+_LINE = re.compile(r"(?<=\n)[^\n]{6,600}(?=\n|$)")
+_HEADING = re.compile(
+    r"[#*_> \t-]{0,8}(?:(?:Now,?[ ])?(?:an?[ ]|the[ ])?"
+    r"(?:next|another|new|different|similar|second|bonus|extra|practice|other)"
+    r"[ ](?:problem|question|exercise|example|task)\b[^:：]{0,40}[:：]"
+    r"|example[ ]\d{1,3}\b[^:：]{0,40}[:：]|下一题|另一题|例\d)",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(r"[2-9][.)][ \t]{1,3}")
+_ANSWER_MARKS = ("\\boxed", "nswer", "####")
+_IMPERATIVE = re.compile(
+    r"(?:Find|Compute|Calculate|Determine|Evaluate|Solve|Simplify|Express|Prove|Factor|Convert)\b.*[.。]$"
+)
+_SELF_TALK = re.compile(
+    r"^(?:[Ww]ait|[Bb]ut|[Ss]o|[Hh]mm|[Ll]et(?:'s| me| us)"
+    r"|[Ii]s (?:that|this|it)|[Dd]oes|[Aa]re we|[Nn]ow|[Tt]hen|[Aa]lso|[Hh]ow do)\b"
+    r"|\b(?:we|I|me|our|this|these|remaining|above)\b"
+)
+"""What a solution asks itself."""
+
+MAX_POSED_LINES = 200
+"""Only so many lines behind the first answer are looked at."""
+
+MIN_POSED_WORDS = 5
+"""A shorter line, such as `What about y?`, belongs to the solution."""
+
 _EMPHASIS = "*_` \t"
 
 
@@ -71,8 +97,34 @@ def with_plain_boxes(text: str) -> str:
 def split_problems(text: str) -> list[str]:
     """Cut where a new problem or another speaker's turn begins: base models ramble on after the answer."""
     if not any(mark in text for mark in _CUT_MARKS):
-        return [text]
+        return _split_at_posed(text)
     cuts = list(islice(_NEXT_PROBLEM.finditer(text), MAX_PROBLEMS))
     starts = [0, *(cut.end() for cut in cuts)]
     ends = [*(cut.start() for cut in cuts), len(text)]
-    return [text[start:end] for start, end in zip(starts, ends, strict=True)]
+    parts = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+    return [piece for part in parts for piece in _split_at_posed(part)]
+
+
+def _split_at_posed(part: str) -> list[str]:
+    """Cut before a line that poses another problem between two answers: the first one is the response's."""
+    mark = next((mark for mark in _ANSWER_MARKS if part.count(mark) > 1), None)
+    if mark is None:
+        return [part]
+    start, stop = part.find(mark), part.rfind(mark)
+    for match in islice(_LINE.finditer(part, start, stop), MAX_POSED_LINES):
+        if _poses_problem(match.group()):
+            return [part[: match.start()], part[match.start() :]]
+    return [part]
+
+
+def _poses_problem(line: str) -> bool:
+    if _HEADING.match(line) is not None:
+        return True
+    line = line.strip(_EMPHASIS + ">-")
+    numbered = _NUMBERED.match(line)
+    if numbered is not None:
+        line = line[numbered.end() :]
+    is_posed = line.endswith(("?", "？")) or _IMPERATIVE.match(line) is not None
+    if not is_posed or "\\boxed" in line or _SELF_TALK.search(line) is not None:
+        return False
+    return numbered is not None or len(line.split()) >= MIN_POSED_WORDS

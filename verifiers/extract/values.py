@@ -133,7 +133,7 @@ def _tokens(sentence: str) -> Iterator[_Token]:
 def _predicate(sentence: str, values: list[_Token], start: int) -> str | None:
     """Return the value after the copula that ends at `start`."""
     index = next(index for index, value in enumerate(values) if value.start >= start)
-    if _NEGATION.search(sentence, start, values[index].start):
+    if _NEGATION.search(sentence, start, values[index].start) or sentence.endswith("不是", 0, start):
         return None
     first, last = _joined(sentence, values, index)
     rest = sentence[start:].strip(MARKS + ".。,，:：")

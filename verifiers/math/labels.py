@@ -6,6 +6,9 @@ from collections.abc import Iterable
 
 from truegold.verifiers.math.tree import Call, Chain, Group, Mul, Node, Num, Pow, Ratio, Sym, symbols, walk
 
+COORDINATES = frozenset({"x", "y", "z"})
+"""Labels that make a value the equation of a line: x=5 is not y=5."""
+
 ANY_LABEL = "?"
 """What `labelled` returns for a label that is no name."""
 
@@ -61,13 +64,20 @@ def symbols_of(nodes: Iterable[Node]) -> frozenset[str]:
     return frozenset().union(*map(symbols, nodes))
 
 
-def _is_label(node: Node) -> bool:
+def _is_label(node: Node) -> bool:  # noqa: PLR0911, one for each kind of label
     """Tell whether the node stands for a single value: S(n), W(x), AB, |AB|, \\cos A, f^{-1}(x)."""
     if isinstance(node, Call):
+        if node.name == "abs" and isinstance(node.args[0], Sym) and node.args[0].name in COORDINATES:
+            # |x| = 3 is an equation for x, and |a| = 3 the length of a vector.
+            return False
         return bool(symbols(node)) and all(isinstance(arg, (Sym, Mul)) for arg in node.args)
     if isinstance(node, Mul) and len(node.factors) == 2 and isinstance(node.factors[0], Pow):
         base = node.factors[0].base
         return isinstance(base, Sym) and base.name in "fghFGH" and isinstance(node.factors[1], Sym)
+    if isinstance(node, Mul) and len(node.factors) == 2 and isinstance(node.factors[1], Group):
+        # \\Phi(x, y) names a function of two variables.
+        name, names = node.factors
+        return isinstance(name, Sym) and isinstance(names, Group) and all(isinstance(e, Sym) for e in names.elements)
     if isinstance(node, (Mul, Ratio)):
         return bool(symbols(node)) and all(map(_is_part_of_segments, walk(node)))
     if isinstance(node, Pow):

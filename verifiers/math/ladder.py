@@ -284,6 +284,9 @@ def _verdict_of(outcome: Outcome, extracted: str, shown_gold: str, shown_answer:
     if outcome.same is None and outcome.rung == "words":
         # Rules cannot compare what two sentences mean.
         return Verdict(None, Reason.GOLD_UNPARSED, extracted, evidence)
+    if outcome.same is None and outcome.rung in ("open", "units"):
+        # The values agree, and what they are values of may differ: `5 frobs` and `5 glorps`.
+        return Verdict(None, Reason.DECLINED, extracted, evidence)
     return Verdict(0.0, Reason.HEDGED if outcome.hedged else Reason.MISMATCH, extracted, evidence)
 
 

@@ -18,3 +18,5 @@ class Outcome(NamedTuple):
 SAME_NUMBER, OTHER_NUMBER = Outcome(True, "exact"), Outcome(False, "exact")
 SAME_STRUCTURE, OTHER_STRUCTURE = Outcome(True, "structure"), Outcome(False, "structure")
 UNDECIDED = Outcome(None, "structure")
+OPEN = Outcome(None, "open")
+"""Both sides may mean the same, and no rule can tell: the verdict is none, unlike that of `UNDECIDED`."""

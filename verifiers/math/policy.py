@@ -46,6 +46,8 @@ class Policy:
     """What answers a gold of 2516_8. optional: 2516 as well. required: only with the subscript. value: 1358 as well."""
     log: Literal["either", "natural", "ten"] = "either"
     """The base of a `log` without one. either: the other side decides, so that log 2 is ln 2 and log_{10} 2."""
+    colon: Literal["auto", "ratio", "time"] = "auto"
+    """What `4:30` is. auto: a time of day where both sides may be one, else a ratio."""
     mixed: Literal["sum", "product"] = "sum"
     """Whether 2\\frac13 is 7/3 or 2/3. With a blank and a slash, 2 1/3 is 7/3 in either case."""
     options: tuple[str, ...] = ()

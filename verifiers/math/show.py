@@ -52,6 +52,12 @@ def _show_product(factors: tuple[Node, ...]) -> str:
     return text
 
 
+def _show_clock(node: tree.Clock) -> str:
+    if node.half in ("am", "pm"):
+        return f"{node.minutes // 60 % 12 or 12}:{node.minutes % 60:02} {node.half}"
+    return f"{node.minutes // 60}:{node.minutes % 60:02}"
+
+
 def _show_operand(node: Node) -> str:
     return f"({_show(node)})" if isinstance(node, tree.Mul) else _show(node)
 
@@ -81,7 +87,9 @@ _SHOWN: dict[type[Node], Callable[[Any], str]] = {
     tree.SetOf: lambda node: f"{{{_show(node.element)} | {_show(node.condition)}}}",
     tree.Ratio: lambda node: _show_all(node.parts, ":"),
     tree.BaseN: lambda node: f"{node.digits} base {node.base}",
-    tree.Clock: lambda node: f"{node.minutes // 60 % 12 or 12}:{node.minutes % 60:02} {node.half}",
+    tree.Residues: lambda node: f"{node.label or '?'} = {_show_all(node.remainders)} mod {_show(node.modulus)}",
+    tree.Clock: _show_clock,
+    tree.Day: lambda node: "-".join(str(part or "?") for part in (node.year, node.month, node.day, node.weekday)),
     tree.Family: lambda node: f"{_show(node.body)} for integers {', '.join(sorted(node.parameters))}",
     tree.Text: lambda node: " ".join(node.words),
 }

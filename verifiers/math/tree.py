@@ -6,8 +6,8 @@ Expressions stand for one value:
     Big \sum_{k=1}^{n} k           Sign ±       Measure 5 cm
 
 Shapes hold several: BareList, Group (anything in brackets: a tuple, an interval or a set, which the other side
-decides), Matrix, Chain (relations), SetOps, SetOf (set-builder), Ratio, BaseN, Clock, Named (a constant set, the empty
-set, a truth value), Text (words).
+decides), Matrix, Chain (relations), SetOps, SetOf (set-builder), Ratio, Residues, BaseN, Clock, Day, Named (a constant
+set, the empty set, a truth value), Text (words).
 
 Nobody changes a node once it is built, and nodes compare by identity, so that trees can be shared and remembered.
 """
@@ -169,6 +169,8 @@ class Ratio(Node):
     """A ratio of two or more parts: `2:3:4`."""
 
     parts: tuple[Node, ...]
+    clock: Clock | None = None
+    """The time of day that `4:30` may be instead."""
 
 
 @dataclass(slots=True, eq=False)
@@ -186,7 +188,28 @@ class Clock(Node):
     minutes: int
     """Minutes after midnight."""
     half: str
-    """The half of the day: `am` or `pm`."""
+    """The half of the day, `am` or `pm`; `24` where the hour says it, and nothing where it is left open."""
+
+
+@dataclass(slots=True, eq=False)
+class Day(Node):
+    """A day or a month of the calendar; what is not said is None."""
+
+    year: int | None
+    month: int | None
+    day: int | None
+    weekday: int | None
+    """From 0, a Monday, to 6."""
+
+
+@dataclass(slots=True, eq=False)
+class Residues(Node):
+    """All integers that leave one of some remainders: `x \\equiv 1, 5 \\pmod 6`."""
+
+    label: str
+    """The letter that the congruence is about; empty for `4 \\pmod 7`."""
+    remainders: tuple[Node, ...]
+    modulus: Node
 
 
 @dataclass(slots=True, eq=False)
@@ -231,6 +254,8 @@ class Facts:
     has_bare_log: bool
     """A `log` stands in the tree without its base."""
     has_infinity: bool
+    has_array: bool
+    """A matrix or something in brackets stands in the tree."""
 
 
 _CHILDREN: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
@@ -246,6 +271,7 @@ _CHILDREN: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
     Chain: lambda node: node.parts,
     SetOps: lambda node: node.parts,
     Ratio: lambda node: node.parts,
+    Residues: lambda node: (*node.remainders, node.modulus),
     SetOf: lambda node: (node.element, node.condition),
     Family: lambda node: (node.body,),
 }
@@ -253,7 +279,7 @@ _CHILDREN: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
 CACHED_FACTS = 1_024
 """So many nodes are remembered, with all that hangs below them."""
 
-_NOTED_TYPES = frozenset({Sym, Call, Sign, Const, Big})
+_NOTED_TYPES = frozenset({Sym, Call, Sign, Const, Big, Matrix, Group})
 
 
 def may_have_parts(node: Node) -> bool:
@@ -279,7 +305,7 @@ def facts(node: Node) -> Facts:
     bound_names: set[str] = set()
     unknown_functions: set[str] = set()
     sign_count = 0
-    has_bare_log = has_infinity = False
+    has_bare_log = has_infinity = has_array = False
     waiting: list[Node] = [node]
     while waiting:
         part = waiting.pop()
@@ -301,10 +327,12 @@ def facts(node: Node) -> Facts:
             sign_count += 1
         elif isinstance(part, Const):
             has_infinity |= part.name == "inf"
+        elif kind is Matrix or kind is Group:
+            has_array = True
         elif isinstance(part, Big):
             bound_names.add(part.variable)
     free_names = frozenset(names - bound_names)
-    return Facts(free_names, sign_count, frozenset(unknown_functions), has_bare_log, has_infinity)
+    return Facts(free_names, sign_count, frozenset(unknown_functions), has_bare_log, has_infinity, has_array)
 
 
 def symbols(node: Node) -> frozenset[str]:

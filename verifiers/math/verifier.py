@@ -21,6 +21,18 @@ RESPONSES = Policy(percent="either")
 _PERCENT = re.compile(r"percent|per cent|%|％|百分|procent|prozent|pourcent|porcent|процент", re.IGNORECASE)
 
 
+_ORDER = re.compile(
+    r"\b(?:arrange|order|sort|rank)\b(?=[^.?!]{0,200}\b(?:from|in|to|by)\b)|\b(?:ascending|descending)\b"
+    r"|\b(?:in|from) (?:\w+ ){0,2}(?:increasing|decreasing|least|greatest|smallest|largest|shortest|longest)\b"
+    r"|从[小大高低长短]到|按.{0,12}(?:顺序|排列)",
+    re.IGNORECASE,
+)
+_NO_ORDER = re.compile(
+    r"\border(?:ed)? (?:pairs?|triples?|quadruples?|tuples?|of)\b|\bin order (?:to|that|for)\b", re.IGNORECASE
+)
+_RATIO = re.compile(r"\bratios?\b|\bproportions?\b|\bodds\b|\bscale\b|比", re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True)
 class MathVerifier:
     """The verifier of mathematical answers.
@@ -47,8 +59,8 @@ class MathVerifier:
             policy = parse_policy({**self.policy.changed_options(), **info}) if info else self.policy
         except ConfigError as error:
             return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": str(error)})
-        if policy.percent == "either" and "percent" not in info and problem and not _PERCENT.search(problem):
-            policy = replace(policy, percent="value")
+        if problem:
+            policy = _policy_for(problem, policy, info)
         with Budget():
             committed = committed_answer(response, several=holds_several_answers(gold))
             if committed is None:
@@ -59,3 +71,14 @@ class MathVerifier:
     def gold_response(self, gold: str, solution: str | None) -> str | None:
         r"""Return a perfect response for `gold`: gold in a `\boxed`."""
         return f"\\boxed{{{gold}}}"
+
+
+def _policy_for(problem: str, policy: Policy, info: Mapping[str, Any]) -> Policy:
+    """Return the policy with what the problem says of percentages, ratios and orders, where the row says nothing."""
+    if policy.percent == "either" and "percent" not in info and not _PERCENT.search(problem):
+        policy = replace(policy, percent="value")
+    if policy.colon == "auto" and _RATIO.search(problem):
+        policy = replace(policy, colon="ratio")
+    if policy.order == "auto" and _ORDER.search(_NO_ORDER.sub(" ", problem)):
+        policy = replace(policy, order="ordered")
+    return policy

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from truegold.verifiers.math.budget import charge
+from truegold.verifiers.math.comparison.calendar import same_clocks, same_days
 from truegold.verifiers.math.comparison.forms import (
-    same_clocks,
     same_names,
     same_numerals,
     same_ratios,
     same_texts,
 )
 from truegold.verifiers.math.comparison.lists import is_list, same_lists, same_ordered
+from truegold.verifiers.math.comparison.parameters import conditions_agree, renamings, without_parameters
 from truegold.verifiers.math.comparison.preparation import (
-    conditions_agree,
     has_signs,
     sign_readings,
-    without_parameters,
+    with_unknown_letters,
     without_repetition,
 )
 from truegold.verifiers.math.comparison.real_sets import looks_like_set
 from truegold.verifiers.math.comparison.relations import is_repeated_list, same_relations, same_throughout
+from truegold.verifiers.math.comparison.residues import same_residues, with_residues_joined
 from truegold.verifiers.math.comparison.sets import same_sets
 from truegold.verifiers.math.comparison.values import same_amounts, same_values
+from truegold.verifiers.math.comparison.vectors import as_array_beside, worked_out
 from truegold.verifiers.math.outcome import OTHER_STRUCTURE, SAME_NUMBER, Outcome
 from truegold.verifiers.math.policy import Policy
 from truegold.verifiers.math.reading.quantities import as_measure
@@ -31,6 +33,7 @@ from truegold.verifiers.math.tree import (
     Call,
     Chain,
     Clock,
+    Day,
     Family,
     Group,
     Matrix,
@@ -40,6 +43,7 @@ from truegold.verifiers.math.tree import (
     Node,
     Num,
     Ratio,
+    Residues,
     Sym,
     Text,
 )
@@ -52,8 +56,20 @@ def compare(gold: Node, answer: Node, policy: Policy) -> Outcome:
         if not conditions_agree(comparison, gold, answer):
             return OTHER_STRUCTURE
         gold, answer = without_parameters(gold, answer, rename=policy.parameters == "rename")
+    gold, answer = with_unknown_letters(gold, answer)
     if isinstance(gold, Chain):
         gold = without_repetition(gold)
+    outcome = _compare_signs(comparison, gold, answer)
+    if not outcome.same and policy.parameters == "rename":
+        for other_answer in renamings(gold, answer):
+            other_outcome = _compare_signs(comparison, gold, other_answer)
+            if other_outcome.same:
+                return other_outcome
+    return outcome
+
+
+def _compare_signs(comparison: Comparison, gold: Node, answer: Node) -> Outcome:
+    """Compare two trees; where ± stands in them, all their readings."""
     if not (has_signs(gold) or has_signs(answer)):
         return comparison.same(gold, answer)
     undecided = OTHER_STRUCTURE
@@ -84,10 +100,11 @@ class Comparison:
         charge(_PAIR_STEPS)
         if type(gold) is Num and type(answer) is Num and gold.value == answer.value:
             return SAME_NUMBER
-        gold, answer = as_measure(gold), as_measure(answer)
+        gold, answer = worked_out(as_measure(gold)), worked_out(as_measure(answer))
         if type(gold) in VALUE_TYPES and type(answer) in VALUE_TYPES:
             return same_values(gold, answer, self.policy)
         gold, answer = _plain(gold), _plain(answer)
+        gold, answer = as_array_beside(gold, answer), as_array_beside(answer, gold)
         kinds = {type(gold), type(answer)}
         if kinds <= VALUE_TYPES:
             return same_values(gold, answer, self.policy)
@@ -98,6 +115,8 @@ class Comparison:
         return self._same_shape(gold, answer, kinds)
 
     def _same_shape(self, gold: Node, answer: Node, kinds: set[type[Node]]) -> Outcome:  # noqa: PLR0911, one a shape
+        if Residues in kinds:
+            return same_residues(gold, answer)
         if isinstance(answer, Chain) and not isinstance(gold, Chain) and is_repeated_list(answer):
             return same_throughout(self, gold, answer)
         if is_list(gold) or is_list(answer):
@@ -110,12 +129,14 @@ class Comparison:
             return same_relations(self, gold, answer)
         if Group in kinds or Matrix in kinds:
             return same_ordered(self, gold, answer)
-        if Ratio in kinds:
-            return same_ratios(gold, answer)
-        if BaseN in kinds:
-            return same_numerals(gold, answer, self.policy)
         if Clock in kinds:
             return same_clocks(gold, answer)
+        if Ratio in kinds:
+            return same_ratios(gold, answer, self.policy)
+        if BaseN in kinds:
+            return same_numerals(gold, answer, self.policy)
+        if Day in kinds:
+            return same_days(gold, answer)
         return same_names(gold, answer) if Named in kinds else OTHER_STRUCTURE
 
 
@@ -123,7 +144,7 @@ _AMOUNT_TYPES = VALUE_TYPES | {Measure}
 
 
 def _plain(node: Node) -> Node:
-    """Return the point (2, 3) for A(2, 3), and 11 for the [11] that programs print."""
+    """Return the point (2, 3) for A(2, 3), 11 for the [11] that programs print, and one congruence for several."""
     if isinstance(node, Group) and node.opening == "[" and node.closing == "]" and len(node.elements) == 1:
         return node.elements[0]
     if isinstance(node, Mul) and len(node.factors) == 2:
@@ -132,4 +153,4 @@ def _plain(node: Node) -> Node:
             return point
     if isinstance(node, Call) and node.applied and len(node.args) > 1:
         return Group("(", ")", node.args)
-    return node
+    return with_residues_joined(node)

@@ -1,26 +1,46 @@
-"""Answers in a form of their own: ratios (2:3), numerals of another base (101_2), times of day, names and phrases.
+"""Answers in a form of their own: ratios (2:3), numerals of another base (101_2), names and phrases.
 
 `odd` answers `the function is odd`, and `NO`, which is read as a product of N and O, is no.
 """
 
 from __future__ import annotations
 
+from truegold.verifiers.math.comparison.calendar import clock_of, may_be_ratio, same_clocks
 from truegold.verifiers.math.evaluation.exact import base_value, rational
 from truegold.verifiers.math.evaluation.identity import same_value
 from truegold.verifiers.math.labels import labelled
-from truegold.verifiers.math.outcome import OTHER_STRUCTURE, Outcome
+from truegold.verifiers.math.outcome import OPEN, OTHER_STRUCTURE, Outcome
 from truegold.verifiers.math.policy import Policy
 from truegold.verifiers.math.reading.names import NAMED_WORDS, STOP_WORDS
-from truegold.verifiers.math.tree import PLUS_ONE, VALUES, BaseN, Chain, Clock, Mul, Named, Node, Num, Ratio, Sym, Text
+from truegold.verifiers.math.tree import PLUS_ONE, VALUES, BaseN, Chain, Mul, Named, Node, Ratio, Sym, Text
+
+_LAST_HOUR = 24
 
 MAX_PHRASE_WORDS = 4
 """More words are a sentence, which can be put otherwise: rules cannot tell."""
 
-_HALF_DAY = 12 * 60
+
+def same_ratios(gold: Node, answer: Node, policy: Policy) -> Outcome:
+    """Compare two sides of which at least one is a Ratio; a value is its ratio to 1, and 4:30 may be a time."""
+    if policy.colon != "ratio" and clock_of(gold) is not None and clock_of(answer) is not None:
+        outcome = same_clocks(gold, answer)
+        if outcome.same or policy.colon == "time" or not (may_be_ratio(gold) and may_be_ratio(answer)):
+            return outcome
+        return OPEN if _same_proportions(gold, answer).same else outcome
+    outcome = _same_proportions(gold, answer)
+    is_misspelled_time = policy.colon == "auto" and (_is_misspelled(gold, answer) or _is_misspelled(answer, gold))
+    return OPEN if outcome.same and is_misspelled_time else outcome
 
 
-def same_ratios(gold: Node, answer: Node) -> Outcome:
-    """Compare two sides of which at least one is a Ratio; a value is its ratio to 1."""
+def _is_misspelled(clock: Node, other: Node) -> bool:
+    """Tell whether 8:60 beside the time 4:30 may be a time with an impossible minute rather than a ratio."""
+    if clock_of(clock) is None or not isinstance(other, Ratio) or len(other.parts) != 2:
+        return False
+    hour, minute = map(rational, other.parts)
+    return hour is not None and minute is not None and hour <= _LAST_HOUR and 60 <= minute < 100
+
+
+def _same_proportions(gold: Node, answer: Node) -> Outcome:
     gold_parts, answer_parts = _ratio_parts(gold), _ratio_parts(answer)
     if gold_parts is None or answer_parts is None or len(gold_parts) != len(answer_parts):
         return OTHER_STRUCTURE
@@ -62,22 +82,6 @@ def same_numerals(gold: Node, answer: Node, policy: Policy) -> Outcome:
 def _whole_value(node: Node) -> int | None:
     value = rational(node) if isinstance(node, VALUES) else None
     return int(value) if value is not None and value.denominator == 1 else None
-
-
-def same_clocks(gold: Node, answer: Node) -> Outcome:
-    """Compare two sides of which at least one is a Clock; 4:30, or 4 for 4:00, may be in either half of the day."""
-    if isinstance(gold, Clock) and isinstance(answer, Clock):
-        return Outcome(gold.minutes == answer.minutes, "structure")
-    clock, other = (gold, answer) if isinstance(gold, Clock) else (answer, gold)
-    assert isinstance(clock, Clock)
-    minutes = clock.minutes % _HALF_DAY
-    if isinstance(other, Ratio) and len(other.parts) == 2:
-        hour, minute = rational(other.parts[0]), rational(other.parts[1])
-        if hour is not None and minute is not None:
-            return Outcome(hour * 60 + minute in (clock.minutes, minutes, minutes + _HALF_DAY), "structure")
-    if isinstance(other, Num) and clock.minutes % 60 == 0:
-        return Outcome(other.value * 60 in (minutes, minutes + _HALF_DAY), "structure")
-    return OTHER_STRUCTURE
 
 
 def same_texts(gold: Node, answer: Node) -> Outcome:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from truegold.verifiers.math.comparison.alignment import aligned, labels_of, named_elements
 from truegold.verifiers.math.comparison.comparer import Comparer
 from truegold.verifiers.math.comparison.real_sets import looks_like_set
-from truegold.verifiers.math.labels import label_of, labelled
-from truegold.verifiers.math.outcome import OTHER_STRUCTURE, SAME_STRUCTURE, Outcome
+from truegold.verifiers.math.labels import labelled
+from truegold.verifiers.math.outcome import OPEN, OTHER_STRUCTURE, SAME_STRUCTURE, Outcome
 from truegold.verifiers.math.tree import BareList, Chain, Group, Matrix, Mul, Named, Node, SetOf, SetOps, Sym
 
 _CHOICE_LETTERS = "ABCDEFGH"
-_LABEL_STEM = re.compile(r"[^_(]*")
 
 
 def same_lists(comparer: Comparer, gold: Node, answer: Node) -> Outcome | None:
@@ -24,7 +23,10 @@ def same_lists(comparer: Comparer, gold: Node, answer: Node) -> Outcome | None:
         return None
     if len(gold_elements) != len(answer_elements):
         gold_elements, answer_elements = _choices(gold) or gold_elements, _choices(answer) or answer_elements
-    gold_elements, answer_elements, aligned = _aligned(gold_elements, answer_elements)
+    is_set_and_tuple = (_is_set(gold) and _is_tuple(answer)) or (_is_tuple(gold) and _is_set(answer))
+    if is_set_and_tuple and None in labels_of(gold_elements) and None in labels_of(answer_elements):
+        return _same_set_and_tuple(comparer, gold_elements, answer_elements)
+    gold_elements, answer_elements, ordered, surely = aligned(gold_elements, answer_elements)
     if len(gold_elements) != len(answer_elements) and (_is_set(gold) or _is_set(answer)):
         gold_elements, answer_elements = _distinct(comparer, gold_elements), _distinct(comparer, answer_elements)
     if len(gold_elements) != len(answer_elements):
@@ -35,10 +37,19 @@ def same_lists(comparer: Comparer, gold: Node, answer: Node) -> Outcome | None:
         return Outcome(False, "structure", hedged=hedged)
     order = comparer.policy.order
     if order == "auto":
-        is_fixed = aligned or _is_tuple(gold) or _is_tuple(answer) or _labels_differ(gold_elements, answer_elements)
-        order = "ordered" if is_fixed else "unordered"
+        order = "ordered" if ordered or _is_tuple(gold) or _is_tuple(answer) else "unordered"
     join = elementwise if order == "ordered" else matched
-    return join(comparer, gold_elements, answer_elements)
+    outcome = join(comparer, gold_elements, answer_elements)
+    # Tom: 4, Ann: 6 may be the values of other people.
+    return OPEN if outcome.same and not surely else outcome
+
+
+def _same_set_and_tuple(comparer: Comparer, gold_elements: list[Node], answer_elements: list[Node]) -> Outcome:
+    """Compare a set with a tuple: nothing is concluded where they list the same in the same order."""
+    if len(gold_elements) != len(answer_elements):
+        return OTHER_STRUCTURE
+    outcome = elementwise(comparer, gold_elements, answer_elements)
+    return OPEN if outcome.same else outcome
 
 
 def elementwise(comparer: Comparer, gold_parts: Sequence[Node], answer_parts: Sequence[Node]) -> Outcome:
@@ -71,7 +82,7 @@ def matched(comparer: Comparer, gold_parts: Sequence[Node], answer_parts: Sequen
 def same_ordered(comparer: Comparer, gold: Node, answer: Node) -> Outcome:
     """Compare tuples, vectors and matrices."""
     if isinstance(gold, Matrix) and isinstance(answer, Matrix):
-        if [len(row) for row in gold.rows] == [len(row) for row in answer.rows]:
+        if gold.bars == answer.bars and [len(row) for row in gold.rows] == [len(row) for row in answer.rows]:
             return elementwise(comparer, *([cell for row in matrix.rows for cell in row] for matrix in (gold, answer)))
     elif isinstance(gold, Group) and isinstance(answer, Group):
         if (gold.opening == "{") != (answer.opening == "{") or len(gold.elements) != len(answer.elements):
@@ -112,6 +123,8 @@ def _elements_of(node: Node) -> list[Node] | None:
 
 def _elements_of_chain(node: Chain) -> list[Node] | None:
     """Return what is listed in `S = {1, 2}` and `x \\in {1, 2}`."""
+    if named := named_elements(node):
+        return named
     label, value = labelled(node)
     if label is not None and isinstance(value, (BareList, Group)):
         return _elements_of(value)
@@ -121,6 +134,8 @@ def _elements_of_chain(node: Chain) -> list[Node] | None:
 
 
 def _is_tuple(node: Node) -> bool:
+    if isinstance(node, Chain) and named_elements(node):
+        return True
     return (isinstance(node, Group) and node.opening in "(<[") or isinstance(node, Matrix)
 
 
@@ -129,29 +144,6 @@ def _choices(node: Node) -> list[Node] | None:
     if isinstance(node, Mul) and all(isinstance(f, Sym) and f.name in _CHOICE_LETTERS for f in node.factors):
         return list(node.factors)
     return None
-
-
-def _aligned(gold_elements: list[Node], answer_elements: list[Node]) -> tuple[list[Node], list[Node], bool]:
-    """Put b=2, a=1 in the order of gold's a=1, b=2; return both, and whether the labels make the order count."""
-    gold_labels, answer_labels = _labels(gold_elements), _labels(answer_elements)
-    is_ambiguous = None in gold_labels or len(set(gold_labels)) < len(gold_labels)
-    if is_ambiguous or sorted(map(str, gold_labels)) != sorted(map(str, answer_labels)):
-        return gold_elements, answer_elements, False
-    in_gold_order = [answer_elements[answer_labels.index(label)] for label in gold_labels]
-    return gold_elements, in_gold_order, len(gold_labels) > 1
-
-
-def _labels_differ(gold_elements: list[Node], answer_elements: list[Node]) -> bool:
-    """Tell whether one side names its elements a and b, so that their order counts; x_1 and x_2 may swap."""
-    gold_labels, answer_labels = _labels(gold_elements), _labels(answer_elements)
-    if (None in gold_labels) == (None in answer_labels):
-        return False
-    labels = answer_labels if None in gold_labels else gold_labels
-    return len({match.group() for label in labels if (match := _LABEL_STEM.match(str(label)))}) > 1
-
-
-def _labels(elements: list[Node]) -> list[str | None]:
-    return [label_of(element) for element in elements]
 
 
 def _distinct(comparer: Comparer, elements: list[Node]) -> list[Node]:

@@ -2,7 +2,7 @@ r"""What is done to two trees before they are compared.
 
 1\pm\sqrt2                   1+\sqrt2, 1-\sqrt2. In `(\pm a, \pm b)` the signs may go together or each for itself:
                              there are two readings, and the other side decides
-k\pi and n\pi                the same, where both letters stand for any integer
+e = 5                        a variable, where e is else a constant
 \sqrt3/3 \approx 0.577       gold that says its value twice: the exact form is what counts
 """
 
@@ -11,52 +11,47 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-from truegold.verifiers.math.comparison.comparer import Comparer
 from truegold.verifiers.math.comparison.relations import is_repeated_list
-from truegold.verifiers.math.substitute import mapped, renamed
+from truegold.verifiers.math.substitute import mapped
 from truegold.verifiers.math.tree import (
     MINUS_ONE,
     PLUS_ONE,
     BareList,
     Chain,
-    Family,
+    Const,
     Group,
     Node,
     Num,
     Sign,
     Sym,
     facts,
-    symbols,
 )
 
 MAX_SIGNS = 4
 """The most free signs in one answer. Stops 2^20 combinations."""
 
 
-def conditions_agree(comparer: Comparer, gold: Node, answer: Node) -> bool:
-    """Compare what both sides say of their letters; what only one side says is understood."""
-    if not isinstance(gold, Family) or not isinstance(answer, Family):
-        return True
-    if not gold.conditions or len(gold.conditions) != len(answer.conditions):
-        return True
-    return comparer.same(BareList(gold.conditions), BareList(answer.conditions)).same is not False
+def with_unknown_letters(gold: Node, answer: Node) -> tuple[Node, Node]:
+    """Return both trees with e and i as variables where one side says what they are worth: `e = 5`."""
+    names = _valued_constants(gold) | _valued_constants(answer)
+    if not names:
+        return gold, answer
+
+    def as_variable(part: Node) -> Node:
+        return Sym(part.name) if isinstance(part, Const) and part.name in names else part
+
+    return mapped(gold, as_variable), mapped(answer, as_variable)
 
 
-def without_parameters(gold: Node, answer: Node, *, rename: bool) -> tuple[Node, Node]:
-    """Return the bodies of both sides; with `rename`, their integer parameters get the same names."""
-    gold_names: frozenset[str] = frozenset()
-    answer_names: frozenset[str] = frozenset()
-    if isinstance(gold, Family):
-        gold_names, gold = gold.parameters, gold.body
-    if isinstance(answer, Family):
-        answer_names, answer = answer.parameters, answer.body
-    if rename and (gold_names or answer_names):
-        gold_letters = sorted((gold_names or symbols(gold)) & symbols(gold))
-        answer_letters = sorted((answer_names or symbols(answer)) & symbols(answer))
-        different = gold_letters != answer_letters and len(gold_letters) == len(answer_letters)
-        if different and not set(answer_letters) & symbols(gold):
-            answer = renamed(answer, dict(zip(answer_letters, gold_letters, strict=True)))
-    return gold, answer
+def _valued_constants(node: Node) -> set[str]:
+    elements = node.elements if isinstance(node, (BareList, Group)) else (node,)
+    names: set[str] = set()
+    for element in elements:
+        if isinstance(element, Chain) and element.operators[0] == "=":
+            first = element.parts[0]
+            letters = first.elements if isinstance(first, (BareList, Group)) else (first,)
+            names |= {letter.name for letter in letters if isinstance(letter, Const) and letter.name in ("e", "i")}
+    return names
 
 
 def without_repetition(gold: Chain) -> Node:

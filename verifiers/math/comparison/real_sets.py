@@ -4,7 +4,8 @@ r"""Sets of real numbers: intervals, inequalities, unions and what is left out o
     \mathbb{R}\setminus\{0\},   x \ne 0                two pieces
 
 A set is a sorted list of pieces that do not touch. Its ends are constants; with parameters in them (`(a, \infty)`) they
-have no order, and only unions can be compared, piece by piece. Not covered: inequalities that need solving.
+have no order, and only unions can be compared, piece by piece. Inequalities are solved as far
+as `solving` goes.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from truegold.verifiers.math.comparison.intervals import (
     union,
     without,
 )
+from truegold.verifiers.math.comparison.solving import solved
 from truegold.verifiers.math.tree import (
     INFINITY,
     VALUES,
@@ -113,7 +115,10 @@ def _pieces_of_chain(node: Chain) -> list[Piece]:
         return _pieces(node.parts[1])
     if any(operator not in REVERSED for operator in node.operators):
         raise NoSet
-    subject = _subject_index(node)
+    try:
+        subject = _subject_index(node)
+    except NoSet:
+        return solved(node)
     pieces = [piece_of(MINUS_INFINITY, False, INFINITY, False)]
     for index, operator in enumerate(node.operators):
         if index not in (subject - 1, subject):

@@ -11,16 +11,17 @@ from __future__ import annotations
 
 from gmpy2 import mpq
 
+from truegold.verifiers.math.comparison.alignment import aligned, named_elements
 from truegold.verifiers.math.comparison.comparer import Comparer
 from truegold.verifiers.math.comparison.lists import elementwise
 from truegold.verifiers.math.comparison.real_sets import REVERSED
+from truegold.verifiers.math.comparison.rounding import is_approximately
 from truegold.verifiers.math.evaluation.identity import proportional, same_value, sign_of_ratio
-from truegold.verifiers.math.labels import argument_of, is_tuple_of_names, labelled
+from truegold.verifiers.math.labels import COORDINATES, argument_of, is_tuple_of_names, labelled
 from truegold.verifiers.math.outcome import OTHER_STRUCTURE, Outcome
 from truegold.verifiers.math.substitute import renamed, substituted
 from truegold.verifiers.math.tree import (
     MINUS_ONE,
-    PLUS_ONE,
     VALUES,
     ZERO,
     Add,
@@ -38,14 +39,14 @@ from truegold.verifiers.math.tree import (
     symbols,
 )
 
-COORDINATES = frozenset({"x", "y", "z"})
-"""Labels that make a value the equation of a line: x=5 is not y=5."""
-
 _UPWARD = {">": "<", ">=": "<="}
 
 
 def same_relations(comparer: Comparer, gold: Node, answer: Node) -> Outcome:
     """Compare two sides of which at least one is a relation. Raises TooLarge."""
+    named_gold, named_answer = _named(gold), _named(answer)
+    if named_gold and named_answer and len(named_gold) == len(named_answer):
+        return elementwise(comparer, *aligned(named_gold, named_answer)[:2])
     (gold_label, gold_value), (answer_label, answer_value) = labelled(gold), labelled(answer)
     both_relations = isinstance(gold, Chain) and isinstance(answer, Chain)
     both_labelled = gold_label is not None and answer_label is not None
@@ -67,6 +68,10 @@ def same_relations(comparer: Comparer, gold: Node, answer: Node) -> Outcome:
         if isinstance(gold.parts[0], Ratio) and gold.operators == ("=",):
             return comparer.same(gold.parts[1], answer)
     return same_throughout(comparer, gold, answer)
+
+
+def _named(node: Node) -> list[Node] | None:
+    return named_elements(node) if isinstance(node, Chain) else None
 
 
 def _with_argument_of_gold(gold: Chain, answer: Chain, answer_value: Node) -> Node:
@@ -94,6 +99,12 @@ def same_throughout(comparer: Comparer, gold: Node, answer: Node) -> Outcome:
     parts = list(answer.parts)
     if "~" in answer.operators and set(answer.operators) <= {"=", "~"}:
         parts = parts[: answer.operators.index("~") + 1]
+        approximations = answer.parts[len(parts) :]
+        if any(is_approximately(parts[-1], part) is False for part in approximations) and not (
+            len(parts) == 1 and isinstance(parts[0], Sym)
+        ):
+            # 5 \\approx 6 says two things.
+            return Outcome(False, "structure", hedged=any(comparer.same(gold, part).same for part in answer.parts))
         if len(parts) == 1 and isinstance(parts[0], Sym):
             parts = list(answer.parts[1:])
         return comparer.same(gold, parts[0] if len(parts) == 1 else Chain(tuple(parts), ("=",) * (len(parts) - 1)))
@@ -155,9 +166,13 @@ def _solves(solved: Chain, difference: Node) -> bool:
         return False
     if same_value(substituted(difference, {label: value}), ZERO).same is not True:
         return False
-    at_zero, at_one, at_two = (substituted(difference, {label: value}) for value in (ZERO, PLUS_ONE, Num(mpq(2))))
-    curvature = Add((at_zero, Mul((Num(mpq(-2)), at_one)), at_two))
-    return same_value(curvature, ZERO).same is True
+    return all(_is_straight(difference, label, start, step) for start, step in ((0, 1), (-7, 7)))
+
+
+def _is_straight(expression: Node, name: str, start: int, step: int) -> bool:
+    """Tell whether an expression is linear in a variable, by three points of equal distance."""
+    low, middle, high = (substituted(expression, {name: Num(mpq(start + i * step))}) for i in range(3))
+    return same_value(Add((low, Mul((Num(mpq(-2)), middle)), high)), ZERO).same is True
 
 
 def _same_chain(comparer: Comparer, gold: Chain, answer: Chain) -> Outcome:

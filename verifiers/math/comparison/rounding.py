@@ -13,8 +13,12 @@ from gmpy2 import mpq
 
 from truegold.verifiers.math.evaluation.exact import rational
 from truegold.verifiers.math.evaluation.identity import approximate
+from truegold.verifiers.math.measures import PERCENT
 from truegold.verifiers.math.policy import Policy
 from truegold.verifiers.math.tree import Measure, Node, Num
+
+MAX_APPROXIMATION = 5
+"""An approximation is off by less than one part in so many."""
 
 MIN_DECIMALS = 2
 MIN_DIGITS = 3
@@ -31,6 +35,26 @@ def agrees_when_rounded(gold: Node, answer: Node, policy: Policy) -> bool:
     if policy.answer_digits is not None and _has_enough_digits(gold, answer, policy.answer_digits):
         return True
     return policy.rounding and _rounds_to(gold, answer)
+
+
+def is_approximately(exact: Node, written: Node) -> bool | None:
+    """Tell whether `exact \\approx written` holds to the last digit that is written; None for what has no value.
+
+    A whole number is near another one only where it ends in zeros: 314 is about 100\\pi, and 300 about 314.
+    """
+    if isinstance(written, Measure) and written.unit == PERCENT and isinstance(written.value, Num):
+        share = written.value
+        written = Num(share.value / 100, (share.decimals or 0) + 2)
+    exact_value, written_value = _real_value(exact), _real_value(written)
+    if exact_value is None or written_value is None:
+        return None
+    decimals = written.decimals if isinstance(written, Num) else None
+    unit = mpq(1, 10**decimals) if decimals is not None else mpq(1)
+    if decimals is None and written_value.denominator == 1 and written_value:
+        digits = str(abs(written_value.numerator))
+        unit = mpq(10 ** (len(digits) - len(digits.rstrip("0"))))
+    distance = abs(exact_value - written_value)
+    return bool(distance < unit and distance * MAX_APPROXIMATION <= abs(exact_value))
 
 
 def _is_near(gold: Node, answer: Node, policy: Policy) -> bool:

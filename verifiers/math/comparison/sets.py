@@ -6,8 +6,9 @@ from truegold.verifiers.math.comparison.comparer import Comparer
 from truegold.verifiers.math.comparison.intervals import NoSet, same_pieces
 from truegold.verifiers.math.comparison.lists import elementwise, matched, same_ordered
 from truegold.verifiers.math.comparison.real_sets import pieces_of
-from truegold.verifiers.math.comparison.relations import COORDINATES, same_relations
+from truegold.verifiers.math.comparison.relations import same_relations
 from truegold.verifiers.math.comparison.values import same_values
+from truegold.verifiers.math.labels import COORDINATES
 from truegold.verifiers.math.outcome import OTHER_STRUCTURE, UNDECIDED, Outcome
 from truegold.verifiers.math.tree import VALUES, BareList, Chain, Group, Node, SetOf, SetOps, Sym
 

@@ -11,13 +11,14 @@ from gmpy2 import mpq
 from truegold.verifiers.math.comparison.rounding import agrees_when_rounded
 from truegold.verifiers.math.evaluation.identity import same_value
 from truegold.verifiers.math.labels import symbols_of
-from truegold.verifiers.math.measures import DEGREE, PERCENT
+from truegold.verifiers.math.measures import DEGREE, PERCENT, may_count_the_same
 from truegold.verifiers.math.outcome import Outcome
 from truegold.verifiers.math.policy import Policy
 from truegold.verifiers.math.substitute import renamed, substituted
 from truegold.verifiers.math.tree import ZERO, Add, Call, Measure, Mul, Node, Num, Sym, symbols
 
 OTHER_UNIT = Outcome(False, "units")
+UNKNOWN_UNIT = Outcome(None, "units")
 
 _INTEGRATION_LETTERS = "CcKk"
 
@@ -66,7 +67,7 @@ def _added_constant(node: Node) -> str | None:
     return None if names[0] in other_names else names[0]
 
 
-def same_amounts(gold: Node, answer: Node, policy: Policy) -> Outcome:
+def same_amounts(gold: Node, answer: Node, policy: Policy) -> Outcome:  # noqa: PLR0911, one for each kind of unit
     """Compare two values of which at least one has a unit. Raises TooLarge."""
     gold_value, gold_unit = (gold.value, gold.unit) if isinstance(gold, Measure) else (gold, None)
     answer_value, answer_unit = (answer.value, answer.unit) if isinstance(answer, Measure) else (answer, None)
@@ -79,11 +80,14 @@ def same_amounts(gold: Node, answer: Node, policy: Policy) -> Outcome:
         return Outcome(True, "units")
     if policy.units == "ignore" or gold_unit is None or answer_unit is None:
         return same_values(gold_value, answer_value, policy)
-    if not (gold_unit.is_label or answer_unit.is_label):
-        if gold_unit.dimension != answer_unit.dimension:
-            return OTHER_UNIT
-        if gold_unit.factor != answer_unit.factor:
-            answer_value = Mul((Num(answer_unit.factor / gold_unit.factor), answer_value))
+    if gold_unit.is_label or answer_unit.is_label:
+        outcome = same_values(gold_value, answer_value, policy)
+        # Nobody here knows what a frob is, nor whether these apples are that fruit.
+        return outcome if may_count_the_same(gold_unit, answer_unit) or not outcome.same else UNKNOWN_UNIT
+    if gold_unit.dimension != answer_unit.dimension:
+        return OTHER_UNIT
+    if gold_unit.factor != answer_unit.factor:
+        answer_value = Mul((Num(answer_unit.factor / gold_unit.factor), answer_value))
     return same_values(gold_value, answer_value, policy)
 
 

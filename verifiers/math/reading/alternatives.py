@@ -4,6 +4,8 @@ r"""The less usual readings of ambiguous notation, which are tried where the usu
 1,5        one and a half, where the other side is one number
 5m         five metres, where the other side knows no m
 1/2x       1/(2x)
+2e+3       twice e and three, where the other side has an e
+12C5       a binomial coefficient, and C(12, 5), where the other side is a value
 h(a+b)     a product, where the other side uses h as a variable
 log 2      to the base ten, as well as natural
 """
@@ -15,13 +17,29 @@ from collections.abc import Iterator
 
 from truegold.verifiers.math.policy import Policy
 from truegold.verifiers.math.reading.answers import read
+from truegold.verifiers.math.reading.counting import with_calls_as_counts
 from truegold.verifiers.math.reading.notation import Notation
 from truegold.verifiers.math.refusals import TooLarge, Unreadable
 from truegold.verifiers.math.substitute import mapped, with_log_base_ten
-from truegold.verifiers.math.tree import BareList, Call, Chain, Group, Measure, Mul, Node, Num, Sym, facts, symbols
+from truegold.verifiers.math.tree import (
+    VALUES,
+    BareList,
+    Call,
+    Chain,
+    Const,
+    Group,
+    Measure,
+    Mul,
+    Node,
+    Sym,
+    facts,
+    symbols,
+    walk,
+)
 
 _DECIMAL_COMMA = re.compile(r"([+-]?)(\d{1,9}),(\d{1,9})(?![\d,])")
 _SLASH_NEIGHBOUR = re.compile(r"/\s*\(?[\dA-Za-z\\]")
+_SCIENTIFIC = re.compile(r"(\d)e([+-])")
 _GROUPING = re.compile(r"\d,\d{3}(?!\d)")
 
 
@@ -45,12 +63,17 @@ def other_readings(
 def _other_trees(text: str, tree: Node, other_side: Node, mixed_numbers: bool) -> Iterator[Node]:
     if _GROUPING.search(text) and isinstance(other_side, (BareList, Group, Chain)):
         yield from _try_reading(text, Notation(mixed_numbers=mixed_numbers, group_digits=False))
-    if isinstance(tree, BareList) and len(tree.elements) == 2 and isinstance(other_side, (Num, Measure)):
+    is_constant = isinstance(other_side, (*VALUES, Measure)) and not symbols(other_side)
+    if isinstance(tree, BareList) and len(tree.elements) == 2 and is_constant:
         match = _DECIMAL_COMMA.match(text)
         if match is not None:
             sign, whole, decimals = match.groups()
             with_point = f"{sign}{whole}.{decimals}{text[match.end() :]}"
             yield from _try_reading(with_point, Notation(mixed_numbers=mixed_numbers))
+    if isinstance(other_side, VALUES) and (counted := with_calls_as_counts(text)) != text:
+        yield from _try_reading(counted, Notation(mixed_numbers=mixed_numbers))
+    if _SCIENTIFIC.search(text) and any(isinstance(part, Const) and part.name == "e" for part in walk(other_side)):
+        yield from _try_reading(_SCIENTIFIC.sub(r"\1 e \2", text), Notation(mixed_numbers=mixed_numbers))
     if "/" in text and _SLASH_NEIGHBOUR.search(text):
         yield from _try_reading(text, Notation(mixed_numbers=mixed_numbers, tight_products=True))
     if symbols(tree) - symbols(other_side):

@@ -16,6 +16,7 @@ from gmpy2 import mpq
 
 from truegold.verifiers.math.budget import charge
 from truegold.verifiers.math.labels import label_of
+from truegold.verifiers.math.reading.clocks import read_clock_text
 from truegold.verifiers.math.reading.conditions import (
     conclusion,
     declared_integers,
@@ -24,19 +25,24 @@ from truegold.verifiers.math.reading.conditions import (
     without_conditions,
     without_remark,
 )
+from truegold.verifiers.math.reading.congruences import is_modulus_mark, read_congruences
+from truegold.verifiers.math.reading.dates import read_day
 from truegold.verifiers.math.reading.grammar import ExpressionReader
+from truegold.verifiers.math.reading.labelled import read_labelled
 from truegold.verifiers.math.reading.lexer import lex
 from truegold.verifiers.math.reading.notation import USUAL, Notation
-from truegold.verifiers.math.reading.quantities import as_measure, read_letter_units, read_quantity
+from truegold.verifiers.math.reading.quantities import as_measure, read_letter_units, read_quantity, spelled_out
 from truegold.verifiers.math.reading.tokens import Token, nesting, split_at
 from truegold.verifiers.math.reading.wording import named_value, stated_value, text_of
 from truegold.verifiers.math.refusals import TooLarge, Unreadable
-from truegold.verifiers.math.tree import BareList, Family, Node, Num
+from truegold.verifiers.math.tree import BareList, BaseN, Family, Node, Num, Ratio
 
 MAX_ITEMS = 100
 """The longest list. Stops an answer that lists every number there is."""
 
 _SIMPLE = re.compile(r"(-?)(?:(\d{1,60})(?:\.(\d{1,60}))?|\\[dt]?frac\{(\d{1,60})\}\{(\d{1,60})\})", re.ASCII)
+_NUMERAL = re.compile(r"\(?((?=[A-F]*\d)[0-9A-Fa-f]{1,60})\)?_\s*\{?\s*(\d{2})\s*\}?", re.ASCII)
+"""A numeral of a base from 10 on. It holds a digit, since `A_{12}` is a letter with a subscript."""
 _SEPARATING = frozenset({"sep", "gap", "row"})
 _WORDED = frozenset({"word", "money"})
 _IDLE_COMMANDS = frozenset({"therefore", "because", "checkmark", "blacksquare"})
@@ -48,7 +54,19 @@ def read(text: str, notation: Notation = USUAL) -> Node:
     simple = _SIMPLE.fullmatch(text)
     if simple is not None:
         return _read_simple(simple)
+    special = read_day(text) or _read_numeral(text)
+    if special is not None:
+        return special
     return _read_tokens(lex(text, group_digits=notation.group_digits), notation, 0)
+
+
+def _read_numeral(text: str) -> BaseN | None:
+    """Read a numeral whose digits are letters too, `1A_{16}`."""
+    match = _NUMERAL.fullmatch(text)
+    if match is None:
+        return None
+    digits, base = match.group(1).upper(), int(match.group(2))
+    return BaseN(digits, base) if all(int(digit, 36) < base for digit in digits) else None
 
 
 def _read_simple(match: re.Match[str]) -> Node:
@@ -85,6 +103,10 @@ class _AnswerReader:
             raise Unreadable("nothing")
         charge(len(tokens))
         kinds = {token[0] for token in tokens}
+        if ("cmd" in kinds or "word" in kinds) and any(map(is_modulus_mark, tokens)):
+            congruences = read_congruences(tokens, self._read_expression)
+            if congruences is not None:
+                return congruences
         if "rel" in kinds:
             tokens, remark = without_remark(conclusion(tokens))
             self.parameters |= integers_in(remark)
@@ -110,6 +132,9 @@ class _AnswerReader:
         if not slices:
             raise Unreadable("nothing but separators")
         nodes: list[Node] = []
+        labelled = read_labelled(slices, self._read_item)
+        if labelled is not None:
+            return _regrouped(labelled, joined)
         for part in slices:
             node = self._read_item(part)
             letters = declared_integers(node)
@@ -129,7 +154,7 @@ class _AnswerReader:
         has_words = not _WORDED.isdisjoint([token[0] for token in tokens])
         if not has_words or all(len(t.text) == 1 and t.text.isascii() for t in tokens if t.kind == "word"):
             try:
-                return as_measure(self._read_expression(tokens))
+                return _or_clock(as_measure(self._read_expression(tokens)), tokens)
             except Unreadable:
                 quantity = read_quantity(tokens, self._read_expression)
                 if quantity is not None:
@@ -167,6 +192,13 @@ class _AnswerReader:
             if len(parts) > 1 and all(part[-1].kind == "num" and len(part) <= 2 for part in parts):
                 return BareList(tuple(map(self._read_expression, parts)))
         return as_measure(self._read_expression(tokens))
+
+
+def _or_clock(node: Node, tokens: list[Token]) -> Node:
+    """Return a ratio with the time of day that it may be instead."""
+    if isinstance(node, Ratio):
+        return Ratio(node.parts, read_clock_text(spelled_out(tokens)))
+    return node
 
 
 def _begins_number(tokens: list[Token], index: int, token: Token) -> bool:

@@ -14,7 +14,15 @@ from typing import TypeAlias
 
 from truegold.verifiers.math.measures import UNITS
 from truegold.verifiers.math.reading.letters import add_letters, add_word
-from truegold.verifiers.math.reading.names import COMMAND_TOKENS, COMMANDS, IGNORED, RELATIONS, TEXT_COMMANDS, TYPEFACES
+from truegold.verifiers.math.reading.names import (
+    COMMAND_TOKENS,
+    COMMANDS,
+    IGNORED,
+    MATRIX_ENVIRONMENTS,
+    RELATIONS,
+    TEXT_COMMANDS,
+    TYPEFACES,
+)
 from truegold.verifiers.math.reading.normal import DOLLAR, matching_brace
 from truegold.verifiers.math.reading.numerals import (
     INTEGER,
@@ -41,6 +49,10 @@ _TOKEN = re.compile(
 _TIMES_TEN = re.compile(r"(?<=[\d.])\s*x\s*(?=10\s*\^)")
 _ENVIRONMENT = re.compile(r"\s*\{\s*([A-Za-z]{1,20}\*?)\s*\}")
 _CONNECTING = frozenset({"sep", "gap", "rel", "op", "row", "cell"})
+_NO_OPERAND = frozenset({"start", "rel", "sep", "gap", "row", "cell"})
+_OPERAND_ENDS = frozenset({"num", "name", "const", "close", "unbrace"})
+_COLUMNS = re.compile(r"\s*\[[a-zA-Z|\s]{0,20}\]")
+"""How a matrix is placed or aligned, `[t]` and `[rr]`; the columns of an array stand in braces."""
 _MONEY = frozenset(f"$€£¥₹₽₩{DOLLAR}")
 _DIGIT = frozenset("0123456789")
 
@@ -81,7 +93,30 @@ def lex(text: str, *, group_digits: bool = True) -> list[Token]:
     _Scanner(text, tokens, group_digits, level=0).run()
     if len(tokens) > MAX_TOKENS:
         raise TooLarge(f"{len(tokens)} tokens, the limit is {MAX_TOKENS}")
+    if "]" in text or "[" in text:
+        tokens = _with_reversed_brackets(tokens)
     return _without_idle_gaps(tokens) if "gap" in [token[0] for token in tokens] else tokens
+
+
+def _with_reversed_brackets(tokens: list[Token]) -> list[Token]:
+    """Return the tokens with `]0,1[` as an opening and a closing bracket, which what stands around them tells."""
+    turned = tokens.copy()
+    for index, token in enumerate(tokens):
+        before = tokens[index - 1].kind if index else "start"
+        behind = tokens[index + 1] if index + 1 < len(tokens) else None
+        if token.kind == "close" and token.text == "]" and (before in _NO_OPERAND or _joins_sets(tokens[index - 1])):
+            turned[index] = token._replace(kind="open")
+        elif token.kind == "open" and token.text == "[" and before in _OPERAND_ENDS and _ends_set(behind):
+            turned[index] = token._replace(kind="close")
+    return turned
+
+
+def _ends_set(behind: Token | None) -> bool:
+    return behind is None or behind.kind in _NO_OPERAND or behind.kind == "close" or _joins_sets(behind)
+
+
+def _joins_sets(token: Token) -> bool:
+    return token.kind == "op" and token.text in ("cup", "cap", "minus")
 
 
 def _without_idle_gaps(tokens: list[Token]) -> list[Token]:
@@ -218,8 +253,16 @@ class _Scanner:
         match = _ENVIRONMENT.match(self.text, position)
         if match is None:
             raise Unreadable(f"\\{name} without the name of an environment")
-        self.tokens.append(Token(name, match.group(1), spaced))
-        return match.end()
+        environment, position = match.group(1).rstrip("*"), match.end()
+        self.tokens.append(Token(name, environment, spaced))
+        if name == "begin" and environment in MATRIX_ENVIRONMENTS:
+            if columns := _COLUMNS.match(self.text, position):
+                position = columns.end()
+            if environment in ("array", "tabular") and self.text[position:].lstrip().startswith("{"):
+                position = self.text.index("{", position)
+                closing = matching_brace(self.text, position)
+                position = closing + 1 if closing > 0 else position
+        return position
 
     def _add_escape(self, mark: str, spaced: bool) -> None:
         if mark == "{":

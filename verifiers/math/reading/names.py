@@ -72,12 +72,11 @@ FRACTIONS = frozenset({"frac", "dfrac", "tfrac", "cfrac", "nicefrac", "sfrac", "
 BINOMIALS = frozenset({"binom", "dbinom", "tbinom"})
 
 MATRIX_ENVIRONMENTS = frozenset({
-    "matrix", "pmatrix", "bmatrix", "Bmatrix", "vmatrix", "Vmatrix", "smallmatrix", "array", "psmallmatrix",
+    "matrix", "pmatrix", "bmatrix", "Bmatrix", "vmatrix", "Vmatrix", "smallmatrix", "array", "tabular", "psmallmatrix",
     "bsmallmatrix",
 })  # fmt: skip
 LINE_ENVIRONMENTS = frozenset({
-    "aligned", "align", "align*", "gathered", "gather", "split", "equation", "equation*", "cases", "dcases",
-    "eqnarray", "eqnarray*",
+    "aligned", "align", "gathered", "gather", "split", "equation", "cases", "dcases", "eqnarray", "alignat", "multline",
 })  # fmt: skip
 """The environments that are a matrix, and those that hold lines."""
 
@@ -108,6 +107,7 @@ _COMMAND_SYMBOLS = {
     "lceil": ("open", "ceil"), "rceil": ("close", "ceil"), "lbrace": ("open", "{"), "rbrace": ("close", "{"),
     "lparen": ("open", "("), "rparen": ("close", ")"), "lbrack": ("open", "["), "rbrack": ("close", "]"),
     "lvert": ("bar", "|"), "rvert": ("bar", "|"), "vert": ("bar", "|"), "mid": ("bar", "|"), "Vert": ("bar", "||"),
+    "imath": ("name", "i"), "jmath": ("name", "j"),
     "gets": ("rel", "to"), "sqrt": ("cmd", "sqrt"), "mathbb": ("cmd", "mathbb"), "Bbb": ("cmd", "mathbb"),
 }  # fmt: skip
 

@@ -13,7 +13,14 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from truegold.verifiers.math.reading.chinese import with_chinese_numbers
+from truegold.verifiers.math.reading.counting import with_counts
+from truegold.verifiers.math.reading.dress import with_balanced_braces, without_dress
+from truegold.verifiers.math.reading.json_answer import answer_in_json
 from truegold.verifiers.math.reading.names import COMMANDS, GREEK
+from truegold.verifiers.math.reading.numbering import with_numbered_parts
+from truegold.verifiers.math.reading.spoken import with_spoken_numbers
+from truegold.verifiers.math.reading.usual_marks import with_usual_marks
 
 MAX_BOXES = 4
 """So many boxes around each other are taken off. Stops two thousand of them, each searched for its end."""
@@ -51,7 +58,7 @@ _SYMBOLS = {
     "ℚ": r"\mathbb{Q} ", "ℂ": r"\mathbb{C} ", "℃": r"^\circ C", "″": "''", "∑": r"\sum ", "∏": r"\prod ",
     "∫": r"\int ", "∠": r"\angle ", "△": r"\triangle ", "∀": r"\forall ", "∃": r"\exists ", "∣": "|", "∥": r"\| ",
     "⟨": r"\langle ", "⟩": r"\rangle ", "⌊": r"\lfloor ", "⌋": r"\rfloor ", "⌈": r"\lceil ", "⌉": r"\rceil ",
-    "→": r"\to ", "∨": r"\lor ", "∧": r"\land ", "。": ".", "、": ",", "￥": "¥", "µ": "μ",
+    "→": r"\to ", "∨": r"\lor ", "∧": r"\land ", "。": ".", "、": ",", "￥": "¥", "µ": "μ", "∶": ":",
     **{letter: rf"\{name} " for name, letter in GREEK.items()},
 }  # fmt: skip
 _TRANSLATE = str.maketrans(_SYMBOLS)
@@ -86,12 +93,14 @@ _MAY_END = frozenset(".,;:?\\!")
 _MAY_START = frozenset("\\,;:.")
 _COMMAND = re.compile(r"\\[A-Za-z]")
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{")
-_NUMBERING = re.compile(r"[;,.]?\s*\((?:[1-9])\)\s*")
 
 
 def normal(text: str) -> str:
     """Return `text` in ASCII LaTeX as far as it is mathematics, without what surrounds a formula."""
-    if not text.isascii():
+    if "{" in text and ":" in text and (stated := answer_in_json(text.strip())) is not None:
+        text = stated
+    is_ascii = text.isascii()
+    if not is_ascii:
         text = _in_ascii(text)
     if not text.isprintable():
         for pattern, repaired in _DAMAGED:
@@ -102,7 +111,13 @@ def normal(text: str) -> str:
     if "<" in text or "&" in text:
         for pattern, plain in _HTML:
             text = pattern.sub(plain, text)
-    return _without_numbering(_unwrapped(text))
+    text = _unwrapped(text)
+    if "\\" in text or "}" in text:
+        text = _unwrapped(with_balanced_braces(without_dress(text)))
+    text = with_usual_marks(text)
+    if not is_ascii:
+        text = with_chinese_numbers(text)
+    return with_spoken_numbers(with_counts(with_numbered_parts(text)))
 
 
 def _unwrapped(text: str) -> str:
@@ -128,13 +143,6 @@ def _unwrapped(text: str) -> str:
         # A box that was cut off has no closing brace.
         text = _strip(text[box.end() : closing] if closing > 0 else text[box.end() :])
     return text
-
-
-def _without_numbering(text: str) -> str:
-    """Return `5; 7` for `(1) 5; (2) 7`, the answers to two parts of a question."""
-    if not text.startswith("(1)") or "(2)" not in text:
-        return text
-    return _NUMBERING.sub("; ", text).strip("; ")
 
 
 def matching_brace(text: str, opening: int) -> int:

@@ -13,12 +13,14 @@ from typing import TypeAlias
 
 from gmpy2 import mpq
 
-from truegold.verifiers.math.measures import DEGREE, MULTIPLIERS, Unit, unit_of
+from truegold.verifiers.math.measures import DEGREE, INCH, MULTIPLIERS, Unit, unit_of
+from truegold.verifiers.math.reading.clocks import read_clock_text
+from truegold.verifiers.math.reading.dates import read_day
 from truegold.verifiers.math.reading.names import NUMBER_WORDS
 from truegold.verifiers.math.reading.tokens import Token
 from truegold.verifiers.math.reading.units import spelled_unit
 from truegold.verifiers.math.refusals import Unreadable
-from truegold.verifiers.math.tree import VALUES, Call, Clock, Measure, Mul, Node, Num
+from truegold.verifiers.math.tree import VALUES, Call, Measure, Mul, Node, Num
 
 MAX_ADDED_TOKENS = 30
 """Quantities that add up, as 5 feet 6 inches do, are not longer. Stops thousands, each read within the one before."""
@@ -29,19 +31,20 @@ ReadExpression: TypeAlias = Callable[[list[Token]], Node]
 
 def read_quantity(tokens: list[Token], read_expression: ReadExpression) -> Node | None:
     """Return the quantity that `tokens` are as a whole, or None."""
-    clock = _read_clock(tokens)
-    if clock is not None:
-        return clock
+    text = spelled_out(tokens)
+    special = read_clock_text(text) or read_day(text)
+    if special is not None:
+        return special
     sign, amount = (-1, tokens[1:]) if tokens[0].text == "-" else (1, tokens)
     if amount and amount[0].kind == "money":
         value = _read_money(amount, read_expression)
         return None if value is None else Measure(_scaled(value.value, mpq(sign)), value.unit)
-    start = next((i for i, token in enumerate(tokens) if token.kind in ("word", "money")), len(tokens))
+    start = next((i for i in range(len(tokens)) if _begins_unit(tokens, i)), len(tokens))
     if start == 0:
         count = _read_number_in_words(tokens)
         return Num(mpq(count)) if count is not None else None
     if start == len(tokens):
-        return _read_degrees_and_minutes(tokens)
+        return _read_degrees_and_minutes(tokens) or _read_feet_and_inches(tokens)
     return _read_with_units(tokens, start, read_expression)
 
 
@@ -124,8 +127,9 @@ def _read_with_units(tokens: list[Token], start: int, read_expression: ReadExpre
     value = _read_value(tokens[:start], read_expression)
     if value is None:
         return None
-    numeral_indices = (i for i in range(start, len(tokens)) if tokens[i].kind == "num" and tokens[i - 1].text != "^")
-    end = next(numeral_indices, len(tokens))
+    end = next(
+        (i for i in range(start, len(tokens)) if tokens[i].kind == "num" and not _in_exponent(tokens, i)), len(tokens)
+    )
     value, words = _with_multipliers(value, tokens[start:end])
     unit = spelled_unit(words) if words else None
     if end < len(tokens):
@@ -138,6 +142,12 @@ def _read_with_units(tokens: list[Token], start: int, read_expression: ReadExpre
         # The label of `50% of the people` changes nothing.
         return value if unit is not None and unit.is_label else None
     return None if unit is None else Measure(value, unit)
+
+
+def _in_exponent(tokens: list[Token], index: int) -> bool:
+    """Tell whether the numeral at `index` is the 2 of `^2` or the 1 of `^{-1}`."""
+    before = index - 1 - (tokens[index - 1].text == "-")
+    return tokens[before].text == "^" or (tokens[before].kind == "brace" and tokens[before - 1].text == "^")
 
 
 def _read_value(tokens: list[Token], read_expression: ReadExpression) -> Node | None:
@@ -180,20 +190,27 @@ def _scaled(value: Node, factor: mpq) -> Node:
     return value if factor == 1 else Mul((Num(factor), value))
 
 
-def _read_clock(tokens: list[Token]) -> Clock | None:
-    """Read `4:30 p.m.` and `9 a.m.`."""
-    words = "".join(t.text for t in tokens if t.kind in ("word", "name"))
-    half = {"am": "am", "pm": "pm"}.get(words.lower())
-    if half is None or not tokens or tokens[0].kind != "num":
-        return None
-    numerals = [t for t in tokens if t.kind == "num"]
-    colon = len(tokens) > 1 and tokens[1].text == ":"
-    if len(numerals) != 1 + colon or any(not t.text.isdigit() or len(t.text) > 2 for t in numerals):
-        return None
-    hour, minute = int(numerals[0].text), int(numerals[1].text) if colon else 0
-    if not (1 <= hour <= 12 and minute < 60):
-        return None
-    return Clock((hour % 12 + 12 * (half == "pm")) * 60 + minute, half)
+def spelled_out(tokens: list[Token]) -> str:
+    """Return the text of tokens, with blanks where they had some."""
+    return "".join(f" {token.text}" if token.spaced else token.text for token in tokens).strip()
+
+
+def _begins_unit(tokens: list[Token], index: int) -> bool:
+    """Tell whether a word begins here; `min` behind a number is a unit and no function."""
+    token = tokens[index]
+    if token.kind == "func":
+        is_last = index + 1 == len(tokens) or tokens[index + 1].kind not in ("open", "brace", "num", "name")
+        return index > 0 and is_last and unit_of(token.text) is not None
+    return token.kind in ("word", "money")
+
+
+def _read_feet_and_inches(tokens: list[Token]) -> Measure | None:
+    """Read `5'6''` and `2.5''`."""
+    numbers = [token.value for token in tokens if token.kind == "num"]
+    marks = "".join("n" if token.kind == "num" else token.text for token in tokens)
+    inches = {"n'n''": lambda: numbers[0] * 12 + numbers[1], "n''": lambda: numbers[0], "n'": lambda: numbers[0] * 12}
+    total = inches.get(marks)
+    return None if total is None else Measure(Num(total()), INCH)
 
 
 def _read_degrees_and_minutes(tokens: list[Token]) -> Measure | None:

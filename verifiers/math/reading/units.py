@@ -5,7 +5,7 @@ A word that might change the value (`not`, `more`, `or`) is never taken for a un
 
 from __future__ import annotations
 
-from truegold.verifiers.math.measures import LABEL, LETTER_UNITS, Unit, multiply_units, raise_unit, unit_of
+from truegold.verifiers.math.measures import LABEL, LETTER_UNITS, Unit, label_unit, multiply_units, raise_unit, unit_of
 from truegold.verifiers.math.reading.tokens import Token
 
 MAX_LABEL_WORDS = 6
@@ -45,6 +45,8 @@ def spelled_unit(tokens: list[Token], *, labels: bool = True) -> Unit | None:
             return None
         elif lower == "per":
             sign = -1
+        elif lower == "in" and not _is_inch(tokens, index, unit):
+            continue
         elif lower in _PREFIXES:
             prefix = _PREFIXES[lower]
         elif lower in MEANING_WORDS or len(lower) > longest:
@@ -53,12 +55,18 @@ def spelled_unit(tokens: list[Token], *, labels: bool = True) -> Unit | None:
             known = _known_unit(token, labels)
             label_words += known is None
             exponent, index = _read_exponent(tokens, index)
-            raised = raise_unit(known or LABEL, sign * prefix * exponent)
+            raised = raise_unit(known or label_unit(token.text), sign * prefix * exponent)
             if raised is None:
                 return None
             unit = raised if unit is None else multiply_units(unit, raised)
             sign = prefix = 1
     return None if label_words > MAX_LABEL_WORDS or (label_words and not labels) else unit
+
+
+def _is_inch(tokens: list[Token], index: int, unit: Unit | None) -> bool:
+    """Tell whether the `in` before `index` is a unit: `5 in`, but not `5 apples in total`."""
+    follows_word = index < len(tokens) and tokens[index].kind in ("word", "name", "num")
+    return not follows_word and (unit is None or not unit.is_label)
 
 
 def _known_unit(token: Token, labels: bool) -> Unit | None:

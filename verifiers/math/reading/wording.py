@@ -35,7 +35,7 @@ class StatedValue(NamedTuple):
 
 def stated_value(tokens: list[Token]) -> StatedValue | None:
     """Return the value that a sentence speaks of, where none of its words changes what the value means."""
-    if any(token.kind == "word" and token.text.lower() in MEANING_WORDS for token in tokens):
+    if any(token.kind == "word" and (token.text.lower() in MEANING_WORDS or "不" in token.text) for token in tokens):
         return None
     verbs = [i for i, token in enumerate(tokens) if token.kind == "word" and token.text.lower() in _VERBS]
     if verbs and verbs[-1] + 1 < len(tokens):
@@ -60,8 +60,8 @@ def _before_remark(tokens: list[Token]) -> StatedValue | None:
 
 
 def _behind_label(tokens: list[Token]) -> StatedValue | None:
-    """Return the 3 of `the width = 3`."""
-    equals = next((i for i, token in enumerate(tokens) if token.kind == "rel" and token.text == "="), 0)
+    """Return the 3 of `the width = 3` and of `the width: 3`."""
+    equals = next((i for i, token in enumerate(tokens) if token.text in ("=", ":")), 0)
     if equals and equals + 1 < len(tokens) and all(token.kind in ("word", "name") for token in tokens[:equals]):
         return StatedValue(tokens[equals + 1 :], unless=(Text, Named))
     return None

@@ -23,11 +23,12 @@ def read_brackets(reader: Grammar, opening: str) -> Node:
         return Call(opening, (inner,))
     reader.in_brackets += 1
     bars, reader.bars = reader.bars, 0
+    in_set, reader.in_set = reader.in_set, opening == "{"
     if opening == "{":
         # A bar inside of braces separates an element from its condition.
         reader.bars = 1
     node = _read_inside(reader, opening)
-    reader.bars = bars
+    reader.bars, reader.in_set = bars, in_set
     reader.in_brackets -= 1
     return node
 
@@ -37,7 +38,7 @@ def _read_inside(reader: Grammar, opening: str) -> Node:
         return Named("empty") if opening == "{" else Group(opening, _CLOSING[opening], ())
     elements = [reader.read_relation()]
     if opening == "{" and (reader.take_if("bar") or reader.take_if("op", ":")):
-        reader.bars = 0
+        reader.bars, reader.in_set = 0, False
         condition = _read_condition(reader)
         reader.expect("close")
         return SetOf(elements[0], condition)

@@ -28,7 +28,7 @@ _PADDING = (END,) * 5
 class Cursor:
     """Reads off a list of tokens, from `position` on."""
 
-    __slots__ = ("bars", "depth", "in_brackets", "notation", "position", "read_answer", "tokens")
+    __slots__ = ("bars", "depth", "in_brackets", "in_set", "notation", "position", "read_answer", "tokens")
 
     def __init__(self, tokens: list[Token], notation: Notation, depth: int, read_answer: ReadAnswer) -> None:
         charge(_STEPS_A_TOKEN * len(tokens))
@@ -41,6 +41,8 @@ class Cursor:
         """How many bars are open: where one is, the next bar closes it."""
         self.in_brackets = 0
         """How many brackets are open."""
+        self.in_set = False
+        """The element of a set is read, and a colon separates it from its condition."""
 
     def peek(self, ahead: int = 0) -> Token:
         """Return the next token, or one behind it."""

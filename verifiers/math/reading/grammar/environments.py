@@ -8,7 +8,7 @@ from truegold.verifiers.math.reading.names import LINE_ENVIRONMENTS, MATRIX_ENVI
 from truegold.verifiers.math.reading.notation import Notation
 from truegold.verifiers.math.reading.tokens import Token
 from truegold.verifiers.math.refusals import Unreadable
-from truegold.verifiers.math.tree import Matrix, Node, Text
+from truegold.verifiers.math.tree import BareList, Chain, Matrix, Node, Text
 
 
 def read_environment(reader: Grammar, name: str) -> Node:
@@ -24,22 +24,20 @@ def read_environment(reader: Grammar, name: str) -> Node:
         return _read_lines(reader, inside, ("cell", "row"))
     if name not in MATRIX_ENVIRONMENTS and name not in LINE_ENVIRONMENTS:
         raise Unreadable(f"the environment {name}")
-    if name == "array" and inside and inside[0].kind == "brace":
-        # The group says how the columns are aligned.
-        closing = next((i for i, token in enumerate(inside) if token.kind == "unbrace"), -1)
-        inside = inside[closing + 1 :]
     return _read_matrix(reader, inside, name)
 
 
 def _read_matrix(reader: Grammar, inside: list[Token], name: str) -> Node:
     rows, scattered = _split_rows(inside)
     lone_operator = any(len(row) == 1 and all(token.kind == "op" for token in row[0]) for row in rows)
-    if name in ("matrix", "array") and (scattered or lone_operator):
+    if name in ("matrix", "array", "tabular") and (scattered or lone_operator):
         # Whatever wrote this broke up one formula.
         return _read_lines(reader, inside, ("row", "cell", "gap"))
     if not rows:
         raise Unreadable("an empty matrix")
     cells = tuple(tuple(_read_cell(reader, cell) for cell in row) for row in rows)
+    if name in ("cases", "dcases") and all(len(row) == 1 and isinstance(row[0], Chain) for row in cells):
+        return BareList(tuple(row[0] for row in cells))
     return Matrix(cells, bars=name in ("vmatrix", "Vmatrix"))
 
 

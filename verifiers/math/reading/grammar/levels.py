@@ -142,6 +142,8 @@ class Grammar(Cursor):
                 if mark == "*":
                     self.position += 1
                     factors.append(self.read_signed())
+                elif mark == ":" and self.in_set:
+                    break
                 elif mark == "/" or (mark == ":" and self.in_brackets):
                     self.position += 1
                     factors.append(Pow(self._read_divisor(mark), MINUS_ONE))

@@ -1,0 +1,118 @@
+r"""Chinese numbers and phrases in the spelling of formulas.
+
+    百分之二十五    三分之一       2根号5    负七    三点一四    2的3次方    1比2     25\%   \frac{1}{3}   2\sqrt{5} ...
+    一万二千        三十元         第七                                             12000   30元   7
+    x除以7余3       一半                                                            x \equiv 3 \pmod{7}   \frac{1}{2}
+
+A numeral that stands alone is read where nothing but a measure word follows: 三角形 is a triangle. Not covered:
+numerals inside of sentences.
+"""
+
+from __future__ import annotations
+
+import re
+
+from truegold.verifiers.math.measures import UNITS
+
+_DIGITS = {c: value for value, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "○": 0, "两": 2, "俩": 2}
+_SMALL = {"十": 10, "百": 100, "千": 1_000}
+_LARGE = {"万": 10**4, "亿": 10**8}
+_NUMERAL_CHARS = "".join((*_DIGITS, *_SMALL, *_LARGE))
+
+_N = rf"[{_NUMERAL_CHARS}\d.]{{1,30}}(?:点[{_NUMERAL_CHARS}]{{1,20}})?"
+_ROOTED = rf"(?:{_N})?\s?(?:倍)?(?:的)?根号(?:下)?\s?(?:{_N})|{_N}|π|\\pi|[A-Za-z]"
+_MEASURE_CHARS = (
+    "个只本名人块张条件台辆支枝朵棵头匹套双对组次种位间层页颗粒瓶杯盒箱袋筐桶根把面艘架座所家班排行列户份道题盏片滴圈步岁天"
+    "周日月年倍项段节幅副顶栋幢株串束堆群捆批碗盘壶罐包元角分米克吨升度斤里亩斗尺寸秒时平立毫厘千公两"
+)
+_MEASURE = rf"(?:[{_MEASURE_CHARS}][一-鿿]{{0,5}})?"
+_ALONE = re.compile(rf"(?:(?:一共|总共|大约|等于|共有|共|约|是|为|有|第)\s?)?(负)?({_N})({_MEASURE})")
+_UNIT_NUMERALS = frozenset(word for word in UNITS if word[0] in _NUMERAL_CHARS)
+
+_REMAINDER = re.compile(rf"([A-Za-z])?\s*除以\s*({_N})\s*[，,]?\s*余(?:数[是为]?)?\s*({_N})")
+_PERCENT = re.compile(rf"百分之\s?({_N})")
+_FRACTION = re.compile(rf"({_N})分之\s?({_ROOTED})")
+_ROOT = re.compile(rf"({_N})?\s?(?:倍)?(?:的)?(立方根|三次根号|根号)(?:下)?\s?({_N}|[A-Za-z])")
+_POWER = re.compile(rf"({_N}|[A-Za-z])的(?:({_N})次(?:方|幂)|(平方|立方)(?![根米厘分千毫]))")
+_RATIO = re.compile(rf"({_N})\s?比\s?({_N})(?:\s?比\s?({_N}))?")
+_MINUS = re.compile(rf"负\s?(?={_N})")
+_DECIMAL = re.compile(rf"([{_NUMERAL_CHARS}]{{1,20}})点([{_NUMERAL_CHARS}]{{1,20}})(?![分钟时])")
+_HALF = re.compile(r"一半|二分之一")
+_MAY_HOLD = re.compile(rf"[{_NUMERAL_CHARS}分根负比余的]")
+
+
+def with_chinese_numbers(text: str) -> str:
+    """Return the text with the numbers and phrases that it writes in Chinese as formulas."""
+    if _MAY_HOLD.search(text) is None:
+        return text
+    if "余" in text:
+        text = _REMAINDER.sub(lambda m: rf"{m[1] or 'x'} \equiv {_plain(m[3])} \pmod{{{_plain(m[2])}}}", text)
+    if "分之" in text:
+        text = _PERCENT.sub(lambda m: rf"{_plain(m[1])}\%", text)
+        text = _FRACTION.sub(lambda m: rf"\frac{{{_with_roots(m[2])}}}{{{_plain(m[1])}}}", text)
+    if "一半" in text:
+        text = _HALF.sub(r"\\frac{1}{2}", text)
+    text = _with_roots(text)
+    if "的" in text:
+        text = _POWER.sub(_power, text)
+    if "比" in text:
+        text = _RATIO.sub(lambda m: ":".join(_plain(part) for part in m.groups() if part), text)
+    if "点" in text:
+        text = _DECIMAL.sub(lambda m: _plain(m[0]), text)
+    alone = _ALONE.fullmatch(text)
+    if alone is not None:
+        return ("-" if alone[1] else "") + _with_measure(alone[2], alone[3])
+    return _MINUS.sub("-", text)
+
+
+def chinese_number(text: str) -> int | None:
+    """Return 12034 for 一万二千零三十四 and 2021 for 二〇二一; None for anything else."""
+    if not text or any(c not in _NUMERAL_CHARS for c in text):
+        return None
+    if all(c in _DIGITS for c in text):
+        return int("".join(str(_DIGITS[c]) for c in text))
+    total = section = digit = 0
+    for c in text:
+        if c in _DIGITS:
+            digit = _DIGITS[c]
+        elif c in _SMALL:
+            section += (digit or 1) * _SMALL[c]
+            digit = 0
+        else:
+            total = (total + section + digit) * _LARGE[c] if c == "亿" else total + (section + digit) * _LARGE[c]
+            section = digit = 0
+    return total + section + digit
+
+
+def _plain(numeral: str) -> str:
+    """Return a numeral in Arabic digits; one that mixes both scripts stays as it is."""
+    whole, point, decimals = numeral.partition("点")
+    whole_number = chinese_number(whole)
+    if whole_number is None:
+        return numeral
+    if not point:
+        return str(whole_number)
+    return f"{whole_number}." + "".join(str(_DIGITS[c]) for c in decimals if c in _DIGITS)
+
+
+def _with_roots(text: str) -> str:
+    return _ROOT.sub(_root, text) if "根" in text else _plain(text)
+
+
+def _root(match: re.Match[str]) -> str:
+    degree = "" if match[2] == "根号" else "[3]"
+    return rf"{_plain(match[1] or '')}\sqrt{degree}{{{_plain(match[3])}}}"
+
+
+def _power(match: re.Match[str]) -> str:
+    exponent = _plain(match[2]) if match[2] else {"平方": "2", "立方": "3"}[match[3]]
+    return f"{_plain(match[1])}^{{{exponent}}}"
+
+
+def _with_measure(numeral: str, measure: str) -> str:
+    """Return 3千克 for 三千克, where the last sign of the numeral begins a unit."""
+    for unit in _UNIT_NUMERALS:
+        if (numeral + measure).endswith(unit) and len(numeral + measure) > len(unit) > len(measure):
+            head = (numeral + measure)[: -len(unit)]
+            return _plain(head) + unit
+    return _plain(numeral) + measure

@@ -1,0 +1,96 @@
+r"""Typesetting that says nothing: colours, invisible boxes, tags, lost braces.
+
+    \color{red}{5}   {\color{blue}5}   \textcolor{red}{5}   \bbox[yellow]{5}       5
+    1\phantom{0}2   \hspace{2em}12   12 \tag{3}   \cancel{7}12                     12
+    \sqrt{3    \frac{1}{2}}                                                        \sqrt{3}   \frac{1}{2}
+
+Every command is read once from left to right. Not covered: a lost brace in the middle, since its place is not known.
+"""
+
+from __future__ import annotations
+
+import re
+
+MAX_LOST_BRACES = 3
+"""More braces than this are not lost: the text is something else."""
+
+_HIDDEN = frozenset({
+    "phantom", "hphantom", "vphantom", "hspace", "vspace", "tag", "label", "cancel", "bcancel", "xcancel", "sout",
+    "hskip", "cline", "rule",
+})  # fmt: skip
+"""Commands whose argument is not part of the answer."""
+
+_HIDDEN_ARGUMENTS = {
+    "color": 1, "textcolor": 1, "colorbox": 1, "fcolorbox": 2, "enclose": 1, "bbox": 0, "stackrel": 1, "definecolor": 3,
+    "style": 1, "class": 1, "cssId": 1, "href": 1, "raisebox": 1, "scalebox": 1, "mathchoice": 0,
+}  # fmt: skip
+"""How many arguments before the shown one say only how it looks."""
+
+_SHAPES = frozenset(
+    {"large", "Large", "LARGE", "huge", "Huge", "small", "tiny", "bf", "rm", "it", "sf", "tt", "bfseries"}
+)
+_DRESSED = re.compile(
+    rf"\\({'|'.join(sorted(_HIDDEN | _HIDDEN_ARGUMENTS.keys() | _SHAPES, key=len, reverse=True))})(?![A-Za-z])\*?\s*"
+)
+_BRACKET = re.compile(r"\s*\[[^\[\]{}]{0,40}\]")
+_GROUP = re.compile(r"\s*\{")
+
+
+_ORDINAL = re.compile(r"(?<=\d)\s*\^\s*\{?\s*(?:\\(?:text|mathrm|rm|textrm)\s*\{?\s*)?(?:st|nd|rd|th)\b\s*\}{0,2}")
+
+
+def without_dress(text: str) -> str:
+    """Return the text without commands that only say how it looks."""
+    if "^" in text:
+        text = _ORDINAL.sub("", text)
+    match = _DRESSED.search(text)
+    if match is None:
+        return text
+    kept: list[str] = []
+    position = 0
+    while match is not None:
+        kept.append(text[position : match.start()])
+        name, position = match.group(1), match.end()
+        if name in _SHAPES:
+            kept.append(" ")
+        elif bracket := _BRACKET.match(text, position):
+            position = bracket.end()
+        for _ in range(1 if name in _HIDDEN else _HIDDEN_ARGUMENTS.get(name, 0)):
+            position = _end_of_group(text, position)
+        match = _DRESSED.search(text, position)
+    return "".join((*kept, text[position:]))
+
+
+def with_balanced_braces(text: str) -> str:
+    """Return the text without a brace too many, or with the ones that are missing at its end."""
+    depth = lost = index = 0
+    kept: list[str] = []
+    start = 0
+    while index < len(text):
+        c = text[index]
+        if c == "\\":
+            index += 1
+        elif c == "{":
+            depth += 1
+        elif c == "}":
+            depth -= 1
+            if depth < 0:
+                kept.append(text[start:index])
+                start, depth, lost = index + 1, 0, lost + 1
+        index += 1
+    if not (depth or lost) or depth + lost > MAX_LOST_BRACES:
+        return text
+    return "".join((*kept, text[start:], "}" * depth))
+
+
+def _end_of_group(text: str, position: int) -> int:
+    """Return where the group in braces at `position` ends; `position` itself where none stands there."""
+    opening = _GROUP.match(text, position)
+    if opening is None:
+        return position
+    depth = 0
+    for index in range(opening.end() - 1, len(text)):
+        depth += (text[index] == "{") - (text[index] == "}")
+        if depth == 0:
+            return index + 1
+    return len(text)

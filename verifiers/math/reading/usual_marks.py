@@ -1,0 +1,40 @@
+r"""Marks in and behind numbers that other countries, or other authors, write otherwise.
+
+    12.345,67   1.000.000   2{,}75         12345.67   1000000   2.75
+    20^\circ\text{C}                       20\text{ celsius}
+    \frac{1}{3} (approximately 0.333)      \frac{1}{3} \approx 0.333
+    (1, 2                                  (1, 2), where the text is one bracket that was never closed
+
+Not covered: `3,5` and `1,234`, which may be a list and a number with thousands (`alternatives`).
+"""
+
+from __future__ import annotations
+
+import re
+
+_THOUSANDS_AND_COMMA = re.compile(r"^([+-]?\d{1,3}(?:\.\d{3})+),(\d{1,9})(?![\d,])")
+"""At the start of the text only: in brackets the comma separates."""
+_THOUSANDS = re.compile(r"^([+-]?\d{1,3}(?:\.\d{3}){2,})(?![\d.])")
+_BRACED_COMMA = re.compile(r"(?<![\d},])(\d{1,9})\{,\}(\d{1,2}|\d{4,9})(?!\d|\{,\})")
+_TEMPERATURE = re.compile(r"\^\s*\{?\s*\\circ\s*\}?\s*(?:\\(?:text|mathrm)\s*\{\s*([CF])\s*\}|([CF])(?![A-Za-z]))")
+_SCALES = {"C": r"\text{ celsius}", "F": r"\text{ fahrenheit}"}
+_APPROXIMATION = re.compile(
+    r"(?<=[\w})])\s*[,;]?\s*(?:\\q?quad\s*)?(?:\\text\s*\{\s*)?\(?\s*(?:or\s+)?(?:approximately|approx\.?|about)\s*\}?\s*"
+    r"(-?\d[\d,]{0,20}(?:\.\d{1,40})?)\s*(?:\\text\s*\{\s*)?\)?\s*\}?$"
+)
+
+
+def with_usual_marks(text: str) -> str:
+    """Return the text with the marks that the lexer knows."""
+    if "appro" in text or "about" in text:
+        text = _APPROXIMATION.sub(r" \\approx \1", text)
+    if "," in text:
+        text = _THOUSANDS_AND_COMMA.sub(lambda m: f"{m[1].replace('.', '')}.{m[2]}", text)
+        text = _BRACED_COMMA.sub(r"\1.\2", text)
+    if text.count(".") > 1:
+        text = _THOUSANDS.sub(lambda m: m[1].replace(".", ""), text)
+    if "circ" in text:
+        text = _TEMPERATURE.sub(lambda m: _SCALES[m[1] or m[2]], text)
+    if text.startswith("(") and text.count("(") == text.count(")") + 1 and "]" not in text and "\\infty" not in text:
+        text += ")"
+    return text
