@@ -12,7 +12,7 @@ from truegold.verifiers.math.reading.grammar.levels import Grammar
 from truegold.verifiers.math.refusals import Unreadable
 from truegold.verifiers.math.tree import BareList, Call, Group, Matrix, Named, Node, SetOf, SetOps
 
-_CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
+_CLOSING = {"(": ")", "[": "]", "]": "[", "{": "}", "<": ">"}
 
 
 def read_brackets(reader: Grammar, opening: str) -> Node:
