@@ -5,17 +5,16 @@ A hand-written file holds a few settings; all those that a run used are written 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
-from truegold.pipeline.config.base import MOVED
 from truegold.pipeline.config.curation import CurationConfig
 from truegold.pipeline.config.engines import ChatConfig, EngineConfig, ServerEngineConfig, VllmEngineConfig
+from truegold.pipeline.config.mistakes import describe_mistakes
 from truegold.pipeline.config.sources import DemoSource
 from truegold.pipeline.config.stages import ExportConfig, ProfileConfig, SelectConfig
 from truegold.train.config.grpo import GrpoConfig
@@ -130,7 +129,7 @@ def validate_config(values: Any, label: str) -> RunConfig:
     try:
         return RunConfig.model_validate(values)
     except ValidationError as error:
-        lines = [_explain_mistake(problem) for problem in error.errors()]
+        lines = describe_mistakes(error, RunConfig)
         count = f"{len(lines)} mistake" + ("s" if len(lines) > 1 else "")
         raise ConfigError(f"{label}: {count}\n  " + "\n  ".join(lines)) from error
 
@@ -150,42 +149,3 @@ def _apply_override(values: dict[str, Any], override: str) -> None:
         section[last] = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"--set {override}: the value is not valid YAML.") from error
-
-
-def _explain_mistake(problem: Any) -> str:
-    path = [str(part) for part in problem["loc"]]
-    field = ".".join(path) or "(whole file)"
-    if problem["type"] == "extra_forbidden":
-        known = _known_settings(path[:-1])
-        close = difflib.get_close_matches(path[-1], known, n=1)
-        meant = f"; did you mean {close[0]}?" if close else f"; known: {', '.join(sorted(known))}"
-        return f"{field}: unknown setting{meant if known else ''}"
-    if problem["type"] == MOVED:
-        return f"{field}: moved to {'.'.join([*path[:-1], problem['ctx']['new']])}"
-    message = problem["msg"].removeprefix("Value error, ")
-    setting = "" if problem["type"] == "missing" else f" (given: {problem['input']!r:.80})"
-    return f"{field}: {message}{setting}" if path else message
-
-
-def _known_settings(path: Sequence[str]) -> list[str]:
-    """Return the settings of the section at `path`, in which a union's member follows as its `type`."""
-    sections: list[type[BaseModel]] = [RunConfig]
-    for step in path:
-        members = [section for section in sections if _type_of(section) == step]
-        sections = members or [
-            model
-            for section in sections
-            if step in section.model_fields
-            for model in _models_in(section.model_fields[step].annotation)
-        ]
-    return list(sections[0].model_fields) if sections else []
-
-
-def _type_of(section: type[BaseModel]) -> Any:
-    return section.model_fields["type"].default if "type" in section.model_fields else None
-
-
-def _models_in(annotation: Any) -> list[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [model for part in getattr(annotation, "__args__", ()) for model in _models_in(part)]

@@ -69,8 +69,13 @@ def source_digest(source: str, label: str) -> str:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     """Return a hint with the known word that is nearest, or None where none is near."""
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f"Did you mean {close[0]!r}?" if close else None
+    close = close_match(word, known)
+    return f"Did you mean {close!r}?" if close is not None else None
+
+
+def close_match(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that is nearest, or None where none is near."""
+    return next(iter(difflib.get_close_matches(word, list(known), n=1)), None)
 
 
 def _is_public(name: str, value: object) -> bool:

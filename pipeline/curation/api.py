@@ -6,9 +6,10 @@
     curate(frame).report("report.html")     all of curation, and the page that explains every dropped or changed row
 
 Rows may be frames of polars or pandas, a `datasets.Dataset`, a list of dicts or a path (`frames`). Columns are guessed
-by their names, as everywhere, or named: `gold="label"`. Tables of results are polars frames, keyed by `row`, the
-number of the row from 1. Work is done in a temporary folder that goes with the result, or in the folder that
-`work_dir` names, where an unchanged stage is not run twice; nothing is written anywhere else.
+by their names, as everywhere, or named in the same way for every function: `prompt="Body", gold="label"`. Tables of
+results are polars frames, keyed by `row`, the number of the row from 1. Work is done in a temporary folder that goes
+with the result, or in the folder that `work_dir` names, where an unchanged stage is not run twice; nothing is written
+anywhere else.
 """
 
 from __future__ import annotations
@@ -16,23 +17,30 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import orjson
 import polars as pl
-from pydantic import ValidationError
 
 from truegold.pipeline.config.curation import CurationConfig
-from truegold.pipeline.config.stages import ReportConfig
+from truegold.pipeline.config.stages import FlagConfig, ReportConfig
+from truegold.pipeline.curation.arguments import (
+    add_guessed_columns,
+    check_names,
+    make_config,
+    merge_columns,
+    named_in_errors,
+)
 from truegold.pipeline.curation.frames import Rows, hold_rows, keep_rows, write_rows_file
 from truegold.pipeline.curation.plan import curation_stages, flagging_stages
 from truegold.pipeline.decontaminate.file import decontaminate_file
 from truegold.pipeline.dedup.file import dedup_file
 from truegold.pipeline.flag.suspicion.tables import SUSPICION_FILE, SampleFile
-from truegold.pipeline.ingest.problem_batches import MAX_ROW_BYTES, ProblemColumns, guess_columns_with_options
+from truegold.pipeline.ingest.problem_batches import MAX_ROW_BYTES, ProblemColumns
 from truegold.pipeline.ingest.readers import open_file
 from truegold.pipeline.ledger import DROPPED_FILE, FLAGS_FILE, LEDGER_FILE
 from truegold.pipeline.report import report
@@ -127,7 +135,8 @@ def deduplicate(
     rows = hold_rows(rows)
     with tempfile.TemporaryDirectory(prefix="truegold-") as folder:
         path = write_rows_file(rows, Path(folder))
-        dedup_file(path, Path(folder), ProblemColumns(prompt, gold, id), template_cap, NullProgress())
+        with named_in_errors(_labels(rows, path, "rows")):
+            dedup_file(path, Path(folder), ProblemColumns(prompt, gold, id), template_cap, NullProgress())
         clusters = pl.read_parquet(Path(folder) / "clusters.parquet")
         flags = pl.read_parquet(Path(folder) / FLAGS_FILE)
     dropped = clusters.filter(~pl.col("keep"))
@@ -142,23 +151,36 @@ def find_flags(
     rows: Rows,
     samples: Rows | None = None,
     *,
+    prompt: str | None = None,
+    gold: str | None = None,
+    id: str | None = None,
     columns: Mapping[str, Any] | None = None,
     verifier: str | None = None,
     **settings: Any,
 ) -> Flags:
     """Say which rows are suspicious: by rules about question, gold and solution, and by the answers of systems.
 
-    `samples` are rows of id, system, and answer or response, and of step where they are of a training. `columns` names
-    columns that are not to be guessed (`{"gold": "label"}`), `verifier` the verifier of every row; `settings` are those
-    of the section `flag`. Raises InputError where a column is missing, ConfigError for a setting that does not exist.
+    `samples` are rows of id, system, and answer or response, and of step where they are of a training. `prompt`, `gold`
+    and `id` name columns that are not to be guessed, `columns` those of other roles too (`{"solution": "rationale"}`),
+    `verifier` the verifier of every row; `settings` are those of the section `flag`. Raises InputError where a column
+    is missing, ConfigError for an argument or a role that does not exist.
     """
+    check_names(settings, [*FlagConfig.model_fields, *_parameters(find_flags)], "find_flags has no argument")
+    named = merge_columns(columns, prompt=prompt, gold=gold, id=id)
     rows = hold_rows(rows)
     with tempfile.TemporaryDirectory(prefix="truegold-") as folder:
         work = Path(folder)
         path = write_rows_file(rows, work)
-        config = _config(path, columns or guess_columns_with_options(path), verifier, {"flag": settings})
-        files = [] if samples is None else [SampleFile(write_rows_file(hold_rows(samples), work, "samples"))]
-        _run(flagging_stages(config, files), work / "run")
+        labels = _labels(rows, path, "rows")
+        files: list[SampleFile] = []
+        if samples is not None:
+            samples = hold_rows(samples)
+            files.append(SampleFile(write_rows_file(samples, work, "samples")))
+            labels |= _labels(samples, files[0].path, "samples")
+        with named_in_errors(labels):
+            guessed = add_guessed_columns(path, named, options_apart=True)
+            config = make_config("find_flags", path, guessed, verifier, {"flag": settings})
+            _run(flagging_stages(config, files), work / "run")
         flags = pl.read_parquet(work / "run" / "flag" / FLAGS_FILE)
         suspicion = pl.read_parquet(work / "run" / "suspect" / SUSPICION_FILE)
         rejects = _read_rejects(work / "run" / "ingest")
@@ -183,15 +205,21 @@ def find_leaks(
     sets = against if isinstance(against, list | tuple) and not _is_list_of_rows(against) else [against]
     with tempfile.TemporaryDirectory(prefix="truegold-") as folder:
         path = write_rows_file(rows, Path(folder))
-        labels: dict[str, str] = {}
+        specs: list[str] = []
+        labels = _labels(rows, path, "rows")
         for index, entry in enumerate(sets):
-            named = isinstance(entry, str | Path)
-            spec = str(entry) if named else str(write_rows_file(hold_rows(entry), Path(folder), f"against-{index}"))
-            labels[spec] = spec if named else f"against[{index}]"
+            if isinstance(entry, str | Path):
+                specs.append(str(entry))
+                continue
+            file = write_rows_file(hold_rows(entry), Path(folder), f"against-{index}")
+            specs.append(str(file))
+            labels |= _labels(entry, file, f"against[{index}]")
         columns = ProblemColumns(prompt, gold, id)
         out_dir = Path(folder) / "out"
-        decontaminate_file(path, list(labels), out_dir, columns, ProblemColumns(), NullProgress())
-        matches = pl.read_parquet(out_dir / "matches.parquet").with_columns(pl.col("against").replace(labels))
+        with named_in_errors(labels):
+            decontaminate_file(path, specs, out_dir, columns, ProblemColumns(), NullProgress())
+        names = {str(file): name for file, name in labels.items()}
+        matches = pl.read_parquet(out_dir / "matches.parquet").with_columns(pl.col("against").replace(names))
         records = open_file(path, "auto", MAX_ROW_BYTES).records
         leaked = set(matches["row"])
         clean = [record.row_number for record in records if record.row_number not in leaked]
@@ -201,6 +229,9 @@ def find_leaks(
 def curate(
     rows: Rows,
     *,
+    prompt: str | None = None,
+    gold: str | None = None,
+    id: str | None = None,
     columns: Mapping[str, Any] | None = None,
     verifier: str | None = None,
     work_dir: str | Path | None = None,
@@ -208,17 +239,24 @@ def curate(
 ) -> Curated:
     """Clean, deduplicate, verify gold, vet tests and flag, as `truegold curate` does.
 
-    `columns` names columns that are not to be guessed (`{"gold": "label"}`), `verifier` the verifier of every row;
-    `sections` are those of a run's configuration, such as `clean={"languages": ["en"]}` or `decisions="decisions"`.
-    With `work_dir` the stages' folders stay there, and what has not changed is not run again. Raises InputError where
-    the rows cannot be read or have no gold, ConfigError for a setting that does not exist.
+    `prompt`, `gold` and `id` name columns that are not to be guessed, `columns` those of other roles too
+    (`{"tests": "asserts"}`), `verifier` the verifier of every row; `sections` are those of a run's configuration, such
+    as `clean={"languages": ["en"]}` or `decisions="decisions"`. With `work_dir` the stages' folders stay there, and
+    what has not changed is not run again. Raises InputError where the rows cannot be read or have no gold, ConfigError
+    for an argument, a role or a setting that does not exist.
     """
+    known_sections = [name for name in CurationConfig.model_fields if name != "data"]
+    check_names(sections, [*known_sections, *_parameters(curate)], "curate has no argument")
+    named = merge_columns(columns, prompt=prompt, gold=gold, id=id)
     rows = hold_rows(rows)
     work = Path(work_dir).expanduser() if work_dir is not None else Path(tempfile.mkdtemp(prefix="truegold-"))
     try:
         work.mkdir(parents=True, exist_ok=True)
-        config = _config(write_rows_file(rows, work), columns, verifier, sections)
-        curated = _curated(_run(curation_stages(config), work / "run"))
+        path = write_rows_file(rows, work)
+        with named_in_errors(_labels(rows, path, "rows")):
+            guessed = add_guessed_columns(path, named, options_apart=False)
+            config = make_config("curate", path, guessed, verifier, sections)
+            curated = _curated(_run(curation_stages(config), work / "run"))
     except BaseException:
         if work_dir is None:
             shutil.rmtree(work)
@@ -240,15 +278,16 @@ def _curated(finished: Sequence[StageResult]) -> Curated:
     )
 
 
-def _config(
-    path: Path, columns: Mapping[str, Any] | None, verifier: str | None, sections: Mapping[str, Any]
-) -> CurationConfig:
-    data = {"path": str(path), "columns": columns or {}, "verifier": verifier}
-    try:
-        return CurationConfig.model_validate({"data": data, **sections})
-    except ValidationError as error:
-        mistakes = "; ".join(f"{'.'.join(map(str, line['loc']))}: {line['msg']}" for line in error.errors())
-        raise ConfigError(f"The settings are wrong: {mistakes}.") from error
+def _labels(rows: Rows, path: Path, name: str) -> dict[Path, str]:
+    """Return by what name errors call the file of these rows, where the user has not made it."""
+    return {} if isinstance(rows, str | Path) else {path: name}
+
+
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    """Return the names of the arguments that a function knows itself."""
+    return [
+        name for name, parameter in signature(function).parameters.items() if parameter.kind is parameter.KEYWORD_ONLY
+    ]
 
 
 def _run(stages: Sequence[Stage], run_dir: Path) -> list[StageResult]:

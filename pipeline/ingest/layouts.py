@@ -134,7 +134,7 @@ def _fit_preset(config: SourceConfig, location: str, names: set[str], samples: S
     remark = " (with answer options in a column of their own, the prompt has to hold them)" if options_apart else ""
     raise InputError(
         f"{location}: no preset fits its columns{remark}.",
-        f"{_list_columns(samples)} Name them: columns: {{prompt: ..., gold: ...}}",
+        f"{_list_columns(samples)} Name them: columns: {{prompt: ..., gold: ...}}, or prompt=..., gold=... in Python.",
     )
 
 

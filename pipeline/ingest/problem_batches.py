@@ -64,9 +64,10 @@ class ProblemColumns:
         """Raise InputError where a named column is in none of the records; `location` names the file."""
         for role, name in asdict(self).items():
             if name is not None and all(Column(name)(values) is MISSING for values in samples):
+                in_python = "" if role == "response" else f", or {role}=COLUMN in Python"
                 raise InputError(
                     f"{location} has no column {name!r}; it has: {describe_columns(samples)}.",
-                    f"Name the {role} column: --{role}-column COLUMN",
+                    f"Name the {role} column: --{role}-column COLUMN{in_python}",
                 )
 
     def resolve(self, samples: list[Mapping[str, Any]], location: str) -> Columns:

@@ -72,7 +72,7 @@ def _list_siblings(path: Path) -> str:
         return f"Nor does its folder; relative paths start at {Path.cwd()}."
     names = sorted(other.name for other in path.parent.iterdir() if _suffix_of(other) in SUFFIXES)
     shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-    return f"Data files in that folder: {shown}." if names else f"{path.parent} holds no data file."
+    return f"Data files in that folder: {shown}." if names else f"There is no data file in {path.parent.absolute()}."
 
 
 def _suffix_of(path: Path) -> str:

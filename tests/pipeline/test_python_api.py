@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +109,21 @@ def test_columns_can_be_named_and_no_gold_is_needed_to_deduplicate() -> None:
     assert len(pipeline.curate(named, columns={"prompt": "Frage", "gold": "Antwort"}).rows) == 2
 
 
+def test_every_function_names_columns_by_the_same_arguments() -> None:
+    rows = [{"key": row["id"], "Frage": row["question"], "Antwort": row["answer"]} for row in ROWS]
+    names = {"prompt": "Frage", "gold": "Antwort", "id": "key"}
+    assert [row["key"] for row in pipeline.deduplicate(rows, **names).rows] == ["a", "c", "d"]
+    assert [row["key"] for row in pipeline.find_leaks(rows, [ROWS[3]], **names).rows] == ["a", "b", "c"]
+    assert pipeline.find_flags(rows, **names).flags.select("row", "reason").rows() == [(3, "proof")]
+    assert len(pipeline.curate(rows, **names).rows) == 2
+
+
+def test_gold_is_guessed_beside_a_prompt_that_is_named() -> None:
+    rows = [{"Frage": row["question"], "answer": row["answer"]} for row in ROWS]
+    assert pipeline.curate(rows, prompt="Frage").rows["gold"].to_list() == ["7", "144"]
+    assert pipeline.find_flags(rows, prompt="Frage").flags["reason"].to_list() == ["proof"]
+
+
 def test_samples_raise_the_suspicion_of_a_wrong_label() -> None:
     answers = {"a": "7", "b": "7", "d": "148"}
     samples = [
@@ -130,8 +147,56 @@ def test_leaks_name_their_evaluation_set_and_several_may_be_given(tmp_path: Path
 
 def test_settings_are_those_of_a_run_and_a_wrong_one_is_one_line() -> None:
     assert len(pipeline.curate(ROWS, dedup={"reworded": False}, flag={"advise_only": ["proof"]}).rows) == 4
-    with pytest.raises(ConfigError, match=r"dedup\.reword: Extra inputs"):
+    with pytest.raises(ConfigError, match=r"curate: dedup\.reword: unknown setting; did you mean reworded\?"):
         pipeline.curate(ROWS, dedup={"reword": False})
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: pipeline.curate(ROWS, flags={}), "curate has no argument 'flags'. Did you mean 'flag'?"),
+        (lambda: pipeline.curate(ROWS, data={}), "curate has no argument 'data'. There are: clean, dedup, verify_gold"),
+        (lambda: pipeline.find_flags(ROWS, promt="x"), "find_flags has no argument 'promt'. Did you mean 'prompt'?"),
+        (
+            lambda: pipeline.find_flags(ROWS, columns={"question": "x"}),
+            "columns: there is no role 'question'. Did you mean 'solution'? There are: prompt, gold",
+        ),
+        (
+            lambda: pipeline.curate(ROWS, gold="answer", columns={"gold": "answer"}),
+            "The column of gold is named twice: by gold= and in columns.",
+        ),
+        (
+            lambda: pipeline.curate(ROWS, columns={"gold": {"name": "answer"}}),
+            "columns.gold.name: unknown setting; known: column, extract",
+        ),
+    ],
+)
+def test_an_argument_or_role_that_does_not_exist_is_one_line_that_names_it(
+    call: Callable[[], object], message: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        call()
+    assert message in str(caught.value) and "Extra inputs" not in str(caught.value)
+
+
+@pytest.mark.parametrize("function", [pipeline.deduplicate, pipeline.find_flags, pipeline.curate])
+def test_errors_call_rows_by_their_argument_and_not_by_a_file_that_the_user_never_made(
+    function: Callable[[Any], object],
+) -> None:
+    with pytest.raises(InputError, match=r"^rows(:| has) ") as caught:
+        function([{"titel": "no prompt"}])
+    assert "truegold-" not in str(caught.value) and "prompt=" in str(caught.value)
+
+
+def test_errors_name_the_evaluation_set_and_the_samples_that_are_at_fault(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^against\[1\] has no prompt column"):
+        pipeline.find_leaks(ROWS, [[ROWS[3]], [{"titel": "x"}]])
+    with pytest.raises(InputError, match=r"^samples, line 1"):
+        pipeline.find_flags(ROWS, [{"titel": "x"}])
+    path = tmp_path / "mine.jsonl"
+    path.write_text('{"titel": "x"}\n')
+    with pytest.raises(InputError, match=f"^{re.escape(str(path))} has no prompt column"):
+        pipeline.deduplicate(path)
 
 
 @pytest.mark.parametrize(
@@ -141,6 +206,7 @@ def test_settings_are_those_of_a_run_and_a_wrong_one_is_one_line() -> None:
         (pl.DataFrame(), "no rows"),
         (datasets.Dataset.from_list([]), "no rows"),
         ("absent.jsonl", "absent.jsonl does not exist"),
+        (Path("tests/absent.jsonl"), "There is no data file in /.*tests"),
         (7, "this is int 7"),
         ({"question": "one row"}, "this is dict"),
         (["text"], "Row 1 is str"),

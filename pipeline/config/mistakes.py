@@ -1,0 +1,59 @@
+"""Says in the user's words what pydantic finds wrong with settings: one line for each mistake.
+
+{"dedup": {"reword": false}}     ->  dedup.reword: unknown setting; did you mean reworded?
+{"data": {"limit": 0}}           ->  data.file.limit: Input should be greater than or equal to 1 (given: 0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from truegold.pipeline.config.base import MOVED
+from truegold.verifiers.user_code import close_match
+
+
+def describe_mistakes(error: ValidationError, root: type[BaseModel]) -> list[str]:
+    """Return one line for each mistake in settings that were validated as a `root`."""
+    return [_explain_mistake(problem, root) for problem in error.errors()]
+
+
+def _explain_mistake(problem: Any, root: type[BaseModel]) -> str:
+    path = [str(part) for part in problem["loc"]]
+    field = ".".join(path) or "(whole file)"
+    if problem["type"] == "extra_forbidden":
+        known = _known_settings(path[:-1], root)
+        close = close_match(path[-1], known)
+        meant = f"; did you mean {close}?" if close else f"; known: {', '.join(sorted(known))}"
+        return f"{field}: unknown setting{meant if known else ''}"
+    if problem["type"] == MOVED:
+        return f"{field}: moved to {'.'.join([*path[:-1], problem['ctx']['new']])}"
+    message = problem["msg"].removeprefix("Value error, ")
+    setting = "" if problem["type"] == "missing" else f" (given: {problem['input']!r:.80})"
+    return f"{field}: {message}{setting}" if path else message
+
+
+def _known_settings(path: Sequence[str], root: type[BaseModel]) -> list[str]:
+    """Return the settings of the section at `path`, in which a union's member follows as its `type`."""
+    sections = [root]
+    for step in path:
+        members = [section for section in sections if _type_of(section) == step]
+        sections = members or [
+            model
+            for section in sections
+            if step in section.model_fields
+            for model in _models_in(section.model_fields[step].annotation)
+        ]
+    return list(sections[0].model_fields) if sections else []
+
+
+def _type_of(section: type[BaseModel]) -> Any:
+    return section.model_fields["type"].default if "type" in section.model_fields else None
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in getattr(annotation, "__args__", ()) for model in _models_in(part)]
