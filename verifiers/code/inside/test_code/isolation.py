@@ -75,6 +75,8 @@ def needs_one_process(code: str) -> str | None:
     for node in ast.walk(tree):
         if (reason := _node_reason(node)) is not None:
             return reason
+        if isinstance(node, ast.Name) and node.id == "__file__":
+            return "it asks where its file lies"
         if isinstance(node, ast.Call) and "random" in _dotted_name(node.func):
             seeds |= _dotted_name(node.func).endswith(".seed")
             draws |= not _dotted_name(node.func).endswith(".seed")

@@ -12,6 +12,7 @@
     handles            the numbers by which the other side names the solution's objects
 
     shared_names     the types, exceptions and modules that both processes may name
+    lending          containers of the solution's objects that test code got hold of, kept alike on both sides
     in_place         changes of arguments, carried back into the objects that were passed
 
 Suites that are data (calls with expected results) need none of this.

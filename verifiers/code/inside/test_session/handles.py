@@ -46,6 +46,10 @@ class Handles:
         """Return the JSON of a value. known: the index, by id, of each object that the test code has."""
         return _Encoder(self, known).encode(value)
 
+    def decode_known(self, data: Json, known: Sequence[Any]) -> Any:
+        """Return the value of JSON that may name objects that both sides have by their index."""
+        return _Decoder(self, False, known).decode(data)
+
     def decode(self, data: Json, tracked: list[Any] | None = None) -> Any:
         """Return the value of an argument. tracked: a list to which the mutable objects in it are added."""
         decoder = _Decoder(self, tracked is not None)
@@ -139,8 +143,8 @@ class _Encoder(Encoder):
 
 
 class _Decoder(Decoder):
-    def __init__(self, handles: Handles, track: bool) -> None:
-        super().__init__(handles.codecs, handles.find_class, track=track)
+    def __init__(self, handles: Handles, track: bool, known: Sequence[Any] = ()) -> None:
+        super().__init__(handles.codecs, handles.find_class, known=known, track=track)
         self.handles = handles
 
     def decode_foreign(self, tag: object, data: dict[str, Json]) -> Any:

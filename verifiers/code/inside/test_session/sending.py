@@ -38,6 +38,11 @@ class Sender:
         encoder = _Encoder(self)
         return encoder.encode(value), encoder.tracked
 
+    def encode_known(self, value: Any, known: dict[int, int]) -> Json:
+        """Return the JSON of a value, in which objects that both sides have are named by the index that `known` has for
+        their id. Raises `CannotIsolate` and `ResultTooLarge`."""
+        return _Encoder(self, known).encode(value)
+
     def register(self, function: Callable[..., Any]) -> int:
         """Return the number under which the solution can call a function of the test code."""
         index = self._indices.get(id(function))
@@ -54,8 +59,9 @@ class Sender:
 
 
 class _Encoder(Encoder):
-    def __init__(self, sender: Sender) -> None:
-        super().__init__(sender.codecs, track=True)
+    def __init__(self, sender: Sender, known: dict[int, int] | None = None) -> None:
+        """known: the index, by id, of each object that both sides have; without it mutable objects are tracked."""
+        super().__init__(sender.codecs, known=known, track=known is None)
         self._sender = sender
 
     def encode_foreign(self, value: Any, depth: int) -> Json:

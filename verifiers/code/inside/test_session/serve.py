@@ -4,6 +4,7 @@
     ["call", 0, args, names, true]       ["changed", contents, 3] as well
     ["method", 2, "push", args, names]   the same
     ["attribute", 2, "size"]  ["set", 2, "size", 5]  ["special", 2, "__len__", args]
+    ["take", changes]  ["changes"]                     ["changes", changes]: of lent containers (`lending.py`)
     ["name", "helper"]  ["entry", "Solution().twoSum"]  ["public"]
 
 Objects are named by their handles (`handles.py`). args is a tuple, of which the last ones belong to the keyword
@@ -29,6 +30,7 @@ from ..wire import Json, ResultTooLarge, from_json
 from ..wire.lines import PartnerGone, PartnerLine
 from .handles import Handles
 from .in_place import contents
+from .lending import Lender
 from .shared_names import EXCEPTIONS, local_name_as_asked, may_stand_for
 
 
@@ -57,6 +59,7 @@ class _Server:
         self._line = line
         self._namespace = namespace
         self._handles = Handles(namespace, codecs, self._call_back)
+        self._lender = Lender(self._handles)
         self._turn = threading.RLock()
 
     def answer(self, request: list[Any]) -> None:
@@ -86,7 +89,17 @@ class _Server:
         return ["ok", self._handles.encode(method(target, *values))]
 
     def attribute(self, handle: int, name: str) -> Json:
-        return ["ok", self._handles.encode(getattr(self._handles[handle], name))]
+        value = getattr(self._handles[handle], name)
+        return self._lender.lend(value) or ["ok", self._handles.encode(value)]
+
+    def take(self, changed: list[Any]) -> Json:
+        """Take over what the test code did to containers that it was lent."""
+        self._lender.take(changed)
+        return ["ok", None]
+
+    def changes(self) -> Json:
+        """Send what has become of the containers that were lent."""
+        return ["changes", self._lender.changes()]
 
     def set(self, handle: int, name: str, value: Json) -> Json:
         setattr(self._handles[handle], name, self._handles.decode(value))
@@ -160,6 +173,7 @@ class _Server:
 _COPIES: Mapping[str, Callable[[Any], Any]] = {"__copy__": copy.copy, "__deepcopy__": copy.deepcopy}
 
 _METHODS = (_Server.call, _Server.method, _Server.special, _Server.attribute, _Server.set)
+_LENDING = (_Server.take, _Server.changes)
 _REQUESTS: Mapping[str, Callable[..., Json]] = {
-    method.__name__: method for method in (*_METHODS, _Server.name, _Server.entry, _Server.public)
+    method.__name__: method for method in (*_METHODS, *_LENDING, _Server.name, _Server.entry, _Server.public)
 }

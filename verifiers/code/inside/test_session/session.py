@@ -10,8 +10,8 @@ from __future__ import annotations
 import reprlib
 import sys
 import threading
-from collections.abc import Mapping
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, TypeVar
 
 from ..program import class_finder
 from ..test_code.report import SHOWN_CHARS
@@ -19,6 +19,7 @@ from ..wire import KNOWN_CODECS, Codecs, Json, ResultTooLarge, Undecodable
 from ..wire.lines import PartnerGone, PartnerLine
 from .argument_use import ArgumentUse
 from .in_place import restore
+from .lending import Borrower
 from .reception import Receiver
 from .remote_objects import CannotIsolate, RemoteFunction, RemoteObject, RemoteType
 from .sending import Sender
@@ -26,6 +27,8 @@ from .shared_names import EXCEPTIONS
 
 MAX_SPECIAL_CALLS = 100_000
 """How many items, lengths and texts are asked for one by one. Stops objects that are iterated over without end."""
+
+Encoded = TypeVar("Encoded")
 
 _LOOP_ENDING = (StopIteration, StopAsyncIteration, GeneratorExit)
 
@@ -69,6 +72,7 @@ class Session:
         self._turn = threading.RLock()
         self._sender = Sender(self.codecs)
         self._receiver = Receiver(self, self._sender)
+        self._borrower = Borrower(self._sender, self._receiver)
         self._special_calls = 0
         self._asked_classes: dict[int, str] = {}
         """The handles of classes that the test code asked for by a name in capitals, and that name."""
@@ -175,8 +179,11 @@ class Session:
             self._asked_classes[target._truegold_class_handle] = name
 
     def _send_args(self, value: Any) -> tuple[Json, list[Any]]:
+        return self._encode(lambda: self._sender.encode(value))
+
+    def _encode(self, encode: Callable[[], Encoded]) -> Encoded:
         try:
-            return self._sender.encode(value)
+            return encode()
         except CannotIsolate as error:
             if error.maybe_from_solution:
                 self._break_off(Undecodable(f"what it returned cannot be passed on: {error}"))
@@ -197,13 +204,18 @@ class Session:
         objects: the mutable objects of the arguments. may_stop: whether the answer may be a `StopIteration`. asked: the
         name that is asked for, which may be missing. keep: whether changes of arguments come beside a value.
         """
+        self._hand_over_changes()
         kind, *rest = self._exchange(request)
         if kind == "missing" and asked is not None:
             raise NoSuchName(asked)
+        if kind != "lent":
+            self._take_over_changes()
         error: BaseException
         try:
             if kind == "ok":
                 return self._receiver.decode(rest[0], asked=asked)
+            if kind == "lent" and len(rest) == 3:
+                return self._borrower.borrow(*rest)
             if kind == "changed" and objects and len(rest) <= 1 + keep:
                 value = self._receiver.decode(rest[1], known=objects) if len(rest) > 1 else None
                 self._restore_arguments(rest[0], objects)
@@ -217,6 +229,24 @@ class Session:
             # It would end a loop of the test code, `all(map(check, cases))`, as if there were nothing more to check.
             error = RuntimeError(f"the solution raised {type(error).__name__}")
         raise error
+
+    def _hand_over_changes(self) -> None:
+        """Give the solution what the test code has done to containers that it was lent."""
+        changed = self._encode(self._borrower.changes)
+        if changed and self._exchange(["take", changed]) != ["ok", None]:
+            self._break_off(Undecodable("it did not take over changes of what it lent"))
+
+    def _take_over_changes(self) -> None:
+        """Take over what the solution has done to containers that it lent."""
+        if not self._borrower.objects:
+            return
+        kind, *rest = self._exchange(["changes"])
+        try:
+            if kind != "changes" or len(rest) != 1:
+                raise Undecodable("it does not say what it changed")
+            self._encode(lambda: self._borrower.take(rest[0]))
+        except (Undecodable, LookupError, TypeError, ValueError, AttributeError) as problem:
+            self._break_off(problem)
 
     def _restore_arguments(self, data: Json, objects: list[Any]) -> None:
         parts = self._receiver.decode(data, known=objects)
