@@ -5,7 +5,7 @@
     data = stack.data
     stack.pop()                  data is empty
 
-What an attribute holds travels as a copy. The mutable containers in it are lent: each gets a number under which both
+What an attribute holds travels as a copy. The mutable containers in it are lent: each gets an index under which both
 sides keep theirs. Before a request the test code's side sends the contents of those that the test code has changed, and
 after it takes the contents of those that the solution has changed. Their identity stays on both sides, as with
 arguments (`in_place.py`).
@@ -42,7 +42,7 @@ class Lender:
     def __init__(self, handles: Any) -> None:
         self._handles = handles
         self._objects: list[Any] = []
-        self._numbers: dict[int, int] = {}
+        self._indices: dict[int, int] = {}
         self._last_sent: list[bytes] = []
 
     def lend(self, value: Any) -> list[Any] | None:
@@ -52,31 +52,31 @@ class Lender:
         containers = _containers(value)
         if containers is None:
             return None
-        fresh = [container for container in containers if id(container) not in self._numbers]
+        fresh = [container for container in containers if id(container) not in self._indices]
         if len(self._objects) + len(fresh) > MAX_LENT:
             return None
         for container in fresh:
-            self._numbers[id(container)] = len(self._objects)
+            self._indices[id(container)] = len(self._objects)
             self._objects.append(container)
             self._last_sent.append(b"")
         shells = self._handles.encode([_empty_copy(container) for container in fresh])
-        return ["lent", self._numbers[id(value)], shells, self.changes()]
+        return ["lent", self._indices[id(value)], shells, self.changes()]
 
     def changes(self) -> Json:
-        """Return the contents of what has changed since it was last sent: pairs of number and contents."""
+        """Return the contents of what has changed since it was last sent: pairs of index and contents."""
         changed = []
-        for number, value in enumerate(self._objects):
-            data = self._handles.encode(contents(value, {}), self._numbers)
-            if (text := to_json(data)) != self._last_sent[number]:
-                self._last_sent[number] = text
-                changed.append([number, data])
+        for index, value in enumerate(self._objects):
+            data = self._handles.encode(contents(value, {}), self._indices)
+            if (text := to_json(data)) != self._last_sent[index]:
+                self._last_sent[index] = text
+                changed.append([index, data])
         return changed
 
     def take(self, changed: Sequence[Any]) -> None:
         """Put contents that the test code has changed into the solution's objects."""
-        for number, data in changed:
-            restore(self._objects[number], self._handles.decode_known(data, self._objects), {})
-            self._last_sent[number] = b""
+        for index, data in changed:
+            restore(self._objects[index], self._handles.decode_known(data, self._objects), {})
+            self._last_sent[index] = b""
 
 
 class Borrower:
@@ -86,45 +86,45 @@ class Borrower:
         self._sender = sender
         self._receiver = receiver
         self.objects: list[Any] = []
-        self._numbers: dict[int, int] = {}
+        self._indices: dict[int, int] = {}
         self._last_seen: list[bytes] = []
 
-    def borrow(self, number: Json, shells: Json, changed: Json) -> Any:
+    def borrow(self, index: Json, shells: Json, changed: Json) -> Any:
         """Return the test code's own object for a container that is lent. Raises `Undecodable`."""
         for shell in self._receiver.decode(shells):
             if type(shell) not in _LENDABLE or len(self.objects) >= MAX_LENT:
                 raise Undecodable("what it lends is no container")
-            self._numbers[id(shell)] = len(self.objects)
+            self._indices[id(shell)] = len(self.objects)
             self.objects.append(shell)
             self._last_seen.append(b"")
         self.take(changed)
-        if type(number) is not int or not 0 <= number < len(self.objects):
+        if type(index) is not int or not 0 <= index < len(self.objects):
             raise Undecodable("it lends what it has not described")
-        return self.objects[number]
+        return self.objects[index]
 
     def take(self, changed: Json) -> None:
         """Put contents that the solution has changed into the test code's objects. Raises `Undecodable`."""
         if type(changed) is not list:
             raise Undecodable("changes are a list")
-        for number, data in changed:
-            if type(number) is not int or not 0 <= number < len(self.objects):
+        for index, data in changed:
+            if type(index) is not int or not 0 <= index < len(self.objects):
                 raise Undecodable("it changes what it has not lent")
-            restore(self.objects[number], self._receiver.decode(data, known=self.objects), {})
-        for number, _ in changed:
-            self._last_seen[number] = to_json(self._encode(number))
+            restore(self.objects[index], self._receiver.decode(data, known=self.objects), {})
+        for index, _ in changed:
+            self._last_seen[index] = to_json(self._encode(index))
 
     def changes(self) -> list[Any]:
-        """Return the contents of what the test code has changed: pairs of number and contents."""
+        """Return the contents of what the test code has changed: pairs of index and contents."""
         changed = []
-        for number in range(len(self.objects)):
-            data = self._encode(number)
-            if (text := to_json(data)) != self._last_seen[number]:
-                self._last_seen[number] = text
-                changed.append([number, data])
+        for index in range(len(self.objects)):
+            data = self._encode(index)
+            if (text := to_json(data)) != self._last_seen[index]:
+                self._last_seen[index] = text
+                changed.append([index, data])
         return changed
 
-    def _encode(self, number: int) -> Json:
-        data: Json = self._sender.encode_known(contents(self.objects[number], {}), self._numbers)
+    def _encode(self, index: int) -> Json:
+        data: Json = self._sender.encode_known(contents(self.objects[index], {}), self._indices)
         return data
 
 
