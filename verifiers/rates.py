@@ -25,6 +25,19 @@ def wilson_interval(successes: int, trials: int, z: float = Z_95) -> tuple[float
     return low, high
 
 
+def difference_interval(
+    first: float, first_interval: tuple[float, float], second: float, second_interval: tuple[float, float]
+) -> tuple[float, float]:
+    """Return the interval of a difference of two independent shares, given with theirs.
+
+    It is method 10 of Newcombe (1998, Statistics in Medicine 17, p. 873).
+    """
+    (first_low, first_high), (second_low, second_high) = first_interval, second_interval
+    below = math.hypot(first - first_low, second_high - second)
+    above = math.hypot(first_high - first, second - second_low)
+    return first - second - below, first - second + above
+
+
 @dataclass(frozen=True, slots=True)
 class Rate:
     """How many of some verdicts were errors."""

@@ -1,7 +1,8 @@
 """The command line `truegold`.
 
 Exit codes: 0 done; 1 a bug (with its traceback); 2 the configuration or the command line is wrong; 3 the data is;
-4 the machine lacks something; 5 a training guard stopped the run; 6 a verifier breaks its contract; 130 interrupted.
+4 the machine lacks something; 5 a training guard stopped the run; 6 a verifier breaks its contract;
+7 it errs more often than was allowed; 130 interrupted.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """The commands `truegold verifiers ...`: list, show, check and audit the verifiers of this installation.
 
-Exit codes are those of `truegold`; 6 says that the verifier breaks a line of its contract. A line that cannot be
-checked, for want of a gold answer that fits, is not broken.
+Exit codes are those of `truegold`; 6 says that the verifier breaks a line of its contract, 7 that it errs more often
+than `--max-fp` or `--max-fn` allow. A line that cannot be checked, for want of a gold answer that fits, is not broken.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,8 +16,10 @@ import typer
 
 from truegold.flows.console import Terminal, errors, print_line
 from truegold.verifiers import ConfigError, InputError, TruegoldError, Verifier, available, fingerprint, resolve
+from truegold.verifiers.rates import Rate
 
 BROKEN_CONTRACT = 6
+TOO_MANY_ERRORS = 7
 MAX_NAMED = 20
 """This many skipped rows are named one by one; the rest are counted."""
 
@@ -26,6 +29,7 @@ Name = Annotated[
     str,
     typer.Argument(help="A name, or an import string: pkg.module:object, path/to/file.py:object.", show_default=False),
 ]
+MaxRate = Annotated[float | None, typer.Option(min=0.0, max=1.0, help="The highest share of errors: 0.01 is 1 %.")]
 Info = Annotated[str, typer.Option("--args", metavar="JSON", help="The verifier's arguments, as in verifier_args.")]
 
 
@@ -85,8 +89,14 @@ def audit_(
     limit: Annotated[int, typer.Option(min=1, help="Of more distinct golds so many are drawn.")] = 500,
     seed: Annotated[int, typer.Option(help="Which golds are drawn.")] = 0,
     args: Info = "{}",
+    max_fp: MaxRate = None,
+    max_fn: MaxRate = None,
 ) -> None:
-    """Measure a verifier's errors on your gold answers and write its card."""
+    """Measure a verifier's errors on your gold answers and write its card.
+
+    Exit code 6 where its contract is broken, 7 where wrong answers or gaming are paid more often than --max-fp, or
+    golds or right answers refused more often than --max-fn.
+    """
     import datetime
 
     from truegold.pipeline.ingest.problem_batches import read_golds
@@ -122,6 +132,29 @@ def audit_(
     broken = [line.name for line in checked if line.ok is False]
     print_line(f"contract: {'kept' if not broken else 'BROKEN: ' + ', '.join(broken)}")
     print_line(f"card: {output_dir / 'verifier_card.md'}")
+    exceeded = [
+        *_exceeded("--max-fp", max_fp, {"wrong answers accepted": report.false_positives, "gaming paid": report.gamed}),
+        *_exceeded(
+            "--max-fn", max_fn, {"gold refused": report.identity.rate, "right answers refused": report.false_negatives}
+        ),
+    ]
+    for line in exceeded:
+        print_line(line, errors)
+    if broken:
+        raise typer.Exit(BROKEN_CONTRACT)
+    if exceeded:
+        raise typer.Exit(TOO_MANY_ERRORS)
+
+
+def _exceeded(option: str, most: float | None, rates: Mapping[str, Rate]) -> Iterator[str]:
+    """Yield a line for each rate above the limit, and for what was not judged at all."""
+    if most is None:
+        return
+    for name, rate in rates.items():
+        if rate.share is None:
+            yield f"{option}: {name}: none was judged"
+        elif rate.share > most:
+            yield f"{option}: {name}: {100 * rate.share:.2f} % are more than {100 * most:g} %"
 
 
 def _parse_arguments(text: str) -> dict[str, Any]:

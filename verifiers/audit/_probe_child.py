@@ -48,10 +48,14 @@ def main() -> None:
         sys.path[:] = hello["path"]
         try:
             verifier = _load(hello)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             conversation.reply({"not_loaded": f"{type(error).__name__}: {error}"})
             return
-        limit_memory(_address_space() + hello["memory_bytes"])
+        try:
+            limit_memory(_address_space() + hello["memory_bytes"])
+        except (ValueError, OSError) as error:
+            conversation.reply({"not_started": f"its memory cannot be limited: {error}"})
+            return
         conversation.reply({"ready": True})
         for request in requests:
             conversation.reply(_answer(verifier, request, hello["cpu_s"]))

@@ -27,6 +27,10 @@ EXAMPLES_SHOWN = 40
 TEXT_CHARS = 120
 """How much of a text a table shows."""
 
+_YOUDEN_SOURCE = (
+    "J is the share of right answers paid less that of wrong ones paid. How a policy drifts depends on J alone: near 0 "
+    "learning is slow, below 0 the policy collapses (arXiv 2601.04411)."
+)
 _ESCAPED_BAR = "\\|"
 _MARK = {True: "kept", False: "BROKEN", None: "not checked"}
 
@@ -71,6 +75,7 @@ def as_json(card: Card) -> dict[str, Any]:
         },
         "response_form": report.response_form,
         "summary": {name: _rate_json(rate) for name, rate in _summary(report)},
+        "youden": _youden_json(report),
         "identity": _rule_json(report.identity),
         "rewrites": [_rule_json(count) for count in report.rewrites.values()],
         "edits": [_rule_json(count) for count in report.edits.values()],
@@ -95,6 +100,7 @@ def summary_lines(report: AuditReport) -> Iterator[str]:
     for name, rate in _summary(report):
         undecided = f", {rate.undecided} not judged" if rate.undecided else ""
         yield f"{name:<22} {_share(rate):>8}  {_interval(rate):<17} {rate.errors} of {rate.judged}{undecided}"
+    yield _youden_line(report)
 
 
 def _head_lines(card: Card) -> Iterator[str]:
@@ -134,6 +140,7 @@ def _rate_lines(report: AuditReport) -> Iterator[str]:
     yield from ("## Rates", "")
     rows = [[name, _share(rate), _interval(rate), *_counts(rate)] for name, rate in _summary(report)]
     yield from _table(["", "rate", "95 % interval", "errors", "judged", "not judged"], rows)
+    yield from (f"{_youden_line(report)} {_YOUDEN_SOURCE}", "")
     parts = [("Right answers refused, by rewrite", report.rewrites), ("Wrong answers accepted, by edit", report.edits)]
     for title, part in [*parts, ("Gaming responses paid", report.gaming)]:
         yield from (f"## {title}", "")
@@ -144,6 +151,18 @@ def _rate_lines(report: AuditReport) -> Iterator[str]:
         refused = {id(count) for count in report.rewrites.values()}
         rows = [[code(c.rule), *_verdicts(c, refused=id(c) in refused)] for c in policies]
         yield from _table(["rule", "accepted", "refused", "not judged"], rows)
+
+
+def _youden_line(report: AuditReport) -> str:
+    youden = report.youden
+    if youden is None:
+        return "Youden's J: not known, since right or wrong answers were not judged."
+    return f"Youden's J {youden.j:.3f} ({youden.low:.3f} – {youden.high:.3f}). {youden.meaning}"
+
+
+def _youden_json(report: AuditReport) -> dict[str, Any] | None:
+    youden = report.youden
+    return None if youden is None else {**asdict(youden), "meaning": youden.meaning}
 
 
 def _rule_lines(counts: Sequence[RuleCount]) -> Iterator[str]:

@@ -25,11 +25,14 @@ from truegold.verifiers.audit.probe import DEFAULT_CPU_S, DEFAULT_WALL_S, NotLoa
 from truegold.verifiers.audit.responses import form_read_by, respond
 from truegold.verifiers.audit.variants import edits, form_of, rewrites
 from truegold.verifiers.errors import ConfigError
-from truegold.verifiers.rates import Rate
+from truegold.verifiers.rates import Rate, difference_interval
 from truegold.verifiers.verdict import Verifier
 
 DEFAULT_LIMIT = 500
 """Golds audited: about 30,000 verdicts, and intervals of a few tenths of a per cent."""
+
+NEAR_ZERO_J = 0.5
+"""Below this, the card warns that learning is slow: less than half of what the reward says is about right and wrong."""
 
 EXAMPLES_KEPT = 3
 """Failures shown for each rule."""
@@ -88,6 +91,30 @@ def speed_of(seconds: Sequence[float]) -> Speed:
     return Speed(len(costs), sum(costs) / len(costs), quantile(0.5), quantile(0.99), costs[-1])
 
 
+@dataclass(frozen=True, slots=True)
+class Youden:
+    """Youden's J, the share of right answers paid less that of wrong ones paid (Youden 1950, Cancer 3, p. 32).
+
+    How fast a policy learns from a verifier depends on J alone (arXiv 2601.04411).
+    """
+
+    j: float
+    low: float
+    """The interval of 95 %."""
+    high: float
+
+    @property
+    def meaning(self) -> str:
+        """What the interval means for a training."""
+        if self.high < 0:
+            return "Below 0: the reward prefers wrong answers, and training on it destroys the policy."
+        if self.low <= 0:
+            return "Not to be told from 0: the reward says nothing about right and wrong; audit more golds."
+        if self.low < NEAR_ZERO_J:
+            return f"It may be below {NEAR_ZERO_J:g}: a policy learns, but slowly, since much of the reward is noise."
+        return "Above 0: a policy learns, the faster the nearer J is to 1."
+
+
 @dataclass
 class AuditReport:
     """The whole measurement."""
@@ -134,6 +161,19 @@ class AuditReport:
     def gamed(self) -> Rate:
         """Gaming responses paid."""
         return _total(self.gaming)
+
+    @property
+    def youden(self) -> Youden | None:
+        """Youden's J over all rewrites and edits that count; None where one of the two was not judged."""
+        refused, paid = self.false_negatives, self.false_positives
+        if refused.share is None or paid.share is None:
+            return None
+        low, high = refused.interval
+        right_paid = 1 - refused.share
+        return Youden(
+            right_paid - paid.share,
+            *difference_interval(right_paid, (1 - high, 1 - low), paid.share, paid.interval),
+        )
 
 
 def audit(

@@ -21,7 +21,7 @@ from dataclasses import astuple, dataclass
 from typing import Any, Self
 
 from truegold.verifiers.errors import ConfigError, SetupError
-from truegold.verifiers.processes.child_process import ChildDied, ChildProcess, DeadlinePassed
+from truegold.verifiers.processes.child_process import ChildDied, ChildProcess, DeadlinePassed, describe_start
 from truegold.verifiers.registry import resolve
 from truegold.verifiers.running.item import Item
 from truegold.verifiers.verdict import Reason, Verifier
@@ -88,6 +88,7 @@ class Probe:
         self._info = json.dumps(dict(info or {}))
         self.cpu_s = cpu_s
         self.verifier = load(verifier)
+        self._label = f"the verifier {self.verifier.name!r}"
         self._hello = {"path": sys.path, "cpu_s": cpu_s, "memory_bytes": memory_bytes, **_reference(verifier)}
         self._child: ChildProcess | None = None
 
@@ -153,7 +154,13 @@ class Probe:
                 reply = child.receive(time.monotonic() + _START_S)
             except (ChildDied, DeadlinePassed) as error:
                 child.kill()
-                raise SetupError(f"the process that probes a verifier did not start ({error}).") from error
+                raise SetupError(
+                    f"the process that probes {self._label} did not start: {describe_start(_CHILD_MODULE, error)}.",
+                    f"See why: python -P -m {_CHILD_MODULE} < /dev/null, and import the verifier on its own.",
+                ) from error
+            if "not_started" in reply:
+                child.kill()
+                raise SetupError(f"the process that probes {self._label} did not start: {reply['not_started']}.")
             if "not_loaded" in reply:
                 child.kill()
                 raise NotLoaded(reply["not_loaded"])

@@ -21,7 +21,7 @@ from truegold.verifiers.errors import SetupError
 from truegold.verifiers.math.evaluation.evaluator import MAX_SUM_TERMS
 from truegold.verifiers.math.evaluation.exact import rational
 from truegold.verifiers.math.tree import VALUES, Add, Big, Call, Const, Mul, Node, Num, Pow, Sym, walk
-from truegold.verifiers.processes.child_process import ChildDied, ChildProcess, DeadlinePassed
+from truegold.verifiers.processes.child_process import ChildDied, ChildProcess, DeadlinePassed, describe_start
 from truegold.verifiers.verdict import Reason
 
 CPU_S = 0.05
@@ -91,7 +91,7 @@ class Worker:
             except (ChildDied, DeadlinePassed) as error:
                 child.kill()
                 raise SetupError(
-                    f"the symbolic worker of the math verifier did not start ({error or 'no answer in time'}).",
+                    f"the symbolic worker of the math verifier did not start: {describe_start(_CHILD_MODULE, error)}.",
                     f"See why: python -m {_CHILD_MODULE} < /dev/null",
                 ) from error
             except BaseException:

@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 _READ_BYTES = 1 << 16
 
+_TRIAL_S = 60.0
 _EXIT_WAIT_S = 5.0
 """A process goes at once after SIGKILL; one that hangs on a dead disk is not worth a longer wait."""
 
@@ -126,6 +127,20 @@ class ChildProcess:
         self._out.close()
         # With a return code set, nobody waits for the process.
         self._process.returncode = 0
+
+
+def describe_start(module: str, error: ChildDied | DeadlinePassed) -> str:
+    """Return why a child did not start: what it says when it is started once more, with nothing to do."""
+    waited = "it gave no answer in time" if isinstance(error, DeadlinePassed) else f"it {error}"
+    command = [sys.executable, "-P", "-m", module]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TRIAL_S, check=False, errors="replace"
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return waited
+    lines = done.stderr.strip().splitlines()
+    return f"{waited}: {lines[-1]}" if done.returncode and lines else waited
 
 
 def _pipe(stream: IO[bytes] | None) -> IO[bytes]:

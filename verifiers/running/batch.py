@@ -23,7 +23,7 @@ from dataclasses import astuple
 from typing import Any
 
 from truegold.verifiers.errors import ERROR_TYPES, ConfigError, SetupError, TruegoldError
-from truegold.verifiers.processes.child_process import ChildDied, ChildProcess, DeadlinePassed
+from truegold.verifiers.processes.child_process import ChildDied, ChildProcess, DeadlinePassed, describe_start
 from truegold.verifiers.processes.cores import usable_cores
 from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.running.item import Item, ResolvedVerifiers, TimedVerdict, verdict_from_json
@@ -205,7 +205,7 @@ class _Seat:
             if self._closed:
                 raise _Closed from error
             raise SetupError(
-                f"a process of verify_batch did not start ({error or 'no answer in time'}).",
+                f"a process of verify_batch did not start: {describe_start(_CHILD_MODULE, error)}.",
                 f"See why: python -m {_CHILD_MODULE} < /dev/null, or use workers=1.",
             ) from error
         return child

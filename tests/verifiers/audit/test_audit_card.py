@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from truegold.verifiers.audit import Card, CheckResult, as_json, audit, markdown
 from truegold.verifiers.audit.card import code
 from truegold.verifiers.audit.measure import AuditReport, Example, RuleCount
-from truegold.verifiers.rates import Rate
+from truegold.verifiers.rates import Rate, difference_interval
 
 NASTY = "a|b `c` $d$ <script> \n| x | ``` \x07 \ud800"
 
@@ -137,3 +137,40 @@ def test_a_code_span_is_one_line_that_can_be_written_and_its_fence_is_longer_tha
     fence = len(span) - len(span.lstrip("`"))
     inner = span[fence : len(span) - fence]
     assert span == "(empty)" or all(len(run) != fence for run in re.findall("`+", inner))
+
+
+@pytest.mark.parametrize(
+    ("refused", "paid", "j", "words"),
+    [
+        (Rate(1, 100), Rate(0, 100), 0.99, "a policy learns, the faster"),
+        (Rate(50, 100), Rate(20, 100), 0.30, "learns, but slowly"),
+        (Rate(50, 100), Rate(50, 100), 0.0, "Not to be told from 0"),
+        (Rate(80, 100), Rate(60, 100), -0.4, "destroys the policy"),
+    ],
+)
+def test_youdens_j_stands_on_the_card_with_what_it_means(refused: Rate, paid: Rate, j: float, words: str) -> None:
+    made = report()
+    made.rewrites = {"dollars": RuleCount("dollars", False, refused)}
+    made.edits = {"+1": RuleCount("+1", False, paid)}
+    youden = made.youden
+    assert youden is not None
+    assert youden.j == pytest.approx(j)
+    assert youden.low < j < youden.high
+    whole = Card(made, [], "my@1", "data", "2026-01-31")
+    assert f"Youden's J {j:.3f} ({youden.low:.3f} – {youden.high:.3f})" in markdown(whole)
+    assert words in markdown(whole) and "arXiv 2601.04411" in markdown(whole)
+    assert as_json(whole)["youden"]["j"] == pytest.approx(j)
+
+
+def test_the_interval_of_a_difference_is_newcombes() -> None:
+    # Example (a) of Newcombe's table II: 56/70 and 48/80 differ by .2, method 10 gives .0524 to .3339.
+    first, second = Rate(56, 70), Rate(48, 80)
+    interval = difference_interval(0.8, first.interval, 0.6, second.interval)
+    assert interval == pytest.approx((0.0524, 0.3339), abs=2e-4)
+
+
+def test_without_judged_answers_youdens_j_is_not_known() -> None:
+    made = report()
+    made.edits = {}
+    assert made.youden is None
+    assert "not known" in markdown(Card(made, [], "my@1", "data", "2026-01-31"))

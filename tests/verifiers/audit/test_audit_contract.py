@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
 import pytest
 
-from truegold.verifiers import ConfigError, Verdict
+from truegold.verifiers import ConfigError, SetupError, Verdict
 from truegold.verifiers.audit import assert_contract, check
 from truegold.verifiers.audit.probe import Probe
 from truegold.verifiers.verdict import Reason
@@ -106,6 +107,14 @@ def picky(response, gold):
     return bool(gold) and response == gold and gold != "42"
 
 @verifier
+def loads_late(response, gold):
+    if "\\\\int" in response and not LOADED:
+        LOADED.append(sum(n % 7 for n in range(12_000_000)))
+    return bool(gold) and response == gold
+
+LOADED = []
+
+@verifier
 def says_yes(response, gold):
     return True
 
@@ -195,6 +204,14 @@ def test_a_verifier_is_blamed_for_nothing_else(broken: Path, name: str) -> None:
     assert line in failed and failed <= {line} | also.get(name, set())
 
 
+def test_what_is_loaded_on_first_use_is_no_cost_of_a_verdict(broken: Path) -> None:
+    with Probe(f"{broken}:loads_late") as probe:
+        once = probe.judge("\\int", "5").cpu_s
+        assert probe.judge("\\int", "5").cpu_s < once / 5
+    contract = {result.name: result for result in check(f"{broken}:loads_late", cpu_s=once / 1.3)}
+    assert contract["stands hostile answers"].ok
+
+
 def test_many_hangs_end_the_check_early(broken: Path) -> None:
     path = broken.with_name("always.py")
     path.write_text(HEAD + "def hangs(response, gold):\n    time.sleep(600)\n")
@@ -252,6 +269,26 @@ def test_a_name_that_spells_no_verifier_is_the_users_mistake() -> None:
         check("mat")
     with pytest.raises(ConfigError, match="not a verifier"):
         check(lambda response, gold: True)  # type: ignore[arg-type]
+
+
+def test_a_probe_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("truegold.verifiers.audit.probe._CHILD_MODULE", "truegold.verifiers.audit.no_such_module")
+    with pytest.raises(SetupError, match=r"'math' did not start: .*No module named"):
+        check("math")
+
+
+def test_a_verifier_that_cannot_be_imported_again_says_why(tmp_path: Path) -> None:
+    path = tmp_path / "once.py"
+    path.write_text(
+        "import os, sys\nif os.environ.get('IMPORTED'):\n    sys.exit('no server')\nos.environ['IMPORTED'] = '1'\n"
+        "def once(response, gold):\n    return response == gold\n"
+    )
+    try:
+        contract = {result.name: result for result in check(f"{path}:once")}
+    finally:
+        os.environ.pop("IMPORTED", None)
+    assert contract["picklable"].ok is False
+    assert "SystemExit: no server" in contract["picklable"].findings[0]
 
 
 def test_work_done_in_a_child_process_counts_as_cost(tmp_path) -> None:

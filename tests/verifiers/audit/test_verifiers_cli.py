@@ -89,6 +89,30 @@ def test_audit_writes_the_card_and_skips_bad_rows_by_name(tmp_path: Path) -> Non
     assert text.startswith("# Verifier card: `exact`") and "`rows.jsonl`" in text
 
 
+ALWAYS = "def {name}(response, gold):\n    return {value}\n"
+
+
+@pytest.mark.parametrize(
+    ("verifier", "options", "code", "words"),
+    [
+        ("exact", [], 0, ""),
+        ("mine.py:yes", [], 6, "contract: BROKEN: tells wrong from right"),
+        ("mine.py:no", [], 6, "gold passes itself"),
+        ("exact", ["--max-fn", "0.2"], 7, "--max-fn: right answers refused"),
+        ("exact", ["--max-fp", "0"], 0, ""),
+        ("math", ["--max-fp", "0.01", "--max-fn", "0.2"], 0, "Youden's J"),
+    ],
+)
+def test_audit_ends_as_the_contract_and_the_limits_say(
+    tmp_path: Path, verifier: str, options: list[str], code: int, words: str
+) -> None:
+    (tmp_path / "mine.py").write_text(ALWAYS.format(name="yes", value=True) + ALWAYS.format(name="no", value=False))
+    (tmp_path / "rows.jsonl").write_text('{"gold": "12"}\n{"gold": "\\\\frac{1}{2}"}\n')
+    done = truegold("audit", verifier, "--data", "rows.jsonl", *options, cwd=tmp_path)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert words in done.stdout + done.stderr
+
+
 def test_audit_reads_tables_too_and_heeds_the_limit(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("gold\n" + "".join(f"{n}\n" for n in range(20)))
     done = truegold("audit", "exact", "--data", "rows.csv", "--limit", 4, cwd=tmp_path)
