@@ -17,7 +17,7 @@ import truegold.verifiers as tv
 verdict = tv.verify("so the total is \\boxed{0.5}", gold="1/2")
 print(verdict.score, verdict.reason, verdict.evidence["rung"])
 
-# Programs are judged by tests, in a sandbox.
+# Programs are judged by tests, in a sandbox. The second test is wrong on purpose, so that this prints "mismatch".
 program = "```python\ndef add(a, b):\n    return a + b\n```"
 print(tv.verify(program, verifier="code", tests=["assert add(1, 2) == 3", "assert add(0, 0) == 1"]).reason)
 

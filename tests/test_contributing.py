@@ -8,9 +8,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from house import FLOORS, ROOT
+
+from truegold.pipeline.config.sources import FileSource
+from truegold.pipeline.flag.rules import BUILT_IN
+from truegold.pipeline.ingest.readers import SUFFIXES
 
 GUIDES = ("CONTRIBUTING.md", "docs/architecture.md", "README.md", "docs/api.md")
 PATH = re.compile(
@@ -51,13 +56,24 @@ def test_every_path_that_a_guide_names_is_there(guide: str) -> None:
     assert missing == []
 
 
+@pytest.mark.parametrize("guide", ["docs/pipeline.md", "docs/flagging.md"])
+def test_guides_list_every_rule(guide: str) -> None:
+    listed = set(re.findall(r"\w+", (ROOT / guide).read_text()))
+    assert [name for name in BUILT_IN if name not in listed] == []
+
+
+def test_every_kind_of_file_can_be_configured() -> None:
+    formats = get_args(FileSource.model_fields["format"].annotation)
+    assert sorted(formats) == sorted({"auto", *SUFFIXES.values()})
+
+
 def test_add_a_rule(tree: Path) -> None:
     rules = tree / "pipeline/flag/rules"
     with (rules / "wholeness.py").open("a") as file:
         file.write(
-            '\n\n@detector("shouting", version="1")\ndef shouting(row: Row) -> Iterator[Finding]:\n'
-            '    """Flag a prompt in capitals."""\n    if row["prompt"].isupper():\n'
-            '        yield Finding("shouting", 0.6, {"prompt": row["prompt"][:80]})\n'
+            '\n\n@detector("shouting", version="1")\ndef shouting(row: Row) -> list[Finding]:\n'
+            '    """Flag a prompt in capitals."""\n    if not row["prompt"].isupper():\n        return []\n'
+            '    return [Finding("shouting", 0.6, {"prompt": row["prompt"][:80]})]\n'
         )
     change(rules / "registry.py", "    for rule in (\n", "    for rule in (\n        shouting,\n")
     change(rules / "registry.py", "rules.wholeness import ", "rules.wholeness import shouting, ")

@@ -56,8 +56,15 @@ class Reward:
 def compose(terms: Sequence[Term], verdicts: Sequence[Verdict], clip: tuple[float, float] | None = None) -> Reward:
     """Return one completion's reward from its verdicts, one for each term in order.
 
-    The terms must have no mistakes (`find_mistakes`). `clip` holds the lower and the upper bound of the sum.
+    The terms must have no mistakes (`find_mistakes`). `clip` holds the lower and the upper bound of the sum. Raises
+    ConfigError where the verdicts are not one for each term.
     """
+    if isinstance(verdicts, Mapping) or not all(isinstance(verdict, Verdict) for verdict in verdicts):
+        raise ConfigError(
+            f"compose: verdicts are a list of Verdict; this is {verdicts!r:.80}.", "Give one for each term, in order."
+        )
+    if len(verdicts) != len(terms):
+        raise ConfigError(f"compose: there are {len(terms)} terms and {len(verdicts)} verdicts.", "Give one for each.")
     scores = {term.name: verdict.score for term, verdict in zip(terms, verdicts, strict=True)}
     by_name = {term.name: term for term in terms}
     parts: dict[str, float | None] = {}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.verifiers import Reason, Term, Verdict, compose
+from truegold.verifiers import ConfigError, Reason, Term, Verdict, compose
 from truegold.verifiers.reward import find_mistakes
 
 FORMAT = Term("format", "format", weight=0.1)
@@ -23,6 +23,19 @@ def verdicts(*scores: float | None) -> list[Verdict]:
 def test_one_plain_term_is_the_score_itself(score):
     reward = compose([Term("correct")], verdicts(score))
     assert (reward.value, reward.parts) == (score, {"correct": score})
+
+
+@pytest.mark.parametrize(
+    ("given_verdicts", "message"),
+    [
+        ({"correct": verdicts(1.0)[0]}, "verdicts are a list of Verdict; this is {'correct'"),
+        ([1.0], "this is \\[1.0\\]"),
+        (verdicts(1.0, 1.0), "1 terms and 2 verdicts"),
+    ],
+)
+def test_verdicts_that_are_not_one_for_each_term_are_refused(given_verdicts, message):
+    with pytest.raises(ConfigError, match=message):
+        compose([Term("correct")], given_verdicts)
 
 
 def test_weights_and_offsets():

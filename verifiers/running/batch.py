@@ -52,7 +52,7 @@ def verify_batch(
     chunk: how many rows go to a process at a time.
     item_deadline_s: seconds for one row, which child processes keep to.
 
-    Raises ConfigError for arguments or a verifier that cannot be, SetupError where the machine is at fault.
+    Raises ConfigError for arguments, a row or a verifier that cannot be, SetupError where the machine is at fault.
     """
     return _without_costs(verify_batch_timed(rows, workers, chunk, item_deadline_s))
 
@@ -66,7 +66,17 @@ def verify_batch_timed(
             f"verify_batch got workers={workers}, chunk={chunk}, item_deadline_s={item_deadline_s}.",
             "workers may be 0 (one for each core) or more, chunk 1 or more, the deadline above 0.",
         )
-    return _generate_verdicts(iter(rows), workers, chunk, item_deadline_s)
+    return _generate_verdicts(_checked(rows), workers, chunk, item_deadline_s)
+
+
+def _checked(rows: Iterable[Item]) -> Iterator[Item]:
+    for row_number, row in enumerate(rows, 1):
+        if not isinstance(row, Item):
+            raise ConfigError(
+                f"verify_batch: row {row_number} is no Item; it is {type(row).__name__} {row!r:.60}.",
+                "Type Item(response, gold).",
+            )
+        yield row
 
 
 def _without_costs(timed_verdicts: Generator[TimedVerdict, None, None]) -> Iterator[Verdict]:
