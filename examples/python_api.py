@@ -1,9 +1,9 @@
 r"""Uses each part of the Python interface once, on rows that are small enough to read.
 
-    pip install 'truegold[curate]'
+    pip install '.[curate]'
     python examples/python_api.py
 
-The first part needs the light core alone (`pip install truegold`).
+The first part needs the light core alone (`pip install .`).
 """
 
 from __future__ import annotations
