@@ -46,14 +46,17 @@ _WORDS = (
     "ответ", "відповідь", "odpowiedź", "odpowiedz", "antwoord", "cevap", "yanıt", "jawaban",
     "svar", "vastaus", "odpověď", "απάντηση", "תשובה", "الجواب", "الإجابة", "الاجابة", "الناتج", "پاسخ", "جواب",
     "उत्तर", "উত্তর", "คำตอบ", "答え", "正解", "解答", "정답", "답은", "답:", "답이",
-    "đáp án", "đáp số", "câu trả lời", "kết quả",
+    "பதில்", "விடை", "సమాధానం", "జవాబు", "jibu", "válasz", "răspunsul", "răspuns", "отговор", "odgovor", "vastus",
+    "atsakymas", "jawapan", "sagot", "đáp án", "đáp số", "câu trả lời", "kết quả",
 )  # fmt: skip
 _LINKS = (
     r"[:：=]|—|–|は|(?:은|는|이)(?=[ ])|(?<=답)(?:은|는)|(?<![^\W\d_])(?:es|son|est|sont|ist|sind|lautet|beträgt|è|é"
-    r"|sono|são|to|brzmi|jest|är|er|je|on|là|adalah|είναι|היא|הוא|هو|هي|است|है|কি|будет|равен|является|คือ)(?![^\W\d_])"
+    r"|sono|são|to|brzmi|jest|är|er|je|on|ni|este|е|yra|là|adalah|ialah|είναι|היא|הוא|هو|هي|است|है|কি|будет|равен|является|คือ)(?![^\W\d_])"
 )
 _FOREIGN = re.compile(
-    rf"(?:{'|'.join(_WORDS)})[^\d$\\.。:：=\n*]{{0,30}}?(?:\*{{0,2}})(?:{_LINKS})|उत्तर(?=[ ][\d$])|답은|คำตอบคือ",
+    rf"(?:{'|'.join(_WORDS)})[^\d$\\.。:：=\n*]{{0,30}}?(?:\*{{0,2}})(?:{_LINKS})"
+    r"|(?:उत्तर|উত্তর|பதில்|விடை|సమాధానం|జవాబు|válasz|cevap|پاسخ|جواب|ответ)"
+    r"(?=[ ](?:[\d$\\]|[A-H]\b))|답은|คำตอบ(?:ที่ถูกต้อง)?คือ",
     re.IGNORECASE,
 )
 _LAST_LINE_A = re.compile(r"\**A\**[ \t]{0,3}[:：]\**[ \t]{0,3}(\S.*)")

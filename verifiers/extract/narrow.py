@@ -33,7 +33,7 @@ _CONCLUDING = re.compile(
 )
 """Words that begin a sentence also where no full stop ends the one before."""
 _POSTPOSED = re.compile(
-    r"\s?(?:です|である|となる|になる|[にと]なります|だ|입니다|이다|이에요|예요|है|हैं|হয়|['’]?d[ıiuü]r)[。.]?$"
+    r"\s?(?:です|である|となる|になる|[にと]なります|だ|입니다|이다|이에요|예요|है|हैं|হয়|ہے|است|['’]?d[ıiuü]r)[。.]?$"
 )
 _ABOUT = re.compile(
     r"(?:approximately|about|around|roughly|exactly|simply|just|equal to|therefore|thus|then|also|约为?|大约)"

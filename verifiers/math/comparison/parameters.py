@@ -24,7 +24,9 @@ MAX_RENAMED = 3
 
 _INTEGER_LETTERS = frozenset("klmnj")
 _LINE_LETTERS = frozenset({"s", "t", "r", "u", "k", "lambda", "mu"})
-_CONSTANT = re.compile(r"[CcKAB](?:_\{?\d\}?)?")
+_CONSTANT = re.compile(r"[CKAB](?:_\d)?|[ck]_\d")
+_USUAL_CONSTANT = re.compile(r"[CK](?:_\d)?|c_\d")
+"""What arbitrary constants are called on at least one side; A and B may be given by the problem."""
 
 
 def conditions_agree(comparer: Comparer, gold: Node, answer: Node) -> bool:
@@ -75,7 +77,9 @@ def _labels(node: Node) -> set[str]:
 
 def _may_be_renamed(gold: Node, answer: Node, letters: frozenset[str]) -> bool:
     if all(_CONSTANT.fullmatch(letter) for letter in letters):
-        return True
+        has_variable = bool(symbols(gold) & symbols(answer))
+        sides = (letters & symbols(gold), letters & symbols(answer))
+        return has_variable and any(all(map(_USUAL_CONSTANT.fullmatch, side)) for side in sides)
     if letters <= _INTEGER_LETTERS and _has_pi(gold) and _has_pi(answer):
         return True
     if letters <= _LINE_LETTERS and facts(gold).has_array and facts(answer).has_array:

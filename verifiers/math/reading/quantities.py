@@ -20,7 +20,7 @@ from truegold.verifiers.math.reading.names import NUMBER_WORDS
 from truegold.verifiers.math.reading.tokens import Token
 from truegold.verifiers.math.reading.units import spelled_unit
 from truegold.verifiers.math.refusals import Unreadable
-from truegold.verifiers.math.tree import VALUES, Call, Measure, Mul, Node, Num
+from truegold.verifiers.math.tree import VALUES, Call, Measure, Mul, Node, Num, Sym
 
 MAX_ADDED_TOKENS = 30
 """Quantities that add up, as 5 feet 6 inches do, are not longer. Stops thousands, each read within the one before."""
@@ -136,12 +136,16 @@ def _read_with_units(tokens: list[Token], start: int, read_expression: ReadExpre
         if unit is None or isinstance(value, Measure) or len(tokens) - end > MAX_ADDED_TOKENS:
             return None
         return _added(value, unit, read_quantity(tokens[end:], read_expression))
-    if not words:
-        return value
+    return _with_unit(value, unit) if words else value
+
+
+def _with_unit(value: Node, unit: Unit | None) -> Node | None:
     if isinstance(value, Measure):
         # The label of `50% of the people` changes nothing.
         return value if unit is not None and unit.is_label else None
-    return None if unit is None else Measure(value, unit)
+    # `A good guess` is no quantity of guesses.
+    is_sentence = isinstance(value, Sym) and unit is not None and unit.is_label and bool(unit.label)
+    return None if unit is None or is_sentence else Measure(value, unit)
 
 
 def _in_exponent(tokens: list[Token], index: int) -> bool:
