@@ -24,11 +24,13 @@ from truegold.verifiers.math.comparison.residues import same_residues, with_resi
 from truegold.verifiers.math.comparison.sets import same_sets
 from truegold.verifiers.math.comparison.values import same_amounts, same_values
 from truegold.verifiers.math.comparison.vectors import as_array_beside, worked_out
+from truegold.verifiers.math.labels import label_of
 from truegold.verifiers.math.outcome import OTHER_STRUCTURE, SAME_NUMBER, Outcome
 from truegold.verifiers.math.policy import Policy
 from truegold.verifiers.math.reading.quantities import as_measure
 from truegold.verifiers.math.tree import (
     VALUE_TYPES,
+    BareList,
     BaseN,
     Call,
     Chain,
@@ -147,6 +149,9 @@ def _plain(node: Node) -> Node:
     """Return the point (2, 3) for A(2, 3), 11 for the [11] that programs print, and one congruence for several."""
     if isinstance(node, Group) and node.opening == "[" and node.closing == "]" and len(node.elements) == 1:
         return node.elements[0]
+    if isinstance(node, Group) and len(node.elements) > 1 and all(map(label_of, node.elements)):
+        # The brackets of [x=1, y=2] say nothing.
+        return BareList(node.elements)
     if isinstance(node, Mul) and len(node.factors) == 2:
         name, point = node.factors
         if isinstance(name, Sym) and isinstance(point, Group) and len(point.elements) > 1 and point.opening == "(":

@@ -35,10 +35,16 @@ from truegold.verifiers.math.reading.quantities import as_measure, read_letter_u
 from truegold.verifiers.math.reading.tokens import Token, nesting, split_at
 from truegold.verifiers.math.reading.wording import named_value, stated_value, text_of
 from truegold.verifiers.math.refusals import TooLarge, Unreadable
-from truegold.verifiers.math.tree import BareList, BaseN, Family, Node, Num, Ratio
+from truegold.verifiers.math.tree import BareList, BaseN, Chain, Family, Node, Num, Ratio
 
 MAX_ITEMS = 100
 """The longest list. Stops an answer that lists every number there is."""
+
+MAX_LETTERS_OF_PRODUCT = 3
+"""A longer run of letters among formulas is a word."""
+
+MAX_LABEL_TOKENS = 12
+"""What stands before the `=` of a quantity is no longer."""
 
 _SIMPLE = re.compile(r"(-?)(?:(\d{1,60})(?:\.(\d{1,60}))?|\\[dt]?frac\{(\d{1,60})\}\{(\d{1,60})\})", re.ASCII)
 _NUMERAL = re.compile(r"\(?((?=[A-F]*\d)[0-9A-Fa-f]{1,60})\)?_\s*\{?\s*(\d{2})\s*\}?", re.ASCII)
@@ -146,8 +152,11 @@ class _AnswerReader:
                 nodes.append(node)
         return nodes[0] if len(nodes) == 1 else _regrouped(nodes, joined)
 
-    def _read_item(self, tokens: list[Token]) -> Node:
+    def _read_item(self, tokens: list[Token]) -> Node:  # noqa: PLR0911, one for each form
         """Read one item: mathematics if it can be read as such, else a quantity, else what its words say."""
+        if len(tokens) > 1 and tokens[0].kind == "rel" and tokens[0].text in ("~", "="):
+            # An idle sign, as in `\\approx 1.47 km`.
+            tokens = tokens[1:]
         charge(len(tokens))
         if self.notation.letter_units and (measure := read_letter_units(tokens, self._read_expression)) is not None:
             return measure
@@ -165,7 +174,22 @@ class _AnswerReader:
         if named is not None:
             return named
         quantity = read_quantity(tokens, self._read_expression)
-        return quantity if quantity is not None else self._read_wording(tokens)
+        if quantity is not None:
+            return quantity
+        equation = self._read_labelled_quantity(tokens)
+        return equation if equation is not None else self._read_wording(tokens)
+
+    def _read_labelled_quantity(self, tokens: list[Token]) -> Node | None:
+        """Read `v_0 = 20 m/s`."""
+        equals = next((i for i, token in enumerate(tokens) if token.kind == "rel"), 0)
+        if not equals or tokens[equals].text != "=" or equals > MAX_LABEL_TOKENS:
+            return None
+        try:
+            label = self._read_expression(tokens[:equals])
+        except Unreadable:
+            return None
+        quantity = read_quantity(tokens[equals + 1 :], self._read_expression) if equals + 1 < len(tokens) else None
+        return Chain((label, quantity), ("=",)) if quantity is not None else None
 
     def _read_expression(self, tokens: list[Token]) -> Node:
         return ExpressionReader(tokens, self.notation, self.depth, _read_tokens).read_whole()
@@ -176,6 +200,12 @@ class _AnswerReader:
             node = self._read_item(stated.tokens)
             if not isinstance(node, stated.unless):
                 return node
+        letters = _with_letters_apart(tokens)
+        if letters is not None:
+            try:
+                return as_measure(self._read_expression(letters))
+            except Unreadable:
+                pass
         return text_of(tokens)
 
     def _read_repaired(self, tokens: list[Token]) -> Node:
@@ -199,6 +229,26 @@ def _or_clock(node: Node, tokens: list[Token]) -> Node:
     if isinstance(node, Ratio):
         return Ratio(node.parts, read_clock_text(spelled_out(tokens)))
     return node
+
+
+def _with_letters_apart(tokens: list[Token]) -> list[Token] | None:
+    """Return the `at` of `e^{at}` as a product of two letters; None where there are other words, or no formula."""
+    if not any(token.kind in ("func", "cmd", "op") for token in tokens):
+        return None
+    letters: list[Token] = []
+    for token in tokens:
+        if token.kind not in _WORDED:
+            letters.append(token)
+        elif (
+            token.kind == "word"
+            and not token.spaced
+            and len(token.text) <= MAX_LETTERS_OF_PRODUCT
+            and token.text.isascii()
+        ):
+            letters.extend(Token("name", letter, False) for letter in token.text)
+        else:
+            return None
+    return letters
 
 
 def _begins_number(tokens: list[Token], index: int, token: Token) -> bool:

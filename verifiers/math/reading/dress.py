@@ -36,13 +36,19 @@ _BRACKET = re.compile(r"\s*\[[^\[\]{}]{0,40}\]")
 _GROUP = re.compile(r"\s*\{")
 
 
+_LOST_DEGREE = re.compile(r"(?<=\d)\s*\^\s*$")
+"""What is left of `60^\\circ` where a program took the command away."""
+_LONE_BAR = re.compile(r"\\left\s*\|\s*\\right\s*\.|\\left\s*\.\s*\\right\s*\|")
+_ESCAPED = re.compile(r"\\u(00[A-Fa-f][0-9A-Fa-f]|2[0-9A-Fa-f]{3}|0[34][0-9A-Fa-f]{2})")
 _ORDINAL = re.compile(r"(?<=\d)\s*\^\s*\{?\s*(?:\\(?:text|mathrm|rm|textrm)\s*\{?\s*)?(?:st|nd|rd|th)\b\s*\}{0,2}")
 
 
 def without_dress(text: str) -> str:
     """Return the text without commands that only say how it looks."""
     if "^" in text:
-        text = _ORDINAL.sub("", text)
+        text = _LOST_DEGREE.sub("", _ORDINAL.sub("", text))
+    if "right" in text:
+        text = _LONE_BAR.sub(r"\\mid ", text)
     match = _DRESSED.search(text)
     if match is None:
         return text
@@ -59,6 +65,11 @@ def without_dress(text: str) -> str:
             position = _end_of_group(text, position)
         match = _DRESSED.search(text, position)
     return "".join((*kept, text[position:]))
+
+
+def with_escapes_decoded(text: str) -> str:
+    """Return `45°` for what JSON calls `45\\u00B0`."""
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
 
 
 def with_balanced_braces(text: str) -> str:

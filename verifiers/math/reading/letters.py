@@ -23,9 +23,15 @@ MAX_VARIABLES_IN_A_RUN = 3
 MAX_FUNCTION_LETTERS = 6
 
 _CONNECTIVES = {"or": "or", "and": "and", "oder": "or", "und": "and"}
-_TEXT_FUNCTIONS = frozenset({
-    "sin", "cos", "tan", "cot", "ln", "log", "lg", "arcsin", "arccos", "arctan", "exp", "gcd", "lcm",
-})  # fmt: skip
+_TEXT_FUNCTIONS = {
+    name: FUNCTIONS[name] for name in FUNCTIONS.keys() - {
+        "max", "min", "sign", "floor", "ceil", "ceiling", "abs", "Abs", "choose", "comb", "perm", "factorial", "det",
+        "Re", "Im", "sec",
+    }
+} | {"sh": "sinh", "ch": "cosh", "th": "tanh", "cth": "coth"}  # fmt: skip
+"""Functions in a text command. `sec` is a second there, and `max` a word."""
+_TEXT_SYMBOLS = {"pi": ("const", "pi"), "circ": ("op", "∘")}
+"""What is left of `\\pi` and `\\circ` where a program took them for words."""
 _COMMON_WORDS = frozenset({
     "no", "not", "yes", "true", "false", "none", "all", "any", "for", "if", "then", "when", "where", "with", "mod",
     "per", "the", "both", "neither", "either", "even", "odd", "one", "by", "to", "from", "on", "at", "only", "also",
@@ -60,8 +66,10 @@ def add_word(run: str, spaced: bool, tokens: list[Token]) -> None:
     lower = run.lower()
     if lower in _CONNECTIVES:
         tokens.append(Token("sep", _CONNECTIVES[lower], spaced))
+    elif run in _TEXT_FUNCTIONS:
+        tokens.append(Token("func", _TEXT_FUNCTIONS[run], spaced))
     else:
-        tokens.append(Token("func" if run in _TEXT_FUNCTIONS else "word", run, spaced))
+        tokens.append(Token(*_TEXT_SYMBOLS.get(run, ("word", run)), spaced))
 
 
 def _is_word(run: str, lower: str) -> bool:

@@ -15,7 +15,7 @@ import unicodedata
 
 from truegold.verifiers.math.reading.chinese import with_chinese_numbers
 from truegold.verifiers.math.reading.counting import with_counts
-from truegold.verifiers.math.reading.dress import with_balanced_braces, without_dress
+from truegold.verifiers.math.reading.dress import with_balanced_braces, with_escapes_decoded, without_dress
 from truegold.verifiers.math.reading.json_answer import answer_in_json
 from truegold.verifiers.math.reading.names import COMMANDS, GREEK
 from truegold.verifiers.math.reading.numbering import with_numbered_parts
@@ -54,6 +54,7 @@ _SYMBOLS = {
     **dict.fromkeys("⁄∕", "/"), **dict.fromkeys("…⋯", r"\ldots "), **dict.fromkeys("⇒⟹", r"\Rightarrow "),
     "√": r"\usqrt ", "∛": r"\sqrt[3] ", "∜": r"\sqrt[4] ", "÷": r"\div ", "±": r"\pm ", "∓": r"\mp ",
     "∞": r"\infty ", "≠": r"\ne ", "≡": r"\equiv ", "∪": r"\cup ", "∩": r"\cap ", "∖": r"\setminus ",
+    "⊆": r"\subseteq ", "⊂": r"\subset ", "¬": r"\neg ",
     "∈": r"\in ", "∉": r"\notin ", "ℝ": r"\mathbb{R} ", "ℤ": r"\mathbb{Z} ", "ℕ": r"\mathbb{N} ",
     "ℚ": r"\mathbb{Q} ", "ℂ": r"\mathbb{C} ", "℃": r"^\circ C", "″": "''", "∑": r"\sum ", "∏": r"\prod ",
     "∫": r"\int ", "∠": r"\angle ", "△": r"\triangle ", "∀": r"\forall ", "∃": r"\exists ", "∣": "|", "∥": r"\| ",
@@ -99,6 +100,8 @@ def normal(text: str) -> str:
     """Return `text` in ASCII LaTeX as far as it is mathematics, without what surrounds a formula."""
     if "{" in text and ":" in text and (stated := answer_in_json(text.strip())) is not None:
         text = stated
+    if "\\u" in text:
+        text = with_escapes_decoded(text)
     is_ascii = text.isascii()
     if not is_ascii:
         text = _in_ascii(text)
@@ -112,11 +115,14 @@ def normal(text: str) -> str:
         for pattern, plain in _HTML:
             text = pattern.sub(plain, text)
     text = _unwrapped(text)
-    if "\\" in text or "}" in text:
+    if "\\" in text or "}" in text or "^" in text:
         text = _unwrapped(with_balanced_braces(without_dress(text)))
     text = with_usual_marks(text)
     if not is_ascii:
         text = with_chinese_numbers(text)
+    if text.startswith("{") and ("|" in text or "\\mid" in text) and matching_brace(text, 0) == len(text) - 1:
+        # A set that somebody wrote without backslashes.
+        text = f"\\{{{text[1:-1]}\\}}"
     return with_spoken_numbers(with_counts(with_numbered_parts(text)))
 
 

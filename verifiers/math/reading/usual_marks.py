@@ -24,6 +24,15 @@ _APPROXIMATION = re.compile(
 )
 
 
+_REPEATED = re.compile(r"(\d{0,20}\.\d{0,6}?)(\d{2,6})(\2{1,10})(\d{0,5})(?:\.\.\.|\\[lc]?dots)")
+
+
+def _repeating(match: re.Match[str]) -> str:
+    """Return 0.\\overline{63} for 0.636363...; what follows the last whole block has to begin one."""
+    head, block, _, tail = match.groups()
+    return rf"{head}\overline{{{block}}}" if block.startswith(tail) and len(set(block)) > 1 else match[0]
+
+
 def with_usual_marks(text: str) -> str:
     """Return the text with the marks that the lexer knows."""
     if "appro" in text or "about" in text:
@@ -31,6 +40,8 @@ def with_usual_marks(text: str) -> str:
     if "," in text:
         text = _THOUSANDS_AND_COMMA.sub(lambda m: f"{m[1].replace('.', '')}.{m[2]}", text)
         text = _BRACED_COMMA.sub(r"\1.\2", text)
+    if "..." in text or "dots" in text:
+        text = _REPEATED.sub(_repeating, text)
     if text.count(".") > 1:
         text = _THOUSANDS.sub(lambda m: m[1].replace(".", ""), text)
     if "circ" in text:

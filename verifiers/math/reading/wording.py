@@ -22,6 +22,7 @@ _LEADING = frozenset({
     "set", "range", "domain", "we", "have", "get", "obtain", "option", "choice", "大约", "约", "约为", "答案", "所以",
     "因此", "解集", "最小值", "最大值", "为",
 })  # fmt: skip
+_UNSURE = frozenset({"sure", "maybe", "perhaps", "possibly", "or", "wrong", "incorrect", "guess"})
 _WORDLIKE = frozenset({"word", "name", "func", "num", "const"})
 
 
@@ -35,12 +36,16 @@ class StatedValue(NamedTuple):
 
 def stated_value(tokens: list[Token]) -> StatedValue | None:
     """Return the value that a sentence speaks of, where none of its words changes what the value means."""
+    remark = _before_remark(tokens)
+    if remark is not None and _is_idle(tokens[len(remark.tokens) :]):
+        return remark
     if any(token.kind == "word" and (token.text.lower() in MEANING_WORDS or "不" in token.text) for token in tokens):
         return None
     verbs = [i for i, token in enumerate(tokens) if token.kind == "word" and token.text.lower() in _VERBS]
     if verbs and verbs[-1] + 1 < len(tokens):
         # Of `Anna is taller`, both sides of the verb count.
-        return StatedValue(tokens[verbs[-1] + 1 :], unless=(Text,))
+        start = verbs[-1] + 1 + (tokens[verbs[-1] + 1].text == ":" and verbs[-1] + 2 < len(tokens))
+        return StatedValue(tokens[start:], unless=(Text,))
     start = 0
     while start < len(tokens) and tokens[start].kind == "word" and tokens[start].text.lower() in _LEADING:
         start += 1
@@ -50,11 +55,22 @@ def stated_value(tokens: list[Token]) -> StatedValue | None:
     return _before_remark(tokens) or _behind_label(tokens)
 
 
+def _is_idle(remark: list[Token]) -> bool:
+    """Tell whether a remark takes nothing back: it names no other value and no doubt."""
+    return not any(token.kind == "num" or token.text.lower() in _UNSURE for token in remark)
+
+
 def _before_remark(tokens: list[Token]) -> StatedValue | None:
     """Return the 5 of `5 (since it is odd)`."""
     start = next((i for i, token in enumerate(tokens) if token.kind == "open" and token.text == "("), 0)
     is_word = [token.kind == "word" for token in tokens]
-    if start and tokens[-1].kind == "close" and any(is_word[start:]) and not any(is_word[:start]):
+    if (
+        start
+        and tokens[start - 1].kind not in ("func", "op")
+        and tokens[-1].kind == "close"
+        and any(is_word[start:])
+        and not any(is_word[:start])
+    ):
         return StatedValue(tokens[:start])
     return None
 

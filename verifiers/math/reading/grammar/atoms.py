@@ -108,10 +108,20 @@ def _read_name_with_marks(reader: Grammar, token: Token) -> str:
     name = token.text + _read_primes(reader)
     following = reader.peek()
     if reader.take_if("op", "_"):
-        name += f"_{subscript_name(reader.read_script())}"
+        name += f"_{_read_worded_subscript(reader) or subscript_name(reader.read_script())}"
     elif token.kind == "name" and following.kind == "num" and not following.spaced and _is_subscript(following.text):
         name += f"_{reader.take().text}"
     return name + _read_primes(reader)
+
+
+def _read_worded_subscript(reader: Grammar) -> str | None:
+    """Read the subscript of x_{\\text{max}} and x_{min}; None where it is no word."""
+    braced = reader.next_is("brace")
+    word = reader.peek(1) if braced else reader.peek()
+    if word.kind not in ("func", "word") or (braced and reader.peek(2).kind != "unbrace"):
+        return None
+    reader.position += 3 if braced else 1
+    return word.text
 
 
 def _is_subscript(digits: str) -> bool:
