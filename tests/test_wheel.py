@@ -8,18 +8,16 @@ package index is needed.
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
-import sys
 import venv
 import zipfile
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
-from house import FLOORS, ROOT
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from wheels import build_wheel
 
 pytestmark = pytest.mark.wheel
 
@@ -33,19 +31,8 @@ profile: {samples: 4}
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from a copy of the tree: a build leaves folders behind."""
-    source = tmp_path_factory.mktemp("source")
-    for name in (*FLOORS, "pyproject.toml", "README.md", "LICENSE"):
-        path = ROOT / name
-        if path.is_dir():
-            shutil.copytree(path, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(path, source / name)
-    folder = tmp_path_factory.mktemp("wheel")
-    options = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", folder]
-    command = [sys.executable, "-m", "pip", "wheel", *options, source]
-    subprocess.run(command, check=True, capture_output=True, text=True)
-    return next(folder.glob("*.whl"))
+    """The wheel, built from a copy of the tree."""
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 def add_requirements(package: Distribution, extras: set[str], closure: dict[str, Distribution]) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -64,6 +65,8 @@ BENIGN = {
 
 @pytest.mark.parametrize("name", BENIGN)
 def test_an_ordinary_program_runs_as_it_does_outside(box: Sandbox, name: str) -> None:
+    if name == "recursion through C" and sys.version_info >= (3, 12):
+        pytest.skip("this Python lets no program raise its limit of recursion through C")
     done = run(box, BENIGN[name], b"3\n4\n")
     assert (done.stdout, done.ok) == (b"7\n", True), done
 
