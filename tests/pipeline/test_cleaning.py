@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import time
-from pathlib import Path
 
 import orjson
 import pytest
+from real_data import real_data
 
 from truegold.pipeline.clean import (
     EDITS,
@@ -24,8 +23,6 @@ from truegold.pipeline.clean import (
 )
 from truegold.pipeline.clean.leaks import gives_away
 from truegold.pipeline.config.stages import CleanConfig
-
-DATA = Path(os.environ.get("TRUEGOLD_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 
 
 def cleaned(text):
@@ -327,12 +324,9 @@ def test_no_text_keeps_the_cleaning_busy(attack):
 
 
 def test_human_made_problems_are_not_edited_beyond_whitespace():
-    path = DATA / "curation" / "gsm8k_train.jsonl"
-    if not path.exists():
-        pytest.skip(f"needs GSM8K's training problems at {path}; set TRUEGOLD_DATA to the folder of data")
     edited = [
         edit.reason
-        for line in path.read_bytes().splitlines()
+        for line in real_data("curation/gsm8k_train.jsonl").read_bytes().splitlines()
         for edit in clean_prose(orjson.loads(line)["question"])
         if edit.reason not in ("whitespace", "unicode")
     ]

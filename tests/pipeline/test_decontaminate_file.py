@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from real_data import real_data
 
 from truegold.pipeline.config.sources import HubSource
 from truegold.pipeline.decontaminate.file import decontaminate_file
@@ -18,7 +18,6 @@ from truegold.pipeline.running.progress import NullProgress
 from truegold.verifiers import InputError
 
 ROOT = Path(__file__).parents[2]
-DATA = Path(os.environ.get("TRUEGOLD_DATA", ROOT.parent / "shared" / "data")) / "curation"
 
 TOM = "Tom has 37 red cars and buys 45 more at the market. How many cars has Tom got in total?"
 SAM = (
@@ -124,12 +123,11 @@ def test_an_unknown_set_names_those_that_are_known(tmp_path, spec):
 
 
 def test_planted_leaks_are_found_and_renumbered_decoys_are_not_in_real_data(tmp_path, monkeypatch):
-    if not (DATA / "gsm8k_test_rephrased.jsonl").exists():
-        pytest.skip(f"needs labelled pairs in {DATA}; set TRUEGOLD_DATA to the folder of data")
+    folder = real_data("curation/gsm8k_test_rephrased.jsonl").parent
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     import curation_decontamination as benchmark
 
-    planted = benchmark.plant(DATA, 5000, only_odd=True)
+    planted = benchmark.plant(folder, 5000, only_odd=True)
     matches = benchmark.score(planted, benchmark.ours(planted, tmp_path))
     assert matches["precision"] >= 0.95
     assert matches["recall verbatim"] >= 0.95

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from real_data import real_data
 
 from truegold.pipeline.dedup.file import dedup_file
 from truegold.pipeline.ingest.problem_batches import ProblemColumns
 from truegold.pipeline.running.progress import NullProgress
 
 ROOT = Path(__file__).parents[2]
-DATA = Path(os.environ.get("TRUEGOLD_DATA", ROOT.parent / "shared" / "data")) / "curation"
 
 TOM = "Tom has 37 red cars and buys 45 more at the market. How many cars has Tom got in total?"
 PEN = "A pen costs 2 dollars and 19 cents less than a ruler, which costs 4 dollars. What does the pen cost?"
@@ -112,13 +111,12 @@ def test_small_and_odd_files(tmp_path, records):
 
 
 def test_it_finds_rewordings_and_keeps_renumbered_problems_apart_in_real_data(tmp_path, monkeypatch):
-    if not (DATA / "gsm8k_test_rephrased.jsonl").exists():
-        pytest.skip(f"needs labelled pairs in {DATA}; set TRUEGOLD_DATA to the folder of data")
+    folder = real_data("curation/gsm8k_test_rephrased.jsonl").parent
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     import curation_dedup
 
-    assert curation_dedup.rewordings(DATA, True, tmp_path, in_pool=False)["F1"] >= 0.97
-    merged = curation_dedup.variants(DATA, True, tmp_path, with_gold=False)
+    assert curation_dedup.rewordings(folder, True, tmp_path, in_pool=False)["F1"] >= 0.97
+    merged = curation_dedup.variants(folder, True, tmp_path, with_gold=False)
     for kind in ("GSM-Plus numerical substitution", "GSM-Plus digit expansion", "MATH-Perturb hard"):
         assert merged[kind]["merged"] <= 0.01
     assert merged["GSM-Plus problem understanding"]["merged"] >= 0.9

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from real_data import real_data
 
 from truegold.pipeline.config.sources import ColumnSpec, FileSource
 from truegold.pipeline.ingest.columns import MISSING, compile_column, last_boxed
 from truegold.pipeline.ingest.stage import ingest
 from truegold.pipeline.rows import Row, read_rows
 from truegold.pipeline.running.progress import NullProgress
-
-DATA = Path(os.environ.get("TRUEGOLD_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
 def take(path: Path, out: Path, **config: Any) -> list[Row]:
@@ -234,9 +232,6 @@ def test_tests_become_verifier_arguments_and_make_it_code(tmp_path):
     ],
 )
 def test_real_files_fit_their_presets(tmp_path, name, config, domain, gold):
-    path = DATA / f"{name}.jsonl"
-    if not path.exists():
-        pytest.skip(f"{path} is absent; set TRUEGOLD_DATA to a folder with the real data")
-    rows = take(path, tmp_path, limit=50, **config)
+    rows = take(real_data(f"{name}.jsonl"), tmp_path, limit=50, **config)
     assert len(rows) == 50
     assert (rows[0]["domain"], rows[0]["gold"]) == (domain, gold)

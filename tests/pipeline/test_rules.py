@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
 
 import pytest
+from real_data import real_data
 
 from truegold.pipeline.flag.rules import BUILT_IN, Finding, detector, detector_versions, load_detectors
 from truegold.pipeline.flag.rules.numbers import read_number
@@ -18,7 +18,6 @@ from truegold.verifiers import ConfigError
 
 HERE = Path(__file__).parent
 CASES = json.loads((HERE / "rule_cases.json").read_text("utf-8"))
-DATA = Path(os.environ.get("TRUEGOLD_DATA", HERE.parents[1].parent / "shared" / "data"))
 
 
 def make_row(prompt, gold="5", solution=None, domain="math"):
@@ -111,10 +110,7 @@ def test_no_prompt_keeps_the_rules_busy(attack):
 
 
 def test_real_problems_are_seldom_flagged():
-    path = DATA / "curation" / "gsm8k_train.jsonl"
-    if not path.exists():
-        pytest.skip(f"needs GSM8K's training problems at {path}; set TRUEGOLD_DATA to the folder of data")
-    with path.open("rb") as file:
+    with real_data("curation/gsm8k_train.jsonl").open("rb") as file:
         lines = [json.loads(line) for line in file]
     rules = load_detectors(None)
     assert len(lines) > 7_000
@@ -128,10 +124,7 @@ def test_real_problems_are_seldom_flagged():
 
 
 def test_removed_premises_are_seen_where_the_old_solution_is_still_there():
-    path = DATA / "curation" / "mip_gsm8k.jsonl"
-    if not path.exists():
-        pytest.skip(f"needs MiP-GSM8K at {path}; set TRUEGOLD_DATA to the folder of data")
-    with path.open("rb") as file:
+    with real_data("curation/mip_gsm8k.jsonl").open("rb") as file:
         lines = [json.loads(line) for line in file]
     rule = BUILT_IN["number_from_nowhere"]
     cut, whole = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from real_data import real_data
 
 from truegold.pipeline.flag.suspicion import Ballot, Item, Sample, Tier, assess
 from truegold.pipeline.flag.suspicion.ability import fit as fit_ability
@@ -27,7 +27,6 @@ from truegold.pipeline.flag.suspicion.vicinity import with_neighbours
 from truegold.verifiers import InputError
 
 REPOSITORY = Path(__file__).parents[2]
-DATA = Path(os.environ.get("TRUEGOLD_DATA", REPOSITORY.parent / "shared" / "data"))
 TRUEGOLD = [sys.executable, "-P", "-m", "truegold.flows.cli"]
 
 N_ITEMS = 300
@@ -515,9 +514,7 @@ def test_unusable_samples_end_with_one_line(files, content, message):
 
 def test_on_reviewed_gsm8k_the_half_not_tuned_on_keeps_its_promises():
     """Real data: precision of `drop`, and better ranking than the pass rate."""
-    path = DATA / "curation" / "gsm8k_platinum.jsonl"
-    if not path.exists():
-        pytest.skip(f"TRUEGOLD_DATA: {path} is not there")
+    path = real_data("curation/gsm8k_platinum.jsonl")
     sys.path.insert(0, str(REPOSITORY / "benchmarks"))
     try:
         import curation_suspicion as benchmark

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
+from real_data import real_data
 from torch import Tensor
 
 from truegold.train.objective import (
@@ -39,7 +39,6 @@ from truegold.train.objective import (
 )
 
 ROOT = Path(__file__).parents[2]
-FIXTURE = Path(os.environ.get("TRUEGOLD_DATA", ROOT.parent / "shared" / "data")) / "train" / "loss_fixture.json"
 
 MASK = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0], [1, 0, 0, 0]], dtype=torch.float64)
 ADVANTAGES = torch.tensor([1.5, -0.5, -2.0], dtype=torch.float64)
@@ -52,12 +51,12 @@ def random_policies(seed: int = 0) -> tuple[Tensor, Tensor]:
     return current, old
 
 
-@pytest.mark.skipif(not FIXTURE.exists(), reason=f"no {FIXTURE} (TRUEGOLD_DATA says where the data is)")
 def test_every_value_of_the_reference_fixture(tmp_path: Path) -> None:
+    fixture = real_data("train/loss_fixture.json")
     command = [sys.executable, str(ROOT / "benchmarks" / "loss_fixture.py")]
-    checked = subprocess.run([*command, str(FIXTURE)], capture_output=True, text=True, check=False)
+    checked = subprocess.run([*command, str(fixture)], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    content = json.loads(FIXTURE.read_text())
+    content = json.loads(fixture.read_text())
     content["expected"]["loss"]["dr_grpo_const_6"] += 1e-5
     wrong = tmp_path / "wrong.json"
     wrong.write_text(json.dumps(content))

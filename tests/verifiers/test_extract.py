@@ -1,20 +1,18 @@
 """Which answer a response commits to. The cases, written for truegold, are in `extract_cases.json`."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from real_data import real_data
 
 from truegold.verifiers import committed_answer
 from truegold.verifiers.extract import final_part, last_line
 from truegold.verifiers.extract.response import MAX_SCANNED_CHARS
 
 CASES = json.loads(Path(__file__).with_name("extract_cases.json").read_text())
-ROOT = Path(__file__).resolve().parents[2]
-RESPONSES = Path(os.environ.get("TRUEGOLD_DATA", ROOT.parent / "shared" / "data")) / "math" / "responses.jsonl"
 
 
 def answer(response: str, several: bool = False) -> str | None:
@@ -140,9 +138,8 @@ def test_hostile_responses_come_to_an_end(attack):
     committed_answer(attack)
 
 
-@pytest.mark.skipif(not RESPONSES.exists(), reason=f"no {RESPONSES} (TRUEGOLD_DATA says where the corpora are)")
 def test_nearly_every_right_response_of_the_corpora_commits_to_an_answer():
-    with RESPONSES.open() as lines:
+    with real_data("math/responses.jsonl").open() as lines:
         right = [row["response"] for row in map(json.loads, lines) if row["correct"]]
     silent = sum(committed_answer(response) is None for response in right)
     assert silent <= len(right) * 0.001

@@ -2,19 +2,16 @@
 
 import json
 import math
-import os
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lowered_tests import by_lowering, by_running, lowered, outcomes_of
+from real_data import real_data
 
 from truegold.verifiers.code.checks.lowering import lower
 from truegold.verifiers.code.inside.wire import Array, Instance, Iterated, Opaque
 from truegold.verifiers.code.suite import Asserts, read_suite
-
-DATA = Path(os.environ.get("TRUEGOLD_DATA", Path(__file__).parents[4] / "shared" / "data"))
 
 
 @pytest.mark.parametrize("value", [Iterated([1, 2], "dict_keys"), Array("int64", (2,), [1, 2])])
@@ -147,10 +144,7 @@ def test_infinity_and_large_integers_are_values():
 
 
 def rows_of(name):
-    path = DATA / "code" / f"{name}.jsonl"
-    if not path.is_file():
-        pytest.skip(f"{path} is absent; set TRUEGOLD_DATA to a folder with the real data")
-    with path.open(encoding="utf-8") as lines:
+    with real_data(f"code/{name}.jsonl").open(encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
 
