@@ -290,7 +290,9 @@ def test_numbers_in_a_base_keep_their_value(base: int, value: int) -> None:
         assert int(read[1], int(read[2])) != value
 
 
-MATRIX = re.compile(r"\\begin\{[pb]?matrix\}(.*)\\end\{[pb]?matrix\}", re.DOTALL)
+MATRIX = re.compile(
+    r"\\begin\{(?:[pb]?matrix\}|array\}\{(?:[^{}]|\{[^{}]*\})*\})(.*)\\end\{(?:[pb]?matrix|array)\}", re.DOTALL
+)
 
 
 def cells(text: str) -> list[list[str]]:
@@ -308,3 +310,28 @@ def test_matrices_keep_their_cells_under_rewrites_and_lose_them_under_edits(
     assert all(cells(variant.text) == rows for variant in rewrites(gold))
     for variant in edits(gold):
         assert " or " in variant.text or cells(variant.text) != rows
+
+
+def minutes(text: str) -> int:
+    """The minutes after midnight of a time, where one without letters counts 24 hours."""
+    match = re.search(r"(\d+):(\d\d)(?:\D*([ap])\.?m)?", text.replace("\\text", "").replace("\\,", "").lower())
+    assert match is not None
+    hour, minute, half = int(match[1]), int(match[2]), match[3]
+    return (hour if half is None else hour % 12 + 12 * (half == "p")) * 60 + minute
+
+
+@given(st.integers(1, 12), st.integers(0, 59), st.sampled_from(["a", "p"]))
+def test_times_keep_their_minutes_under_rewrites_and_lose_them_under_edits(hour: int, minute: int, half: str) -> None:
+    gold = f"{hour}:{minute:02}\\text{{ {half}.m.}}"
+    assert all(minutes(variant.text) == minutes(gold) for variant in rewrites(gold))
+    assert all(minutes(variant.text) != minutes(gold) for variant in edits(gold))
+
+
+@given(st.integers(0, 60), st.integers(2, 60))
+def test_congruences_keep_their_class_under_rewrites_and_lose_it_under_edits(residue: int, modulus: int) -> None:
+    assume(residue < modulus)
+    for variants, same in ((rewrites, True), (edits, False)):
+        for variant in variants(f"x \\equiv {residue} \\pmod{{{modulus}}}"):
+            numbers = list(map(int, re.findall(r"-?\d+", variant.text)))
+            if not variant.policy:
+                assert (numbers[1] == modulus and numbers[0] % modulus == residue) is same

@@ -25,6 +25,7 @@ from truegold.verifiers.audit.variants.forms import (
     WithUnit,
 )
 from truegold.verifiers.audit.variants.neighbours import SIGNS, is_negation, move, neighbour, shift
+from truegold.verifiers.audit.variants.notation import NOTATION_EDITS
 from truegold.verifiers.audit.variants.reading import CLOSE, form_of
 from truegold.verifiers.audit.variants.rules import Rule, Variant, make_variants, rule
 from truegold.verifiers.audit.variants.spelling import (
@@ -308,5 +309,6 @@ EDITS: tuple[Rule, ...] = (
          "An irrational constant as a decimal of two places.", _approximate, policy=True),
     rule("pi=3.14", (r"10\pi", "31.4"), "multiple of pi",
          "A multiple of pi with 3.14 for pi.", _with_coarse_pi, policy=True),
+    *NOTATION_EDITS,
 )
 # fmt: on

@@ -261,6 +261,11 @@ class BaseN(Form):
     base: int
     kind: ClassVar[str] = "base n"
 
+    @property
+    def successor(self) -> str:
+        """A numeral of one digit more."""
+        return f"{self.digits}1_{{{self.base}}}"
+
 
 @dataclass(frozen=True, slots=True)
 class Equation(Form):
@@ -280,6 +285,51 @@ class Inequality(Form):
     """<, <=, > or >="""
     bound: Scalar
     kind: ClassVar[str] = "inequality"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOfDay(Form):
+    """An hour and minutes of one half of the day."""
+
+    hour: int
+    """1 to 12"""
+    minute: int
+    half: str
+    """a or p"""
+    kind: ClassVar[str] = "time of day"
+
+    def spell(self, hour: int, minute: int, half: str) -> str:
+        """Another time in the usual spelling."""
+        return f"{hour}:{minute:02}\\text{{ {half}.m.}}"
+
+    @property
+    def successor(self) -> str:
+        """The time an hour later."""
+        return self.spell(self.hour % 12 + 1, self.minute, self.half)
+
+    @property
+    def digits(self) -> str:
+        """Hour and minutes alone."""
+        return f"{self.hour}:{self.minute:02}"
+
+
+@dataclass(frozen=True, slots=True)
+class Congruence(Form):
+    """One variable congruent to a residue, which is not below 0 and below the modulus."""
+
+    variable: str
+    residue: int
+    modulus: int
+    kind: ClassVar[str] = "congruence"
+
+    @property
+    def successor(self) -> str:
+        """The next class."""
+        return self.spell((self.residue + 1) % self.modulus, self.modulus)
+
+    def spell(self, residue: int, modulus: int) -> str:
+        """Another residue or modulus for the same variable."""
+        return f"{self.variable} \\equiv {residue} \\pmod{{{modulus}}}"
 
 
 @dataclass(frozen=True, slots=True)

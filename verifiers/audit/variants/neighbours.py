@@ -7,6 +7,7 @@ from fractions import Fraction
 from truegold.verifiers.audit.variants.forms import (
     BaseN,
     Collection,
+    Congruence,
     Equation,
     Form,
     Inequality,
@@ -20,6 +21,7 @@ from truegold.verifiers.audit.variants.forms import (
     Rational,
     Scalar,
     Sum,
+    TimeOfDay,
     Union,
     Word,
 )
@@ -54,8 +56,8 @@ def neighbour(form: Form) -> str | None:
             text = _disjoint_interval(form) if isinstance(form, Interval) else _interval_across_a_gap(form)
         case Measured():
             text = form.attach_unit(form.spell_amount(form.amount.value + 1))
-        case BaseN():
-            text = f"{form.digits}1_{{{form.base}}}"
+        case BaseN() | TimeOfDay() | Congruence():
+            text = form.successor
         case Equation():
             text = f"{form.variable}={neighbour(form.right)}"
         case Inequality():

@@ -15,6 +15,7 @@ from itertools import pairwise
 from truegold.verifiers.audit.variants.forms import (
     BaseN,
     Collection,
+    Congruence,
     Degrees,
     Equation,
     Form,
@@ -27,6 +28,7 @@ from truegold.verifiers.audit.variants.forms import (
     Percent,
     PlusMinus,
     Scalar,
+    TimeOfDay,
     Union,
     WithUnit,
     Word,
@@ -44,6 +46,8 @@ _INFINITE = re.compile(r"([+-]?)\\infty")
 _BRACKETS = re.compile(r"([(\[])([^()\[\]]+)([)\]])")
 _MATRIX = re.compile(r"\\begin\{([pb]matrix)\}(.+)\\end\{\1\}", re.DOTALL)
 _TEXT = r"\\(?:text|mbox|textbf|mathrm|textit)"
+_TIME = re.compile(rf"(1[0-2]|[1-9]):([0-5]\d)(?:\\[ ,]|~)?\s*(?:{_TEXT}\{{)?\s*([aApP])\.?[mM]\.?\s*\}}?")
+_CONGRUENCE = re.compile(r"([a-zA-Z])\\equiv ?(\d{1,6})\\pmod(?:\{(\d{1,6})\}|(\d)| (\d{1,6}))")
 _BASE = re.compile(r"(?:([0-9]{1,30})|\(([0-9]{1,30})\))_(?:([2-9])|\{([2-9]|1[0-6])\})")
 _UNIT = re.compile(
     rf"(.+?)(?:\\[ ,]|~)?(?:{_TEXT}\{{([^{{}}]{{1,40}})\}}|\s([a-zA-Z ]{{1,40}}))(?:\^(?:([23])|\{{([23])\}}))?"
@@ -201,7 +205,7 @@ def _base(text: str, tight: str) -> BaseN | None:
 
 def _equation(text: str, tight: str) -> Equation | None:
     match = re.fullmatch(r"([a-zA-Z])=([^=<>]+)", tight)
-    if match is None or match[1] in "ei":
+    if match is None:
         return None
     right = scalar_of(match[2])
     if right is not None:
@@ -223,6 +227,19 @@ def _inequality(text: str, tight: str) -> Inequality | None:
     return Inequality(text, left, relation, bound) if bound and re.fullmatch("[a-df-hj-zA-Z]", left) else None
 
 
+def _time(text: str, tight: str) -> TimeOfDay | None:
+    match = _TIME.fullmatch(text)
+    return TimeOfDay(text, int(match[1]), int(match[2]), match[3].lower()) if match else None
+
+
+def _congruence(text: str, tight: str) -> Congruence | None:
+    match = _CONGRUENCE.fullmatch(tight)
+    if match is None:
+        return None
+    residue, modulus = int(match[2]), int(match[3] or match[4] or match[5])
+    return Congruence(text, match[1], residue, modulus) if residue < modulus > 1 else None
+
+
 def _letter(text: str, tight: str) -> Letter | None:
     match = _LETTER.fullmatch(tight)
     return Letter(text, next(group for group in match.groups() if group)) if match else None
@@ -241,6 +258,8 @@ _READERS: tuple[Callable[[str, str], Form | None], ...] = (
     scalar_of,
     _letter,
     _base,
+    _time,
+    _congruence,
     _measured,
     _matrix,
     _bracketed,

@@ -22,6 +22,7 @@ from truegold.verifiers.audit.variants.forms import (
     WithUnit,
 )
 from truegold.verifiers.audit.variants.neighbours import SIGNS
+from truegold.verifiers.audit.variants.notation import NOTATION_REWRITES
 from truegold.verifiers.audit.variants.rules import Maker, Rule, Variant, make_variants, respell, rule
 from truegold.verifiers.audit.variants.spelling import (
     collection,
@@ -392,5 +393,6 @@ REWRITES: tuple[Rule, ...] = (
          lambda form: None if " " in form.word else f"\\mathrm{{{form.word}}}"),
     rule("word case", (r"\text{even}", "Even"), "word", "A word with a capital letter, or all in lower case.",
          lambda form: form.word[0].upper() + form.word[1:], lambda form: f"\\text{{{form.word.lower()}}}"),
+    *NOTATION_REWRITES,
 )
 # fmt: on

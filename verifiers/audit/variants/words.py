@@ -23,6 +23,18 @@ CONVERSIONS: dict[str, tuple[str, Fraction]] = {
 }
 """A unit, a smaller or larger one for the same quantity, and how many of that make one."""
 
+UNLIKE: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        ("mm", "cm", "m", "km", "meters", "centimeters", "feet", "inches", "yards", "miles"), ("kg", "hours")
+    ),
+    **dict.fromkeys(("hours", "minutes", "seconds", "days", "weeks", "months", "years"), ("cm", "pounds")),
+    **dict.fromkeys(("kg", "kilograms", "grams", "pounds", "ounces"), ("meters", "liters")),
+    **dict.fromkeys(("liters", "gallons"), ("kg", "hours")),
+    **dict.fromkeys(("mph", "miles per hour"), ("knots", "miles")),
+    **dict.fromkeys(("students", "people", "children", "girls", "boys"), ("dollars", "hours")),
+}
+"""A unit, and others of which the same number is another quantity."""
+
 _MEASURES = {
     *CONVERSIONS,
     *(other for other, _ in CONVERSIONS.values()),
