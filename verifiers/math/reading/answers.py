@@ -107,7 +107,7 @@ class _AnswerReader:
     def read(self, tokens: list[Token]) -> Node:
         if not tokens:
             raise Unreadable("nothing")
-        charge(len(tokens))
+        charge(3 * len(tokens))
         kinds = {token[0] for token in tokens}
         if ("cmd" in kinds or "word" in kinds) and any(map(is_modulus_mark, tokens)):
             congruences = read_congruences(tokens, self._read_expression)
@@ -157,7 +157,7 @@ class _AnswerReader:
         if len(tokens) > 1 and tokens[0].kind == "rel" and tokens[0].text in ("~", "="):
             # An idle sign, as in `\\approx 1.47 km`.
             tokens = tokens[1:]
-        charge(len(tokens))
+        charge(3 * len(tokens))
         if self.notation.letter_units and (measure := read_letter_units(tokens, self._read_expression)) is not None:
             return measure
         has_words = not _WORDED.isdisjoint([token[0] for token in tokens])

@@ -17,7 +17,7 @@ from truegold.verifiers.math.tree import Node
 ReadAnswer: TypeAlias = Callable[[list[Token], Notation, int], Node]
 """Reads tokens as an answer, which may be a list, at a depth within another answer."""
 
-_STEPS_A_TOKEN = 3
+_STEPS_A_TOKEN = 4
 """What it costs to read a token, whether or not the reading succeeds."""
 
 END = Token("stop", "", False)
