@@ -92,7 +92,7 @@ def make_question(problem: str | None, gold: str, answer: str) -> Question | Non
     nonce = hashlib.sha256(asked).hexdigest()[:_NONCE_CHARS].upper()
     shown_problem = "(not given)"
     if problem:
-        shown_problem = "\n".join(map(_neutralise, problem[:MAX_PROBLEM_CHARS].splitlines()))
+        shown_problem = "\n".join(map(neutralise, problem[:MAX_PROBLEM_CHARS].splitlines()))
     if nonce in f"{shown_problem}{shown_gold}{shown_answer}":
         return None
     return Question(
@@ -105,19 +105,25 @@ def neutralise_answer(answer: str) -> str | None:
     """Return the answer as the judge may see it, or None where it must not see it."""
     if len(answer) > MAX_ANSWER_CHARS or not any(character.isalnum() for character in answer):
         return None
-    shown = _neutralise(answer)
+    shown = neutralise(answer)
     is_answer = any(character.isalnum() for character in shown) and len(_MARKUP.findall(answer)) <= MAX_TAGS
     return shown if is_answer else None
 
 
 def read_reply(reply: str) -> bool | None:
     """Return True for the same, False for different, None where the judge does not say either plainly."""
+    line = last_line(reply)
+    if line is None:
+        return None
+    return _read_json(line) if line.startswith("{") else _read_word(line.removesuffix("."))
+
+
+def last_line(reply: str) -> str | None:
+    """Return a reply's last line without emphasis; None where the reply was cut off in the middle of thoughts."""
     reply = reply[-MAX_REPLY_CHARS:]
     if "<think>" in reply and "</think>" not in reply:
-        # The reply was cut off in the middle of the judge's thoughts.
         return None
-    line = reply.rpartition("</think>")[2].strip().rpartition("\n")[2].strip().strip("*_` ")
-    return _read_json(line) if line.startswith("{") else _read_word(line.removesuffix("."))
+    return reply.rpartition("</think>")[2].strip().rpartition("\n")[2].strip().strip("*_` ")
 
 
 def decide(gold_first: bool | None, answer_first: bool | None) -> bool | None:
@@ -145,7 +151,7 @@ def _read_word(word: str) -> bool | None:
     return False if word.casefold() in _DIFFERENT else None
 
 
-def _neutralise(text: str) -> str:
+def neutralise(text: str) -> str:
     """Return the text as one line without what could close a mark, open a chat turn or hide.
 
     Control and format characters, tags and long runs of one sign go.

@@ -9,8 +9,9 @@ id column of the data, where it has one. Profiles of several models, and the com
     --samples small=runs/a/profile/samples.parquet --samples large=runs/b/profile/samples.parquet
     --samples policy=runs/a/train/completions          a folder; its rows name their steps
 
-The folder `work` keeps what a second run can use again. Exit codes are those
-of `truegold`.
+With `--model` a language model is asked in steps whether each problem can be answered; its other settings are those of
+`flag.model`, such as --set flag.model.engine={type: server, url: http://localhost:8000/v1}. The folder `work` keeps
+what a second run can use again. Exit codes are those of `truegold`.
 """
 
 from __future__ import annotations
@@ -41,6 +42,10 @@ def flag(
             help="Rows of id, system, and answer or response: a file, or a folder of them; several may be given.",
         ),
     ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option("--model", help="A checkpoint that is asked whether each problem can be answered (slow)."),
+    ] = None,
     preset: Preset = None,
     limit: Limit = None,
     set_: Annotated[
@@ -51,7 +56,7 @@ def flag(
     """Say which rows are suspicious: rules, and the answers of one or several systems."""
     from truegold.flows.config import section_config
     from truegold.flows.execute import execute, open_run, stage_caller
-    from truegold.pipeline.curation.plan import flagging_stages
+    from truegold.pipeline.curation.plan import flagging_stages, last_flagging
     from truegold.pipeline.flag.suspicion.stage import summary_lines
     from truegold.pipeline.flag.suspicion.tables import SUSPICION_FILE, sample_files
     from truegold.pipeline.ingest.problem_batches import guess_columns_with_options
@@ -61,14 +66,17 @@ def flag(
     source: dict[str, Any] = {"path": str(data), "preset": preset, "limit": limit}
     if preset is None and (columns := guess_columns_with_options(data)) is not None:
         source["columns"] = columns
-    config = section_config("truegold flag", out, WORK, {"data": source, "flag": {}}, set_ or [])
+    settings: dict[str, Any] = {"model": {"name": model.name, "model": str(model)} if model is not None else None}
+    config = section_config("truegold flag", out, WORK, {"data": source, "flag": settings}, set_ or [])
     stages = flagging_stages(config, sample_files(samples or []))
     with open_run(config) as run_dir:
         execute(stages, run_dir, stage_caller(run_dir, Terminal(errors)))
-        shutil.copyfile(run_dir / "flag" / FLAGS_FILE, out / FLAGS_FILE)
+        shutil.copyfile(run_dir / last_flagging(config) / FLAGS_FILE, out / FLAGS_FILE)
         shutil.copyfile(run_dir / "suspect" / SUSPICION_FILE, out / SUSPICION_FILE)
-        reports = {name: (load_record(run_dir / name) or {})["report"] for name in ("flag", "suspect")}
-    for name, count in sorted(reports["flag"]["counts"].items(), key=lambda entry: (-entry[1], entry[0])):
+        names = {"flag", last_flagging(config), "suspect"}
+        reports = {name: (load_record(run_dir / name) or {})["report"] for name in names}
+    counts = reports["flag"]["counts"] | reports[last_flagging(config)]["counts"]
+    for name, count in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])):
         print_line(f"{count:>8,}  {name.removeprefix('flag:')}")
     for line in summary_lines(reports["suspect"]["facts"], reports["suspect"]["counts"]):
         print_line(line)

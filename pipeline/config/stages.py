@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
@@ -101,6 +102,43 @@ class VetTestsConfig(StageConfig):
     """The interpreter whose packages programs may use; truegold's own where not given."""
 
 
+class AskedModelConfig(StageConfig):
+    """A language model that is asked questions."""
+
+    name: str
+    """What the evidence calls it, such as `Qwen3-8B`."""
+    model: str | None = None
+    """The folder of its checkpoint; for a served model the folder of its tokenizer. A scripted engine needs none."""
+    engine: EngineConfig = VllmEngineConfig()
+    chat: ChatConfig = ChatConfig()
+    max_tokens: int = Field(default=512, ge=1)
+    temperature: float = Field(default=0.0, ge=0)
+    batch_size: int = Field(default=256, ge=1)
+    """Rows asked about at a time."""
+    seed: int = 0
+
+
+class Step(StrEnum):
+    """What a language model is asked of a problem, in this order; the value is the reason that it flags with."""
+
+    PROBLEM = "model_no_problem"
+    DEFINED = "model_undefined_notion"
+    CONSISTENT = "model_contradiction"
+    COMPLETE = "model_missing_condition"
+    GOLD_KIND = "model_gold_of_other_kind"
+
+
+class WellPosedConfig(AskedModelConfig):
+    """A language model that is asked in steps whether each problem can be answered. A step takes two prompts a row."""
+
+    max_tokens: int = Field(default=2048, ge=1)
+    steps: tuple[Step, ...] = tuple(Step)
+    """The steps, by the reasons that they flag with."""
+    blocks: tuple[Step, ...] = ()
+    """The steps whose flags hold a row back for review. None until you have measured your model
+    (`benchmarks/well_posed.py`)."""
+
+
 class FlagConfig(StageConfig):
     """The rules that flag suspicious rows. They route and explain; they never drop."""
 
@@ -108,6 +146,8 @@ class FlagConfig(StageConfig):
     """Names of the detectors to run, or import strings of your own; all built-in ones where not given."""
     advise_only: tuple[str, ...] = ()
     """Reasons that should only be reported and not hold a row back for review."""
+    model: WellPosedConfig | None = None
+    """A language model that is asked whether each problem can be answered; nobody is asked where not given."""
     workers: int = Field(default=0, ge=0)
     """Processes; 0 takes one per core."""
 
@@ -134,22 +174,11 @@ class SettleConfig(StageConfig):
     """Applying the reviewers' decisions. There is nothing to set: which flags hold a row back is `flag.advise_only`."""
 
 
-class JudgeConfig(StageConfig):
-    """A language model that is asked about verdicts without a score."""
+class JudgeConfig(AskedModelConfig):
+    """A language model that is asked about verdicts without a score. A row takes two prompts."""
 
-    name: str
-    """What the evidence calls the judge: its model, such as `Qwen3-8B`."""
-    model: str | None = None
-    """The folder of its checkpoint; for a served judge the folder of its tokenizer. A scripted engine needs none."""
-    engine: EngineConfig = VllmEngineConfig()
-    chat: ChatConfig = ChatConfig()
     reasons: tuple[Reason, ...] = (Reason.GOLD_UNPARSED, Reason.LIMIT, Reason.TIMEOUT, Reason.DECLINED)
     """Why rules gave no score, for those rows that are sent."""
-    max_tokens: int = Field(default=512, ge=1)
-    temperature: float = Field(default=0.0, ge=0)
-    batch_size: int = Field(default=256, ge=1)
-    """Rows asked about at a time; each takes two prompts."""
-    seed: int = 0
 
     @field_validator("reasons")
     @classmethod

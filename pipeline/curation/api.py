@@ -36,7 +36,7 @@ from truegold.pipeline.curation.arguments import (
     named_in_errors,
 )
 from truegold.pipeline.curation.frames import Rows, hold_rows, keep_rows, write_rows_file
-from truegold.pipeline.curation.plan import curation_stages, flagging_stages
+from truegold.pipeline.curation.plan import curation_stages, flagging_stages, last_flagging
 from truegold.pipeline.decontaminate.file import decontaminate_file
 from truegold.pipeline.dedup.file import dedup_file
 from truegold.pipeline.flag.suspicion.tables import SUSPICION_FILE, SampleFile
@@ -181,7 +181,7 @@ def find_flags(
             guessed = add_guessed_columns(path, named, options_apart=True)
             config = make_config("find_flags", path, guessed, verifier, {"flag": settings})
             _run(flagging_stages(config, files), work / "run")
-        flags = pl.read_parquet(work / "run" / "flag" / FLAGS_FILE)
+        flags = pl.read_parquet(work / "run" / last_flagging(config) / FLAGS_FILE)
         suspicion = pl.read_parquet(work / "run" / "suspect" / SUSPICION_FILE)
         rejects = _read_rejects(work / "run" / "ingest")
     return Flags(_by_row(flags), rejects, _by_row(suspicion))
@@ -271,7 +271,7 @@ def _curated(finished: Sequence[StageResult]) -> Curated:
     return Curated(
         rows=pl.read_parquet(paths["settle"] / "rows.parquet"),
         ledger=_concatenated(finished, LEDGER_FILE),
-        flags=pl.read_parquet(paths["flag"] / FLAGS_FILE),
+        flags=pl.read_parquet(paths.get("well_posed", paths["flag"]) / FLAGS_FILE),
         dropped=_concatenated(finished, DROPPED_FILE),
         rejects=_read_rejects(paths["ingest"]),
         finished=tuple(finished),

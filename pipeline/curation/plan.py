@@ -1,6 +1,6 @@
 """The stages that need no model, wired: from raw rows to rows that may be profiled. Nothing is run here.
 
-make_data -> ingest -> clean -> dedup -> verify_gold -> vet_tests -> flag -> settle
+make_data -> ingest -> clean -> dedup -> verify_gold -> vet_tests -> flag -> well_posed -> settle
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from pathlib import Path
 from truegold.pipeline.clean import clean
 from truegold.pipeline.config.curation import CurationConfig
 from truegold.pipeline.config.sources import Columns, DemoSource, FileSource, HubSource
-from truegold.pipeline.config.stages import SampleSource, SuspicionConfig
+from truegold.pipeline.config.stages import SampleSource, SuspicionConfig, WellPosedConfig
 from truegold.pipeline.dedup import dedup
 from truegold.pipeline.flag import flag
 from truegold.pipeline.flag.rules import detector_versions
 from truegold.pipeline.flag.suspicion import suspect
 from truegold.pipeline.flag.suspicion.tables import SampleFile
+from truegold.pipeline.flag.well_posed import well_posed
 from truegold.pipeline.ingest import ingest
 from truegold.pipeline.ingest.demo import make_demo_data
 from truegold.pipeline.ingest.layouts import may_hold_code
@@ -55,14 +56,26 @@ def curation_stages(config: CurationConfig) -> list[Stage]:
         "dedup_flags": Output("dedup", "flags.parquet"),
         "gold_flags": Output(verified, "flags.parquet"),
     }
-    settled: dict[str, Path | Output] = {**rows_of("flag"), "flags": Output("flag", "flags.parquet")}
+    rules = config.flag.model_copy(update={"model": None})
+    stages.append(plan_stage("flag", flag, rules, flagged, extra=detector_versions(config.flag.detectors)))
+    if config.flag.model is not None:
+        stages.append(_ask_model(config.flag.model))
+    last = stages[-1].name
+    settled: dict[str, Path | Output] = {**rows_of(last), "flags": Output(last, "flags.parquet")}
     if config.decisions:
         settled["decisions"] = _decisions_folder(config.decisions)
-    stages += [
-        plan_stage("flag", flag, config.flag, flagged, extra=detector_versions(config.flag.detectors)),
-        plan_stage("settle", settle, config.settle, settled),
-    ]
+    stages.append(plan_stage("settle", settle, config.settle, settled))
     return stages
+
+
+def _ask_model(config: WellPosedConfig) -> Stage:
+    inputs: dict[str, Path | Output] = {**rows_of("flag"), "flags": Output("flag", "flags.parquet")}
+    if config.model is not None:
+        checkpoint = Path(config.model).expanduser()
+        if not checkpoint.is_dir():
+            raise InputError(f"{checkpoint} is no folder with a checkpoint.", "Name the folder in flag.model.model.")
+        inputs["model"] = checkpoint
+    return plan_stage("well_posed", well_posed, config, inputs)
 
 
 def flagging_stages(config: CurationConfig, samples: Sequence[SampleFile]) -> list[Stage]:
@@ -75,11 +88,18 @@ def flagging_stages(config: CurationConfig, samples: Sequence[SampleFile]) -> li
     for index, file in enumerate(samples):
         inputs[f"samples {index}"] = data_file(str(file.path))
     sources = tuple(SampleSource(system=file.system, step=file.step) for file in samples)
+    asked = [planned["well_posed"]] if "well_posed" in planned else []
     return [
         planned["ingest"],
         replace(planned["flag"], inputs=rows_of("ingest")),
+        *asked,
         plan_stage("suspect", suspect, SuspicionConfig(files=sources), inputs),
     ]
+
+
+def last_flagging(config: CurationConfig) -> str:
+    """Return the name of the stage whose flags are all flags."""
+    return "flag" if config.flag.model is None else "well_posed"
 
 
 def rows_of(stage: str) -> dict[str, Path | Output]:

@@ -20,7 +20,8 @@ from pathlib import Path
 
 from truegold.pipeline.config.stages import JudgeConfig
 from truegold.pipeline.engines import build_engine
-from truegold.pipeline.engines.base import Completion, Engine, SamplingParams, sample_seed
+from truegold.pipeline.engines.asking import ask_model
+from truegold.pipeline.engines.base import Engine, sample_seed
 from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.verifiers import Item, Reason, Verdict, committed_answer
 from truegold.verifiers.model_judge import Question, decide, make_question, read_reply
@@ -107,14 +108,9 @@ def _replies(
     batch: Sequence[_Inquiry], engine: Engine, encoder: PromptEncoder, config: JudgeConfig
 ) -> list[tuple[str | None, str | None]]:
     """Return the reply to each of the two prompts; None for one that was cut off before it ended."""
-    sampling = SamplingParams(config.temperature, 1.0, config.max_tokens, encoder.stop_token_ids)
     prompts = [prompt for inquiry in batch for prompt in inquiry.prompts]
     seeds = [sample_seed(config.seed, "judge", inquiry.position, order) for inquiry in batch for order in range(2)]
-
-    def decode_whole(completion: Completion) -> str | None:
-        return encoder.decode(completion.token_ids) if completion.finish_reason == "stop" else None
-
-    texts = [decode_whole(completion) for completion in engine.generate(prompts, sampling, seeds)]
+    texts = ask_model(prompts, seeds, engine, encoder, config)
     return list(zip(texts[::2], texts[1::2], strict=True))
 
 

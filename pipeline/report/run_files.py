@@ -73,9 +73,12 @@ class RunFiles:
     def flags(self, *, after_training: bool) -> pl.LazyFrame | None:
         """Return all flags, each once, or None where no stage has flagged.
 
-        The flag stage's table repeats the earlier ones, with `blocks` as it was settled.
+        The table of the last flagging stage repeats the earlier ones, with `blocks` as it was settled.
         """
-        gathered = ("flag",) if "flag" in self else ("dedup", "vet_tests" if "vet_tests" in self else "verify_gold")
+        gathered = next(
+            (stages for stages in (("well_posed",), ("flag",), ("dedup", "vet_tests")) if stages[-1] in self),
+            ("dedup", "verify_gold"),
+        )
         last = ("profile", "profile_after") if after_training else ("profile",)
         frames = [table for _, table in self.tables(FLAGS_FILE, (*gathered, *last))]
         if not frames:

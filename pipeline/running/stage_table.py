@@ -39,6 +39,7 @@ STAGES = (
     StageEntry("verify_gold", Phase.CURATE, passes_rows=True),
     StageEntry("vet_tests", Phase.CURATE, passes_rows=True),
     StageEntry("flag", Phase.CURATE, passes_rows=True),
+    StageEntry("well_posed", Phase.CURATE, passes_rows=True),
     StageEntry("settle", Phase.CURATE, passes_rows=True),
     StageEntry("model", Phase.PROFILE),
     StageEntry("sft", Phase.PROFILE),
