@@ -11,7 +11,6 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ from pathlib import Path
 import httpx
 
 from truegold.pipeline.running.disk import cache_folder
+from truegold.pipeline.running.ports import free_port
 from truegold.verifiers import SetupError
 from truegold.verifiers.extras import require
 from truegold.verifiers.processes.lifetime import die_with_parent
@@ -63,7 +63,7 @@ def prefect_api() -> Iterator[str]:
         return
     with ExitStack() as stack:
         home = stack.enter_context(_lock_home())
-        port = _free_port()
+        port = free_port()
         url = f"http://127.0.0.1:{port}/api"
         environment = {**os.environ, "PREFECT_HOME": str(home), "PREFECT_UI_ENABLED": "false"}
         log = stack.enter_context((home / "server.log").open("wb"))
@@ -94,12 +94,6 @@ def _lock_home() -> Iterator[Path]:
             yield home
             return
     raise SetupError(f"{HOMES} runs are using Prefect servers in {cache_folder('prefect')}.", "Use --engine local.")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def answers(url: str) -> bool:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from truegold.pipeline.ingest.jsonl import Line, read_lines
-from truegold.pipeline.ingest.records import Record, Reject, excerpt
+from truegold.pipeline.ingest.records import Record, Reject, beginning
 from truegold.verifiers import InputError
 
 
@@ -102,7 +102,7 @@ def _next_outcome(
     lines.start_record()
 
     def reject(reason: str, detail: str) -> Reject:
-        return Reject(lines.first_line_number, reason, detail, excerpt(lines.text.rstrip("\r\n")))
+        return Reject(lines.first_line_number, reason, detail, beginning(lines.text.rstrip("\r\n")))
 
     try:
         fields = next(reader)

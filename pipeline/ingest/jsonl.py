@@ -22,7 +22,7 @@ from typing import IO, Any, NoReturn, cast
 
 import orjson
 
-from truegold.pipeline.ingest.records import EXCERPT_CHARS, Record, Reject, excerpt
+from truegold.pipeline.ingest.records import EXCERPT_CHARS, Record, Reject, beginning
 from truegold.verifiers import InputError
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -96,7 +96,7 @@ def parse_lines(lines: Iterable[Line], max_row_bytes: int) -> Iterator[Record | 
     for line in lines:
         if line.too_long:
             detail = f"{line.size} bytes, above max_row_bytes = {max_row_bytes}"
-            yield Reject(line.line_number, "row_too_long", detail, excerpt(line.data.decode("utf-8", "replace")))
+            yield Reject(line.line_number, "row_too_long", detail, beginning(line.data.decode("utf-8", "replace")))
         elif not line.data.isspace() and line.data:
             yield _parse_line(line)
 
@@ -137,14 +137,14 @@ def _parse_line(line: Line) -> Record | Reject:
         text = line.data.decode("utf-8")
     except UnicodeDecodeError as error:
         detail = f"{error.reason} at byte {error.start} of the line"
-        return Reject(line.line_number, "invalid_utf8", detail, excerpt(line.data.decode("utf-8", "replace")))
+        return Reject(line.line_number, "invalid_utf8", detail, beginning(line.data.decode("utf-8", "replace")))
     try:
         values = parse_json(text)
     except ValueError as error:
-        return Reject(line.line_number, "invalid_json", str(error), excerpt(text.strip()))
+        return Reject(line.line_number, "invalid_json", str(error), beginning(text.strip()))
     if not isinstance(values, dict):
         detail = f"the line holds a JSON {_JSON_NAMES.get(type(values), 'value')}, not an object"
-        return Reject(line.line_number, "not_an_object", detail, excerpt(text.strip()))
+        return Reject(line.line_number, "not_an_object", detail, beginning(text.strip()))
     return Record(line.line_number, values, line.size)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from truegold.pipeline.ingest.csv import read_csv
 from truegold.pipeline.ingest.jsonl import read_jsonl
 from truegold.pipeline.ingest.parquet import open_parquet, read_parquet
-from truegold.pipeline.ingest.records import Source, excerpt
+from truegold.pipeline.ingest.records import Source, beginning
 from truegold.verifiers import InputError
 
 SUFFIXES = {
@@ -37,7 +37,7 @@ def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
     check_file(path)
     if form == "auto":
         form = form_by_suffix(path)
-    name = excerpt(path.name, FILE_NAME_CHARS)
+    name = beginning(path.name, FILE_NAME_CHARS)
     if form == "parquet":
         with open_parquet(path) as file:
             total = file.metadata.num_rows

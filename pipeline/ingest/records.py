@@ -37,7 +37,7 @@ class Record:
 
     def excerpt(self) -> str:
         """Return the start of the values as JSON, for a reject."""
-        return excerpt(json.dumps(self.values, default=lambda value: f"<{type(value).__name__}>"))
+        return beginning(json.dumps(self.values, default=lambda value: f"<{type(value).__name__}>"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Unusable(Exception):
         self.detail = detail
 
 
-def excerpt(text: str, chars: int = EXCERPT_CHARS) -> str:
+def beginning(text: str, chars: int = EXCERPT_CHARS) -> str:
     """Return the start of `text`, safe to write as UTF-8."""
     return text[:chars].encode("utf-8", "replace").decode("utf-8")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig
 from truegold.pipeline.engines.base import SamplingParams
 from truegold.pipeline.engines.chat import load_encoder
 from truegold.pipeline.engines.vllm_server import ServerEngine
+from truegold.pipeline.running.ports import free_port
 from truegold.train.config.grpo import GrpoConfig, ProbeConfig
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.model.engine import TrainingEngine
@@ -31,12 +31,6 @@ pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
 
 STARTUP_SECONDS = 240
 PROMPTS = [[10, 20, 30], [40, 50], [60]]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.running.disk import cache_folder
+from truegold.pipeline.running.ports import free_port
 from truegold.train.config.models import OptimizerConfig
 from truegold.verifiers import SetupError
 
@@ -111,13 +111,6 @@ def _reduce(values: Sequence[float], operation: str) -> list[float]:
     reduced = torch.tensor(values, dtype=torch.float64, device=device)
     dist.all_reduce(reduced, getattr(dist.ReduceOp, operation))
     return [float(value) for value in reduced.tolist()]
-
-
-def free_port() -> int:
-    """Return a port of this machine that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 SHOWN_CHARS = 60
-"""Characters that a message shows of a bad value. Stops megabytes of tests being copied into every verdict."""
+"""Characters that a message shows of a value. Stops megabytes of tests being copied into every verdict."""
 
 
 class BadSuite(ValueError):
@@ -56,10 +56,10 @@ def checker_options(
 
 
 def shown(value: object) -> str:
-    """Return the beginning of a value, on one line."""
-    if isinstance(value, str):
-        return repr(value[:SHOWN_CHARS])
-    if isinstance(value, list | tuple | dict | set):
+    """Return the beginning of a value, on one line. It may be as large as its author likes."""
+    if isinstance(value, str | bytes):
+        return repr(value[:SHOWN_CHARS])[:SHOWN_CHARS]
+    if isinstance(value, list | tuple | dict | set | frozenset):
         return f"a {type(value).__name__} of {len(value)}"
     if isinstance(value, int) and value.bit_length() > 1_000:
         return f"a number of {value.bit_length()} bits"

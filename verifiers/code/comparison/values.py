@@ -29,13 +29,17 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from truegold.verifiers.code.bad_suite import BadSuite, checker_options, require_switch, require_tolerance
+from truegold.verifiers.code.bad_suite import (
+    SHOWN_CHARS,
+    BadSuite,
+    checker_options,
+    require_switch,
+    require_tolerance,
+    shown,
+)
 from truegold.verifiers.code.inside.wire import Array, Instance, Iterated, Opaque
 
 MAX_REASON_CHARS = 200
-MAX_SHOWN = 60
-"""Characters of a value that a reason shows."""
-
 MAX_PATH = 80
 """Characters of the path to a difference."""
 
@@ -269,9 +273,9 @@ def _value_with_kind(value: Any) -> str:
 def _kind(value: Any) -> str:
     match value:
         case Opaque(type_name=name) | Instance(class_name=name):
-            return f"an object of class {name[:MAX_SHOWN]}"
+            return f"an object of class {name[:SHOWN_CHARS]}"
         case Iterated(kind=kind):
-            return f"a {kind[:MAX_SHOWN]}"
+            return f"a {kind[:SHOWN_CHARS]}"
         case Array():
             return "an array"
         case None:
@@ -281,16 +285,11 @@ def _kind(value: Any) -> str:
 
 
 def shown_value(value: Any) -> str:
-    """Return the beginning of a value. It may be as large as its author likes, so not all of it is written out."""
-    if isinstance(value, int) and value.bit_length() > 1_000:
-        return f"a number of {value.bit_length()} bits"
-    if isinstance(value, str | bytes):
-        return repr(value[:MAX_SHOWN])[:MAX_SHOWN]
-    if isinstance(value, _SEQUENCES) and not isinstance(value, Array):
+    """Return the beginning of a value, of a list its first items, and what an object is that only its class tells."""
+    if isinstance(value, _BUILTIN_SEQUENCES):
         return _shown_items(value)
-    if isinstance(value, set | frozenset | dict):
-        return f"a {type(value).__name__} of {len(value)}"
-    return repr(value)[:MAX_SHOWN] if isinstance(value, _NUMBERS) or value is None else _kind(value)
+    is_plain = value is None or isinstance(value, (*_NUMBERS, str, bytes, set, frozenset, dict))
+    return shown(value) if is_plain else _kind(value)
 
 
 def _shown_items(value: Any) -> str:
@@ -299,4 +298,4 @@ def _shown_items(value: Any) -> str:
     parts = [shown_value(item) if isinstance(item, str | int | float | None) else "..." for item in first_items]
     more = ", ..." if len(value) > 8 else ""
     text = f"{brackets[0]}{', '.join(parts)}{more}{brackets[1]}"
-    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
+    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}..."

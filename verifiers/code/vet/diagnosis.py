@@ -24,7 +24,7 @@ from truegold.verifiers.code.comparison.values import call_checker_of
 from truegold.verifiers.code.suite import Calls, Stdio
 from truegold.verifiers.code.suite.statement import Statement
 from truegold.verifiers.code.vet.agreement import are_all_alike
-from truegold.verifiers.code.vet.findings import Finding, Severity, VetReason, shown
+from truegold.verifiers.code.vet.findings import Finding, Severity, VetReason, evidence_text
 from truegold.verifiers.code.vet.repairs import Candidate, candidate_checkers, has_checker_program
 from truegold.verifiers.code.vet.trials import Attempt, Trial
 from truegold.verifiers.verdict import Reason
@@ -54,7 +54,7 @@ def diagnose(tests: object, trials: Sequence[Trial], statement: Statement) -> Di
     """Say why a solution fails. trials: of one solution, all cases in each."""
     error = next((trial.error for trial in trials if trial.error is not None), None)
     if error is not None:
-        return Diagnosis([missing_package(error) or _solution_fails({"error": shown(error)})])
+        return Diagnosis([missing_package(error) or _solution_fails({"error": evidence_text(error)})])
     runs = [_fill_up(trial) for trial in trials]
     failing = [index for index in range(len(runs[0])) if not all(run[index].passed for run in runs)]
     if not failing:
@@ -202,8 +202,8 @@ def _show_cases(runs: Sequence[Run], cases: Sequence[int], expected: Sequence[An
         passes = sum(run[index].passed for run in runs)
         entry: dict[str, Any] = {"case": index, "passes": f"{passes} of {len(runs)} runs"}
         if attempt.why:
-            entry["why"] = shown(attempt.why)
+            entry["why"] = evidence_text(attempt.why)
         if expected is not None and attempt.output is not None:
-            entry |= {"expected": shown(expected[index]), "got": shown(attempt.output)}
+            entry |= {"expected": evidence_text(expected[index]), "got": evidence_text(attempt.output)}
         entries.append(entry)
     return {"count": len(cases), "of": len(runs[0]), "cases": entries}

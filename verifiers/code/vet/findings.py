@@ -114,7 +114,7 @@ def outcome_of(findings: Iterable[Finding]) -> Outcome:
     return Outcome.REPAIR if Severity.REPAIR in severities else Outcome.KEEP
 
 
-def shown(value: Any) -> str:
+def evidence_text(value: Any) -> str:
     """Return a value for evidence: the beginning of its text, with lone surrogates replaced, which no file can hold."""
     text = value if isinstance(value, str) else repr(value)
     cut = text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"

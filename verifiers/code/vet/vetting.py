@@ -24,7 +24,7 @@ from truegold.verifiers.code.bad_suite import BadSuite
 from truegold.verifiers.code.execution import SandboxError
 from truegold.verifiers.code.judging import CannotJudge
 from truegold.verifiers.code.vet.diagnosis import missing_package
-from truegold.verifiers.code.vet.findings import Finding, Outcome, Severity, VetReason, outcome_of, shown
+from truegold.verifiers.code.vet.findings import Finding, Outcome, Severity, VetReason, evidence_text, outcome_of
 from truegold.verifiers.code.vet.options import VetOptions
 from truegold.verifiers.code.vet.solutions import run_solutions
 from truegold.verifiers.code.vet.strength import Kills, accepted_share, caught_share, find_paid_nulls, measure_kills
@@ -135,6 +135,6 @@ def _headroom(work: Work) -> float | None:
 
 
 def _unreadable(message: str) -> Vetting:
-    unreadable = Finding(VetReason.UNREADABLE, Severity.DROP, {"error": shown(message)}, "correct the tests")
+    unreadable = Finding(VetReason.UNREADABLE, Severity.DROP, {"error": evidence_text(message)}, "correct the tests")
     finding = missing_package(message) or unreadable
     return Vetting(Outcome.DROP, [finding])
