@@ -129,7 +129,7 @@ def test_no_conditional_expression_is_nested() -> None:
         for path, tree in syntax_trees()
         for node in ast.walk(tree)
         if isinstance(node, ast.IfExp)
-        if any(isinstance(part, ast.IfExp) for part in (node.test, node.body, node.orelse))
+        if any(isinstance(part, ast.IfExp) for part in ast.walk(node) if part is not node)
     ]
     assert nested == []
 

@@ -127,7 +127,10 @@ def _describe(error: ValidationError) -> str:
 
 
 def append_decision(folder: Path, decision: Decision) -> Path:
-    """Add a decision to its reviewer's file, and return the file."""
+    """Add a decision to its reviewer's file, and return the file.
+
+    No stage decides anything: this is for users' scripts and review tools, which settle rows by it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     name = _NOT_IN_NAMES.sub("-", unicodedata.normalize("NFKC", decision.reviewer).casefold()).strip("-") or "reviewer"
     path = folder / f"{name}.jsonl"

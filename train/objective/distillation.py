@@ -43,7 +43,8 @@ def shaped_imitation(current: Tensor, advantages: Tensor, gamma: float = 0.1) ->
     """Return -A p / (p + gamma) [B, T] with p = exp(current).
 
     It is imitation that cares most for tokens the policy finds unlikely: LUFFY, arXiv 2504.14945, policy shaping, with
-    the behaviour policy's probability taken as 1. advantages: [B].
+    the behaviour policy's probability taken as 1. advantages: [B]. No setting chooses it: it is for users' own losses,
+    and `benchmarks/loss_fixture.py` holds it to the reference values.
     """
     p = current.exp()
     return -advantages.unsqueeze(1) * p / (p + gamma)

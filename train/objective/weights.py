@@ -164,6 +164,10 @@ def token_weights(mask: Tensor, kind: Aggregation, totals: Totals, constant: int
 
 
 def aggregate(values: Tensor, mask: Tensor, kind: Aggregation, constant: int | None = None) -> Tensor:
-    """Aggregate the token losses [B, T] of a batch in one piece to a scalar."""
+    """Aggregate the token losses [B, T] of a batch in one piece to a scalar.
+
+    A training step goes through its batch in parts and weighs each by `token_weights`; this is for whoever has the
+    batch whole, as `benchmarks/loss_fixture.py` has when it compares with the reference values.
+    """
     weights = token_weights(mask, kind, Totals.from_mask(mask), constant)
     return (values.where(mask > 0, 0) * weights).sum()

@@ -33,11 +33,9 @@ class Unit:
         return not self.dimension
 
     def __str__(self) -> str:
-        return (
-            self.label or "units"
-            if self.is_label
-            else "*".join(name if power == 1 else f"{name}^{power}" for name, power in self.dimension)
-        )
+        if self.is_label:
+            return self.label or "units"
+        return "*".join(name if power == 1 else f"{name}^{power}" for name, power in self.dimension)
 
 
 _TABLE = """

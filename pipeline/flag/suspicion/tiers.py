@@ -42,4 +42,5 @@ def choose_tier(suspicion: float, wrong: float, systems: int, independent: float
     """
     if open_answer and wrong >= DROP_AT and systems >= MIN_WITNESSES and independent >= MIN_INDEPENDENT:
         return Tier.DROP
-    return Tier.REVIEW if suspicion >= (REVIEW_AT if open_answer else REVIEW_CLOSED_AT) else Tier.KEEP
+    review_at = REVIEW_AT if open_answer else REVIEW_CLOSED_AT
+    return Tier.REVIEW if suspicion >= review_at else Tier.KEEP

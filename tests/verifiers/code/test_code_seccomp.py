@@ -49,7 +49,7 @@ def test_every_listed_call_passes_and_no_other_one(code: bytes) -> None:
     listed = {syscalls.call_number(name) for name in seccomp.ALLOWED} - {None}
     for call in listed:
         assert outcome(code, call)[0] == ALLOW  # type: ignore[arg-type]
-    known = {call for name in syscalls.call_names() if (call := syscalls.call_number(name)) is not None}
+    known = {call for name in syscalls._NUMBERS if (call := syscalls.call_number(name)) is not None}
     for call in {*range(700), 0x3FFFFFFF, 0x40000000, 0x40000001, 0x7FFFFFFF, 0xFFFFFFFF} - known:
         assert outcome(code, call)[0] in {EPERM, ENOSYS}, call
 

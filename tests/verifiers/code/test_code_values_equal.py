@@ -8,8 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truegold.verifiers.code.bad_suite import BadSuite
-from truegold.verifiers.code.comparison.values import call_checker_of, read_call_spec, values_equal
+from truegold.verifiers.code.comparison.values import ValueChecker, call_checker_of, read_call_spec
 from truegold.verifiers.code.inside.wire import Array, Instance, Iterated, Opaque
+
+
+def difference_of(expected, got, **options):
+    """Return None where the values are equal, else the first difference."""
+    return ValueChecker(**options)(expected, got)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +40,7 @@ from truegold.verifiers.code.inside.wire import Array, Instance, Iterated, Opaqu
     ],
 )
 def test_equal(expected, got):
-    assert values_equal(expected, got) is None
+    assert difference_of(expected, got) is None
 
 
 @pytest.mark.parametrize(
@@ -66,28 +71,28 @@ def test_equal(expected, got):
     ],
 )
 def test_different(expected, got, reason):
-    difference = values_equal(expected, got)
+    difference = difference_of(expected, got)
     assert difference is not None
     assert reason is None or difference == reason
 
 
 def test_an_unknown_object_equals_nothing():
     unknown_object = Opaque("T")
-    assert values_equal(unknown_object, unknown_object) is not None
-    assert values_equal([1], [unknown_object]) is not None
+    assert difference_of(unknown_object, unknown_object) is not None
+    assert difference_of([1], [unknown_object]) is not None
 
 
 def test_objects_of_known_classes_are_compared_field_by_field():
     def node(value, following):
         return Instance("ListNode", {"val": value, "next": following})
 
-    assert values_equal(node(1, node(2, None)), node(1, node(2, None))) is None
-    assert values_equal(node(1, None), node(2, None)) is not None
+    assert difference_of(node(1, node(2, None)), node(1, node(2, None))) is None
+    assert difference_of(node(1, None), node(2, None)) is not None
 
 
 def test_sequences_can_be_told_apart():
-    assert values_equal([1], (1,), sequences_alike=False) is not None
-    assert values_equal([1], [1], sequences_alike=False) is None
+    assert difference_of([1], (1,), sequences_alike=False) is not None
+    assert difference_of([1], [1], sequences_alike=False) is None
 
 
 def test_nesting_of_a_hundred_thousand_lists():
@@ -97,17 +102,17 @@ def test_nesting_of_a_hundred_thousand_lists():
             value = [value]
         return value
 
-    assert values_equal(nest(1), nest(1)) is None
-    reason = values_equal(nest(1), nest(2))
+    assert difference_of(nest(1), nest(1)) is None
+    reason = difference_of(nest(1), nest(2))
     assert reason is not None
     assert reason.endswith("expected 1, got 2")
     assert len(reason) <= 200
 
 
 def test_reasons_are_short_and_do_not_print_large_numbers():
-    assert len(values_equal(["x" * 10**6], ["y" * 10**6])) <= 200
-    assert values_equal(1, 10**6000) == "expected 1, got a number of 19932 bits"
-    assert len(values_equal({"k" * 10**6: 1}, {})) <= 200
+    assert len(difference_of(["x" * 10**6], ["y" * 10**6])) <= 200
+    assert difference_of(1, 10**6000) == "expected 1, got a number of 19932 bits"
+    assert len(difference_of({"k" * 10**6: 1}, {})) <= 200
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def lower(tests: Asserts) -> Lowered | None:
 
 
 def why_not_lowered(tests: Asserts) -> str | None:
-    """Return the reason for which `lower` returns None."""
+    """Return the reason for which `lower` returns None; tests pin by it what has to be run."""
     lowered_or_reason = _lower(tests.code, tests.entry_point, tests.prelude, tests.stub)
     return lowered_or_reason if isinstance(lowered_or_reason, str) else None
 

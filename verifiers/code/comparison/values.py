@@ -1,8 +1,8 @@
-"""Whether what a function returned is what was expected.
+"""Decides whether what a function returned is what was expected.
 
-    values_equal([1, {"a": 0.5}], (1, {"a": 0.5000001}))     None: equal
-    values_equal([1, [2, 3]], [1, [2, 4]])                   [1][1]: expected 3, got 4
-    values_equal("1", 1)                                     expected '1', got 1
+    ValueChecker()([1, {"a": 0.5}], (1, {"a": 0.5000001}))     None: equal
+    ValueChecker()([1, [2, 3]], [1, [2, 4]])                   [1][1]: expected 3, got 4
+    ValueChecker()("1", 1)                                     expected '1', got 1
     call_checker_of({"type": "values", "unordered": True})([[1, 2], [3]], [[3], [1, 2]])      None
 
 Values are equal as in Python (`1 == 1.0 == True`), with three differences: where a float is expected, a number within
@@ -56,13 +56,6 @@ _TOLERANCES = ("abs_tol", "rel_tol")
 _BUILTIN_SEQUENCES = (list, tuple, deque, array.array, range)
 _SEQUENCES = (*_BUILTIN_SEQUENCES, Array)
 _NUMBERS = (bool, int, float, complex)
-
-
-def values_equal(
-    expected: Any, got: Any, *, abs_tol: float = 1e-6, rel_tol: float = 1e-9, sequences_alike: bool = True
-) -> str | None:
-    """Return None where the values are equal, else the path to the first difference and what it is."""
-    return ValueChecker(abs_tol, rel_tol, sequences_alike=sequences_alike)(expected, got)
 
 
 def call_checker_of(spec: str | Mapping[str, Any] | None = None) -> ValueChecker:

@@ -142,7 +142,9 @@ def _refusal(response: httpx.Response, body: bytes) -> str:
     except (ValueError, RecursionError):
         fields = None
     message = (fields.get("message") or fields.get("detail")) if isinstance(fields, dict) else None
-    return f"{status}: {one_line(message if isinstance(message, str) else json.dumps(message))}" if message else status
+    if not message:
+        return status
+    return f"{status}: {one_line(message if isinstance(message, str) else json.dumps(message))}"
 
 
 def _retry_after_s(header: str) -> float:

@@ -86,7 +86,8 @@ def _clock(hour: int, minute: int, half: str, *, written_with_zero: bool) -> Clo
     if minute > 59 or hour > 24 or (hour == 24 and minute):
         return None
     if half in ("noon", "midnight"):
-        return Clock(12 * 60 if half == "noon" else 0, "24") if (hour, minute) == (12, 0) else None
+        minutes = 12 * 60 if half == "noon" else 0
+        return Clock(minutes, "24") if (hour, minute) == (12, 0) else None
     if half:
         if not 1 <= hour <= 12:
             return Clock(hour % 24 * 60 + minute, "24") if hour > 12 and half == "pm" else None

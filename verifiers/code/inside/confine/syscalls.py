@@ -109,11 +109,6 @@ def has_x32() -> bool:
     return _known_architecture() == _X86_64
 
 
-def call_names() -> list[str]:
-    """Return the names of all calls in the table."""
-    return list(_NUMBERS)
-
-
 def call_number(name: str) -> int | None:
     """Return the call's number here; None where this architecture does not have it."""
     return _NUMBERS[name][_known_architecture()]
