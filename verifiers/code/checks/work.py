@@ -29,13 +29,19 @@ MAX_CPU_S = 1.5
 decide, which are the same on every machine."""
 
 STEP = 3
-ROUND = 30
-PER_NODE = 10
-"""Units for an operation, a round of a loop, and an object of a class."""
+"""Units for an operation."""
 
-_LOOKS_BETWEEN_CLOCKS = 64
-_LARGE_CHARGE = 1000
+ROUND = 30
+"""Units for a round of a loop."""
+
+PER_NODE = 10
+"""Units for an object of a class."""
+
+_CHARGES_BETWEEN_CLOCKS = 64
 """The clock is looked at after so many charges, and at each large one."""
+
+_LARGE_CHARGE = 1000
+"""A charge of this many units is large."""
 
 _KEPT_FROM = 64
 """The weight of a value is kept from this many units on."""
@@ -50,12 +56,12 @@ _FOLLOWED = frozenset({Instance, list, tuple})
 class Work:
     """The budget of all checks of one program."""
 
-    __slots__ = ("_known", "_left", "_looks", "_until")
+    __slots__ = ("_charges", "_deadline", "_known", "_units_left")
 
     def __init__(self, max_units: int = MAX_WORK) -> None:
-        self._left = max_units
-        self._looks = 0
-        self._until: float | None = None
+        self._units_left = max_units
+        self._charges = 0
+        self._deadline: float | None = None
         self._known: dict[int, tuple[Any, int]] = {}
 
     def spend_round(self) -> None:
@@ -64,12 +70,12 @@ class Work:
 
     def spend(self, value: Any) -> None:
         """Pay for an operation that looks at all of a value."""
-        kind = type(value)
-        if kind is int:
+        value_type = type(value)
+        if value_type is int:
             self._take(STEP + (value.bit_length() >> 10))
-        elif kind in _SCALARS:
+        elif value_type in _SCALARS:
             self._take(STEP)
-        elif kind in _TEXTS:
+        elif value_type in _TEXTS:
             self._take(STEP + (len(value) >> 4))
         else:
             self._take(STEP + self._weight(value))
@@ -80,22 +86,22 @@ class Work:
 
     def spend_new(self, value: Any) -> None:
         """Pay for a value that was made; its parts existed before."""
-        kind = type(value)
-        if kind in _TEXTS:
+        value_type = type(value)
+        if value_type in _TEXTS:
             self._take(len(value) >> 4)
-        elif kind in _COLLECTIONS or kind is dict:
+        elif value_type in _COLLECTIONS or value_type is dict:
             self._take(len(value))
 
     def _take(self, units: int) -> None:
-        self._left -= units
-        self._looks += 1
-        if self._left < 0:
+        self._units_left -= units
+        self._charges += 1
+        if self._units_left < 0:
             raise Refused("a long evaluation")
-        if units >= _LARGE_CHARGE or self._looks % _LOOKS_BETWEEN_CLOCKS == 0:
+        if units >= _LARGE_CHARGE or self._charges % _CHARGES_BETWEEN_CLOCKS == 0:
             now = time.thread_time()
-            if self._until is None:
-                self._until = now + MAX_CPU_S
-            elif now > self._until:
+            if self._deadline is None:
+                self._deadline = now + MAX_CPU_S
+            elif now > self._deadline:
                 raise Refused("a long evaluation")
 
     def _weight(self, value: Any) -> int:
@@ -105,22 +111,22 @@ class Work:
         total = 0
         pending = [value]
         while pending:
-            each = pending.pop()
-            kind = type(each)
-            if kind in _COLLECTIONS:
-                total += len(each) + _add_parts(each, pending)
-            elif kind is dict:
-                total += 2 * len(each) + _add_parts(each, pending) + _add_parts(each.values(), pending)
-            elif kind in _TEXTS:
-                total += 1 + (len(each) >> 4)
-            elif kind is Iterated or kind is Array:
-                pending.append(each.elements)
-            elif kind is Instance:
+            part = pending.pop()
+            part_type = type(part)
+            if part_type in _COLLECTIONS:
+                total += len(part) + _add_parts(part, pending)
+            elif part_type is dict:
+                total += 2 * len(part) + _add_parts(part, pending) + _add_parts(part.values(), pending)
+            elif part_type in _TEXTS:
+                total += 1 + (len(part) >> 4)
+            elif part_type is Iterated or part_type is Array:
+                pending.append(part.elements)
+            elif part_type is Instance:
                 # An object counts each time that it stands somewhere, since comparing follows it to its end each time.
-                total += _instance_units(each, self._left - total)
+                total += _instance_units(part, self._units_left - total)
             else:
                 total += 1
-            if total > self._left:
+            if total > self._units_left:
                 raise Refused("a large value")
         if total >= _KEPT_FROM:
             # Keeping the value alive keeps its id from being given to another one.
@@ -167,15 +173,15 @@ def _add_parts(parts: Iterable[Any], pending: list[Any]) -> int:
 
 def _instance_units(start: Instance, max_units: int) -> int:
     """Return the units for all that an object leads to, each object once."""
-    met = {id(start)}
+    visited_ids = {id(start)}
     pending: list[Any] = [start]
     total = 0
     while pending and total <= max_units:
-        each = pending.pop()
-        parts = each.fields.values() if type(each) is Instance else each
+        value = pending.pop()
+        parts = value.fields.values() if type(value) is Instance else value
         total += PER_NODE + len(parts)
         for part in parts:
-            if type(part) in _FOLLOWED and id(part) not in met:
-                met.add(id(part))
+            if type(part) in _FOLLOWED and id(part) not in visited_ids:
+                visited_ids.add(id(part))
                 pending.append(part)
     return total

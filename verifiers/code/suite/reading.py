@@ -62,42 +62,42 @@ _IDENTIFIER = re.compile(r"[^\W\d]\w{0,200}")
 
 def read_suite(info: Mapping[str, Any]) -> Suite:
     """Return the suite that a row's `info` holds. Raises `BadSuite`, which names the field and the case."""
-    tests, where = normal_form(info)
+    tests, path_prefix = normal_form(info)
     options = {**info, **tests}
-    return Suite(_READERS[tests["type"]](options, where), _language(options), _limits(options))
+    return Suite(_READERS[tests["type"]](options, path_prefix), _language(options), _limits(options))
 
 
-def _stdio(options: Mapping[str, Any], where: str) -> Stdio:
+def _stdio(options: Mapping[str, Any], path_prefix: str) -> Stdio:
     cases = [
         StdioCase(_text(case, "input", path), _text(case, "output", path), _weight(case, path))
-        for path, case in _cases(options, where, ("input", "output"))
+        for path, case in _cases(options, path_prefix, ("input", "output"))
     ]
     total = sum(len(case.input) + len(case.output) for case in cases)
     if total > MAX_SUITE_CHARS:
-        raise BadSuite(f"{where}cases hold {total} characters, the limit is {MAX_SUITE_CHARS}")
+        raise BadSuite(f"{path_prefix}cases hold {total} characters, the limit is {MAX_SUITE_CHARS}")
     checker = options.get("checker") or "tokens"
-    read_spec(checker, f"{where}checker")
+    read_spec(checker, f"{path_prefix}checker")
     return Stdio(tuple(cases), checker)
 
 
-def _calls(options: Mapping[str, Any], where: str) -> Calls:
-    entry_point = _entry_point(options, where)
+def _calls(options: Mapping[str, Any], path_prefix: str) -> Calls:
+    entry_point = _entry_point(options, path_prefix)
     if entry_point is None:
-        raise BadSuite(f"{where}entry_point must name the function to call, such as add or Solution().twoSum")
+        raise BadSuite(f"{path_prefix}entry_point must name the function to call, such as add or Solution().twoSum")
     plain_args = _plain_arguments(options.get("cases"))
     plain_expected = False
     if plain_args is None:
-        cases = _call_cases(options, where)
+        cases = _call_cases(options, path_prefix)
     else:
         expected = [case["expected"] for case in options["cases"]]
         plain_expected = are_plain(expected)
         if not plain_expected:
-            expected = [_value(value, f"{where}cases[{index}].expected") for index, value in enumerate(expected)]
+            expected = [_value(value, f"{path_prefix}cases[{index}].expected") for index, value in enumerate(expected)]
         cases = tuple(CallCase(args, {}, value) for args, value in zip(plain_args, expected, strict=True))
     plain_expected = plain_expected or are_plain([case.expected for case in cases], tuples=True)
     checker = options.get("checker") or "values"
-    read_call_spec(checker, f"{where}checker")
-    prelude, codecs = _code(options, "prelude", where) or "", _codecs(options, where)
+    read_call_spec(checker, f"{path_prefix}checker")
+    prelude, codecs = _code(options, "prelude", path_prefix) or "", _codecs(options, path_prefix)
     return Calls(entry_point, cases, checker, prelude, codecs, plain_args is not None, plain_expected)
 
 
@@ -120,9 +120,9 @@ def _plain_arguments(cases: Any) -> list[tuple[Any, ...]] | None:
     return list(map(tuple, args))
 
 
-def _call_cases(options: Mapping[str, Any], where: str) -> tuple[CallCase, ...]:
+def _call_cases(options: Mapping[str, Any], path_prefix: str) -> tuple[CallCase, ...]:
     cases = []
-    for path, case in _cases(options, where, ("expected",)):
+    for path, case in _cases(options, path_prefix, ("expected",)):
         args, kwargs = case.get("args", ()), case.get("kwargs") or {}
         require(isinstance(args, list | tuple), f"{path}.args", "a list", args)
         is_object = isinstance(kwargs, Mapping) and all(isinstance(name, str) for name in kwargs)
@@ -138,32 +138,32 @@ def _call_cases(options: Mapping[str, Any], where: str) -> tuple[CallCase, ...]:
     return tuple(cases)
 
 
-def _asserts(options: Mapping[str, Any], where: str) -> Asserts:
-    tests = _code_tests(options, where)
+def _asserts(options: Mapping[str, Any], path_prefix: str) -> Asserts:
+    tests = _code_tests(options, path_prefix)
     return Asserts(**{**tests, "code": with_calls_of_tests(tests["code"])})
 
 
-def _unittest(options: Mapping[str, Any], where: str) -> UnitTest:
-    return UnitTest(**_code_tests(options, where))
+def _unittest(options: Mapping[str, Any], path_prefix: str) -> UnitTest:
+    return UnitTest(**_code_tests(options, path_prefix))
 
 
-def _code_tests(options: Mapping[str, Any], where: str) -> dict[str, Any]:
-    code = _code(options, "code", where)
+def _code_tests(options: Mapping[str, Any], path_prefix: str) -> dict[str, Any]:
+    code = _code(options, "code", path_prefix)
     if code is None or not code.strip():
-        raise BadSuite(f"{where}code must hold the tests, got {shown(options.get('code'))}")
+        raise BadSuite(f"{path_prefix}code must hold the tests, got {shown(options.get('code'))}")
     return {
         "code": code,
-        "entry_point": _entry_point(options, where),
-        "prelude": _code(options, "prelude", where) or "",
-        "stub": _code(options, "stub", where) or "",
-        "codecs": _codecs(options, where),
+        "entry_point": _entry_point(options, path_prefix),
+        "prelude": _code(options, "prelude", path_prefix) or "",
+        "stub": _code(options, "stub", path_prefix) or "",
+        "codecs": _codecs(options, path_prefix),
     }
 
 
-def _inserted(options: Mapping[str, Any], where: str) -> Inserted:
-    code, marker = _code(options, "code", where) or "", options.get("marker") or "#<INSERT>"
+def _inserted(options: Mapping[str, Any], path_prefix: str) -> Inserted:
+    code, marker = _code(options, "code", path_prefix) or "", options.get("marker") or "#<INSERT>"
     if not isinstance(marker, str) or marker not in code:
-        raise BadSuite(f"{where}code has no place for the solution, marked {shown(marker)}")
+        raise BadSuite(f"{path_prefix}code has no place for the solution, marked {shown(marker)}")
     return Inserted(code, marker)
 
 
@@ -177,15 +177,17 @@ _READERS: Mapping[str, _Reader] = {
 }
 
 
-def _cases(options: Mapping[str, Any], where: str, required: Sequence[str]) -> list[tuple[str, Mapping[str, Any]]]:
+def _cases(
+    options: Mapping[str, Any], path_prefix: str, required: Sequence[str]
+) -> list[tuple[str, Mapping[str, Any]]]:
     """Return each case with its path, as messages name it."""
     cases: Any = options.get("cases")
-    require(isinstance(cases, list | tuple), f"{where}cases", "a list", cases)
+    require(isinstance(cases, list | tuple), f"{path_prefix}cases", "a list", cases)
     if not 0 < len(cases) <= MAX_CASES:
-        raise BadSuite(f"{where}cases must hold 1 to {MAX_CASES} cases, got {len(cases)}")
+        raise BadSuite(f"{path_prefix}cases must hold 1 to {MAX_CASES} cases, got {len(cases)}")
     paths_and_cases = []
     for index, case in enumerate(cases):
-        path = f"{where}cases[{index}]"
+        path = f"{path_prefix}cases[{index}]"
         require(isinstance(case, Mapping), path, "an object", case)
         missing = [key for key in required if key not in case]
         if missing:
@@ -222,30 +224,32 @@ def _value(encoded: Any, path: str) -> Any:
         raise BadSuite(f"{path} is no value: {error}") from error
 
 
-def _entry_point(options: Mapping[str, Any], where: str) -> str | None:
+def _entry_point(options: Mapping[str, Any], path_prefix: str) -> str | None:
     entry_point = options.get("entry_point")
     if entry_point is None or entry_point == "":
         return None
     fits = isinstance(entry_point, str) and _ENTRY_POINT.fullmatch(entry_point) is not None
-    require(fits, f"{where}entry_point", "a name such as add or Solution().twoSum", entry_point)
+    require(fits, f"{path_prefix}entry_point", "a name such as add or Solution().twoSum", entry_point)
     return str(entry_point)
 
 
-def _code(options: Mapping[str, Any], key: str, where: str) -> str | None:
+def _code(options: Mapping[str, Any], key: str, path_prefix: str) -> str | None:
     code: str | None = options.get(key)
     fits = code is None or (isinstance(code, str) and len(code) <= MAX_CODE_CHARS)
-    require(fits, f"{where}{key}", f"text of at most {MAX_CODE_CHARS} characters", code)
+    require(fits, f"{path_prefix}{key}", f"text of at most {MAX_CODE_CHARS} characters", code)
     return code
 
 
-def _codecs(options: Mapping[str, Any], where: str) -> Codecs:
+def _codecs(options: Mapping[str, Any], path_prefix: str) -> Codecs:
     value = options.get("codecs") or {}
     if not isinstance(value, Mapping) or len(value) > MAX_CODECS:
-        raise BadSuite(f"{where}codecs must be an object of at most {MAX_CODECS} classes, got {shown(value)}")
+        raise BadSuite(f"{path_prefix}codecs must be an object of at most {MAX_CODECS} classes, got {shown(value)}")
     for name, attributes in value.items():
         names = [name, *attributes] if isinstance(attributes, list | tuple) else [None]
-        if not all(isinstance(each, str) and _IDENTIFIER.fullmatch(each) for each in names):
-            raise BadSuite(f"{where}codecs.{str(name)[:60]} must be a list of attribute names, got {shown(attributes)}")
+        if not all(isinstance(identifier, str) and _IDENTIFIER.fullmatch(identifier) for identifier in names):
+            raise BadSuite(
+                f"{path_prefix}codecs.{str(name)[:60]} must be a list of attribute names, got {shown(attributes)}"
+            )
     return {name: tuple(attributes) for name, attributes in value.items()}
 
 
@@ -259,7 +263,7 @@ def _language(options: Mapping[str, Any]) -> str:
 
 def _limits(options: Mapping[str, Any]) -> Limits:
     value = options.get("limits") or {}
-    known = [each.name for each in fields(Limits)]
+    known = [field.name for field in fields(Limits)]
     require(isinstance(value, Mapping), "limits", "an object", value)
     unknown = [str(name)[:60] for name in value if name not in known]
     if unknown:
