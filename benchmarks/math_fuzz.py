@@ -1,24 +1,30 @@
 """Random strings against the math verifier: nothing may raise, and nothing may take long.
 
-    python benchmarks/math_fuzz.py [--count 1000000] [--seed 1]
+    python benchmarks/math_fuzz.py [--count 1000000] [--seed 1] [--search CPU_SECONDS]
 
 Each of `count` golds and answers is a soup of the pieces that mathematics is written with (three in four), of printable
 characters, or of any code points, lone surrogates among them; three answers in ten are their gold with something
 behind it. Every pair goes through `equivalent` and, as a response, through `MathVerifier`. Prints the verdicts by
-reason and the slowest pairs; exits with 1 where anything was raised.
+reason and the slowest pairs; exits with 1 where anything was raised. With `--search` it looks for the dearest text
+instead (`math_hostile_search.py`), and exits with 1 where one costs more than a tenth of a second.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import resource
 import sys
 import time
 from collections import Counter
 
+from math_hostile_search import search
+
 from truegold.verifiers import MathVerifier, equivalent
 
 SLOW_MS = 20.0
+MAX_MS = 100.0
+SHOWN_CHARS = 160
 SHOWN = 5
 
 MATHEMATICS = r"""
@@ -44,11 +50,24 @@ def soup(dice: random.Random) -> str:
     return "".join(chr(dice.randrange(0x110000)) for _ in range(dice.randint(1, 15)))
 
 
+def show_dearest(seconds: float, seed: int) -> int:
+    """Print the dearest verdicts that a search comes upon."""
+    ranked = search(seconds, seed)
+    for cost, gold, answer in ranked[:SHOWN]:
+        print(f"{cost:7.1f} ms  {ascii(gold)[:SHOWN_CHARS]}  |  {ascii(answer)[:SHOWN_CHARS]}")
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"seed {seed}, {seconds:g} CPU-s: dearest {ranked[0][0]:.1f} ms, peak of the process {peak_mb:.0f} MB")
+    return 1 if ranked[0][0] > MAX_MS else 0
+
+
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--count", type=int, default=1_000_000)
     options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--search", type=float, metavar="CPU_SECONDS", help="look for the dearest text for so long")
     given = options.parse_args()
+    if given.search is not None:
+        return show_dearest(given.search, given.seed)
     dice = random.Random(given.seed)
     verifier = MathVerifier()
     reasons: Counter[str] = Counter()

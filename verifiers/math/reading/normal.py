@@ -28,6 +28,9 @@ MAX_BOXES = 4
 MAX_ENDING_CHARS = 64
 """Only so much of the end is taken off. Stops pages of full stops, each of which would be tried as its beginning."""
 
+MAX_RESPELLED_CHARS = 4_000
+"""A longer text is not read as it stands, so its spelling is left alone. Stops patterns from being run over pages."""
+
 DOLLAR = "\ue001"
 """An amount's dollar sign, once the dollar signs around formulas are gone."""
 THIN = "\u2009"
@@ -92,6 +95,9 @@ _ENDING = re.compile(r"(?:\\[,;:! ](?![A-Za-z])|\s|(?<!\\right)(?<!\\left)(?<!\\
 _STARTING = re.compile(r"^(?:\\[,;:! ](?![A-Za-z])|\s|[,;:.](?!\d))+")
 _MAY_END = frozenset(".,;:?\\!")
 _MAY_START = frozenset("\\,;:.")
+_LONG_BLANK = re.compile(r"\s{3,}")
+"""Every pattern that begins with blanks would try each of them as its beginning."""
+
 _COMMAND = re.compile(r"\\[A-Za-z]")
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{")
 
@@ -114,7 +120,9 @@ def normal(text: str) -> str:
     if "<" in text or "&" in text:
         for pattern, plain in _HTML:
             text = pattern.sub(plain, text)
-    text = _unwrapped(text)
+    text = _LONG_BLANK.sub(_with_short_blank, _unwrapped(text))
+    if len(text) > MAX_RESPELLED_CHARS:
+        return text
     if "\\" in text or "}" in text or "^" in text:
         text = _unwrapped(with_balanced_braces(without_dress(text)))
     text = with_usual_marks(text)
@@ -124,6 +132,11 @@ def normal(text: str) -> str:
         # A set that somebody wrote without backslashes.
         text = f"\\{{{text[1:-1]}\\}}"
     return with_spoken_numbers(with_counts(with_numbered_parts(text)))
+
+
+def _with_short_blank(match: re.Match[str]) -> str:
+    """Return an empty line for blanks with one in them, and one blank for all others."""
+    return "\n\n" if match.group().count("\n") > 1 else " "
 
 
 def _unwrapped(text: str) -> str:
