@@ -13,15 +13,14 @@ import re
 from dataclasses import dataclass
 from enum import IntEnum
 
+from truegold.pipeline.dedup.near.number_words import NUMBER_WORDS, RUN, RUN_WITH_SPACE
 from truegold.pipeline.dedup.near.quantities import (
-    NUMBER_WORDS,
     Quantity,
     chinese_quantities,
     digits_quantity,
     words_quantities,
 )
 
-_WORDS = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
 CHINESE_NUMERALS = "零〇一二两三四五六七八九十百千万亿"
 _HAN_NUMERAL = f"[{CHINESE_NUMERALS}]"
 
@@ -29,8 +28,8 @@ TOKENS = (
     r"(?:\d+\s)?(?:\d+(?:,\d{3})+|\d+)(?:\.\d+)?(?:/\d+)(?:\s?(?:\\?%|％|percent(?-u:\b)))?"
     r"|(?:\d+(?:,\d{3})+|\d+)(?:\.\d+)?(?:(?:st|nd|rd|th)(?-u:\b)|\s?(?:\\?%|％|percent(?-u:\b)))?"
     r"(?:\s(?:dozen|hundred|thousand|million|billion|trillion)(?-u:\b)|[十百千万亿]+)?"
-    rf"|(?-u:\b)(?:{_WORDS})(?:[\s-](?:and\s)?(?:a\s)?(?:{_WORDS}))*(?-u:\b)"
-    rf"|(?:{_HAN_NUMERAL}+|\d+)分之(?:{_HAN_NUMERAL}+|\d+)|{_HAN_NUMERAL}+"
+    rf"|{RUN}"
+    rf"|(?:{_HAN_NUMERAL}+|\d+)分之(?:{_HAN_NUMERAL}+(?:点{_HAN_NUMERAL}+)?|\d+)|{_HAN_NUMERAL}+(?:点{_HAN_NUMERAL}+)?"
     r"|\\?\p{Latin}+(?:['’]\p{Latin}+)?|\p{Han}|\p{L}+|[?？]|[.!。！]|[=+*/^<>≤≥≠√π∞-]"
 )
 """Numbers before words before signs: at each place the first alternative that fits is taken.
@@ -40,7 +39,7 @@ Word boundaries are those of ASCII: for any other text the Unicode ones cost ten
 
 TOKEN_WITH_SPACE = (
     r"(?:\d(?:st|nd|rd|th)?|[%％]|percent)\s(?:\d|\\?[%％]|percent|dozen|hundred|thousand|million|billion|trillion)"
-    rf"|(?-u:\b)(?:{_WORDS})(?:[\s-]and\s(?:a\s)?|[\s-]a\s|\s)(?:{_WORDS})(?-u:\b)"
+    rf"|{RUN_WITH_SPACE}"
 )
 """This matches in every text in which one of `TOKENS` has whitespace in it, and in few others."""
 
@@ -138,7 +137,7 @@ def _quantities(token: str) -> list[Quantity] | None:
         return chinese_quantities(token)
     if first.isdecimal() and first.isascii():
         return digits_quantity(token)
-    if re.split(r"[\s-]", token, maxsplit=1)[0] in _NUMBER_WORDS:
+    if any(word in _NUMBER_WORDS for word in re.split(r"[\s-]", token, maxsplit=2)[:2]):
         return words_quantities(token) or None
     return None
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from truegold.pipeline.dedup.near import cutting
 from truegold.pipeline.dedup.near.cutting import Cutter, lower_texts
-from truegold.pipeline.dedup.near.quantities import NUMBER_WORDS
+from truegold.pipeline.dedup.near.number_words import NUMBER_WORDS
 from truegold.pipeline.dedup.near.words import CLEANED, FORMULAS, TOKENS
 
 BITS = [

@@ -67,9 +67,15 @@ def test_chinese_numerals_are_read_by_value(text, values):
     assert [value_text for value_text, _ in chinese_quantities(text)] == values
 
 
+def test_a_number_weighs_the_same_however_it_is_written():
+    for words, digits in [("two", "2"), ("one", "1"), ("twice", "2"), ("a half", "1/2"), ("a quarter", "25%")]:
+        assert words_quantities(words) == digits_quantity(digits)
+    assert words_quantities("the fifth"[4:]) == digits_quantity("5th")
+
+
 def test_what_may_be_a_pronoun_or_a_place_in_a_row_weighs_little():
-    weight = {text: words_quantities(text)[0][1] for text in ("one", "two", "fourth", "twice")}
-    assert weight["one"] < weight["fourth"] < weight["twice"] < weight["two"]
+    weight = {text: words_quantities(text)[0][1] for text in ("one", "two", "fourth", "seven")}
+    assert weight["one"] <= weight["fourth"] < weight["two"] < weight["seven"]
     assert digits_quantity("5th")[0][1] < digits_quantity("5")[0][1]
 
 

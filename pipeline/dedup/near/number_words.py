@@ -1,0 +1,220 @@
+"""Reads English number words: cardinals, decimals, fractions, mixed numbers, multiples, percentages and ordinals.
+
+    "three thousand, two hundred and five" -> 3205    "two and a half" -> 5/2      "two-thirds of" -> 2/3
+    "two point five"                       -> 5/2     "half a dozen"   -> 6        "the third"     -> 3 (an ordinal)
+    "twenty-five percent"                  -> 1/4     "twice"          -> 2        "four five"     -> 4 and 5
+
+`RUN` is a regular expression for runs of such words, which polars (Rust) and Python both take.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+UNITS = {
+    word: value
+    for value, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+        " seventeen eighteen nineteen".split()
+    )
+}
+TENS = {
+    word: 10 * value for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)
+}
+SCALES = {"dozen": 12, "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_ORDINALS = {
+    word: value
+    for value, word in enumerate(
+        "third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth"
+        " seventeenth eighteenth nineteenth twentieth".split(),
+        3,
+    )
+}
+ORDINALS = _ORDINALS | {"thirtieth": 30, "fortieth": 40, "fiftieth": 50, "hundredth": 100, "thousandth": 1000}
+"""These are parts after a number, after "a" and before "of", else positions in a list."""
+PARTS = {"half": 2, "halves": 2, "quarter": 4, "quarters": 4, **{f"{word}s": value for word, value in ORDINALS.items()}}
+"""These are parts wherever they stand."""
+MULTIPLES = {"twice": 2, "double": 2, "doubled": 2, "doubles": 2, "doubling": 2, "thrice": 3, "triple": 3}
+MULTIPLES |= {"tripled": 3, "triples": 3, "tripling": 3, "quadruple": 4, "quadrupled": 4, "quadruples": 4}
+LAST_OF_ORDINAL = {"first": 1, "second": 2}
+"""These end an ordinal after a ten, as in "twenty-first"; alone they are left as words."""
+COMMON_PERCENTAGES = {Fraction(25): Fraction(1, 4), Fraction(50): Fraction(1, 2), Fraction(75): Fraction(3, 4)}
+"""Percentages that rewordings often write as a fraction."""
+
+NUMBER_WORDS = (*UNITS, *TENS, *SCALES, *PARTS, *ORDINALS, *MULTIPLES)
+
+
+def _any_of(words: object) -> str:
+    return "|".join(sorted(map(str, words), key=len, reverse=True))  # type: ignore[call-overload]
+
+
+_BOUNDARY = r"(?-u:\b)"
+_ELEMENT = (
+    rf"(?:(?:{_any_of(TENS)})-(?:{_any_of(LAST_OF_ORDINAL)})|(?:{_any_of(ORDINALS)})\sof|(?:{_any_of(NUMBER_WORDS)}))"
+)
+RUN = (
+    rf"{_BOUNDARY}(?:an?\s(?:{_any_of((*SCALES, *PARTS, *ORDINALS))})|{_ELEMENT})"
+    rf"(?:(?:,?\s|-)(?:and\s|point\s)?(?:an?\s)?{_ELEMENT})*{_BOUNDARY}(?:\s?(?:\\?%|％|per\s?cent{_BOUNDARY}))?"
+)
+"""Runs of number words. Word boundaries are those of ASCII, as Rust writes them; `PYTHON_RUN` is the same for `re`."""
+PYTHON_RUN = RUN.replace(_BOUNDARY, r"\b")
+RUN_WITH_SPACE = (
+    rf"{_BOUNDARY}an?\s(?:{_any_of((*SCALES, *PARTS, *ORDINALS))}){_BOUNDARY}|(?:{_any_of(ORDINALS)})\sof{_BOUNDARY}"
+    rf"|{_BOUNDARY}(?:{_any_of(NUMBER_WORDS)})(?:,?\s|-)(?:and\s|point\s)?(?:an?\s)?(?:{_any_of(NUMBER_WORDS)}){_BOUNDARY}"
+    rf"|{_BOUNDARY}(?:{_any_of(NUMBER_WORDS)})\s(?:\\?%|％|per\s?cent)"
+)
+"""This matches in every text in which a run has whitespace in it."""
+
+_PERCENT = re.compile(r"\s?(?:\\?%|％|per\s?cent)$")
+_WORD = re.compile(r"[a-z]+|,")
+
+Reading = tuple[Fraction, bool]
+"""A value, and whether it is an ordinal."""
+
+
+def read_run(text: str) -> list[Reading]:
+    """Return the numbers of a run of English number words in lower case, as `RUN` matches them."""
+    bare = _PERCENT.sub("", text)
+    numbers = _Words(_WORD.findall(bare)).read()
+    if bare != text and numbers:
+        value, is_ordinal = numbers[-1]
+        numbers[-1] = COMMON_PERCENTAGES.get(value, value), is_ordinal
+    return numbers
+
+
+class _Words:
+    """Reads a list of words from the first to the last."""
+
+    def __init__(self, words: list[str]) -> None:
+        self._words = words
+        self._position = 0
+
+    def _word(self, ahead: int = 0) -> str:
+        position = self._position + ahead
+        return self._words[position] if 0 <= position < len(self._words) else ""
+
+    def read(self) -> list[Reading]:
+        numbers: list[Reading] = []
+        while self._position < len(self._words):
+            word = self._word()
+            start = self._position
+            if word in UNITS or word in TENS or word in SCALES:
+                numbers.append(self._read_number())
+            elif word in PARTS or word in ORDINALS:
+                numbers.append(self._read_part())
+            elif word in MULTIPLES:
+                numbers.append((Fraction(MULTIPLES[word]), False))
+            # Words between numbers ("and", "a", "of") are passed over, and so is whatever has been read above.
+            self._position = max(self._position, start + 1)
+        return numbers
+
+    def _read_number(self) -> Reading:
+        value = Fraction(self._read_cardinal())
+        word = self._word()
+        if word == "point" and (self._word(1) in UNITS or self._word(1) in TENS):
+            self._position += 1
+            return value + self._read_decimals(), False
+        is_ten = value % 100 >= 20 and value % 10 == 0
+        if word in LAST_OF_ORDINAL and is_ten:
+            self._position += 1
+            return value + LAST_OF_ORDINAL[word], True
+        if word in ORDINALS and ORDINALS[word] < 10 and is_ten and self._word(1) != "of":
+            self._position += 1
+            return value + ORDINALS[word], True
+        if (part := self._part(value == 1)) is not None:
+            self._position += 1
+            return value / part, False
+        return value + self._read_fraction_after_and(), False
+
+    def _part(self, is_one: bool) -> int | None:
+        """Return the divisor of the part that comes next, after "one" or another number; None where none does."""
+        word = self._word()
+        if word in ORDINALS and (is_one or self._word(1) == "of"):
+            return ORDINALS[word]
+        return PARTS.get(word) if word not in ("half", "quarter") or is_one else None
+
+    def _read_fraction_after_and(self) -> Fraction:
+        """Return the fraction of a mixed number ("and a half", "and three quarters"), 0 where none comes next."""
+        start = self._position
+        if self._word() != "and":
+            return Fraction(0)
+        self._position += 1
+        if self._word() in ("a", "an") or self._word() in PARTS:
+            top = Fraction(1)
+            self._position += self._word() in ("a", "an")
+        elif self._word() in UNITS:
+            top = Fraction(self._read_cardinal())
+        else:
+            top = Fraction(0)
+        part = self._part(top == 1) if top else None
+        if part is None:
+            self._position = start
+            return Fraction(0)
+        self._position += 1
+        return top / part
+
+    def _read_decimals(self) -> Fraction:
+        """Return what comes after the point: digits ("two five"), or a number ("twenty-five")."""
+        digits = ""
+        while self._word() in UNITS or self._word() in TENS:
+            word = self._word()
+            if word in UNITS and UNITS[word] < 10:
+                digits += str(UNITS[word])
+                self._position += 1
+            else:
+                digits += str(self._read_cardinal())
+        return Fraction(int(digits), 10 ** len(digits))
+
+    def _read_cardinal(self) -> int:
+        """Read on as long as the words are of one number: "twenty five" and "two hundred five", not "four five"."""
+        total, group = 0, -1
+        smallest_scale = 10**15
+        while True:
+            word = self._word()
+            if word in ("and", ",") and self._goes_on_after(total, group):
+                self._position += 1
+                word = self._word()
+            value = UNITS.get(word, TENS.get(word, -1))
+            if value >= 0 and (group < 0 or (group and value < _room_below(group))):
+                group = value if group < 0 else group + value
+            elif word == "dozen":
+                self._position += 1
+                return total + max(group, 1) * SCALES[word] if group != 0 else total
+            elif word == "hundred" and group < 100:
+                group = (group if group > 0 else 1) * 100
+            elif SCALES.get(word, 0) >= 1000 and SCALES[word] < smallest_scale and (group > 0 or not total):
+                smallest_scale = SCALES[word]
+                total, group = total + max(group, 1) * smallest_scale, -1
+            else:
+                return total + max(group, 0)
+            self._position += 1
+
+    def _goes_on_after(self, total: int, group: int) -> bool:
+        """Whether the number goes on after "and" or a comma: it must have ended with "hundred" or a larger scale."""
+        following = self._word(1)
+        is_number = following in UNITS or following in TENS
+        ends_with_hundred = group > 0 and group % 100 == 0 and self._word() == "and"
+        ends_with_scale = group < 0 and total > 0
+        # In "two hundred and one half" the number ends before "and".
+        is_fraction = self._word(2) in PARTS or self._word(2) in ORDINALS
+        return is_number and (ends_with_hundred or ends_with_scale) and not is_fraction
+
+    def _read_part(self) -> Reading:
+        word, before, after = self._word(), self._word(-1), self._word(1)
+        if word in PARTS:
+            self._position += 1
+            if word == "half" and after in ("a", "an") and self._word(1) in SCALES:
+                self._position += 2
+                return Fraction(SCALES[self._word(-1)], 2), False
+            return Fraction(1, PARTS[word]), False
+        if before in ("a", "an") or after == "of":
+            return Fraction(1, ORDINALS[word]), False
+        return Fraction(ORDINALS[word]), True
+
+
+def _room_below(group: int) -> int:
+    """Return the number that what comes next has to be below: 10 after "twenty", 100 after "two hundred"."""
+    if group % 100 == 0:
+        return 100
+    return 10 if group % 10 == 0 and group % 100 >= 20 else 0

@@ -1,0 +1,120 @@
+"""How likely two texts that have been read are the same problem, from what differs between them: a logistic score.
+
+    "the area of the triangle" / "the height of the triangle"    a term that is asked for was exchanged
+    "Find $x$" / "Find $y$"                                      a symbol that is asked for was exchanged
+    "distinguishable balls" / "indistinguishable balls"          two terms of one family
+
+1. Near copies, which have most of their words in common, are the same problem when they have the same clauses, in any
+   order. Equal golds excuse one word exchanged for another.
+2. Other texts are judged by WEIGHTS, which are of log-odds for each column of `columns`. Terms weigh more in exercises,
+   which are short and have few words but terms, than in stories (`exercise` is 1 for a text without words, 0 from
+   STORY_WORDS on).
+
+The weights were fitted by logistic regression (L2, signs fixed) on the development half of: rewordings by language
+models, rewordings of competition problems, pairs that persons read, edited and renumbered variants, and pairs of the
+same corpus whose golds differ (`docs/decisions.md`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from truegold.pipeline.dedup.near.arrays import Floats, Marks
+from truegold.pipeline.dedup.near.compare import Measures
+from truegold.pipeline.dedup.near.reading.differences import Differences
+
+STORY_WORDS = 20
+"""A text of so many words is a story."""
+COPY_SCORE = np.float32(4)
+"""The log-odds of near copies that are the same problem."""
+OTHER_SCORE = np.float32(-6)
+"""The log-odds of near copies that are not."""
+EXCUSED_WORDS = 2
+"""Words that only one of two near copies has, which equal golds can excuse: one exchanged for another."""
+
+WEIGHTS = {
+    "story": 0.42,
+    "wordy": 1.76,
+    "order": 0.77,
+    "telling": 0.81,
+    "numbers_exchanged": -1.67,
+    "numbers_added": -1.15,
+    "symbols_exchanged": -1.03,
+    "formulas_exchanged": -0.84,
+    "names_exchanged": -4.25,
+    "terms_exchanged": -0.75,
+    "terms_exchanged*exercise": -0.44,
+    "terms_added*exercise": -1.29,
+    "terms_contrasted*exercise": -0.68,
+    "extremes_differ*exercise": -2.05,
+    "everyday_exchanged": -0.36,
+    "everyday_added": -0.34,
+    "asked_symbols_exchanged": -1.70,
+    "asked_terms_exchanged": -1.39,
+    "asked_terms_exchanged*exercise": -1.99,
+    "asked_words_exchanged": -0.12,
+    "asked_given*exercise": -1.73,
+    "words_exchanged*exercise": -0.12,
+    "words_added": -0.14,
+    "drawing_differs": -3.69,
+    "units_differ": -2.66,
+}
+BIAS = -0.87
+
+
+def columns(differences: Sequence[Differences], measures: Measures, story: Floats) -> dict[str, Floats]:
+    """Return what the score is made of, a column for each weight; `story` is `relation.same_story_score`."""
+
+    def count(name: str, most: int) -> Floats:
+        values = np.fromiter((getattr(each, name) for each in differences), np.float32, len(differences))
+        return np.minimum(values, most)
+
+    in_story = count("words", STORY_WORDS) / STORY_WORDS
+    exercise = 1 - in_story
+    asked_terms, terms = count("asked_terms_exchanged", 2), count("terms_exchanged", 3)
+    return {
+        "story": np.clip(story, -4, 8),
+        "wordy": in_story,
+        "order": measures.order,
+        "telling": np.minimum(measures.telling, 3),
+        "numbers_exchanged": count("numbers_exchanged", 2),
+        "numbers_added": count("numbers_added", 3),
+        "symbols_exchanged": count("symbols_exchanged", 2),
+        "formulas_exchanged": count("formulas_exchanged", 2),
+        "names_exchanged": count("names_exchanged", 1),
+        "terms_exchanged": terms,
+        "terms_exchanged*exercise": terms * exercise,
+        "terms_added*exercise": count("terms_added", 3) * exercise,
+        "terms_contrasted*exercise": count("terms_contrasted", 2) * exercise,
+        "extremes_differ*exercise": count("extremes_differ", 1) * exercise,
+        "everyday_exchanged": count("everyday_exchanged", 2),
+        "everyday_added": count("everyday_added", 3),
+        "asked_symbols_exchanged": count("asked_symbols_exchanged", 1),
+        "asked_terms_exchanged": asked_terms,
+        "asked_terms_exchanged*exercise": asked_terms * exercise,
+        "asked_words_exchanged": count("asked_words_exchanged", 4),
+        "asked_given*exercise": count("asked_given", 1) * exercise,
+        "words_exchanged*exercise": count("words_exchanged", 4) * exercise,
+        "words_added": count("words_added", 6),
+        "drawing_differs": count("drawing_differs", 1),
+        "units_differ": count("units_differ", 1),
+    }
+
+
+def score_pairs(
+    differences: Sequence[Differences], measures: Measures, story: Floats, near: Marks, equal_golds: Marks
+) -> Floats:
+    """Return the log-odds of each pair; `near` marks near copies, `equal_golds` pairs that have the same answer."""
+    score = np.full(len(differences), BIAS, dtype=np.float32)
+    for name, column in columns(differences, measures, story).items():
+        score += np.float32(WEIGHTS[name]) * column
+    is_copy: Marks = np.fromiter((each.is_copy for each in differences), np.bool_, len(differences))
+    changed: npt.NDArray[np.int32] = np.fromiter(
+        (each.changed_words for each in differences), np.int32, len(differences)
+    )
+    excused = equal_golds & (changed >= 0) & (changed <= EXCUSED_WORDS)
+    copies = np.where(is_copy | excused, COPY_SCORE, OTHER_SCORE)
+    return np.where(near, copies, score).astype(np.float32)
