@@ -57,8 +57,11 @@ class DedupConfig(StageConfig):
     reworded: bool = True
     """Whether the same problem in other words, with the same quantities, is a duplicate. Code rows are only compared
     exactly."""
-    confidence: float = Field(default=0.9, ge=0.5, lt=1)
-    """How likely two rows must be the same problem for one of them to go, as the weights of `near.relation` say."""
+    confidence: float = Field(default=0.7, ge=0.5, lt=1)
+    """How likely two rows must be the same problem for one of them to go, as a close reading of both says
+    (`near.reading`)."""
+    conflict_confidence: float = Field(default=0.71, ge=0.71, lt=1)
+    """How likely two rows with different golds must be the same problem for both to be flagged; neither goes."""
     template_cap: int | None = Field(default=None, ge=1)
     """Problems of one template (the same words, other quantities) that stay; null keeps all. Needs `reworded`."""
 

@@ -33,7 +33,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from truegold.pipeline.decontaminate.eval_sets import read_eval_set
-from truegold.pipeline.dedup.near import Comparer, Corpus, CorpusBuilder, Relation, describe_pairs, find_links
+from truegold.pipeline.dedup.near import (
+    Comparer,
+    Corpus,
+    CorpusBuilder,
+    Relation,
+    confirm_links,
+    describe_pairs,
+    find_links,
+)
 from truegold.pipeline.dedup.near.arrays import Floats, Ints
 from truegold.pipeline.dedup.near.grams import GramIndex
 from truegold.pipeline.dedup.near.quantities import SPELLING_MARGIN
@@ -118,7 +126,7 @@ def decontaminate_file(
     Raises InputError where a file or set cannot be read or has no column for the prompt.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
-    builder, grams = CorpusBuilder(), GramIndex()
+    builder, grams = CorpusBuilder(out_dir), GramIndex()
     eval_items = _Records()
     builder.listen(grams.learn)
     progress.start("reading evaluation sets")
@@ -157,15 +165,9 @@ def _find_pairs(
     sound[comparer.missing_quantities(held.item, held.text, SPELLING_MARGIN)[0]] = False
     sound &= comparer.count_missing_words(held.item, held.text) == 0
     sound &= comparer.share_of_contexts(held.item, held.text) >= MIN_CONTEXTS
-    links = find_links(
-        corpus.features,
-        comparer,
-        corpus.text_gold,
-        split=side,
-        texts=math.isqrt(2 * item_texts * (len(side) - item_texts)),
-        scratch=scratch,
-        progress=progress,
-    ).having(Relation.SAME_PROBLEM)
+    texts = math.isqrt(2 * item_texts * (len(side) - item_texts))
+    links = find_links(corpus.features, comparer, split=side, texts=texts, scratch=scratch, progress=progress)
+    links = confirm_links(links, corpus, comparer, texts).having(Relation.SAME_PROBLEM)
     probability = 1 / (1 + np.exp(-links.score.astype(np.float64)))
     text = np.concatenate([exact, held.text[sound], links.right])
     item = np.concatenate([exact, held.item[sound], links.left])

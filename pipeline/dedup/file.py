@@ -42,6 +42,7 @@ from truegold.pipeline.dedup.near import (
     Duplicates,
     Relation,
     ShardRunner,
+    confirm_links,
     describe_pairs,
     find_duplicates,
     find_links,
@@ -97,7 +98,7 @@ def dedup_file(
     """
     out_dir.mkdir(parents=True, exist_ok=True)
     progress.start("reading")
-    builder = CorpusBuilder()
+    builder = CorpusBuilder(out_dir)
     ids, numbers = [pl.Series([], dtype=pl.String)], [pl.Series([], dtype=pl.Int64)]
     for batch in read_ahead(read_problems(source, columns)):
         ids.append(pl.Series(batch.ids, dtype=pl.String))
@@ -107,10 +108,8 @@ def dedup_file(
     corpus = builder.finish()
     del builder
     comparer = Comparer(corpus.features)
-    links = find_links(
-        corpus.features, comparer, corpus.text_gold, scratch=out_dir, run_shards=run_shards, progress=progress
-    )
-    duplicates = find_duplicates(corpus, links, template_cap)
+    links = find_links(corpus.features, comparer, scratch=out_dir, run_shards=run_shards, progress=progress)
+    duplicates = find_duplicates(corpus, confirm_links(links, corpus, comparer), template_cap)
     del links
     records = _Records(pl.concat(ids, rechunk=True), pl.concat(numbers, rechunk=True), corpus, comparer, duplicates)
     progress.start("writing", len(records.ids))

@@ -25,6 +25,7 @@ from truegold.pipeline.dedup.near import (
     CorpusBuilder,
     Duplicates,
     Relation,
+    confirm_links,
     describe_pairs,
     find_duplicates,
     find_links,
@@ -77,7 +78,7 @@ def compare_rows(path: Path, copies: ExactCopies, config: DedupConfig, scratch: 
 
     `scratch` is a folder for temporary files, some 300 bytes a row.
     """
-    builder = CorpusBuilder()
+    builder = CorpusBuilder(scratch)
     compared = [np.zeros(0, np.int64)]
     stays = copies.winner == np.arange(len(copies.winner))
     progress.start("reading for rewordings", int(stays.sum()))
@@ -93,8 +94,9 @@ def compare_rows(path: Path, copies: ExactCopies, config: DedupConfig, scratch: 
     corpus = builder.finish()
     positions = np.concatenate(compared)
     comparer = Comparer(corpus.features)
-    links = find_links(corpus.features, comparer, corpus.text_gold, scratch=scratch, progress=progress)
-    duplicates = find_duplicates(corpus, links.confident(config.confidence), config.template_cap)
+    links = find_links(corpus.features, comparer, scratch=scratch, progress=progress)
+    links = confirm_links(links, corpus, comparer).confident(config.confidence, config.conflict_confidence)
+    duplicates = find_duplicates(corpus, links, config.template_cap)
     reworded = (duplicates.relation != Relation.EXACT) & (duplicates.other == duplicates.kept_for)
     gone = np.flatnonzero(~duplicates.keep & reworded)
     here, there = corpus.text[gone], corpus.text[duplicates.kept_for[gone]]

@@ -8,11 +8,12 @@
                                                    drop same_problem {"kept": ..., "score": 4.2, "words": 0.81, ...}
 
 Input: `rows`. A held-out row wins over train rows, which are dropped as `leaked_heldout`. Exact copies come first
-(`near.copies` says what they are); of copies the first row stays. What is left is compared for rewordings
-(`rewordings`), unless `reworded` is off or case counts; of those a row with gold stays rather than one without, then a
-complete text, then the longer worked solution. With `template_cap` rows beyond the best of a template are dropped as
-`template_cap`. The evidence of a rewording is explained in `near.evidence`. The file is read four times: for hashes
-(`exact_copies`), for rewordings (some 500 bytes for each row that is no copy), for the evidence, and to write.
+(`near.copies` says what they are). What is left is compared for rewordings (`rewordings`), unless `reworded` is off or
+case counts. Of copies and of rewordings a row with gold stays rather than one without, then a complete text, then the
+longer worked solution, then the first. Golds that cannot be compared are no conflict (`near.golds`): both rows stay.
+With `template_cap` rows beyond the best of a template are dropped as `template_cap`. The evidence of a rewording is
+explained in `near.evidence`. The file is read four times: for hashes (`exact_copies`), for rewordings (some 500 bytes
+for each row that is no copy), for the evidence, and to write.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from truegold.pipeline.running.stage import StageReport, stage_function
 ROWS_FILE = "rows.parquet"
 
 
-@stage_function(version=3)
+@stage_function(version=4)
 def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Drop duplicates and flag conflicting labels."""
     path = inputs["rows"]

@@ -4,7 +4,8 @@ r"""Reads problems from any file, for commands that work alone on one: id, promp
     ->  id "7", prompt "Natalia sold ...", gold "72", solution of 21 characters
 
 Columns are guessed as a run guesses them (`layouts.guess_columns`), or named (`prompt="Body"`, `gold="meta.label"`). A
-chat is read as its last user message. A record without an id is called by its number in the file, from 1. No record is
+chat is read as its last user message. Answer options in a column of their own belong to the prompt: one stem with other
+options is another problem. A record without an id is called by its number in the file, from 1. No record is
 lost: one without a prompt, or one that cannot be read, comes with an empty prompt, which is compared with nothing.
 """
 
@@ -203,8 +204,10 @@ def _make_reader(location: str, ahead: list[Record | Reject], named: ProblemColu
             "Name it: --prompt-column COLUMN, or prompt=COLUMN in Python",
         )
     specs = {"gold": columns.gold, "solution": columns.solution, "id": columns.id}
+    options = next((name for name in CHOICE_COLUMNS if any(values.get(name) for values in samples)), None)
     return _Reader(
         compile_column(columns.prompt, "prompt"),
+        options=None if options is None or columns.prompt.column == options else options,
         **{role: compile_column(spec, role) if spec is not None else None for role, spec in specs.items()},
     )
 
@@ -217,13 +220,21 @@ class _Reader:
     gold: Column | None
     solution: Column | None
     id: Column | None
+    options: str | None = None
+    """The column with the answer options, which are part of the problem."""
+
+    def _prompt(self, values: Mapping[str, Any]) -> str:
+        prompt = self.prompt(values)
+        text = prompt if type(prompt) is str else prompt_text(prompt)
+        options = options_text(values.get(self.options)) if self.options is not None and text else ""
+        return f"{text}\n{options}" if options else text
 
     def read(self, record: Record | Reject, batch: Batch) -> None:
         """Add one record to the batch."""
         values: Mapping[str, Any] = record.values if isinstance(record, Record) else {}
         batch.row_numbers.append(record.row_number)
         batch.ids.append((_text(self.id(values)) if self.id else None) or str(record.row_number))
-        batch.prompts.append(prompt_text(self.prompt(values)))
+        batch.prompts.append(prompt_text(self._prompt(values)))
         batch.golds.append(self._gold(self.gold(values)) if self.gold else None)
         batch.solution_chars.append(len(_text(self.solution(values)) or "") if self.solution else 0)
 
@@ -235,9 +246,10 @@ class _Reader:
             return None
         if set(map(type, values)) != {dict}:
             return None
+        read_prompt = self.prompt if self.options is None else self._prompt
         prompts, golds, solutions, ids = (
             list(map(column, values)) if column else [None] * len(values)
-            for column in (self.prompt, self.gold, self.solution, self.id)
+            for column in (read_prompt, self.gold, self.solution, self.id)
         )
         kinds = set[type]().union(*(map(type, column) for column in (prompts, golds, solutions, ids)))
         if not kinds <= PLAIN and any(map(has_long_number, lines)):
@@ -262,6 +274,15 @@ def _text(value: Any) -> str | None:
     if value is None or (type(value) is str and value[:1] > " "):
         return value
     return str(value) if type(value) is int else text_of(value)
+
+
+def options_text(value: Any) -> str:
+    """Return answer options as lines: of a list, of an object's values, or of `{"text": [...], "label": [...]}`."""
+    if isinstance(value, Mapping):
+        value = value.get("text", list(value.values()))
+    if isinstance(value, (list, tuple)):
+        return "\n".join(text for option in value if (text := text_of(option)))
+    return text_of(value) or ""
 
 
 def prompt_text(value: Any) -> str:

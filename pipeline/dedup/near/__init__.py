@@ -1,6 +1,7 @@
 """Near duplicates among short problems: quantities, words, candidate pairs, and what two problems are to each other."""
 
 from truegold.pipeline.dedup.near.compare import Comparer
+from truegold.pipeline.dedup.near.confirm import confirm_links
 from truegold.pipeline.dedup.near.corpus import Corpus, CorpusBuilder
 from truegold.pipeline.dedup.near.duplicates import Duplicates, find_duplicates
 from truegold.pipeline.dedup.near.evidence import describe_pairs
@@ -27,6 +28,7 @@ __all__ = [
     "Searcher",
     "ShardLinks",
     "ShardRunner",
+    "confirm_links",
     "describe_pairs",
     "find_duplicates",
     "find_links",

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from truegold.pipeline.dedup.near.arrays import Floats, Ints, sum_runs
 from truegold.pipeline.dedup.near.features import ASKED, Features
 from truegold.pipeline.dedup.near.sparse import Sparse
-from truegold.pipeline.dedup.near.words import HARMLESS
+from truegold.pipeline.dedup.near.terms import CHANGEABLE, UNITS
+from truegold.pipeline.dedup.near.words import HARMLESS, STOPWORDS, stem
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -82,6 +83,10 @@ class Comparer:
         words = features.words
         self._words = _to_matrix(words, width)
         self._meaningful_words = words.row_sums(self._has_meaning[words.codes])
+        changeable = HARMLESS | STOPWORDS | {stem(word) for word in CHANGEABLE | UNITS.keys()}
+        decisive = np.fromiter((name not in changeable for name in features.stems), dtype=bool, count=width)
+        self._is_decisive = decisive.astype(np.float32)
+        self._decisive_words = words.row_sums(self._is_decisive[words.codes])
         self._word_count = np.diff(words.starts).astype(np.float32)
         square = self._square[words.codes]
         self._word_norm = np.sqrt(words.row_sums(square))
@@ -118,6 +123,13 @@ class Comparer:
         """Return how many distinct words that carry meaning left[i] has and right[i] has not."""
         shared = self._words[left].multiply(self._words[right])
         missing: Floats = self._meaningful_words[left] - sum_runs(shared.indptr, self._has_meaning[shared.indices])
+        return missing
+
+    def count_decisive_words(self, left: Ints, right: Ints) -> Floats:
+        """Return how many distinct words only one of left[i] and right[i] has, without those that others stand for."""
+        shared = self._words[left].multiply(self._words[right])
+        both = sum_runs(shared.indptr, self._is_decisive[shared.indices])
+        missing: Floats = self._decisive_words[left] + self._decisive_words[right] - 2 * both
         return missing
 
     def share_of_contexts(self, left: Ints, right: Ints) -> Floats:

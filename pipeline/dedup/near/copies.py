@@ -10,8 +10,9 @@ r"""What an exact copy is: the same prompt with the same gold. This is the one p
 - Prompts are compared in NFC, with runs of whitespace as one space, without regard to case (as `str.casefold` has it).
 - The tests of a program are part of its problem: the same prompt with other tests is another one. Names in code tell
   cases apart, so that case counts there.
-- Golds are compared by value where they are plain numbers, also in LaTeX, with a unit or a percent sign; else in NFC,
-  without regard to case and to spaces, except for spaces between digits. An empty gold is none.
+- Golds are compared by value where they are plain numbers, also in LaTeX or with a percent sign; else in NFC, without
+  regard to case and to spaces, except for spaces between digits. An empty gold is none. Golds of other forms, among
+  them numbers with a unit, the math verifier compares (`golds`).
 
 Keys are hashes of 64 bits: among ten million different prompts two fall together with a probability of 3e-6.
 """
@@ -20,20 +21,24 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
 import polars as pl
 
-from truegold.pipeline.dedup.near.arrays import Hashes, Ints, Marks
+from truegold.pipeline.dedup.near.arrays import Floats, Hashes, Ints, Marks
 from truegold.pipeline.dedup.near.tidy import fold_case, tidy
 from truegold.pipeline.rows import normalise_for_id
 
+MAX_SOLUTION_CHARS = 10_000
+"""A worked solution that is longer still is no better."""
 NO_GOLD = -1
 """The key of a row without gold; other keys are not negative."""
 
+_COMMAND = re.compile(r"\\[a-z]+|per ?cent")
+_UNIT = re.compile(r"[a-z\u4e00-\u9fff£€¥￥]")
 _IDLE_SPACE = re.compile(r"(?<!\d) | (?!\d)")
 
 
@@ -54,6 +59,12 @@ class TidyPrompts:
     def filled(self) -> Marks:
         """Which prompts are not empty. Empty ones have keys too, but are copies of nothing."""
         marks: Marks = (self.texts.str.len_bytes() > 0).to_numpy()
+        return marks
+
+    @cached_property
+    def complete(self) -> Marks:
+        """Which prompts end as a sentence or a formula does."""
+        marks: Marks = self.texts.str.contains(r"[.?!。？！$)}\]]$").to_numpy()
         return marks
 
     def keys(self, tests: pl.Series | None = None, *, case_sensitive: bool = False) -> Hashes:
@@ -85,7 +96,9 @@ def gold_form(gold: str | None) -> str | None:
     from truegold.pipeline.flag.rules.numbers import read_number
 
     written = read_number(form)
-    return _IDLE_SPACE.sub("", form) if written is None else str(written.value)
+    if written is None or _UNIT.search(_COMMAND.sub(" ", form)):
+        return _IDLE_SPACE.sub("", form)
+    return str(written.value)
 
 
 @lru_cache(2**16)
@@ -101,3 +114,19 @@ def gold_key(gold: str | None) -> int:
 def gold_keys(golds: Iterable[str | None]) -> Ints:
     """Return the key of each gold."""
     return np.fromiter(map(gold_key, golds), dtype=np.int64)
+
+
+def row_quality(gold: Ints, solutions: Sequence[int], complete: Marks, preferred: Sequence[bool] | None) -> Floats:
+    """Rank preferred rows first, then rows with gold, then complete texts, then longer worked solutions.
+
+    `solutions` has the characters of each worked solution. Of copies and of rewordings the best row stays.
+    """
+    length = np.minimum(np.asarray(solutions, dtype=np.float32), MAX_SOLUTION_CHARS) / (MAX_SOLUTION_CHARS + 1)
+    first = np.zeros(len(gold)) if preferred is None else np.asarray(preferred, dtype=np.float32)
+    quality: Floats = (4 * first + 2 * (gold != NO_GOLD) + complete + length).astype(np.float32)
+    return quality
+
+
+def writable(text: str | None) -> str | None:
+    """Return the text without lone surrogates, which no table can hold."""
+    return text if text is None or text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -11,18 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from truegold.pipeline.dedup.near.arrays import Floats, Ints, Marks
-from truegold.pipeline.dedup.near.copies import NO_GOLD, gold_keys, tidy_prompts
+from truegold.pipeline.dedup.near.arrays import Floats, Ints
+from truegold.pipeline.dedup.near.copies import NO_GOLD, gold_keys, row_quality, tidy_prompts, writable
 from truegold.pipeline.dedup.near.cutting import MAX_CHARS, lower_texts
 from truegold.pipeline.dedup.near.features import FeatureBuilder, Features, Listener
 from truegold.pipeline.dedup.near.numbering import HashNumbers
-
-MAX_SOLUTION_CHARS = 10_000
-"""A worked solution that is longer still is no better."""
+from truegold.pipeline.dedup.near.texts import TextFile
 
 
 @dataclass(frozen=True)
@@ -41,13 +40,19 @@ class Corpus:
     """Higher is better; of copies the best row is kept."""
     text_gold: Ints
     """The gold of each text's rows, NO_GOLD where they differ or have none."""
+    gold_row: Ints
+    """A row of each text that has a gold, -1 where none has."""
+    texts: TextFile
+    """The distinct texts as they were written."""
 
 
 class CorpusBuilder:
     """Takes rows in order (`add`) and makes their corpus (`finish`, once)."""
 
-    def __init__(self) -> None:
+    def __init__(self, scratch: Path | None = None) -> None:
+        """Make a builder whose texts lie in a temporary file in `scratch`, or where the system has such files."""
         self._features = FeatureBuilder()
+        self._texts = TextFile(scratch)
         self._text_numbers = HashNumbers()
         self._text: list[Ints] = [np.zeros(0, np.int64)]
         self._gold: list[Ints] = [np.zeros(0, np.int64)]
@@ -75,12 +80,12 @@ class CorpusBuilder:
         cut_as = np.where(as_written, len(series) + np.cumsum(as_written) - 1, np.arange(len(series)))
         both = pl.concat([tidied.lower, lower_texts(series.filter(pl.Series(as_written)))])
         self._features.add_lower(both.gather(cut_as[filled[new]]))
+        self._texts.add(series.gather(filled[new]))
         gold = gold_keys(golds)
         self._text.append(text)
         self._gold.append(gold)
-        self._golds.append(pl.Series([_writable(gold_text) for gold_text in golds], dtype=pl.String))
-        complete = tidied.texts.str.contains(r"[.?!。？！$)}\]]$").to_numpy()
-        self._quality.append(_quality(gold, solutions, complete, preferred))
+        self._golds.append(pl.Series([writable(gold_text) for gold_text in golds], dtype=pl.String))
+        self._quality.append(row_quality(gold, solutions, tidied.complete, preferred))
 
     @property
     def texts(self) -> int:
@@ -101,6 +106,8 @@ class CorpusBuilder:
             pl.concat(self._golds),
             np.concatenate(self._quality),
             _text_golds(text, gold, len(self._text_numbers)),
+            _gold_rows(text, gold, len(self._text_numbers)),
+            self._texts,
         )
 
 
@@ -113,14 +120,9 @@ def _text_golds(text: Ints, gold: Ints, texts: int) -> Ints:
     return np.where(smallest == largest, largest, NO_GOLD)
 
 
-def _writable(text: str | None) -> str | None:
-    """Return the text without lone surrogates, which no table can hold."""
-    return text if text is None or text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _quality(gold: Ints, solutions: Sequence[int], complete: Marks, preferred: Sequence[bool] | None) -> Floats:
-    """Rank preferred rows first, then rows with gold, then complete texts, then longer worked solutions."""
-    length = np.minimum(np.asarray(solutions, dtype=np.float32), MAX_SOLUTION_CHARS) / (MAX_SOLUTION_CHARS + 1)
-    first = np.zeros(len(gold)) if preferred is None else np.asarray(preferred, dtype=np.float32)
-    quality: Floats = (4 * first + 2 * (gold != NO_GOLD) + complete + length).astype(np.float32)
-    return quality
+def _gold_rows(text: Ints, gold: Ints, texts: int) -> Ints:
+    rows = np.full(texts, -1, dtype=np.int64)
+    # Of several rows the last assignment counts, so they are reversed: the first row stands for a text.
+    with_gold = np.flatnonzero((text >= 0) & (gold != NO_GOLD))[::-1]
+    rows[text[with_gold]] = with_gold
+    return rows

@@ -8,8 +8,7 @@
     4    Tom has 5 cars and buys 9 ...   14     4        same_template  yes
 
 Of a cluster the best row stays (`Corpus.quality`), and where golds differ the best row of each gold: which of them is
-right is a question to a reviewer. A row without gold goes in favour of one with gold. Golds written differently are
-compared by the math verifier before they count as different.
+right is a question to a reviewer. A row without gold goes in favour of one with gold. `golds` says which differ.
 """
 
 from __future__ import annotations
@@ -21,14 +20,10 @@ import numpy.typing as npt
 
 from truegold.pipeline.dedup.near.arrays import Floats, Ints, Marks, repeat_over_runs, run_starts
 from truegold.pipeline.dedup.near.clusters import Clusters, cluster_texts
-from truegold.pipeline.dedup.near.copies import NO_GOLD
 from truegold.pipeline.dedup.near.corpus import Corpus
+from truegold.pipeline.dedup.near.golds import best_of_each_gold, fill_missing_golds, unify_golds
 from truegold.pipeline.dedup.near.links import Links
 from truegold.pipeline.dedup.near.relation import Relation
-from truegold.verifiers import equivalent
-
-MAX_GOLDS = 8
-"""Different golds of one cluster that the verifier compares; a cluster with more is a conflict in any case."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +67,10 @@ def find_duplicates(corpus: Corpus, links: Links, template_cap: int | None = Non
     best_row[text[best_first[::-1]]] = best_first[::-1]
     clusters = cluster_texts(links, rank[best_row])
     cluster_row = best_row[clusters.founder[text]]
-    gold = _fill_missing_golds(_unify_golds(corpus, cluster_row), cluster_row, best_first)
-    kept_for, conflict = _best_of_each_gold(cluster_row, gold, rank)
+    unified = unify_golds(corpus.gold, corpus.golds, cluster_row)
+    gold = fill_missing_golds(unified.gold, cluster_row, best_first)
+    kept_for = best_of_each_gold(cluster_row, gold, rank)
+    conflict = np.isin(cluster_row, unified.contradicted)
     relation, other, score = _tie_rows(clusters, text, best_row, kept_for, cluster_row)
     template = best_row[clusters.template[text]]
     capped = _mark_beyond_cap(template, cluster_row, rank, template_cap)
@@ -82,65 +79,6 @@ def find_duplicates(corpus: Corpus, links: Links, template_cap: int | None = Non
     is_single = np.bincount(template[founders], minlength=rows) < 2
     template = np.where(is_single[template], -1, template)
     return Duplicates(cluster_row, kept_for, relation, other, score, template, capped, conflict)
-
-
-def _unify_golds(corpus: Corpus, cluster_row: Ints) -> Ints:
-    """Return the golds' numbers, with one number for those of a cluster that the verifier calls the same."""
-    gold = corpus.gold
-    with_gold = np.flatnonzero(gold != NO_GOLD)
-    order = with_gold[np.lexsort((with_gold, gold[with_gold], cluster_row[with_gold]))]
-    new = run_starts(cluster_row[order]) | run_starts(gold[order])
-    # There is a row here for each gold of each cluster.
-    first = order[new]
-    starts = np.flatnonzero(run_starts(cluster_row[first]))
-    counts = np.diff(starts, append=len(first))
-    alias: dict[tuple[int, int], int] = {}
-    for start, count in zip(starts[counts > 1].tolist(), counts[counts > 1].tolist(), strict=True):
-        if count <= MAX_GOLDS:
-            _find_aliases(corpus, np.sort(first[start : start + count]).tolist(), alias, int(cluster_row[first[start]]))
-    if not alias:
-        return gold
-    gold = gold.copy()
-    in_clusters = np.isin(cluster_row[with_gold], [key[0] for key in alias])
-    for row in with_gold[in_clusters].tolist():
-        gold[row] = alias.get((int(cluster_row[row]), int(gold[row])), gold[row])
-    return gold
-
-
-def _find_aliases(corpus: Corpus, rows: list[int], alias: dict[tuple[int, int], int], cluster_row: int) -> None:
-    different: list[int] = []
-    for row in rows:
-        text = corpus.golds[row]
-        for other in different:
-            other_text = corpus.golds[other]
-            if equivalent(text, gold=other_text).score == 1.0 or equivalent(other_text, gold=text).score == 1.0:
-                alias[cluster_row, int(corpus.gold[row])] = int(corpus.gold[other])
-                break
-        else:
-            different.append(row)
-
-
-def _fill_missing_golds(gold: Ints, cluster_row: Ints, best_first: Ints) -> Ints:
-    """Return the golds, with that of the cluster's best row that has one for rows that have none."""
-    main = np.full(len(gold), NO_GOLD, dtype=np.int64)
-    with_gold = best_first[gold[best_first] != NO_GOLD][::-1]
-    main[cluster_row[with_gold]] = gold[with_gold]
-    return np.where(gold == NO_GOLD, main[cluster_row], gold)
-
-
-def _best_of_each_gold(cluster_row: Ints, gold: Ints, rank: Ints) -> tuple[Ints, Marks]:
-    """Return for each row the best one of its cluster and gold, and whether its cluster has several golds."""
-    order = np.lexsort((rank, gold, cluster_row))
-    new_cluster = run_starts(cluster_row[order])
-    new_gold = new_cluster | run_starts(gold[order])
-    heads = np.flatnonzero(new_gold)
-    kept_for = np.empty(len(gold), dtype=np.int64)
-    kept_for[order] = repeat_over_runs(order[heads], heads, len(order))
-    conflict = np.zeros(len(gold), dtype=bool)
-    if len(order):
-        cluster = np.cumsum(new_cluster)
-        conflict[order] = np.bincount(cluster[heads])[cluster] > 1
-    return kept_for, conflict
 
 
 def _tie_rows(

@@ -29,27 +29,37 @@ SILENT = NullProgress()
 
 @dataclass(frozen=True)
 class Links:
-    """Related pairs, sorted by left and right row; `score` is the log-odds of the same problem."""
+    """Related pairs, sorted by left and right row; `score` is the log-odds of the same problem.
+
+    Until they are confirmed (`confirm`), those of "same problem" only may be, and `agreement` is 0.
+    """
 
     left: Ints
     right: Ints
     relation: npt.NDArray[np.uint8]
     score: Floats
+    agreement: Agreement
 
     def __len__(self) -> int:
         return len(self.left)
 
     def having(self, relation: Relation) -> Links:
         """Return the links of one relation."""
-        return self._take(self.relation == relation)
+        return self.take(self.relation == relation)
 
-    def confident(self, probability: float) -> Links:
-        """Return the links without those of "same problem" that are less likely than this."""
-        sure = self.score >= np.log(probability / (1 - probability))
-        return self._take((self.relation != Relation.SAME_PROBLEM) | sure)
+    def confident(self, drop_probability: float, conflict_probability: float) -> Links:
+        """Return the links without those of "same problem" that are less likely than this.
 
-    def _take(self, which: npt.NDArray[np.bool_]) -> Links:
-        return Links(self.left[which], self.right[which], self.relation[which], self.score[which])
+        `conflict_probability` is for pairs whose golds differ.
+        """
+        least = np.where(self.agreement < 0, _log_odds(conflict_probability), _log_odds(drop_probability))
+        return self.take((self.relation != Relation.SAME_PROBLEM) | (self.score >= least))
+
+    def take(self, which: npt.NDArray[np.bool_]) -> Links:
+        """Return the links that are marked."""
+        return Links(
+            self.left[which], self.right[which], self.relation[which], self.score[which], self.agreement[which]
+        )
 
 
 @dataclass(frozen=True)
@@ -61,11 +71,8 @@ class ShardLinks:
     score: Floats
 
 
-def gold_agreement(gold: Ints, left: Ints, right: Ints) -> Agreement:
-    """Compare the golds of pairs: 1 for equal ones, -1 for different ones, 0 where one is missing (negative)."""
-    left_gold, right_gold = gold[left], gold[right]
-    known = np.where(left_gold == right_gold, 1, -1)
-    return np.where((left_gold < 0) | (right_gold < 0), 0, known).astype(np.int8)
+def _log_odds(probability: float) -> float:
+    return float(np.log(probability / (1 - probability)))
 
 
 @dataclass(frozen=True)
@@ -74,8 +81,6 @@ class Searcher:
 
     candidates: Candidates
     comparer: Comparer
-    gold: Ints
-    """A number for each row's gold, equal for equal golds, -1 for none."""
     texts: int
     """How many texts the pairs come from; see `relate`."""
 
@@ -86,11 +91,10 @@ class Searcher:
 
     def _relate(self, codes: Ints) -> ShardLinks:
         left, right = codes >> 32, codes & 0xFFFFFFFF
-        agreement = gold_agreement(self.gold, left, right)
         measures = self.comparer.measure_sets(left, right)
-        which = np.flatnonzero(may_relate(measures, agreement, self.texts))
+        which = np.flatnonzero(may_relate(measures, self.texts))
         measures = self.comparer.complete(measures.take(which), left[which], right[which])
-        relation, score = relate(measures, agreement[which], self.texts)
+        relation, score = relate(measures, self.texts)
         kept = relation > Relation.UNRELATED
         return ShardLinks(codes[which[kept]], relation[kept], score[kept])
 
@@ -118,7 +122,6 @@ def run_in_threads(searcher: Searcher) -> Iterator[ShardLinks]:
 def find_links(
     features: Features,
     comparer: Comparer,
-    gold: Ints,
     *,
     split: Ints | None = None,
     texts: int | None = None,
@@ -128,12 +131,13 @@ def find_links(
 ) -> Links:
     """Return all related pairs.
 
-    - `gold`, `texts`: see `Searcher`; without `texts` it is the number of rows
+    - `texts`: see `Searcher`; without it, it is the number of rows
     - `split`: with it only pairs whose rows have different numbers in it are compared
     - `scratch`: a folder for temporary files, some 400 bytes a row, which the workers of `run_shards` have to see
     """
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         candidates = write_candidates(features, Path(folder), split, progress)
-        searcher = Searcher(candidates, comparer, gold, texts or len(features))
+        searcher = Searcher(candidates, comparer, texts or len(features))
         links = join_shards(track(run_shards(searcher), progress, "comparing", candidates.shards))
-    return Links(links.codes >> 32, links.codes & 0xFFFFFFFF, links.relation, links.score)
+    agreement = np.zeros(len(links.codes), dtype=np.int8)
+    return Links(links.codes >> 32, links.codes & 0xFFFFFFFF, links.relation, links.score, agreement)

@@ -22,7 +22,17 @@ UNITS = {
 TENS = {
     word: 10 * value for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)
 }
-SCALES = {"dozen": 12, "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+SCALES = {
+    "dozen": 12,
+    "dozens": 12,
+    "decade": 10,
+    "decades": 10,
+    "hundred": 100,
+    "thousand": 1000,
+    "million": 10**6,
+    "billion": 10**9,
+    "trillion": 10**12,
+}
 _ORDINALS = {
     word: value
     for value, word in enumerate(
@@ -36,7 +46,17 @@ ORDINALS = _ORDINALS | {"thirtieth": 30, "fortieth": 40, "fiftieth": 50, "hundre
 PARTS = {"half": 2, "halves": 2, "quarter": 4, "quarters": 4, **{f"{word}s": value for word, value in ORDINALS.items()}}
 """These are parts wherever they stand."""
 MULTIPLES = {"twice": 2, "double": 2, "doubled": 2, "doubles": 2, "doubling": 2, "thrice": 3, "triple": 3}
-MULTIPLES |= {"tripled": 3, "triples": 3, "tripling": 3, "quadruple": 4, "quadrupled": 4, "quadruples": 4}
+MULTIPLES |= {
+    "twofold": 2,
+    "threefold": 3,
+    "fourfold": 4,
+    "tripling": 3,
+    "tripled": 3,
+    "triples": 3,
+    "quadruple": 4,
+    "quadrupled": 4,
+    "quadruples": 4,
+}
 LAST_OF_ORDINAL = {"first": 1, "second": 2}
 """These end an ordinal after a ten, as in "twenty-first"; alone they are left as words."""
 COMMON_PERCENTAGES = {Fraction(25): Fraction(1, 4), Fraction(50): Fraction(1, 2), Fraction(75): Fraction(3, 4)}
@@ -178,7 +198,7 @@ class _Words:
             value = UNITS.get(word, TENS.get(word, -1))
             if value >= 0 and (group < 0 or (group and value < _room_below(group))):
                 group = value if group < 0 else group + value
-            elif word == "dozen":
+            elif word in SCALES and SCALES[word] < 100:
                 self._position += 1
                 return total + max(group, 1) * SCALES[word] if group != 0 else total
             elif word == "hundred" and group < 100:

@@ -1,4 +1,4 @@
-"""What two problems are to each other, from the measures of the pair: a few rules and a logistic score, all here.
+"""What two problems may be to each other, from the measures of the pair: a few rules and a logistic score, all here.
 
     original      "Tom has 3 red cars and buys 4 more. How many cars has he?"
     same_problem  "After Tom, who owned three red cars, bought 4 others, what is the number of his cars?"
@@ -6,14 +6,14 @@
     edited        "Tom has some red cars and buys 4 more. How many cars has he?"
 
 1. Quantities that only the left text has *and* others that only the right one has: never the same problem.
-2. Texts that are nearly copies are the same problem when no quantity, no word that carries meaning and no neighbour of
-   a quantity differs; or when both have the same gold answer, the same quantities in the same order, and at most one
-   word was exchanged.
-3. Other texts are the same problem when the logistic score says so: many rare words, the question and the quantities in
-   common. Equal golds add to it, different golds take away from it (in nats: log-likelihood ratios at about one wrong
-   label in twenty and one coincidence in five). Programming tasks are told apart by a few words among long boilerplate,
-   and have no quantities: for them there is no such score.
+2. Texts that are nearly copies may be the same problem when no quantity and few words differ.
+3. Other texts may be when the logistic score does not say that they are not: many rare words, the question and the
+   quantities in common. Programming tasks are told apart by a few words among long boilerplate, and have no quantities:
+   for them there is no such score.
 4. Otherwise texts with most words in common are `same_template` where quantities were replaced, else `edited_variant`.
+
+Measures are taken of millions of pairs and know no order, no case and no single letters. Whether a pair that may be the
+same problem is, both texts decide (`confirm`).
 
 The weights were fitted by logistic regression (L2, standardised columns) on pairs of the development half: rewordings
 by language models against all other candidate pairs, alone, together with edited and renumbered variants, and among
@@ -61,16 +61,12 @@ MUCH_SURFACE = 0.55
 FITTED_TEXTS = (1_000, 100_000)
 """The weights were fitted in this range of numbers of texts; outside of it the nearest end is taken."""
 
-SAME_GOLD = 1.5
-"""What equal golds add to the score; see rule 3."""
-OTHER_GOLD = -3.0
-"""What different golds add to the score."""
+LEAST_SCORE = -0.5
+"""Pairs with lower log-odds are not the same problem, whatever a close reading would say."""
 REPLACED = 0.6
 """Weight of quantities missing on either side from which they count as replaced: less than one number in words."""
-FEW_CHANGED = 2
-"""Meaningful words that only one of two near copies has, which equal golds can excuse: one exchanged for another."""
-COPY_SCORE = np.float32(4)
-"""The least log-odds of texts that rule 2 calls the same problem."""
+FEW_CHANGED = 6
+"""Words that carry meaning and that only one of two near copies has: with more they are no copies."""
 NEAR_COPY = 0.7
 """Overlap of all words from which two texts count as near copies of each other."""
 SAME_NUMBERS = 0.3
@@ -134,42 +130,48 @@ def same_story_score(measures: Measures, texts: int) -> Floats:
     return score
 
 
-def _gold_score(agreement: Agreement) -> Floats:
-    return np.select([agreement > 0, agreement < 0], [SAME_GOLD, OTHER_GOLD], 0).astype(np.float32)
+def is_near_copy(measures: Measures) -> Marks:
+    """Mark the pairs that have most of their words in common."""
+    marks: Marks = measures.surface >= NEAR_COPY
+    return marks
 
 
-def relate(measures: Measures, agreement: Agreement, texts: int) -> tuple[npt.NDArray[np.uint8], Floats]:
-    """Return the `Relation` of each pair and its score (log-odds of the same problem).
+def _is_replaced(measures: Measures) -> Marks:
+    marks: Marks = np.minimum(measures.only_left, measures.only_right) > REPLACED
+    return marks
+
+
+def relate(measures: Measures, texts: int) -> tuple[npt.NDArray[np.uint8], Floats]:
+    """Return the `Relation` that each pair may have at most, and its score (log-odds of the same problem).
 
     `texts` is how many texts the pairs come from; where a texts were compared with b others only, it is sqrt(2ab), for
     among so many there are as many pairs.
     """
-    larger_only = np.maximum(measures.only_left, measures.only_right)
-    replaced = np.minimum(measures.only_left, measures.only_right) > REPLACED
-    numbers_agree = larger_only <= SAME_NUMBERS
-    near = measures.surface >= NEAR_COPY
-    contexts_agree = (measures.contexts > 0.99) | (measures.telling == 0)
-    untouched = numbers_agree & (measures.changed == 0) & contexts_agree
-    excused = (agreement > 0) & numbers_agree & (measures.changed <= FEW_CHANGED) & (measures.order == 1)
-    copy = near & ~replaced & (untouched | excused)
-    score = same_story_score(measures, texts) + _gold_score(agreement)
-    score = np.where(copy, np.maximum(score, COPY_SCORE), score)
-    same = ~replaced & np.where(near, copy, (score > 0) & (measures.code == 0))
+    numbers_agree = np.maximum(measures.only_left, measures.only_right) <= SAME_NUMBERS
+    may_be_copy = numbers_agree & (measures.changed <= np.where(measures.code > 0, 0, FEW_CHANGED))
+    score = same_story_score(measures, texts)
+    may_be_reworded = (score > LEAST_SCORE) & (measures.code == 0)
+    same = ~_is_replaced(measures) & np.where(is_near_copy(measures), may_be_copy, may_be_reworded)
+    return np.where(same, np.uint8(Relation.SAME_PROBLEM), relate_others(measures)), score
+
+
+def relate_others(measures: Measures) -> npt.NDArray[np.uint8]:
+    """Return the `Relation` of pairs that are not the same problem."""
     related = (measures.surface >= RELATED) & (measures.words >= RELATED_WORDS)
     relation = np.select(
-        [same, related & replaced, related],
-        [Relation.SAME_PROBLEM, Relation.SAME_TEMPLATE, Relation.EDITED_VARIANT],
+        [related & _is_replaced(measures), related],
+        [Relation.SAME_TEMPLATE, Relation.EDITED_VARIANT],
         Relation.UNRELATED,
     )
-    return relation.astype(np.uint8), score
+    return relation.astype(np.uint8)
 
 
-def may_relate(measures: Measures, agreement: Agreement, texts: int) -> Marks:
+def may_relate(measures: Measures, texts: int) -> Marks:
     """Mark the pairs that `relate` may call related, whatever their `contexts` and `order`."""
-    replaced = np.minimum(measures.only_left, measures.only_right) > REPLACED
     best = sum(max(WEIGHTS[name], 0.0) for name in ("contexts", "order"))
     unknown = np.zeros_like(measures.contexts)
     known = replace(measures, contexts=unknown, order=unknown)
-    score = same_story_score(known, texts) + best + _gold_score(agreement)
-    marks: Marks = (measures.surface >= RELATED) | (~replaced & (measures.code == 0) & (score > -ROUNDING))
+    score = same_story_score(known, texts) + best
+    may_be_reworded = ~_is_replaced(measures) & (measures.code == 0) & (score > LEAST_SCORE - ROUNDING)
+    marks: Marks = (measures.surface >= RELATED) | may_be_reworded
     return marks

@@ -77,6 +77,7 @@ CODE = r"```|(?-u:\b)def \w+\(|(?-u:\b)class solution(?-u:\b)|#include\s*<|(?-u:
 _NUMBER_WORDS = frozenset(NUMBER_WORDS)
 _PLAIN_WORD = re.compile(r"(?<![\\a-z])[a-z]{3,}")
 _FORMULA_NOISE = re.compile(r"\\(?:left|right|displaystyle|,|;|!|:|quad|dfrac|tfrac)|[$\s{}\[\]()]")
+_FORMULA_ENDS = re.compile(r"^(?:\$+|\\[\[(])|(?:\$+|\\[\])])$")
 _OPERATOR = re.compile(r"[=+*/^<>≤≥_|-]|\\[a-z]")
 
 HARMLESS = frozenset(
@@ -146,7 +147,7 @@ def formula_form(text: str) -> str:
     """Return a formula without its layout, to be compared; empty for a single variable or number, and for prose."""
     if _PLAIN_WORD.search(text) or not _OPERATOR.search(text):
         return ""
-    return _FORMULA_NOISE.sub("", text).rstrip(".,;")
+    return _FORMULA_NOISE.sub("", _FORMULA_ENDS.sub("", text)).rstrip(".,;:?!~")
 
 
 def stem(word: str) -> str:

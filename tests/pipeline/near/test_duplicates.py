@@ -12,6 +12,7 @@ from truegold.pipeline.dedup.near import (
     CorpusBuilder,
     Duplicates,
     Relation,
+    confirm_links,
     find_duplicates,
     find_links,
 )
@@ -35,13 +36,14 @@ def corpus_of(*rows: tuple[str, str | None, int]) -> Corpus:
 
 def duplicates(*rows: tuple[str, str | None, int], cap: int | None = None) -> Duplicates:
     corpus = corpus_of(*rows, *((other, None, 0) for other in OTHERS))
-    links = find_links(corpus.features, Comparer(corpus.features), corpus.text_gold)
-    return find_duplicates(corpus, links, cap)
+    comparer = Comparer(corpus.features)
+    return find_duplicates(corpus, confirm_links(find_links(corpus.features, comparer), corpus, comparer), cap)
 
 
 def links(*pairs: tuple[int, int, Relation, float]) -> Links:
     left, right, relation, score = zip(*sorted(pairs), strict=True)
-    return Links(np.array(left), np.array(right), np.array(relation, np.uint8), np.array(score, np.float32))
+    agreement = np.zeros(len(left), np.int8)
+    return Links(np.array(left), np.array(right), np.array(relation, np.uint8), np.array(score, np.float32), agreement)
 
 
 def test_a_row_joins_only_a_row_that_it_is_linked_to():
@@ -107,7 +109,7 @@ def test_empty_prompts_are_like_nothing_else():
 
 def test_no_rows_at_all():
     corpus = corpus_of()
-    outcome = find_duplicates(corpus, find_links(corpus.features, Comparer(corpus.features), corpus.text_gold), 1)
+    outcome = find_duplicates(corpus, find_links(corpus.features, Comparer(corpus.features)), 1)
     assert len(outcome.keep) == 0
 
 

@@ -39,12 +39,12 @@ def test_a_problem_becomes_stems_its_question_and_its_quantities():
     features = build("Tom buys twenty-five apples at $1.50. He eats 3 of them. How many apples are left?")
     assert words(features, 0) == set("tom bui appl at he eat of them how many are left".split())
     assert asked(features, 0) == {"how", "many", "appl", "are", "left"}
-    assert numbers(features, 0) == {"25": 0.9, "3/2": 1.0, "3": 1.0}
+    assert numbers(features, 0) == {"25": 1.0, "3/2": 1.0, "3": 1.0}
     assert int(features.tokens[0]) == 16
 
 
 def test_a_quantity_given_twice_counts_twice():
-    assert numbers(build("3 apples and three pears"), 0) == {"3": 1.9}
+    assert numbers(build("3 apples and three pears"), 0) == {"3": 2.0}
 
 
 def test_without_a_question_mark_the_last_sentence_asks():
@@ -65,7 +65,7 @@ def test_the_same_formula_in_another_layout_is_the_same():
 def test_chinese_is_compared_by_pairs_of_characters():
     features = build("小明有三个苹果")
     assert words(features, 0) == {"小明", "明有", "个苹", "苹果"}
-    assert numbers(features, 0) == {"3": 0.9}
+    assert numbers(features, 0) == {"3": 1.0}
 
 
 @pytest.mark.parametrize(

@@ -7,16 +7,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from truegold.pipeline.dedup.near.reading.terms import FAMILIES
-from truegold.pipeline.dedup.near.reading.text import ReadText, Sort, Token
+from truegold.pipeline.dedup.near.reading.text import ReadText, Sort
+from truegold.pipeline.dedup.near.terms import FAMILIES
 
 Item = TypeVar("Item")
 
 EXTREMES = frozenset(["least", "greatest", "最大", "最小"])
 CHARACTERS_PER_WORD = 3
 """So many Chinese characters tell about as much as a word."""
-_ASKABLE = frozenset([Sort.SYMBOL, Sort.TERM, Sort.WORD, Sort.HAN])
-_TERMS = frozenset([Sort.TERM, Sort.EVERYDAY])
+_ASKABLE = (Sort.SYMBOL, Sort.TERM, Sort.WORD, Sort.HAN)
+_NONE: set[str] = set()
+_TERMS = (Sort.TERM, Sort.EVERYDAY)
+_COUNTED = (Sort.QUANTITY, Sort.SYMBOL, Sort.TERM, Sort.EVERYDAY, Sort.WORD, Sort.HAN, Sort.NAME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +42,13 @@ class Differences:
     names_exchanged: int
     asked_symbols_exchanged: int
     asked_terms_exchanged: int
-    asked_words_exchanged: int
     asked_given: bool
     """Whether each text asks for something that the other one gives."""
     drawing_differs: bool
     units_differ: bool
     """Whether one of the two has more different units of length."""
     is_copy: bool
-    """Whether both have the same clauses, in any order, and the same small words."""
+    """Whether both have the same tokens in the same order, but for the order of clauses, and the same small words."""
     changed_words: int
     """How many words only one of the two has, or has more often; -1 where anything else differs, the order among it."""
     words: int
@@ -56,18 +57,17 @@ class Differences:
 
 def compare_texts(left: ReadText, right: ReadText) -> Differences:
     """Return what differs between two texts."""
-    counts = {sort: _own(left.tokens, right.tokens, sort) for sort in Sort}
-    asked = {sort: _own(left.asked, right.asked, sort) for sort in (Sort.SYMBOL, Sort.TERM, Sort.WORD, Sort.HAN)}
+    counts = {sort: _count_missing(left.forms, right.forms, sort) for sort in _COUNTED}
+    asked = {sort: _count_missing(left.asked_forms, right.asked_forms, sort) for sort in (Sort.SYMBOL, Sort.TERM)}
     formulas = (
         sum(formula not in right.mathematics for formula in left.formulas),
         sum(formula not in left.mathematics for formula in right.formulas),
     )
     words = tuple(map(sum, zip(counts[Sort.WORD], counts[Sort.HAN], strict=True)))
-    asked_words = tuple(map(sum, zip(asked[Sort.WORD], asked[Sort.HAN], strict=True)))
     changed_words = _count_changed_words(left, right)
     return Differences(
-        numbers_exchanged=min(counts[Sort.NUMBER]),
-        numbers_added=_added(counts[Sort.NUMBER]),
+        numbers_exchanged=min(counts[Sort.QUANTITY]),
+        numbers_added=_added(counts[Sort.QUANTITY]),
         symbols_exchanged=min(counts[Sort.SYMBOL]),
         formulas_exchanged=min(formulas),
         terms_exchanged=min(counts[Sort.TERM]),
@@ -81,20 +81,18 @@ def compare_texts(left: ReadText, right: ReadText) -> Differences:
         names_exchanged=min(counts[Sort.NAME]),
         asked_symbols_exchanged=min(asked[Sort.SYMBOL]),
         asked_terms_exchanged=min(asked[Sort.TERM]),
-        asked_words_exchanged=min(asked_words),
         asked_given=_gives(left, right) and _gives(right, left),
         drawing_differs=left.drawing != right.drawing,
         units_differ=_count_units(left) != _count_units(right),
-        is_copy=changed_words == 0 and Counter(left.clauses) == Counter(right.clauses),
+        is_copy=changed_words == 0,
         changed_words=changed_words,
         words=min(_count_words(left), _count_words(right)),
     )
 
 
-def _own(left: Iterable[Token], right: Iterable[Token], sort: Sort) -> tuple[int, int]:
-    """Return how many distinct tokens of a sort only the left and only the right have."""
-    here = {token.form for token in left if token.sort == sort}
-    there = {token.form for token in right if token.sort == sort}
+def _count_missing(left: dict[str, set[str]], right: dict[str, set[str]], sort: str) -> tuple[int, int]:
+    """Return how many distinct forms of a sort only the left and only the right text has."""
+    here, there = left.get(sort, _NONE), right.get(sort, _NONE)
     return len(here - there), len(there - here)
 
 
@@ -127,24 +125,29 @@ def _changes(left: Iterable[Item], right: Iterable[Item]) -> Counter[Item]:
 
 def _gives(left: ReadText, right: ReadText) -> bool:
     """Whether the right text has among what is given something that only the left one asks for."""
-    only_asked = {token for token in left.asked if token.sort in _ASKABLE} - set(right.asked)
-    return not only_asked.isdisjoint(right.tokens)
+    for sort in _ASKABLE:
+        only_asked = left.asked_forms.get(sort, _NONE) - right.asked_forms.get(sort, _NONE)
+        if not only_asked.isdisjoint(right.forms.get(sort, _NONE)):
+            return True
+    return False
 
 
 def _count_contrasts(left: ReadText, right: ReadText) -> int:
-    here = {token.form for token in left.tokens if token.sort in _TERMS}
-    there = {token.form for token in right.tokens if token.sort in _TERMS}
-    return len({FAMILIES[term] for term in here - there} & {FAMILIES[term] for term in there - here})
+    families = []
+    for here, there in ((left, right), (right, left)):
+        only_here = (here.forms.get(sort, _NONE) - there.forms.get(sort, _NONE) for sort in _TERMS)
+        families.append({FAMILIES[term] for terms in only_here for term in terms})
+    return len(families[0] & families[1])
 
 
 def _extremes(text: ReadText) -> set[str]:
-    return {token.form for token in text.tokens if token.sort == Sort.TERM and token.form in EXTREMES}
+    return text.forms.get(Sort.TERM, _NONE) & EXTREMES
 
 
 def _count_words(text: ReadText) -> int:
-    characters = sum(token.sort == Sort.HAN for token in text.tokens)
-    return sum(token.sort in (Sort.WORD, Sort.EVERYDAY) for token in text.tokens) + characters // CHARACTERS_PER_WORD
+    sorts = Counter(token.sort for token in text.tokens)
+    return sorts[Sort.WORD] + sorts[Sort.EVERYDAY] + sorts[Sort.HAN] // CHARACTERS_PER_WORD
 
 
 def _count_units(text: ReadText) -> int:
-    return max(1, len({token.form for token in text.tokens if token.sort == Sort.UNIT}))
+    return max(1, len(text.forms.get(Sort.UNIT, _NONE)))

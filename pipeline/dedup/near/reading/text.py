@@ -1,48 +1,45 @@
-r"""Reads one problem closely: its numbers, symbols, formulas, terms and words in order, and which of them are asked for.
+r"""Reads one problem closely: its numbers, symbols, formulas, terms and words in order, and what is asked for.
 
     "If $x - y = 6$ and $x + y = 12$, what is the value of $x$?"
     tokens    x - y = 6 x + y = 12 x       formulas  x-y=6, x+y=12      asked  x
 
 What `features` reads of a text is made for millions of pairs: it knows no case, no single letters and no order. This
-is for the few pairs that those features call alike. Ways of writing the same formula are made one, drawings in
-Asymptote become one token, and sentences that only ask for a form of the answer are left out.
+is for the few pairs that those features call alike.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from truegold.pipeline.dedup.near.number_words import PYTHON_RUN
-from truegold.pipeline.dedup.near.quantities import (
-    chinese_quantities,
-    digits_quantity,
-    words_quantities,
-)
-from truegold.pipeline.dedup.near.reading.terms import (
+from truegold.pipeline.dedup.near.quantities import chinese_quantities, digits_quantity, words_quantities
+from truegold.pipeline.dedup.near.reading.layout import unify_layout
+from truegold.pipeline.dedup.near.terms import (
     ASKING,
     CHINESE_TERM,
     CHINESE_TERMS,
+    CHINESE_UNIT,
     EVERYDAY_TERMS,
+    IDLE_CHARACTERS,
+    SMALL_WORDS,
     SYNONYMS,
     TERMS,
+    UNITS,
+    chinese_unit,
     join_phrases,
 )
 from truegold.pipeline.dedup.near.words import CHINESE_NUMERALS, HARMLESS, STOPWORDS, stem
 
-MAX_CHARS = 6_000
-"""Of a longer text only the beginning is read."""
 
-
-class Sort(Enum):
+class Sort:
     """What a token is."""
 
-    NUMBER = "number"
+    QUANTITY = "quantity"
     SYMBOL = "symbol"
     TERM = "term"
     EVERYDAY = "everyday"
@@ -55,11 +52,10 @@ class Sort(Enum):
     """A Chinese character that is of no term."""
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A part of a text that carries meaning."""
 
-    sort: Sort
+    sort: str
     form: str
 
 
@@ -81,122 +77,79 @@ class ReadText:
     drawing: str
     """A digest of the drawings, empty where there is none."""
     is_chinese: bool
+    forms: dict[str, set[str]]
+    """The distinct forms of the tokens of each sort."""
+    asked_forms: dict[str, set[str]]
+    """The same of the tokens that are asked for."""
 
 
-_DRAWING = re.compile(r"\[asy\].*?(?:\[/asy\]|$)", re.DOTALL)
-_FORM_REQUEST = re.compile(
-    r"(?:^|(?<=[.?!\n]))\s*\(?(?:please )?(?:express|enter|give|write|round|leave|state|provide|simplify|put|submit)"
-    r" (?:your|the final|the answers?|all (?:possible |the )?(?:values|solutions|answers)|the solutions|answers?|as )"
-    r"[^?]*?(?:[.](?=\s|$)|$)",
-    re.IGNORECASE,
-)
-_LAYOUT = (
-    (re.compile(r"\\\$"), " "),
-    (re.compile(r"\\(?:begin|end)\s*\{\w+\*?\}(?:\s*\{[|clr ]+\})?|\\hline|(?<!\\)&"), " "),
-    (re.compile(r"\\\\"), " "),
-    (re.compile(r"\\%|％"), "%"),
-    (re.compile(r"\^\s*\{?\s*\\circ\s*\}?|°|\\degree"), " "),
-    (re.compile(r"\\[dtc]frac"), r"\\frac"),
-    (re.compile(r"\\frac\s*(\d)\s*(\d)"), r"\\frac{\1}{\2}"),
-    (re.compile(r"\\(?:left|right|big|Big|bigg|Bigg|displaystyle|limits|quad|qquad|ldots|cdots|dots[bmc]?)(?![a-zA-Z])"), " "),
-    (re.compile(r"\\[,;!: ]|~"), " "),
-    (
-        re.compile(
-            r"\\(?:text|mathrm|mathbf|mathbb|mathcal|textbf|textit|operatorname|bold|bm|boldsymbol|vec|overline|mbox|rm|bf|it|cal)"
-            r"(?![a-zA-Z])"
-        ),
-        " ",
-    ),
-    (re.compile(r"\\(?:le|leq|leqslant)(?![a-zA-Z])"), "≤"),
-    (re.compile(r"\\(?:ge|geq|geqslant)(?![a-zA-Z])"), "≥"),
-    (re.compile(r"\\(?:ne|neq)(?![a-zA-Z])"), "≠"),
-    (re.compile(r"\\(?:times|cdot|ast)(?![a-zA-Z])|×|·"), "*"),
-    (re.compile(r"\\div(?![a-zA-Z])|÷"), "/"),
-    (re.compile(r"\\pi(?![a-zA-Z])"), "π"),
-    (re.compile(r"\*\*"), "^"),
-    (re.compile(r"(?<=\d),(?=\d{3}(?!\d))|(?<=\d)\{,\}(?=\d{3})"), ""),
-    (re.compile(r"−|–|—"), "-"),
-    (re.compile(r"：|∶|﹕"), ":"),
-)
-_MATHEMATICS = re.compile(
-    r"\$\$(.+?)\$\$|\$([^$]+?)\$|\\\[(.+?)\\\]|\\\((.+?)\\\)",
-    re.DOTALL,
-)
-_EXPRESSION = re.compile(r"[(\[]*[\da-z][\d.a-z%()\[\]^√π]*(?:\s?[-+*/=<>≤≥^]\s?[\d.a-z%()\[\]^√π]+)+", re.IGNORECASE)
+_MATHEMATICS = re.compile(r"\$\$(.+?)\$\$|\$([^$]+?)\$|\\\[(.+?)\\\]|\\\((.+?)\\\)", re.DOTALL)
+_OPERAND = r"[(\[]*(?<![a-zA-Z])(?:\d+(?:\.\d+)?[a-zA-Z]?|[a-zA-Z]|π)(?![a-zA-Z])[)\]%]*"
+_EXPRESSION = re.compile(rf"{_OPERAND}(?:\s?[-+*/=<>≤≥^]\s?{_OPERAND})+")
 """A formula outside of dollar signs."""
+_HAS_OPERATOR = re.compile(r"[-+*/=<>≤≥^]")
 _OPERATION = re.compile(r"[-+*/^<>≤≥≠=|_!]|\\[a-z]")
 _PLAIN_WORDS = re.compile(r"(?<![\\a-zA-Z])[a-z]{3,}(?![a-zA-Z])")
+_NUMERAL = f"[{CHINESE_NUMERALS}]+"
 _PROSE = re.compile(
-    r"(?P<digits>(?:\d+\s+(?=\d+/\d))?\d+(?:\.\d+)?(?:/\d+)?(?:st|nd|rd|th)?(?:\s?%|\s?percent\b)?"
+    r"(?P<digits>(?:\d+\s+(?=\d+/\d))?\d+(?:\.\d+)?(?:/\d+)?(?:st|nd|rd|th)?(?:\s?%|\s?per\s?cent\b)?"
     r"(?:\s(?:dozen|hundred|thousand|million|billion|trillion)\b|[十百千万亿]+)?)"
     rf"|(?P<words>{PYTHON_RUN})"
-    rf"|(?P<chinese>(?:[{CHINESE_NUMERALS}]+|\d+)分之(?:[{CHINESE_NUMERALS}]+(?:点[{CHINESE_NUMERALS}]+)?|\d+)"
-    rf"|[{CHINESE_NUMERALS}]+(?:点[{CHINESE_NUMERALS}]+)?)"
+    rf"|(?P<chinese>(?:{_NUMERAL}|\d+)分之(?:{_NUMERAL}(?:点{_NUMERAL})?|\d+)|{_NUMERAL}(?:点{_NUMERAL})?)"
+    r"|\\UNIT(?P<unit>[a-z]+)|\\TERM(?P<term>\d+)"
     r"|(?P<command>\\[a-zA-Z]+)|(?P<word>[^\W\d_\u4e00-\u9fff]+(?:['’][a-z]+)?)|(?P<han>[\u4e00-\u9fff])"
     r"|(?P<end>[.?!。？！．;；](?=\s|$|[\u4e00-\u9fff\"”])|[？。！])|(?P<comma>[,，、])"
-    r"|(?P<operator>[-+*/^<>≤≥≠=√π∞|:_()\[\]&!])",
+    r"|(?P<operator>[-+*/^<>≤≥≠=√π∞])",
     re.IGNORECASE,
 )
-_SYMBOLS = re.compile(r"\\[a-zA-Z]+|\d+(?:\.\d+)?|[A-Z]{2,}|[a-zA-Z]|[^\s\w{}\\$,.;?]|,")
+_JOINS = frozenset(["a", "an", "and", "of", "point", "per", "percent", "%", "dozen", "hundred", "thousand", "million"])
+Part = tuple[str, str]
+"""The name of a group of _PROSE and what it matched."""
+_SYMBOLS = re.compile(r"\\[a-zA-Z]+|\d+(?:\.\d+)?|[A-Z]{2,}|[a-zA-Z]|[^\s\w{}\\$,.;?]")
+_LAYOUT = re.compile(r"[\s{}$]|\\frac")
 _ASKS = frozenset(
-    "what how find determine compute calculate evaluate which where when who solve simplify describe prove factor expand"
-    " name identify decide state specify".split()
+    "what how find determine compute calculate evaluate which where when solve simplify describe prove factor"
+    " expand name identify decide state specify".split()
 )
-_CLAUSE_STARTS = _ASKS | {"if", "given", "suppose", "when"}
-_UNITS = {
-    **dict.fromkeys("cm centimeter centimeters centimetre centimetres".split(), "cm"),
-    **dict.fromkeys("m meter meters metre metres".split(), "m"),
-    **dict.fromkeys("km kilometer kilometers kilometre kilometres".split(), "km"),
-    **dict.fromkeys("mm dm ft foot feet inch inches yard yards mile miles unit units".split(), "length"),
-    **{"foot": "ft", "feet": "ft", "ft": "ft", "inch": "in", "inches": "in", "yard": "yd", "yards": "yd"},
-    **{"mile": "mi", "miles": "mi", "unit": "unit", "units": "unit", "mm": "mm", "dm": "dm"},
-}
-_CHINESE_UNITS = re.compile(
-    r"(?:平方|立方)?(?:千米|厘米|分米|毫米|米|(?:km|cm|dm|mm|m)(?:\^?[23])?(?![a-z]))"
-)
-_IDLE_HAN = frozenset("的了是在有个和把这那它其中每共一为要着地得所以到已知求问请用将成就需后如果那么与及各该现又只再从被给比按照样块条张只支本种些元角分")
-_SMALL_WORDS = {
-    **dict.fromkeys("find determine compute calculate evaluate solve what how many much give given".split(), "find"),
-    **dict.fromkeys("let suppose assume consider if".split(), "let"),
-}
-"""Small words that say the same."""
-_HARMLESS = HARMLESS | STOPWORDS | ASKING | {"degree", "degrees", "degre"}
+_CONDITIONS = frozenset("if given when assuming provided suppose knowing".split())
+_CLAUSE_STARTS = _ASKS | _CONDITIONS
+_IDLE_WORDS = HARMLESS | {"who", "whom", "whose"}
+_HARMLESS = HARMLESS | STOPWORDS | ASKING | {"degree", "degrees", "dollar", "dollars"}
+_QUANTITIES = {"digits": digits_quantity, "words": words_quantities, "chinese": chinese_quantities}
+_TERM_LIST = sorted(set(CHINESE_TERMS.values()))
+_TERM_NUMBERS = {term: position for position, term in enumerate(_TERM_LIST)}
 
 
-@lru_cache(4096)
+@lru_cache(1024)
 def read_text(text: str) -> ReadText:
     """Read a problem as it is written."""
-    text = text[:MAX_CHARS]
-    drawings = "".join(_DRAWING.findall(text))
-    drawing = hashlib.blake2b(re.sub(r"\s", "", drawings).encode("utf-8", "replace")).hexdigest() if drawings else ""
-    text = _DRAWING.sub(" ", text)
-    text = _FORM_REQUEST.sub(" ", text)
-    for pattern, replacement in _LAYOUT:
-        text = pattern.sub(replacement, text)
-    is_chinese = any("\u4e00" <= char <= "\u9fff" for char in text)
-    return _Reader(is_chinese).read(text, drawing)
+    unified, drawing = unify_layout(text)
+    is_chinese = not text.isascii() and any("\u4e00" <= char <= "\u9fff" for char in text)
+    return _Reader(is_chinese).read(unified, drawing)
 
 
 class _Reader:
+    """Reads one text from its beginning to its end."""
+
     def __init__(self, is_chinese: bool) -> None:
         self._is_chinese = is_chinese
         self._tokens: list[Token] = []
         self._formulas: list[str] = []
         self._mathematics: list[str] = []
         self._small_words: list[str] = []
+        # Positions among the tokens: where the sentence starts, where it asks and ceases to, and where clauses end.
         self._sentence = 0
-        """Where the sentence starts that is being read, among the tokens."""
         self._ask: int | None = None
-        """Where the sentence asks."""
+        self._ask_end: int | None = None
         self._asked: tuple[int, int] | None = None
-        self._clause = 0
-        self._clause_ends: list[int] = []
+        self._clause_ends = [0]
 
     def read(self, text: str, drawing: str) -> ReadText:
         last = 0
-        for match in _MATHEMATICS.finditer(text):
+        text = join_phrases(text)
+        for match in _MATHEMATICS.finditer(text) if "$" in text or "\\" in text else ():
             inside = next(group for group in match.groups() if group is not None)
-            if len(_PLAIN_WORDS.findall(inside)) > 2 and "\\" not in inside:
+            if "\\" not in inside and len(_PLAIN_WORDS.findall(inside)) > 2:
                 # A pair of dollar signs that encloses prose are amounts of money.
                 continue
             self._read_prose(text[last : match.start()])
@@ -206,15 +159,19 @@ class _Reader:
         self._end_sentence(asks=False)
         tokens = tuple(self._tokens)
         first, end = self._asked or (0, len(tokens))
+        ends = [*self._clause_ends, len(tokens)]
+        asked = tokens[first:end] or tokens
         return ReadText(
             tokens,
-            tokens[first:end] or tokens,
-            tuple(tokens[start:stop] for start, stop in pairwise([0, *self._clause_ends, len(tokens)]) if stop > start),
+            asked,
+            tuple(tokens[start:stop] for start, stop in pairwise(ends) if stop > start),
             tuple(self._formulas),
             " ".join(self._mathematics),
             tuple(sorted(self._small_words)),
             drawing,
             self._is_chinese,
+            _forms_by_sort(tokens),
+            _forms_by_sort(asked),
         )
 
     def _end_sentence(self, asks: bool) -> None:
@@ -222,142 +179,171 @@ class _Reader:
         if end > self._sentence and (asks or self._ask is not None):
             start = self._ask
             if start is None:
-                start = self._clause if self._is_chinese else self._sentence
-            self._asked = (min(start, end - 1), end)
-        if end > self._sentence or self._ask is not None:
-            self._sentence, self._ask = end, None
+                start = self._clause_ends[-1] if self._is_chinese else self._sentence
+            stop = end if self._ask_end is None or self._ask_end <= start else self._ask_end
+            self._asked = (min(start, end - 1), stop)
+        self._sentence, self._ask, self._ask_end = end, None, None
         self._end_clause()
 
     def _end_clause(self) -> None:
-        self._clause = len(self._tokens)
-        self._clause_ends.append(self._clause)
+        self._clause_ends.append(len(self._tokens))
 
     def _read_mathematics(self, text: str) -> None:
-        ends_sentence = bool(re.search(r"[.?!]\s*$", text))
         compact = _compact(text)
         if compact:
             self._mathematics.append(compact)
             if _OPERATION.search(compact):
                 self._formulas.append(compact)
         for form in _SYMBOLS.findall(text):
-            if form == "," or form in "{}":
-                continue
-            if form[0].isdigit():
-                self._tokens.append(Token(Sort.NUMBER, _plain_number(form)))
-            elif form[:1] == "\\":
-                self._add_command(form)
+            if form[0] == "\\":
+                self._tokens += _part_tokens("command", form)
+            elif form[0].isdigit():
+                self._tokens += _part_tokens("digits", form)
             else:
                 self._tokens.append(Token(Sort.SYMBOL, form))
-        if ends_sentence:
+        if text.rstrip()[-1:] in (".", "?", "!"):
             self._end_sentence(asks=text.rstrip().endswith("?"))
 
-    def _add_command(self, form: str) -> None:
-        name = form[1:].lower()
-        if name in TERMS:
-            self._tokens.append(Token(Sort.TERM, TERMS[name]))
-        elif name not in ("frac", "over"):
-            self._tokens.append(Token(Sort.SYMBOL, form))
-
     def _read_prose(self, text: str) -> None:
-        for expression in _EXPRESSION.findall(text):
+        for expression in _EXPRESSION.findall(text) if _HAS_OPERATOR.search(text) else ():
             compact = _compact(expression)
             self._mathematics.append(compact)
             if _OPERATION.search(compact[1:]):
                 self._formulas.append(compact)
         if self._is_chinese:
-            text = self._mark_chinese(text)
-        text = join_phrases(text)
-        for match in _PROSE.finditer(text):
-            kind = match.lastgroup or ""
-            self._read_part(kind, match[0])
-
-    def _mark_chinese(self, text: str) -> str:
-        """Return the text with units and terms as words between signs that occur nowhere else."""
-        text = _CHINESE_UNITS.sub(lambda match: f" \\UNIT{_unit_letters(match[0])} ", text)
-        return CHINESE_TERM.sub(lambda match: f" \\TERM{_letters(CHINESE_TERMS[match[0]])} ", text)
-
-    def _read_part(self, kind: str, form: str) -> None:
-        tokens = self._tokens
-        if kind == "digits":
-            is_share = form.endswith(("%", "percent"))
-            for value, _ in digits_quantity(form.lower()):
-                # Half and quarter are written as percentages, too; other percentages are no plain numbers.
-                tokens.append(Token(Sort.NUMBER, f"{value}%" if is_share and "/" not in value else value))
-        elif kind == "words":
-            is_share = form.lower().endswith(("%", "percent", "per cent"))
-            values = [value for value, _ in words_quantities(form.lower()) if value != "1"]
-            tokens.extend(Token(Sort.NUMBER, f"{value}%" if is_share and "/" not in value else value) for value in values)
-        elif kind == "chinese":
-            values = [value for value, _ in chinese_quantities(form) if value != "1"]
-            tokens.extend(Token(Sort.NUMBER, f"{value}%" if form.startswith("百分之") else value) for value in values)
-        elif kind == "command":
-            if form.startswith("\\UNIT"):
-                tokens.append(Token(Sort.UNIT, form[5:]))
-            elif form.startswith("\\TERM"):
-                tokens.append(Token(Sort.TERM, _TERM_OF_LETTERS[form[5:]]))
+            text = CHINESE_UNIT.sub(lambda match: f" \\UNIT{chinese_unit(match[0])} ", text)
+            text = CHINESE_TERM.sub(lambda match: f" \\TERM{_TERM_NUMBERS[CHINESE_TERMS[match[0]]]} ", text)
+        for piece in _pieces(text):
+            cut = _cut(piece)
+            if cut.marks:
+                self._read_marks(cut.parts)
             else:
-                self._add_command(form)
-        elif kind == "operator":
-            if form not in "()[]|:!&_":
-                tokens.append(Token(Sort.SYMBOL, form))
-        elif kind == "end":
-            self._end_sentence(asks=form in "?？")
-        elif kind == "comma":
-            self._end_clause()
-        elif kind == "han":
-            if form in "几求":
-                self._ask = self._clause if form == "几" else len(tokens)
-            elif form not in _IDLE_HAN:
-                if form == "多":
-                    self._ask = self._clause
-                tokens.append(Token(Sort.HAN, form))
+                self._tokens += cut.tokens
+                self._small_words += cut.small_words
+
+    def _read_marks(self, parts: tuple[Part, ...]) -> None:
+        """Read the parts of a piece in which a clause or a sentence ends, or a question begins."""
+        for kind, form in parts:
+            if kind == "end":
+                self._end_sentence(asks=form in "?？")
+            elif kind == "comma":
+                self._end_clause()
+            elif kind == "word" and form.lower() in _CLAUSE_STARTS:
+                self._end_clause()
+                if form.lower() in _ASKS and self._ask is None:
+                    self._ask = len(self._tokens)
+                elif form.lower() in _CONDITIONS and self._ask is not None and self._ask_end is None:
+                    # What comes after "if" is given, though it stands in the sentence that asks.
+                    self._ask_end = len(self._tokens)
+            elif form in "几多求":
+                self._ask = len(self._tokens) if form == "求" else self._clause_ends[-1]
+            self._tokens += _part_tokens(kind, form)
+            self._small_words += _small_words(kind, form)
+
+
+class _Cut(NamedTuple):
+    """What stands between two spaces."""
+
+    parts: tuple[Part, ...]
+    tokens: tuple[Token, ...]
+    small_words: tuple[str, ...]
+    marks: bool
+    """Whether a clause or a sentence ends here, or a question begins."""
+    may_join: bool
+    """Whether it may be a part of a number that goes over a space."""
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Cut a text at its spaces; pieces of numbers that stand next to each other are left together ("two hundred")."""
+    chain: list[str] = []
+    for piece in text.split():
+        if _cut(piece).may_join:
+            chain.append(piece)
+            continue
+        if chain:
+            yield " ".join(chain)
+            chain.clear()
+        yield piece
+    if chain:
+        yield " ".join(chain)
+
+
+@lru_cache(2**16)
+def _cut(piece: str) -> _Cut:
+    """Cut a piece. Most pieces occur in many texts."""
+    parts = tuple((match.lastgroup or "", match[match.lastgroup or 0]) for match in _PROSE.finditer(piece))
+    has_number = any(kind in ("digits", "words") for kind, _ in parts)
+    return _Cut(
+        parts,
+        tuple(token for part in parts for token in _part_tokens(*part)),
+        tuple(word for part in parts for word in _small_words(*part)),
+        any(kind in ("end", "comma") or form in "几多求" or form.lower() in _CLAUSE_STARTS for kind, form in parts),
+        has_number or piece.lower().rstrip(".,;?!)") in _JOINS,
+    )
+
+
+@lru_cache(2**14)
+def _part_tokens(kind: str, form: str) -> tuple[Token, ...]:
+    """Return the tokens of a part; none for a word that carries no meaning of its own."""
+    token: Token | None = None
+    if kind in _QUANTITIES:
+        return _number_tokens(kind, form)
+    if kind == "word":
+        token = _word_token(form)
+    elif kind == "command":
+        token = _command_token(form)
+    elif kind == "term":
+        token = Token(Sort.TERM, _TERM_LIST[int(form)])
+    elif kind == "han" and form not in IDLE_CHARACTERS and form not in "几求":
+        token = Token(Sort.HAN, form)
+    elif kind in ("unit", "operator"):
+        token = Token(Sort.UNIT if kind == "unit" else Sort.SYMBOL, form)
+    return () if token is None else (token,)
+
+
+def _number_tokens(kind: str, form: str) -> tuple[Token, ...]:
+    # One is mostly an article. Half and quarter are written as percentages, too; other percentages stay what they are.
+    is_share = form.endswith(("%", "cent")) or form.startswith("百分之")
+    values = [value for value, _ in _QUANTITIES[kind](form.lower()) if value != "1" or form.isdigit()]
+    return tuple(Token(Sort.QUANTITY, f"{value}%" if is_share and "/" not in value else value) for value in values)
+
+
+def _command_token(form: str) -> Token | None:
+    name = form[1:].lower()
+    if name in TERMS:
+        return Token(Sort.TERM, TERMS[name])
+    return None if name in ("frac", "over") else Token(Sort.SYMBOL, form)
+
+
+def _word_token(form: str) -> Token | None:
+    lower = form.lower()
+    if len(form) == 1:
+        return None if form in "aAI" else Token(Sort.SYMBOL, form)
+    if form.isupper() and form.isascii():
+        return Token(Sort.NAME, form)
+    for sort, forms in ((Sort.TERM, TERMS), (Sort.EVERYDAY, EVERYDAY_TERMS), (Sort.UNIT, UNITS)):
+        if lower in forms:
+            return Token(sort, forms[lower])
+    return None if lower in _HARMLESS else Token(Sort.WORD, stem(SYNONYMS.get(lower, lower)))
+
+
+def _small_words(kind: str, form: str) -> tuple[str, ...]:
+    lower = form.lower()
+    if kind != "word" or len(form) == 1 or lower in _IDLE_WORDS or _part_tokens(kind, form):
+        return ()
+    return (SMALL_WORDS.get(lower, lower),)
+
+
+def _forms_by_sort(tokens: tuple[Token, ...]) -> dict[str, set[str]]:
+    forms: dict[str, set[str]] = {}
+    for sort, form in tokens:
+        if sort in forms:
+            forms[sort].add(form)
         else:
-            self._read_word(form)
-
-    def _read_word(self, form: str) -> None:
-        lower = form.lower()
-        if lower in _CLAUSE_STARTS:
-            self._end_clause()
-        if lower in _ASKS and self._ask is None:
-            self._ask = len(self._tokens)
-        if len(form) == 1:
-            if form not in "aAI":
-                self._tokens.append(Token(Sort.SYMBOL, form))
-            return
-        if form.isupper() and form.isascii():
-            self._tokens.append(Token(Sort.NAME, form))
-        elif lower in TERMS:
-            self._tokens.append(Token(Sort.TERM, TERMS[lower]))
-        elif lower in EVERYDAY_TERMS:
-            self._tokens.append(Token(Sort.EVERYDAY, EVERYDAY_TERMS[lower]))
-        elif lower in _UNITS:
-            self._tokens.append(Token(Sort.UNIT, _UNITS[lower]))
-        elif lower not in _HARMLESS:
-            self._tokens.append(Token(Sort.WORD, stem(SYNONYMS.get(lower, lower))))
-        elif lower not in HARMLESS:
-            self._small_words.append(_SMALL_WORDS.get(lower, lower))
-
-
-def _unit_letters(unit: str) -> str:
-    """Return letters for a Chinese unit or its sign, the same for both."""
-    base = unit.lower().replace("平方", "").replace("立方", "").rstrip("^23")
-    names = {"千米": "km", "厘米": "cm", "分米": "dm", "毫米": "mm", "米": "m"}
-    return names.get(base, base)
-
-
-def _letters(term: str) -> str:
-    """Return a term in letters, for it stands as a command while its text is cut."""
-    return "".join(f"{chr(97 + (ord(char) >> 10) % 26)}{chr(97 + (ord(char) >> 5) % 26)}{chr(97 + ord(char) % 26)}{chr(97 + (ord(char) * 7) % 25)}" for char in term)
-
-
-_TERM_OF_LETTERS = {_letters(term): term for term in CHINESE_TERMS.values()}
+            forms[sort] = {form}
+    return forms
 
 
 def _compact(text: str) -> str:
     """Return mathematics without spaces, braces and the marks that end a sentence."""
-    return re.sub(r"[\s{}$]|\\frac", "", text.replace("\\over", "/")).strip(".,;?:")
-
-
-def _plain_number(form: str) -> str:
-    values: Iterator[tuple[str, float]] = iter(digits_quantity(form))
-    return next(values)[0]
+    return _LAYOUT.sub("", text.replace("\\over", "/")).strip(".,;?:")

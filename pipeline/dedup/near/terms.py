@@ -489,7 +489,7 @@ def _table(text: str) -> dict[str, str]:
 
 def _families(*tables: str) -> dict[str, int]:
     families = [family for text in tables for family in text.strip().split("\n\n")]
-    return {line.split()[0]: number for number, family in enumerate(families) for line in family.splitlines()}
+    return {line.split()[0]: position for position, family in enumerate(families) for line in family.splitlines()}
 
 
 TERMS = _table(_ENGLISH_TERMS)
@@ -498,6 +498,8 @@ EVERYDAY_TERMS = _table(_EVERYDAY_TERMS)
 """Words of stories that decide less: a rewording may leave them out, or say them otherwise."""
 SYNONYMS = _table(_ENGLISH_SYNONYMS)
 """The word that stands for each of a group of words that mean the same."""
+CHANGEABLE = frozenset((*TERMS, *EVERYDAY_TERMS, *SYNONYMS, *ASKING, "dollar", "dollars"))
+"""Words that another word may stand for in a copy."""
 CHINESE_TERMS = _table(_CHINESE_TERMS)
 """The term of each Chinese word that is of one."""
 FAMILIES = _families(_ENGLISH_TERMS, _EVERYDAY_TERMS, _CHINESE_TERMS)
@@ -505,10 +507,40 @@ FAMILIES = _families(_ENGLISH_TERMS, _EVERYDAY_TERMS, _CHINESE_TERMS)
 CHINESE_TERM = re.compile("|".join(sorted(CHINESE_TERMS, key=len, reverse=True)))
 """This matches the longest Chinese word of a term."""
 _PHRASE_PATTERNS = [(re.compile(pattern, re.IGNORECASE), replacement) for pattern, replacement in PHRASES]
+_ANY_PHRASE = re.compile("|".join(pattern for pattern, _ in PHRASES), re.IGNORECASE)
+
+SMALL_WORDS = {
+    **dict.fromkeys("find determine compute calculate evaluate solve what how many much give given".split(), "find"),
+    **dict.fromkeys("let suppose assume consider if".split(), "let"),
+}
+"""Words that ask or give in near copies, and say the same."""
+UNITS = {
+    **dict.fromkeys("cm centimeter centimeters centimetre centimetres".split(), "cm"),
+    **dict.fromkeys("m meter meters metre metres".split(), "m"),
+    **dict.fromkeys("km kilometer kilometers kilometre kilometres".split(), "km"),
+    **{"mm": "mm", "dm": "dm", "ft": "ft", "foot": "ft", "feet": "ft", "inch": "in", "inches": "in", "yard": "yd"},
+    **{"yards": "yd", "mile": "mi", "miles": "mi", "unit": "unit", "units": "unit"},
+}
+"""Units of length: a problem of geometry is the same in other ones, as long as all of them change."""
+CHINESE_UNIT = re.compile(r"(?:平方|立方)?(?:千米|厘米|分米|毫米|米|(?:km|cm|dm|mm|m)(?:\^?[23])?(?![a-z]))")
+"""This matches units of length, area and volume in a Chinese text."""
+_CHINESE_UNITS = {"千米": "km", "厘米": "cm", "分米": "dm", "毫米": "mm", "米": "m"}
+IDLE_CHARACTERS = frozenset(
+    "的了是在有个和把这那它其中每共一为要着地得所以到已知问请用将成就需后如果那么与及各该现又只再从被给比按照样"
+    "块条张支本种些元角分"
+)
+"""Chinese characters that come and go in other words."""
+
+
+def chinese_unit(unit: str) -> str:
+    """Return the unit of length of a match of CHINESE_UNIT."""
+    base = unit.lower().removeprefix("平方").removeprefix("立方").rstrip("^23")
+    return _CHINESE_UNITS.get(base, base)
 
 
 def join_phrases(text: str) -> str:
     """Return the text with each phrase of PHRASES as one word."""
-    for pattern, replacement in _PHRASE_PATTERNS:
-        text = pattern.sub(replacement, text)
+    if _ANY_PHRASE.search(text):
+        for pattern, replacement in _PHRASE_PATTERNS:
+            text = pattern.sub(replacement, text)
     return text
