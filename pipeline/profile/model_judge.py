@@ -4,7 +4,7 @@
     Verdict(None, gold_unparsed)   SAME, then DIFFERENT   ->  Verdict(None, gold_unparsed), marked as asked
     Verdict(0.0, mismatch)                                ->  unchanged: what rules judged is never sent
 
-Rows without a score are sent whose reason is among `reasons` and which have a gold and an answer worth a question
+A row is sent if it has no score, its reason is among `reasons`, and its gold and its answer are worth a question
 (`truegold.verifiers.model_judge`); all others come back as they were. Any engine will do, the scripted one included.
 What a judge decided stays marked in the evidence, so that a report can count it apart.
 
@@ -38,8 +38,8 @@ class Judge:
     encoder: PromptEncoder
     config: JudgeConfig
 
-    def __call__(self, responses: Sequence[Item], verdicts: Sequence[Verdict]) -> list[Verdict]:
-        return judge_unjudged(responses, verdicts, self.engine, self.encoder, self.config)
+    def __call__(self, items_to_judge: Sequence[Item], verdicts: Sequence[Verdict]) -> list[Verdict]:
+        return judge_unjudged(items_to_judge, verdicts, self.engine, self.encoder, self.config)
 
     def close(self) -> None:
         """Close the engine."""
@@ -57,38 +57,39 @@ class _Inquiry:
     """The two prompts, as token ids, that ask about one verdict."""
 
     position: int
-    """That of the verdict among all."""
+    """The verdict's index."""
     prompts: tuple[list[int], list[int]]
 
 
 def judge_unjudged(
-    responses: Sequence[Item],
+    items_to_judge: Sequence[Item],
     verdicts: Sequence[Verdict],
     engine: Engine,
     encoder: PromptEncoder,
     config: JudgeConfig,
 ) -> list[Verdict]:
-    """Return the verdicts on `responses` in their order, those without a score judged by the model where it can."""
-    judged = list(verdicts)
-    inquiries = list(_inquiries(responses, verdicts, engine, encoder, config))
+    """Return the verdicts on all items in order, those without a score judged by the model where it can."""
+    decided_verdicts = list(verdicts)
+    inquiries = list(_inquiries(items_to_judge, verdicts, engine, encoder, config))
     for start in range(0, len(inquiries), config.batch_size):
         batch = inquiries[start : start + config.batch_size]
         for inquiry, replies in zip(batch, _replies(batch, engine, encoder, config), strict=True):
-            judged[inquiry.position] = _decided(judged[inquiry.position], replies, config.name)
-    return judged
+            position = inquiry.position
+            decided_verdicts[position] = _decided(decided_verdicts[position], replies, config.name)
+    return decided_verdicts
 
 
 def _inquiries(
-    responses: Sequence[Item],
+    items_to_judge: Sequence[Item],
     verdicts: Sequence[Verdict],
     engine: Engine,
     encoder: PromptEncoder,
     config: JudgeConfig,
 ) -> Iterator[_Inquiry]:
-    for position, (response, verdict) in enumerate(zip(responses, verdicts, strict=True)):
+    for position, (item, verdict) in enumerate(zip(items_to_judge, verdicts, strict=True)):
         if verdict.score is not None or verdict.reason not in config.reasons:
             continue
-        asked = _question(response, verdict)
+        asked = _question(item, verdict)
         if asked is None:
             continue
         prompts = (encoder.encode(asked.gold_first), encoder.encode(asked.answer_first))
@@ -96,12 +97,12 @@ def _inquiries(
             yield _Inquiry(position, prompts)
 
 
-def _question(judged: Item, verdict: Verdict) -> Question | None:
+def _question(item: Item, verdict: Verdict) -> Question | None:
     answer = verdict.extracted
     if answer is None:
-        committed = committed_answer(judged.response)
+        committed = committed_answer(item.response)
         answer = committed.text if committed else None
-    return None if answer is None or judged.gold is None else make_question(judged.problem, judged.gold, answer)
+    return None if answer is None or item.gold is None else make_question(item.problem, item.gold, answer)
 
 
 def _replies(

@@ -58,21 +58,21 @@ def verify_file(
     verifier: str,
     workers: int,
     progress: Progress,
-    named: ProblemColumns | None = None,
+    named_columns: ProblemColumns | None = None,
 ) -> dict[str, int]:
     """Write one verdict for each record of `source` and return how many there are by reason.
 
-    `verifier` judges the rows that name none; `named` has the columns that are not to be guessed. Raises InputError
+    `verifier` judges the rows that name none; `named_columns` are those that are not to be guessed. Raises InputError
     where the file cannot be read, has no response column, or has no gold for a verifier that needs it.
     """
     resolve(verifier)
     opened = open_file(source, "auto", MAX_ROW_BYTES)
-    ahead = list(islice(opened.records, LOOK_AHEAD))
-    reader = _make_reader(ahead, named or ProblemColumns(), verifier, opened.location)
+    first_records = list(islice(opened.records, LOOK_AHEAD))
+    reader = _make_reader(first_records, named_columns or ProblemColumns(), verifier, opened.location)
     if reader.gold is None:
-        _check_gold_is_not_needed(reader, ahead, opened.location)
+        _check_gold_is_not_needed(reader, first_records, opened.location)
     progress.start("verifying", opened.total)
-    to_judge, to_write = tee(chain(ahead, opened.records))
+    to_judge, to_write = tee(chain(first_records, opened.records))
     judged = (reader.item(record) for record in to_judge if isinstance(record, Record))
     verdicts = verify_batch_timed(judged, workers=workers)
     counts: dict[str, int] = {}
@@ -105,7 +105,7 @@ def verify_file(
         if set(counts) == {str(Reason.GOLD_MISSING)}:
             raise InputError(
                 f"{opened.location}: no row has a gold answer in column {reader.gold.name if reader.gold else ''!r}.",
-                f"It has: {describe_columns(sample_values(ahead))}. Name the gold column: --gold-column COLUMN",
+                f"It has: {describe_columns(sample_values(first_records))}. Name the gold column: --gold-column COLUMN",
             )
     for line in costs.lines():
         progress.note(line)
@@ -124,7 +124,7 @@ class _Reader:
     """The verifier of the rows that name none."""
 
     def item(self, record: Record) -> Item:
-        """Return what is judged."""
+        """Return the Item to judge."""
         values = record.values
         arguments = values.get("verifier_args") or "{}"
         return Item(
@@ -140,11 +140,13 @@ class _Reader:
         return text_of(self.id(record.values)) if self.id else None
 
 
-def _make_reader(ahead: Iterable[Record | Reject], named: ProblemColumns, verifier: str, location: str) -> _Reader:
-    samples = sample_values(ahead)
-    columns = named.resolve(samples, location)
+def _make_reader(
+    first_records: Iterable[Record | Reject], named_columns: ProblemColumns, verifier: str, location: str
+) -> _Reader:
+    samples = sample_values(first_records)
+    columns = named_columns.resolve(samples, location)
     taken = [spec.column for spec in (columns.prompt, columns.gold, columns.id) if spec is not None]
-    response = named.response or find_column("response", samples, exclude=taken)
+    response = named_columns.response or find_column("response", samples, exclude=taken)
     if response is None:
         raise InputError(
             f"{location} has no response column ({', '.join(NAMES['response'])}); it has: {describe_columns(samples)}.",
@@ -157,13 +159,13 @@ def _make_reader(ahead: Iterable[Record | Reject], named: ProblemColumns, verifi
     return _Reader(Column(response), gold, prompt, identity, verifier)
 
 
-def _check_gold_is_not_needed(reader: _Reader, ahead: Iterable[Record | Reject], location: str) -> None:
+def _check_gold_is_not_needed(reader: _Reader, first_records: Iterable[Record | Reject], location: str) -> None:
     """Raise InputError where the first rows cannot be judged for want of gold."""
-    first = readable(ahead)[:_TRIAL_ROWS]
+    trial_records = readable(first_records)[:_TRIAL_ROWS]
     # Two processes, because nothing that a verifier does may end or hang this one.
-    verdicts = list(verify_batch(map(reader.item, first), workers=2))
+    verdicts = list(verify_batch(map(reader.item, trial_records), workers=2))
     if verdicts and all(verdict.reason is Reason.GOLD_MISSING for verdict in verdicts):
-        raise missing_gold([record.values for record in first], location)
+        raise missing_gold([record.values for record in trial_records], location)
 
 
 class _Costs:
@@ -192,9 +194,9 @@ class _Costs:
         if not self._rows:
             return []
         seconds = max(time.monotonic() - self._began, 0.001)
-        total = (
+        summary = (
             f"{self._rows:,} rows in {seconds:,.1f} s, {self._rows / seconds:,.0f} a second;"
             f" {self._cpu_ms / self._rows:,.2f} ms CPU each"
         )
         slow = ", ".join(f"row {row} ({cpu_ms:,.0f} ms)" for cpu_ms, row in sorted(self._slow, reverse=True))
-        return [total, f"slowest: {slow}"] if slow else [total]
+        return [summary, f"slowest: {slow}"] if slow else [summary]

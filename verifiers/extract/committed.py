@@ -89,8 +89,8 @@ def _in_tag(inside: str, several: bool) -> Committed | None:
 
 def _after_box(part: str, boxes: Boxed) -> Committed | None:
     """Read an `Answer:` line or `####` after the last box; a mere mention of an answer does not count."""
-    later = _LATER_ANSWER.search(part, boxes.end)
-    committed = _announced(part[later.start() :]) if later else None
+    announcement_after = _LATER_ANSWER.search(part, boxes.end)
+    committed = _announced(part[announcement_after.start() :]) if announcement_after else None
     if committed is None or not (has_value(committed.text) or len(committed.text) == 1):
         return None
     return committed

@@ -22,7 +22,7 @@ from truegold.verifiers.audit.variants.neighbours import neighbour
 from truegold.verifiers.audit.variants.reading import form_of
 
 MAX_VARIANT_CHARS = 2_000
-"""A respelling that has grown beyond this tests limits, not equivalence; `hostile.py` does that."""
+"""A longer respelling would test limits, not equivalence; `hostile.py` tests limits."""
 
 Maker = str | Callable[[Any], object]
 """A template, or a function that takes a form and returns one text, a list of texts, or None."""
@@ -46,6 +46,7 @@ class Variant:
     """Another text made from a gold by `rule`."""
 
     rule: str
+    """The name of the rule."""
     text: str
     policy: bool = False
     """Whether sensible verifiers differ on it, so that it is counted apart."""
@@ -61,13 +62,16 @@ class Rule:
     kinds: frozenset[str]
     """The kinds of gold it is for."""
     description: str
+    """What it does to a gold, in a sentence for reports."""
     makers: tuple[Maker, ...]
+    """What makes its texts; a rule may make several."""
     when: Callable[[Any], object] | None
     """The condition on the form, if there is one."""
     policy: bool
+    """Whether sensible verifiers differ on its texts."""
 
     def texts(self, form: Form) -> Iterator[str]:
-        """What the rule makes of one form."""
+        """Yield what the rule makes of one form."""
         if form.kind not in self.kinds or (self.when is not None and not self.when(form)):
             return
         for maker in self.makers:
@@ -87,7 +91,7 @@ def rule(
     when: Callable[[Any], object] | None = None,
     policy: bool = False,
 ) -> Rule:
-    """A rule for golds of the `kinds`, which may be groups of them."""
+    """Return a rule for golds of the `kinds`, which may be groups of them."""
     return Rule(name, example, _expand(kinds), description, makers, when, policy)
 
 
@@ -97,7 +101,7 @@ def _expand(kinds: str) -> frozenset[str]:
 
 
 def _fill(template: str, form: Form) -> str | None:
-    """The template with its parts filled in from the form; None where one of them is None."""
+    """Return the template with its parts filled in from the form; None where one of them is None."""
     parts = {name: neighbour(form) if name == "other" else attrgetter(name)(form) for name in _PART.findall(template)}
     if None in parts.values():
         return None
@@ -105,18 +109,18 @@ def _fill(template: str, form: Form) -> str | None:
 
 
 def respell(pattern: str, *replacements: str) -> Maker:
-    """A maker that puts each of the replacements for what `pattern` matches in the gold."""
+    """Return a maker that puts each of the replacements for what `pattern` matches in the gold."""
     return lambda form: [re.sub(pattern, replacement, form.text) for replacement in replacements]
 
 
 def make_variants(rules: Iterable[Rule], gold: str) -> Iterator[Variant]:
-    """Every text that a rule makes of `gold`, each text once; none where its form is not certain."""
+    """Yield every text that a rule makes of `gold`, each text once; none where its form is not certain."""
     form = form_of(gold)
     if form is None:
         return
     seen = {form.text}
-    for row in rules:
-        for text in row.texts(form):
+    for rule_entry in rules:
+        for text in rule_entry.texts(form):
             if text not in seen and len(text) <= MAX_VARIANT_CHARS:
                 seen.add(text)
-                yield Variant(row.name, text, row.policy)
+                yield Variant(rule_entry.name, text, rule_entry.policy)

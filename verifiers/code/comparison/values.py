@@ -173,10 +173,10 @@ class ValueChecker:
 
 
 _Path = Any
-"""(the path to what holds it, the index or key), None for the whole value."""
+"""A path is the path to what holds the value and the value's index or key, or None for the whole value."""
 
 _Parts = list[tuple[_Path, Any, Any]]
-"""(path, expected, got)"""
+"""Each part is compared by itself: its path, what is expected there, and what was got."""
 
 
 def _compare_keys(path: _Path, expected: dict[Any, Any], got: dict[Any, Any]) -> str | _Parts:

@@ -1,4 +1,4 @@
-"""The lines of JSON that a sandboxed process left behind, which may have been made to cost their reader dear.
+"""Reads the lines of JSON that a sandboxed process left behind, which may be built to exhaust memory.
 
     for line in lines(result): ...              complete lines, without empty ones and without a list of all of them
     budget = PartsBudget()
@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterator
 
 MAX_PARTS = 8_000_000
+"""All lines together may have this many parts. Stops results that take gigabytes once read."""
+
 LIST_PARTS, OBJECT_PARTS = 4, 12
 """What lists and objects count, beside their items: about the memory and the time that they take."""
 

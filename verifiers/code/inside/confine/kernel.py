@@ -113,7 +113,7 @@ def drop_capability_bounds() -> None:
     for capability in range(_LAST_CAPABILITY + 1):
         try:
             prctl(PR_CAPBSET_DROP, capability)
-        except OSError:  # The kernel knows no more of them, or this process may not: then it has none to lose.
+        except OSError:  # The kernel knows no more of them, or this process lacks the right to drop any: it holds none.
             return
 
 

@@ -2,7 +2,7 @@
 
     a function, a class, an instance     {"$": "function" | "class" | "remote", "v": 7, ...}
     the same coming back as an argument  {"$": "handle", "v": 7}, which is the object itself again
-    a function of the test code          {"$": "callback", "v": 0}, which is called by way of the line
+    a function of the test code          {"$": "callback", "v": 0}, called over the connection to the test process
 
 A class is described when it is first mentioned: its name, bases and methods, so that the test code can have a class
 that looks the same (`remote_objects.py`).
@@ -87,19 +87,19 @@ class Handles:
             return {"$": "function", "v": self._handle_of(value), "name": name, "async": is_coroutine}
         return {"$": "remote", "v": self._handle_of(value), "of": self.refer_to_class(type(value))}
 
-    def refer_to_class(self, kind: type) -> Json:
+    def refer_to_class(self, cls: type) -> Json:
         """Return how the test code is told of a class, which is described when it is first mentioned."""
-        name = kind.__name__
-        if BUILTIN_TYPES.get(name) is kind or EXCEPTIONS.get(name) is kind:
+        name = cls.__name__
+        if BUILTIN_TYPES.get(name) is cls or EXCEPTIONS.get(name) is cls:
             return {"$": "builtin", "v": name}
-        if issubclass(kind, Exception) and kind.__module__ != "solution":
-            builtin = next(above for above in kind.__mro__ if EXCEPTIONS.get(above.__name__) is above)
-            return {"$": "library", "v": [kind.__module__, name], "else": builtin.__name__}
-        handle = self._handle_of(kind)
+        if issubclass(cls, Exception) and cls.__module__ != "solution":
+            builtin = next(base for base in cls.__mro__ if EXCEPTIONS.get(base.__name__) is base)
+            return {"$": "library", "v": [cls.__module__, name], "else": builtin.__name__}
+        handle = self._handle_of(cls)
         if handle in self._described:
             return {"$": "class", "v": handle}
         self._described.add(handle)
-        return {"$": "class", "v": handle, "is": self._describe(kind)}
+        return {"$": "class", "v": handle, "is": self._describe(cls)}
 
     def _handle_of(self, value: Any) -> int:
         handle = self._handles.get(id(value))
@@ -108,18 +108,18 @@ class Handles:
             self._objects.append(value)
         return handle
 
-    def _describe(self, kind: type) -> dict[str, Json]:
+    def _describe(self, cls: type) -> dict[str, Json]:
         members: dict[str, Any] = {}
-        for above in reversed(kind.__mro__[:-1]):
-            members.update(vars(above))
+        for base in reversed(cls.__mro__[:-1]):
+            members.update(vars(base))
         functions = {name: value for name, value in members.items() if type(value) is FunctionType and name[:2] != "__"}
         return {
-            "name": kind.__name__,
-            "bases": [self.refer_to_class(base) for base in kind.__bases__ if base is not object],
+            "name": cls.__name__,
+            "bases": [self.refer_to_class(base) for base in cls.__bases__ if base is not object],
             "methods": list(functions),
             "async": [name for name, value in functions.items() if value.__code__.co_flags & CO_COROUTINE],
             "special": [name for name in SPECIAL_METHODS if members.get(name) is not None],
-            "error": issubclass(kind, BaseException),
+            "error": issubclass(cls, BaseException),
         }
 
 
