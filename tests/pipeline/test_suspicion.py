@@ -387,6 +387,7 @@ def test_checkpoints_of_one_model_are_one_witness_with_abilities_of_their_own():
     assert len(fit.ability.theta) == 4
     assert assessments["0"].evidence["systems"] == 1
     assert assessments["0"].tier is not Tier.DROP
+    assert fit.wrong_labels is None
 
 
 def test_steps_are_joined_into_checkpoints_of_about_equal_size():
@@ -487,6 +488,13 @@ def test_the_command_takes_profiles_of_several_models_and_the_steps_of_a_trainin
     table = pl.read_parquet(files / "out" / "suspicion.parquet").sort("suspicion", descending=True)
     assert (table["id"][0], table["tier"][0]) == ("3", "drop")
     assert json.loads(table["evidence"][0])["history"] == {"label": [0.0, 0.0], "alternative": [1.0, 1.0]}
+
+
+def test_samples_without_an_answer_know_nothing_and_end_well(files):
+    (files / "blank.jsonl").write_text('{"id": 1, "answer": " "}\n')
+    done = flag(files, "--data", "data.jsonl", "--samples", "blank.jsonl", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    assert "expected share" not in done.stdout
 
 
 def test_the_command_without_samples_knows_nothing(files):

@@ -22,7 +22,7 @@ from truegold.pipeline.flag.suspicion.ballot import Votes
 from truegold.pipeline.flag.suspicion.evidence import ItemVotes, Witnesses
 from truegold.pipeline.flag.suspicion.item import Item, has_open_answer
 from truegold.pipeline.flag.suspicion.population import Learnt, learn
-from truegold.pipeline.flag.suspicion.readings import UNDECIDED, Readings, pooled_fault, read
+from truegold.pipeline.flag.suspicion.readings import UNDECIDED, WRONG, Readings, pooled_fault, read
 from truegold.pipeline.flag.suspicion.tiers import Tier, choose_tier
 from truegold.pipeline.flag.suspicion.vicinity import Vicinity, with_neighbours
 
@@ -53,6 +53,11 @@ class Fit:
     strength: Array
     """(m,), the share that agrees with the truth, as far as it is known."""
     vicinity: Vicinity
+
+    @property
+    def wrong_labels(self) -> float | None:
+        """The share of wrong labels; None where one model alone has answered, which cannot tell."""
+        return self.learnt.population.prior[WRONG] if self.learnt.is_informed else None
 
     @property
     def ability(self) -> Ability:

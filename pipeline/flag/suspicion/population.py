@@ -64,6 +64,8 @@ class Learnt:
     """(n,), the probability that the label is wrong."""
     alternative: NDArray[np.int32]
     """(n,), the class that is right where the label is wrong; 0 where there is none."""
+    is_informed: bool = True
+    """Whether there were systems enough to learn from."""
 
     def right(self, votes: Votes) -> Array:
         """Return (n, m): the weights of the answers that agree with the truth, as far as it is known."""
@@ -79,7 +81,7 @@ def learn(votes: Votes, features: Array) -> Learnt:
     if len(np.unique(votes.family)) < MIN_SYSTEMS or not votes.n_items:
         ability = fit(votes.table(votes.answer_class == LABEL_CLASS), votes.table(votes.is_any()), features)
         nothing_wrong = np.zeros(votes.n_items)
-        return replace(learnt, population=Population(ability), is_wrong=nothing_wrong)
+        return replace(learnt, population=Population(ability), is_wrong=nothing_wrong, is_informed=False)
     for _ in range(ROUNDS):
         learnt = _relearn(votes, features, learnt)
     return learnt

@@ -88,9 +88,11 @@ def summary_lines(facts: Mapping[str, Any], counts: Mapping[str, int]) -> list[s
         return ["no samples were given: suspicion is empty"]
     lines = [
         f"{facts['samples']:,} samples of {len(facts['systems'])} systems for {facts['items_with_samples']:,} items",
-        f"suspicion: {counts['tier:drop']:,} drop, {counts['tier:review']:,} review, {counts['tier:keep']:,} keep;"
-        f" expected share of faulty labels {facts['expected_faulty']:.1%}",
+        f"suspicion: {counts['tier:drop']:,} drop, {counts['tier:review']:,} review, {counts['tier:keep']:,} keep",
     ]
+    for share, name in (("expected_faulty", "faulty labels"), ("wrong_labels", "labels that are plainly wrong")):
+        if facts[share] is not None:
+            lines.append(f"expected share of {name}: {facts[share]:.1%}")
     left_out = facts["samples_of_unknown_rows"] + facts["samples_rejected"]
     if left_out:
         lines.append(f"{left_out:,} samples were left out: their ids are not in the data, or they could not be read")
@@ -102,7 +104,7 @@ def _facts(fit: Fit, assessments: Iterable[Assessment], systems: list[str]) -> d
     return {
         "items_with_samples": len(known),
         "expected_faulty": round(sum(known) / len(known), 4) if known else None,
-        "wrong_labels": round(fit.learnt.population.prior[-1], 4) if known else None,
+        "wrong_labels": None if fit.wrong_labels is None or not known else round(fit.wrong_labels, 4),
         "systems": {
             name: {
                 "agrees_with_labels": round(float(fit.agreement[index]), 4),
