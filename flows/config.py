@@ -31,6 +31,7 @@ class RunConfig(CurationConfig):
     name: str = Field(default="run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     """The run's folder inside `runs_dir`."""
     runs_dir: str = "runs"
+    """The folder that holds the folders of runs."""
     model: ModelConfig | None = None
     """The model to profile and train."""
     chat: ChatConfig = ChatConfig()
@@ -40,8 +41,11 @@ class RunConfig(CurationConfig):
     sft: SftConfig | None = None
     """SFT cold start."""
     profile: ProfileConfig = ProfileConfig()
+    """How pass rates are measured."""
     select: SelectConfig = SelectConfig()
+    """Which rows are worth training on."""
     export: ExportConfig = ExportConfig()
+    """The curated set and its card."""
     train: GrpoConfig | None = None
     """GRPO."""
     profile_after: bool = True

@@ -31,10 +31,13 @@ class Term:
     """One term, which adds `weight * (score + offset)` where its gate is open."""
 
     name: str
+    """The name that gates and parts know it by."""
     verifier: str | None = None
     """The name of a verifier; None for the one that each row names, with the row's arguments."""
     weight: float = 1.0
+    """What score plus offset is multiplied with; 0 measures without rewarding."""
     offset: float = 0.0
+    """What is added to the score; -1 turns a score into a punishment."""
     args: Mapping[str, Any] = field(default_factory=dict)
     """The arguments of a verifier that is named here."""
     gate: str | None = None

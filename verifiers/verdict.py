@@ -53,6 +53,7 @@ class Verdict:
     score: float | None
     """The share that the response earned, in [0, 1]; None where it could not be judged."""
     reason: Reason
+    """Why, as a code that reports count by."""
     extracted: str | None = None
     """The answer that was judged, as it stood in the response."""
     evidence: Mapping[str, Any] = field(default_factory=dict)

@@ -20,10 +20,16 @@ class CurationConfig(StageConfig):
     data: DataConfig
     """Where the raw rows come from."""
     clean: CleanConfig = CleanConfig()
+    """How texts are cleaned."""
     dedup: DedupConfig = DedupConfig()
+    """Which copies and rewordings go."""
     verify_gold: VerifyGoldConfig = VerifyGoldConfig()
+    """How gold is put to its own verifier."""
     vet_tests: VetTestsConfig = VetTestsConfig()
+    """How the tests of programs are vetted."""
     flag: FlagConfig = FlagConfig()
+    """The rules that flag suspicious rows."""
     settle: SettleConfig = SettleConfig()
+    """How reviewers' decisions are applied."""
     decisions: str | None = None
     """A folder of reviewers' decisions (JSON Lines, one file a reviewer)."""

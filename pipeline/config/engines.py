@@ -31,15 +31,21 @@ class VllmEngineConfig(StageConfig):
 
     type: Literal["vllm"] = "vllm"
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    """The dtype of weights and activations; the checkpoint's where `auto`."""
     max_model_len: int = Field(default=2048, ge=16)
     """The longest prompt plus completion, in tokens."""
     max_num_seqs: int = Field(default=256, ge=1)
+    """Completions that are decoded at once, at most."""
     gpu_memory_utilization: float = Field(default=0.5, gt=0, le=1)
+    """The share of the GPU's memory for weights and cache."""
     cpu_kv_cache_gib: int = Field(default=2, ge=1)
+    """The size of the cache on a CPU, in GiB."""
     enforce_eager: bool = True
+    """Run without CUDA graphs: vLLM starts sooner and decodes more slowly."""
     sleep: bool = False
     """Give the GPU's memory to the trainer while it updates: weights go to host memory, the cache is dropped."""
     tensor_parallel_size: int = Field(default=1, ge=1)
+    """GPUs that the model is spread over."""
 
 
 class ServerEngineConfig(StageConfig):
@@ -53,8 +59,11 @@ class ServerEngineConfig(StageConfig):
     api_key_env: str | None = None
     """The environment variable that holds the key."""
     concurrency: int = Field(default=32, ge=1)
+    """Requests that wait for an answer at once, at most."""
     timeout_seconds: float = Field(default=600, gt=0)
+    """How long one request may take."""
     retries: int = Field(default=3, ge=0)
+    """How often a failed request is repeated."""
     weights_dir: str | None = None
     """A folder that this process and the server both see: training hands new weights over in it."""
 

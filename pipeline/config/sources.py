@@ -52,6 +52,7 @@ class SourceConfig(StageConfig):
     """The shape of the source: gsm8k, math, leetcode, humaneval, mbpp, livecodebench, apps, codecontests, verl, trl.
     Without one and without `columns`, the preset whose columns fit is taken."""
     columns: Columns = Columns()
+    """Columns that are not to be taken from the preset or guessed."""
     domain: str | None = None
     """math, code, choice, ...; the preset's where not given."""
     verifier: str | None = None
@@ -87,7 +88,9 @@ class HubSource(SourceConfig):
     subset: str | None = None
     """The hub's configuration name."""
     split: str = "train"
+    """The split to read."""
     revision: str | None = None
+    """The hub revision; the newest where not given."""
 
 
 class DemoSource(StageConfig):
@@ -97,8 +100,11 @@ class DemoSource(StageConfig):
     problems: int = Field(default=1600, ge=60)
     """Clean problems; the planted defects come on top, at about two to five."""
     heldout_problems: int = Field(default=192, ge=8)
+    """Further problems, without defects, that are set aside for evaluation."""
     sft_examples: int = Field(default=24000, ge=64)
+    """Texts for the cold start."""
     seed: int = 0
+    """It decides the problems and where the defects are planted."""
 
 
 DataConfig = Annotated[

@@ -34,8 +34,11 @@ class CleanConfig(StageConfig):
     """Text cleaning, what is noted of every row, and bounds."""
 
     min_prompt_chars: int = Field(default=8, ge=0)
+    """Rows with a shorter prompt are dropped."""
     max_prompt_chars: int = Field(default=20_000, ge=1)
+    """Rows with a longer prompt are dropped."""
     max_gold_chars: int = Field(default=2_000, ge=1)
+    """Rows with a longer gold are dropped."""
     languages: tuple[Annotated[str, Field(pattern=r"^[a-z]{2,3}$")], ...] = ()
     """ISO 639-1 codes such as `en` and `zh`: rows whose prompt is in another language are dropped. All stay where not
     given, and a prompt with too few words to tell stays in any case."""
@@ -77,6 +80,7 @@ class VetTestsConfig(StageConfig):
     """The tests of code rows must be fit to compute a reward with. Rows of other verifiers are not looked at."""
 
     enabled: bool = True
+    """Whether the tests of programs are vetted at all."""
     workers: int = Field(default=0, ge=0)
     """Suites vetted at a time; 0 takes one per core."""
     programs: int = Field(default=3, ge=1, le=100)
@@ -195,13 +199,19 @@ class ProfileConfig(StageConfig):
     """How pass rates are measured."""
 
     engine: EngineConfig = VllmEngineConfig()
+    """Where completions come from; the run's `engine` where it is left out."""
     chat: ChatConfig = ChatConfig()
+    """How a prompt is put to the model; the run's `chat` where it is left out."""
     samples: int = Field(default=8, ge=1)
     """Completions per problem."""
     temperature: float = Field(default=1.0, ge=0)
+    """The temperature of sampling, as training will have it."""
     top_p: float = Field(default=1.0, gt=0, le=1)
+    """Tokens are drawn from the smallest set with this much probability."""
     max_tokens: int = Field(default=512, ge=1)
+    """The longest completion."""
     seed: int = 0
+    """Each sample's own seed is made from it."""
     shard_rows: int = Field(default=64, ge=1)
     """Problems per shard: a killed profile takes up after the last whole shard."""
     suspect_agreement: float = Field(default=0.75, gt=0, le=1)
@@ -218,14 +228,17 @@ class SelectConfig(StageConfig):
     """Which profiled problems are trained on."""
 
     min_pass_rate: float = Field(default=0.0, ge=0, le=1)
+    """The lower end of the band."""
     max_pass_rate: float = Field(default=1.0, ge=0, le=1)
     """The band, both ends excluded: a group of all-right or all-wrong samples carries no signal."""
     zero_share: float = Field(default=0.0, ge=0, le=1)
     """Problems without a pass may make up this share of the selection: a few samples cannot tell 0 from rare."""
     max_rows: int | None = Field(default=None, ge=1)
+    """Rows that are selected at most; all where not given."""
     bands: int = Field(default=4, ge=1)
     """Pass-rate bands that the selection balances when `max_rows` makes it choose."""
     seed: int = 0
+    """It decides which rows stay where there are more than `max_rows`."""
 
 
 class ExportConfig(StageConfig):

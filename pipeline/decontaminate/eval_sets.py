@@ -23,8 +23,11 @@ class EvalSet:
     """An evaluation set on the hub."""
 
     name: str
+    """The hub name."""
     subset: str | None = None
+    """The hub's configuration name, where it has several."""
     split: str = "test"
+    """The split that models are evaluated on."""
     columns: ProblemColumns = field(default_factory=ProblemColumns)
     """Columns that have other names than those usually looked for."""
 

@@ -35,8 +35,11 @@ class Layout:
     """How the records of one source are read."""
 
     columns: Columns
+    """Which column is which."""
     domain: str = "math"
+    """math, code, choice, ..."""
     verifier: str = "math"
+    """The verifier of its rows."""
     derive: Callable[[Values], Derived] | None = None
     """The function that makes more of a record than single columns give; it raises `Unusable` where it cannot."""
     uses: frozenset[str] = frozenset()

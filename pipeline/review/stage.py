@@ -59,12 +59,17 @@ class Decision(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str = Field(min_length=1)
+    """The row's identity in truegold."""
     decision: DecisionKind
+    """What becomes of the row."""
     gold: str | None = None
     """The right gold, which goes with a fix alone."""
     note: str | None = None
+    """The reviewer's reason, for whoever reads it later."""
     reviewer: str = Field(min_length=1)
+    """Who decided; each reviewer has a file."""
     decided_at: datetime = Field(alias="at")
+    """When; of one reviewer's decisions on a row the last one counts."""
 
     @field_validator("decided_at")
     @classmethod

@@ -46,7 +46,9 @@ class StageReport:
     """What a stage function returns."""
 
     rows_in: int
+    """Rows that the stage read."""
     rows_out: int
+    """Rows that the stage wrote."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """Rows by reason, such as `drop:empty_gold`."""
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -58,7 +60,9 @@ class Output:
     """A file or folder that an earlier stage of the same run makes."""
 
     stage: str
+    """The stage that writes it."""
     name: str
+    """Its name in that stage's folder."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +70,15 @@ class Stage:
     """One step of a plan."""
 
     name: str
+    """The stage's name, and that of its folder in the run."""
     fn: str
     """The import string of the stage's function."""
     version: int
     """The version of the function's code, raised by hand whenever its output could change."""
     config: BaseModel
+    """Its settings, which are part of the cache key."""
     inputs: Inputs = field(default_factory=dict)
+    """The files that it reads, by the names that its function knows."""
     isolated: bool = False
     """Whether the stage runs in another process, which gives all memory back and keeps torch, vLLM and DeepSpeed out of
     this one."""
@@ -135,11 +142,15 @@ class StageResult:
     """A finished stage."""
 
     name: str
+    """The stage's name."""
     path: Path
     """Its folder."""
     key: str
+    """The digest of inputs, settings and version by which it is cached."""
     report: StageReport
+    """What the stage counted."""
     seconds: float
+    """How long it ran."""
     cached: bool
     """Whether the result came from the cache."""
 

@@ -43,14 +43,18 @@ class TemperatureSchedule(StageConfig):
     """The temperature goes in a line from `start` to `end` over the first `steps` steps."""
 
     start: float = Field(gt=0)
+    """The temperature of the first step."""
     end: float = Field(gt=0)
+    """The temperature from step `steps` on."""
     steps: int = Field(ge=1)
+    """Steps until `end` is reached."""
 
 
 class TemperatureBand(PassRateBand):
     """Another temperature for problems that the profile found hard: more attempts that differ."""
 
     temperature: float = Field(gt=0)
+    """Their rollout temperature."""
 
 
 class SamplingConfig(StageConfig):
@@ -169,14 +173,18 @@ class EvaluationConfig(StageConfig):
     problems: int = Field(default=256, ge=1)
     """Held-out rows that are evaluated at most."""
     temperature: float | None = Field(default=None, ge=0)
+    """The temperature of evaluation; 0 is greedy."""
     top_p: float | None = Field(default=None, gt=0, le=1)
+    """Tokens are drawn from the smallest set with this much probability."""
     top_k: int | None = Field(default=None, ge=0)
+    """Tokens are drawn from this many likeliest ones; 0 for all."""
 
 
 class ProbeConfig(StageConfig):
     """After each weight sync a few prompts are continued, to compare the two engines."""
 
     prompts: int = Field(default=4, ge=1)
+    """Prompts that are continued after each sync."""
     tokens: int = Field(default=16, ge=1)
     """Tokens by which each prompt is continued."""
 
@@ -210,24 +218,35 @@ class GrpoConfig(StageConfig):
     }
 
     steps: int = Field(default=100, ge=1)
+    """Batches of groups that are sampled and trained on."""
     prompts_per_step: int = Field(default=32, ge=1)
+    """Groups that a step samples."""
     group_size: int = Field(default=8, ge=2)
     """Completions of each prompt."""
     sampling: SamplingConfig = SamplingConfig()
+    """How completions are sampled."""
     reward: RewardConfig = RewardConfig()
+    """What a completion is rewarded for."""
     objective: ObjectiveConfig = ObjectiveConfig()
+    """Advantages, loss, and what is masked or weighted."""
     chat: ChatConfig = ChatConfig()
+    """How a prompt is put to the model; the run's `chat` where it is left out."""
     engine: RolloutEngineConfig = VllmEngineConfig()
     """vLLM in this process, or a server that takes weights (`weights_dir`)."""
     optimizer: OptimizerConfig = OptimizerConfig()
+    """AdamW, and how its work is cut up."""
     launch: LaunchConfig = LaunchConfig()
+    """The processes that train."""
     evaluation: EvaluationConfig = EvaluationConfig()
+    """What is measured on held-out rows while training."""
     probe: ProbeConfig = ProbeConfig()
+    """The comparison of the two engines after each weight sync."""
     trackers: tuple[Tracker, ...] = ()
     """Where metrics go besides metrics.jsonl and TensorBoard."""
     checkpoint_every: int = Field(default=20, ge=1)
     """Steps between checkpoints that a killed run goes on from."""
     seed: int = 0
+    """Rows, completions and evaluations are drawn by it."""
 
     @model_validator(mode="after")
     def _check_minibatches_have_groups(self) -> GrpoConfig:

@@ -26,6 +26,7 @@ class SmolLM2Model(StageConfig):
 
     type: Literal["smollm2"] = "smollm2"
     dtype: Literal["float32", "bfloat16"] = "bfloat16"
+    """The dtype that the converted weights are stored in."""
 
 
 class TinyModel(StageConfig):
@@ -36,12 +37,19 @@ class TinyModel(StageConfig):
 
     type: Literal["tiny"] = "tiny"
     vocab_size: int = Field(default=512, ge=300)
+    """Entries of the tokenizer that is trained, bytes included."""
     hidden_size: int = Field(default=128, ge=16)
+    """The width of the residual stream; divided by `heads` it is a multiple of 32."""
     intermediate_size: int = Field(default=320, ge=16)
+    """The width of the feed-forward layers."""
     layers: int = Field(default=2, ge=1)
+    """Transformer blocks."""
     heads: int = Field(default=4, ge=1)
+    """Attention heads of each block."""
     max_positions: int = Field(default=256, ge=32)
+    """The longest prompt plus completion, in tokens."""
     seed: int = 0
+    """It decides the initial weights."""
 
     @model_validator(mode="after")
     def _check_head_size_suits_vllm(self) -> TinyModel:
@@ -60,9 +68,11 @@ class LoraConfig(StageConfig):
     """Adapters in place of the weights (peft). Checkpoints and rollouts have them merged."""
 
     rank: int = Field(default=32, ge=1)
+    """The rank of each adapter's two factors."""
     alpha: int = Field(default=64, ge=1)
     """The product of the adapters is multiplied by alpha / rank."""
     dropout: float = Field(default=0.0, ge=0, lt=1)
+    """The share of an adapter's inputs that are dropped while it is trained."""
     targets: tuple[str, ...] = ()
     """Names of linear layers, such as q_proj. Left out: all but the output head."""
 
@@ -71,8 +81,11 @@ class OptimizerConfig(StageConfig):
     """AdamW on a DeepSpeed engine."""
 
     lr: float = Field(default=1e-6, gt=0)
+    """The learning rate after the warm-up."""
     betas: tuple[float, float] = (0.9, 0.95)
+    """AdamW's decay rates of the first and the second moment."""
     weight_decay: float = Field(default=0.0, ge=0)
+    """AdamW's decoupled weight decay."""
     warmup_steps: int = Field(default=0, ge=0)
     """Steps of linear warm-up."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
@@ -80,6 +93,7 @@ class OptimizerConfig(StageConfig):
     final_lr: float = Field(default=0.0, ge=0)
     """Where a linear or cosine schedule ends."""
     max_grad_norm: float = Field(default=1.0, gt=0)
+    """Gradients of a larger norm are scaled down to it."""
     zero_stage: Literal[0, 1, 2, 3] = 1
     """How much DeepSpeed shards over the ranks: optimizer (1), gradients (2), parameters (3)."""
     offload: bool = False
@@ -89,6 +103,7 @@ class OptimizerConfig(StageConfig):
     micro_batch_tokens: int = Field(default=8192, ge=1)
     """Prompt plus output tokens, padding included, in one forward pass."""
     gradient_checkpointing: bool = False
+    """Recompute activations in the backward pass, which saves memory and costs time."""
     lora: LoraConfig | None = None
     """Train adapters only; a learning rate some ten times as high is usual."""
 
@@ -125,16 +140,22 @@ class SftConfig(StageConfig):
     """JSON Lines of {"prompt", "completion"}, taken in the file's order. Without it, the worked solutions of the
     curated rows that their verifier accepts."""
     chat: ChatConfig = ChatConfig()
+    """How a prompt is put to the model; the run's `chat` where it is left out."""
     epochs: int = Field(default=1, ge=1)
+    """How often each example is trained on."""
     batch_size: int = Field(default=64, ge=1)
+    """Examples of one optimizer step."""
     max_length: int = Field(default=1024, ge=8)
     """Examples of more tokens are left out and counted."""
     packing: bool = True
     """Put several examples into one row of a micro-batch, where the architecture does not mix them."""
     optimizer: OptimizerConfig = OptimizerConfig(lr=1e-5)
+    """AdamW, and how its work is cut up."""
     launch: LaunchConfig = LaunchConfig()
+    """The processes that train."""
     trackers: tuple[Tracker, ...] = ()
     """Where metrics go besides metrics.jsonl and TensorBoard."""
     checkpoint_every: int = Field(default=100, ge=1)
     """Steps between checkpoints that a killed run goes on from."""
     seed: int = 0
+    """Everything random follows from it, such as dropout."""

@@ -30,6 +30,7 @@ class PassRateBand(StageConfig):
     """Problems whose pass rate, as the profile measured it, is below a bound."""
 
     pass_rate_below: float = Field(gt=0, le=1)
+    """The bound of the pass rate, which itself is outside the band."""
 
 
 Band = TypeVar("Band", bound=PassRateBand)
@@ -45,6 +46,7 @@ class AdvantageBand(PassRateBand):
     """Another kind of advantage for problems that the profile found hard."""
 
     advantage: Advantage
+    """Their kind of advantage."""
 
 
 class ClipConfig(StageConfig):
@@ -64,6 +66,7 @@ class CorrectionConfig(StageConfig):
     """One weight for what the sampling and the training engine disagree on (`objective.weights`)."""
 
     kind: Correction
+    """Which ratio is corrected, and whether it is cut or masked."""
     low: float | None = Field(default=None, ge=0)
     """Not for tis and sequence_tis, which only cut at `high`."""
     high: float = Field(gt=0)
@@ -99,6 +102,7 @@ class KlConfig(StageConfig):
     """A penalty for leaving the model that training began from. Off without weight."""
 
     weight: float = Field(default=0.0, ge=0)
+    """The weight of the penalty in the loss."""
     estimator: KlEstimator = "k3"
     """k3, as in GRPO, never negative; k1, with the gradient of the KL divergence itself."""
 
@@ -132,11 +136,15 @@ class ObjectiveConfig(StageConfig):
     aggregation: Aggregation | Literal["auto"] = "auto"
     """auto: what the loss's paper has, sequence for GSPO and token for the others. constant divides by max_tokens."""
     clip: ClipConfig = ClipConfig()
+    """Bounds of the ratio between the current and the old policy."""
     corrections: tuple[CorrectionConfig, ...] = (CorrectionConfig(kind="tis", high=2.0),)
     """One that weighs, and masks, multiplied. Empty: none."""
     masks: MaskConfig = MaskConfig()
+    """Tokens and completions that have no part in the loss."""
     kl: KlConfig = KlConfig()
+    """The penalty for leaving the reference policy."""
     positives: PositivesConfig = PositivesConfig()
+    """Weights of completions with positive and negative advantages."""
     num_iterations: int = Field(default=1, ge=1)
     """Times that each rollout batch is gone through."""
     minibatches: int = Field(default=1, ge=1)

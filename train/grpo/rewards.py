@@ -39,10 +39,15 @@ class StepCompletion:
     """One completion of a step: its problem, its training record, its score, and what came of it."""
 
     row: Row
+    """The row whose prompt it answers."""
     segment: Segment
+    """Its tokens."""
     score: CompletionScore
+    """Its reward and verdicts."""
     advantage: float = 0.0
+    """How much better it is than its group."""
     trained: bool = False
+    """Whether it is in the batch that is trained on."""
 
 
 def score_completions(

@@ -22,12 +22,15 @@ class Segment:
     """One completion to train on, with the prompt it answers: a whole answer, or one turn of a dialogue."""
 
     prompt_ids: tuple[int, ...]
+    """The tokens of the prompt."""
     output_ids: tuple[int, ...]
+    """The tokens of the completion."""
     rollout_logprobs: tuple[float, ...] = ()
     """Of output_ids, under the policy at `version` and `temperature`; empty for text that no policy sampled."""
     version: int = 0
     """The version of the weights that sampled it."""
     temperature: float = 1.0
+    """The temperature at which it was sampled."""
     origin: Origin = "policy"
     reward: float | None = None
     """None where it could not be judged."""

@@ -17,12 +17,15 @@ class Item:
     """One response to judge, with everything that its verifier needs."""
 
     response: str
+    """What is judged, as the model wrote it."""
     gold: str | None
+    """The reference answer; None for verifiers that need none."""
     verifier: str = "math"
     """The verifier's name or import string."""
     verifier_args: str = "{}"
     """A JSON object, which the verifier gets as `info`."""
     problem: str | None = None
+    """The question, for verifiers that look at it."""
 
 
 class TimedVerdict(NamedTuple):

@@ -21,11 +21,15 @@ class Item:
     """One labelled problem."""
 
     id: str
+    """The name by which samples know the item."""
     gold: str | None
+    """The label; None where there is none to suspect."""
     prompt: str | None = None
     """Optional; prompt and solution serve only as a weak guess at the item's difficulty."""
     solution: str | None = None
+    """A worked solution; optional, like the prompt."""
     verifier: str = "math"
+    """The verifier that decides whether a sample gives the label."""
     verifier_args: str = "{}"
     """A JSON object, as in the canonical row."""
 
@@ -35,9 +39,13 @@ class Sample:
     """One answer of one system to one item: the extracted `answer`, or the whole `response`."""
 
     id: str
+    """The item's."""
     system: str
+    """The model or the person that answered."""
     answer: str | None = None
+    """The answer, where it was extracted before."""
     response: str | None = None
+    """The whole response, where the verifier is to extract the answer."""
     score: float | None = None
     """The score of an earlier verdict in [0, 1]; None where the verifier could not judge."""
     judged: bool = False
