@@ -44,8 +44,9 @@ _ACCOUNT = _Account()
 
 def charge(steps: int) -> None:
     """Charge work that is about to be done. Raises Spent where it goes beyond the budget."""
-    _ACCOUNT.steps_left -= steps
-    if _ACCOUNT.steps_left < 0:
+    steps_left = _ACCOUNT.steps_left - steps
+    _ACCOUNT.steps_left = steps_left
+    if steps_left < 0:
         raise Spent
 
 
