@@ -536,3 +536,19 @@ def test_on_reviewed_gsm8k_the_half_not_tuned_on_keeps_its_promises():
     assert ap(bad[odd], measured.suspicion[odd]) > ap(bad[odd], measured.one_pass[odd])
     assert measured.dropped[odd].sum() >= 5
     assert bad[measured.dropped & odd].mean() >= 0.95
+
+
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.3])
+def test_on_reviewed_gsm8k_drops_stay_right_however_many_labels_are_replaced(share, monkeypatch):
+    """Real data: the half that no constant was chosen on, with all systems."""
+    folder = real_data("curation/gsm8k_platinum.jsonl").parent
+    monkeypatch.syspath_prepend(str(REPOSITORY / "benchmarks"))
+    import curation_label_noise as benchmark
+
+    rows = benchmark.replace_labels(benchmark.load(folder)[benchmark.GSM8K], share, seed=0, closed=False)
+    odd = np.array([not benchmark.is_even(benchmark.GSM8K, row["id"]) for row in rows])
+    bad = np.array([row["bad"] for row in rows]) & odd
+    systems = sorted({name for row in rows for name in row["preds"]})
+    dropped = benchmark.measure(rows, systems, "math").dropped & odd
+    assert (dropped & bad).sum() >= 0.25 * bad.sum()
+    assert (dropped & ~bad).sum() <= max(1, dropped.sum() / 40)
