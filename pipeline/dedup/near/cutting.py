@@ -22,6 +22,7 @@ from truegold.pipeline.dedup.near.numbering import TextNumbers
 from truegold.pipeline.dedup.near.tidy import change_marked
 from truegold.pipeline.dedup.near.words import (
     ANY_FORMULAS,
+    CHINESE_UNITS,
     CLEANED,
     CODE,
     FORMULA_CHARS,
@@ -103,6 +104,8 @@ class Cutter:
         """
         texts = pl.concat(chunks)
         cleaned = change_marked(texts, texts.str.contains("\\", literal=True).to_numpy(), _unify_commands)
+        with_unit = cleaned.str.contains("千", literal=True).to_numpy()
+        cleaned = change_marked(cleaned, with_unit, _unify_units)
         code = cleaned.str.contains(CODE).to_numpy()
         formula_texts, formula_counts = _extract_formulas(cleaned)
         formulas = self._formulas.assign(formula_texts)
@@ -158,6 +161,12 @@ def _span_of_rows(ends: Ints, rows: slice) -> slice:
 def _unify_commands(texts: pl.Series) -> pl.Series:
     for pattern, replacement in CLEANED:
         texts = texts.str.replace_all(pattern, replacement)
+    return texts
+
+
+def _unify_units(texts: pl.Series) -> pl.Series:
+    for unit, replacement in CHINESE_UNITS:
+        texts = texts.str.replace_all(unit, replacement, literal=True)
     return texts
 
 

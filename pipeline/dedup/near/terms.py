@@ -509,11 +509,11 @@ CHINESE_TERM = re.compile("|".join(sorted(CHINESE_TERMS, key=len, reverse=True))
 _PHRASE_PATTERNS = [(re.compile(pattern, re.IGNORECASE), replacement) for pattern, replacement in PHRASES]
 _ANY_PHRASE = re.compile("|".join(pattern for pattern, _ in PHRASES), re.IGNORECASE)
 
-SMALL_WORDS = {
-    **dict.fromkeys("find determine compute calculate evaluate solve what how many much give given".split(), "find"),
-    **dict.fromkeys("let suppose assume consider if".split(), "let"),
-}
-"""Words that ask or give in near copies, and say the same."""
+IDLE_IN_COPIES = frozenset(
+    "find determine compute calculate evaluate solve what how many much give given number numbers value values say let"
+    " suppose assume consider if then such that so write simplest form expression following there is are".split()
+)
+"""Small words that only ask or introduce: a copy may say "what is the number of" for "how many"."""
 UNITS = {
     **dict.fromkeys("cm centimeter centimeters centimetre centimetres".split(), "cm"),
     **dict.fromkeys("m meter meters metre metres".split(), "m"),

@@ -52,6 +52,9 @@ CLEANED = (
 )
 """Ways of writing the same formula; they are rewritten before the text is cut."""
 
+CHINESE_UNITS = (("千克", "公斤"), ("千米", "公里"), ("千瓦", "kw"))
+"""Units that begin with a numeral, and what is cut in their place: "二十千克" is 20, not 20,000."""
+
 STOPWORDS = frozenset(
     "a an the of in on at to for from by with and or but if then than as is are was were be been being am do does did"
     " has have had having he she it they we you i his her hers its their theirs our your my him them us me this that"

@@ -26,7 +26,7 @@ from truegold.pipeline.dedup.near.terms import (
     CHINESE_UNIT,
     EVERYDAY_TERMS,
     IDLE_CHARACTERS,
-    SMALL_WORDS,
+    IDLE_IN_COPIES,
     SYNONYMS,
     TERMS,
     UNITS,
@@ -99,7 +99,7 @@ _PROSE = re.compile(
     r"|\\UNIT(?P<unit>[a-z]+)|\\TERM(?P<term>\d+)"
     r"|(?P<command>\\[a-zA-Z]+)|(?P<word>[^\W\d_\u4e00-\u9fff]+(?:['’][a-z]+)?)|(?P<han>[\u4e00-\u9fff])"
     r"|(?P<end>[.?!。？！．;；](?=\s|$|[\u4e00-\u9fff\"”])|[？。！])|(?P<comma>[,，、])"
-    r"|(?P<operator>[-+*/^<>≤≥≠=√π∞])",
+    r"|(?P<operator>[+*^<>≤≥≠=√π∞])",
     re.IGNORECASE,
 )
 _JOINS = frozenset(["a", "an", "and", "of", "point", "per", "percent", "%", "dozen", "hundred", "thousand", "million"])
@@ -113,8 +113,9 @@ _ASKS = frozenset(
 )
 _CONDITIONS = frozenset("if given when assuming provided suppose knowing".split())
 _CLAUSE_STARTS = _ASKS | _CONDITIONS
-_IDLE_WORDS = HARMLESS | {"who", "whom", "whose"}
-_HARMLESS = HARMLESS | STOPWORDS | ASKING | {"degree", "degrees", "dollar", "dollars"}
+_IDLE_WORDS = HARMLESS | {"who", "whom", "whose", "degree", "degrees", "dollar", "dollars"}
+_IDLE_IN_COPIES = _IDLE_WORDS | IDLE_IN_COPIES
+_HARMLESS = _IDLE_WORDS | STOPWORDS | ASKING
 _QUANTITIES = {"digits": digits_quantity, "words": words_quantities, "chinese": chinese_quantities}
 _TERM_LIST = sorted(set(CHINESE_TERMS.values()))
 _TERM_NUMBERS = {term: position for position, term in enumerate(_TERM_LIST)}
@@ -149,7 +150,7 @@ class _Reader:
         text = join_phrases(text)
         for match in _MATHEMATICS.finditer(text) if "$" in text or "\\" in text else ():
             inside = next(group for group in match.groups() if group is not None)
-            if "\\" not in inside and len(_PLAIN_WORDS.findall(inside)) > 2:
+            if _is_prose(inside):
                 # A pair of dollar signs that encloses prose are amounts of money.
                 continue
             self._read_prose(text[last : match.start()])
@@ -198,7 +199,7 @@ class _Reader:
             if form[0] == "\\":
                 self._tokens += _part_tokens("command", form)
             elif form[0].isdigit():
-                self._tokens += _part_tokens("digits", form)
+                self._tokens.append(Token(Sort.QUANTITY, digits_quantity(form)[0][0]))
             else:
                 self._tokens.append(Token(Sort.SYMBOL, form))
         if text.rstrip()[-1:] in (".", "?", "!"):
@@ -211,6 +212,7 @@ class _Reader:
             if _OPERATION.search(compact[1:]):
                 self._formulas.append(compact)
         if self._is_chinese:
+            text = text.replace("千克", "公斤")
             text = CHINESE_UNIT.sub(lambda match: f" \\UNIT{chinese_unit(match[0])} ", text)
             text = CHINESE_TERM.sub(lambda match: f" \\TERM{_TERM_NUMBERS[CHINESE_TERMS[match[0]]]} ", text)
         for piece in _pieces(text):
@@ -304,7 +306,7 @@ def _part_tokens(kind: str, form: str) -> tuple[Token, ...]:
 def _number_tokens(kind: str, form: str) -> tuple[Token, ...]:
     # One is mostly an article. Half and quarter are written as percentages, too; other percentages stay what they are.
     is_share = form.endswith(("%", "cent")) or form.startswith("百分之")
-    values = [value for value, _ in _QUANTITIES[kind](form.lower()) if value != "1" or form.isdigit()]
+    values = [value for value, _ in _QUANTITIES[kind](form.lower()) if value != "1"]
     return tuple(Token(Sort.QUANTITY, f"{value}%" if is_share and "/" not in value else value) for value in values)
 
 
@@ -329,9 +331,14 @@ def _word_token(form: str) -> Token | None:
 
 def _small_words(kind: str, form: str) -> tuple[str, ...]:
     lower = form.lower()
-    if kind != "word" or len(form) == 1 or lower in _IDLE_WORDS or _part_tokens(kind, form):
+    if kind != "word" or len(form) == 1 or lower in _IDLE_IN_COPIES or _part_tokens(kind, form):
         return ()
-    return (SMALL_WORDS.get(lower, lower),)
+    return (lower,)
+
+
+def _is_prose(text: str) -> bool:
+    words = 0 if "\\" in text else len(_PLAIN_WORDS.findall(text))
+    return words > 2 or (words > 0 and text[:1].isdigit())
 
 
 def _forms_by_sort(tokens: tuple[Token, ...]) -> dict[str, set[str]]:

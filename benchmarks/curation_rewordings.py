@@ -1,0 +1,305 @@
+"""Plants rewordings in real corpora and counts which are found: with another gold, and with numbers in words.
+
+    python benchmarks/curation_rewordings.py DATA_DIR [--json FILE]
+
+DATA_DIR is laid out like the labelled corpora. Everything is shown by halves: rows with an even hash, which weights and
+cuts were chosen on, and the others.
+
+- Conflicts: rewordings that are given a gold that no row has, in MATH (`tests/data/dedup/math_rewordings.jsonl`,
+  written by hand; clauses in another order and synonyms, by rule) and in GSM8K (by a language model). One is found
+  where it and its original are in one cluster and flagged. Beside them: conflicts among the corpus's own rows.
+- Numbers: problems with three numbers or more, all of them written in words; found where both are in one cluster.
+- Read pairs (`tests/data/dedup/read_pairs.jsonl`): pairs of seven corpora that a person labelled without knowing what
+  truegold says. What it calls the same problem is right or wrong by those labels; the corpus is deduplicated whole.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from curation_decontamination import is_odd, rows
+
+from truegold.pipeline.dedup.near import Comparer, Corpus, CorpusBuilder, confirm_links, find_duplicates, find_links
+from truegold.pipeline.ingest.columns import last_boxed
+
+LABELS = Path(__file__).parent.parent / "tests" / "data" / "dedup"
+OTHER_GOLD = 70_001
+"""Planted rewordings have golds from here on, which no row of the corpora has."""
+PLANTED = 200
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A row of a corpus."""
+
+    key: str
+    text: str
+    gold: str | None
+
+
+def load(folder: Path, corpus: str) -> list[Problem]:
+    """The rows of a corpus, by `file:position`."""
+    files: dict[str, tuple[tuple[str, ...], str, Callable[[dict[str, Any]], Any]]] = {
+        "math": (
+            ("math_train_7474", "math_test_5000"),
+            "problem",
+            lambda row: row.get("answer") or boxed(row.get("solution")),
+        ),
+        "ape210k": (("ape210k_test", "ape210k_valid"), "original_text", lambda row: row["ans"]),
+        "college": (("qwen_college_math",), "question", lambda row: row["answer"]),
+        "gsm8k": (("gsm8k_train",), "question", lambda row: row["answer"]),
+        "carp": (("qwen_carp_en",), "content", lambda row: row["answer"]),
+        "cmath": (("qwen_cmath",), "question", lambda row: row["answer"]),
+        "olympiad": (("olympiad_bench_675",), "problem", lambda row: row["answer"]),
+        "mawps": (("qwen_mawps",), "input", lambda row: row["target"]),
+    }
+    names, text, gold = files[corpus]
+    return [
+        Problem(f"{name}:{position}", row[text], None if gold(row) is None else str(gold(row)))
+        for name in names
+        for position, row in enumerate(rows(folder, name))
+    ]
+
+
+def boxed(solution: str | None) -> str | None:
+    """The last boxed answer of a worked solution."""
+    return last_boxed(solution) if solution else None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What becomes of the rows of a list of problems."""
+
+    cluster: list[int]
+    conflict: list[bool]
+    kept_for: list[int]
+    text: list[int]
+
+
+def deduplicated(problems: list[Problem], confidence: float = 0.5, conflict_confidence: float = 0.71) -> Outcome:
+    """Deduplicate as `truegold dedup` does; with other probabilities as a run does."""
+    builder = CorpusBuilder()
+    builder.add([each.text for each in problems], [each.gold for each in problems], [0] * len(problems))
+    corpus: Corpus = builder.finish()
+    comparer = Comparer(corpus.features)
+    links = confirm_links(find_links(corpus.features, comparer), corpus, comparer)
+    duplicates = find_duplicates(corpus, links.confident(confidence, conflict_confidence))
+    return Outcome(
+        duplicates.cluster.tolist(),
+        duplicates.conflict.tolist(),
+        duplicates.kept_for.tolist(),
+        corpus.text.tolist(),
+    )
+
+
+def reordered(text: str) -> str | None:
+    """The question before what is given, None where there is only one sentence."""
+    sentences = re.split(r"(?<=[.?!])\s+(?=[A-Z$])", text.strip())
+    if len(sentences) < 2 or "[asy]" in text:
+        return None
+    return " ".join([sentences[-1], *sentences[:-1]])
+
+
+SYNONYMS = (
+    ("largest", "greatest"), ("smallest", "least"), ("Find", "Determine"), ("Compute", "Calculate"),
+    ("What is the value of", "Evaluate"), ("How many", "What is the number of"), ("distinct", "different"),
+    ("Suppose that", "Assume that"), ("Suppose", "Assume"), ("selected", "chosen"), ("probability", "chance"),
+    ("Simplify", "Write in simplest form"), ("Evaluate", "Find the value of"), ("sum of", "total of"),
+    ("integer", "whole number"), ("is divisible by", "is a multiple of"), ("Let", "Say that"),
+)  # fmt: skip
+
+
+def synonymous(text: str) -> str | None:
+    """The text with words exchanged for others, None where there is none to exchange."""
+    changed = text
+    for word, other in SYNONYMS:
+        changed = re.sub(rf"\b{word}\b", other, changed)
+    return None if changed == text or "[asy]" in text else changed
+
+
+def plantings(folder: Path) -> Iterator[tuple[str, str, list[tuple[Problem, str]]]]:
+    """Kinds of rewordings: a name, the corpus that they are planted in, and originals with what they become."""
+    math = load(folder, "math")
+    by_key = {problem.key: problem for problem in math}
+    written = [json.loads(line) for line in (LABELS / "math_rewordings.jsonl").read_text().splitlines()[1:]]
+    for half in ("even", "odd"):
+        yield (
+            f"MATH, reworded by hand ({half})",
+            "math",
+            [(by_key[row["original"]], row["text"]) for row in written if row["half"] == half],
+        )
+    draw = random.Random(4711)
+    for name, change in (("clauses in another order", reordered), ("synonyms", synonymous)):
+        made = [(problem, text) for problem in math if problem.gold and (text := change(problem.text)) is not None]
+        yield f"MATH, {name}", "math", draw.sample(made, min(PLANTED, len(made)))
+    pairs = rows(folder, "gsm8k_test_rephrased")
+    originals = [(Problem(f"rephrased:{row['id']}", row["original"], "1"), row["rephrased"]) for row in pairs]
+    yield "GSM8K, reworded by a language model", "gsm8k", draw.sample(originals, min(PLANTED, len(originals)))
+
+
+def conflicts(folder: Path, kind: str, corpus: str, planted: list[tuple[Problem, str]]) -> dict[str, Any]:
+    """Which planted rewordings are found, by half, and how many conflicts the corpus has of its own."""
+    base = load(folder, corpus)
+    known = {problem.key for problem in base}
+    base += [problem for problem, _ in planted if problem.key not in known]
+    copies = [Problem(f"planted:{n}", text, str(OTHER_GOLD + n)) for n, (_, text) in enumerate(planted)]
+    outcome = deduplicated(base + copies)
+    position = {problem.key: n for n, problem in enumerate(base)}
+    found: dict[str, list[bool]] = {"even": [], "odd": []}
+    for n, (original, _) in enumerate(planted):
+        one, other = position[original.key], len(base) + n
+        half = "odd" if is_odd("reworded" + original.key) else "even"
+        found[half].append(outcome.cluster[one] == outcome.cluster[other] and outcome.conflict[other])
+    clusters = Counter(c for c, flagged in zip(outcome.cluster[: len(base)], outcome.conflict, strict=False) if flagged)
+    own = sum(count > 1 for count in clusters.values())
+    shares = {half: f"{sum(values)}/{len(values)}" for half, values in found.items()}
+    return {"kind": kind, **shares, "conflicts among the corpus's own rows": own}
+
+
+UNITS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+    " eighteen nineteen".split()
+)
+TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+
+
+def in_words(number: int) -> str:
+    """A number below a billion in English words: 1,205 is "one thousand, two hundred and five"."""
+    if number < 20:
+        return UNITS[number]
+    if number < 100:
+        rest = number % 10
+        return TENS[number // 10 - 2] + (f"-{UNITS[rest]}" if rest else "")
+    for scale, name in ((10**6, "million"), (1000, "thousand"), (100, "hundred")):
+        if number >= scale:
+            rest = number % scale
+            joint = " and " if rest < 100 else ", "
+            return f"{in_words(number // scale)} {name}" + (f"{joint}{in_words(rest)}" if rest else "")
+    raise ValueError(number)
+
+
+def number_in_words(match: re.Match[str]) -> str:
+    """Digits in words, with a fraction, decimals, an ordinal ending, a dollar or a percent sign."""
+    whole, decimals, ordinal = match["whole"].replace(",", ""), match["decimals"], match["ordinal"]
+    if len(whole) > 9 or ordinal:
+        return match[0]
+    words = in_words(int(whole))
+    if decimals and (not match["dollar"] or decimals.strip("0")):
+        words += " point " + " ".join(UNITS[int(digit)] for digit in decimals)
+    return words + (" dollars" if match["dollar"] else "") + (" percent" if match["percent"] else "")
+
+
+DIGITS = re.compile(
+    r"(?<![\w.,/:-])(?P<dollar>\$)?(?P<whole>\d{1,3}(?:,\d{3})+|\d+)(?:\.(?P<decimals>\d+))?(?P<ordinal>st|nd|rd|th)?"
+    r"(?P<percent>%)?(?![\d/:])(?!-\d)"
+)
+HAN = "零一二三四五六七八九"
+
+
+def in_chinese(number: int) -> str:
+    """A number below a hundred million in Chinese numerals."""
+    if number >= 10**4:
+        rest = number % 10**4
+        return (
+            in_chinese(number // 10**4) + "万" + ("零" if 0 < rest < 1000 else "") + (in_chinese(rest) if rest else "")
+        )
+    text, zero = "", False
+    for scale, name in ((1000, "千"), (100, "百"), (10, "十"), (1, "")):
+        digit = number // scale % 10
+        if digit:
+            text += ("零" if zero and text else "") + (HAN[digit] + name)
+        zero = not digit
+    return (text[1:] if text.startswith("一十") else text) or "零"
+
+
+def number_in_chinese(match: re.Match[str]) -> str:
+    """Digits in Chinese numerals, with decimals and a percent sign."""
+    words = in_chinese(int(match["whole"]))
+    if match["decimals"]:
+        words += "点" + "".join(HAN[int(digit)] for digit in match["decimals"])
+    return f"百分之{words}" if match["percent"] else words
+
+
+CHINESE_DIGITS = re.compile(
+    r"(?<![\d./(a-zA-Z])(?P<whole>\d{1,7})(?:\.(?P<decimals>\d+))?(?P<percent>%)?(?![\d/)a-zA-Z*])"
+)
+
+
+def numbers(folder: Path) -> dict[str, dict[str, str]]:
+    """Problems with three numbers or more and their copies in words, and how many of them are joined, by half."""
+    shares: dict[str, dict[str, str]] = {}
+    for name, corpus, pattern, change in (
+        ("English (GSM8K)", "gsm8k", DIGITS, number_in_words),
+        ("Chinese (ape210k)", "ape210k", CHINESE_DIGITS, number_in_chinese),
+    ):
+        # Nobody writes the numbers of a formula in words.
+        problems = [
+            each
+            for each in load(folder, corpus)
+            if len(pattern.findall(each.text)) >= 3 and not re.search(r"[=+*:：(^]|\d/|\d[-–]", each.text)
+        ]
+        sample = random.Random(99).sample(problems, 300)
+        copies = [Problem(f"words:{each.key}", pattern.sub(change, each.text), each.gold) for each in sample]
+        outcome = deduplicated(sample + copies)
+        joined: dict[str, list[bool]] = {"even": [], "odd": []}
+        for n, each in enumerate(sample):
+            half = "odd" if is_odd(each.key) else "even"
+            joined[half].append(outcome.cluster[n] == outcome.cluster[len(sample) + n])
+        shares[name] = {half: f"{sum(values)}/{len(values)}" for half, values in joined.items()}
+    return shares
+
+
+def read_pairs(folder: Path) -> dict[str, dict[str, int]]:
+    """Of the labelled pairs of each corpus and half, how many drops and conflicts are right and wrong."""
+    lines = (LABELS / "read_pairs.jsonl").read_text(encoding="utf-8").splitlines()[1:]
+    labels = [json.loads(line) for line in lines]
+    counts: dict[str, Counter[str]] = {}
+    for corpus in sorted({label["corpus"] for label in labels}):
+        problems = load(folder, corpus)
+        position = {problem.key: n for n, problem in enumerate(problems)}
+        outcome = deduplicated(problems)
+        for label in labels:
+            if label["corpus"] != corpus or label["same"] is None:
+                continue
+            left, right = position[label["left"]], position[label["right"]]
+            count = counts.setdefault(f"{corpus} {label['half']}", Counter())
+            count["same" if label["same"] else "not same"] += 1
+            if outcome.cluster[left] == outcome.cluster[right]:
+                verdict = "conflict" if outcome.kept_for[left] != outcome.kept_for[right] else "drop"
+                count[f"{verdict} {'right' if label['same'] else 'wrong'}"] += 1
+    return {name: dict(count) for name, count in counts.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("data_dir", type=Path)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    if not (args.data_dir / "math_train_7474.jsonl").exists():
+        sys.exit(f"{args.data_dir} has no math_train_7474.jsonl.")
+    figures: dict[str, Any] = {"numbers in words": numbers(args.data_dir)}
+    print(json.dumps(figures), flush=True)
+    figures["conflicts"] = []
+    for planting in plantings(args.data_dir):
+        figures["conflicts"].append(conflicts(args.data_dir, *planting))
+        print(json.dumps(figures["conflicts"][-1]), flush=True)
+    figures["read pairs"] = read_pairs(args.data_dir)
+    for name, count in figures["read pairs"].items():
+        print(name, json.dumps(count))
+    if args.json:
+        args.json.write_text(json.dumps(figures, indent=1))
+
+
+if __name__ == "__main__":
+    np.seterr(all="ignore")
+    main()
