@@ -166,7 +166,12 @@ daily
 
 profit
 loss
-discount
+discount discounts discounted
+tax taxes
+tip tips gratuity
+markup
+surcharge
+commission
 
 domain
 range
