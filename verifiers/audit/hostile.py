@@ -154,6 +154,8 @@ HOSTILE: tuple[HostileCase, ...] = (
     _wrong("quantities in quantities", "5", lambda: "3 feet 5 " * 400),
     _wrong("20k full stops", "5", lambda: "6" + "\n\n." * 6_600 + "7"),
     _wrong("displays that only open", "5", lambda: "6 " + "?\\[" * 6_600 + "7"),
+    _unsettled("pages of blanks in an answer", "5", lambda: "the answer is" + " " * 19_000 + "\n\nAnswer: 5"),
+    _wrong("quantities without an end", "5", lambda: "1.of " * 800),
     _unsettled("choose without arguments", "36", "{\\choose}^2"),
     _right("choose", "36", "{4 \\choose 2}^2"),
     # These are deeply nested.

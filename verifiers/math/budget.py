@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import lru_cache, wraps
-from typing import ParamSpec, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 MAX_STEPS = 25_000
 """What a verdict may cost: six times as much as the dearest of ten thousand labelled rows. Stops nested sums."""
@@ -24,7 +24,6 @@ MAX_GOLD_STEPS = MAX_STEPS // 2
 SECONDS_A_STEP = 1e-6
 _UNLIMITED = 1 << 60
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -82,21 +81,21 @@ class Budget:
             _ACCOUNT.steps_left, _ACCOUNT.is_open = steps_before, was_open
 
 
-def remembered(maxsize: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def remembered(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Remember what a function returns together with its price, which is charged each time."""
 
-    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+    def decorate(function: Callable[..., T]) -> Callable[..., T]:
         @lru_cache(maxsize)
-        def priced(*args: P.args, **kwargs: P.kwargs) -> tuple[T, int]:
+        def priced(*args: Any) -> tuple[T, int]:
             before = _ACCOUNT.steps_left
-            value = function(*args, **kwargs)
+            value = function(*args)
             return value, before - _ACCOUNT.steps_left
 
         @wraps(function)
-        def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        def call(*args: Any) -> T:
             before = _ACCOUNT.steps_left
-            value, price = priced(*args, **kwargs)  # type: ignore[arg-type]
-            if _ACCOUNT.steps_left == before:
+            value, price = priced(*args)
+            if price and _ACCOUNT.steps_left == before:
                 charge(price)
             return value
 
