@@ -47,13 +47,13 @@ def measure(records: Mapping[str, list[Record]], plus: Mapping[str, list[Row]], 
 
 
 def plus_rows(records: Mapping[str, list[Record]], jobs: int, say: Say) -> tuple[dict[str, list[Row]], list[str]]:
-    found, lost = {}, []
+    rows_by_set, lost = {}, []
     for name in PLUS:
         if name in records:
-            found[name], without = code_evalplus.rows(name, records[name], jobs)
+            rows_by_set[name], without = code_evalplus.rows(name, records[name], jobs)
             lost += without
-            say(f"{name}: {len(found[name])} problems have answers of their reference programs")
-    return found, lost
+            say(f"{name}: {len(rows_by_set[name])} problems have answers of their reference programs")
+    return rows_by_set, lost
 
 
 def _set(rows: Sequence[Row], jobs: int, say: Say) -> Counts:
@@ -63,16 +63,16 @@ def _set(rows: Sequence[Row], jobs: int, say: Say) -> Counts:
     pairs = list(zip(plain, outcomes, strict=True))
     counts = {
         "rows": len(rows),
-        "plain": sum(one.passed for one in plain),
-        "accepted": sum(it.accepted for it in outcomes),
-        "refused": sum(one.passed and not it.accepted for one, it in pairs),
-        "refused_with_room": sum(not it.accepted for it in roomy.values()),
-        "unjudged": sum(it.score is None for it in outcomes),
-        "more": sum(it.accepted and not one.passed for one, it in pairs),
-        "one_process": sum(it.in_one_process for it in outcomes),
+        "plain": sum(reference.passed for reference in plain),
+        "accepted": sum(outcome.accepted for outcome in outcomes),
+        "refused": sum(reference.passed and not outcome.accepted for reference, outcome in pairs),
+        "refused_with_room": sum(not outcome.accepted for outcome in roomy.values()),
+        "unjudged": sum(outcome.score is None for outcome in outcomes),
+        "more": sum(outcome.accepted and not reference.passed for reference, outcome in pairs),
+        "one_process": sum(outcome.in_one_process for outcome in outcomes),
         "exceptions": [
-            _exception(row, *pair, roomy.get(at))
-            for at, (row, pair) in enumerate(zip(rows, pairs, strict=True))
+            _exception(row, *pair, roomy.get(index))
+            for index, (row, pair) in enumerate(zip(rows, pairs, strict=True))
             if pair[0].passed is not pair[1].accepted
         ],
     }
@@ -87,22 +87,25 @@ def _with_room(
     """Of rows that only Python itself passes, by position: the verdict with limits set after the reference program."""
     triples = enumerate(zip(rows, plain, outcomes, strict=True))
     again = {
-        at: replace(row, limits={**ROOM, "cpu_s": max(Limits().cpu_s, TIME_FACTOR * one.cpu_s)})
-        for at, (row, one, it) in triples
-        if one.passed and not it.accepted
+        index: replace(row, limits={**ROOM, "cpu_s": max(Limits().cpu_s, TIME_FACTOR * reference.cpu_s)})
+        for index, (row, reference, outcome) in triples
+        if reference.passed and not outcome.accepted
     }
     return dict(zip(again, judge_all(list(again.values()), verifier(), jobs), strict=True))
 
 
-def _exception(row: Row, one: Plain, it: Outcome, roomy: Outcome | None) -> dict[str, Any]:
+def _exception(row: Row, reference: Plain, outcome: Outcome, roomy: Outcome | None) -> dict[str, Any]:
     """What both said."""
+    with_room = None
+    if roomy is not None:
+        with_room = "accepts" if roomy.accepted else roomy.explanation
     return {
         "set": row.set_name,
         "id": row.key,
-        "plain": "passes" if one.passed else "fails",
-        "plain_cpu_s": one.cpu_s,
-        "ours": "accepts" if it.accepted else it.reason,
-        "plain_said": one.said,
-        "ours_said": it.said,
-        "with_room": None if roomy is None else "accepts" if roomy.accepted else roomy.said,
+        "plain": "passes" if reference.passed else "fails",
+        "plain_cpu_s": reference.cpu_s,
+        "ours": "accepts" if outcome.accepted else outcome.reason,
+        "plain_said": reference.explanation,
+        "ours_said": outcome.explanation,
+        "with_room": with_room,
     }

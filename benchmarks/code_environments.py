@@ -49,11 +49,11 @@ def sample(records: Mapping[str, list[Record]], plus: Mapping[str, list[Row]]) -
         "mbpp": code_rows.mbpp,
         "codecontests": code_rows.codecontests,
         "leetcode": code_rows.leetcode,
-        "quixbugs": lambda found: code_rows.quixbugs(found, "buggy"),
+        "quixbugs": lambda quixbugs_records: code_rows.quixbugs(quixbugs_records, "buggy"),
     }
     sets += [read(records[name]) for name, read in readers.items() if name in records]
     if "humaneval" in records:
-        tests = {it["task_id"]: code_rows.humaneval_tests(it) for it in records["humaneval"]}
+        tests = {record["task_id"]: code_rows.humaneval_tests(record) for record in records["humaneval"]}
         for name in ("codet", "mutants"):
             sets.append(code_rows.samples(name, records.get(name, []), tests, "base_pass", lambda _: True))
     chosen = [row for rows in sets for row in _first(rows, ROWS_OF_SET)]
@@ -62,9 +62,9 @@ def sample(records: Mapping[str, list[Record]], plus: Mapping[str, list[Row]]) -
     return chosen + _first(mild, HOSTILE_ROWS)
 
 
-def _first(rows: Sequence[Row], wanted: int) -> list[Row]:
+def _first(rows: Sequence[Row], count: int) -> list[Row]:
     alone = [row for row in rows if not INSTALLED.search(row.program + str(row.tests.get("prelude", "")))]
-    return sorted(alone, key=lambda row: hashlib.sha256(f"{row.set_name}{row.key}".encode()).digest())[:wanted]
+    return sorted(alone, key=lambda row: hashlib.sha256(f"{row.set_name}{row.key}".encode()).digest())[:count]
 
 
 def measure(rows: Sequence[Row], jobs: int, say: Say) -> dict[str, Any]:
@@ -75,18 +75,18 @@ def measure(rows: Sequence[Row], jobs: int, say: Say) -> dict[str, Any]:
     if reference is None:
         return {"not_run": "; ".join(f"{tier}: {why}" for tier, why in possible.items() if why)}
     who = "root" if os.geteuid() == 0 else "this user"
-    found = []
+    compared = []
     for here, seen in by_tier.items():
-        found.append(_compared(who, str(here), rows, reference, seen if seen else str(possible[here])))
+        compared.append(_compared(who, str(here), rows, reference, seen if seen else str(possible[here])))
     for name, tier, options in _environments(who):
         if tier and possible[Tier(tier)] is not None:
             seen_there: Seen | str = str(possible[Tier(tier)])
         else:
             with _busy(BUSY_PROCESSES if "busy" in name else 0):
                 seen_there = _child(rows, tier, options)
-        found.append(_compared(name, tier or "container", rows, reference, seen_there))
-        say(f"environment {name}, {found[-1]['tier']}: {found[-1]}")
-    return {"rows": len(rows), "environments": found}
+        compared.append(_compared(name, tier or "container", rows, reference, seen_there))
+        say(f"environment {name}, {compared[-1]['tier']}: {compared[-1]}")
+    return {"rows": len(rows), "environments": compared}
 
 
 def _environments(who: str) -> list[tuple[str, str, list[str]]]:
@@ -118,17 +118,17 @@ def _compared(name: str, tier: str, rows: Sequence[Row], reference: Seen, seen: 
         return {"name": name, "tier": tier, "not_run": seen}
     pairs = list(zip(rows, reference, seen, strict=True))
     differing = [
-        {"set": row.set_name, "id": row.key, "first": list(one[:2]), "here": list(other[:2])}
-        for row, one, other in pairs
-        if one[:2] != other[:2] and (row.may_be_read or row.set_name == "hostile")
+        {"set": row.set_name, "id": row.key, "first": list(first[:2]), "here": list(second[:2])}
+        for row, first, second in pairs
+        if first[:2] != second[:2] and (row.may_be_read or row.set_name == "hostile")
     ]
     return {
         "name": name,
         "tier": tier,
         "rows": len(seen),
-        "differing": sum(one[:2] != other[:2] for _, one, other in pairs),
-        "unjudged": sum(other[0] is None for other in seen),
-        "other_evidence": sum(one != other for _, one, other in pairs),
+        "differing": sum(first[:2] != second[:2] for _, first, second in pairs),
+        "unjudged": sum(second[0] is None for second in seen),
+        "other_evidence": sum(first != second for _, first, second in pairs),
         "which": differing,
     }
 
@@ -156,8 +156,8 @@ def _child(rows: Sequence[Row], tier: str, options: Sequence[str]) -> Seen | str
             return f"no end after {CHILD_S:.0f} s"
     if done.returncode:
         return done.stderr.strip().rpartition("\n")[2][:200] or f"exit status {done.returncode}"
-    said = json.loads(done.stdout.strip().rpartition("\n")[2])
-    return [(score, reason, evidence) for score, reason, evidence in said]
+    verdicts = json.loads(done.stdout.strip().rpartition("\n")[2])
+    return [(score, reason, evidence) for score, reason, evidence in verdicts]
 
 
 def _python_for_everybody() -> str | None:

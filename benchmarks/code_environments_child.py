@@ -63,9 +63,9 @@ def in_batches(rows: Rows) -> Seen:
     from truegold.verifiers import verify_batch
     from truegold.verifiers.running.item import Item
 
-    items = [Item(row["response"], None, SPELLING, json.dumps(row["info"])) for row in rows]
-    found = verify_batch(items, workers=WORKERS, chunk=16, item_deadline_s=300.0)
-    return [seen_of(verdict.score, str(verdict.reason), verdict.evidence) for verdict in found]
+    rows_to_judge = [Item(row["response"], None, SPELLING, json.dumps(row["info"])) for row in rows]
+    verdicts = verify_batch(rows_to_judge, workers=WORKERS, chunk=16, item_deadline_s=300.0)
+    return [seen_of(verdict.score, str(verdict.reason), verdict.evidence) for verdict in verdicts]
 
 
 def in_ray(rows: Rows) -> Seen:

@@ -86,7 +86,7 @@ def same(got, wanted):
     return got == wanted or (isinstance(wanted, float) and math.isclose(got, wanted, rel_tol=1e-7, abs_tol=1e-6))
 
 INPUTS = {inputs!r}
-WANTED = {wanted!r}
+WANTED = {expected_values!r}
 
 def check(candidate):
     for args, wanted in zip(INPUTS, WANTED):
@@ -100,14 +100,14 @@ def rows(set_name: str, records: Sequence[Record], jobs: int) -> tuple[list[Row]
     programs = [program(record) for record in records]
     calls: list[list[Call]] = [[(args, {}) for args in inputs(record)] for record in records]
     names = [record["entry_point"] for record in records]
-    found, lost = [], []
+    rows_with_tests, lost = [], []
     for record, source, replies in zip(records, programs, answers(programs, names, calls, jobs), strict=True):
         tests = replies if isinstance(replies, str) else suite(record, replies)
         if isinstance(tests, str):
             lost.append(f"{record['task_id']}: {tests}")
         else:
-            found.append(Row(set_name, record["task_id"], source, tests))
-    return found, lost
+            rows_with_tests.append(Row(set_name, record["task_id"], source, tests))
+    return rows_with_tests, lost
 
 
 def program(record: Record) -> str:
@@ -116,30 +116,30 @@ def program(record: Record) -> str:
 
 def inputs(record: Record) -> list[list[Any]]:
     """All inputs, base before plus, with the types that the program was written for."""
-    given = [*record["base_input"], *(record["plus_input"] or [])]
-    dataset, _, number = record["task_id"].partition("/")
+    all_inputs = [*record["base_input"], *(record["plus_input"] or [])]
+    dataset, _, task_number = record["task_id"].partition("/")
     for numbers, restore in RESTORED if dataset == "Mbpp" else []:
-        if number in numbers.split():
-            return [list(restore(args)) for args in given]
-    return [list(args) for args in given]
+        if task_number in numbers.split():
+            return [list(restore(args)) for args in all_inputs]
+    return [list(args) for args in all_inputs]
 
 
 def suite(record: Record, replies: Sequence[Json]) -> dict[str, Json] | str:
     """Tests with the reference's answers (tagged), or why there are none."""
-    name, given = record["entry_point"], inputs(record)
+    name, all_inputs = record["entry_point"], inputs(record)
     oracle = ORACLES.get(name)
     try:
-        wanted = [decode(reply) for reply in replies]
+        expected_values = [decode(reply) for reply in replies]
     except Undecodable as error:
         return f"an answer of its reference program cannot be said: {error}"
     if oracle is not None:
         if name in GIVES_NO_VALUE:
-            wanted = [value if isinstance(value, bool) else value is not None for value in wanted]
-        code = _ORACLE_TEST.format(inputs=given, wanted=wanted, oracle=oracle)
+            expected_values = [value if isinstance(value, bool) else value is not None for value in expected_values]
+        code = _ORACLE_TEST.format(inputs=all_inputs, expected_values=expected_values, oracle=oracle)
         return {"type": "asserts", "entry_point": name, "code": code, "stub": record["prompt"]}
     cases = [
         {"args": [encode(arg, {}) for arg in args], "expected": reply}
-        for args, reply in zip(given, replies, strict=True)
+        for args, reply in zip(all_inputs, replies, strict=True)
     ]
     atol = record["atol"] or ABSOLUTE
     checker = {"type": "values", "abs_tol": atol, "rel_tol": RELATIVE}

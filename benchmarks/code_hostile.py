@@ -76,13 +76,13 @@ STDIO: Json = {
 
 def rows(records: Sequence[Record]) -> list[tuple[Record, Row]]:
     """Each program in each form that its mode has."""
-    found = []
+    pairs = []
     for record in records:
         forms = FORMS if record["mode"] == "assert" else {"stdin": STDIO}
         for form, tests in forms.items():
             row = Row("hostile", f"{record['id']} ({form})", record["code"], tests, record["expect"] == "pass", LIMITS)
-            found.append((record, row))
-    return found
+            pairs.append((record, row))
+    return pairs
 
 
 def measure(
@@ -138,11 +138,11 @@ def _mixed(fast: Sequence[Row]) -> Iterator[Row]:
     return itertools.cycle(replace(row, limits=MIXED_LIMITS) for row in fast)
 
 
-def _run_mixed(fast: Sequence[Row], wanted: int, tier: Tier, jobs: int, say: Say) -> dict[str, Any]:
+def _run_mixed(fast: Sequence[Row], job_count: int, tier: Tier, jobs: int, say: Say) -> dict[str, Any]:
     counts: dict[str, int] = defaultdict(int)
     endless = _mixed(fast)
-    for _ in range(0, wanted if fast else 0, WARM_UP_JOBS):
-        chunk = list(itertools.islice(endless, min(WARM_UP_JOBS, wanted - counts["jobs"])))
+    for _ in range(0, job_count if fast else 0, WARM_UP_JOBS):
+        chunk = list(itertools.islice(endless, min(WARM_UP_JOBS, job_count - counts["jobs"])))
         for row, it in zip(chunk, judge_all(chunk, verifier(tier), jobs), strict=True):
             counts["jobs"] += 1
             counts["paid"] += bool(it.score) and not row.right
@@ -153,21 +153,21 @@ def _run_mixed(fast: Sequence[Row], wanted: int, tier: Tier, jobs: int, say: Say
 
 
 def _by_category(pairs: Sequence[tuple[Record, Row]], outcomes: Sequence[Outcome]) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    counts_by_category: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for (record, row), it in zip(pairs, outcomes, strict=True):
-        counts = found[record["category"]]
+        counts = counts_by_category[record["category"]]
         counts["rows"] += 1
         counts["paid"] += bool(it.score) and not row.right
         counts["refused"] += bool(row.right) and it.score == 0
         counts["unjudged"] += it.score is None
         counts["one_process"] += it.in_one_process
         counts["timeouts"] += it.reason == "timeout"
-    return {category: dict(counts) for category, counts in found.items()}
+    return {category: dict(counts) for category, counts in counts_by_category.items()}
 
 
 def _wrong(pairs: Sequence[tuple[Record, Row]], outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     return [
-        {"id": row.key, "expect": record["expect"], "score": it.score, "said": it.said}
+        {"id": row.key, "expect": record["expect"], "score": it.score, "said": it.explanation}
         for (record, row), it in zip(pairs, outcomes, strict=True)
         if it.score != (1.0 if row.right else 0.0)
     ]

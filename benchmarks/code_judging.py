@@ -44,7 +44,7 @@ class Outcome:
         return self.evidence.get("isolation") == "one_process"
 
     @property
-    def said(self) -> str:
+    def explanation(self) -> str:
         """Why, in one line."""
         failed = self.evidence.get("failed") or {}
         why = self.evidence.get("error") or failed.get("error") or ""
@@ -63,8 +63,8 @@ def judge(row: Row, by: CodeVerifier) -> Outcome:
     try:
         verdict = by(row.response, info=row.info)
     except Exception as error:
-        said = {"error": f"{type(error).__name__}: {error}"}
-        return Outcome(None, f"raised {type(error).__name__}", said, time.perf_counter() - began)
+        evidence = {"error": f"{type(error).__name__}: {error}"}
+        return Outcome(None, f"raised {type(error).__name__}", evidence, time.perf_counter() - began)
     return Outcome(verdict.score, str(verdict.reason), dict(verdict.evidence), time.perf_counter() - began)
 
 

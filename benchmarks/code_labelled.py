@@ -54,9 +54,9 @@ def measure(
         if name not in records:
             continue
         base = {it["task_id"]: code_rows.humaneval_tests(it) for it in records.get("humaneval", [])}
-        own = {task: tests["code"] for task, tests in base.items()}
+        base_tests = {task: tests["code"] for task, tests in base.items()}
         rows = code_rows.samples(f"{name} base", records[name], base, "base_pass", lambda _: True)
-        sets[f"{name} base"] = _set(rows, own, jobs, say)
+        sets[f"{name} base"] = _set(rows, base_tests, jobs, say)
         more = {row.key: row.tests for row in plus.get("humanevalplus", [])}
         rows = code_rows.samples(f"{name} plus", records[name], more, "plus_pass", _has_plus_label)
         sets[f"{name} plus"] = _set(rows, {}, jobs, say)
@@ -80,8 +80,8 @@ def _set(rows: Sequence[Row], tests: Mapping[str, str], jobs: int, say: Say) -> 
         "apart_rows": len(apart),
     }
     if rows:
-        said = f"{counts['accepted_wrong']} wrong accepted, {counts['refused_right']} right refused"
-        say(f"{rows[0].set_name}: {said}, {counts['label_wrong']} labels are wrong")
+        summary = f"{counts['accepted_wrong']} wrong accepted, {counts['refused_right']} right refused"
+        say(f"{rows[0].set_name}: {summary}, {counts['label_wrong']} labels are wrong")
     return counts
 
 
@@ -91,7 +91,7 @@ def _apart(row: Row, it: Outcome, tests: Mapping[str, str]) -> dict[str, Any]:
         "id": row.key,
         "label": "right" if row.right else "wrong",
         "ours": "accepts" if it.accepted else it.reason,
-        "ours_said": it.said,
+        "ours_said": it.explanation,
         "second": second,
         "label_wrong": passed is not None and it.score is not None and passed is it.accepted,
         "may_be_read": row.may_be_read,
@@ -110,8 +110,8 @@ def _second_opinion(row: Row, test: str | None) -> tuple[bool | None, str]:
 
 def _with_given_helpers(row: Row) -> Row:
     helpers = stub_names(row.tests.get("stub", ""), row.tests.get("entry_point", ""))
-    own = f"_own = {{'__name__': 'solution'}}\nexec({row.program!r}, _own)\nglobals().update(_own)"
-    return replace(row, program=f"{own}\n{helpers}")
+    preamble = f"_own = {{'__name__': 'solution'}}\nexec({row.program!r}, _own)\nglobals().update(_own)"
+    return replace(row, program=f"{preamble}\n{helpers}")
 
 
 def _has_plus_label(record: Record) -> bool:

@@ -44,7 +44,7 @@ class Plain:
     """How a program did. said: why it did not pass. cpu_s: CPU seconds of its dearest process."""
 
     passed: bool
-    said: str
+    explanation: str
     cpu_s: float
 
 
@@ -74,7 +74,7 @@ def answers(
 ) -> list[list[Json] | str]:
     """What each program answers to its calls, tagged, or why it does not answer all of them."""
     with ThreadPoolExecutor(jobs) as pool:
-        return [found for found, _ in pool.map(_answers, programs, names, calls)]
+        return [replies for replies, _ in pool.map(_answers, programs, names, calls)]
 
 
 def script(row: Row) -> str:
@@ -100,25 +100,25 @@ def _asserts(row: Row) -> Plain:
 def _stdio(row: Row) -> Plain:
     check = checker_of(row.tests.get("checker") or "tokens")
     dearest = 0.0
-    for number, case in enumerate(row.tests["cases"]):
+    for index, case in enumerate(row.tests["cases"]):
         done = _run(row.program, case["input"].encode())
         dearest = max(dearest, done.cpu_s)
         why = done.trouble or check(case["output"], done.stdout.decode("utf-8", "replace"))
         if why is not None:
-            return Plain(False, f"case {number}: {why}", dearest)
+            return Plain(False, f"case {index}: {why}", dearest)
     return Plain(True, "", dearest)
 
 
 def _calls(row: Row) -> Plain:
     cases = row.tests["cases"]
-    given = [(list(map(decode, case["args"])), dict(case.get("kwargs") or {})) for case in cases]
-    replies, cpu_s = _answers(row.program, row.tests["entry_point"], given, hash_seed=1)
+    decoded_calls = [(list(map(decode, case["args"])), dict(case.get("kwargs") or {})) for case in cases]
+    replies, cpu_s = _answers(row.program, row.tests["entry_point"], decoded_calls, hash_seed=1)
     if isinstance(replies, str):
         return Plain(False, replies, cpu_s)
     differs = call_checker_of(row.tests.get("checker") or "values")
-    for number, (case, reply) in enumerate(zip(cases, replies, strict=True)):
+    for index, (case, reply) in enumerate(zip(cases, replies, strict=True)):
         if (why := differs(decode(case["expected"]), decode(reply))) is not None:
-            return Plain(False, f"case {number}: {why}", cpu_s)
+            return Plain(False, f"case {index}: {why}", cpu_s)
     return Plain(True, "", cpu_s)
 
 
@@ -147,10 +147,10 @@ def _start(command: list[str], stdin: bytes, folder: str, hash_seed: int) -> Don
     """With files as its streams, as judges have them: programs ask how much there is to read."""
     environment = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONHASHSEED": str(hash_seed), "HOME": folder}
     with ExitStack() as stack:
-        given, out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(3))
-        given.write(stdin)
-        given.seek(0)
-        child = subprocess.Popen(command, stdin=given, stdout=out, stderr=err, cwd=folder, env=environment)
+        stdin_file, out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(3))
+        stdin_file.write(stdin)
+        stdin_file.seek(0)
+        child = subprocess.Popen(command, stdin=stdin_file, stdout=out, stderr=err, cwd=folder, env=environment)
         timer = threading.Timer(LIMIT_S, child.kill)
         timer.start()
         try:

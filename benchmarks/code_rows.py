@@ -65,8 +65,8 @@ class Row:
 
 def load(folder: Path) -> tuple[dict[str, list[Record]], list[str]]:
     """The records of each set that is there, and a line for each file that is not."""
-    found = {name: _lines(folder / file) for name, file in FILES.items() if (folder / file).exists()}
-    return found, [f"{file} is not in {folder}" for name, file in FILES.items() if name not in found]
+    records = {name: _lines(folder / file) for name, file in FILES.items() if (folder / file).exists()}
+    return records, [f"{file} is not in {folder}" for name, file in FILES.items() if name not in records]
 
 
 def _lines(path: Path) -> list[Record]:
@@ -81,8 +81,8 @@ def humaneval(records: list[Record]) -> list[Row]:
 
 
 def humaneval_tests(record: Record) -> dict[str, Json]:
-    found = {"type": "asserts", "entry_point": record["entry_point"], "code": record["test"]}
-    return {**found, "stub": record["prompt"]}
+    tests = {"type": "asserts", "entry_point": record["entry_point"], "code": record["test"]}
+    return {**tests, "stub": record["prompt"]}
 
 
 def mbpp(records: list[Record]) -> list[Row]:
@@ -148,8 +148,8 @@ def _listed(name: str) -> Callable[[Record], str]:
 
 
 def _near_root(case: Record) -> str:
-    number, tolerance = case["args"]
-    return f"assert abs(sqrt({number!r}, {tolerance!r}) - {case['expected']!r}) <= {tolerance!r}"
+    radicand, tolerance = case["args"]
+    return f"assert abs(sqrt({radicand!r}, {tolerance!r}) - {case['expected']!r}) <= {tolerance!r}"
 
 
 _QUIXBUGS_ASSERTS: dict[str, Callable[[Record], str]] = {
@@ -175,7 +175,7 @@ def samples(
     rows = []
     for record in records:
         task = record["task_id"]
-        counts[task] = number = counts.get(task, -1) + 1  # in its file, so that a row has one name in all sets
+        counts[task] = occurrence = counts.get(task, -1) + 1  # in its file, so that a row has one name in all sets
         if task in suites and keep(record):
-            rows.append(Row(name, f"{task}#{number}", record["code"], suites[task], record[label]))
+            rows.append(Row(name, f"{task}#{occurrence}", record["code"], suites[task], record[label]))
     return rows

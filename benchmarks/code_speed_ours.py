@@ -36,15 +36,15 @@ def main() -> None:
         # Programs that wait for each other's start take every sandbox.
         slow = {"response": "```python\nimport time\ntime.sleep(0.2)\ndef f(): return 1\n```", "info": WARM_UP}
         list(pool.map(judge, [slow] * 2 * workers))
-        found: dict[str, Any] = {}
+        measured: dict[str, Any] = {}
         for name in ("", "warm_"):
             cpu, began = tree_s(os.getpid()), time.perf_counter()
             passed = sum(pool.map(judge, rows))
             wall = time.perf_counter() - began
-            found[f"{name}wall_s"] = wall
-            found[f"{name}cpu_ms"] = 1000 * (tree_s(os.getpid()) - cpu) / len(rows)
-            found[f"{name}passed"] = passed
-    print(json.dumps({**found, "version": version("truegold")}))
+            measured[f"{name}wall_s"] = wall
+            measured[f"{name}cpu_ms"] = 1000 * (tree_s(os.getpid()) - cpu) / len(rows)
+            measured[f"{name}passed"] = passed
+    print(json.dumps({**measured, "version": version("truegold")}))
 
 
 if __name__ == "__main__":

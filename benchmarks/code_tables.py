@@ -24,37 +24,37 @@ CENSUS = {
     "parent_kb": "memory of the verifier's process, KB",
     "zygotes_kb": "memory of all sandboxes, KB",
 }
-Results = dict[str, Any]
+Measurements = dict[str, Any]
 
 
-def report(results: Results) -> str:
-    parts = [_head(results)]
-    if "hostile" in results:
-        parts.append(_hostile(results["hostile"]))
-    if "correct" in results:
-        parts.append(_correct(results))
-    if "labelled" in results:
-        parts.append(_labelled(results["labelled"]))
-    if "speed" in results:
-        parts.append(_speed(results["speed"]))
-    if "environments" in results:
-        parts.append(_environments(results["environments"]))
+def report(measurements: Measurements) -> str:
+    parts = [_head(measurements)]
+    if "hostile" in measurements:
+        parts.append(_hostile(measurements["hostile"]))
+    if "correct" in measurements:
+        parts.append(_correct(measurements))
+    if "labelled" in measurements:
+        parts.append(_labelled(measurements["labelled"]))
+    if "speed" in measurements:
+        parts.append(_speed(measurements["speed"]))
+    if "environments" in measurements:
+        parts.append(_environments(measurements["environments"]))
     return "\n\n".join(part for part in parts if part)
 
 
-def _head(results: Results) -> str:
+def _head(measurements: Measurements) -> str:
     lines = [
-        f"Measured on {results['machine']}, in tier `{results['tier']}` where no other is named.",
+        f"Measured on {measurements['machine']}, in tier `{measurements['tier']}` where no other is named.",
         "Not judged (score None) counts neither as accepted nor as refused. While the verifier was made, single rows",
         "of labelled sets were read only where a hash of their id is even; what is shown of a row below is of such",
         "rows, and the others are counted. Model programs and hostile ones ran in the sandbox alone, with no peer.",
     ]
-    if results["limit"]:
-        lines.append(f"A subset: at most {results['limit']} rows of each set (`--limit`).")
-    return "\n".join([*lines, *results["missing"], "", COMMANDS])
+    if measurements["limit"]:
+        lines.append(f"A subset: at most {measurements['limit']} rows of each set (`--limit`).")
+    return "\n".join([*lines, *measurements["missing"], "", COMMANDS])
 
 
-def _hostile(tiers: Results) -> str:
+def _hostile(tiers: Measurements) -> str:
     ran = {name: tier for name, tier in tiers.items() if "not_run" not in tier}
     lines = [f"Tier `{name}` was not run: {tier['not_run']}." for name, tier in tiers.items() if "not_run" in tier]
     parts = ["## Hostile programs", *lines]
@@ -85,7 +85,7 @@ def _hostile(tiers: Results) -> str:
     return "\n\n".join([*parts, _mixed(ran)])
 
 
-def _hostile_line(name: str, tier: Results) -> str:
+def _hostile_line(name: str, tier: Measurements) -> str:
     left_out = f" {tier['left_out']} that try to exhaust the machine were left out here." if tier["left_out"] else ""
     touched, left = ", ".join(tier["touched"]) or "nothing", tier["left"]
     return (
@@ -94,7 +94,7 @@ def _hostile_line(name: str, tier: Results) -> str:
     )
 
 
-def _mixed(ran: Results) -> str:
+def _mixed(ran: Measurements) -> str:
     lines = []
     for name, tier in ran.items():
         mixed = tier["mixed"]
@@ -110,8 +110,8 @@ def _mixed(ran: Results) -> str:
     return "\n\n".join([" ".join(lines), table(header, rows)])
 
 
-def _correct(results: Results) -> str:
-    sets = results["correct"]
+def _correct(measurements: Measurements) -> str:
+    sets = measurements["correct"]
     rows = [
         [
             name,
@@ -128,12 +128,12 @@ def _correct(results: Results) -> str:
     ]
     header = ["set", "programs", "pass under plain Python", "accepted", "pass plainly, not accepted"]
     header += ["also not with room", "fail plainly, accepted", "not judged", "tests in the program's process"]
-    said = (
+    note = (
         "With the default limits. With room: four times the CPU time that plain Python took, 512 MB of output, 4 GB of "
         "memory. Plain Python reads stdin from a file, compares as truegold does and has two minutes and 4 GB."
     )
-    parts = ["## Reference programs", said, table(header, rows)]
-    parts += [f"Left out: {line}." for line in results["no_answers"]]
+    parts = ["## Reference programs", note, table(header, rows)]
+    parts += [f"Left out: {line}." for line in measurements["no_answers"]]
     odd = [it for counts in sets.values() for it in counts["exceptions"]]
     if odd:
         shown = [[it["set"], code(it["id"]), _plain(it), _pair(it["ours"], it["ours_said"])] for it in odd[:SHOWN_ROWS]]
@@ -143,7 +143,7 @@ def _correct(results: Results) -> str:
     return "\n\n".join(parts)
 
 
-def _labelled(sets: Results) -> str:
+def _labelled(sets: Measurements) -> str:
     rows = [
         [
             name,
@@ -157,11 +157,11 @@ def _labelled(sets: Results) -> str:
         for name, it in sets.items()
     ]
     header = ["set", "labelled wrong", "accepted", "labelled right", "not accepted", "not judged", "label is wrong"]
-    said = (
+    note = (
         "Where label and verdict differ, program and assertions were run once more as one ordinary program with a "
         "minute of time, in the sandbox; a label is called wrong where that agrees with the verdict."
     )
-    parts = ["## Wrong programs and labelled programs", said, table(header, rows)]
+    parts = ["## Wrong programs and labelled programs", note, table(header, rows)]
     apart = [[name, it] for name, counts in sets.items() for it in counts["apart"]]
     if apart:
         shown = [
@@ -177,7 +177,7 @@ def _rest(rows: Sequence[Any]) -> list[str]:
     return [f"And {len(rows) - SHOWN_ROWS} more (`--json` has all)."] if len(rows) > SHOWN_ROWS else []
 
 
-def _speed(tasks: Results) -> str:
+def _speed(tasks: Measurements) -> str:
     names = {
         "humaneval": "HumanEval",
         "humanevalplus": "HumanEval+, base and plus inputs",
@@ -186,12 +186,12 @@ def _speed(tasks: Results) -> str:
     }
     rows = []
     for task, harnesses in tasks.items():
-        ours = harnesses["truegold"]
+        truegold = harnesses["truegold"]
         for harness, it in harnesses.items():
             if "not_run" in it:
                 rows.append([names[task], harness, "-", "-", "-", "-", it["not_run"]])
                 continue
-            rows.append(_speed_row(names[task], harness, it, ours.get("wall_s")))
+            rows.append(_speed_row(names[task], harness, it, truegold.get("wall_s")))
             if harness == "truegold":
                 warm = {
                     **it,
@@ -199,7 +199,7 @@ def _speed(tasks: Results) -> str:
                     "cpu_ms": it["warm_cpu_ms"],
                     "version": "the same rows again",
                 }
-                rows.append(_speed_row(names[task], "truegold, warm", warm, ours["wall_s"]))
+                rows.append(_speed_row(names[task], "truegold, warm", warm, truegold["wall_s"]))
     header = [
         "task",
         "harness",
@@ -209,52 +209,55 @@ def _speed(tasks: Results) -> str:
         "time against truegold, cold",
         "passed; version",
     ]
-    said = (
+    note = (
         "Median of three runs, one harness after another on the same machine. Imports, reference answers and the start "
         "of sandboxes and pools come before the clock. Of several numbers of workers each harness's faster one counts. "
         "Cold: no tests have been seen before. CPU time includes all processes that a harness starts. `calls`: the "
         "reference programs of HumanEval+ called on all inputs in a process that judges nothing, the least that any "
         "harness takes. Light: what that takes is under 50 ms."
     )
-    return "\n\n".join(["## Speed", said, table(header, rows)])
+    return "\n\n".join(["## Speed", note, table(header, rows)])
 
 
-def _speed_row(task: str, harness: str, it: Results, ours_s: float | None) -> list[str]:
+def _speed_row(task: str, harness: str, it: Measurements, ours_s: float | None) -> list[str]:
     passed = f"{it['passed']} of {it['rows']}"
-    said = f"{passed}; {it['version']}" if it["version"] else passed
+    outcome = f"{passed}; {it['version']}" if it["version"] else passed
     ratio = f"{it['wall_s'] / ours_s:.2f} x" if ours_s else "-"
-    return [task, harness, str(it["workers"]), f"{it['rows'] / it['wall_s']:,.0f}", f"{it['cpu_ms']:.1f}", ratio, said]
+    speed = f"{it['rows'] / it['wall_s']:,.0f}"
+    return [task, harness, str(it["workers"]), speed, f"{it['cpu_ms']:.1f}", ratio, outcome]
 
 
-def _environments(found: Results) -> str:
-    if "not_run" in found:
-        return f"## Environments\n\nNot run: {found['not_run']}."
+def _environments(measured: Measurements) -> str:
+    if "not_run" in measured:
+        return f"## Environments\n\nNot run: {measured['not_run']}."
     rows, odd = [], []
-    for it in found["environments"]:
+    for it in measured["environments"]:
         if "not_run" in it:
             rows.append([it["name"], it["tier"], f"not run: {_cell(it['not_run'])}", "", "", ""])
             continue
         counts = [it["rows"], it["differing"], it["unjudged"], it["other_evidence"]]
         rows.append([it["name"], it["tier"], *map(str, counts)])
         odd += [[it["name"], it["tier"], row["set"], code(row["id"]), row["first"], row["here"]] for row in it["which"]]
-    said = (
-        f"The same {found['rows']} rows of all sets, hostile programs among them, against the verdicts of the first "
+    note = (
+        f"The same {measured['rows']} rows of all sets, hostile programs among them, against the verdicts of the first "
         "line. Other evidence: another text with them, such as an error message of another Python."
     )
     header = ["environment", "tier", "rows", "other score or reason", "not judged", "other evidence"]
-    parts = ["## Environments", said, table(header, rows)]
+    parts = ["## Environments", note, table(header, rows)]
     if odd:
         shown = [[*map(str, row)] for row in odd[:SHOWN_ROWS]]
         parts.append(table(["environment", "tier", "set", "program", "first", "there"], shown))
     return "\n\n".join(parts)
 
 
-def _plain(it: Results) -> str:
+def _plain(it: Measurements) -> str:
     return f"{_pair(it['plain'], it['plain_said'])} ({it['plain_cpu_s']:.1f} s CPU)"
 
 
-def _pair(word: str, said: str | None) -> str:
-    return f"{word}: {_cell(said)}" if said and not said.startswith(word) else _cell(said or word)
+def _pair(word: str, explanation: str | None) -> str:
+    if not explanation:
+        return _cell(word)
+    return _cell(explanation) if explanation.startswith(word) else f"{word}: {_cell(explanation)}"
 
 
 def _cell(text: str | None) -> str:

@@ -84,12 +84,12 @@ class Canaries:
 
     def touched(self) -> list[str]:
         """A line for each thing that is no longer as it was."""
-        found = [f"{path} was changed" for path in self._files if self.is_changed(path)]
-        found += [f"{path} is new" for path in sorted(marks() - self._before)]
+        traces = [f"{path} was changed" for path in self._files if self.is_changed(path)]
+        traces += [f"{path} is new" for path in sorted(marks() - self._before)]
         if self.connections:
-            found.append(f"{self.connections} connections to localhost")
-        found += [f"new System V object: {line}" for line in sorted(ipc_objects() - self._objects)]
-        return found
+            traces.append(f"{self.connections} connections to localhost")
+        traces += [f"new System V object: {line}" for line in sorted(ipc_objects() - self._objects)]
+        return traces
 
     def is_changed(self, path: Path) -> bool:
         return not path.exists() or path.read_text() != self._content
@@ -103,30 +103,30 @@ class Canaries:
 
 def folders() -> list[Path]:
     """Where a program can hope to leave a file."""
-    wanted = [Path(tempfile.gettempdir()), Path.home(), Path("/dev/shm"), Path("/var/tmp")]
-    return [path for path in dict.fromkeys(wanted) if path.is_dir() and os.access(path, os.W_OK)]
+    candidates = [Path(tempfile.gettempdir()), Path.home(), Path("/dev/shm"), Path("/var/tmp")]
+    return [path for path in dict.fromkeys(candidates) if path.is_dir() and os.access(path, os.W_OK)]
 
 
 def marks() -> set[Path]:
     """Files there that a program of the sandbox can have made: other users' files and folders come and go as well, so
     only those of users that the sandbox makes up count, and the names that such programs like."""
-    found = {folder / "x" for folder in folders() if (folder / "x").exists()}
+    paths = {folder / "x" for folder in folders() if (folder / "x").exists()}
     for folder in folders():
         for path in folder.iterdir():
             with contextlib.suppress(OSError):
                 if path.lstat().st_uid >= 1_000_000_000 and not path.name.startswith("truegold-box-"):
-                    found.add(path)
-    return found
+                    paths.add(path)
+    return paths
 
 
 def ipc_objects() -> set[str]:
     """System V shared memory, semaphores and queues: kind, key and id of each."""
-    found = set()
+    objects = set()
     for kind in SYSVIPC:
         path = PROC / "sysvipc" / kind
         lines = path.read_text().splitlines()[1:] if path.exists() else []
-        found |= {f"{kind} {' '.join(line.split()[:2])}" for line in lines}
-    return found
+        objects |= {f"{kind} {' '.join(line.split()[:2])}" for line in lines}
+    return objects
 
 
 def adopt_orphans() -> None:
@@ -186,12 +186,12 @@ def bury(zygotes: Sequence[int]) -> None:
 
 def descendants(pid: int) -> list[int]:
     """A process and all that come from it."""
-    found = [pid]
-    for parent in found:  # grows on the way
+    family = [pid]
+    for parent in family:  # grows on the way
         for task in _listed(PROC / str(parent) / "task"):
             with contextlib.suppress(OSError):
-                found += map(int, (task / "children").read_text().split())
-    return found
+                family += map(int, (task / "children").read_text().split())
+    return family
 
 
 def state(pid: int) -> str:
@@ -242,12 +242,12 @@ def probes(canaries: Canaries, box: Sandbox) -> dict[str, bool]:
     counts is the one outside."""
     beside = canaries.file.with_suffix(".x")
     values = {"port": canaries.port, "file": str(canaries.file), "beside": str(beside)}
-    found = {}
+    successes = {}
     for name, source in PROBES.items():
         text = source.format(**values, key=SHARED_MEMORY_KEY, pid=os.getpid())
         done = box.run(Job("main", f"{text}\nprint('done')".encode(), LIMITS))
-        found[name] = done.stdout == b"done\n"
-    found["writes to a file of everybody's"] = canaries.is_changed(canaries.file)
-    found["makes a file beside it"] = beside.exists()
+        successes[name] = done.stdout == b"done\n"
+    successes["writes to a file of everybody's"] = canaries.is_changed(canaries.file)
+    successes["makes a file beside it"] = beside.exists()
     beside.unlink(missing_ok=True)
-    return found
+    return successes

@@ -50,11 +50,11 @@ def limited(records: Mapping[str, list[Record]], limit: int | None) -> dict[str,
     if limit is None:
         return dict(records)
 
-    def place(record: Record) -> bytes:
+    def hash_key(record: Record) -> bytes:
         name = str(record.get("task_id", record.get("id"))).replace("HumanEvalPlus", "HumanEval")
         return hashlib.sha256(name.encode()).digest()
 
-    return {name: sorted(rows, key=place)[:limit] for name, rows in records.items()}
+    return {name: sorted(rows, key=hash_key)[:limit] for name, rows in records.items()}
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     for line in missing:
         say(line)
     records = limited(records, arguments.limit)
-    results: dict[str, Any] = {
+    measurements: dict[str, Any] = {
         "machine": machine(),
         "tier": str(sandbox().tier),
         "version": verifier().version,
@@ -76,8 +76,8 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     if WITH_PLUS & set(arguments.only):
         began = time.monotonic()
         plus, no_answers = code_correct.plus_rows(records, arguments.jobs, say)
-        results["seconds"]["answers of reference programs"] = round(time.monotonic() - began)
-    results["no_answers"] = no_answers
+        measurements["seconds"]["answers of reference programs"] = round(time.monotonic() - began)
+    measurements["no_answers"] = no_answers
     tiers = [Tier(name) for name in arguments.exhausting]
     parts: dict[str, Callable[[], Any]] = {
         "hostile": lambda: code_hostile.measure(
@@ -90,10 +90,10 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     }
     for name in [name for name in PARTS if name in arguments.only]:
         began = time.monotonic()
-        results[name] = parts[name]()
-        results["seconds"][name] = round(time.monotonic() - began)
+        measurements[name] = parts[name]()
+        measurements["seconds"][name] = round(time.monotonic() - began)
         close_all()
-    return results
+    return measurements
 
 
 def main() -> None:
@@ -120,10 +120,10 @@ def main() -> None:
             f"{arguments.data} is not a folder. Give the folder that holds hostile.jsonl, humaneval.jsonl and so on."
         )
     try:
-        results = measure(arguments)
+        measurements = measure(arguments)
     except TruegoldError as error:
         sys.exit(str(error))
-    publish(results, report(results), arguments.json, arguments.write, "Code verifier")
+    publish(measurements, report(measurements), arguments.json, arguments.write, "Code verifier")
 
 
 if __name__ == "__main__":

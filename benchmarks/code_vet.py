@@ -43,13 +43,13 @@ def say(line: str) -> None:
 
 
 def vet_all(problems: Sequence[Problem], jobs: int) -> list[Vetted]:
-    found: list[Vetted] = []
+    vetted_problems: list[Vetted] = []
     with ThreadPoolExecutor(jobs) as pool:
         for vetted in pool.map(vet_problem, problems):
-            found.append(vetted)
-            if len(found) % SAID_EVERY == 0:
-                say(f"{vetted.problem.set_name}: {len(found)} of {len(problems)} vetted")
-    return found
+            vetted_problems.append(vetted)
+            if len(vetted_problems) % SAID_EVERY == 0:
+                say(f"{vetted.problem.set_name}: {len(vetted_problems)} of {len(problems)} vetted")
+    return vetted_problems
 
 
 def some(records: Sequence[Record], limit: int | None) -> list[Record]:
@@ -63,7 +63,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """All numbers, as `--json` writes them."""
     records, _ = code_rows.load(arguments.data)
     missing = [f"Left out: {code_rows.FILES[name]} is not there." for name in arguments.only if name not in records]
-    results: dict[str, Any] = {
+    measurements: dict[str, Any] = {
         "machine": machine(),
         "tier": str(sandbox().tier),
         "version": CodeVerifier().version,
@@ -80,10 +80,10 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     }
     for name in [name for name in SETS if name in arguments.only and name in records]:
         began = time.monotonic()
-        results["sets"][name] = parts[name](some(records[name], arguments.limit))
-        results["seconds"][name] = round(time.monotonic() - began)
+        measurements["sets"][name] = parts[name](some(records[name], arguments.limit))
+        measurements["seconds"][name] = round(time.monotonic() - began)
         close_all()
-    return results
+    return measurements
 
 
 def main() -> None:
@@ -98,10 +98,10 @@ def main() -> None:
     if not arguments.data.is_dir():
         sys.exit(f"{arguments.data} is not a folder. Give the folder that holds humaneval.jsonl, mbpp.jsonl and so on.")
     try:
-        results = measure(arguments)
+        measurements = measure(arguments)
     except TruegoldError as error:
         sys.exit(str(error))
-    publish(results, report(results), arguments.json, arguments.write, "Vetting test suites")
+    publish(measurements, report(measurements), arguments.json, arguments.write, "Vetting test suites")
 
 
 if __name__ == "__main__":

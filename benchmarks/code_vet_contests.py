@@ -47,8 +47,8 @@ def measure(
     vetted = vet_all([Problem(row, record["problem"]) for row, record in zip(rows, records, strict=True)])
     pairs = list(zip(plain, vetted, strict=True))
     labels = json.loads(LABELS.read_text(encoding="utf-8"))["problems"]
-    failing = [each for one, each in pairs if _answers_wrongly(one)]
-    passing = [each for one, each in pairs if one.passed]
+    failing = [each for reference, each in pairs if _answers_wrongly(reference)]
+    passing = [each for reference, each in pairs if reference.passed]
     return {
         **summary(vetted),
         "plain_passing": len(passing),
@@ -68,19 +68,19 @@ def sign_of(each: Vetted) -> str | None:
     return "order" if any(finding.severity is Severity.REPAIR for finding in order) else None
 
 
-def _answers_wrongly(one: Plain) -> bool:
-    return not one.passed and not one.said.partition(": ")[2].startswith(_NO_ANSWER)
+def _answers_wrongly(reference: Plain) -> bool:
+    return not reference.passed and not reference.explanation.partition(": ")[2].startswith(_NO_ANSWER)
 
 
 def _by_label(vetted: Sequence[Vetted], labels: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+    entries: dict[str, dict[str, Any]] = {}
     for each in vetted:
-        entry = found.setdefault(_label(each, labels), {"problems": 0, "recognised": 0, "signs": Counter()})
+        entry = entries.setdefault(_label(each, labels), {"problems": 0, "recognised": 0, "signs": Counter()})
         entry["problems"] += 1
         if (sign := sign_of(each)) is not None:
             entry["recognised"] += 1
             entry["signs"][sign] += 1
-    return {label: {**entry, "signs": dict(entry["signs"])} for label, entry in sorted(found.items())}
+    return {label: {**entry, "signs": dict(entry["signs"])} for label, entry in sorted(entries.items())}
 
 
 def _called(vetted: Sequence[Vetted], labels: dict[str, Any]) -> dict[str, Any]:

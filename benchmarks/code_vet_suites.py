@@ -62,8 +62,8 @@ class Vetted:
         return reason in self.vetting.reasons
 
     def evidence(self, reason: VetReason) -> Mapping[str, Any]:
-        found = (each.evidence for each in self.vetting.findings if each.reason is reason)
-        return next(iter(found), {})
+        matching_evidence = (each.evidence for each in self.vetting.findings if each.reason is reason)
+        return next(iter(matching_evidence), {})
 
 
 def humaneval(records: Iterable[Record], others: Mapping[str, list[Record]]) -> list[Problem]:
@@ -128,12 +128,12 @@ def summary(vetted: Sequence[Vetted]) -> dict[str, Any]:
 
 def _few(samples: Sequence[Sample]) -> list[Sample]:
     """The first ones of each source and worth; of wrong ones, those first that the set's own tests let pass."""
-    found = []
+    chosen = []
     for source in SOURCES:
         for right in (False, True):
-            of = [sample for sample in samples if (sample.source, sample.right) == (source, right)]
-            found += sorted(of, key=lambda sample: sample.caught_before)[:SAMPLES]
-    return found
+            candidates = [sample for sample in samples if (sample.source, sample.right) == (source, right)]
+            chosen += sorted(candidates, key=lambda sample: sample.caught_before)[:SAMPLES]
+    return chosen
 
 
 def _is_hack(name: str) -> bool:
@@ -142,12 +142,12 @@ def _is_hack(name: str) -> bool:
 
 def _bins(rates: Sequence[float]) -> dict[str, int]:
     """How many suites have a kill rate below each bound and not below the one before; exactly 1 by themselves."""
-    found, before = {}, 0
+    counts, before = {}, 0
     for bound in BINS:
         below = sum(rate < bound for rate in rates)
-        found[f"below {bound:g}"] = below - before
+        counts[f"below {bound:g}"] = below - before
         before = below
-    return {**found, "1": len(rates) - before}
+    return {**counts, "1": len(rates) - before}
 
 
 def _weak(each: Vetted) -> dict[str, Any]:
@@ -165,15 +165,16 @@ def _weak(each: Vetted) -> dict[str, Any]:
 
 def _samples(vetted: Sequence[Vetted]) -> dict[str, dict[str, int]]:
     """By source: known-wrong programs and how many of them fail, right ones and how many pass."""
-    found = {source: Counter[str]() for source in SOURCES}
+    counts_by_source = {source: Counter[str]() for source in SOURCES}
     for each in vetted:
         if each.vetting.caught is None and each.vetting.accepted is None:
             continue  # none were tried
         for right, reason in ((False, VetReason.WRONG_ACCEPTED), (True, VetReason.RIGHT_REJECTED)):
             odd = set(each.evidence(reason).get("programs", ()))
-            of = [sample for sample in each.problem.samples if sample.right is right]
-            for at, sample in enumerate(of):
-                name = "right" if right else "wrong" if sample.caught_before else "subtle"
-                found[sample.source][name] += 1
-                found[sample.source][f"{name}_as_labelled"] += at not in odd
-    return {source: dict(counts) for source, counts in found.items() if counts}
+            labelled = [sample for sample in each.problem.samples if sample.right is right]
+            for index, sample in enumerate(labelled):
+                wrong_name = "wrong" if sample.caught_before else "subtle"
+                name = "right" if right else wrong_name
+                counts_by_source[sample.source][name] += 1
+                counts_by_source[sample.source][f"{name}_as_labelled"] += index not in odd
+    return {source: dict(counts) for source, counts in counts_by_source.items() if counts}

@@ -15,12 +15,12 @@ SIGNS = {
     "same_input": "one input stands with two answers",
     "order": "the order is free",
 }
-Results = dict[str, Any]
+Measurements = dict[str, Any]
 
 
-def report(results: Results) -> str:
-    sets = results["sets"]
-    parts = [_head(results), _outcomes(sets), _reasons(sets), _rates(sets), _null(sets)]
+def report(measurements: Measurements) -> str:
+    sets = measurements["sets"]
+    parts = [_head(measurements), _outcomes(sets), _reasons(sets), _rates(sets), _null(sets)]
     parts += [_weakest(name, sets[name]) for name in ("humaneval", "mbpp") if name in sets]
     if "humaneval" in sets:
         parts.append(_samples(sets["humaneval"]["samples"]))
@@ -29,18 +29,19 @@ def report(results: Results) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _head(results: Results) -> str:
+def _head(measurements: Measurements) -> str:
     lines = [
-        f"Measured on {results['machine']}, in tier `{results['tier']}`, each suite with its reference solution, as",
+        f"Measured on {measurements['machine']}, in tier `{measurements['tier']}`, each suite with its reference "
+        "solution, as",
         "`truegold testcases vet` does it with its defaults.",
     ]
-    if results["limit"]:
-        lines.append(f"A subset: at most {results['limit']} problems of each set (`--limit`).")
-    took = ", ".join(f"{name} {seconds:,} s" for name, seconds in results["seconds"].items())
-    return "\n".join([*lines, *results["missing"], f"It took: {took}.", "", COMMAND])
+    if measurements["limit"]:
+        lines.append(f"A subset: at most {measurements['limit']} problems of each set (`--limit`).")
+    took = ", ".join(f"{name} {seconds:,} s" for name, seconds in measurements["seconds"].items())
+    return "\n".join([*lines, *measurements["missing"], f"It took: {took}.", "", COMMAND])
 
 
-def _outcomes(sets: Results) -> str:
+def _outcomes(sets: Measurements) -> str:
     rows = [
         [
             name,
@@ -53,13 +54,13 @@ def _outcomes(sets: Results) -> str:
     return "## Outcomes\n\n" + table(["set", "suites", "cases", *OUTCOMES], rows)
 
 
-def _reasons(sets: Results) -> str:
+def _reasons(sets: Measurements) -> str:
     names = list(dict.fromkeys(reason for it in sets.values() for reason in it["reasons"]))
     rows = [[code(name), *(f"{it['reasons'].get(name, 0):,}" for it in sets.values())] for name in names]
     return "Suites by finding; a suite can have several.\n\n" + table(["finding", *sets], rows)
 
 
-def _rates(sets: Results) -> str:
+def _rates(sets: Measurements) -> str:
     known = {name: it for name, it in sets.items() if it["rates"]}
     if not known:
         return ""
@@ -82,7 +83,7 @@ def _rates(sets: Results) -> str:
     return text + table(["set", "measured", "mutants", "mean", "median", *bins], rows)
 
 
-def _null(sets: Results) -> str:
+def _null(sets: Measurements) -> str:
     rows = [
         [
             name,
@@ -97,7 +98,7 @@ def _null(sets: Results) -> str:
     return text + table(["set", "suites", "null or constant", "hack", "such as"], rows)
 
 
-def _weakest(name: str, found: Results) -> str:
+def _weakest(name: str, measured: Measurements) -> str:
     rows = [
         [
             it["id"],
@@ -106,7 +107,7 @@ def _weakest(name: str, found: Results) -> str:
             str(it["cases"]),
             code(it["example"].replace("`", "'")),
         ]
-        for it in found["weakest"]
+        for it in measured["weakest"]
     ]
     header = ["problem", "kill rate (95 %)", "survivors", "cases", "one of them"]
     return f"## The weakest of {name}\n\n" + table(header, rows)
@@ -130,8 +131,8 @@ def _samples(samples: dict[str, dict[str, int]]) -> str:
     return text + table(header, rows)
 
 
-def _contests(found: Results) -> str:
-    passing, failing = found["passing"], found["failing"]
+def _contests(measured: Measurements) -> str:
+    passing, failing = measured["passing"], measured["failing"]
     rows = [
         [
             label,
@@ -142,14 +143,14 @@ def _contests(found: Results) -> str:
         for label, it in failing.items()
     ]
     header = ["why it fails, by hand", "problems", "said to have several answers", "by what sign"]
-    single = [[it["id"], it["label"], it["outcome"], code(it["reason"]), it["why"]] for it in found["examples"]]
+    single = [[it["id"], it["label"], it["outcome"], code(it["reason"]), it["why"]] for it in measured["examples"]]
     return "\n\n".join(
         [
             "## CodeContests: problems with several right answers",
-            f"Of {found['suites']} reference solutions {found['plain_passing']} pass under plain Python, "
-            f"{found['plain_failing']} give a wrong answer, {found['plain_no_answer']} crash or take too long. Of half "
-            "of the problems (by a hash of the name) a person read why the reference fails; `not read`: the other "
-            "half, which is only counted.",
+            f"Of {measured['suites']} reference solutions {measured['plain_passing']} pass under plain Python, "
+            f"{measured['plain_failing']} give a wrong answer, {measured['plain_no_answer']} crash or take too long. "
+            "Of half of the problems (by a hash of the name) a person read why the reference fails; `not read`: the "
+            "other half, which is only counted.",
             table(header, rows),
             f"Of the {passing['problems']} whose reference solution passes, {passing['called']} are said to have "
             f"several right answers ({_signs(passing['signs']) or 'none'}); of these {passing['truly']} were read and "

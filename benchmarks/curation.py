@@ -57,9 +57,9 @@ def rules(folder: Path) -> Iterator[str]:
         )
 
 
-def pairs(results: dict[str, Any]) -> Iterator[str]:
+def pairs(measurements: dict[str, Any]) -> Iterator[str]:
     """Numbers by name, one line for each name."""
-    for name, value in results.items():
+    for name, value in measurements.items():
         if isinstance(value, dict) and any(isinstance(inner, dict) for inner in value.values()):
             yield f"{name}:"
             yield from (f"  {line}" for line in pairs(value))
@@ -75,10 +75,10 @@ def measure(arguments: argparse.Namespace) -> dict[str, list[str]]:
         if not (folder / f"{curation_dedup.REWORDINGS}.jsonl").exists():
             return iter([f"{curation_dedup.REWORDINGS}.jsonl is not there"])
         with tempfile.TemporaryDirectory() as work:
-            found = curation_dedup.measure(
+            measured = curation_dedup.measure(
                 folder, arguments.odd, arguments.sizes, True, Path(work), lambda name, _: say(f"dedup: {name}")
             )
-        return pairs(found)
+        return pairs(measured)
 
     def decontamination() -> Iterator[str]:
         with tempfile.TemporaryDirectory() as work:
@@ -93,17 +93,17 @@ def measure(arguments: argparse.Namespace) -> dict[str, list[str]]:
         "dedup": dedup,
         "decontamination": decontamination,
     }
-    results: dict[str, list[str]] = {}
+    measurements: dict[str, list[str]] = {}
     for name in (name for name in PARTS if name in arguments.only):
         began = time.monotonic()
-        results[name] = list(parts[name]())
+        measurements[name] = list(parts[name]())
         say(f"{name}: {time.monotonic() - began:.0f} s")
-    return results
+    return measurements
 
 
-def report(results: dict[str, list[str]], odd: bool) -> str:
+def report(measurements: dict[str, list[str]], odd: bool) -> str:
     sections = [COMMANDS]
-    for name, lines in results.items():
+    for name, lines in measurements.items():
         half = " (odd half)" if odd and name in ("dedup", "decontamination") else ""
         sections.append(f"## {name.capitalize()}{half}\n\n```\n" + "\n".join(lines).rstrip() + "\n```")
     return "\n\n".join(sections)
@@ -120,9 +120,9 @@ def main() -> None:
     arguments = parser.parse_args()
     if not arguments.data.is_dir():
         sys.exit(f"{arguments.data} is not a folder. Give the folder that holds gsm8k_platinum.jsonl and so on.")
-    results = measure(arguments)
-    text = report(results, arguments.odd)
-    publish(results, text, arguments.json, arguments.write, "Curation against labelled corpora")
+    measurements = measure(arguments)
+    text = report(measurements, arguments.odd)
+    publish(measurements, text, arguments.json, arguments.write, "Curation against labelled corpora")
 
 
 if __name__ == "__main__":

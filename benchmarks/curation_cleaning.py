@@ -55,10 +55,10 @@ def main() -> None:
     options = parser.parse_args()
     measured = measure(options.data)
     if options.show:
-        reason, number = options.show
+        reason, count = options.show
         hits = measured["even"].hits[reason]
-        for place, before, after in random.Random(0).sample(hits, min(int(number), len(hits))):
-            print(f"{place}\n    {before!r}\n    {after!r}")
+        for location, before, after in random.Random(0).sample(hits, min(int(count), len(hits))):
+            print(f"{location}\n    {before!r}\n    {after!r}")
     else:
         print(table(measured))
 
@@ -69,23 +69,23 @@ def measure(folder: Path) -> dict[str, Measured]:
     boilerplate = Boilerplate(config)
     measured = {half: Measured() for half in HALVES}
     for half, row in rows(folder):
-        found = measured[half]
+        half_counts = measured[half]
         started = time.process_time()
         cleaned, changes = clean_row(row, config, boilerplate)
-        found.seconds += time.process_time() - started
-        found.rows += 1
-        place = f"{row['source']}:{row['source_row']}"
+        half_counts.seconds += time.process_time() - started
+        half_counts.rows += 1
+        location = f"{row['source']}:{row['source_row']}"
         again, more = clean_row(cleaned, config, boilerplate)
-        assert (again, more) == (cleaned, []), f"{place}: cleaned twice, it is another row"
+        assert (again, more) == (cleaned, []), f"{location}: cleaned twice, it is another row"
         for change in {change.edit.reason: change for change in changes}.values():  # a row counts once
-            _count(found, change.edit.reason, row, *_around(change.edit.before, change.edit.after))
-        assert _undone(cleaned, changes) == row, f"{place}: undoing its edits does not give it back"
+            _count(half_counts, change.edit.reason, row, *_around(change.edit.before, change.edit.after))
+        assert _undone(cleaned, changes) == row, f"{location}: undoing its edits does not give it back"
         for name in RULES:
             for finding in BUILT_IN[name].detect(cleaned):
-                _count(found, finding.reason, row, cleaned["prompt"][-SHOWN_CHARS:], dump_json(finding.evidence))
+                _count(half_counts, finding.reason, row, cleaned["prompt"][-SHOWN_CHARS:], dump_json(finding.evidence))
         notes = json.loads(cleaned["meta"])[NOTES]
-        found.languages[notes["language"]] += 1
-        found.gold_types[notes.get("gold_type", "none")] += 1
+        half_counts.languages[notes["language"]] += 1
+        half_counts.gold_types[notes.get("gold_type", "none")] += 1
     return measured
 
 
@@ -93,14 +93,14 @@ def rows(folder: Path) -> Iterator[tuple[str, Row]]:
     """The half and the row of every problem in the folder's files."""
     for path in sorted(folder.glob("*.jsonl")):
         with path.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, start=1):
+            for line_number, line in enumerate(lines, start=1):
                 values = json.loads(line)
                 prompt = _prompt(values)
                 if prompt is None or any(name in values for name in PROGRAMS):
                     continue
-                own = str(values.get("id", values.get("idx", number - 1)))
-                digest = hashlib.sha256((path.name + own).encode()).hexdigest()
-                yield HALVES[int(digest[0], 16) % 2], _row(path.name, number, prompt, values)
+                own_id = str(values.get("id", values.get("idx", line_number - 1)))
+                digest = hashlib.sha256((path.name + own_id).encode()).hexdigest()
+                yield HALVES[int(digest[0], 16) % 2], _row(path.name, line_number, prompt, values)
 
 
 def _prompt(values: Mapping[str, Any]) -> str | None:
@@ -110,7 +110,7 @@ def _prompt(values: Mapping[str, Any]) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _row(source: str, number: int, prompt: str, values: Mapping[str, Any]) -> Row:
+def _row(source: str, line_number: int, prompt: str, values: Mapping[str, Any]) -> Row:
     model = values.get("reward_model")
     gold = model.get("ground_truth") if isinstance(model, dict) else None
     if gold is None:
@@ -127,7 +127,7 @@ def _row(source: str, number: int, prompt: str, values: Mapping[str, Any]) -> Ro
         "verifier_args": "{}",
         "solution": solution if isinstance(solution, str) else None,
         "source": source,
-        "source_row": number,
+        "source_row": line_number,
         "split": "train",
         "meta": "{}",
     }
@@ -140,9 +140,9 @@ def _undone(cleaned: Row, changes: list[Any]) -> Row:
     return row
 
 
-def _count(found: Measured, reason: str, row: Row, before: str, after: str) -> None:
-    found.files[reason][row["source"]] += 1
-    found.hits[reason].append((f"{row['source']}:{row['source_row']}", before, after))
+def _count(half_counts: Measured, reason: str, row: Row, before: str, after: str) -> None:
+    half_counts.files[reason][row["source"]] += 1
+    half_counts.hits[reason].append((f"{row['source']}:{row['source_row']}", before, after))
 
 
 def _around(before: str, after: str) -> tuple[str, str]:

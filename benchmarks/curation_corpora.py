@@ -51,7 +51,7 @@ def _choice(stem: str, options: list[str], letter: str, solution: str | None, wh
     index = ord(letter) - ord("A")
     if not whole:
         return (stem, texts[index], solution) if 0 <= index < len(texts) else None
-    listed = "\n".join(f"({chr(ord('A') + number)}) {text}" for number, text in enumerate(texts))
+    listed = "\n".join(f"({chr(ord('A') + position)}) {text}" for position, text in enumerate(texts))
     return f"{stem}\n{listed}", letter, solution
 
 
@@ -106,7 +106,7 @@ def rows(corpus: str, folder: Path) -> Iterator[Row]:
     config = CleanConfig()
     boilerplate = Boilerplate(config)
     with (folder / f"{file}.jsonl").open(encoding="utf-8") as lines:
-        for number, text in enumerate(lines, start=1):
+        for line_number, text in enumerate(lines, start=1):
             fields = read(json.loads(text))
             if fields is None:
                 continue
@@ -120,7 +120,7 @@ def rows(corpus: str, folder: Path) -> Iterator[Row]:
                 "verifier_args": "{}",
                 "solution": solution,
                 "source": corpus,
-                "source_row": number,
+                "source_row": line_number,
                 "split": "train",
                 "meta": "{}",
             }

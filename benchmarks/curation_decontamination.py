@@ -43,14 +43,14 @@ POOL_FILES = (
     "qwen_carp_en",
 )  # fmt: skip
 COLUMNS = ("question", "problem", "prompt", "original_text", "input", "content")
-OURS, EIGHT, THIRTEEN = "truegold", "8-gram", "13-gram"
+TRUEGOLD, EIGHT, THIRTEEN = "truegold", "8-gram", "13-gram"
 
 
 @dataclass
 class Planted:
     """Evaluation items by id, and training records with the item that each is a leak of (None: a decoy or the pool)."""
 
-    items: dict[str, str] = field(default_factory=dict)
+    eval_items: dict[str, str] = field(default_factory=dict)
     records: list[tuple[str, str]] = field(default_factory=list)
     truth: dict[str, tuple[str, str | None]] = field(default_factory=dict)
 
@@ -84,24 +84,24 @@ def plant(folder: Path, pool_size: int, only_odd: bool, seed: int = 0) -> Plante
         if only_odd and not is_odd(f"gsm8k_test_rephrased.jsonl{row['id']}"):
             continue
         item = f"gsm8k-{row['id']}"
-        planted.items[item] = row["original"]
+        planted.eval_items[item] = row["original"]
         choice = draw.random()
         if choice < 0.35:
             planted.add("reworded", item, row["rephrased"])
         elif choice < 0.6:
             verbatim(planted, item, row["original"], draw, fillers)
-    for number, row in enumerate(rows(folder, "math500")):
-        if only_odd and not is_odd(f"math500.jsonl{number}"):
+    for index, row in enumerate(rows(folder, "math500")):
+        if only_odd and not is_odd(f"math500.jsonl{index}"):
             continue
-        planted.items[f"math500-{number}"] = row["problem"]
+        planted.eval_items[f"math500-{index}"] = row["problem"]
         if draw.random() < 0.3:
-            verbatim(planted, f"math500-{number}", row["problem"], draw, fillers)
+            verbatim(planted, f"math500-{index}", row["problem"], draw, fillers)
     renumbered(folder, planted, only_odd)
-    texts = {" ".join(text.split()).lower() for text in planted.items.values()}
+    texts = {" ".join(text.split()).lower() for text in planted.eval_items.values()}
     clean = [text for text in pool if " ".join(text.split()).lower() not in texts]
-    for number in range(max(0, pool_size - len(planted.records))):
-        text = clean[number % len(clean)]
-        planted.records.append((f"pool-{number}", text if number < len(clean) else edited(text, clean, draw)))
+    for index in range(max(0, pool_size - len(planted.records))):
+        text = clean[index % len(clean)]
+        planted.records.append((f"pool-{index}", text if index < len(clean) else edited(text, clean, draw)))
     draw.shuffle(planted.records)
     return planted
 
@@ -123,7 +123,7 @@ def verbatim(planted: Planted, item: str, text: str, draw: random.Random, filler
 
 def renumbered(folder: Path, planted: Planted, only_odd: bool) -> None:
     """Decoys; their originals become items where they are none yet."""
-    known = {text: item for item, text in planted.items.items()}
+    known = {text: item for item, text in planted.eval_items.items()}
     pairs = [
         (row["seed_question"], row["question"])
         for row in rows(folder, "gsm_plus_testmini")
@@ -131,12 +131,12 @@ def renumbered(folder: Path, planted: Planted, only_odd: bool) -> None:
         and str(row["answer"]) != str(row["seed_answer"])
     ]
     simple, hard = rows(folder, "math_perturb_simple"), rows(folder, "math_perturb_hard")
-    pairs += [(one["problem"], other["problem"]) for one, other in zip(simple, hard, strict=False)]
-    for number, (original, decoy) in enumerate(pairs):
+    pairs += [(simple_row["problem"], hard_row["problem"]) for simple_row, hard_row in zip(simple, hard, strict=False)]
+    for index, (original, decoy) in enumerate(pairs):
         if only_odd and not is_odd(original):
             continue
-        item = known.setdefault(original, f"decoy-{number}")
-        planted.items.setdefault(item, original)
+        item = known.setdefault(original, f"decoy-{index}")
+        planted.eval_items.setdefault(item, original)
         planted.add("renumbered", item, decoy, leak=False)
 
 
@@ -157,20 +157,22 @@ def edited(text: str, others: list[str], draw: random.Random) -> str:
     return " ".join(draw.choice(vocabulary) if draw.random() < share else word for word in text.split())
 
 
-def ours(planted: Planted, work: Path) -> set[tuple[str, str]]:
+def truegold_matches(planted: Planted, work: Path) -> set[tuple[str, str]]:
     """The pairs (record, item) that `truegold decontaminate` writes."""
     data, evals = work / "train.jsonl", work / "evals.jsonl"
     data.write_text("".join(json.dumps({"id": name, "prompt": text}) + "\n" for name, text in planted.records))
-    evals.write_text("".join(json.dumps({"id": name, "prompt": text}) + "\n" for name, text in planted.items.items()))
+    evals.write_text(
+        "".join(json.dumps({"id": name, "prompt": text}) + "\n" for name, text in planted.eval_items.items())
+    )
     decontaminate_file(data, [str(evals)], work / "out", ProblemColumns(), ProblemColumns(), NullProgress())
-    found = pl.read_parquet(work / "out" / "matches.parquet")
-    return set(zip(found["id"], found["against_id"], strict=True))
+    matches = pl.read_parquet(work / "out" / "matches.parquet")
+    return set(zip(matches["id"], matches["against_id"], strict=True))
 
 
 def ngram_rule(planted: Planted, size: int) -> set[tuple[str, str]]:
     """The pairs that share any run of `size` words (letters and digits, lower case)."""
     where: dict[tuple[str, ...], list[str]] = {}
-    for item, text in planted.items.items():
+    for item, text in planted.eval_items.items():
         for gram in set(grams(text, size)):
             where.setdefault(gram, []).append(item)
     return {
@@ -183,12 +185,12 @@ def grams(text: str, size: int) -> Iterator[tuple[str, ...]]:
     return zip(*(words[start:] for start in range(size)), strict=False)
 
 
-def score(planted: Planted, found: set[tuple[str, str]]) -> dict[str, Any]:
+def score(planted: Planted, matches: set[tuple[str, str]]) -> dict[str, Any]:
     """Recall by kind, decoys called leaks, and the precision over records."""
-    right = Counter(kind for name, (kind, item) in planted.truth.items() if item and (name, item) in found)
+    right = Counter(kind for name, (kind, item) in planted.truth.items() if item and (name, item) in matches)
     total = Counter(kind for kind, _ in planted.truth.values())
-    called = {name for name, _ in found}
-    true = {name for name, item in found if planted.truth.get(name, ("", None))[1] == item and item}
+    called = {name for name, _ in matches}
+    true = {name for name, item in matches if planted.truth.get(name, ("", None))[1] == item and item}
     return {
         "called": len(called),
         "precision": len(true) / max(1, len(called)),
@@ -203,14 +205,14 @@ def score(planted: Planted, found: set[tuple[str, str]]) -> dict[str, Any]:
 def measure(folder: Path, pool: int, only_odd: bool, work: Path) -> dict[str, Any]:
     """All rules on one planted pool."""
     planted = plant(folder, pool, only_odd)
-    results: dict[str, Any] = {"records": len(planted.records), "items": len(planted.items)}
-    rules = {OURS: lambda: ours(planted, work)}
+    measurements: dict[str, Any] = {"records": len(planted.records), "items": len(planted.eval_items)}
+    rules = {TRUEGOLD: lambda: truegold_matches(planted, work)}
     rules |= {name: (lambda size=size: ngram_rule(planted, size)) for name, size in ((EIGHT, 8), (THIRTEEN, 13))}
     for name, rule in rules.items():
         began = time.monotonic()
-        found = rule()
-        results[name] = {**score(planted, found), "seconds": round(time.monotonic() - began, 1)}
-    return results
+        matches = rule()
+        measurements[name] = {**score(planted, matches), "seconds": round(time.monotonic() - began, 1)}
+    return measurements
 
 
 def main() -> None:
@@ -226,11 +228,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         work = args.work or Path(folder)
         work.mkdir(parents=True, exist_ok=True)
-        results = measure(args.data_dir, args.pool, args.odd, work)
-    for name, values in results.items():
+        measurements = measure(args.data_dir, args.pool, args.odd, work)
+    for name, values in measurements.items():
         print(name, json.dumps(values))
     if args.json:
-        args.json.write_text(json.dumps(results, indent=1))
+        args.json.write_text(json.dumps(measurements, indent=1))
 
 
 if __name__ == "__main__":

@@ -54,8 +54,8 @@ def clusters(texts: list[str], golds: list[str | None], work: Path) -> list[int]
         for text, gold in zip(texts, golds, strict=True):
             file.write(json.dumps({"prompt": text, "gold": gold}) + "\n")
     dedup_file(path, work / "out", ProblemColumns("prompt"), None, NullProgress())
-    found: list[int] = pl.read_parquet(work / "out" / "clusters.parquet")["cluster"].to_list()
-    return found
+    cluster_ids: list[int] = pl.read_parquet(work / "out" / "clusters.parquet")["cluster"].to_list()
+    return cluster_ids
 
 
 def rensa_clusters(texts: list[str], golds: list[str | None], work: Path) -> list[int]:
@@ -63,14 +63,14 @@ def rensa_clusters(texts: list[str], golds: list[str | None], work: Path) -> lis
     from rensa import RMinHash, RMinHashDeduplicator
 
     dedup = RMinHashDeduplicator(0.7, 128, True)
-    found = []
-    for number, text in enumerate(texts):
+    cluster_ids = []
+    for index, text in enumerate(texts):
         words = re.findall(r"\w+", text.lower())
         minhash = RMinHash(num_perm=128, seed=42)
         minhash.update([" ".join(words[i : i + 3]) for i in range(max(1, len(words) - 2))])
-        added = dedup.add(str(number), minhash)
-        found.append(number if added else min(map(int, dedup.get_duplicates(minhash))))
-    return found
+        added = dedup.add(str(index), minhash)
+        cluster_ids.append(index if added else min(map(int, dedup.get_duplicates(minhash))))
+    return cluster_ids
 
 
 Grouper = Callable[[list[str], list[str | None], Path], list[int]]
@@ -84,20 +84,24 @@ def rewordings(folder: Path, only_odd: bool, work: Path, in_pool: bool, group: G
         for row in rows(folder, REWORDINGS)
         if not only_odd or is_odd(f"{REWORDINGS}.jsonl{row['id']}")
     ]
-    texts = [one for one, _ in pairs] + [other for _, other in pairs]
-    ours = len(texts)
+    texts = [first for first, _ in pairs] + [second for _, second in pairs]
+    labelled_texts = len(texts)
     if in_pool:
         texts += [text for text in pool_texts(folder) if text not in set(texts)]
     cluster = group(texts, [None] * len(texts), work)
     members: dict[int, list[int]] = defaultdict(list)
-    for place, number in enumerate(cluster):
-        members[number].append(place)
-    half = ours // 2
-    found = [
-        (one, other) for group in members.values() for one in group for other in group if one < half and other >= half
+    for index, cluster_id in enumerate(cluster):
+        members[cluster_id].append(index)
+    half = labelled_texts // 2
+    cross_pairs = [
+        (first, second)
+        for group in members.values()
+        for first in group
+        for second in group
+        if first < half and second >= half
     ]
-    right = sum(other - one == half for one, other in found)
-    precision, recall = right / max(1, len(found)), right / len(pairs)
+    right = sum(second - first == half for first, second in cross_pairs)
+    precision, recall = right / max(1, len(cross_pairs)), right / len(pairs)
     return {
         "texts": len(texts),
         "pairs": len(pairs),
@@ -109,30 +113,30 @@ def rewordings(folder: Path, only_odd: bool, work: Path, in_pool: bool, group: G
 
 def variant_pairs(folder: Path) -> list[Pair]:
     """All labelled pairs that are no plain rewordings."""
-    found: list[Pair] = []
+    labelled_pairs: list[Pair] = []
 
-    def add(file: str, kind: str, one: str, other: str, golds: tuple[Any, Any], key: Any) -> None:
-        if other.strip():
-            found.append((kind, one, other, _text(golds[0]), _text(golds[1]), f"{file}.jsonl{key}"))
+    def add(file: str, kind: str, first: str, second: str, golds: tuple[Any, Any], key: Any) -> None:
+        if second.strip():
+            labelled_pairs.append((kind, first, second, _text(golds[0]), _text(golds[1]), f"{file}.jsonl{key}"))
 
     for row in rows(folder, "gsm_plus_testmini"):
         golds, seed = (row["seed_answer"], row["answer"]), row["seed_question"]
         add("gsm_plus_testmini", f"GSM-Plus {row['perturbation_type']}", seed, str(row["question"]), golds, seed)
     simple, hard = rows(folder, "math_perturb_simple"), rows(folder, "math_perturb_hard")
-    for one, other in zip(simple, hard, strict=False):
-        golds, key = (one["answer"], other["answer"]), one["problem_id"]
-        add("math_perturb_simple", "MATH-Perturb hard", one["problem"], other["problem"], golds, key)
+    for first, second in zip(simple, hard, strict=False):
+        golds, key = (first["answer"], second["answer"]), first["problem_id"]
+        add("math_perturb_simple", "MATH-Perturb hard", first["problem"], second["problem"], golds, key)
     umwp = {row["id"]: row for row in rows(folder, "umwp")}
     for row in umwp.values():
-        for other in (other for other in row["relevant_ids"] or () if other in umwp):
-            add("umwp", "UMWP unanswerable", umwp[other]["question"], row["question"], (None, None), other)
+        for second in (second for second in row["relevant_ids"] or () if second in umwp):
+            add("umwp", "UMWP unanswerable", umwp[second]["question"], row["question"], (None, None), second)
     for row in rows(folder, "mip_gsm8k"):
-        one = row["question"]
-        add("mip_gsm8k", "MiP premise removed", one, row["insufficient_question"], (None, None), one)
+        first = row["question"]
+        add("mip_gsm8k", "MiP premise removed", first, row["insufficient_question"], (None, None), first)
     for row in rows(folder, "gsm8k_backward"):
-        one = row["original_question"]
-        add("gsm8k_backward", "backward question", one, row["question"], (None, None), one)
-    return found
+        first = row["original_question"]
+        add("gsm8k_backward", "backward question", first, row["question"], (None, None), first)
+    return labelled_pairs
 
 
 def _text(value: Any) -> str | None:
@@ -148,8 +152,8 @@ def variants(
     golds = [gold if with_gold else None for pair in pairs for gold in pair[3:5]]
     cluster = group(texts, golds, work)
     merged: dict[str, list[bool]] = defaultdict(list)
-    for place, pair in enumerate(pairs):
-        merged[pair[0]].append(cluster[2 * place] == cluster[2 * place + 1])
+    for index, pair in enumerate(pairs):
+        merged[pair[0]].append(cluster[2 * index] == cluster[2 * index + 1])
     return {kind: {"pairs": len(values), "merged": sum(values) / len(values)} for kind, values in merged.items()}
 
 
@@ -158,10 +162,10 @@ def write_problems(folder: Path, size: int, path: Path, seed: int = 0) -> None:
     draw = random.Random(seed)
     texts = [text for text in pool_texts(folder) if len(text) <= MAX_CHARS]
     with path.open("w", encoding="utf-8") as file:
-        for number in range(size):
-            text = texts[number % len(texts)]
-            text = text if number < len(texts) else edited(text, texts, draw)
-            file.write(json.dumps({"id": number, "prompt": text}, ensure_ascii=False) + "\n")
+        for index in range(size):
+            text = texts[index % len(texts)]
+            text = text if index < len(texts) else edited(text, texts, draw)
+            file.write(json.dumps({"id": index, "prompt": text}, ensure_ascii=False) + "\n")
 
 
 MEASURED = """
@@ -174,7 +178,7 @@ finally:
     peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
     print(usage.ru_utime + usage.ru_stime, peak // 1024, file=sys.stderr)
 """
-OURS = 'runpy.run_module("truegold.flows.cli", run_name="__main__")'
+TRUEGOLD_SCRIPT = 'runpy.run_module("truegold.flows.cli", run_name="__main__")'
 
 
 def timed(body: str, arguments: list[str]) -> dict[str, float]:
@@ -204,15 +208,17 @@ for number, line in enumerate(open(sys.argv[1], encoding="utf-8")):
 
 def speed(folder: Path, sizes: list[int], with_rensa: bool, work: Path) -> dict[str, Any]:
     """Time and memory by size."""
-    results: dict[str, Any] = {}
+    measurements: dict[str, Any] = {}
     for size in sizes:
         path = work / f"problems-{size}.jsonl"
         write_problems(folder, size, path)
-        results[f"truegold {size}"] = timed(OURS, ["dedup", "--data", str(path), "--out", str(work / "out")])
+        measurements[f"truegold {size}"] = timed(
+            TRUEGOLD_SCRIPT, ["dedup", "--data", str(path), "--out", str(work / "out")]
+        )
         if with_rensa:
-            results[f"rensa {size}"] = timed(RENSA, [str(path)])
+            measurements[f"rensa {size}"] = timed(RENSA, [str(path)])
         path.unlink()
-    return results
+    return measurements
 
 
 def measure(
@@ -229,11 +235,11 @@ def measure(
     if with_rensa:
         parts["rensa: rewordings alone"] = lambda: rewordings(folder, only_odd, work, False, rensa_clusters)
         parts["rensa: variants"] = lambda: variants(folder, only_odd, work, False, rensa_clusters)
-    results = {}
+    measurements = {}
     for name, part in parts.items():
-        results[name] = part()
-        tell(name, results[name])
-    return results
+        measurements[name] = part()
+        tell(name, measurements[name])
+    return measurements
 
 
 def main() -> None:
@@ -251,9 +257,9 @@ def main() -> None:
         print(name, json.dumps(result), flush=True)
 
     with tempfile.TemporaryDirectory() as folder:
-        results = measure(args.data_dir, args.odd, args.sizes, not args.no_rensa, Path(folder), tell)
+        measurements = measure(args.data_dir, args.odd, args.sizes, not args.no_rensa, Path(folder), tell)
     if args.json:
-        args.json.write_text(json.dumps(results, indent=1))
+        args.json.write_text(json.dumps(measurements, indent=1))
 
 
 if __name__ == "__main__":

@@ -104,8 +104,8 @@ def _near(label: str, rng: random.Random) -> list[str]:
     except ValueError:
         return [f"{label}1"]
     digits = str(abs(int(value)))
-    place = rng.randrange(len(digits))
-    other = digits[:place] + str((int(digits[place]) + rng.randint(1, 9)) % 10) + digits[place + 1 :]
+    position = rng.randrange(len(digits))
+    other = digits[:position] + str((int(digits[position]) + rng.randint(1, 9)) % 10) + digits[position + 1 :]
     near = [value + 1, value - 1, value * 10, round(value * 1.1), round(value * 0.9), value * 2, float(other)]
     return [f"{candidate:.10g}" for candidate in near if candidate != value]
 
@@ -144,11 +144,13 @@ def report(corpora: Mapping[str, Rows], seeds: int) -> Iterator[str]:
                 for seed in range(seeds):
                     replaced = replace_labels(rows, share, seed, closed)
                     bad = np.array([row["bad"] for row in replaced])
-                    found = measure(replaced, systems, verifier)
+                    measured = measure(replaced, systems, verifier)
                     for half, mask in (("even", even), ("odd", ~even)):
                         for count in (counts[half], pooled[file, name, half], pooled["both", name, half]):
-                            count.add(found.dropped[mask], bad[mask])
-                    precisions.append([average_precision(bad[mask], found.suspicion[mask]) for mask in (even, ~even)])
+                            count.add(measured.dropped[mask], bad[mask])
+                    precisions.append(
+                        [average_precision(bad[mask], measured.suspicion[mask]) for mask in (even, ~even)]
+                    )
                 ap_even, ap_odd = np.mean(precisions, axis=0)
                 yield (
                     f"  {name:<11}{share:>4.0%}  {counts['even'].describe()} | {counts['odd'].describe()}"

@@ -57,7 +57,7 @@ def mip_gsm8k(rows: Iterable[dict[str, Any]], with_solution: bool) -> Iterator[C
 
 def mip_svamp(rows: Iterable[dict[str, Any]]) -> Iterator[Case]:
     for row in rows:
-        yield Case(row["insufficient_question"], row["insufficient_question"], number(row["answer"]), None, True)
+        yield Case(row["insufficient_question"], row["insufficient_question"], number_text(row["answer"]), None, True)
 
 
 def umwp(rows: Iterable[dict[str, Any]]) -> Iterator[Case]:
@@ -77,10 +77,10 @@ def intact(rows: Iterable[dict[str, Any]], prompt: str, gold: str, solution: str
 
 def svamp(rows: Iterable[dict[str, Any]]) -> Iterator[Case]:
     for row in rows:
-        yield Case(row["ID"], f"{row['Body'].rstrip('.')}. {row['Question']}", number(row["Answer"]), None, False)
+        yield Case(row["ID"], f"{row['Body'].rstrip('.')}. {row['Question']}", number_text(row["Answer"]), None, False)
 
 
-def number(value: float) -> str:
+def number_text(value: float) -> str:
     return f"{value:g}"
 
 
@@ -113,7 +113,7 @@ def reasons(case: Case) -> list[tuple[str, bool]]:
         "verifier": "math",
         "verifier_args": "{}",
     }
-    return [(found.reason, found.blocks) for rule in BUILT_IN.values() for found in rule.detect(row)]
+    return [(finding.reason, finding.blocks) for rule in BUILT_IN.values() for finding in rule.detect(row)]
 
 
 def report(file: str, cases: Iterable[Case]) -> Iterator[str]:
@@ -128,17 +128,17 @@ def report(file: str, cases: Iterable[Case]) -> Iterator[str]:
             f"  {name:<9} {len(part):>5}: flagged {share(part)} (odd {share(odd)}),"
             f" held for review {share([e for e in part if any(blocks for _, blocks in e[2])], len(part))}"
         )
-        counts = Counter(reason for _, _, found in part for reason in {name for name, _ in found})
+        counts = Counter(reason for _, _, findings in part for reason in {name for name, _ in findings})
         if counts:
             yield "            " + ", ".join(f"{reason} {n}" for reason, n in counts.most_common(SHOWN))
-    hits, false = (sum(bool(found) for _, _, found in part) for part in (ill, good))
+    hits, false = (sum(bool(findings) for _, _, findings in part) for part in (ill, good))
     if ill and good and hits:
         yield f"  precision {hits / (hits + false):.2f} at recall {hits / len(ill):.2f}"
 
 
-def share(part: list[tuple[Case, bool, list[tuple[str, bool]]]], of: int | None = None) -> str:
-    hits = sum(bool(found) for _, _, found in part)
-    total = of or len(part)
+def share(part: list[tuple[Case, bool, list[tuple[str, bool]]]], row_count: int | None = None) -> str:
+    hits = sum(bool(findings) for _, _, findings in part)
+    total = row_count or len(part)
     return f"{hits} = {hits / total:.1%}" if total else "-"
 
 

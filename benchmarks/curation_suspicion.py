@@ -91,13 +91,13 @@ def assess_samples(
     rows: Sequence[Mapping[str, Any]], samples: Iterable[Sample], verifier: str
 ) -> tuple[list[Assessment], Votes]:
     """Return the assessments of the rows, and the votes."""
-    items = [
+    labelled_items = [
         Item(str(row["id"]), row["gold_original"], row["question"], row.get("gold_solution"), verifier) for row in rows
     ]
-    ballot = Ballot(items)
+    ballot = Ballot(labelled_items)
     ballot.add(samples)
     votes = ballot.count()
-    return list(assess(items, votes)[1]), votes
+    return list(assess(labelled_items, votes)[1]), votes
 
 
 def measure(
@@ -132,8 +132,8 @@ def measure(
 def rates(rows: Sequence[Mapping[str, Any]], verifier: str) -> dict[str, float]:
     """Each system's share of answered labels that it agrees with."""
     names = sorted({name for row in rows for name in row["preds"]})
-    items = [Item(str(row["id"]), row["gold_original"], None, None, verifier) for row in rows]
-    ballot = Ballot(items)
+    labelled_items = [Item(str(row["id"]), row["gold_original"], None, None, verifier) for row in rows]
+    ballot = Ballot(labelled_items)
     ballot.add(
         Sample(str(row["id"]), name, answer=str(row["preds"][name]))
         for row in rows
@@ -170,17 +170,18 @@ def gsm8k(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for name, systems in groups.items():
         if not systems:
             continue
-        found = measure(rows, systems, "math")
-        score = found.suspicion
+        measured = measure(rows, systems, "math")
+        score = measured.suspicion
         low, high = interval(average_precision, bad, score)
         yield (
-            f"{name:<12}{len(systems):>3}  {average_precision(bad, found.one_pass):>9.3f}"
-            f" {average_precision(bad, found.alt):>7.3f} {average_precision(bad, score):>8.3f}"
+            f"{name:<12}{len(systems):>3}  {average_precision(bad, measured.one_pass):>9.3f}"
+            f" {average_precision(bad, measured.alt):>7.3f} {average_precision(bad, score):>8.3f}"
             f"  [{low:.2f}, {high:.2f}] {average_precision(bad[even], score[even]):>6.3f}"
             f" {average_precision(bad[~even], score[~even]):>6.3f}"
             f"  {average_precision(bad[weak], score[weak]):>7.3f}"
             f" {average_precision(bad[weak & ~even], score[weak & ~even]):>6.3f}"
-            f"  {_hits(found.dropped, bad)} ({_hits(found.dropped & ~even, bad & ~even)})  {_hits(found.review, bad)}"
+            f"  {_hits(measured.dropped, bad)} ({_hits(measured.dropped & ~even, bad & ~even)})"
+            f"  {_hits(measured.review, bad)}"
         )
     yield f"hard items (weak pass <= {HARD:.0%}): {weak.sum()}, of them bad {(weak & bad).sum()}"
     every = measure(rows, ranked, "math")
@@ -206,12 +207,14 @@ def _histories(rows: Sequence[Mapping[str, Any]], bad: Mask, even: Mask) -> Iter
         "as checkpoints": lambda position: ("one", position),
         "as independent": lambda position: (f"model {position}", None),
     }
-    for way, place in {"last alone": ways["as samples of one"], **ways}.items():
+    for way, placement in {"last alone": ways["as samples of one"], **ways}.items():
         scores, dropped, right = [], 0, 0
         for models in series:
             taken = list(enumerate(models))[-1:] if way == "last alone" else list(enumerate(models))
             samples = (
-                Sample(str(row["id"]), place(position)[0], answer=str(row["preds"][model]), step=place(position)[1])
+                Sample(
+                    str(row["id"]), placement(position)[0], answer=str(row["preds"][model]), step=placement(position)[1]
+                )
                 for row in rows
                 for position, model in taken
                 if row["preds"].get(model) is not None
@@ -231,11 +234,13 @@ def _robustness(rows: Sequence[Mapping[str, Any]], bad: Mask, ranked: Sequence[s
     halves, sets = [], []
     for _ in range(DRAWS):
         part = np.sort(rng.choice(len(rows), len(rows) // 2, replace=False))
-        found = measure([rows[place] for place in part], ranked, "math")
-        halves.append((average_precision(bad[part], found.one_pass), average_precision(bad[part], found.suspicion)))
-        some = [ranked[place] for place in np.sort(rng.choice(len(ranked), min(SOME, len(ranked)), replace=False))]
-        found = measure(rows, some, "math")
-        sets.append((average_precision(bad, found.one_pass), average_precision(bad, found.suspicion)))
+        measured = measure([rows[index] for index in part], ranked, "math")
+        halves.append(
+            (average_precision(bad[part], measured.one_pass), average_precision(bad[part], measured.suspicion))
+        )
+        some = [ranked[index] for index in np.sort(rng.choice(len(ranked), min(SOME, len(ranked)), replace=False))]
+        measured = measure(rows, some, "math")
+        sets.append((average_precision(bad, measured.one_pass), average_precision(bad, measured.suspicion)))
     alone = measure(rows, ranked[:8], "math", called="one")
     for name, pairs in (("half of the items", halves), (f"{SOME} random systems", sets)):
         one_pass, suspicion = np.array(pairs).T
@@ -254,9 +259,9 @@ def mmlu(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     kinds = np.array([row["error_type"] for row in rows])
     wrong, good = kinds == "wrong_groundtruth", kinds == "ok"
     even = np.array([is_even(MMLU, row["id"]) for row in rows])
-    found = measure(rows, sorted({name for row in rows for name in row["preds"]}), "choice")
+    measured = measure(rows, sorted({name for row in rows for name in row["preds"]}), "choice")
     yield f"{len(rows)} items, {wrong.sum()} with a wrong label, {(~good).sum()} bad of any kind"
-    for name, score in (("1-pass", found.one_pass), ("alt", found.alt), ("suspicion", found.suspicion)):
+    for name, score in (("1-pass", measured.one_pass), ("alt", measured.alt), ("suspicion", measured.suspicion)):
         low, high = interval(area_under_roc, wrong, score)
         yield (
             f"{name:<10} wrong label: AUC {area_under_roc(wrong, score):.3f} [{low:.3f}, {high:.3f}]"
@@ -265,14 +270,14 @@ def mmlu(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             f" AP {average_precision(wrong, score):.3f}; any: AP {average_precision(~good, score):.3f}"
         )
     clear = wrong | good
-    yield f"against good items alone: AUC {area_under_roc(wrong[clear], found.suspicion[clear]):.3f}"
-    silent = wrong & (found.one_pass == 0)
-    reachable = np.where(found.one_pass > 0, 1.0 + wrong, 0.0)
+    yield f"against good items alone: AUC {area_under_roc(wrong[clear], measured.suspicion[clear]):.3f}"
+    silent = wrong & (measured.one_pass == 0)
+    reachable = np.where(measured.one_pass > 0, 1.0 + wrong, 0.0)
     yield (
         f"wrong labels that no system disagrees with: {silent.sum()} of {wrong.sum()};"
         f" reachable AUC {area_under_roc(wrong, reachable):.3f}"
     )
-    yield f"review: {_hits(found.review, ~good)}; dropped: {found.dropped.sum()}"
+    yield f"review: {_hits(measured.review, ~good)}; dropped: {measured.dropped.sum()}"
 
 
 def _hits(chosen: Mask, bad: Mask) -> str:

@@ -35,14 +35,14 @@ def finished_stages(run_dir: Path) -> dict[str, float]:
 
 def outputs(run_dir: Path) -> dict[str, str]:
     """Digest of every output that must not depend on when a run was killed, by stage and file."""
-    found = {}
+    digests = {}
     for record in sorted(run_dir.glob("*/stage.json")):
         stage = record.parent.name
         for name, entry in json.loads(record.read_text())["outputs"].items():
             timed = name.endswith("metrics.jsonl") or "tensorboard/" in name or "checkpoints/" in name
             if stage != "report" and not timed:
-                found[f"{stage}/{name}"] = entry["digest"]
-    return found
+                digests[f"{stage}/{name}"] = entry["digest"]
+    return digests
 
 
 def main() -> None:
@@ -58,35 +58,42 @@ def main() -> None:
 
     began = time.monotonic()
     undisturbed = start(arguments, "calm")
-    _, said = undisturbed.communicate()
+    _, output = undisturbed.communicate()
     if undisturbed.returncode:
-        sys.exit(f"the undisturbed run failed:\n{said}")
+        sys.exit(f"the undisturbed run failed:\n{output}")
     duration = time.monotonic() - began
     print(f"undisturbed run: {duration:.0f} s")
 
     draw = random.Random(arguments.seed)
     seen: dict[str, float] = {}
-    for number in range(arguments.kills):
+    for kill in range(arguments.kills):
         child = start(arguments, "killed")
         moment = draw.uniform(1, duration / 2)
         try:
-            _, said = child.communicate(timeout=moment)
+            _, output = child.communicate(timeout=moment)
         except subprocess.TimeoutExpired:
             child.send_signal(signal.SIGKILL)
             child.communicate()
         now = finished_stages(killed)
         again = [stage for stage, when in seen.items() if now.get(stage) != when]
         if again:
-            sys.exit(f"kill {number + 1}: finished stages ran again: {again}")
+            sys.exit(f"kill {kill + 1}: finished stages ran again: {again}")
         seen = now
-        print(f"kill {number + 1}: after {moment:.1f} s; finished: {', '.join(sorted(now)) or 'none'}", flush=True)
+        print(f"kill {kill + 1}: after {moment:.1f} s; finished: {', '.join(sorted(now)) or 'none'}", flush=True)
     last = start(arguments, "killed")
-    _, said = last.communicate()
+    _, output = last.communicate()
     if last.returncode:
-        sys.exit(f"the last run failed:\n{said}")
-    one, other = outputs(calm), outputs(killed)
-    different = sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
-    print(f"{len(one)} output files compared, {len(different)} differ" + "".join(f"\n  {name}" for name in different))
+        sys.exit(f"the last run failed:\n{output}")
+    calm_outputs, killed_outputs = outputs(calm), outputs(killed)
+    different = sorted(
+        name
+        for name in calm_outputs.keys() | killed_outputs.keys()
+        if calm_outputs.get(name) != killed_outputs.get(name)
+    )
+    print(
+        f"{len(calm_outputs)} output files compared, {len(different)} differ"
+        + "".join(f"\n  {name}" for name in different)
+    )
     sys.exit(bool(different))
 
 

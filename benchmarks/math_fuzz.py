@@ -61,20 +61,20 @@ def show_dearest(seconds: float, seed: int) -> int:
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--count", type=int, default=1_000_000)
-    options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--search", type=float, metavar="CPU_SECONDS", help="look for the dearest text for so long")
-    given = options.parse_args()
-    if given.search is not None:
-        return show_dearest(given.search, given.seed)
-    dice = random.Random(given.seed)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=1_000_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--search", type=float, metavar="CPU_SECONDS", help="look for the dearest text for so long")
+    options = parser.parse_args()
+    if options.search is not None:
+        return show_dearest(options.search, options.seed)
+    dice = random.Random(options.seed)
     verifier = MathVerifier()
     reasons: Counter[str] = Counter()
     raised: Counter[str] = Counter()
     slow: list[tuple[float, str, str]] = []
     start = time.process_time()
-    for _ in range(given.count):
+    for _ in range(options.count):
         gold = soup(dice)
         answer = gold + dice.choice(["", " ", "+0", ",1", "."]) if dice.random() < 0.3 else soup(dice)
         began = time.process_time()
@@ -88,7 +88,7 @@ def main() -> int:
             slow.append((round(spent, 1), gold, answer))
     seconds = time.process_time() - start
     print(
-        f"{given.count:,} pairs in {seconds:.0f} CPU-s, {sum(raised.values())} raised, {len(slow)} above {SLOW_MS} ms"
+        f"{options.count:,} pairs in {seconds:.0f} CPU-s, {sum(raised.values())} raised, {len(slow)} above {SLOW_MS} ms"
     )
     print(dict(reasons.most_common()))
     for entry in sorted(slow, reverse=True)[:SHOWN]:

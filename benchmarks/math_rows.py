@@ -51,10 +51,10 @@ class Row:
 
 def load_sets(folder: Path) -> tuple[dict[str, list[Row]], list[str]]:
     """The sets by name, and a line for each file that is missing."""
-    found = {name: _lines(folder / file) for name, file in FILES.items() if (folder / file).exists()}
-    missing = [f"{file} is not in {folder}" for name, file in FILES.items() if name not in found]
-    noise = {key for row in found.get("hard", []) if row["class"].startswith(NOISE_CLASS) for key in _identities(row)}
-    sets = {name: [_row(name, row, noise) for row in rows] for name, rows in found.items()}
+    records = {name: _lines(folder / file) for name, file in FILES.items() if (folder / file).exists()}
+    missing = [f"{file} is not in {folder}" for name, file in FILES.items() if name not in records]
+    noise = {key for row in records.get("hard", []) if row["class"].startswith(NOISE_CLASS) for key in _identities(row)}
+    sets = {name: [_row(name, row, noise) for row in rows] for name, rows in records.items()}
     sets["probes"] = [_probe(row) for row in _lines(PROBES)]
     return sets, missing
 

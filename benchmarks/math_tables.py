@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from math_peers import OURS, REFERENCE
+from math_peers import REFERENCE, TRUEGOLD
 
 WORST_HOSTILE = 10
 COMMANDS = """```
@@ -14,23 +14,23 @@ PEERS/bin/pip install inspect-ai math-verify==0.9.0 antlr4-python3-runtime==4.11
 PEERS/bin/pip install --no-deps mathruler verl lm-eval evalscope
 python benchmarks/math_verifier.py DATA_DIR --peer-python PEERS/bin/python --write benchmarks/results/math_verifier.md
 ```"""
-Results = dict[str, Any]
+Measurements = dict[str, Any]
 
 
-def report(results: Results) -> str:
-    peers = list(results["peers"])
-    readers = [peer for peer in peers if "responses" in results["peers"][peer]]
-    parts = [_head(results)]
-    if "pairs" in results["sets"]:
-        parts += ["## Pairs (gold, answer)", _totals(results, "pairs", peers, "choice rows included")]
-        parts += [_by_corpus(results, "pairs", peers), _by_rule(results, peers)]
-        parts += [_apart(results, "policy", peers), _apart(results, "noise", peers)]
-    if "hard" in results["sets"]:
-        parts += [_hard(results, peers)]
+def report(measurements: Measurements) -> str:
+    peers = list(measurements["peers"])
+    readers = [peer for peer in peers if "responses" in measurements["peers"][peer]]
+    parts = [_head(measurements)]
+    if "pairs" in measurements["sets"]:
+        parts += ["## Pairs (gold, answer)", _totals(measurements, "pairs", peers, "choice rows included")]
+        parts += [_by_corpus(measurements, "pairs", peers), _by_rule(measurements, peers)]
+        parts += [_apart(measurements, "policy", peers), _apart(measurements, "noise", peers)]
+    if "hard" in measurements["sets"]:
+        parts += [_hard(measurements, peers)]
     if readers:
-        parts += ["## Whole responses", _totals(results, "responses", readers, "gaming and zh included")]
-        parts += [_by_corpus(results, "responses", readers), _responses_policy(results, readers)]
-    parts += [_speed(results, peers), _probes(results, peers), _hostile(results["hostile"])]
+        parts += ["## Whole responses", _totals(measurements, "responses", readers, "gaming and zh included")]
+        parts += [_by_corpus(measurements, "responses", readers), _responses_policy(measurements, readers)]
+    parts += [_speed(measurements, peers), _probes(measurements, peers), _hostile(measurements["hostile"])]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -49,30 +49,31 @@ def rate(errors: int, rows: int) -> str:
     return f"{errors}/{rows} = {100 * errors / rows:.1f} %" if rows else "-"
 
 
-def _head(results: Results) -> str:
-    sets = results["sets"]
+def _head(measurements: Measurements) -> str:
+    sets = measurements["sets"]
     sizes = ", ".join(f"{count} {name}" for name, count in sets.items())
-    limited = f" (a stratified subset, `--limit {results['limit']}`)" if results["limit"] else ""
+    limited = f" (a stratified subset, `--limit {measurements['limit']}`)" if measurements["limit"] else ""
     lines = [
-        f"{sizes}{limited}, judged by {len(results['peers'])} graders, one after another, on {results['machine']}.",
+        f"{sizes}{limited}, judged by {len(measurements['peers'])} graders, one after another, on "
+        f"{measurements['machine']}.",
         "FN: a right answer refused or not judged. FP: a wrong answer accepted. Label noise and rows on which sound",
         "verifiers differ are left out of the rates and stand in tables of their own. Time is CPU time of the process",
         "and its children; imports and the same few warm-up rows come before and count for nobody. A grader that is",
         "silent for 30 s on a row is killed (a hang: not judged) and goes on behind it.",
     ]
-    versions = [[name, _versions(peer["versions"])] for name, peer in results["peers"].items()]
-    absent = [f"Not run: {name} ({why})." for name, why in results["not_run"].items()]
+    versions = [[name, _versions(peer["versions"])] for name, peer in measurements["peers"].items()]
+    absent = [f"Not run: {name} ({why})." for name, why in measurements["not_run"].items()]
     graders = table(["grader", "versions"], versions)
-    return "\n".join([*lines, *results["missing"], *absent, "", COMMANDS, "", graders])
+    return "\n".join([*lines, *measurements["missing"], *absent, "", COMMANDS, "", graders])
 
 
 def _versions(versions: dict[str, str]) -> str:
     return ", ".join(f"{package} {version}" for package, version in versions.items() if package != "source")
 
 
-def _totals(results: Results, name: str, peers: Sequence[str], with_all: str) -> str:
+def _totals(measurements: Measurements, name: str, peers: Sequence[str], with_all: str) -> str:
     def row(peer: str) -> list[str]:
-        main, everything = (results["peers"][peer][name][part] for part in ("main", "all"))
+        main, everything = (measurements["peers"][peer][name][part] for part in ("main", "all"))
         cells = [peer]
         for part in (main, everything):
             cells += [rate(part["fn"], part["positives"]), rate(part["fp"], part["negatives"])]
@@ -88,18 +89,18 @@ def _errors(part: dict[str, int]) -> str:
     return " / ".join(str(part[error]) if part[rows] else "-" for error, rows in kinds)
 
 
-def _by_corpus(results: Results, name: str, peers: Sequence[str]) -> str:
-    first = results["peers"][peers[0]][name]["by_corpus"]
+def _by_corpus(measurements: Measurements, name: str, peers: Sequence[str]) -> str:
+    first = measurements["peers"][peers[0]][name]["by_corpus"]
     rows = [
         [corpus, f"{part['positives']} / {part['negatives']}"]
-        + [_errors(results["peers"][peer][name]["by_corpus"][corpus]) for peer in peers]
+        + [_errors(measurements["peers"][peer][name]["by_corpus"][corpus]) for peer in peers]
         for corpus, part in first.items()
     ]
     return "By corpus, FN / FP:\n\n" + table(["corpus", "right / wrong rows", *peers], rows)
 
 
-def _by_rule(results: Results, peers: Sequence[str]) -> str:
-    parts = {peer: results["peers"][peer]["pairs"]["by_rule"] for peer in peers}
+def _by_rule(measurements: Measurements, peers: Sequence[str]) -> str:
+    parts = {peer: measurements["peers"][peer]["pairs"]["by_rule"] for peer in peers}
     rows, flawless = [], []
     for rule, part in parts[peers[0]].items():
         errors = [parts[peer][rule]["fn"] + parts[peer][rule]["fp"] for peer in peers]
@@ -121,16 +122,16 @@ def _by_rule(results: Results, peers: Sequence[str]) -> str:
     )
 
 
-def _apart(results: Results, name: str, peers: Sequence[str]) -> str:
+def _apart(measurements: Measurements, name: str, peers: Sequence[str]) -> str:
     titles = {
         "policy": "Policy rows, how many each accepts:",
         "noise": "Rows with a wrong label, how many each accepts:",
     }
-    return _accepted(titles[name], {peer: results["peers"][peer]["pairs"][name] for peer in peers})
+    return _accepted(titles[name], {peer: measurements["peers"][peer]["pairs"][name] for peer in peers})
 
 
-def _responses_policy(results: Results, peers: Sequence[str]) -> str:
-    parts = {peer: results["peers"][peer]["responses"]["policy"] for peer in peers}
+def _responses_policy(measurements: Measurements, peers: Sequence[str]) -> str:
+    parts = {peer: measurements["peers"][peer]["responses"]["policy"] for peer in peers}
     return _accepted("Responses without a label, how many each accepts:", parts)
 
 
@@ -145,8 +146,8 @@ def _accepted(title: str, parts: dict[str, Any]) -> str:
     return f"{title}\n\n" + table(["rule or corpus", "rows", *parts], rows)
 
 
-def _hard(results: Results, peers: Sequence[str]) -> str:
-    parts = {peer: results["peers"][peer]["hard"] for peer in peers}
+def _hard(measurements: Measurements, peers: Sequence[str]) -> str:
+    parts = {peer: measurements["peers"][peer]["hard"] for peer in peers}
     counted = parts[peers[0]]["all"]
     rows = [
         [code(rule), str(group["positives"] + group["negatives"])]
@@ -159,12 +160,14 @@ def _hard(results: Results, peers: Sequence[str]) -> str:
     return f"{title}\n\n" + table(["class", "rows", *peers], [*rows, total])
 
 
-def _speed(results: Results, peers: Sequence[str]) -> str:
+def _speed(measurements: Measurements, peers: Sequence[str]) -> str:
     parts = []
     for name in ("pairs", "responses"):
-        if name not in results["sets"]:
+        if name not in measurements["sets"]:
             continue
-        speeds = {peer: results["peers"][peer][name]["speed"] for peer in peers if name in results["peers"][peer]}
+        speeds = {
+            peer: measurements["peers"][peer][name]["speed"] for peer in peers if name in measurements["peers"][peer]
+        }
         reference = speeds.get(REFERENCE)
         rows = [
             [
@@ -182,16 +185,17 @@ def _speed(results: Results, peers: Sequence[str]) -> str:
     return "\n\n".join(["## Speed", *parts]) if parts else ""
 
 
-def _probes(results: Results, peers: Sequence[str]) -> str:
-    probes = results["probes"]
+def _probes(measurements: Measurements, peers: Sequence[str]) -> str:
+    probes = measurements["probes"]
 
     def cell(probe: dict[str, Any], peer: str) -> str:
-        score = results["peers"][peer]["probes"]["scores"][probe["probe"]]
+        score = measurements["peers"][peer]["probes"]["scores"][probe["probe"]]
         if probe["want"] == "policy":
             return {True: "=", False: "≠", None: "?"}[score]
-        wanted = probe["want"] == "="
-        right = score is wanted or (score is None and not wanted)
-        return "" if right else ("FN" if wanted else "**FP**")
+        is_equal = probe["want"] == "="
+        right = score is is_equal or (score is None and not is_equal)
+        error = "FN" if is_equal else "**FP**"
+        return "" if right else error
 
     rows = []
     for probe in probes:
@@ -199,7 +203,7 @@ def _probes(results: Results, peers: Sequence[str]) -> str:
         want = want.replace("!=", "≠")
         shown = [probe["probe"].replace("|", "\\|"), code(probe["gold"]), code(probe["answer"]), want]
         rows.append([*shown, *(cell(probe, peer) for peer in peers)])
-    totals = [results["peers"][peer]["probes"]["all"] for peer in peers]
+    totals = [measurements["peers"][peer]["probes"]["all"] for peer in peers]
     last = ["**FN / FP**", "", "", f"{totals[0]['positives']} = / {totals[0]['negatives']} ≠"]
     rows.append([*last, *(f"{total['fn']} / {total['fp']}" for total in totals)])
     intro = (
@@ -216,12 +220,12 @@ def _hostile(hostile: list[dict[str, Any]] | str | None) -> str:
         return ""
     if isinstance(hostile, str):
         return f"## Hostile strings\n\nNot run: {hostile}."
-    wanted: dict[str, Callable[[Any], bool]] = {
+    accepts: dict[str, Callable[[Any], bool]] = {
         "any": lambda score: True,
         "match": lambda score: score is not False,
         "no_match": lambda score: score is not True,
     }
-    wrong = [case["name"] for case in hostile if not wanted[case["expected"]](case["score"])]
+    wrong = [case["name"] for case in hostile if not accepts[case["expected"]](case["score"])]
     lost = [case["name"] for case in hostile if case["note"] in {"hang", "crash"} or "raised" in case["note"]]
     worst = sorted(hostile, key=lambda case: (-case.get("cpu_ms", 0.0), -case.get("mb", 0.0)))[:WORST_HOSTILE]
     most_mb = max((case.get("mb", 0.0) for case in hostile), default=0.0)
@@ -234,12 +238,13 @@ def _hostile(hostile: list[dict[str, Any]] | str | None) -> str:
         ]
         for case in worst
     ]
-    said = (
-        f"{len(hostile)} strings, {OURS} alone, each in a process of its own. Largest growth of memory: {most_mb:.1f}"
-        f" MB. Wrong verdicts: {', '.join(wrong) or 'none'}. Hangs, crashes, exceptions: {', '.join(lost) or 'none'}."
+    note = (
+        f"{len(hostile)} strings, {TRUEGOLD} alone, each in a process of its own. Largest growth of memory: "
+        f"{most_mb:.1f} MB. Wrong verdicts: {', '.join(wrong) or 'none'}."
+        f" Hangs, crashes, exceptions: {', '.join(lost) or 'none'}."
         " The dearest:"
     )
-    return f"## Hostile strings\n\n{said}\n\n" + table(["string", "verdict", "CPU ms", "MB"], rows)
+    return f"## Hostile strings\n\n{note}\n\n" + table(["string", "verdict", "CPU ms", "MB"], rows)
 
 
 def _verdict(case: dict[str, Any]) -> str:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from math_counts import summary
-from math_peers import ADAPTERS, OURS, hostile
+from math_peers import ADAPTERS, TRUEGOLD, hostile
 from math_peers.streams import PeerFailed, Runner, find, verdicts
 from math_rows import PROBES, Row, load_sets, stratified
 from math_tables import report
@@ -40,18 +40,18 @@ def machine() -> str:
 
 def judge_sets(runner: Runner, sets: dict[str, list[Row]], work: Path) -> dict[str, Any]:
     """One peer's counts on every set."""
-    found: dict[str, Any] = {"versions": runner.versions}
+    counts: dict[str, Any] = {"versions": runner.versions}
     for name, rows in sets.items():
         if not {row.kind for row in rows} <= set(runner.kinds):
             continue
         records = verdicts(runner, [row.task() for row in rows], work)
-        found[name] = summary(list(zip(rows, records, strict=True)))
+        counts[name] = summary(list(zip(rows, records, strict=True)))
         if name == "probes":
-            found[name]["scores"] = {row.key: record["score"] for row, record in zip(rows, records, strict=True)}
-        main, speed = found[name]["main"], found[name]["speed"]
+            counts[name]["scores"] = {row.key: record["score"] for row, record in zip(rows, records, strict=True)}
+        main, speed = counts[name]["main"], counts[name]["speed"]
         errors = f"FN {main['fn']}/{main['positives']} FP {main['fp']}/{main['negatives']}"
         say(f"{runner.name} {name}: {errors} unjudged {main['unjudged']}, {speed.get('per_cpu_s', 0):,.0f} per CPU-s")
-    return found
+    return counts
 
 
 def say(line: str) -> None:
@@ -87,7 +87,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         "peers": peers,
         "not_run": not_run,
         "probes": [json.loads(line) for line in PROBES.read_text().splitlines()],
-        "hostile": hostile.measure_all(sys.executable) if OURS in peers and not arguments.no_hostile else None,
+        "hostile": hostile.measure_all(sys.executable) if TRUEGOLD in peers and not arguments.no_hostile else None,
     }
 
 
@@ -104,10 +104,10 @@ def main() -> None:
     arguments = parser.parse_args()
     if not arguments.data.is_dir():
         sys.exit(f"{arguments.data} is not a folder. Give the folder that holds pairs.jsonl and responses.jsonl.")
-    results = measure(arguments)
-    if not results["peers"]:
+    measurements = measure(arguments)
+    if not measurements["peers"]:
         sys.exit("no peer could be run")
-    publish(results, report(results), arguments.json, arguments.write, "Math verifier")
+    publish(measurements, report(measurements), arguments.json, arguments.write, "Math verifier")
 
 
 if __name__ == "__main__":

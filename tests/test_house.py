@@ -35,6 +35,12 @@ EMPTY_NAMES = {
 """Names that do not say what they hold."""
 
 
+def benchmark_trees() -> Iterator[tuple[Path, ast.Module]]:
+    """Yield the path of every file of the benchmarks and its syntax tree."""
+    for path in sorted((ROOT / "benchmarks").rglob("*.py")):
+        yield path.relative_to(ROOT), ast.parse(path.read_text())
+
+
 def syntax_trees() -> Iterator[tuple[Path, ast.Module]]:
     """Yield the path of every file of the product, from the root of the repository, and its syntax tree."""
     for path in source_files():
@@ -110,7 +116,7 @@ def test_heavy_packages_are_imported_where_they_belong() -> None:
 def test_names_say_what_they_hold() -> None:
     empty = [
         f"{path}:{line} {name}"
-        for path, tree in syntax_trees()
+        for path, tree in (*syntax_trees(), *benchmark_trees())
         for line, name in bound_names(tree)
         if name.strip("_").lower() in EMPTY_NAMES
     ]
@@ -126,7 +132,7 @@ def test_whatever_is_public_has_a_docstring() -> None:
 def test_no_conditional_expression_is_nested() -> None:
     nested = [
         f"{path}:{node.lineno}"
-        for path, tree in syntax_trees()
+        for path, tree in (*syntax_trees(), *benchmark_trees())
         for node in ast.walk(tree)
         if isinstance(node, ast.IfExp)
         if any(isinstance(part, ast.IfExp) for part in ast.walk(node) if part is not node)

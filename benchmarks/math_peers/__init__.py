@@ -27,11 +27,11 @@ class Peer(Protocol):
     def response(self, gold: str, response: str) -> Judgement: ...
 
 
-OURS = "truegold"
+TRUEGOLD = "truegold"
 REFERENCE = "math-verify-boxed"
 
 ADAPTERS = {
-    OURS: "math_peers.ours:Truegold",
+    TRUEGOLD: "math_peers.ours:Truegold",
     REFERENCE: "math_peers.math_verify:Boxed",
     "math-verify-dollar": "math_peers.math_verify:Dollar",
     "evalscope": "math_peers.evalscope:Evalscope",

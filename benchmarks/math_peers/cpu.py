@@ -19,7 +19,7 @@ def reaped_s() -> float:
 def live_children_s(pid: int) -> float:
     """Of the living descendants of `pid`, with those that they have waited for themselves."""
     table = _table()
-    return sum(table[number][1] for number in _family(pid, table) - {pid})
+    return sum(table[process_id][1] for process_id in _family(pid, table) - {pid})
 
 
 def family_of(pid: int) -> set[int]:
@@ -29,18 +29,18 @@ def family_of(pid: int) -> set[int]:
 
 def tree_s(pid: int) -> float:
     """Of process `pid` and everything that it has started."""
-    own = _stat(pid)
-    return (own[1] if own else 0.0) + live_children_s(pid)
+    stat_of_root = _stat(pid)
+    return (stat_of_root[1] if stat_of_root else 0.0) + live_children_s(pid)
 
 
 def _table() -> dict[int, tuple[int, float]]:
-    return {number: stat for number in _pids() if (stat := _stat(number))}
+    return {process_id: stat for process_id in _pids() if (stat := _stat(process_id))}
 
 
 def _family(pid: int, table: dict[int, tuple[int, float]]) -> set[int]:
     family, grown = {pid}, True
     while grown:
-        born = {number for number, (parent, _) in table.items() if parent in family} - family
+        born = {process_id for process_id, (parent, _) in table.items() if parent in family} - family
         family |= born
         grown = bool(born)
     return family

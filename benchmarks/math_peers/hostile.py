@@ -34,13 +34,13 @@ FORGET_PEAK = "5"
 
 def measure_all(python: str) -> list[dict[str, Any]] | str:
     """Every case in the catalogue's order, or why there are none."""
-    said, _ = _ask(python)
-    if "count" not in said:
-        return str(said.get("missing", "the catalogue of hostile strings cannot be read"))
+    reply, _ = _ask(python)
+    if "count" not in reply:
+        return str(reply.get("missing", "the catalogue of hostile strings cannot be read"))
     cases = []
-    for number in range(said["count"]):
-        case, lost = _ask(python, str(number))
-        cases.append({"name": f"number {number}", "expected": "any", "score": None, "note": lost, **case})
+    for index in range(reply["count"]):
+        case, lost = _ask(python, str(index))
+        cases.append({"name": f"number {index}", "expected": "any", "score": None, "note": lost, **case})
     return cases
 
 
@@ -54,8 +54,8 @@ def _ask(python: str, *arguments: str) -> tuple[dict[str, Any], str]:
         start_new_session=True,
     )
     try:
-        said, _ = child.communicate(timeout=LIMIT_S)
-        return (json.loads(said.splitlines()[-1]), "") if said else ({}, "crash")
+        reply, _ = child.communicate(timeout=LIMIT_S)
+        return (json.loads(reply.splitlines()[-1]), "") if reply else ({}, "crash")
     except subprocess.TimeoutExpired:
         return {"cpu_ms": 1000 * LIMIT_S, "mb": 0.0}, "hang"
     finally:
@@ -69,17 +69,17 @@ def peak_kb() -> int:
 
     The process's own `ru_maxrss` would begin with the memory of whoever started it.
     """
-    [own] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:")]
-    return int(own.split()[1]) + resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    [peak_line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:")]
+    return int(peak_line.split()[1]) + resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 
 
 def measure(case: Any) -> dict[str, Any]:
-    ours = Truegold()
-    warm_up(ours)
+    truegold = Truegold()
+    warm_up(truegold)
     row = {"kind": "pair", "gold": case.gold, "text": case.answer, "options": None}  # may be megabytes
     Path("/proc/self/clear_refs").write_text(FORGET_PEAK)
     peak, of_children, began = peak_kb(), children_s(), time.process_time()
-    score, note = judge(ours, row)
+    score, note = judge(truegold, row)
     cpu_s = time.process_time() - began + children_s() - of_children
     grown_mb = (peak_kb() - peak) / 1024
     cost = {"cpu_ms": round(1000 * cpu_s, 3), "mb": round(grown_mb, 2)}
@@ -92,8 +92,8 @@ def main() -> None:
     except ImportError as error:
         print(json.dumps({"missing": str(error)}))
         return
-    said = measure(HOSTILE[int(sys.argv[1])]) if len(sys.argv) > 1 else {"count": len(HOSTILE)}
-    print(json.dumps(said))
+    reply = measure(HOSTILE[int(sys.argv[1])]) if len(sys.argv) > 1 else {"count": len(HOSTILE)}
+    print(json.dumps(reply))
 
 
 if __name__ == "__main__":

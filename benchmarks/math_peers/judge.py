@@ -47,15 +47,15 @@ WARM_UP = [
 def describe(target: str) -> dict[str, Any]:
     """The versions of a peer's packages and the kinds of rows it takes, or the package that is missing."""
     adapter = adapter_class(target)
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for package in adapter.packages:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             return {"missing": package}
     if hasattr(adapter, "source"):
-        found["source"] = adapter.source()
-    return {"versions": found, "kinds": [kind for kind in ("pair", "response") if hasattr(adapter, kind)]}
+        versions["source"] = adapter.source()
+    return {"versions": versions, "kinds": [kind for kind in ("pair", "response") if hasattr(adapter, kind)]}
 
 
 def judge(peer: Peer, row: dict[str, Any]) -> tuple[bool | None, str]:
@@ -86,15 +86,15 @@ def judge_all(peer: Peer, rows: list[dict[str, Any]], say: TextIO) -> None:
     for row in rows:
         began, began_wall = time.process_time(), time.perf_counter()
         score, note = judge(peer, row)
-        own, wall = time.process_time() - began, time.perf_counter() - began_wall
+        cpu_s, wall = time.process_time() - began, time.perf_counter() - began_wall
         before = of_children
-        if wall - own > WAITED_S:
+        if wall - cpu_s > WAITED_S:
             of_children = children_s()
         record = {
             "key": row["key"],
             "score": score,
             "note": note,
-            "cpu_ms": round(1000 * (own + max(0.0, of_children - before)), 4),
+            "cpu_ms": round(1000 * (cpu_s + max(0.0, of_children - before)), 4),
             "spent_ms": round(1000 * (time.process_time() + of_children), 1),
         }
         print(json.dumps(record), file=say, flush=True)

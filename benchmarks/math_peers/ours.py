@@ -19,8 +19,8 @@ class Truegold:
         self.verifier: Any = MathVerifier()
 
     def pair(self, gold: str, answer: str, options: list[str] | None) -> Judgement:
-        given = {} if options is None else {"options": options}
-        return self._judgement(self.equivalent(answer, gold=gold, **given))
+        policy = {} if options is None else {"options": options}
+        return self._judgement(self.equivalent(answer, gold=gold, **policy))
 
     def response(self, gold: str, response: str) -> Judgement:
         return self._judgement(self.verifier(response, gold))

@@ -62,10 +62,10 @@ def find(name: str, target: str, pythons: Sequence[str]) -> Runner | str:
         if asked.returncode:
             why = asked.stderr.strip().rpartition("\n")[2]
             continue
-        said = json.loads(asked.stdout)
-        if "versions" in said:
-            return Runner(name, target, python, said["versions"], tuple(said["kinds"]))
-        why = f"{said['missing']} is not installed"
+        description = json.loads(asked.stdout)
+        if "versions" in description:
+            return Runner(name, target, python, description["versions"], tuple(description["kinds"]))
+        why = f"{description['missing']} is not installed"
     return why
 
 
@@ -121,25 +121,25 @@ def _listen(
     child: subprocess.Popen[bytes], rows: Sequence[Record], first: int, hang_s: float, errors: TextIO
 ) -> Iterator[Record]:
     assert child.stdout is not None
-    number, spent_ms, ready = first, 0.0, False
+    index, spent_ms, ready = first, 0.0, False
     with child.stdout as pipe:
         for line in _lines(pipe.fileno(), START_S, hang_s):
             if line is None and ready:
-                yield _lost(rows[number], "hang", 1000 * tree_s(child.pid) - spent_ms)
+                yield _lost(rows[index], "hang", 1000 * tree_s(child.pid) - spent_ms)
                 return
             if line is None:
                 break
-            said = json.loads(line)
+            reply = json.loads(line)
             ready = True
-            if "key" in said:
-                spent_ms = said.pop("spent_ms")
-                yield said
-                number += 1
+            if "key" in reply:
+                spent_ms = reply.pop("spent_ms")
+                yield reply
+                index += 1
     if not ready:
         errors.seek(0)
         raise PeerFailed(errors.read().strip()[-2000:] or f"no sign of life for {START_S:.0f} s")
-    if number < len(rows):
-        yield _lost(rows[number], "crash", 0.0)
+    if index < len(rows):
+        yield _lost(rows[index], "crash", 0.0)
 
 
 def _lost(row: Record, note: str, cpu_ms: float) -> Record:

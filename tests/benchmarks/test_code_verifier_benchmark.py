@@ -291,7 +291,7 @@ def test_inputs_get_back_the_types_that_json_took() -> None:
 def test_plain_python_says_why_a_program_fails() -> None:
     row = Row("mbpp", "1", "def f(): return 1", {"type": "asserts", "code": "assert f() == 2, 'one'"})
     found = code_plain.passes(row)
-    assert (found.passed, found.said) == (False, "exit status 1: AssertionError: one")
+    assert (found.passed, found.explanation) == (False, "exit status 1: AssertionError: one")
     assert code_plain.passes(Row("mbpp", "1", "def f(): return 2", row.tests)).passed
 
 

