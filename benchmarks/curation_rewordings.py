@@ -155,15 +155,15 @@ def conflicts(folder: Path, kind: str, corpus: str, planted: list[tuple[Problem,
     copies = [Problem(f"planted:{n}", text, str(OTHER_GOLD + n)) for n, (_, text) in enumerate(planted)]
     outcome = deduplicated(base + copies)
     position = {problem.key: n for n, problem in enumerate(base)}
-    found: dict[str, list[bool]] = {"even": [], "odd": []}
+    linked: dict[str, list[bool]] = {"even": [], "odd": []}
     for n, (original, _) in enumerate(planted):
-        one, other = position[original.key], len(base) + n
+        first, second = position[original.key], len(base) + n
         half = "odd" if is_odd("reworded" + original.key) else "even"
-        found[half].append(outcome.cluster[one] == outcome.cluster[other] and outcome.conflict[other])
+        linked[half].append(outcome.cluster[first] == outcome.cluster[second] and outcome.conflict[second])
     clusters = Counter(c for c, flagged in zip(outcome.cluster[: len(base)], outcome.conflict, strict=False) if flagged)
-    own = sum(count > 1 for count in clusters.values())
-    shares = {half: f"{sum(values)}/{len(values)}" for half, values in found.items()}
-    return {"kind": kind, **shares, "conflicts among the corpus's own rows": own}
+    own_conflicts = sum(count > 1 for count in clusters.values())
+    shares = {half: f"{sum(values)}/{len(values)}" for half, values in linked.items()}
+    return {"kind": kind, **shares, "conflicts among the corpus's own rows": own_conflicts}
 
 
 UNITS = (
@@ -173,19 +173,19 @@ UNITS = (
 TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 
 
-def in_words(number: int) -> str:
+def in_words(value: int) -> str:
     """A number below a billion in English words: 1,205 is "one thousand, two hundred and five"."""
-    if number < 20:
-        return UNITS[number]
-    if number < 100:
-        rest = number % 10
-        return TENS[number // 10 - 2] + (f"-{UNITS[rest]}" if rest else "")
+    if value < 20:
+        return UNITS[value]
+    if value < 100:
+        rest = value % 10
+        return TENS[value // 10 - 2] + (f"-{UNITS[rest]}" if rest else "")
     for scale, name in ((10**6, "million"), (1000, "thousand"), (100, "hundred")):
-        if number >= scale:
-            rest = number % scale
+        if value >= scale:
+            rest = value % scale
             joint = " and " if rest < 100 else ", "
-            return f"{in_words(number // scale)} {name}" + (f"{joint}{in_words(rest)}" if rest else "")
-    raise ValueError(number)
+            return f"{in_words(value // scale)} {name}" + (f"{joint}{in_words(rest)}" if rest else "")
+    raise ValueError(value)
 
 
 def number_in_words(match: re.Match[str]) -> str:
@@ -206,16 +206,16 @@ DIGITS = re.compile(
 HAN = "零一二三四五六七八九"
 
 
-def in_chinese(number: int) -> str:
+def in_chinese(value: int) -> str:
     """A number below a hundred million in Chinese numerals."""
-    if number >= 10**4:
-        rest = number % 10**4
+    if value >= 10**4:
+        rest = value % 10**4
         return (
-            in_chinese(number // 10**4) + "万" + ("零" if 0 < rest < 1000 else "") + (in_chinese(rest) if rest else "")
+            in_chinese(value // 10**4) + "万" + ("零" if 0 < rest < 1000 else "") + (in_chinese(rest) if rest else "")
         )
     text, zero = "", False
     for scale, name in ((1000, "千"), (100, "百"), (10, "十"), (1, "")):
-        digit = number // scale % 10
+        digit = value // scale % 10
         if digit:
             text += ("零" if zero and text else "") + (HAN[digit] + name)
         zero = not digit
