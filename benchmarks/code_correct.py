@@ -47,6 +47,7 @@ def measure(records: Mapping[str, list[Record]], plus: Mapping[str, list[Row]], 
 
 
 def plus_rows(records: Mapping[str, list[Record]], jobs: int, say: Say) -> tuple[dict[str, list[Row]], list[str]]:
+    """Return the rows of each set of EvalPlus, and a line for each problem that has none."""
     rows_by_set, lost = {}, []
     for name in PLUS:
         if name in records:

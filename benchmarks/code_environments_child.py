@@ -44,6 +44,7 @@ def forbid_namespaces() -> None:
 
 
 def judge(row: dict[str, Any]) -> Any:
+    """Return what is compared of the verdict on a row."""
     from code_environments import seen_of
 
     from truegold.verifiers.code.verifier import CodeVerifier
@@ -53,11 +54,13 @@ def judge(row: dict[str, Any]) -> Any:
 
 
 def in_threads(rows: Rows, threads: int) -> Seen:
+    """Judge from several threads of one process."""
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(judge, rows))
 
 
 def in_batches(rows: Rows) -> Seen:
+    """Judge by `verify_batch`, in worker processes."""
     from code_environments import seen_of
 
     from truegold.verifiers import verify_batch
@@ -69,6 +72,7 @@ def in_batches(rows: Rows) -> Seen:
 
 
 def in_ray(rows: Rows) -> Seen:
+    """Judge in Ray's workers."""
     import ray
 
     ray.init(num_cpus=WORKERS, include_dashboard=False, log_to_driver=False, configure_logging=False)
@@ -80,6 +84,7 @@ def in_ray(rows: Rows) -> Seen:
 
 
 def main() -> None:
+    """Judge the rows of a file as the options say, and print the verdicts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", type=Path)
     parser.add_argument("--user", action="store_true")

@@ -111,6 +111,7 @@ def rows(set_name: str, records: Sequence[Record], jobs: int) -> tuple[list[Row]
 
 
 def program(record: Record) -> str:
+    """Return the reference program."""
     return str(record["prompt"] + record["canonical_solution"])
 
 

@@ -37,10 +37,12 @@ class Outcome:
 
     @property
     def accepted(self) -> bool:
+        """Whether the program earned the full score."""
         return self.score == 1.0
 
     @property
     def in_one_process(self) -> bool:
+        """Whether tests and program shared a process."""
         return self.evidence.get("isolation") == "one_process"
 
     @property
@@ -55,10 +57,12 @@ class Outcome:
 
 
 def verifier(tier: Tier | None = None) -> CodeVerifier:
+    """Return the verifier, of the strongest tier where none is named."""
     return CodeVerifier(tier=tier)
 
 
 def judge(row: Row, by: CodeVerifier) -> Outcome:
+    """Return a verifier's outcome on a row; an exception of its own is one too."""
     began = time.perf_counter()
     try:
         verdict = by(row.response, info=row.info)
@@ -94,5 +98,6 @@ def as_one_program(row: Row, test: str, stdin: bytes = b"") -> tuple[bool, str]:
 
 
 def one_line(text: str) -> str:
+    """Return the beginning of a text on one line."""
     flat = " ".join(text.split())
     return flat if len(flat) <= SHOWN_CHARS else f"{flat[:SHOWN_CHARS]}…"

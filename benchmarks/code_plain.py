@@ -60,6 +60,7 @@ class Done:
 
     @property
     def trouble(self) -> str | None:
+        """Why the run counts as failed; None where it ended well."""
         if not self.in_time:
             return f"no end after {LIMIT_S:.0f} s"
         if self.status == 0:
@@ -165,6 +166,7 @@ def _start(command: list[str], stdin: bytes, folder: str, hash_seed: int) -> Don
 
 
 def all_pass(rows: Sequence[Row], jobs: int, say: Callable[[str], None]) -> list[Plain]:
+    """Return what plain Python says of each row."""
     with ThreadPoolExecutor(jobs) as pool:
         return list(pool.map(partial(_guarded, say), rows))
 

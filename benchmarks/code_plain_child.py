@@ -16,6 +16,7 @@ MAX_ADDRESS_SPACE = 4 << 30
 
 
 def main() -> None:
+    """Answer the calls of one program, in a process of its own."""
     sys.path.insert(0, sys.argv[1])
     wire = importlib.import_module("inside.wire")
     resource.setrlimit(resource.RLIMIT_AS, (MAX_ADDRESS_SPACE, MAX_ADDRESS_SPACE))

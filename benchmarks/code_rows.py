@@ -55,6 +55,7 @@ class Row:
 
     @property
     def info(self) -> dict[str, Json]:
+        """What the verifier is handed beside the response."""
         return {"tests": dict(self.tests), **({"limits": dict(self.limits)} if self.limits else {})}
 
     @property
@@ -74,6 +75,7 @@ def _lines(path: Path) -> list[Record]:
 
 
 def humaneval(records: list[Record]) -> list[Row]:
+    """Return HumanEval's reference programs."""
     return [
         Row("humaneval", record["task_id"], record["prompt"] + record["canonical_solution"], humaneval_tests(record))
         for record in records
@@ -81,11 +83,13 @@ def humaneval(records: list[Record]) -> list[Row]:
 
 
 def humaneval_tests(record: Record) -> dict[str, Json]:
+    """Return the tests of a problem of HumanEval."""
     tests = {"type": "asserts", "entry_point": record["entry_point"], "code": record["test"]}
     return {**tests, "stub": record["prompt"]}
 
 
 def mbpp(records: list[Record]) -> list[Row]:
+    """Return MBPP's reference programs, with the challenge tests too."""
     rows = []
     for record in records:
         code = "\n".join([record["test_setup_code"], *record["test_list"], *record["challenge_test_list"]])
@@ -94,6 +98,7 @@ def mbpp(records: list[Record]) -> list[Row]:
 
 
 def leetcode(records: list[Record]) -> list[Row]:
+    """Return LeetCode's reference programs."""
     return [
         Row(
             "leetcode",
@@ -111,6 +116,7 @@ def leetcode(records: list[Record]) -> list[Row]:
 
 
 def codecontests(records: list[Record]) -> list[Row]:
+    """Return CodeContests' reference programs."""
     return [
         Row("codecontests", record["task_id"], record["solution"], {"type": "stdio", "cases": record["tests"]})
         for record in records

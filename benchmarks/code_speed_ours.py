@@ -25,6 +25,7 @@ WARM_UP = {"tests": {"type": "calls", "entry_point": "f", "cases": [{"args": [],
 
 
 def main() -> None:
+    """Time truegold on the rows of a file, cold and warm, and print what it took."""
     workers = int(sys.argv[1])
     rows = [json.loads(line) for line in Path(sys.argv[2]).read_text().split("\n") if line]
     by = CodeVerifier()

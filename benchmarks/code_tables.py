@@ -28,6 +28,7 @@ Measurements = dict[str, Any]
 
 
 def report(measurements: Measurements) -> str:
+    """Return all tables as Markdown."""
     parts = [_head(measurements)]
     if "hostile" in measurements:
         parts.append(_hostile(measurements["hostile"]))

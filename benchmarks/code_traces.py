@@ -51,10 +51,12 @@ class Canaries:
 
     @property
     def file(self) -> Path:
+        """The first file that no program may touch."""
         return self._files[0]
 
     @property
     def port(self) -> int:
+        """The first port that no program may reach."""
         return int(self._listeners[0].getsockname()[1])
 
     def __enter__(self) -> Self:
@@ -92,6 +94,7 @@ class Canaries:
         return traces
 
     def is_changed(self, path: Path) -> bool:
+        """Return whether a file is gone or holds something else."""
         return not path.exists() or path.read_text() != self._content
 
     def _count(self, listener: socket.socket) -> None:
@@ -149,6 +152,7 @@ class Census:
 
 
 def census(box: Sandbox) -> dict[str, int]:
+    """Count what a sandbox has left behind: processes, open files, folders, memory."""
     bury(box.pids())
     family = descendants(os.getpid())
     zygotes = [pid for pid in family if pid != os.getpid()]
@@ -195,6 +199,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def state(pid: int) -> str:
+    """Return the state of a process as one letter; empty where it has ended."""
     try:
         return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[0]
     except (OSError, IndexError):
@@ -202,6 +207,7 @@ def state(pid: int) -> str:
 
 
 def private_kb(pid: int) -> int:
+    """Return the memory that a process shares with no other, in KB."""
     try:
         lines = (PROC / str(pid) / "smaps_rollup").read_text().splitlines()
     except OSError:

@@ -31,7 +31,7 @@ from code_judging import verifier
 from code_rows import Record, Row, load
 from code_tables import report
 from math_verifier import machine
-from publishing import publish
+from publishing import publish, say
 
 from truegold.verifiers.code.sandbox import Tier, close_all, sandbox
 from truegold.verifiers.errors import TruegoldError
@@ -39,10 +39,6 @@ from truegold.verifiers.errors import TruegoldError
 PARTS = ("hostile", "correct", "labelled", "speed", "environments")
 MIXED_JOBS = 10_000
 WITH_PLUS = {"correct", "labelled", "speed", "environments"}
-
-
-def say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def limited(records: Mapping[str, list[Record]], limit: int | None) -> dict[str, list[Record]]:
@@ -97,6 +93,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> None:
+    """Measure what the command line asks for, and write it down."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, metavar="DATA_DIR")
     parser.add_argument("--peer-python", help="the interpreter of the peers' virtual environment")

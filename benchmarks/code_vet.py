@@ -28,7 +28,7 @@ from code_rows import Record
 from code_vet_suites import Problem, Vetted, humaneval, mbpp, summary, vet_problem
 from code_vet_tables import report
 from math_verifier import machine
-from publishing import publish
+from publishing import publish, say
 
 from truegold.verifiers.code.sandbox import close_all, sandbox
 from truegold.verifiers.code.verifier import CodeVerifier
@@ -38,11 +38,8 @@ SETS = ("humaneval", "mbpp", "codecontests")
 SAID_EVERY = 50
 
 
-def say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
 def vet_all(problems: Sequence[Problem], jobs: int) -> list[Vetted]:
+    """Vet the suites of problems, several at a time, in their order."""
     vetted_problems: list[Vetted] = []
     with ThreadPoolExecutor(jobs) as pool:
         for vetted in pool.map(vet_problem, problems):
@@ -87,6 +84,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> None:
+    """Vet the sets that the command line names, and write it down."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, metavar="DATA_DIR")
     parser.add_argument("--json", type=Path, help="write every number to this file")

@@ -41,6 +41,7 @@ Say = Callable[[str], None]
 def measure(
     records: Sequence[Record], vet_all: Callable[[Sequence[Problem]], list[Vetted]], jobs: int, say: Say
 ) -> dict[str, Any]:
+    """Vet CodeContests, and compare with labels by hand."""
     rows = code_rows.codecontests(list(records))
     plain = code_plain.all_pass(rows, jobs, say)
     say(f"codecontests: {sum(each.passed for each in plain)} of {len(rows)} reference solutions pass plainly")

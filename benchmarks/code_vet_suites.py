@@ -39,29 +39,37 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
+    """A problem with its suite, and programs of known worth."""
+
     row: Row
     prompt: str
     samples: Sequence[Sample] = ()
 
     @property
     def set_name(self) -> str:
+        """The set that it is of."""
         return self.row.set_name
 
 
 @dataclass(frozen=True, slots=True)
 class Vetted:
+    """A problem and what vetting said of its suite."""
+
     problem: Problem
     vetting: Vetting
     seconds: float
 
     @property
     def key(self) -> str:
+        """The problem's name."""
         return self.problem.row.key
 
     def has(self, reason: VetReason) -> bool:
+        """Return whether vetting found this."""
         return reason in self.vetting.reasons
 
     def evidence(self, reason: VetReason) -> Mapping[str, Any]:
+        """Return the evidence of a finding; empty where there is none."""
         matching_evidence = (each.evidence for each in self.vetting.findings if each.reason is reason)
         return next(iter(matching_evidence), {})
 
@@ -81,12 +89,14 @@ def humaneval(records: Iterable[Record], others: Mapping[str, list[Record]]) -> 
 
 
 def mbpp(records: Iterable[Record]) -> list[Problem]:
+    """Return MBPP's problems."""
     records = list(records)
     pairs = zip(code_rows.mbpp(records), records, strict=True)
     return [Problem(row, record["text"]) for row, record in pairs]
 
 
 def vet_problem(problem: Problem) -> Vetted:
+    """Vet a problem's suite as `truegold testcases vet` does."""
     began = time.monotonic()
     vetting = vet(
         problem.row.info,

@@ -19,6 +19,7 @@ Measurements = dict[str, Any]
 
 
 def report(measurements: Measurements) -> str:
+    """Return all tables as Markdown."""
     sets = measurements["sets"]
     parts = [_head(measurements), _outcomes(sets), _reasons(sets), _rates(sets), _null(sets)]
     parts += [_weakest(name, sets[name]) for name in ("humaneval", "mbpp") if name in sets]

@@ -25,7 +25,7 @@ import curation_dedup
 import curation_label_noise
 import curation_rules
 import curation_suspicion
-from publishing import publish
+from publishing import publish, say
 
 PARTS = ("suspicion", "label_noise", "rules", "dedup", "decontamination")
 POOL = 100_000
@@ -34,11 +34,8 @@ python benchmarks/curation.py DATA_DIR --write benchmarks/results/curation.md
 ```"""
 
 
-def say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
 def suspicion(folder: Path) -> Iterator[str]:
+    """Yield the report on suspicion."""
     for name, report in (
         (curation_suspicion.GSM8K, curation_suspicion.gsm8k),
         (curation_suspicion.MMLU, curation_suspicion.mmlu),
@@ -49,11 +46,12 @@ def suspicion(folder: Path) -> Iterator[str]:
 
 
 def rules(folder: Path) -> Iterator[str]:
+    """Yield the report on rules."""
     for file, note, cases in curation_rules.SOURCES:
         yield f"{file}{f' ({note})' if note else ''}"
         path = folder / file
         yield from (
-            curation_rules.report(file, cases(curation_rules.rows_of(path))) if path.exists() else ["  not there"]
+            curation_rules.report(file, cases(curation_suspicion.read(path))) if path.exists() else ["  not there"]
         )
 
 
@@ -102,6 +100,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, list[str]]:
 
 
 def report(measurements: dict[str, list[str]], odd: bool) -> str:
+    """Return the page as Markdown."""
     sections = [COMMANDS]
     for name, lines in measurements.items():
         half = " (odd half)" if odd and name in ("dedup", "decontamination") else ""
@@ -110,6 +109,7 @@ def report(measurements: dict[str, list[str]], odd: bool) -> str:
 
 
 def main() -> None:
+    """Measure what the command line asks for, and write it down."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, metavar="DATA_DIR")
     parser.add_argument("--only", nargs="+", default=list(PARTS), choices=PARTS, metavar="PART", help=", ".join(PARTS))

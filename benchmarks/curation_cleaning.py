@@ -49,6 +49,7 @@ class Measured:
 
 
 def main() -> None:
+    """Print the table, or examples of one edit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--show", nargs=2, metavar=("REASON", "N"), help="hits of the even half")

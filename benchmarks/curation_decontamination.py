@@ -71,6 +71,7 @@ def rows(folder: Path, name: str) -> list[dict[str, Any]]:
 
 
 def is_odd(text: str) -> bool:
+    """Return whether a text is in the odd half."""
     return int(hashlib.sha256(text.encode()).hexdigest()[0], 16) % 2 == 1
 
 
@@ -141,6 +142,7 @@ def renumbered(folder: Path, planted: Planted, only_odd: bool) -> None:
 
 
 def pool_texts(folder: Path) -> Iterator[str]:
+    """Yield the distinct problems of the pool's files."""
     seen = set()
     for name in POOL_FILES:
         for row in rows(folder, name):
@@ -181,6 +183,7 @@ def ngram_rule(planted: Planted, size: int) -> set[tuple[str, str]]:
 
 
 def grams(text: str, size: int) -> Iterator[tuple[str, ...]]:
+    """Yield the runs of so many words."""
     words = re.findall(r"\w+", text.lower())
     return zip(*(words[start:] for start in range(size)), strict=False)
 
@@ -216,6 +219,7 @@ def measure(folder: Path, pool: int, only_odd: bool, work: Path) -> dict[str, An
 
 
 def main() -> None:
+    """Measure on one planted pool, and print it."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data_dir", type=Path)
     parser.add_argument("--pool", type=int, default=100_000)

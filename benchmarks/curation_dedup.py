@@ -243,6 +243,7 @@ def measure(
 
 
 def main() -> None:
+    """Measure what the command line asks for, and print it."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data_dir", type=Path)
     parser.add_argument("--odd", action="store_true")

@@ -173,6 +173,7 @@ def load(folder: Path) -> dict[str, Rows]:
 
 
 def main() -> None:
+    """Print the report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data_dir", type=Path)
     parser.add_argument("--seeds", type=int, default=SEEDS)

@@ -281,6 +281,7 @@ def read_pairs(folder: Path) -> dict[str, dict[str, int]]:
 
 
 def main() -> None:
+    """Measure what the command line asks for, and print it."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data_dir", type=Path)
     parser.add_argument("--json", type=Path)

@@ -5,20 +5,26 @@
 Reach, each on its own file: mip_gsm8k.jsonl (a premise removed; as the bare question, and with the old solution still
 there), mip_svamp.jsonl (another story's question), umwp.jsonl (answerable or not), valimath.jsonl (people's word on
 each question). False alarms: gsm8k_train.jsonl, math_train_7474.jsonl, math500.jsonl, svamp.jsonl, whole and with
-solutions where they have them; what is flagged there may be a true find, and is counted as false all the same. Rules
-were written looking at rows whose sha256(file name + id) begins with an even hex digit; "odd" is the other half.
+solutions where they have them; what is flagged there may be a true find, and is counted as false all the same. A file
+that is not there is left out. Rules were written looking at rows whose sha256(file name + id) begins with an even hex
+digit; "odd" is the other half.
+
+The files come, as JSON Lines, from github.com/MingLiiii/MiP-Overthinking (mip_*), Yuki-Asuuna/UMWP, scuuy/MathQ-Verify
+(ValiMath), openai/grade-school-math (GSM8K, its answer in a column of its own), hendrycks/math (MATH, MATH-500 as
+HuggingFaceH4 has it; answers taken out of the box) and arkilpatel/SVAMP.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from curation_suspicion import read
 
 from truegold.pipeline.flag.rules import BUILT_IN
 
@@ -39,16 +45,13 @@ class Case:
     ill: bool
 
 
-def rows_of(path: Path) -> list[dict[str, Any]]:
-    with path.open(encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
-
-
 def gsm8k_gold(solution: str) -> str:
+    """Return the gold at the end of a solution of GSM8K."""
     return solution.rpartition("####")[2].strip()
 
 
 def mip_gsm8k(rows: Iterable[dict[str, Any]], with_solution: bool) -> Iterator[Case]:
+    """Yield each question whole and with a premise removed."""
     for row in rows:
         gold, solution = gsm8k_gold(row["answer"]), row["answer"] if with_solution else None
         yield Case(row["question"], row["question"], gold, solution, False)
@@ -56,31 +59,37 @@ def mip_gsm8k(rows: Iterable[dict[str, Any]], with_solution: bool) -> Iterator[C
 
 
 def mip_svamp(rows: Iterable[dict[str, Any]]) -> Iterator[Case]:
+    """Yield questions that belong to another story."""
     for row in rows:
         yield Case(row["insufficient_question"], row["insufficient_question"], number_text(row["answer"]), None, True)
 
 
 def umwp(rows: Iterable[dict[str, Any]]) -> Iterator[Case]:
+    """Yield questions that can be answered or not."""
     for row in rows:
         yield Case(str(row["id"]), row["question"], UNKNOWN, None, not row["answerable"])
 
 
 def valimath(rows: Iterable[dict[str, Any]]) -> Iterator[Case]:
+    """Yield questions that people found valid or not."""
     for row in rows:
         yield Case(str(row["question_no"]), row["question"], UNKNOWN, None, not row["gt"])
 
 
 def intact(rows: Iterable[dict[str, Any]], prompt: str, gold: str, solution: str | None) -> Iterator[Case]:
+    """Yield the questions of a set as they are."""
     for row in rows:
         yield Case(row[prompt], row[prompt], str(row[gold]), row[solution] if solution else None, False)
 
 
 def svamp(rows: Iterable[dict[str, Any]]) -> Iterator[Case]:
+    """Yield SVAMP's questions with their stories."""
     for row in rows:
         yield Case(row["ID"], f"{row['Body'].rstrip('.')}. {row['Question']}", number_text(row["Answer"]), None, False)
 
 
 def number_text(value: float) -> str:
+    """Return a number as gold has it."""
     return f"{value:g}"
 
 
@@ -99,6 +108,7 @@ SOURCES = (
 
 
 def is_odd(file: str, key: str) -> bool:
+    """Return whether a row is in the odd half."""
     return int(hashlib.sha256(f"{file}{key}".encode()).hexdigest()[0], 16) % 2 == 1
 
 
@@ -117,6 +127,7 @@ def reasons(case: Case) -> list[tuple[str, bool]]:
 
 
 def report(file: str, cases: Iterable[Case]) -> Iterator[str]:
+    """Yield the lines of the report on one file."""
     seen = [(case, is_odd(file, case.key), reasons(case)) for case in cases]
     ill = [entry for entry in seen if entry[0].ill]
     good = [entry for entry in seen if not entry[0].ill]
@@ -137,19 +148,21 @@ def report(file: str, cases: Iterable[Case]) -> Iterator[str]:
 
 
 def share(part: list[tuple[Case, bool, list[tuple[str, bool]]]], row_count: int | None = None) -> str:
+    """Return how many cases are flagged, and their share of all or of `row_count`."""
     hits = sum(bool(findings) for _, _, findings in part)
     total = row_count or len(part)
     return f"{hits} = {hits / total:.1%}" if total else "-"
 
 
 def main() -> None:
+    """Print the report on each file that is there."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data_dir", type=Path)
     folder: Path = parser.parse_args().data_dir
     for file, note, cases in SOURCES:
         path = folder / file
         print(f"\n{file}{f' ({note})' if note else ''}")
-        for line in report(file, cases(rows_of(path))) if path.exists() else ["  not there: left out"]:
+        for line in report(file, cases(read(path))) if path.exists() else ["  not there: left out"]:
             print(line)
 
 

@@ -79,11 +79,13 @@ class Measured:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a JSON Lines file."""
     with path.open(encoding="utf-8") as file:
         return [json.loads(line) for line in file]
 
 
 def is_even(file: str, identity: object) -> bool:
+    """Return whether a row is in the even half."""
     return int(hashlib.sha256(f"{file}{identity}".encode()).hexdigest()[0], 16) % 2 == 0
 
 
@@ -297,6 +299,7 @@ def _calibration(score: Array, bad: Mask) -> Iterator[str]:
 
 
 def main() -> None:
+    """Print the reports on each file that is there."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data_dir", type=Path)
     folder: Path = parser.parse_args().data_dir

@@ -21,6 +21,7 @@ TRUEGOLD = [sys.executable, "-P", "-m", "truegold.flows.cli", "run"]
 
 
 def start(arguments: argparse.Namespace, name: str) -> subprocess.Popen[str]:
+    """Start a run of the configuration under a name."""
     overrides = [f"name={name}", *arguments.set]
     command = [*TRUEGOLD, arguments.config, *(part for value in overrides for part in ("--set", value))]
     return subprocess.Popen(
@@ -46,6 +47,7 @@ def outputs(run_dir: Path) -> dict[str, str]:
 
 
 def main() -> None:
+    """Run once in peace and once with kills, and compare the outputs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("config")
     parser.add_argument("--kills", type=int, default=10)

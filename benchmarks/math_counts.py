@@ -25,6 +25,7 @@ class Tally:
     hangs: int = 0
 
     def add(self, row: Row, record: Record) -> None:
+        """Count one verdict."""
         score = record["score"]
         self.unjudged += score is None
         self.hangs += record["note"] == "hang"
@@ -52,6 +53,7 @@ def summary(judged: Judged) -> dict[str, Any]:
 
 
 def tally(judged: Iterable[tuple[Row, Record]]) -> dict[str, int]:
+    """Return the counts of verdicts."""
     total = Tally()
     for row, record in judged:
         total.add(row, record)
@@ -59,6 +61,7 @@ def tally(judged: Iterable[tuple[Row, Record]]) -> dict[str, int]:
 
 
 def by(judged: Judged, key: Callable[[Row], str]) -> dict[str, dict[str, int]]:
+    """Return the counts of each group of rows."""
     groups: dict[str, list[tuple[Row, Record]]] = defaultdict(list)
     for row, record in judged:
         groups[key(row)].append((row, record))

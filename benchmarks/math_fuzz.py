@@ -41,6 +41,7 @@ PRINTABLE = [chr(code) for code in range(32, 127)] + list("α一٠１𝟘\u2028\
 
 
 def soup(dice: random.Random) -> str:
+    """Return a random text of mathematical pieces."""
     kind = dice.random()
     if kind < 0.75:
         most = dice.choice([4, 8, 14, 30])
@@ -61,6 +62,7 @@ def show_dearest(seconds: float, seed: int) -> int:
 
 
 def main() -> int:
+    """Compare random texts, and print what raised or took long."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)

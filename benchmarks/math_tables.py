@@ -18,6 +18,7 @@ Measurements = dict[str, Any]
 
 
 def report(measurements: Measurements) -> str:
+    """Return all tables as Markdown."""
     peers = list(measurements["peers"])
     readers = [peer for peer in peers if "responses" in measurements["peers"][peer]]
     parts = [_head(measurements)]
@@ -35,6 +36,7 @@ def report(measurements: Measurements) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
@@ -46,6 +48,7 @@ def code(text: str) -> str:
 
 
 def rate(errors: int, rows: int) -> str:
+    """Return errors as a fraction and a percentage."""
     return f"{errors}/{rows} = {100 * errors / rows:.1f} %" if rows else "-"
 
 

@@ -26,12 +26,13 @@ from math_peers import ADAPTERS, TRUEGOLD, hostile
 from math_peers.streams import PeerFailed, Runner, find, verdicts
 from math_rows import PROBES, Row, load_sets, stratified
 from math_tables import report
-from publishing import publish
+from publishing import publish, say
 
 LIMITED = ("pairs", "responses")
 
 
 def machine() -> str:
+    """Return the cores and the processor of this machine."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -52,10 +53,6 @@ def judge_sets(runner: Runner, sets: dict[str, list[Row]], work: Path) -> dict[s
         errors = f"FN {main['fn']}/{main['positives']} FP {main['fp']}/{main['negatives']}"
         say(f"{runner.name} {name}: {errors} unjudged {main['unjudged']}, {speed.get('per_cpu_s', 0):,.0f} per CPU-s")
     return counts
-
-
-def say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -92,6 +89,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> None:
+    """Measure the graders that can be run, and write it down."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, metavar="DATA_DIR")
     parser.add_argument("--peers", nargs="+", default=list(ADAPTERS), choices=list(ADAPTERS), metavar="NAME")

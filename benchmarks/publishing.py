@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
+
+
+def say(line: str) -> None:
+    """Tell on stderr how far a benchmark has got."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def publish(figures: Any, text: str, numbers: Path | None, page: Path | None, title: str) -> None:

@@ -74,21 +74,25 @@ TRAP_STEPS = {
 
 
 def valimath(row: Mapping[str, Any]) -> Iterator[Labelled]:
+    """Yield ValiMath's questions and whether people found them valid."""
     faults = [step for column, step in VALIMATH_STEPS.items() if str(row[column]) == "False"]
     yield _sound(row["question"]) if str(row["gt"]) == "True" else _faulty(row["question"], *faults)
 
 
 def mathtrap(row: Mapping[str, Any]) -> Iterator[Labelled]:
+    """Yield MathTrap's questions, sound or with a trap."""
     yield _sound(row["original_problem"])
     yield _faulty(row["trap_problem"], TRAP_STEPS[row["trap_type"]])
 
 
 def mip(row: Mapping[str, Any]) -> Iterator[Labelled]:
+    """Yield questions whole and with a premise removed."""
     yield _sound(row["question"])
     yield _faulty(row["insufficient_question"], Step.COMPLETE)
 
 
 def umwp(row: Mapping[str, Any]) -> Iterator[Labelled]:
+    """Yield questions that can be answered or not."""
     is_sound = str(row["answerable"]) == "True"
     yield _sound(row["question"]) if is_sound else _faulty(row["question"], Step.COMPLETE, Step.CONSISTENT)
 
@@ -151,6 +155,7 @@ def measure(
 
 
 def main() -> None:
+    """Ask the model about the questions that the command line names, and print what it says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data_dir", type=Path)
     parser.add_argument(

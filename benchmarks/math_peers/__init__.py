@@ -20,11 +20,15 @@ Judgement = tuple[bool | None, str]
 
 
 class Peer(Protocol):
+    """A grader under a common interface."""
+
     packages: tuple[str, ...]
 
-    def pair(self, gold: str, answer: str, options: list[str] | None) -> Judgement: ...
+    def pair(self, gold: str, answer: str, options: list[str] | None) -> Judgement:
+        """Judge an extracted answer."""
 
-    def response(self, gold: str, response: str) -> Judgement: ...
+    def response(self, gold: str, response: str) -> Judgement:
+        """Judge a whole response."""
 
 
 TRUEGOLD = "truegold"

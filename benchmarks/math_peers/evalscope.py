@@ -11,6 +11,8 @@ from math_peers.installed import load
 
 
 class Evalscope:
+    """Evalscope's comparison of answers."""
+
     packages = ("evalscope", "math-verify", "sympy")
 
     def __init__(self) -> None:
@@ -22,8 +24,10 @@ class Evalscope:
         self.compare: Any = module.compare_answers
 
     def pair(self, gold: str, answer: str, options: list[str] | None) -> Judgement:
+        """Judge an extracted answer."""
         return bool(self.compare(answer, gold, validate_reference=False).matched), ""
 
     def response(self, gold: str, response: str) -> Judgement:
+        """Judge a whole response."""
         result = self.compare(response, gold, prediction_mode="output", validate_reference=False)
         return bool(result.matched), ""

@@ -74,6 +74,7 @@ def peak_kb() -> int:
 
 
 def measure(case: Any) -> dict[str, Any]:
+    """Return the verdict on a case, and what it cost."""
     truegold = Truegold()
     warm_up(truegold)
     row = {"kind": "pair", "gold": case.gold, "text": case.answer, "options": None}  # may be megabytes
@@ -87,6 +88,7 @@ def measure(case: Any) -> dict[str, Any]:
 
 
 def main() -> None:
+    """Measure one case of the catalogue, or say how many there are."""
     try:
         from truegold.verifiers.audit.hostile import HOSTILE
     except ImportError as error:

@@ -14,6 +14,8 @@ from math_peers import Judgement
 
 
 class InspectAI:
+    """Inspect's scorer for mathematics."""
+
     packages = ("inspect_ai", "latex2sympy2_extended", "sympy", "antlr4-python3-runtime")
 
     def __init__(self) -> None:
@@ -25,9 +27,11 @@ class InspectAI:
         self.loop = asyncio.new_event_loop()
 
     def pair(self, gold: str, answer: str, options: list[str] | None) -> Judgement:
+        """Judge an extracted answer."""
         return self.response(gold, f"\\boxed{{{answer}}}")
 
     def response(self, gold: str, response: str) -> Judgement:
+        """Judge a whole response."""
         state = types.SimpleNamespace(output=types.SimpleNamespace(completion=response))
         score = self.loop.run_until_complete(self.scorer(state, self.target(gold)))
         return {"C": True, "I": False}.get(score.value), ""

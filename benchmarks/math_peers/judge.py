@@ -76,10 +76,12 @@ def warm_up(peer: Peer) -> None:
 
 
 def children_s() -> float:
+    """Return the CPU seconds of this process's children, ended and living."""
     return reaped_s() + live_children_s(os.getpid())
 
 
 def judge_all(peer: Peer, rows: list[dict[str, Any]], say: TextIO) -> None:
+    """Print a record of each verdict."""
     of_children = children_s()
     gc.collect()
     gc.freeze()  # the rows and modules are the benchmark's: no grader pays for their being looked through again
@@ -101,6 +103,7 @@ def judge_all(peer: Peer, rows: list[dict[str, Any]], say: TextIO) -> None:
 
 
 def main() -> None:
+    """Describe a peer, or judge the rows that come in."""
     if sys.argv[1] == "describe":
         print(json.dumps(describe(sys.argv[2])))
         return

@@ -13,6 +13,8 @@ from math_peers.installed import load
 
 
 class Minerva:
+    """The harness's grader of `minerva_math`."""
+
     packages = ("lm_eval", "sympy", "antlr4-python3-runtime")
 
     def __init__(self) -> None:
@@ -20,11 +22,14 @@ class Minerva:
         self.task: Any = load("lm_eval", "lm_eval.tasks.minerva_math.utils", *bare)
 
     def pair(self, gold: str, answer: str, options: list[str] | None) -> Judgement:
+        """Judge an extracted answer."""
         normalize = self.task.normalize_final_answer
         return bool(self.task.is_equiv(normalize(answer), normalize(gold))), ""
 
 
 class Score:
+    """The harness's grader of `score`."""
+
     packages = ("lm_eval", "sympy", "antlr4-python3-runtime")
 
     def __init__(self) -> None:
@@ -32,7 +37,9 @@ class Score:
         self.grader: Any = load("lm_eval", "lm_eval.tasks.score.math.math_grader", *bare)
 
     def pair(self, gold: str, answer: str, options: list[str] | None) -> Judgement:
+        """Judge an extracted answer."""
         return bool(self.grader.math_equal(answer, gold)), ""
 
     def response(self, gold: str, response: str) -> Judgement:
+        """Judge a whole response."""
         return bool(self.grader.math_equal(self.grader.extract_answer(response), gold)), ""

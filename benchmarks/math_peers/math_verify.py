@@ -12,6 +12,8 @@ from math_peers import Judgement
 
 
 class Boxed:
+    """Math-Verify, with answers in a box."""
+
     packages: tuple[str, ...] = ("math-verify", "latex2sympy2_extended", "sympy", "antlr4-python3-runtime")
     wrapper = "\\boxed{%s}"
 
@@ -23,14 +25,19 @@ class Boxed:
         self.verify: Any = verify
 
     def wrapped(self, answer: str) -> str:
+        """Return the answer as the grader is to read it."""
         return self.wrapper.replace("%s", answer)
 
     def pair(self, gold: str, answer: str, options: list[str] | None) -> Judgement:
+        """Judge an extracted answer."""
         return self.response(gold, self.wrapped(answer))
 
     def response(self, gold: str, response: str) -> Judgement:
+        """Judge a whole response."""
         return bool(self.verify(self.parse(self.wrapped(gold)), self.parse(response))), ""
 
 
 class Dollar(Boxed):
+    """Math-Verify, with answers between dollar signs."""
+
     wrapper = "$%s$"

@@ -8,6 +8,8 @@ from math_peers import Judgement
 
 
 class Mathruler:
+    """MathRuler's grader."""
+
     packages = ("mathruler", "sympy", "pylatexenc")
 
     def __init__(self) -> None:
@@ -17,7 +19,9 @@ class Mathruler:
         self.boxed: Any = extract_boxed_content
 
     def pair(self, gold: str, answer: str, options: list[str] | None) -> Judgement:
+        """Judge an extracted answer."""
         return bool(self.grade(answer, gold)), ""
 
     def response(self, gold: str, response: str) -> Judgement:
+        """Judge a whole response."""
         return bool(self.grade(self.boxed(response), gold)), ""

@@ -10,6 +10,8 @@ from math_peers import Judgement
 
 
 class Truegold:
+    """truegold itself."""
+
     packages: tuple[str, ...] = ("truegold",)
 
     def __init__(self) -> None:
@@ -19,10 +21,12 @@ class Truegold:
         self.verifier: Any = MathVerifier()
 
     def pair(self, gold: str, answer: str, options: list[str] | None) -> Judgement:
+        """Judge an extracted answer."""
         policy = {} if options is None else {"options": options}
         return self._judgement(self.equivalent(answer, gold=gold, **policy))
 
     def response(self, gold: str, response: str) -> Judgement:
+        """Judge a whole response."""
         return self._judgement(self.verifier(response, gold))
 
     @staticmethod

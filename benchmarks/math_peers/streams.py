@@ -47,6 +47,7 @@ class Runner:
     kinds: tuple[str, ...] = ("pair", "response")
 
     def fingerprint(self) -> str:
+        """What a peer's verdicts depend on: its code here, and its versions."""
         adapter = HERE.parent / (self.target.partition(":")[0].replace(".", "/") + ".py")
         source = adapter.read_bytes() if adapter.exists() else b""
         identity = json.dumps([self.target, sorted(self.versions.items())]).encode() + source
@@ -70,6 +71,7 @@ def find(name: str, target: str, pythons: Sequence[str]) -> Runner | str:
 
 
 def environment() -> dict[str, str]:
+    """Return the environment of a peer's process."""
     paths = [str(HERE.parent), os.environ.get("PYTHONPATH", "")]
     # Hash order decides ties inside sympy: with a fixed seed a peer says the same on every run.
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONHASHSEED": "0"}
