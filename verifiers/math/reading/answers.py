@@ -113,6 +113,8 @@ class _AnswerReader:
             congruences = read_congruences(tokens, self._read_expression)
             if congruences is not None:
                 return congruences
+        if len(tokens) > 2 and tokens[1][:2] == ("word", "in") and _names_set(tokens):
+            tokens = [tokens[0], Token("rel", "in", True), *tokens[2:]]
         if "rel" in kinds:
             tokens, remark = without_remark(conclusion(tokens))
             self.parameters |= integers_in(remark)
@@ -229,6 +231,11 @@ def _or_clock(node: Node, tokens: list[Token]) -> Node:
     if isinstance(node, Ratio):
         return Ratio(node.parts, read_clock_text(spelled_out(tokens)))
     return node
+
+
+def _names_set(tokens: list[Token]) -> bool:
+    """Tell whether `x in [1, 2]` is written rather than `5 in`."""
+    return tokens[0].kind == "name" and tokens[2].kind in ("open", "cmd")
 
 
 def _with_letters_apart(tokens: list[Token]) -> list[Token] | None:

@@ -30,7 +30,7 @@ _TEXT_FUNCTIONS = {
     }
 } | {"sh": "sinh", "ch": "cosh", "th": "tanh", "cth": "coth"}  # fmt: skip
 """Functions in a text command. `sec` is a second there, and `max` a word."""
-_TEXT_SYMBOLS = {"pi": ("const", "pi"), "circ": ("op", "∘")}
+_TEXT_SYMBOLS = {"pi": ("const", "pi"), "infty": ("const", "inf"), "circ": ("op", "∘")}
 """What is left of `\\pi` and `\\circ` where a program took them for words."""
 _COMMON_WORDS = frozenset({
     "no", "not", "yes", "true", "false", "none", "all", "any", "for", "if", "then", "when", "where", "with", "mod",

@@ -108,7 +108,8 @@ _COMMAND_SYMBOLS = {
     "lparen": ("open", "("), "rparen": ("close", ")"), "lbrack": ("open", "["), "rbrack": ("close", "]"),
     "lvert": ("bar", "|"), "rvert": ("bar", "|"), "vert": ("bar", "|"), "mid": ("bar", "|"), "Vert": ("bar", "||"),
     "imath": ("name", "i"), "jmath": ("name", "j"),
-    "gets": ("rel", "to"), "sqrt": ("cmd", "sqrt"), "mathbb": ("cmd", "mathbb"), "Bbb": ("cmd", "mathbb"),
+    "oslash": ("cmd", "emptyset"), "gets": ("rel", "to"),
+    "sqrt": ("cmd", "sqrt"), "mathbb": ("cmd", "mathbb"), "Bbb": ("cmd", "mathbb"),
 }  # fmt: skip
 
 _COMMAND_FAMILIES: dict[str, tuple[str, str]] = {

@@ -218,16 +218,12 @@ def _read_feet_and_inches(tokens: list[Token]) -> Measure | None:
 
 
 def _read_degrees_and_minutes(tokens: list[Token]) -> Measure | None:
-    """Read `60^\\circ 42' 30''`."""
+    """Read `60^\\circ 42' 30''`, also with primes in exponents."""
     flat = [t for t in tokens if t.kind not in ("brace", "unbrace")]
-    if len(flat) < 5 or flat[0].kind != "num" or flat[1].text != "^" or flat[2].text != "∘" or flat[3].kind != "num":
+    sign = -1 if flat and flat[0].text == "-" else 1
+    numbers = [token.value for token in flat if token.kind == "num"]
+    marks = "".join("n" if token.kind == "num" else token.text for token in flat[sign < 0 :]).replace("^", "")
+    if marks not in ("n∘n'", "n∘n'n''", "n∘n''"):
         return None
-    if flat[4].text != "'":
-        return None
-    value = flat[0].value + flat[3].value / 60
-    rest = flat[5:]
-    if rest:
-        if len(rest) != 3 or rest[0].kind != "num" or rest[1].text != "'" or rest[2].text != "'":
-            return None
-        value += rest[0].value / 3600
-    return Measure(Num(value), DEGREE)
+    parts = (numbers[0], 0, numbers[1]) if marks == "n∘n''" else (*numbers, 0)
+    return Measure(Num(sign * (parts[0] + mpq(parts[1]) / 60 + mpq(parts[2]) / 3600)), DEGREE)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
-from truegold.verifiers.math.reading.grammar.atoms import read_name, read_number, read_numeral
+from truegold.verifiers.math.reading.grammar.atoms import read_name, read_number, read_numeral, subscript_name
 from truegold.verifiers.math.reading.grammar.brackets import read_bars, read_braces, read_brackets
 from truegold.verifiers.math.reading.grammar.commands import read_command
 from truegold.verifiers.math.reading.grammar.environments import read_environment
@@ -21,7 +21,7 @@ from truegold.verifiers.math.reading.grammar.functions import read_big_operator,
 from truegold.verifiers.math.reading.grammar.levels import Grammar
 from truegold.verifiers.math.reading.tokens import Token
 from truegold.verifiers.math.refusals import Unreadable
-from truegold.verifiers.math.tree import Const, Node, Num
+from truegold.verifiers.math.tree import Const, Node, Num, Sym
 
 __all__ = ["ExpressionReader"]
 
@@ -31,6 +31,14 @@ def _read_opening(reader: Grammar, token: Token) -> Node:
     inner = read_brackets(reader, token.text)
     if isinstance(inner, Num) and inner.value.denominator == 1 and reader.next_is("op", "_"):
         return read_numeral(reader, Token("num", str(inner.value), False))
+    return inner
+
+
+def _read_group(reader: Grammar, _: Token) -> Node:
+    """Read what stands in braces, or a variable that is dressed before its subscript: `\\mathbf{u}_{1}`."""
+    inner = read_braces(reader)
+    if isinstance(inner, Sym) and "_" not in inner.name and reader.take_if("op", "_"):
+        return Sym(f"{inner.name}_{subscript_name(reader.read_script())}")
     return inner
 
 
@@ -51,7 +59,7 @@ class ExpressionReader(Grammar):
         "func": lambda reader, token: read_function(reader, token.text),
         "cmd": lambda reader, token: read_command(reader, token.text),
         "open": _read_opening,
-        "brace": lambda reader, _: read_braces(reader),
+        "brace": _read_group,
         "bar": lambda reader, token: read_bars(reader, token.text),
         "big": lambda reader, token: read_big_operator(reader, token.text),
         "begin": lambda reader, token: read_environment(reader, token.text),
