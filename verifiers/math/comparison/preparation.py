@@ -27,12 +27,17 @@ from truegold.verifiers.math.tree import (
     facts,
 )
 
+_RELATED = frozenset({Chain, BareList, Group})
+"""Only these hold relations that give a letter its value."""
+
 MAX_SIGNS = 4
 """The most free signs in one answer. Stops 2^20 combinations."""
 
 
 def with_unknown_letters(gold: Node, answer: Node) -> tuple[Node, Node]:
     """Return both trees with e and i as variables where one side says what they are worth: `e = 5`."""
+    if type(gold) not in _RELATED and type(answer) not in _RELATED:
+        return gold, answer
     names = _valued_constants(gold) | _valued_constants(answer)
     if not names:
         return gold, answer

@@ -70,9 +70,14 @@ def _other_trees(text: str, tree: Node, other_side: Node, mixed_numbers: bool) -
             sign, whole, decimals = match.groups()
             with_point = f"{sign}{whole}.{decimals}{text[match.end() :]}"
             yield from _try_reading(with_point, Notation(mixed_numbers=mixed_numbers))
-    if isinstance(other_side, VALUES) and (counted := with_calls_as_counts(text)) != text:
+    may_count = "C" in text or "P" in text
+    if may_count and isinstance(other_side, VALUES) and (counted := with_calls_as_counts(text)) != text:
         yield from _try_reading(counted, Notation(mixed_numbers=mixed_numbers))
-    if _SCIENTIFIC.search(text) and any(isinstance(part, Const) and part.name == "e" for part in walk(other_side)):
+    if (
+        "e" in text
+        and _SCIENTIFIC.search(text)
+        and any(isinstance(part, Const) and part.name == "e" for part in walk(other_side))
+    ):
         yield from _try_reading(_SCIENTIFIC.sub(r"\1 e \2", text), Notation(mixed_numbers=mixed_numbers))
     if "/" in text and _SLASH_NEIGHBOUR.search(text):
         yield from _try_reading(text, Notation(mixed_numbers=mixed_numbers, tight_products=True))

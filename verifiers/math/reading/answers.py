@@ -60,7 +60,9 @@ def read(text: str, notation: Notation = USUAL) -> Node:
     simple = _SIMPLE.fullmatch(text)
     if simple is not None:
         return _read_simple(simple)
-    special = read_day(text) or _read_numeral(text)
+    special = read_day(text) if text[0].isalnum() or text[0] == "\\" else None
+    if special is None and "_" in text:
+        special = _read_numeral(text)
     if special is not None:
         return special
     return _read_tokens(lex(text, group_digits=notation.group_digits), notation, 0)

@@ -44,7 +44,8 @@ MAX_DATE_CHARS = 60
 
 def read_day(text: str) -> Day | None:
     """Return the day that a normal text names as a whole."""
-    if len(text) > MAX_DATE_CHARS or _MAY_NAME.search(text) is None:
+    is_formula = text[0] == "\\" and not text.startswith(("\\text", "\\mathrm", "\\mbox"))
+    if is_formula or len(text) > MAX_DATE_CHARS or _MAY_NAME.search(text) is None:
         return None
     text = " ".join(_WRAPPING.sub(" ", text).split()).lower().replace(" ,", ",")
     if (iso := _ISO.fullmatch(text)) is not None:

@@ -74,6 +74,8 @@ def with_escapes_decoded(text: str) -> str:
 
 def with_balanced_braces(text: str) -> str:
     """Return the text without a brace too many, or with the ones that are missing at its end."""
+    if text.count("{") == text.count("}"):
+        return text
     depth = lost = index = 0
     kept: list[str] = []
     start = 0
