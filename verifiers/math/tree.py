@@ -276,6 +276,7 @@ _CHILDREN: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
     Family: lambda node: (node.body,),
 }
 
+_NO_NAMES: frozenset[str] = frozenset()
 CACHED_FACTS = 1_024
 """So many nodes are remembered, with all that hangs below them."""
 
@@ -337,7 +338,7 @@ def facts(node: Node) -> Facts:
 
 def symbols(node: Node) -> frozenset[str]:
     """Return the names of the free variables."""
-    return facts(node).symbols
+    return _NO_NAMES if type(node) is Num else facts(node).symbols
 
 
 ZERO, PLUS_ONE, MINUS_ONE, HALF = (Num(mpq(value)) for value in ("0", "1", "-1", "1/2"))

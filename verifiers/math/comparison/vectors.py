@@ -28,7 +28,6 @@ from truegold.verifiers.math.tree import (
     Num,
     Pow,
     Sym,
-    facts,
     may_have_parts,
     product_of,
     walk,
@@ -39,6 +38,7 @@ MAX_CELLS = 100
 
 MAX_DETERMINANT_ROWS = 4
 
+_ARRAYS = frozenset({Matrix, Group})
 _COMPOSED = frozenset({Add, Mul, Pow})
 _BASIS = ("i", "j", "k")
 _TUPLE_OPENINGS = frozenset("(<[")
@@ -46,9 +46,7 @@ _TUPLE_OPENINGS = frozenset("(<[")
 
 def worked_out(node: Node) -> Node:
     """Return the vector or matrix that a sum or a product is; any other node as it is."""
-    if type(node) not in _COMPOSED or not facts(node).has_array:
-        return node
-    return _worked_out(node)
+    return _worked_out(node) if _holds_array(node) else node
 
 
 def as_array_beside(node: Node, other: Node) -> Node:
@@ -62,6 +60,20 @@ def as_array_beside(node: Node, other: Node) -> Node:
         coordinates = _coordinates(node, size) if size in (2, 3) else None
         return Group("(", ")", coordinates) if coordinates is not None else node
     return node
+
+
+def _holds_array(node: Node) -> bool:
+    """Tell whether an array stands in sums and products: quicker than what `facts` remembers of a node."""
+    kind = type(node)
+    if kind is Mul:
+        parts = node.factors  # type: ignore[attr-defined]
+    elif kind is Add:
+        parts = node.terms  # type: ignore[attr-defined]
+    elif kind is Pow:
+        parts = (node.base,)  # type: ignore[attr-defined]
+    else:
+        return False
+    return any((type(part) in _ARRAYS) or (type(part) in _COMPOSED and _holds_array(part)) for part in parts)
 
 
 def _is_array(node: Node) -> bool:

@@ -81,7 +81,8 @@ def _evaluator(bits: int, complex_: bool) -> Evaluator:
 def same_value(gold: Node, answer: Node) -> Outcome:
     """Compare two expressions. Raises TooLarge where a value is too large to be told from its neighbours."""
     charge(_PAIR_STEPS)
-    a, b = _rational(gold), _rational(answer)
+    a = gold.value if type(gold) is Num else _rational(gold)
+    b = answer.value if type(answer) is Num else _rational(answer)
     if a is not None and b is not None:
         return SAME_NUMBER if a == b else OTHER_NUMBER
     infinities = _same_infinities(gold, answer)

@@ -31,6 +31,7 @@ from truegold.verifiers.math.tree import (
     Measure,
     Mul,
     Node,
+    Num,
     Sym,
     facts,
     symbols,
@@ -47,6 +48,8 @@ def other_readings(
     gold: Node, answer: Node, gold_text: str, answer_text: str, policy: Policy
 ) -> Iterator[tuple[Node, Node]]:
     """Yield pairs of trees, gold and answer, in which a side is read in another way."""
+    if type(gold) is Num and type(answer) is Num:
+        return
     mixed_numbers = policy.mixed == "sum"
     for tree in _other_trees(answer_text, answer, gold, mixed_numbers):
         yield gold, tree
@@ -63,8 +66,8 @@ def other_readings(
 def _other_trees(text: str, tree: Node, other_side: Node, mixed_numbers: bool) -> Iterator[Node]:
     if _GROUPING.search(text) and isinstance(other_side, (BareList, Group, Chain)):
         yield from _try_reading(text, Notation(mixed_numbers=mixed_numbers, group_digits=False))
-    is_constant = isinstance(other_side, (*VALUES, Measure)) and not symbols(other_side)
-    if isinstance(tree, BareList) and len(tree.elements) == 2 and is_constant:
+    is_pair = isinstance(tree, BareList) and len(tree.elements) == 2
+    if is_pair and isinstance(other_side, (*VALUES, Measure)) and not symbols(other_side):
         match = _DECIMAL_COMMA.match(text)
         if match is not None:
             sign, whole, decimals = match.groups()

@@ -25,8 +25,8 @@ from truegold.verifiers.math.reading.conditions import (
     without_conditions,
     without_remark,
 )
-from truegold.verifiers.math.reading.congruences import is_modulus_mark, read_congruences
-from truegold.verifiers.math.reading.dates import read_day
+from truegold.verifiers.math.reading.congruences import hold_congruences, read_congruences
+from truegold.verifiers.math.reading.dates import may_name_day, read_day
 from truegold.verifiers.math.reading.grammar import ExpressionReader
 from truegold.verifiers.math.reading.labelled import read_labelled
 from truegold.verifiers.math.reading.lexer import lex
@@ -60,7 +60,7 @@ def read(text: str, notation: Notation = USUAL) -> Node:
     simple = _SIMPLE.fullmatch(text)
     if simple is not None:
         return _read_simple(simple)
-    special = read_day(text) if text[0].isalnum() or text[0] == "\\" else None
+    special = read_day(text) if may_name_day(text) else None
     if special is None and "_" in text:
         special = _read_numeral(text)
     if special is not None:
@@ -111,7 +111,7 @@ class _AnswerReader:
             raise Unreadable("nothing")
         charge(3 * len(tokens))
         kinds = {token[0] for token in tokens}
-        if ("cmd" in kinds or "word" in kinds) and any(map(is_modulus_mark, tokens)):
+        if ("cmd" in kinds or "word" in kinds) and hold_congruences(tokens):
             congruences = read_congruences(tokens, self._read_expression)
             if congruences is not None:
                 return congruences

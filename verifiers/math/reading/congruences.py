@@ -14,13 +14,13 @@ from truegold.verifiers.math.substitute import mapped
 from truegold.verifiers.math.tree import MINUS_ONE, PLUS_ONE, BareList, Node, Residues, Sign, facts
 
 ReadExpression: TypeAlias = Callable[[list[Token]], Node]
-_MARKS = frozenset({"mod", "bmod", "pmod", "modulo", "modulus"})
+_MARKS = frozenset({"mod", "Mod", "bmod", "pmod", "modulo", "modulus"})
 _BRACKETS = frozenset({"open", "close", "brace", "unbrace"})
 
 
-def is_modulus_mark(token: Token) -> bool:
-    """Tell whether `mod` stands here, as a command or as a word."""
-    return token.kind in ("cmd", "word") and token.text.lower() in _MARKS
+def hold_congruences(tokens: list[Token]) -> bool:
+    """Tell whether `mod` stands among the tokens."""
+    return not _MARKS.isdisjoint([token[1] for token in tokens])
 
 
 def read_congruences(tokens: list[Token], read_expression: ReadExpression) -> Node | None:
@@ -29,7 +29,7 @@ def read_congruences(tokens: list[Token], read_expression: ReadExpression) -> No
     start = 0
     joined = ","
     for index, token in enumerate(tokens):
-        if not is_modulus_mark(token) or index < start:
+        if token.text not in _MARKS or index < start:
             continue
         end = _end_of_modulus(tokens, index)
         node = _read_one(tokens[start:index], tokens[index + 1 : end], read_expression)

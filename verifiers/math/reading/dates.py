@@ -38,14 +38,23 @@ _HAN_MARK = re.compile(r"月.{1,3}[日号]|年.{1,3}月|星期.|周[一二三四
 _MAY_NAME = re.compile(
     rf"\d{{4}}-\d\d-\d\d|[月期周拜]|\b(?:{'|'.join(name[:3] for name in (*_MONTHS, *_WEEKDAYS))})", re.IGNORECASE
 )
+_BEGINNINGS = frozenset({name[:3] for name in (*_MONTHS, *_WEEKDAYS)} | {"on ", "in ", "the"})
 MAX_DATE_CHARS = 60
 """Longer texts are no day."""
 
 
+def may_name_day(text: str) -> bool:
+    """Tell by its first letters whether a text is worth a closer look."""
+    if not text.isascii() or text.startswith(("\\text", "\\mathrm", "\\mbox")):
+        return True
+    if text[:1].isdigit():
+        return " " in text or text.count("-") == 2
+    return text[:3].lower() in _BEGINNINGS
+
+
 def read_day(text: str) -> Day | None:
     """Return the day that a normal text names as a whole."""
-    is_formula = text[0] == "\\" and not text.startswith(("\\text", "\\mathrm", "\\mbox"))
-    if is_formula or len(text) > MAX_DATE_CHARS or _MAY_NAME.search(text) is None:
+    if len(text) > MAX_DATE_CHARS or _MAY_NAME.search(text) is None:
         return None
     text = " ".join(_WRAPPING.sub(" ", text).split()).lower().replace(" ,", ",")
     if (iso := _ISO.fullmatch(text)) is not None:

@@ -10,6 +10,8 @@ Every command is read once from left to right. Not covered: a lost brace in the 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Iterable
 
 MAX_LOST_BRACES = 3
 """More braces than this are not lost: the text is something else."""
@@ -29,9 +31,17 @@ _HIDDEN_ARGUMENTS = {
 _SHAPES = frozenset(
     {"large", "Large", "LARGE", "huge", "Huge", "small", "tiny", "bf", "rm", "it", "sf", "tt", "bfseries"}
 )
-_DRESSED = re.compile(
-    rf"\\({'|'.join(sorted(_HIDDEN | _HIDDEN_ARGUMENTS.keys() | _SHAPES, key=len, reverse=True))})(?![A-Za-z])\*?\s*"
-)
+
+
+def _by_first_letter(names: Iterable[str]) -> str:
+    """Return a pattern of names that is quick to fail: at most commands it looks at one letter."""
+    tails: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(names, key=len, reverse=True):
+        tails[name[0]].append(name[1:])
+    return "|".join(f"{letter}(?:{'|'.join(rest)})" for letter, rest in tails.items())
+
+
+_DRESSED = re.compile(rf"\\({_by_first_letter(_HIDDEN | _HIDDEN_ARGUMENTS.keys() | _SHAPES)})(?![A-Za-z])\*?\s*")
 _BRACKET = re.compile(r"\s*\[[^\[\]{}]{0,40}\]")
 _GROUP = re.compile(r"\s*\{")
 

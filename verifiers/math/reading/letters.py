@@ -35,7 +35,7 @@ _TEXT_SYMBOLS = {"pi": ("const", "pi"), "infty": ("const", "inf"), "circ": ("op"
 _COMMON_WORDS = frozenset({
     "no", "not", "yes", "true", "false", "none", "all", "any", "for", "if", "then", "when", "where", "with", "mod",
     "per", "the", "both", "neither", "either", "even", "odd", "one", "by", "to", "from", "on", "at", "only", "also",
-    "so", "we", "get", "but", "max", "min", "let", "am", "pm", "st", "nd", "rd", "th",
+    "so", "we", "get", "but", "max", "min", "let", "has", "have", "am", "pm", "st", "nd", "rd", "th",
 })  # fmt: skip
 _WORDS = _COMMON_WORDS | NUMBER_WORDS.keys() | MULTIPLIERS.keys() | STOP_WORDS | UNITS.keys()
 _VALUE_ENDS = frozenset({"num", "close", "unbrace"})

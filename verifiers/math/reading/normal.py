@@ -124,14 +124,17 @@ def normal(text: str) -> str:
     if len(text) > MAX_RESPELLED_CHARS:
         return text
     if "\\" in text or "}" in text or "^" in text:
-        text = _unwrapped(with_balanced_braces(without_dress(text)))
+        plain = with_balanced_braces(without_dress(text))
+        text = plain if plain == text else _unwrapped(plain)
     text = with_usual_marks(text)
     if not is_ascii:
         text = with_chinese_numbers(text)
     if text.startswith("{") and ("|" in text or "\\mid" in text) and matching_brace(text, 0) == len(text) - 1:
         # A set that somebody wrote without backslashes.
         text = f"\\{{{text[1:-1]}\\}}"
-    return with_spoken_numbers(with_counts(with_numbered_parts(text)))
+    if ")" in text or "art" in text:
+        text = with_numbered_parts(text)
+    return with_spoken_numbers(with_counts(text))
 
 
 def _with_short_blank(match: re.Match[str]) -> str:

@@ -37,8 +37,9 @@ def with_usual_marks(text: str) -> str:
     """Return the text with the marks that the lexer knows."""
     if "appro" in text or "about" in text:
         text = _APPROXIMATION.sub(r" \\approx \1", text)
-    if "," in text:
+    if "," in text and "." in text:
         text = _THOUSANDS_AND_COMMA.sub(lambda m: f"{m[1].replace('.', '')}.{m[2]}", text)
+    if "{,}" in text:
         text = _BRACED_COMMA.sub(r"\1.\2", text)
     if "..." in text or "dots" in text:
         text = _REPEATED.sub(_repeating, text)
