@@ -29,6 +29,9 @@ def labelled(node: Node) -> tuple[str | None, Node | None]:
     """Return the name and the value of `x = 5`; a bare value has no name, and an equation has neither."""
     if not isinstance(node, Chain):
         return None, node
+    if node.operators == ("to",) and isinstance(node.parts[0], (Sym, Ratio)):
+        # x \\mapsto x + 1 is a function whose name nobody needs.
+        return ANY_LABEL, node.parts[1]
     if node.operators[0] != "=":
         return None, None
     first, rest = node.parts[0], node.parts[1:]

@@ -12,7 +12,7 @@ import re
 from typing import NamedTuple
 
 from truegold.verifiers.math.labels import is_tuple_of_names, label_of
-from truegold.verifiers.math.tree import Chain, Group, Measure, Node
+from truegold.verifiers.math.tree import Chain, Group, Measure, Node, Sym
 
 _LABEL_STEM = re.compile(r"[^_(]*")
 _MIN_WORD = 3
@@ -52,8 +52,11 @@ def labels_of(elements: list[Node]) -> list[str | None]:
 
 
 def named_elements(node: Chain) -> list[Node] | None:
-    """Return x=2 and y=5 for (x, y) = (2, 5)."""
+    """Return x=2 and y=5 for (x, y) = (2, 5), and x=1, y=1 for x = y = 1."""
     first, value = node.parts[0], node.parts[-1]
+    names = node.parts[:-1]
+    if set(node.operators) == {"="} and len(names) > 1 and all(isinstance(name, Sym) for name in names):
+        return None if isinstance(value, (Sym, Chain)) else [Chain((name, value), ("=",)) for name in names]
     if node.operators != ("=",) or not is_tuple_of_names(first, value):
         return None
     assert isinstance(first, Group) and isinstance(value, Group)

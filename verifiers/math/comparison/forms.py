@@ -14,6 +14,7 @@ from truegold.verifiers.math.policy import Policy
 from truegold.verifiers.math.reading.names import NAMED_WORDS, STOP_WORDS
 from truegold.verifiers.math.tree import PLUS_ONE, VALUES, BaseN, Chain, Mul, Named, Node, Ratio, Sym, Text
 
+_ALL = frozenset({"all", "any", "every", "each", "for", "must"})
 _LAST_HOUR = 24
 
 MAX_PHRASE_WORDS = 4
@@ -89,6 +90,7 @@ def same_texts(gold: Node, answer: Node) -> Outcome:
     gold_words, answer_words = _words(gold), _words(answer)
     if gold_words is not None and answer_words is not None:
         same = gold_words == answer_words or "".join(gold_words) == "".join(answer_words)
+        same = same or _is_letter_with_word(gold_words, answer_words)
         if same or _predicate(gold) == answer_words or _predicate(answer) == gold_words:
             return Outcome(True, "words")
     is_sentence = isinstance(gold, Text) and len(gold.words) > MAX_PHRASE_WORDS
@@ -99,6 +101,12 @@ def same_names(gold: Node, answer: Node) -> Outcome:
     """Compare two sides of which at least one is Named."""
     name = _name_of(gold)
     return Outcome(name is not None and name == _name_of(answer), "words")
+
+
+def _is_letter_with_word(gold_words: tuple[str, ...], answer_words: tuple[str, ...]) -> bool:
+    """Tell whether both say one word of one letter: `odd n`, `n odd`, `n is odd`, `all odd n`."""
+    gold_set, answer_set = set(gold_words) - _ALL, set(answer_words) - _ALL
+    return gold_set == answer_set and len(gold_set) == 2 and any(len(word) == 1 for word in gold_set)
 
 
 def _predicate(node: Node) -> tuple[str, ...] | None:

@@ -47,6 +47,10 @@ def same_relations(comparer: Comparer, gold: Node, answer: Node) -> Outcome:
     named_gold, named_answer = _named(gold), _named(answer)
     if named_gold and named_answer and len(named_gold) == len(named_answer):
         return elementwise(comparer, *aligned(named_gold, named_answer)[:2])
+    if named_gold and isinstance(answer, Group) and len(answer.elements) == len(named_gold):
+        return elementwise(comparer, *aligned(named_gold, list(answer.elements))[:2])
+    if named_answer and isinstance(gold, Group) and len(gold.elements) == len(named_answer):
+        return elementwise(comparer, *aligned(list(gold.elements), named_answer)[:2])
     (gold_label, gold_value), (answer_label, answer_value) = labelled(gold), labelled(answer)
     both_relations = isinstance(gold, Chain) and isinstance(answer, Chain)
     both_labelled = gold_label is not None and answer_label is not None

@@ -5,6 +5,7 @@ r"""The less usual readings of ambiguous notation, which are tried where the usu
 5m         five metres, where the other side knows no m
 1/2x       1/(2x)
 2e+3       twice e and three, where the other side has an e
+0.1(6)     a repeating decimal
 12C5       a binomial coefficient, and C(12, 5), where the other side is a value
 h(a+b)     a product, where the other side uses h as a variable
 log 2      to the base ten, as well as natural
@@ -41,6 +42,7 @@ from truegold.verifiers.math.tree import (
 _DECIMAL_COMMA = re.compile(r"([+-]?)(\d{1,9}),(\d{1,9})(?![\d,])")
 _SLASH_NEIGHBOUR = re.compile(r"/\s*\(?[\dA-Za-z\\]")
 _SCIENTIFIC = re.compile(r"(\d)e([+-])")
+_REPEATING_BLOCK = re.compile(r"(-?\d{0,20}\.\d{0,20})\((\d{1,20})\)")
 _GROUPING = re.compile(r"\d,\d{3}(?!\d)")
 
 
@@ -82,6 +84,8 @@ def _other_trees(text: str, tree: Node, other_side: Node, mixed_numbers: bool) -
         and any(isinstance(part, Const) and part.name == "e" for part in walk(other_side))
     ):
         yield from _try_reading(_SCIENTIFIC.sub(r"\1 e \2", text), Notation(mixed_numbers=mixed_numbers))
+    if text.endswith(")") and (repeating := _REPEATING_BLOCK.fullmatch(text)) is not None:
+        yield from _try_reading(rf"{repeating[1]}\overline{{{repeating[2]}}}", Notation(mixed_numbers=mixed_numbers))
     if "/" in text and _SLASH_NEIGHBOUR.search(text):
         yield from _try_reading(text, Notation(mixed_numbers=mixed_numbers, tight_products=True))
     if symbols(tree) - symbols(other_side):

@@ -48,6 +48,8 @@ _GROUP = re.compile(r"\s*\{")
 
 _LOST_DEGREE = re.compile(r"(?<=\d)\s*\^\s*$")
 """What is left of `60^\\circ` where a program took the command away."""
+_EMPTY_TEXT = re.compile(r"\\text\{[\s.,;]*\}")
+_LOST_BACKSLASH = re.compile(r"(?<![\\A-Za-z])([dt]?frac)(?=\{)")
 _LONE_BAR = re.compile(r"\\left\s*\|\s*\\right\s*\.|\\left\s*\.\s*\\right\s*\|")
 _ESCAPED = re.compile(r"\\u(00[A-Fa-f][0-9A-Fa-f]|2[0-9A-Fa-f]{3}|0[34][0-9A-Fa-f]{2})")
 _ORDINAL = re.compile(r"(?<=\d)\s*\^\s*\{?\s*(?:\\(?:text|mathrm|rm|textrm)\s*\{?\s*)?(?:st|nd|rd|th)\b\s*\}{0,2}")
@@ -57,6 +59,12 @@ def without_dress(text: str) -> str:
     """Return the text without commands that only say how it looks."""
     if "^" in text:
         text = _LOST_DEGREE.sub("", _ORDINAL.sub("", text))
+    if "\\text{" in text:
+        text = _EMPTY_TEXT.sub("", text)
+    if "[]" in text:
+        text = text.replace("\\sqrt[]", "\\sqrt")
+    if "frac{" in text:
+        text = _LOST_BACKSLASH.sub(r"\\\1", text)
     if "right" in text:
         text = _LONE_BAR.sub(r"\\mid ", text)
     match = _DRESSED.search(text)

@@ -27,7 +27,7 @@ FUNCTIONS: dict[str, str] = {
     "asin": "arcsin", "acos": "arccos", "atan": "arctan", "acot": "arccot", "asinh": "arcsinh", "acosh": "arccosh",
     "atanh": "arctanh", "arsinh": "arcsinh", "arcosh": "arccosh", "artanh": "arctanh", "arcctg": "arccot",
     "tg": "tan", "ctg": "cot", "cotg": "cot", "arctg": "arctan", "cosec": "csc", "ceiling": "ceil", "sign": "sgn",
-    "nCr": "binom", "Abs": "abs",
+    "cuberoot": "cbrt", "nCr": "binom", "Abs": "abs",
 }  # fmt: skip
 """From spelling to name, in plain letters and as commands alike."""
 
@@ -108,7 +108,7 @@ _COMMAND_SYMBOLS = {
     "lparen": ("open", "("), "rparen": ("close", ")"), "lbrack": ("open", "["), "rbrack": ("close", "]"),
     "lvert": ("bar", "|"), "rvert": ("bar", "|"), "vert": ("bar", "|"), "mid": ("bar", "|"), "Vert": ("bar", "||"),
     "imath": ("name", "i"), "jmath": ("name", "j"),
-    "oslash": ("cmd", "emptyset"), "gets": ("rel", "to"),
+    "top": ("name", "T"), "intercal": ("name", "T"), "oslash": ("cmd", "emptyset"), "gets": ("rel", "to"),
     "sqrt": ("cmd", "sqrt"), "mathbb": ("cmd", "mathbb"), "Bbb": ("cmd", "mathbb"),
 }  # fmt: skip
 

@@ -17,6 +17,7 @@ from truegold.verifiers.math.reading.chinese import with_chinese_numbers
 from truegold.verifiers.math.reading.counting import with_counts
 from truegold.verifiers.math.reading.dress import with_balanced_braces, with_escapes_decoded, without_dress
 from truegold.verifiers.math.reading.json_answer import answer_in_json
+from truegold.verifiers.math.reading.matrices import with_matrix_environments
 from truegold.verifiers.math.reading.names import COMMANDS, GREEK
 from truegold.verifiers.math.reading.numbering import with_numbered_parts
 from truegold.verifiers.math.reading.spoken import with_spoken_numbers
@@ -124,8 +125,10 @@ def normal(text: str) -> str:
     if len(text) > MAX_RESPELLED_CHARS:
         return text
     if "\\" in text or "}" in text or "^" in text:
-        plain = with_balanced_braces(without_dress(text))
+        plain = with_matrix_environments(with_balanced_braces(without_dress(text)))
         text = plain if plain == text else _unwrapped(plain)
+    elif text.endswith("]") or text.endswith("])"):
+        text = with_matrix_environments(text)
     text = with_usual_marks(text)
     if not is_ascii:
         text = with_chinese_numbers(text)

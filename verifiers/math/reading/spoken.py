@@ -33,9 +33,10 @@ _RATIO = re.compile(
 _SHARE = re.compile(rf"({_N}) (?:out of|in|of) (?:every )?({_N})(?: [a-z]{{1,20}})?", re.IGNORECASE)
 _FRACTION = re.compile(rf"(?:(?:({_N}) and )?(an?|{_N})[- ])({_PART})(?: of [a-z ]{{1,30}})?", re.IGNORECASE)
 _SPOKEN = re.compile(
-    rf"\b(?:to|out of|in|of|half|halves|quarters?|{_PART}|than|least|most)\b|[大小多少]于|[至最][少多]|不[大小超]",
+    rf"\b(?:to|out of|in|of|half|halves|negative|minus|quarters?|{_PART}|than|least|most)\b|[大小多少]于|[至最][少多]|不[大小超]",
     re.IGNORECASE,
 )
+_NEGATIVE = re.compile(rf"(?:negative|minus) ({_N})", re.IGNORECASE)
 _WRAPPING = re.compile(r"\\(?:text|mathrm|textrm|mbox)\s*\{([^{}]*)\}|\\[ ,;:!](?![A-Za-z])|~")
 
 _BOUNDS = {
@@ -71,6 +72,9 @@ def with_spoken_numbers(text: str) -> str:
     fraction = _FRACTION.fullmatch(plain)
     if fraction is not None:
         return _fraction(fraction)
+    negative = _NEGATIVE.fullmatch(plain)
+    if negative is not None:
+        return f"-{_digits(negative[1])}"
     bound = _BOUND.fullmatch(plain)
     if bound is not None:
         return f"{bound[1] or bound[2] or 't'} {_BOUNDS[bound[3].lower()]} {bound[4]}"
