@@ -18,6 +18,9 @@ from truegold.verifiers import MathVerifier, Verdict, equivalent
 
 HERE = Path(__file__).parent
 SCORES = {"=": (1.0,), "!": (0.0, None), "?": (None,)}
+LOOKED_AT_WHOLE = frozenset({"forms_of_golds", "spellings"})
+"""Kinds whose rows were all looked at: they were written down from what failed."""
+
 MIN_ACCEPTED = 0.9
 """The share of right answers that were only counted, and have to be accepted."""
 
@@ -42,7 +45,10 @@ class Case(NamedTuple):
     @property
     def looked_at(self) -> bool:
         """The row was read while the verifier was made."""
-        return int(hashlib.sha256(f"{self.gold}|{self.answer}".encode()).hexdigest(), 16) % 2 == 0
+        return (
+            self.kind in LOOKED_AT_WHOLE
+            or int(hashlib.sha256(f"{self.gold}|{self.answer}".encode()).hexdigest(), 16) % 2 == 0
+        )
 
 
 def read_cases() -> list[Case]:

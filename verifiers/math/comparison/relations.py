@@ -44,13 +44,9 @@ _UPWARD = {">": "<", ">=": "<="}
 
 def same_relations(comparer: Comparer, gold: Node, answer: Node) -> Outcome:
     """Compare two sides of which at least one is a relation. Raises TooLarge."""
-    named_gold, named_answer = _named(gold), _named(answer)
-    if named_gold and named_answer and len(named_gold) == len(named_answer):
-        return elementwise(comparer, *aligned(named_gold, named_answer)[:2])
-    if named_gold and isinstance(answer, Group) and len(answer.elements) == len(named_gold):
-        return elementwise(comparer, *aligned(named_gold, list(answer.elements))[:2])
-    if named_answer and isinstance(gold, Group) and len(gold.elements) == len(named_answer):
-        return elementwise(comparer, *aligned(list(gold.elements), named_answer)[:2])
+    named = _same_named(comparer, gold, answer)
+    if named is not None:
+        return named
     (gold_label, gold_value), (answer_label, answer_value) = labelled(gold), labelled(answer)
     both_relations = isinstance(gold, Chain) and isinstance(answer, Chain)
     both_labelled = gold_label is not None and answer_label is not None
@@ -72,6 +68,18 @@ def same_relations(comparer: Comparer, gold: Node, answer: Node) -> Outcome:
         if isinstance(gold.parts[0], Ratio) and gold.operators == ("=",):
             return comparer.same(gold.parts[1], answer)
     return same_throughout(comparer, gold, answer)
+
+
+def _same_named(comparer: Comparer, gold: Node, answer: Node) -> Outcome | None:
+    """Compare (x, y) = (2, 5) with y = 5, x = 2 written alike, and x = y = z = 1 with a tuple."""
+    gold_parts, answer_parts = _named(gold), _named(answer)
+    if gold_parts is None and answer_parts is None:
+        return None
+    gold_parts = gold_parts or (list(gold.elements) if isinstance(gold, Group) else None)
+    answer_parts = answer_parts or (list(answer.elements) if isinstance(answer, Group) else None)
+    if gold_parts is None or answer_parts is None or len(gold_parts) != len(answer_parts):
+        return None
+    return elementwise(comparer, *aligned(gold_parts, answer_parts)[:2])
 
 
 def _named(node: Node) -> list[Node] | None:

@@ -50,26 +50,28 @@ def rational(node: Node) -> mpq | None:  # noqa: PLR0911, PLR0912, some for each
         return node.value
     if isinstance(node, Add):
         charge(len(node.terms))
-        total = mpq(0)
+        total, bits = mpq(0), 1
         for term in node.terms:
-            value = rational(term)
+            value = term.value if type(term) is Num else rational(term)
             if value is None:
                 return None
-            charge(digit_steps(_bits(total) + _bits(value)))
+            charge(digit_steps(bits + _bits(value)))
             total += value
-            if not _fits(total):
+            bits = _bits(total)
+            if bits > MAX_BITS:
                 return None
         return total
     if isinstance(node, Mul):
         charge(len(node.factors))
-        total = mpq(1)
+        total, bits = mpq(1), 1
         for factor in node.factors:
-            value = rational(factor)
+            value = factor.value if type(factor) is Num else rational(factor)
             if value is None:
                 return None
-            charge(digit_steps(_bits(total) + _bits(value)))
+            charge(digit_steps(bits + _bits(value)))
             total *= value
-            if not _fits(total):
+            bits = _bits(total)
+            if bits > MAX_BITS:
                 return None
         return total
     if isinstance(node, Pow):

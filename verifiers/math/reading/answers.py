@@ -60,7 +60,7 @@ def read(text: str, notation: Notation = USUAL) -> Node:
     simple = _SIMPLE.fullmatch(text)
     if simple is not None:
         return _read_simple(simple)
-    special = read_day(text) if may_name_day(text) else None
+    special: Node | None = read_day(text) if may_name_day(text) else None
     if special is None and "_" in text:
         special = _read_numeral(text)
     if special is not None:

@@ -57,13 +57,15 @@ _ORDINAL = re.compile(r"(?<=\d)\s*\^\s*\{?\s*(?:\\(?:text|mathrm|rm|textrm)\s*\{
 
 def without_dress(text: str) -> str:
     """Return the text without commands that only say how it looks."""
-    if "^" in text:
-        text = _LOST_DEGREE.sub("", _ORDINAL.sub("", text))
+    if "^" in text and ("th" in text or "nd" in text or "st" in text or "rd" in text):
+        text = _ORDINAL.sub("", text)
+    if text.endswith("^"):
+        text = _LOST_DEGREE.sub("", text)
     if "\\text{" in text:
         text = _EMPTY_TEXT.sub("", text)
     if "[]" in text:
         text = text.replace("\\sqrt[]", "\\sqrt")
-    if "frac{" in text:
+    if "frac{" in text and _LOST_BACKSLASH.search(text) is not None:
         text = _LOST_BACKSLASH.sub(r"\\\1", text)
     if "right" in text:
         text = _LONE_BAR.sub(r"\\mid ", text)

@@ -22,7 +22,7 @@ _CONSTRUCTOR = re.compile(r"(?:np\.|sp\.|sympy\.)?(?:Matrix|array|matrix)\s*\((\
 
 def with_matrix_environments(text: str) -> str:
     """Return the text with its matrices as environments of LaTeX."""
-    if len(text) > MAX_MATRIX_CHARS:
+    if len(text) > MAX_MATRIX_CHARS or not ("atrix" in text or "\\\\" in text or ";" in text or text.endswith(")")):
         return text
     if "\\\\" in text:
         text = _ROW_GAP.sub(r"\\\\", text)

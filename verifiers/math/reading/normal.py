@@ -94,6 +94,8 @@ _DELIMITERS = re.compile(r"(?<!\\)\\[()\[\]]|\$\$")
 _DELIMITING = (r"\(", r"\)", r"\[", r"\]")
 _ENDING = re.compile(r"(?:\\[,;:! ](?![A-Za-z])|\s|(?<!\\right)(?<!\\left)(?<!\\)(?<!\.)[.,;:?]|(?<!\\)\\\\)+$")
 _STARTING = re.compile(r"^(?:\\[,;:! ](?![A-Za-z])|\s|[,;:.](?!\d))+")
+_PLAIN = re.compile(r"-?(?:\d+(?:\.\d+)?|\d+/\d+|\\frac\{\d+\}\{\d+\}|[A-Za-z])", re.ASCII)
+"""The commonest answers have only one spelling."""
 _MAY_END = frozenset(".,;:?\\!")
 _MAY_START = frozenset("\\,;:.")
 _LONG_BLANK = re.compile(r"\s{3,}")
@@ -105,6 +107,8 @@ _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{")
 
 def normal(text: str) -> str:
     """Return `text` in ASCII LaTeX as far as it is mathematics, without what surrounds a formula."""
+    if _PLAIN.fullmatch(text) is not None:
+        return text
     if "{" in text and ":" in text and (stated := answer_in_json(text.strip())) is not None:
         text = stated
     if "\\u" in text:
@@ -121,13 +125,18 @@ def normal(text: str) -> str:
     if "<" in text or "&" in text:
         for pattern, plain in _HTML:
             text = pattern.sub(plain, text)
-    text = _LONG_BLANK.sub(_with_short_blank, _unwrapped(text))
-    if len(text) > MAX_RESPELLED_CHARS:
-        return text
+    text = _unwrapped(text)
+    if "   " in text or not text.isprintable():
+        text = _LONG_BLANK.sub(_with_short_blank, text)
+    return text if len(text) > MAX_RESPELLED_CHARS else _as_formula(text, is_ascii)
+
+
+def _as_formula(text: str, is_ascii: bool) -> str:
+    """Return the text with the spellings that the reader does not know rewritten."""
     if "\\" in text or "}" in text or "^" in text:
         plain = with_matrix_environments(with_balanced_braces(without_dress(text)))
         text = plain if plain == text else _unwrapped(plain)
-    elif text.endswith("]") or text.endswith("])"):
+    elif text.endswith(("]", "])")):
         text = with_matrix_environments(text)
     text = with_usual_marks(text)
     if not is_ascii:

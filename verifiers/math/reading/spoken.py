@@ -33,7 +33,8 @@ _RATIO = re.compile(
 _SHARE = re.compile(rf"({_N}) (?:out of|in|of) (?:every )?({_N})(?: [a-z]{{1,20}})?", re.IGNORECASE)
 _FRACTION = re.compile(rf"(?:(?:({_N}) and )?(an?|{_N})[- ])({_PART})(?: of [a-z ]{{1,30}})?", re.IGNORECASE)
 _SPOKEN = re.compile(
-    rf"\b(?:to|out of|in|of|half|halves|negative|minus|quarters?|{_PART}|than|least|most)\b|[大小多少]于|[至最][少多]|不[大小超]",
+    rf"\b(?:to|out of|in|of|half|halves|negative|minus|quarters?|{_PART}|than|least|most)\b"
+    r"|[大小多少]于|[至最][少多]|不[大小超]",
     re.IGNORECASE,
 )
 _NEGATIVE = re.compile(rf"(?:negative|minus) ({_N})", re.IGNORECASE)
@@ -56,7 +57,7 @@ _BOUND = re.compile(
 )
 
 
-def with_spoken_numbers(text: str) -> str:
+def with_spoken_numbers(text: str) -> str:  # noqa: PLR0911, one for each form
     """Return a whole answer in words as a formula; any other text as it is."""
     is_formula = "\\" in text and not text[0].isalpha() and "\\text" not in text and "\\mathrm" not in text
     has_one_word = text.isascii() and " " not in text and "-" not in text
