@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from truegold.verifiers.math import tree
-from truegold.verifiers.math.tree import Node
+from truegold.verifiers.math.tree import CACHED_FACTS, Node
 
 MAX_SHOWN_CHARS = 200
 
 
+@lru_cache(maxsize=CACHED_FACTS)
 def show(node: Node) -> str:
     """Return the tree in at most MAX_SHOWN_CHARS characters."""
     text = _show(node)

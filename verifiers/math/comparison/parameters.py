@@ -57,6 +57,8 @@ def without_parameters(gold: Node, answer: Node, *, rename: bool) -> tuple[Node,
 
 def renamings(gold: Node, answer: Node) -> Iterator[Node]:
     """Yield the answer with gold's names for the letters that it was free to choose."""
+    if symbols(gold) == symbols(answer):
+        return
     gold_symbols, answer_symbols = symbols(gold) - _labels(gold), symbols(answer) - _labels(answer)
     gold_letters, answer_letters = gold_symbols - answer_symbols, answer_symbols - gold_symbols
     if not gold_letters or len(gold_letters) != len(answer_letters) or len(gold_letters) > MAX_RENAMED:

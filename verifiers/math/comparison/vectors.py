@@ -73,7 +73,11 @@ def _holds_array(node: Node) -> bool:
         parts = (node.base,)  # type: ignore[attr-defined]
     else:
         return False
-    return any((type(part) in _ARRAYS) or (type(part) in _COMPOSED and _holds_array(part)) for part in parts)
+    for part in parts:
+        kind = type(part)
+        if kind in _ARRAYS or (kind in _COMPOSED and _holds_array(part)):
+            return True
+    return False
 
 
 def _is_array(node: Node) -> bool:

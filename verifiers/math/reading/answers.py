@@ -167,7 +167,8 @@ class _AnswerReader:
         has_words = not _WORDED.isdisjoint([token[0] for token in tokens])
         if not has_words or all(len(t.text) == 1 and t.text.isascii() for t in tokens if t.kind == "word"):
             try:
-                return _or_clock(as_measure(self._read_expression(tokens)), tokens)
+                node = as_measure(self._read_expression(tokens))
+                return _or_clock(node, tokens) if type(node) is Ratio else node
             except Unreadable:
                 quantity = read_quantity(tokens, self._read_expression)
                 if quantity is not None:
@@ -228,11 +229,9 @@ class _AnswerReader:
         return as_measure(self._read_expression(tokens))
 
 
-def _or_clock(node: Node, tokens: list[Token]) -> Node:
+def _or_clock(ratio: Ratio, tokens: list[Token]) -> Ratio:
     """Return a ratio with the time of day that it may be instead."""
-    if isinstance(node, Ratio):
-        return Ratio(node.parts, read_clock_text(spelled_out(tokens)))
-    return node
+    return Ratio(ratio.parts, read_clock_text(spelled_out(tokens)))
 
 
 def _names_set(tokens: list[Token]) -> bool:
