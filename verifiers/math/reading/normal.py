@@ -138,7 +138,8 @@ def _as_formula(text: str, is_ascii: bool) -> str:
         text = plain if plain == text else _unwrapped(plain)
     elif text.endswith(("]", "])")):
         text = with_matrix_environments(text)
-    text = with_usual_marks(text)
+    if "," in text or "." in text or "(" in text or "circ" in text or "appro" in text or "about" in text:
+        text = with_usual_marks(text)
     if not is_ascii:
         text = with_chinese_numbers(text)
     if text.startswith("{") and ("|" in text or "\\mid" in text) and matching_brace(text, 0) == len(text) - 1:
@@ -146,7 +147,9 @@ def _as_formula(text: str, is_ascii: bool) -> str:
         text = f"\\{{{text[1:-1]}\\}}"
     if ")" in text or "art" in text:
         text = with_numbered_parts(text)
-    return with_spoken_numbers(with_counts(text))
+    text = with_counts(text)
+    is_one_word = is_ascii and " " not in text and "-" not in text
+    return text if is_one_word else with_spoken_numbers(text)
 
 
 def _with_short_blank(match: re.Match[str]) -> str:

@@ -60,8 +60,7 @@ _BOUND = re.compile(
 def with_spoken_numbers(text: str) -> str:  # noqa: PLR0911, one for each form
     """Return a whole answer in words as a formula; any other text as it is."""
     is_formula = "\\" in text and not text[0].isalpha() and "\\text" not in text and "\\mathrm" not in text
-    has_one_word = text.isascii() and " " not in text and "-" not in text
-    if is_formula or has_one_word or len(text) > MAX_SPOKEN_CHARS or _SPOKEN.search(text) is None:
+    if is_formula or len(text) > MAX_SPOKEN_CHARS or _SPOKEN.search(text) is None:
         return text
     plain = " ".join(_WRAPPING.sub(r" \1 ", text).split())
     ratio = _RATIO.fullmatch(plain)
