@@ -268,6 +268,22 @@ def test_systems_that_share_errors_count_for_fewer_and_copies_as_one():
     assert all(entry.tier is not Tier.DROP for entry in assessments.values())
 
 
+def test_near_copies_of_a_weak_model_do_not_outvote_labels_that_an_abler_stranger_agrees_with():
+    problems, samples = world(systems=RATES | {"stranger": 0.97})
+    rng = np.random.default_rng(0)
+    weak = {s.id: s.answer for s in samples if s.system == "s06"}
+    copies = [
+        Sample(key, f"run{n}", answer=answer if rng.random() < 0.95 else str(rng.integers(300, 400)))
+        for key, answer in weak.items()
+        for n in range(8)
+    ]
+    stranger = [s for s in samples if s.system == "stranger"]
+    fit, assessments = assessed(problems, copies + stranger)
+    assert all(entry.tier is not Tier.DROP for entry in assessments.values())
+    assert fit.wrong_labels < 0.06
+    assert fit.strength[-1] > fit.strength[0]
+
+
 @pytest.mark.parametrize(
     ("answer", "gold"),
     [

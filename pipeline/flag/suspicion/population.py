@@ -36,6 +36,7 @@ from truegold.pipeline.flag.suspicion.readings import (
     Readings,
     read,
 )
+from truegold.verifiers.rates import wilson_interval
 
 Array = NDArray[np.float64]
 
@@ -45,6 +46,8 @@ PRIOR_ROUNDS = 8
 """Steps towards the likeliest shares of the groups of hypotheses within a round."""
 PRIOR_ITEMS = (2.0, 1.0, 0.2)
 """The items' worth of each group of hypotheses before any data."""
+LOWEST_PRIOR, PRIOR_HALVINGS = 60.0, 30
+"""The most that the log of the prior of wrong labels is lowered, and the steps in which that is searched."""
 MIN_SYSTEMS = 2
 """Fewer systems cannot tell errors of their own from those of the labels."""
 COINCIDENCE_ITEMS = 3.0
@@ -77,17 +80,18 @@ class Learnt:
 
 def learn(votes: Votes, features: Array) -> Learnt:
     """Learn from n items and m systems; either may be 0. The votes have their weights of before `Learnt`."""
-    learnt = _first_guess(votes)
+    most = _most_wrong(votes)
+    learnt = _first_guess(votes, most)
     if len(np.unique(votes.family)) < MIN_SYSTEMS or not votes.n_items:
         ability = fit(votes.table(votes.answer_class == LABEL_CLASS), votes.table(votes.is_any()), features)
         nothing_wrong = np.zeros(votes.n_items)
         return replace(learnt, population=Population(ability), is_wrong=nothing_wrong, is_informed=False)
     for _ in range(ROUNDS):
-        learnt = _relearn(votes, features, learnt)
+        learnt = _relearn(votes, features, learnt, most)
     return learnt
 
 
-def _relearn(votes: Votes, features: Array, learnt: Learnt) -> Learnt:
+def _relearn(votes: Votes, features: Array, learnt: Learnt, most: float) -> Learnt:
     """Return what one more round teaches."""
     weight = learnt.system_weight
     right, seen = learnt.right(votes), votes.table(votes.is_any())
@@ -95,24 +99,42 @@ def _relearn(votes: Votes, features: Array, learnt: Learnt) -> Learnt:
         fit(right * weight, seen * weight, features), _concentrations(votes, 1.0 - learnt.is_wrong), UNDECIDED
     )
     readings = read(votes.reweight(weight), population, features)
-    prior, is_wrong = _likeliest_prior(readings, votes.has_votes())
+    prior, is_wrong = _likeliest_prior(readings, votes.has_votes(), most)
     truth = np.where(is_wrong > 0.5, readings.alternative, LABEL_CLASS)
     return Learnt(replace(population, prior=prior), independent_weights(votes, truth), is_wrong, readings.alternative)
 
 
-def _first_guess(votes: Votes) -> Learnt:
-    """Return the plurality as the truth, so far."""
+def _most_wrong(votes: Votes) -> float:
+    """Return the largest share of labels that can be wrong: what the system that agrees most with them denies.
+
+    A system agrees with a wrong label by chance only. So eight copies of a weak model cannot outvote labels that a
+    stranger agrees with.
+    """
+    seen = votes.table(votes.is_any())
+    label = votes.table(votes.answer_class == LABEL_CLASS)
+    least = [
+        wilson_interval(agreed, total)[0] for agreed, total in zip(label.sum(axis=0), seen.sum(axis=0), strict=True)
+    ]
+    return 1.0 - max(least, default=0.0)
+
+
+def _first_guess(votes: Votes, most: float) -> Learnt:
+    """Return the plurality as the truth so far, with no more wrong labels than `most` of them."""
     label, other = (votes.table(votes.answer_class == answer_class).sum(axis=1) for answer_class in (LABEL_CLASS, 1))
     is_wrong = np.where(other > label, other / np.maximum(label + other, 1e-9), 0.0)
+    is_wrong *= min(1.0, most * max(1, votes.n_items) / max(float(is_wrong.sum()), 1e-9))
     m = len(votes.systems)
     nobody = Population(Ability(np.zeros(m), 0.0, np.zeros(0), 0.0))
     return Learnt(nobody, np.ones(m), is_wrong, (other > 0).astype(np.int32))
 
 
-def _likeliest_prior(readings: Readings, answered: NDArray[np.bool_]) -> tuple[tuple[float, float, float], Array]:
+def _likeliest_prior(
+    readings: Readings, answered: NDArray[np.bool_], most: float
+) -> tuple[tuple[float, float, float], Array]:
     """Return the shares of the groups of hypotheses by expectation-maximisation, and (n,) how likely labels are wrong.
 
-    The items that nobody answered teach nothing, and have a probability of 0.
+    The items that nobody answered teach nothing, and have a probability of 0. Where more than the share `most` would be
+    wrong, the prior is lowered until that share is.
     """
     log = readings.group_log_likelihood[answered]
     likelihood = np.exp(log - log.max(axis=1, keepdims=True))
@@ -120,6 +142,14 @@ def _likeliest_prior(readings: Readings, answered: NDArray[np.bool_]) -> tuple[t
     for _ in range(PRIOR_ROUNDS):
         posterior = _normalise(likelihood * prior)
         prior = (posterior.sum(axis=0) + PRIOR_ITEMS) / (len(log) + sum(PRIOR_ITEMS))
+    if len(log) and _normalise(likelihood * prior)[:, WRONG].mean() > most:
+        low, high = -LOWEST_PRIOR, 0.0
+        for _ in range(PRIOR_HALVINGS):
+            middle = (low + high) / 2
+            is_over = _normalise(likelihood * prior * np.exp([0.0, 0.0, middle]))[:, WRONG].mean() > most
+            low, high = (low, middle) if is_over else (middle, high)
+        prior = prior * np.exp([0.0, 0.0, low])
+        prior /= prior.sum()
     is_wrong = np.zeros(len(answered))
     is_wrong[answered] = _normalise(likelihood * prior)[:, WRONG]
     single, harmless, wrong = prior.tolist()
