@@ -291,3 +291,28 @@ def test_a_rewording_that_is_not_sure_enough_stays(tmp_path):
     rows = make(TOM, "82"), make(TOM_REWORDED, "82")
     assert run(tmp_path, *rows, confidence=0.98).kept == [1]
     assert run(tmp_path, *rows, confidence=0.999999999).kept == [1, 2]
+
+
+def test_of_exact_copies_the_best_row_stays_wherever_it_stands(tmp_path):
+    rows = make("What is 6*7?"), make("what is 6*7?", solution="6*7 = 42")
+    for reworded in (True, False):
+        assert run(tmp_path, *rows, reworded=reworded).kept == [2]
+
+
+def test_a_row_without_gold_beside_one_with_gold_is_no_conflict(tmp_path):
+    for reworded in (True, False):
+        result = run(tmp_path, make("Legs?" * 3, None), make("Legs?" * 3, "8"), reworded=reworded)
+        assert (result.kept, result.flags) == ([2], [])
+
+
+def test_golds_that_cannot_be_compared_both_stay_and_are_no_conflict(tmp_path):
+    rows = make("Legs?" * 3, "8"), make("Legs?" * 3, "Recall that a spider has more legs than an ant")
+    for reworded in (True, False):
+        result = run(tmp_path, *rows, reworded=reworded)
+        assert (result.kept, result.flags) == ([1, 2], [])
+
+
+def test_copies_whose_golds_differ_in_the_unit_are_a_conflict(tmp_path):
+    for reworded in (True, False):
+        result = run(tmp_path, make("How far?" * 3, "5 km"), make("How far?" * 3, "5 cm"), reworded=reworded)
+        assert (result.kept, len(result.flags)) == ([1, 2], 2)

@@ -120,3 +120,30 @@ def test_it_finds_rewordings_and_keeps_renumbered_problems_apart_in_real_data(tm
     for kind in ("GSM-Plus numerical substitution", "GSM-Plus digit expansion", "MATH-Perturb hard"):
         assert merged[kind]["merged"] <= 0.01
     assert merged["GSM-Plus problem understanding"]["merged"] >= 0.9
+
+
+def test_answer_options_in_a_column_of_their_own_are_part_of_the_problem(tmp_path):
+    stem = "Which of these statements about the reaction is true?"
+    records = [
+        {"question": stem, "choices": ["It is fast.", "It is slow."], "answer": "0"},
+        {"question": stem, "choices": ["It needs light.", "It needs heat."], "answer": "1"},
+        {"question": stem, "choices": ["It is fast.", "It is slow."], "answer": "0"},
+    ]
+    clusters, flags, counts = run(tmp_path, records)
+    assert clusters["keep"].to_list() == [True, True, False]
+    assert (len(flags), counts["keep"]) == (0, 2)
+
+
+def test_a_rewording_with_another_gold_is_flagged_and_stays(tmp_path):
+    left = (
+        "Natalia sold clips to 48 of her friends in April, and then she sold half as many clips in May. How many clips"
+    )
+    right = "In April, Natalia sold clips to 48 friends of hers. In May she then sold half as many clips."
+    records = [
+        {"question": f"{left} did Natalia sell altogether in April and May?", "answer": "72"},
+        {"question": f"{right} What is the total number of clips that she sold in April and May?", "answer": "71"},
+        {"question": PEN, "answer": "1.81"},
+    ]
+    clusters, flags, _ = run(tmp_path, records)
+    assert clusters["keep"].all()
+    assert flags["reason"].to_list() == ["conflicting_labels"] * 2

@@ -102,3 +102,48 @@ def test_no_run_of_numerals_is_an_error(text):
     for value, weight in chinese_quantities(text):
         assert value
         assert 0 < weight <= 1
+
+
+def in_words(value: int) -> str:
+    """The number as a person writes it: 1,205 is "one thousand, two hundred and five"."""
+    names = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+    names += " seventeen eighteen nineteen"
+    if value < 20:
+        return names.split()[value]
+    if value < 100:
+        return TENS[value // 10 - 2] + (f"-{in_words(value % 10)}" if value % 10 else "")
+    scale, name = next(pair for pair in ((10**6, "million"), (1000, "thousand"), (100, "hundred")) if value >= pair[0])
+    rest = value % scale
+    joint = " and " if rest < 100 else ", "
+    return f"{in_words(value // scale)} {name}" + (f"{joint}{in_words(rest)}" if rest else "")
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.integers(0, 10**8))
+def test_whole_numbers_in_words_are_read_by_value(value):
+    assert words_quantities(in_words(value)) == digits_quantity(str(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("two point five", ["5/2"]),
+        ("two and one half", ["5/2"]),
+        ("one and three quarters", ["7/4"]),
+        ("a third", ["1/3"]),
+        ("third of", ["1/3"]),
+        ("third", ["3"]),
+        ("twenty-first", ["21"]),
+        ("seventy percent", ["70"]),
+        ("fifty percent", ["1/2"]),
+        ("two decades", ["20"]),
+        ("two, three and four", ["2", "3", "4"]),
+    ],
+)
+def test_decimals_fractions_ordinals_and_percentages_in_words(text, values):
+    assert [value_text for value_text, _ in words_quantities(text)] == values
+
+
+def test_chinese_decimals_and_percentages_are_read_by_value():
+    assert chinese_quantities("三点五") == digits_quantity("3.5")
+    assert chinese_quantities("百分之五十") == digits_quantity("50%")
