@@ -19,7 +19,7 @@ import numpy.typing as npt
 import orjson
 
 from truegold.pipeline.config.stages import DedupConfig
-from truegold.pipeline.dedup.exact_copies import ExactCopies
+from truegold.pipeline.dedup.copy_table import ExactCopies
 from truegold.pipeline.dedup.near import (
     Comparer,
     CorpusBuilder,

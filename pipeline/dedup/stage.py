@@ -12,7 +12,7 @@ Input: `rows`. A held-out row wins over train rows, which are dropped as `leaked
 case counts. Of copies and of rewordings a row with gold stays rather than one without, then a complete text, then the
 longer worked solution, then the first. Golds that cannot be compared are no conflict (`near.golds`): both rows stay.
 With `template_cap` rows beyond the best of a template are dropped as `template_cap`. The evidence of a rewording is
-explained in `near.evidence`. The file is read four times: for hashes (`exact_copies`), for rewordings (some 500 bytes
+explained in `near.evidence`. The file is read four times: for hashes (`copy_table`), for rewordings (some 500 bytes
 for each row that is no copy), for the evidence, and to write.
 """
 
@@ -27,7 +27,7 @@ import numpy as np
 
 from truegold.pipeline.config.stages import DedupConfig
 from truegold.pipeline.dedup.conflicts import CONFIDENCE, MAX_SHOWN, REASON, GoldCounts, shown_text
-from truegold.pipeline.dedup.exact_copies import KEY_COLUMNS, CopyTable
+from truegold.pipeline.dedup.copy_table import KEY_COLUMNS, CopyTable
 from truegold.pipeline.dedup.near import Relation
 from truegold.pipeline.dedup.near.copies import gold_key
 from truegold.pipeline.dedup.rewordings import Outcome, compare_rows, keep_all_but_copies

@@ -212,7 +212,7 @@ def test_it_agrees_with_the_obvious_way_to_do_it(tmp_path, rows):
 def test_memory_is_tens_of_bytes_a_row():
     import tracemalloc
 
-    from truegold.pipeline.dedup.exact_copies import CopyTable
+    from truegold.pipeline.dedup.copy_table import CopyTable
 
     count = 40_000
     tracemalloc.start()
