@@ -79,7 +79,7 @@ def _ask_model(config: WellPosedConfig) -> Stage:
 
 
 def flagging_stages(config: CurationConfig, samples: Sequence[SampleFile]) -> list[Stage]:
-    """Return the stages that say which rows are suspicious: reading, rules, and the answers of systems.
+    """Return the stages that say which rows are suspicious: reading, verified golds, rules, and the answers of systems.
 
     `samples` are the files of answers. Raises what `curation_stages` raises.
     """
@@ -89,9 +89,11 @@ def flagging_stages(config: CurationConfig, samples: Sequence[SampleFile]) -> li
         inputs[f"samples {index}"] = data_file(str(file.path))
     sources = tuple(SampleSource(system=file.system, step=file.step) for file in samples)
     asked = [planned["well_posed"]] if "well_posed" in planned else []
+    gold_flags = {"gold_flags": Output("verify_gold", "flags.parquet")}
     return [
         planned["ingest"],
-        replace(planned["flag"], inputs=rows_of("ingest")),
+        replace(planned["verify_gold"], inputs=rows_of("ingest")),
+        replace(planned["flag"], inputs=rows_of("ingest") | gold_flags),
         *asked,
         plan_stage("suspect", suspect, SuspicionConfig(files=sources), inputs),
     ]

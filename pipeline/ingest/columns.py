@@ -127,23 +127,29 @@ _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{|\\(?:boxed|fbox) (?P<bare>[^${}\\\s]
 
 
 def last_boxed(text: str) -> str | None:
-    r"""Return the content of the last balanced `\boxed{...}`, or what follows a bare `\boxed 7`.
+    r"""Return the content of the last balanced `\boxed{...}`, or what follows a bare `\boxed 7`."""
+    spans = boxed_spans(text)
+    return text[slice(*spans[-1])].strip() or None if spans else None
+
+
+def boxed_spans(text: str) -> list[tuple[int, int]]:
+    """Return where the content of each balanced or bare box starts and ends, in the order of their starts.
 
     It takes one pass with a stack, so that a text of a million open boxes costs no more than its length.
     """
     # Each open brace is the position where the content of its box starts, or None where it opens no box.
     open_braces: list[int | None] = []
-    best: tuple[int, str] | None = None
+    spans: list[tuple[int, int]] = []
     for token in _BOXED.finditer(text):
         if token["bare"] is not None:
-            best = (token.start(), token["bare"])
+            spans.append(token.span("bare"))
         elif token[0] == "}":
             start = open_braces.pop() if open_braces else None
-            if start is not None and (best is None or start > best[0]):
-                best = (start, text[start : token.start()])
+            if start is not None:
+                spans.append((start, token.start()))
         elif token[0].endswith("{") and token[0] != "\\{":
             open_braces.append(token.end() if len(token[0]) > 1 else None)
-    return best[1].strip() or None if best else None
+    return sorted(spans)
 
 
 def text_of(value: Any) -> str | None:

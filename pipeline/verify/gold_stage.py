@@ -1,71 +1,138 @@
-"""Stage `verify_gold`: every gold must pass its own verifier before anything is trained on it.
+r"""Stage `verify_gold`: every gold must be an answer that its own verifier can pay, and that its own solution gives.
 
-    gold "\\frac{1}{2}", verifier math  ->  the response "\\boxed{\\frac{1}{2}}" scores 1.0: no flag
-    gold "see picture", verifier math   ->  flag gold_unparsed  {"verifier": "math", "reason": "gold_unparsed", ...}
+    gold "\\frac{1}{2}"                          the response "\\boxed{\\frac{1}{2}}" scores 1.0: no flag
+    gold "see picture"                           gold_unmatchable  {"why": "placeholder"}
+    gold "Recall that proj ...", verifier math   gold_unmatchable  {"why": "prose"}
+    gold "l99", solution "... #### 299"          solution_contradicts_gold  {"extracted": "299", "form": "hashes"}
 
-Input: `rows`, which go on unchanged. Flags, all of which hold a row back for review: `gold_unparsed` (the verifier
-cannot read the gold), `gold_fails_verifier` (it scores below 1 against itself), `gold_unverified` (the verifier could
-not judge for another reason, which the evidence names). A code row has tests and no gold, so its solution is judged:
-one that fails the tests is `gold_fails_verifier`. A row of which no perfect response can be made, such as code without
-a solution, is counted as `skip:no_gold_response`.
+Three questions are put to the row's verifier, each as a response that it judges against gold:
+
+- *Gold itself.* `gold_unparsed` (the verifier cannot read the gold), `gold_fails_verifier` (it scores below 1),
+  `gold_unverified` (it could not judge for another reason, which the evidence names). A code row has tests and no gold,
+  so its solution is judged.
+- *Another answer.* Gold is equal to itself even where the verifier understands nothing of it. Where it cannot tell gold
+  from an answer that is plainly another, no answer in other words can ever be paid: `gold_unmatchable`, `why`
+  "unreadable". Golds that are no answers are told by their words (`gold_kinds`), unless a formula in them is accepted.
+- *The worked solution.* Where it commits to an answer (a box, "####", "the answer is ...") that scores 0:
+  `solution_contradicts_gold`, with that answer as suggestion.
+
+Input: `rows`, which go on unchanged. A row of which no perfect response can be made, such as code without a solution,
+is counted as `skip:no_gold_response`.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import deque
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.config.stages import VerifyGoldConfig
-from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger, flag_record
+from truegold.pipeline.flag.measured import measured_flag
+from truegold.pipeline.ingest.columns import boxed_spans
+from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger
 from truegold.pipeline.rows import Row, RowReference, TableWriter, count_rows, read_rows
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.verifiers import ConfigError, Item, Reason, Verdict, Verifier, gold_response, resolve, verify_batch
+from truegold.pipeline.verify.gold_kinds import shorter_answers, unmatchable_because
+from truegold.verifiers import (
+    ConfigError,
+    Item,
+    Reason,
+    Verdict,
+    Verifier,
+    gold_response,
+    judges_solutions,
+    resolve,
+    verify_batch,
+)
 
 ROWS_FILE = "rows.parquet"
 TEXT_CHARS = 500
 """A flag's evidence shows this much of a text."""
+ANOTHER_ANSWER = "7919"
+"""An answer that is no row's gold."""
+READ_BY_MEANING = ("math", "numeric")
+"""Verifiers that read golds: for others, such as `exact`, a sentence may well be the answer."""
+COMMITTED_FORMS = ("boxed", "hashes", "phrase", "answer_tag")
+"""Forms in which a worked solution says which of its values is the answer."""
+MAX_SOLUTION_CHARS = 20_000
+MAX_BOXES = 4
+"""More boxes are intermediate results."""
+_OPTION_LETTER = re.compile(
+    r"\W*(?:\\text\w*\s*\{)?(?:(?:(?i:option|choice))\W*[A-H]\b.*|\W*[A-H]\W*|\([A-H]\).*)", re.DOTALL
+)
 
-COLUMNS = ["id", "prompt", "gold", "verifier", "verifier_args", "solution", "source", "source_row"]
+COLUMNS = ["id", "prompt", "gold", "domain", "verifier", "verifier_args", "solution", "source", "source_row"]
 
 
-@stage_function(version=1, judges="rows")
+@stage_function(version=2, judges="rows")
 def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Judge every gold by its own verifier and flag those that do not pass."""
+    """Judge every gold by its own verifier, and flag those that no answer could earn the reward of."""
     path = inputs["rows"]
     total = count_rows(path)
     shutil.copyfile(path, out_dir / ROWS_FILE)
     queue = _Queue()
     rows = paced(read_rows(path, COLUMNS), progress, "verifying gold", total)
     with Ledger(out_dir, "verify_gold") as ledger, TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags:
+
+        def write_flags(row: _Pending) -> None:
+            for record, evidence in _flags(row):
+                flags.write(record)
+                ledger.flag(row.reference, record["reason"], **evidence)
+
         for verdict in verify_batch(queue.feed(rows), workers=config.workers):
-            row = queue.pending.popleft()
-            reason = _flag_reason(verdict)
-            if reason is not None:
-                evidence = _evidence(row, verdict)
-                ledger.flag(row, reason, **evidence)
-                flags.write(flag_record(row, reason, detector="verify_gold", evidence=evidence))
+            for row in queue.finished_before_next():
+                write_flags(row)
+            queue.take(verdict)
+        for row in queue.finished_before_next():
+            write_flags(row)
     counts = dict(ledger.counts)
     if queue.skipped:
         counts["skip:no_gold_response"] = queue.skipped
     return StageReport(total, total, counts)
 
 
-class _Pending(RowReference):
-    """The part of a row that a flag needs after its gold is judged."""
+class _Role(Enum):
+    """What a response is that the verifier judges."""
 
+    GOLD = "gold"
+    ANOTHER = "another answer"
+    SHORTER = "part of a prose gold"
+    SOLUTION = "worked solution"
+    BOX = "one of its boxes"
+
+
+@dataclass
+class _Pending:
+    """The part of a row that flags need after its responses are judged."""
+
+    reference: RowReference
     gold: str | None
     verifier: str
+    why: str | None
+    """What the words of gold say against it."""
+    roles: tuple[_Role, ...]
+    verdicts: list[Verdict]
+
+    def verdict_on(self, role: _Role) -> Verdict | None:
+        """Return the first verdict on a response of this role, or None where there is no such response."""
+        return next(iter(self.verdicts_on(role)), None)
+
+    def verdicts_on(self, role: _Role) -> list[Verdict]:
+        """Return the verdicts on all responses of this role."""
+        return [verdict for judged, verdict in zip(self.roles, self.verdicts, strict=True) if judged is role]
 
 
 class _Queue:
     """Makes the items to verify, and keeps their rows until the verdicts come back in the same order."""
 
     def __init__(self) -> None:
-        self.pending: deque[_Pending] = deque()
+        self._pending: deque[_Pending] = deque()
         self.skipped = 0
         """The rows of which no perfect response can be made."""
         self._verifiers: dict[str, Verifier] = {}
@@ -73,20 +140,44 @@ class _Queue:
     def feed(self, rows: Iterator[Row]) -> Iterator[Item]:
         """Yield the items, as far as the verifying processes ask for them."""
         for row in rows:
-            response = gold_response(self._resolve(row), row["gold"], row["solution"])
-            if response is None:
+            why = _word_fault(row)
+            responses = list(self._responses(row, why))
+            if not any(role is _Role.GOLD for role, _ in responses):
                 self.skipped += 1
-                continue
-            self.pending.append(
-                {
-                    "id": row["id"],
-                    "source": row["source"],
-                    "source_row": row["source_row"],
-                    "gold": row["gold"],
-                    "verifier": row["verifier"],
-                }
-            )
-            yield Item(response, row["gold"], row["verifier"], row["verifier_args"], row["prompt"])
+            reference: RowReference = {"id": row["id"], "source": row["source"], "source_row": row["source_row"]}
+            roles = tuple(role for role, _ in responses)
+            self._pending.append(_Pending(reference, row["gold"], row["verifier"], why, roles, []))
+            for _, response in responses:
+                yield Item(response, row["gold"], row["verifier"], row["verifier_args"], row["prompt"])
+
+    def finished_before_next(self) -> Iterator[_Pending]:
+        """Yield, and forget, the rows at the head that have all their verdicts."""
+        while self._pending and len(self._pending[0].verdicts) == len(self._pending[0].roles):
+            yield self._pending.popleft()
+
+    def take(self, verdict: Verdict) -> None:
+        """Take the next verdict, which belongs to the first row that lacks one."""
+        self._pending[0].verdicts.append(verdict)
+
+    def _responses(self, row: Row, why: str | None) -> Iterator[tuple[_Role, str]]:
+        verifier = self._resolve(row)
+        gold, solution = row["gold"], row["solution"]
+        response = gold_response(verifier, gold, solution)
+        if response is None:
+            return
+        yield _Role.GOLD, response
+        if gold is None or judges_solutions(verifier):
+            return
+        if row["verifier"] in READ_BY_MEANING:
+            if not gold.isdecimal():
+                yield _Role.ANOTHER, gold_response(verifier, ANOTHER_ANSWER) or ANOTHER_ANSWER
+            for answer in shorter_answers(gold) if why == "prose" else ():
+                yield _Role.SHORTER, gold_response(verifier, answer) or answer
+        if solution and row["domain"] != "code":
+            yield _Role.SOLUTION, solution[-MAX_SOLUTION_CHARS:]
+            boxes = boxed_spans(solution)
+            for start, end in boxes if 1 < len(boxes) <= MAX_BOXES else ():
+                yield _Role.BOX, f"\\boxed{{{solution[start:end]}}}"
 
     def _resolve(self, row: Row) -> Verifier:
         name = row["verifier"]
@@ -99,18 +190,68 @@ class _Queue:
         return self._verifiers[name]
 
 
-def _flag_reason(verdict: Verdict) -> str | None:
+def _word_fault(row: Row) -> str | None:
+    """Return what the words of gold say against it; the golds of user's verifiers are none of our business."""
+    if row["verifier"] not in READ_BY_MEANING:
+        return None
+    return "missing" if row["gold"] is None else unmatchable_because(row["gold"], row["prompt"])
+
+
+def _flags(row: _Pending) -> Iterator[tuple[FlagRecord, dict[str, Any]]]:
+    """Yield the flags of a row with their evidence."""
+    gold = None if row.gold is None else row.gold[:TEXT_CHARS]
+    on_gold = row.verdict_on(_Role.GOLD)
+    if on_gold is not None and not on_gold.passed:
+        yield _flag(row, _failure(on_gold), _evidence(row, on_gold))
+    elif (why := _unmatchable_because(row)) is not None:
+        yield _flag(row, "gold_unmatchable", {"verifier": row.verifier, "gold": gold, "why": why})
+    on_solution = row.verdict_on(_Role.SOLUTION)
+    if on_solution is not None and _contradicts(on_solution, row):
+        evidence = {"gold": gold, "extracted": on_solution.extracted, "form": on_solution.evidence["form"]}
+        yield _flag(row, "solution_contradicts_gold", evidence, on_solution.extracted)
+
+
+def _failure(verdict: Verdict) -> str:
     if verdict.score is None:
         return "gold_unparsed" if verdict.reason is Reason.GOLD_UNPARSED else "gold_unverified"
-    return None if verdict.passed else "gold_fails_verifier"
+    return "gold_fails_verifier"
+
+
+def _contradicts(on_solution: Verdict, row: _Pending) -> bool:
+    """Whether the solution ends in another answer than gold, and says that it is the answer."""
+    if on_solution.score != 0 or on_solution.evidence.get("form") not in COMMITTED_FORMS:
+        return False
+    # Two boxes joined by "or" may be one answer in two spellings.
+    boxes = row.verdicts_on(_Role.BOX)
+    if boxes and all(verdict.passed for verdict in boxes):
+        return False
+    # A solution of a multiple-choice question may end in a letter where gold is the option's text.
+    letter = _OPTION_LETTER.fullmatch(on_solution.extracted or "")
+    return letter is None or bool(_OPTION_LETTER.fullmatch(row.gold or ""))
+
+
+def _unmatchable_because(row: _Pending) -> str | None:
+    """Return why no right answer can match gold, or None."""
+    if any(verdict.passed for verdict in row.verdicts_on(_Role.SHORTER)):
+        return None
+    another = row.verdict_on(_Role.ANOTHER)
+    if row.why is None and another is not None and another.reason is Reason.GOLD_UNPARSED:
+        return "unreadable"
+    return row.why
+
+
+def _flag(
+    row: _Pending, reason: str, evidence: dict[str, Any], suggestion: str | None = None
+) -> tuple[FlagRecord, dict[str, Any]]:
+    return measured_flag(row.reference, reason, "verify_gold", evidence, suggestion), evidence
 
 
 def _evidence(row: _Pending, verdict: Verdict) -> dict[str, Any]:
     evidence: dict[str, Any] = {
-        "verifier": row["verifier"],
+        "verifier": row.verifier,
         "reason": str(verdict.reason),
         "score": verdict.score,
-        "gold": None if row["gold"] is None else row["gold"][:TEXT_CHARS],
+        "gold": None if row.gold is None else row.gold[:TEXT_CHARS],
         "extracted": None if verdict.extracted is None else verdict.extracted[:TEXT_CHARS],
     }
     return evidence | ({"verdict": dict(verdict.evidence)} if verdict.evidence else {})

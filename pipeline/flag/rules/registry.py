@@ -13,7 +13,6 @@ from typing import Any, cast
 from truegold.pipeline.flag.rules.answer_kinds import several_solutions, unit_mismatch
 from truegold.pipeline.flag.rules.arithmetic import arithmetic_error, number_from_nowhere, precision_not_stated
 from truegold.pipeline.flag.rules.detector import Detector
-from truegold.pipeline.flag.rules.golds import empty_or_placeholder_gold, solution_contradicts_gold
 from truegold.pipeline.flag.rules.guessable import choice_remnant, yes_no_answer
 from truegold.pipeline.flag.rules.leaks import answer_in_prompt, solution_in_prompt
 from truegold.pipeline.flag.rules.premises import (
@@ -45,8 +44,6 @@ BUILT_IN: dict[str, Detector] = {
         solution_in_prompt,
         fractional_count,
         missing_quantity,
-        solution_contradicts_gold,
-        empty_or_placeholder_gold,
         generator_talk,
         repeated_text,
         foreign_instruction,
