@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from truegold.pipeline.clean.characters import drop_control_characters, simplify_whitespace, unify_encoding
+from truegold.pipeline.clean.encodings import repair_mojibake
 from truegold.pipeline.clean.latex import (
     drop_stray_dollar,
     halve_backslashes,
@@ -30,6 +31,7 @@ Step = tuple[str, Callable[[str], str]]
 """A reason and the function that makes the edit."""
 
 PROSE: tuple[Step, ...] = (
+    ("mojibake", repair_mojibake),
     ("damaged_latex", repair_commands),
     ("control_characters", drop_control_characters),
     ("html_entities", decode_entities),
@@ -41,7 +43,7 @@ PROSE: tuple[Step, ...] = (
     ("lost_backslashes", restore_backslashes),
     ("stray_dollar", drop_stray_dollar),
 )
-"""The steps of a round, in order. Damaged LaTeX comes first, because its remains are control characters."""
+"""The steps of a round, in order. Mojibake and damaged LaTeX come first: their remains are control characters."""
 
 CODE: tuple[Step, ...] = (
     ("control_characters", lambda text: text.replace("\x00", "")),

@@ -21,6 +21,9 @@ MIN_LETTERS = 20
 """Letters that a guess by words needs. With fewer, names and units decide: of 34,000 English and Chinese prompts every
 second guess was wrong below this limit, and one of two thousand above it."""
 MIN_CONFIDENCE = 0.5
+SURE_CONFIDENCE = 0.999
+_PROSE_BETWEEN = re.compile(r"^\$[^$\\]*[a-z]{2,}\s+[a-z]{2,}[^$\\]*\$$")
+"""A formula between single dollar signs does not have two words in a row outside of commands."""
 MAX_CHARS = 300
 """Characters of a prompt that are looked at: more would be slower and no surer."""
 
@@ -39,7 +42,7 @@ _VARIETIES = {"yue": "zh", "wuu": "zh", "lzh": "zh", "gan": "zh"}
 
 def language_of(prompt: str) -> str:
     """Return the ISO 639-1 code of the language, or UNKNOWN."""
-    text = _NOT_PROSE.sub(" ", FORMULA.sub(" ", prompt[: 10 * MAX_CHARS]))[:MAX_CHARS]
+    text = _NOT_PROSE.sub(" ", FORMULA.sub(_drop_formula, prompt[: 10 * MAX_CHARS]))[:MAX_CHARS]
     letters = len(_LETTER.findall(text))
     if not text.isascii():
         han, kana, hangul = (len(script.findall(text)) for script in (_HAN, _KANA, _HANGUL))
@@ -52,6 +55,17 @@ def language_of(prompt: str) -> str:
         return UNKNOWN
     code, confidence = _identifier().classify(text)
     return _VARIETIES.get(code, code) if confidence >= MIN_CONFIDENCE else UNKNOWN
+
+
+def sure_language(text: str) -> str:
+    """Return the code that py3langid is nearly certain of, or UNKNOWN: for a sentence rather than a whole prompt."""
+    code, confidence = _identifier().classify(_NOT_PROSE.sub(" ", text)[:MAX_CHARS])
+    return _VARIETIES.get(code, code) if confidence >= SURE_CONFIDENCE else UNKNOWN
+
+
+def _drop_formula(match: re.Match[str]) -> str:
+    """Return a blank for a formula; what stands between two amounts of money, as in "$5 each and $3", is prose."""
+    return match[0] if _PROSE_BETWEEN.search(match[0]) else " "
 
 
 @cache

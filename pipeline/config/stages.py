@@ -13,6 +13,7 @@ from truegold.pipeline.config.engines import ChatConfig, EngineConfig, VllmEngin
 from truegold.verifiers import Reason
 
 EditName = Literal[
+    "mojibake",
     "damaged_latex",
     "control_characters",
     "html_entities",

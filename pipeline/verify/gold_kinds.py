@@ -66,7 +66,8 @@ _COUNT_ASKED = re.compile(r"\bhow\s+(?:many|much|old|far|long|tall|fast|heavy)\b
 _GARBLED = re.compile(r"-?\$?(?=[\d.,lIOoSBZ|]*\d)(?=[\d.,]*[lIOoSBZ|])[\d.,lIOoSBZ|]{2,12}")
 _SEVERAL_NUMBERS = re.compile(r"-?\d+\s+\d+|-?\d{1,3},\d{1,2}")
 _ASKS_SEVERAL = re.compile(
-    r"\b(?:and|both|each|they|are\s+(?:the|their)|respectively|list|pair|values|solutions)\b|、|和|各|分别", re.IGNORECASE
+    r"\b(?:and|both|each|they|are\s+(?:the|their)|respectively|list|pair|values|solutions)\b|、|和|各|分别",
+    re.IGNORECASE,
 )
 
 

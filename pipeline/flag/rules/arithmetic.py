@@ -3,27 +3,24 @@
 Some rows and their findings:
 
     solution "5 * 7 = 36 apples ... #### 36"                                       arithmetic_error, shows 5 * 7 = 35
-    solution "10 / 3 = 3.33"  gold "3.33"  and no word on rounding in the prompt   precision_not_stated
     "Tom buys eggs and eats 3. ..."  solution "12 - 3 = 9"                         number_from_nowhere: 12
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from fractions import Fraction
 
 from truegold.pipeline.flag.rules.calculation import MAX_CHARS, Calculation, calculations, numbers_after_equals
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.numbers import read_number
 from truegold.pipeline.flag.rules.prompt_numbers import implied_numbers, stated_numbers
-from truegold.pipeline.flag.rules.prose import excerpt
+from truegold.pipeline.flag.rules.prose import FORMULA, PUZZLE, excerpt, without_formulas
 from truegold.pipeline.rows import Row
 
 MAX_SHOWN = 5
 
 
-@detector("arithmetic_error", version="1")
+@detector("arithmetic_error", version="2")
 def arithmetic_error(row: Row) -> list[Finding]:
     """A calculation in the solution is wrong. Whether the answer is wrong too is for a reviewer to see."""
     if not row["solution"] or row["domain"] != "math":
@@ -32,98 +29,59 @@ def arithmetic_error(row: Row) -> list[Finding]:
     if not wrong:
         return []
     shown = [f"{step.left} = {_format(step.result)} (it is {_format(step.value)})" for step in wrong[:MAX_SHOWN]]
-    return [Finding("arithmetic_error", 0.6, {"wrong": shown}, blocks=False)]
-
-
-_ROUNDING = re.compile(
-    r"\bround|\bnearest|\bdecimal|\bapproximat|\babout\b|\bestimat|\bsignificant\b|\bwhole\s+number|\bplaces\b|≈|约|四舍五入|保留"
-    r"|\bpercent|%|[$£€¥]|\bdollars?\b|\bcents?\b|\bprice\b|\bcosts?\b|π|\bpi\b",
-    re.IGNORECASE,
-)
-"""A prompt with such a word states its rounding. Money counts too, since it has two decimals by custom."""
-
-
-@detector("precision_not_stated", version="1")
-def precision_not_stated(row: Row) -> list[Finding]:
-    """Gold is a rounded number, and the prompt does not say how to round: other roundings are as right."""
-    gold = read_number(row["gold"])
-    if gold is None or not row["solution"] or _ROUNDING.search(row["prompt"]):
-        return []
-    last: Calculation | None = None
-    for calculation in calculations(row["solution"]):
-        if calculation.result == gold.value:
-            last = calculation
-    if last is None or last.value == gold.value or not last.holds:
-        return []
-    evidence = {"gold": row["gold"], "exact": f"{last.left} = {float(last.value):.6g}..."}
-    return [Finding("precision_not_stated", 0.7, evidence, blocks=False)]
+    return [Finding("arithmetic_error", evidence={"wrong": shown})]
 
 
 _ALWAYS = frozenset(map(Fraction, (0, 1, 2, 10, 100, 1000)))
-_COUNTED = re.compile(r"\b(?:all|together|total|altogether|combined|everyone|each|every|and)\b", re.IGNORECASE)
-"""People or things that are named one by one may be counted."""
-MENTAL_OPERANDS = 6
-"""A sum or difference of two among this many latest numbers may have been worked out without being written."""
-MAX_STATED = 40
+MAX_STATED = 25
 """Prompts with more numbers are tables, where anything can be computed from something."""
 
 
-@detector("number_from_nowhere", version="1")
+@detector("number_from_nowhere", version="2")
 def number_from_nowhere(row: Row) -> list[Finding]:
-    """The solution computes with a number that neither prompt nor an earlier step gives: a premise is missing."""
-    if not row["solution"] or row["domain"] != "math":
+    """The solution of a story computes with a number that neither prompt nor an earlier step gives."""
+    prompt, solution = row["prompt"], row["solution"]
+    if not solution or row["domain"] != "math" or FORMULA in without_formulas(prompt) or PUZZLE.search(prompt):
         return []
-    stated = stated_numbers(row["prompt"])
+    stated = stated_numbers(prompt)
     if not stated or len(stated) > MAX_STATED:
         return []
-    steps = calculations(row["solution"])
-    known = stated | _ALWAYS
-    if _COUNTED.search(row["prompt"]):
-        known |= set(map(Fraction, range(len(stated) + 2)))
-    # An operand may also be the result of a step with words in it, which `calculations` does not read.
-    known |= set(numbers_after_equals(row["solution"]))
+    steps = calculations(solution)
+    known = stated | _ALWAYS | set(numbers_after_equals(solution))
+    # Looking up what words imply is slow, and seldom needed.
+    if not _unexplained_operands(steps, known):
+        return []
+    known |= implied_numbers(prompt + " " + solution[:MAX_CHARS])
     unexplained = _unexplained_operands(steps, known)
-    if unexplained:  # Looking up what words imply is slow, and seldom needed.
-        known |= implied_numbers(row["prompt"] + " " + row["solution"][:MAX_CHARS])
-        unexplained = _unexplained_operands(steps, known)
     if not unexplained:
         return []
     shown = [_format(value) for value in dict.fromkeys(unexplained)]
-    evidence = {"numbers": shown[:MAX_SHOWN], "ends": excerpt(row["solution"])}
-    return [Finding("number_from_nowhere", 0.6, evidence, blocks=False)]
+    return [Finding("number_from_nowhere", evidence={"numbers": shown[:MAX_SHOWN], "ends": excerpt(solution)})]
 
 
 def _unexplained_operands(steps: Sequence[Calculation], known: set[Fraction]) -> list[Fraction]:
     """Return the operands that follow neither from the known numbers nor from the steps before."""
     known = set(known)
     unexplained: list[Fraction] = []
-    recent: list[Fraction] = []
     for step in steps:
-        unknown = [value for value in step.operands if value not in known and not _is_derived(value, known)]
-        if unknown:
-            latest = recent[-MENTAL_OPERANDS:]
-            mental = {sign * first + second for first in latest for second in latest for sign in (1, -1)}
-            unexplained.extend(value for value in unknown if value not in mental)
+        # Decimals are rounded or converted more often than they come from nowhere.
+        whole = [value for value in step.operands if value.denominator == 1 and value not in known]
+        unexplained += [value for value in whole if not _is_derived(value, known)]
         known |= {step.result, *step.operands}
-        recent += [*step.operands, step.result]
     return unexplained
 
 
 def _is_derived(value: Fraction, known: set[Fraction]) -> bool:
-    """Whether the value is a known number, or one as a percentage, its complement, or its inverse."""
-    candidates = (
-        value,
-        value * 100,
-        100 - value,
-        value - 1,
-        (1 - value) * 100,
-        (value - 1) * 100,
-        value - 100,
-        value + 1,
+    """Whether one step that nobody writes down leads to the value: a sum, a multiple, a percentage, a unit's factor."""
+    return any(
+        value - other in known
+        or value + other in known
+        or (other and value / other in known)
+        or value in (other / 100, other * 100, 100 - other, 100 + other, 1 - other / 100, 1 + other / 100)
+        or value in (other * 60, other / 60, other * 12, other / 2, other * 1000, other * 100 - 100)
+        or (other and value == 1 / other)
+        for other in known
     )
-    if any(candidate in known for candidate in candidates):
-        return True
-    return value != 0 and 1 / value in known
 
 
 def _format(value: Fraction) -> str:

@@ -32,16 +32,24 @@ _LATEX = (
     (r"[−–]", "-"),
     (r"\\%", "%"),
 )
-_SIDE = r"[\d(.](?:[\d\s.,()+\-*/%]|\bof\b)*[\d)%]|\d"
+_SIDE = r"[\d(.](?:[\d \t.,()+\-*/%]|\bof\b)*[\d)%]|\d"
 _EQUATION = re.compile(
-    rf"(?<![\w.\d^_=<>])(?P<left>-?(?:{_SIDE}))\s*=\s*(?P<right>-?\s*(?:{_NUMBER_PATTERN}))(?P<sign>\s?%)?(?![\d^]|\s*[-+*/(])"
+    rf"(?<![\w.,\d^_=<>}})\]|])(?P<left>-?(?:{_SIDE}))\s*=\s*(?P<right>-?\s*(?:{_NUMBER_PATTERN}))(?P<sign>\s?%)?"
+    r"(?![\d^!A-Za-z\\{:.]\S|[\d^!:]|\s*[-+*/(^!]|[,{ ]{1,3}\d{3}|\{?,|\s?[A-Za-z]\b)"
 )
-_CUT_OFF = re.compile(r"(?:[-+*/(]|\bof|\btimes|\bby|[\d)]\s*[a-z/ ]{1,30}?[-+*/x])\s*$", re.IGNORECASE)
+_CUT_OFF = re.compile(
+    r"(?:[-+*/(^&}\])]|\^\{?\d+\}?|\\[a-z]+|\.\.|\bof|\btimes|\bby|[\d)]\s*[a-z/ ]{1,30}?[-+*/x])\s*$", re.IGNORECASE
+)
 """What stands before a left side that is only the end of a longer one: `6 boxes * 1/4 = 15`."""
 _FRACTION_LAST = re.compile(r"/\s*(\d+\s*/\s*\d+)(?!\s*/)")
 _CLOCK = re.compile(r"(?<![\d.,])0\d")
 _RESULT = re.compile(rf"=\s*({_NUMBER_PATTERN})")
 _TOKEN = re.compile(rf"\s*(?:(?P<number>{_NUMBER_PATTERN})|(?P<sign>[-+*/()%])|(?P<of>of\b))")
+
+
+_SCALES = tuple(Fraction(10) ** exponent for exponent in (0, 2, -2, 3, -3, 6, -6))
+"""A result may be written as a percentage, in thousands or in millions."""
+_SHARE = re.compile(r"\d+\s*/\s*\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +69,20 @@ class Calculation:
 
     @property
     def holds(self) -> bool:
-        """Whether both sides agree, but for rounding to the digits shown or percent signs read as plain numbers."""
-        return any(abs(value - self.result) <= self._margin(value) for value in (self.value, *self._other_readings()))
+        """Whether both sides agree, but for rounding to the digits shown, percentages, and words such as "thousand"."""
+        if self.is_share:
+            return True
+        readings = (self.value * scale for scale in _SCALES)
+        return any(abs(value - self.result) <= self._margin(value) for value in readings)
+
+    @property
+    def is_share(self) -> bool:
+        """Whether the left side is a proper fraction, which may be meant of something: `1/4 = 15 minutes`."""
+        return _SHARE.fullmatch(self.left) is not None and self.value < 1
 
     def _margin(self, value: Fraction) -> Fraction:
         # The result may be cut or rounded to the digits shown; three significant digits are enough for a large one.
         return max(Fraction(1, 10**self.decimals), abs(value) / 1000) if value.denominator != 1 else Fraction(0)
-
-    def _other_readings(self) -> tuple[Fraction, ...]:
-        return (self.value * 100, self.value / 100) if "%" in self.left or self.result <= 1 else ()
 
 
 @lru_cache(maxsize=16)

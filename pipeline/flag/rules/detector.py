@@ -30,8 +30,9 @@ class Finding:
 
     reason: str
     """A code that reports count by."""
-    confidence: float
-    """The author's estimate, in [0, 1], of how often such a finding is right."""
+    confidence: float = 0.5
+    """The author's estimate, in [0, 1], of how often such a finding is right; built-in rules have it measured
+    (`truegold.pipeline.flag.measured`)."""
     evidence: Mapping[str, Any] = field(default_factory=dict)
     """What a reviewer needs to see; it must be JSON-able."""
     suggestion: str | None = None

@@ -45,7 +45,7 @@ def choice_remnant(row: Row) -> list[Finding]:
         return []
     options = find_options(prompt)
     evidence = _lost_options(prompt, gold) if options is None else _foreign_gold(prompt, gold, options)
-    return [] if evidence is None else [Finding("choice_remnant", 0.8, evidence)]
+    return [] if evidence is None else [Finding("choice_remnant", evidence=evidence)]
 
 
 def _foreign_gold(prompt: str, gold: str, options: Options) -> dict[str, Any] | None:
@@ -85,4 +85,4 @@ def yes_no_answer(row: Row) -> list[Finding]:
     """The answer is yes or no, true or false: a guess is right half the time, and so is every second reward."""
     if row["domain"] == "code" or not row["gold"] or (answer := truth_of(row["gold"])) is None:
         return []
-    return [Finding("yes_no_answer", 0.9, {"gold": row["gold"], "read_as": answer})]
+    return [Finding("yes_no_answer", evidence={"gold": row["gold"], "read_as": answer})]

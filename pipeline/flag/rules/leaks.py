@@ -11,8 +11,10 @@ Some rows and their findings:
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import chain
 
-from truegold.pipeline.clean.leaks import announced_answers, gives_away
+from truegold.pipeline.clean.leaks import AnnouncedAnswer, announced_answers, gives_away
 from truegold.pipeline.flag.rules.detector import Finding, detector
 from truegold.pipeline.flag.rules.prose import excerpt
 from truegold.pipeline.rows import Row
@@ -37,15 +39,57 @@ _DRAWING = re.compile(r"\[asy\][\s\S]*?\[/asy\]")
 _SENTENCE_GAP = re.compile(r"(?<=[.?!。？！])\s+|\n+")
 
 
-@detector("answer_in_prompt", version="1")
+_SAID = re.compile(
+    r"\b(?:(?:the\s+)?(?:result|solution|key|outcome|hint|correct\s+\w+|reference|label|gold(?:\s+\w+)?|answer|ans)\b"
+    r"(?:\s+\w+){0,3}?\s*(?:is|are|=|:|should\s+be|will\s+be|equals|comes\s+to|turns\s+out\s+to\s+be|works\s+out\s+to|as)"
+    r"|(?:you\s+(?:should\s+|will\s+)?(?:get|find|obtain|arrive\s+at)|it(?:'s|’s|\s+is|\s+should\s+be|\s+equals)|namely|i\.e\.,?|spoiler\s*:?"
+    r"|(?:gives|giving|yielding|yields|is|equals|comes\s+to)|=|->|→|=>))\s*:?\s*(?:about\s+|exactly\s+|simply\s+)?"
+    r"(?P<value>[^\s()\[\]](?:[^()\[\]\n]{0,80}[^\s()\[\]])?)",
+    re.IGNORECASE,
+)
+_CALLED = re.compile(
+    r"\b(?:(?:final|correct|right|expected|true|known|reference)\s+(?:answer|result|output|value|solution|number|total|key)"
+    r"|hint|answer\s+key|spoiler|the\s+(?:answer|key|result))\b[^.?!\n\d$\\]{0,40}?[\s:,(\"'“](?P<value>[$\\\d−-][^\n]{0,80})"
+    r"|(?P<first>[$\\\d−-][^\s,;]{0,40})\s+(?:is|being|as)\s+(?:the\s+)?(?:final\s+|correct\s+|right\s+|true\s+)?answer\b",
+    re.IGNORECASE,
+)
+_ASIDE = re.compile(r"[(\[（【]([^()\[\]（）【】\n]{1,100})[)\]）】]")
+_FORMAT = re.compile(
+    r"\b(?:round|express|nearest|decimals?|form|write|give|assume|assuming|note|where|enter|use|using|let|if|suppose|example"
+    r"|e\.g|units?|answer\s+(?:in|as|to)|terms|simplif\w+|places?|must|recall|consider|each|choose|select|figure|diagram|shown|mod)\b|\[asy\]|\\begin",
+    re.IGNORECASE,
+)
+
+
+def _remarks(prompt: str, gold: str) -> Iterator[AnnouncedAnswer]:
+    """Yield what stands behind the question or in brackets, and says a value: "(it's 42)", "How many? 42"."""
+    head, question, tail = prompt.rpartition("?" if "?" in prompt else "？")
+    if question and tail.strip() and not _FORMAT.search(tail):
+        yield AnnouncedAnswer(tail, tail.strip(" \n()[]=#*:->→"))
+        for match in _SAID.finditer(tail):
+            yield AnnouncedAnswer(match[0], match["value"])
+    for aside in _ASIDE.finditer(head + question):
+        for match in _SAID.finditer(aside[1]):
+            if not _FORMAT.search(aside[1]):
+                yield AnnouncedAnswer(aside[0], match["value"])
+    for match in _CALLED.finditer(prompt):
+        yield AnnouncedAnswer(
+            match[0], re.split(r"[\s)\]\"'”](?![\d])", match["value"] or match["first"])[0].rstrip(",.;")
+        )
+    first = re.match(rf"\W{{0,3}}{re.escape(gold)}\s*(?:[\])|:\n]|--|-\s|→)", prompt)
+    if first and not prompt.lstrip()[:1].isalpha():
+        yield AnnouncedAnswer(first[0], gold)
+
+
+@detector("answer_in_prompt", version="2")
 def answer_in_prompt(row: Row) -> list[Finding]:
     """The prompt itself announces an answer, and that answer is gold."""
     gold, prompt = row["gold"], row["prompt"]
-    if not gold or row["domain"] == "code" or len(prompt) > MAX_PROMPT_CHARS:
+    if not gold or row["domain"] == "code" or len(prompt) > MAX_PROMPT_CHARS or row["verifier"] == "choice":
         return []
-    for announced in announced_answers(prompt):
+    for announced in chain(announced_answers(prompt), _remarks(prompt, gold)):
         if gives_away(announced, gold):
-            return [Finding("answer_in_prompt", 0.9, {"says": excerpt(announced.text), "gold": gold[:200]})]
+            return [Finding("answer_in_prompt", evidence={"says": excerpt(announced.text), "gold": gold[:200]})]
     return []
 
 
@@ -57,11 +101,11 @@ def solution_in_prompt(row: Row) -> list[Finding]:
         return []
     marked = _SOLUTION_MARK.search(prompt)
     if marked and _CONCLUDES.search(marked["text"]):
-        return [Finding("solution_in_prompt", 0.9, {"begins": excerpt(marked["text"][:120])})]
+        return [Finding("solution_in_prompt", evidence={"begins": excerpt(marked["text"][:120])})]
     solution = row["solution"] or ""
     ending = _conclusion(solution)
     if len(ending) >= SHARED_CHARS and ending in _squeeze(prompt):
-        return [Finding("solution_in_prompt", 0.9, {"shares": excerpt(solution)})]
+        return [Finding("solution_in_prompt", evidence={"shares": excerpt(solution)})]
     return []
 
 

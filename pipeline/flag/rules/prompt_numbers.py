@@ -59,6 +59,7 @@ _WORD_NUMBER = re.compile(
 _SCALES = {"million": 10**6, "thousand": 1000, "hundred": 100}
 _PARTS = {"half": 2, "third": 3, "fourth": 4, "quarter": 4, "fifth": 5}
 _PARTS |= {"sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9}
+_MIXED = re.compile(r"\b(\d{1,6})(?:\s+and)?\s+(\d{1,4})/([1-9]\d{0,3})\b")
 _DIGITS = re.compile(r"\d[\d,]*(?:\.\d+)?|\.\d+")
 
 
@@ -71,6 +72,7 @@ def implied_numbers(text: str) -> set[Fraction]:
 def stated_numbers(prompt: str) -> set[Fraction]:
     """Return the numbers that a prompt states, in digits and in words, and the parts of "half", "a third", ..."""
     values = {Fraction(text.replace(",", "")) for text in _DIGITS.findall(prompt) if len(text) <= 15}
+    values |= {int(whole) + Fraction(int(top), int(below)) for whole, top, below in _MIXED.findall(prompt)}
     for tens, units, scale in _WORD_NUMBER.findall(prompt):
         value = _WORDS[tens.lower()] + (_WORDS[units.lower()] if units else 0)
         values |= {Fraction(value), Fraction(value * _SCALES.get(scale.lower(), 1))}

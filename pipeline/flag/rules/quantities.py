@@ -47,7 +47,7 @@ def fractional_count(row: Row) -> list[Finding]:
     for sentence in reversed(sentences(without_formulas(row["prompt"]))):
         match = _HOW_MANY.search(sentence) or _HOW_MANY_CHINESE.search(sentence)
         if match and not _RATE.search(sentence):
-            return [Finding("fractional_count", 0.7, {"counts": match["noun"], "gold": row["gold"]})]
+            return [Finding("fractional_count", evidence={"counts": match["noun"], "gold": row["gold"]})]
     return []
 
 
@@ -100,7 +100,7 @@ def missing_quantity(row: Row) -> list[Finding]:
         return []
     story = " ".join(part for part in parts if part is not questions[0])
     vague = _vague_count(story, questions[0]) or _vague_count_chinese(row["prompt"])
-    return [] if vague is None else [Finding("missing_quantity", 0.75, {"says": excerpt(vague)})]
+    return [] if vague is None else [Finding("missing_quantity", evidence={"says": excerpt(vague)})]
 
 
 def _vague_count(story: str, question: str) -> str | None:

@@ -73,7 +73,7 @@ def multi_part(row: Row) -> list[Finding]:
     answers = len(_GOLD_LIST.split(row["gold"] or ""))
     if row["domain"] == "code" or len(asked) < 2 or answers >= len(asked):
         return []
-    return [Finding("multi_part", 0.8, {"asks": [excerpt(text, 80) for text in asked[:5]], "answers": answers})]
+    return [Finding("multi_part", evidence={"asks": [excerpt(text, 80) for text in asked[:5]], "answers": answers})]
 
 
 _PROOF = re.compile(
@@ -96,4 +96,4 @@ def proof(row: Row) -> list[Finding]:
     match = _PROOF.search(prose)
     if match is None or row["domain"] == "code" or _VALUE_ASKED.search(prose):
         return []
-    return [Finding("proof", 0.9, {"asks": next(group for group in match.groups() if group)})]
+    return [Finding("proof", evidence={"asks": next(group for group in match.groups() if group)})]

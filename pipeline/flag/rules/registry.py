@@ -10,22 +10,17 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, cast
 
-from truegold.pipeline.flag.rules.answer_kinds import several_solutions, unit_mismatch
-from truegold.pipeline.flag.rules.arithmetic import arithmetic_error, number_from_nowhere, precision_not_stated
+from truegold.pipeline.flag.rules.answer_kinds import unit_mismatch
+from truegold.pipeline.flag.rules.arithmetic import arithmetic_error, number_from_nowhere
 from truegold.pipeline.flag.rules.detector import Detector
+from truegold.pipeline.flag.rules.encoding import foreign_fragment, mojibake
+from truegold.pipeline.flag.rules.garbled import garbled_number, lost_number
 from truegold.pipeline.flag.rules.guessable import choice_remnant, yes_no_answer
 from truegold.pipeline.flag.rules.leaks import answer_in_prompt, solution_in_prompt
-from truegold.pipeline.flag.rules.premises import (
-    dangling_reference,
-    money_without_amount,
-    negative_count,
-    no_question,
-    question_off_topic,
-    too_few_quantities,
-)
+from truegold.pipeline.flag.rules.own_solution import gold_slip, lost_unit, solution_of_another_problem
+from truegold.pipeline.flag.rules.premises import negative_count, no_question
 from truegold.pipeline.flag.rules.quantities import fractional_count, missing_quantity
 from truegold.pipeline.flag.rules.questions import multi_part, proof
-from truegold.pipeline.flag.rules.reach import gold_out_of_reach
 from truegold.pipeline.flag.rules.residue import foreign_instruction, generator_talk, repeated_text
 from truegold.pipeline.flag.rules.wholeness import missing_figure, truncated_text
 from truegold.verifiers import ConfigError
@@ -42,23 +37,23 @@ BUILT_IN: dict[str, Detector] = {
         yes_no_answer,
         answer_in_prompt,
         solution_in_prompt,
+        mojibake,
+        foreign_fragment,
+        garbled_number,
+        lost_number,
+        lost_unit,
+        solution_of_another_problem,
+        gold_slip,
         fractional_count,
         missing_quantity,
         generator_talk,
         repeated_text,
         foreign_instruction,
         no_question,
-        dangling_reference,
-        question_off_topic,
-        too_few_quantities,
-        money_without_amount,
         negative_count,
         number_from_nowhere,
-        gold_out_of_reach,
         arithmetic_error,
-        precision_not_stated,
         unit_mismatch,
-        several_solutions,
     )
 }
 

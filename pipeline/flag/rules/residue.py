@@ -37,7 +37,7 @@ _TALK = re.compile(
 def generator_talk(row: Row) -> list[Finding]:
     """The prompt still has what a model that wrote or rewrote the problem said beside it."""
     match = _TALK.search(row["prompt"][:MAX_CHARS])
-    return [] if match is None else [Finding("generator_talk", 0.8, {"says": match[0]})]
+    return [] if match is None else [Finding("generator_talk", evidence={"says": match[0]})]
 
 
 _DRAWINGS = re.compile(r"\[asy\].*?\[/asy\]|\\begin\{([a-z]+\*?)\}.*?\\end\{\1\}", re.DOTALL)
@@ -48,21 +48,26 @@ _MIN_REPEATS = 3
 """One sentence counts as repeated text from this many times on; two sentences do when each comes twice."""
 _MIN_SENTENCE_CHARS = 25
 """Shorter sentences may well come again."""
+MIN_PAIR_CHARS = 40
+"""Two sentences that each come twice are longer than the steps of a procedure."""
 
 
-@detector("repeated_text", version="1")
+@detector("repeated_text", version="2")
 def repeated_text(row: Row) -> list[Finding]:
     """The text got into a loop, or has the same sentences again."""
     text = _DRAWINGS.sub(" ", row["prompt"][:MAX_CHARS])
-    loop = next((match for match in _LOOP.finditer(text[:MAX_LOOP_CHARS]) if re.search(r"\w", match[1])), None)
+    loop = next((match for match in _LOOP.finditer(text[:MAX_LOOP_CHARS]) if re.search(r"[^\W_]", match[1])), None)
     if loop is not None:
-        return [Finding("repeated_text", 0.8, {"again": loop[1], "times": len(loop[0]) // len(loop[1])})]
+        return [Finding("repeated_text", evidence={"again": loop[1], "times": len(loop[0]) // len(loop[1])})]
     counts = Counter(" ".join(part.split()).lower() for part in sentences(text) if len(part) >= _MIN_SENTENCE_CHARS)
     repeats = {sentence: count for sentence, count in counts.items() if count > 1}
-    if len(repeats) < 2 and max(repeats.values(), default=0) < _MIN_REPEATS:
+    if (
+        sum(len(sentence) >= MIN_PAIR_CHARS for sentence in repeats) < 2
+        and max(repeats.values(), default=0) < _MIN_REPEATS
+    ):
         return []
     count, sentence = max((count, sentence) for sentence, count in repeats.items())
-    return [Finding("repeated_text", 0.8, {"again": excerpt(sentence), "times": count})]
+    return [Finding("repeated_text", evidence={"again": excerpt(sentence), "times": count})]
 
 
 _INSTRUCTION = re.compile(
@@ -87,4 +92,4 @@ def foreign_instruction(row: Row) -> list[Finding]:
     words = {word for word in _CONTENT.findall(parts[0].lower()) if word not in _COMMON}
     if len(words) < 4 or any(word[:4] in rest_stems for word in words) or not asks(rest):
         return []
-    return [Finding("foreign_instruction", 0.8, {"orders": excerpt(parts[0])})]
+    return [Finding("foreign_instruction", evidence={"orders": excerpt(parts[0])})]

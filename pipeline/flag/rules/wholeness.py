@@ -10,21 +10,31 @@ Some prompts and their findings:
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 
+from truegold.pipeline.clean.options import find_options
 from truegold.pipeline.flag.rules.detector import Finding, detector
 from truegold.pipeline.flag.rules.prose import CHINESE, FORMULA, asks, excerpt, sentences, without_formulas
 from truegold.pipeline.rows import Row
 
-_TERMINAL = re.compile(r"[.?!。？！:：;；)\]）】}\"'”’$>|=_%]$|" + FORMULA + "$")
+_MARKS_THAT_GO_ON = frozenset(",，、-‐–—・、،")
+"""Marks of punctuation after which a sentence goes on; all others, of any script, may end one."""
+_ENDS_FORMULA = re.compile(r"[$>|=_%^]$|" + FORMULA + "$")
 _DANGLING_WORD = re.compile(
-    r"(?:^|\s)(?:the|an|and|or|but|if|because|while|whose|how|how many|his|their|its|your|every)$", re.IGNORECASE
+    r"(?:^|\s)(?:the|an|and|or|but|if|while|whose|how|how many|his|their|its|your|every)$", re.IGNORECASE
 )
 _DANGLING_MARK = re.compile(r"[,，、]$|(?<=[A-Za-z])-$")
 _DANGLING_CHINESE = re.compile(r"[一-鿿](?:和|与|或|把|被|如果|因为|并且|以及)$")
 _TRAILING_DOTS = re.compile(r"(?:\b[a-z]{1,20}|[一-鿿])\s?(?:\.{3,}|…+)$")
-_LEFT_OPEN = re.compile(r"\b(?:is|are|was|were|be|equals?|to|by|of|than|from|into|as)$", re.IGNORECASE)
-"""A statement that stops here is often meant to be completed, as in "The square root of 16 is"."""
+_LEFT_OPEN = re.compile(
+    r"\b(?:is|are|was|were|be|equals?|to|by|of|than|from|into|as|on|in|at|for|that|because|except|satisf(?:y|ies)|called|form|means?"
+    r"|has|have|can|will|would|must|should|and/or|approximately|about)$"
+    r"|\b(?:following|statements?|above|except|satisf(?:y|ies)|equivalent|closest|correct|argument)\b",
+    re.IGNORECASE,
+)
+"""A statement that stops here, or speaks of options, is meant to be completed: "The square root of 16 is", "All of the
+following hold, except"."""
 MIN_STORY_WORDS = 10
 """A single sentence of fewer words without a question is taken for an expression or a title, not for a cut story."""
 _OPEN_DOLLAR = re.compile(r"(?<!\\)\$")
@@ -49,41 +59,48 @@ def _has_open_formula(text: str) -> bool:
 def _has_open_brace(text: str) -> bool:
     """Whether a LaTeX argument opens and never closes."""
     bare = text.replace("\\{", "").replace("\\}", "")
-    return bool(_LATEX.search(bare)) and bare.count("{") > bare.count("}") and not _TERMINAL.search(text)
+    return bool(_LATEX.search(bare)) and bare.count("{") > bare.count("}") and not _ends_whole(text)
 
 
-def _signs_of_a_cut(text: str) -> Iterator[tuple[str, float]]:
-    """Yield what shows that a text was cut, and the confidence of each sign."""
+def _ends_whole(text: str) -> bool:
+    """Whether the last character may end a prompt: a mark of punctuation of any script, or a formula."""
+    last = text[-1:]
+    is_mark = unicodedata.category(last or " ")[0] == "P" and last not in _MARKS_THAT_GO_ON
+    return is_mark or bool(_ENDS_FORMULA.search(text))
+
+
+def _signs_of_a_cut(text: str) -> Iterator[str]:
+    """Yield what shows that a text was cut."""
     prose = without_formulas(text).strip()
     if _has_open_formula(text):
-        yield "a formula is not closed", 0.8
+        yield "a formula is not closed"
     if _has_open_brace(text):
-        yield "a brace is not closed", 0.8
+        yield "a brace is not closed"
     if _TRAILING_DOTS.search(prose):
-        yield "trailing dots", 0.7
+        yield "trailing dots"
     if _DANGLING_MARK.search(prose):
-        yield "ends with a comma or a hyphen", 0.85
-    if not prose or _TERMINAL.search(prose):
+        yield "ends with a comma or a hyphen"
+    if not prose or _ends_whole(prose):
         return
     if _DANGLING_WORD.search(prose) or _DANGLING_CHINESE.search(prose):
-        yield "ends with a word that must go on", 0.9
+        yield "ends with a word that must go on"
     parts = sentences(prose)
     if _HALF_QUESTION.fullmatch(parts[-1]):
-        yield "the question has no verb", 0.85
+        yield "the question has no verb"
     story = (len(parts) > 1 or len(prose.split()) >= MIN_STORY_WORDS) and not CHINESE.search(prose)
-    if story and not _LEFT_OPEN.search(prose) and not asks(prose):
-        yield "ends within a sentence and asks nothing", 0.8
+    if story and not _LEFT_OPEN.search(parts[-1]) and not asks(prose):
+        yield "ends within a sentence and asks nothing"
 
 
-@detector("truncated_text", version="1")
+@detector("truncated_text", version="2")
 def truncated_text(row: Row) -> list[Finding]:
     """The prompt stops in the middle of a sentence or a formula."""
-    if row["domain"] == "code":  # A code prompt may well end in an open signature.
+    # A code prompt may well end in an open signature, and the stem of a choice in the middle of a sentence.
+    if row["domain"] == "code" or row.get("verifier") == "choice" or find_options(row["prompt"]) is not None:
         return []
     text = row["prompt"].strip()
-    for sign, confidence in _signs_of_a_cut(text):
-        return [Finding("truncated_text", confidence, {"sign": sign, "end": excerpt(text, 60)})]
-    return []
+    sign = next(_signs_of_a_cut(text), None)
+    return [] if sign is None else [Finding("truncated_text", evidence={"sign": sign, "end": excerpt(text, 60)})]
 
 
 _PICTURE = (
@@ -96,7 +113,7 @@ _POINTER = re.compile(
     rf"(?:(?:accompanying|attached|following|adjacent|above|below)\s+)?(?:figure|diagram|graph|chart|illustration)\b"
     rf"|\bthe\s+(?:following|accompanying|attached|adjacent)\s+(?:figure|diagram|graph|picture|image|chart|drawing)\b"
     r"|\b(?:in|from)\s+the\s+(?:figure|diagram)\b"
-    r"|\bas\s+(?:shown|pictured|illustrated|depicted)(?:\s+(?:below|above|here|on\s+the\s+right|to\s+the\s+right)|[,.])"
+    r"|\bas\s+(?:shown|pictured|illustrated|depicted)\s+(?:below|above|here|on\s+the\s+right|to\s+the\s+right)\b"
     r"|\b(?:shown|pictured)\s+(?:below|to\s+the\s+right)\b",
     re.IGNORECASE,
 )
@@ -114,14 +131,14 @@ def _has_typed_table(text: str) -> bool:
     return sum(any(char.isdigit() for char in line) for line in text.split("\n")[1:]) >= 2
 
 
-@detector("missing_figure", version="1")
+@detector("missing_figure", version="2")
 def missing_figure(row: Row) -> list[Finding]:
     """The prompt points at a figure or table, and its text has neither."""
     text = row["prompt"]
     embedded = _EMBEDDED.search(text)
     if embedded:
-        return [Finding("missing_figure", 0.9, {"embeds": excerpt(embedded[0])})]
+        return [Finding("missing_figure", evidence={"embeds": excerpt(embedded[0])})]
     pointer = _POINTER.search(text) or _POINTER_CHINESE.search(text)
     if pointer is None or _HAS_DRAWING.search(text) or _has_typed_table(text[pointer.end() :]):
         return []
-    return [Finding("missing_figure", 0.85, {"mentions": pointer[0]})]
+    return [Finding("missing_figure", evidence={"mentions": pointer[0]})]
