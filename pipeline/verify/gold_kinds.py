@@ -23,6 +23,9 @@ MAX_CHARS = 2_000
 """The part of a gold that is read."""
 MAX_PHRASE_WORDS = 6
 """A phrase of more words is not repeated word for word."""
+MAX_STATEMENT_CHARS = 200
+"""A longer gold is a solution, whatever stands in it."""
+MAX_STATEMENT_FORMULAS = 2
 MAX_PHRASE_HAN = 25
 """The same in Chinese characters."""
 
@@ -51,6 +54,10 @@ _PREDICATE = re.compile(
     re.IGNORECASE,
 )
 _ARGUES = re.compile(r"因为|所以|因此|证明|由于|根据|故选|解[:：]|[。；].*[。；]", re.DOTALL)
+_DERIVES = re.compile(
+    r"\bwe\b|\bfirst\b|\bsince\b|\bthen\b|\bso\b|\b\w+ing\b[^.]{0,40},|<<|=[^=]*=[^=]*=", re.IGNORECASE
+)
+"""A step of a solution: what stands in it is not yet the answer."""
 _NO_VALUE = re.compile(
     r"none|no\s+(?:real\s+)?solutions?|(?:no|zero|infinite(?:ly\s+many)?|countless|all|any)\b.*|undefined|does\s+not\s+exist|dne"
     r"|cannot\s+be\s+.*|not\s+.*|impossible|insufficient.*|无数.*|无穷.*|无解|不能.*|一样.*|同样.*",
@@ -74,6 +81,8 @@ _ASKS_SEVERAL = re.compile(
 def shorter_answers(gold: str) -> list[str]:
     """Return the formulas of a prose gold and the answer that it commits to: a right answer may be one of them."""
     formulas = [match[0].strip("$ \n") for match in _FORMULA.finditer(gold)]
+    if len(gold) > MAX_STATEMENT_CHARS or len(formulas) > MAX_STATEMENT_FORMULAS or _DERIVES.search(gold):
+        return []
     committed = committed_answer(gold)
     answers = [*formulas[:1], *formulas[-1:], *([committed.text] if committed else [])]
     return [answer for answer in dict.fromkeys(answers) if answer and not _is_prose(answer)]

@@ -32,12 +32,21 @@ _REAL_WORDS = frozenset(
     " hundreds hundredth thousands thousandth millions millionth billion trillion twenties thirties forties fifties party"
     " fort forte fortify fifths fifth nifty thirsty thrifty safety sixth seventh seventy eighteens sixteens ninth teens"
     " fifteens kindred hunted thread throe thee tree threat spree heven sevens elven eleven steven evens even eleventy"
-    " semen minion mullion mission lightly nightly eighths mighty weighty righty forth thirds hundredths"
+    " tow own neo wto net tow neo semen minion mullion mission lightly nightly eighths mighty weighty righty forth thirds hundredths"
     " fourty".split()
 )
-_WORD = re.compile(r"[a-z]{5,11}")
+_SHORT_SLIPS = {
+    word[:index] + word[index + 1] + word[index] + word[index + 2 :]: word
+    for word in _NUMBER_WORDS
+    if len(word) < MIN_WORD
+    for index in range(len(word) - 1)
+}
+"""Of short number words only swapped letters are looked for."""
+_WORD = re.compile(r"\b[a-z]{3,11}\b")
+_TOW = re.compile(r"\btow\s+(?!trucks|boats|ropes|bars)[a-z]+s\b")
+"""The one slip of a short number word that is a word as well: nobody tows several of something."""
 _MIXED = re.compile(r"\b(?=[a-z0-9]*\d)(?=[a-z0-9]*[a-z]{2})[a-z0-9]{3,11}\b", re.IGNORECASE)
-_DIGIT_LETTERS = str.maketrans("013457", "oleast")
+_DIGIT_LETTERS = [str.maketrans("013457", letters) for letters in ("oieast", "oleast")]
 _DIGITS_WITH_LETTERS = re.compile(r"(?<![\w.\\$])(?:\d+[OIl]\d*|[OIl]\d+|\d+[SB]\d+)(?:\.\d+)?(?![\w'-])")
 
 
@@ -50,8 +59,10 @@ def garbled_number(row: Row) -> list[Finding]:
     for match in _WORD.finditer(prose.lower()):
         if (meant := _misspelt(match[0])) is not None and prose[match.start()].islower():
             return [Finding("garbled_number", evidence={"says": match[0], "meant": meant})]
+    if match := _TOW.search(prose):
+        return [Finding("garbled_number", evidence={"says": match[0], "meant": "two"})]
     for match in _MIXED.finditer(prose):
-        if match[0].lower().translate(_DIGIT_LETTERS) in _NUMBER_WORDS:
+        if any(match[0].lower().translate(letters) in _NUMBER_WORDS for letters in _DIGIT_LETTERS):
             return [Finding("garbled_number", evidence={"says": match[0]})]
     letters = set(re.findall(r"(?<![A-Za-z\d])[OIlSB](?![A-Za-z])", row["prompt"]))
     for match in _DIGITS_WITH_LETTERS.finditer(prose):
@@ -65,6 +76,8 @@ def _misspelt(word: str) -> str | None:
     """Return the number word that is one slip away: a letter more, less or other, or two neighbours swapped."""
     if word in _NUMBER_WORDS or word in _REAL_WORDS or word.rstrip("s") in _NUMBER_WORDS:
         return None
+    if len(word) < MIN_WORD:
+        return _SHORT_SLIPS.get(word)
     return next((meant for meant in _NUMBER_WORDS if len(meant) >= MIN_WORD and _is_one_slip(word, meant)), None)
 
 

@@ -63,6 +63,9 @@ _FORMAT = re.compile(
 
 def _remarks(prompt: str, gold: str) -> Iterator[AnnouncedAnswer]:
     """Yield what stands behind the question or in brackets, and says a value: "(it's 42)", "How many? 42"."""
+    last = re.split(r"(?<=[.?!。？！])\s", prompt.rstrip())[-1]
+    if last != prompt.strip():
+        yield AnnouncedAnswer(last, last)
     head, question, tail = prompt.rpartition("?" if "?" in prompt else "？")
     if question and tail.strip() and not _FORMAT.search(tail):
         yield AnnouncedAnswer(tail, tail.strip(" \n()[]=#*:->→"))

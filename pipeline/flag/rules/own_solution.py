@@ -23,6 +23,7 @@ MAX_CHARS = 10_000
 
 _DRAWING = re.compile(r"\[asy\].*?(?:\[/asy\]|\Z)", re.DOTALL)
 _COMMAND = re.compile(r"\\[A-Za-z]+")
+_MATH = re.compile(r"\$[^$]+\$|\\\[.+?\\\]", re.DOTALL)
 _WORD = re.compile(r"[a-z]{4,}")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _SQUEEZED = re.compile(r"[\s{}$\\,.;!]")
@@ -48,6 +49,8 @@ def solution_of_another_problem(row: Row) -> list[Finding]:
     if not solution or row["domain"] != "math" or CHINESE.search(prompt + solution):
         return []
     prompt, solution = (_COMMAND.sub(" ", _DRAWING.sub(" ", text)) for text in (prompt, solution))
+    if _symbols(prompt) & _symbols(solution):
+        return []
     here, there = _stems(prompt), _stems(solution)
     numbers, used = _numbers(prompt), _numbers(solution)
     fewest = min(len(here), len(there))
@@ -61,6 +64,12 @@ def solution_of_another_problem(row: Row) -> list[Finding]:
 
 def _stems(text: str) -> set[str]:
     return {word[:STEM] for word in _WORD.findall(text.lower()) if word not in _COMMON}
+
+
+def _symbols(text: str) -> set[str]:
+    """Return the letters of formulas, and the names of points such as `ABC`."""
+    formulas = " ".join(_MATH.findall(text))
+    return {*re.findall(r"(?<![A-Za-z])[A-Za-z](?![A-Za-z])", formulas), *"".join(re.findall(r"[A-Z]{2,}", formulas))}
 
 
 def _numbers(text: str) -> set[str]:

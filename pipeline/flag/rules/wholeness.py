@@ -50,6 +50,12 @@ _HALF_QUESTION = re.compile(
 )
 
 
+_HALF_CONDITION = re.compile(
+    r"(?:If|When|Since|Suppose|After|Given|While)\b[^,?:]*|(?:What|How|Which|Who|When)", re.ASCII
+)
+"""Such a last sentence breaks off: "If there are 6 servings of", "What"."""
+
+
 def _has_open_formula(text: str) -> bool:
     """Whether a formula opens and never closes. Amounts of money leave odd dollars too, so LaTeX must follow."""
     marks = [match.start() for match in _OPEN_DOLLAR.finditer(text)]
@@ -87,6 +93,8 @@ def _signs_of_a_cut(text: str) -> Iterator[str]:
     parts = sentences(prose)
     if _HALF_QUESTION.fullmatch(parts[-1]):
         yield "the question has no verb"
+    if len(parts) > 1 and _HALF_CONDITION.fullmatch(parts[-1]):
+        yield "a condition without its question"
     story = (len(parts) > 1 or len(prose.split()) >= MIN_STORY_WORDS) and not CHINESE.search(prose)
     if story and not _LEFT_OPEN.search(parts[-1]) and not asks(prose):
         yield "ends within a sentence and asks nothing"
@@ -103,6 +111,8 @@ def truncated_text(row: Row) -> list[Finding]:
     return [] if sign is None else [Finding("truncated_text", evidence={"sign": sign, "end": excerpt(text, 60)})]
 
 
+MAX_CHARS = 5_000
+"""The part of a prompt that is searched for shapes."""
 _PICTURE = (
     r"(?:figures?|diagrams?|graphs?|pictures?|images?|charts?|tables?|drawings?|illustrations?|pictographs?"
     r"|histograms?)"
@@ -117,6 +127,16 @@ _POINTER = re.compile(
     r"|\b(?:shown|pictured)\s+(?:below|to\s+the\s+right)\b",
     re.IGNORECASE,
 )
+_SHAPE = (
+    r"(?:triangles?|circles?|squares?|rectangles?|trapezoids?|semicircles?|polygons?|pentagons?|hexagons?|quadrilaterals?|angles?"
+    r"|regions?|shaded|radi(?:us|i)|tangent|cubes?|pyramids?|folded|lines?)"
+)
+_SHAPE_AS_SHOWN = re.compile(
+    rf"\b{_SHAPE}\b.*\bas\s+(?:shown|pictured|illustrated)\s*[,.]"
+    r"|\b(?:array|grid|map|spinner|number\s+line|dartboard|shape|polygon|triangle|circle|square|rectangle)\s+(?:shown\s+)?below\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A shape that is "as shown" was drawn; a sum or a sequence is shown in the text itself."""
 _POINTER_CHINESE = re.compile(
     r"如[下上左右]?图|[下上左右]图(?!书|画|形)|图中|图示|如下?表|(?<!一)下表|见图|看图|(?:图|表)所示"
 )
@@ -138,7 +158,7 @@ def missing_figure(row: Row) -> list[Finding]:
     embedded = _EMBEDDED.search(text)
     if embedded:
         return [Finding("missing_figure", evidence={"embeds": excerpt(embedded[0])})]
-    pointer = _POINTER.search(text) or _POINTER_CHINESE.search(text)
+    pointer = _POINTER.search(text) or _SHAPE_AS_SHOWN.search(text[:MAX_CHARS]) or _POINTER_CHINESE.search(text)
     if pointer is None or _HAS_DRAWING.search(text) or _has_typed_table(text[pointer.end() :]):
         return []
-    return [Finding("missing_figure", evidence={"mentions": pointer[0]})]
+    return [Finding("missing_figure", evidence={"mentions": excerpt(pointer[0], 60)})]
