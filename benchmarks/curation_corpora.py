@@ -75,6 +75,14 @@ def _gsm8k_style(prompt: str) -> Read:
     return lambda line: (line[prompt], line["answer"].rpartition("####")[2].strip(), line["answer"])
 
 
+def _conversation(line: dict[str, Any]) -> Fields:
+    return line["prompt"][-1]["content"], line["reward_model"]["ground_truth"], None
+
+
+def _two_parts(body: str, question: str, gold: str) -> Read:
+    return lambda line: (f"{line[body].rstrip('. ')}. {line[question]}", str(line[gold]), None)
+
+
 CORPORA: dict[str, tuple[str, Read]] = {
     "math_solved": ("math_test_5000", _boxed),
     "math_train": ("math_train_7474", _columns("problem", "answer")),
@@ -95,6 +103,16 @@ CORPORA: dict[str, tuple[str, Read]] = {
     "valimath": ("valimath", _columns("question")),
     "mathtrap": ("mathtrap", _columns("trap_problem")),
     "mip_gsm8k": ("mip_gsm8k", _gsm8k_style("insufficient_question")),
+    "bigmath": ("bigmath_tinyv_5k", _conversation),
+    "limr": ("limr_math_8k", _columns("prompt", "answer")),
+    "minerva": ("minerva_272", _columns("problem", "answer")),
+    "gaokao_en": ("qwen_gaokao2023en", _columns("question", "answer")),
+    "cloze": ("qwen_gaokao_math_cloze", _columns("question", "answer")),
+    "middle_school": ("qwen_cn_middle_school", _columns("question", "answer")),
+    "mawps": ("qwen_mawps", _columns("input", "target")),
+    "asdiv": ("qwen_asdiv", _two_parts("body", "question", "answer")),
+    "svamp": ("svamp", _two_parts("Body", "Question", "Answer")),
+    "ape210k_test": ("ape210k_test", _columns("original_text", "ans")),
     "mip_svamp": ("mip_svamp", _columns("insufficient_question", "answer")),
 }
 """File and reader of each corpus by its name. Files without a gold get the gold "1"."""

@@ -44,6 +44,7 @@ _RUNS = {
     name: re.compile(rf"(?:{letter}[\s，。、,.!?？\u0300-\u036f\u064b-\u065f\u093a-\u094d\u0e31-\u0e4e]*){{4,}}")
     for name, letter in _SCRIPTS.items()
 }
+_WITHOUT_SPACES = ("Han", "kana", "Thai")
 _LATIN_WORDS = re.compile(r"(?:\b[a-z]{2,}\b[\s,]*){6,}")
 _SENTENCE_LETTERS = re.compile(r"[^\W\d_]")
 MIN_FRAGMENT_LETTERS = 25
@@ -65,7 +66,9 @@ def foreign_fragment(row: Row) -> list[Finding]:
             [] if match is None else [Finding("foreign_fragment", evidence={"in": language, "says": excerpt(match[0])})]
         )
     for script, pattern in _RUNS.items() if not text.isascii() else ():
-        if match := pattern.search(text):
+        match = pattern.search(text)
+        # One word of another alphabet is a name, or what the problem is about.
+        if match and (script in _WITHOUT_SPACES or " " in match[0].strip()):
             return [Finding("foreign_fragment", evidence={"in": language, "script": script, "says": excerpt(match[0])})]
     parts = [part for part in sentences(text) if len(_SENTENCE_LETTERS.findall(part)) >= MIN_FRAGMENT_LETTERS]
     for part in parts if len(parts) > 1 else ():

@@ -14,7 +14,7 @@ import re
 from functools import lru_cache
 
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.prose import FORMULA, excerpt, without_formulas
+from truegold.pipeline.flag.rules.prose import excerpt, without_formulas
 from truegold.pipeline.rows import Row
 
 MAX_CHARS = 10_000
@@ -101,7 +101,8 @@ _BARE_SIGN = re.compile(
 def lost_number(row: Row) -> list[Finding]:
     """A sign of money or percent, stands without its number."""
     prompt = row["prompt"][:MAX_CHARS]
-    if row["domain"] != "math" or "\\" in prompt or (prompt.count("$") > 1 and FORMULA in without_formulas(prompt)):
+    # Dollar signs that are not followed by a digit open formulas, unless there is only one of them.
+    if row["domain"] != "math" or "\\" in prompt or len(re.findall(r"\$(?!\d)", prompt)) > 1:
         return []
     match = _BARE_SIGN.search(prompt)
     if match is None:

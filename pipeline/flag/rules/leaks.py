@@ -79,16 +79,21 @@ def _remarks(prompt: str, gold: str) -> Iterator[AnnouncedAnswer]:
         yield AnnouncedAnswer(
             match[0], re.split(r"[\s)\]\"'”](?![\d])", match["value"] or match["first"])[0].rstrip(",.;")
         )
-    first = re.match(rf"\W{{0,3}}{re.escape(gold)}\s*(?:[\])|:\n]|--|-\s|→)", prompt)
-    if first and not prompt.lstrip()[:1].isalpha():
+    first = re.match(rf"\W{{0,3}}{re.escape(gold)}\s*(?:[\])|:](?=\s)|\n|--|-\s|→)", prompt)
+    if first and len(gold) > 1 and not prompt.lstrip()[:1].isalpha():
         yield AnnouncedAnswer(first[0], gold)
+
+
+def _is_letter(row: Row) -> bool:
+    """Whether gold names an option: the options themselves stand in the prompt."""
+    return row["verifier"] == "choice" or len(row["gold"] or "") == 1 and (row["gold"] or "").isalpha()
 
 
 @detector("answer_in_prompt", version="2")
 def answer_in_prompt(row: Row) -> list[Finding]:
     """The prompt itself announces an answer, and that answer is gold."""
     gold, prompt = row["gold"], row["prompt"]
-    if not gold or row["domain"] == "code" or len(prompt) > MAX_PROMPT_CHARS or row["verifier"] == "choice":
+    if not gold or row["domain"] == "code" or len(prompt) > MAX_PROMPT_CHARS or _is_letter(row):
         return []
     for announced in chain(announced_answers(prompt), _remarks(prompt, gold)):
         if gives_away(announced, gold):

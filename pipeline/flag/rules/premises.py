@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 
+from truegold.pipeline.clean.options import find_options
 from truegold.pipeline.flag.rules.detector import Finding, detector
 from truegold.pipeline.flag.rules.prose import FORMULA, excerpt, sentences, without_formulas
 from truegold.pipeline.rows import Row
@@ -44,14 +45,15 @@ def negative_count(row: Row) -> list[Finding]:
 
 
 _ASKS = re.compile(
-    r"[?？]|_{2,}|\b(?:how|what|which|who|whose|when|where|why|whether)\b|多少|几|求|吗|何|什么", re.IGNORECASE
+    r"[?？]|(?:\\?_){2,}|\S[ \t]{3,}\S|\s\.\Z|\b(?:how|what|which|who|whose|when|where|why|whether)\b|多少|几|求|吗|何|什么",
+    re.IGNORECASE,
 )
 MIN_STORY_WORDS = 8
 """A shorter text is a title or an expression, and tells no story."""
 _INSTRUCTS = re.compile(
-    r"(?:(?:please|then|now|also|so|and|hence|next)\s+,?\s*)*(?:find|compute|calculate|determine|evaluate|solve|simplify|express|write"
+    r"(?:\(?[\divxIVX]{1,3}[.)]\s*)?(?:(?:please|then|now|also|so|and|hence|next)\s+,?\s*)*(?:construct|draw|make|double|cut|find|compute|calculate|determine|evaluate|solve|simplify|express|write"
     r"|give|list|name|round|convert|estimate|prove|show|state|answer|complete|choose|fill|count|work\s+out|figure|tell|help|use)\b"
-    r"|.*[,;:]\s*(?:then\s+)?(?:find|compute|calculate|determine|evaluate|solve|express|prove|show|estimate|list)\b",
+    r"|.*[,;:]\s*(?:then\s+)?(?:construct|draw|double|form|find|compute|calculate|determine|evaluate|solve|express|prove|show|estimate|list)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _TELLS = re.compile(
@@ -62,11 +64,11 @@ _TELLS = re.compile(
 )
 
 
-@detector("no_question", version="1")
+@detector("no_question", version="2")
 def no_question(row: Row) -> list[Finding]:
     """The sentences tell a story and ask nothing."""
     prompt = row["prompt"].strip()
-    if row["domain"] != "math" or _ASKS.search(prompt):
+    if row["domain"] != "math" or _ASKS.search(prompt) or find_options(prompt) is not None:
         return []
     prose = without_formulas(prompt)
     parts = sentences(prose)
@@ -74,6 +76,8 @@ def no_question(row: Row) -> list[Finding]:
         return []
     if len(prose.split()) < MIN_STORY_WORDS:
         return []
-    if any(_INSTRUCTS.match(part) for part in parts) or not _TELLS.match(parts[-1]):
+    if any(_INSTRUCTS.match(part) for text in parts for part in re.split(r"\.\.(?=[A-Z])", text)) or not _TELLS.match(
+        parts[-1]
+    ):
         return []
     return [Finding("no_question", evidence={"ends": excerpt(prompt, 80)})]

@@ -20,7 +20,7 @@ _FORMULAS = re.compile(
     r"|\\\[.+?\\\]"
     r"|\\\(.+?\\\)"
     # A single dollar opens a formula only if it does not look like an amount of money, as in "$5 each and $3 more".
-    r"|(?<!\\)\$(?!\d[\d.,]*[\s,.?!;)-][^$]{0,400}[a-z]{4})(?=\S)[^$]{1,400}(?<!\\)\$",
+    r"|(?<!\\)\$(?!\d[\d.,]*[\s,.?!;)-][^$\\]{0,400}[a-z]{4})(?=\S)[^$]{1,400}(?<!\\)\$",
     re.DOTALL,
 )
 _SENTENCE_END = re.compile(r"(?<=[.?!])[\"'”’)\]]*\s+|(?<=[。？！；])|\n\s*\n")

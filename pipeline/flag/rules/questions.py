@@ -39,6 +39,9 @@ _QUOTED_BEFORE = re.compile(
 _GOLD_LIST = re.compile(r"(?<!\d),|,(?!\d{3})|[;，；、]|\band\b|\n")
 
 
+_SOLVED_PART = re.compile(r"\\boxed\s*\{|\bfinal\s+answer\s*:", re.IGNORECASE)
+
+
 def _labelled_parts(prose: str) -> list[str]:
     """Return the texts of the parts (a), (b), ... or (1), (2), ...; none unless all are in order and ask something."""
     marks = list(_PART.finditer(prose))
@@ -65,12 +68,15 @@ def _questions(prose: str) -> list[str]:
     ]
 
 
-@detector("multi_part", version="1")
+@detector("multi_part", version="2")
 def multi_part(row: Row) -> list[Finding]:
     """Several things are asked, and the gold is one answer."""
     prose = without_formulas(row["prompt"])
     asked = _labelled_parts(prose) or list(dict.fromkeys(_questions(prose)))
     answers = len(_GOLD_LIST.split(row["gold"] or ""))
+    # Options may be questions, and parts that are followed by their solutions are no longer asked.
+    if row.get("verifier") == "choice" or _SOLVED_PART.search(row["prompt"]):
+        return []
     if row["domain"] == "code" or len(asked) < 2 or answers >= len(asked):
         return []
     return [Finding("multi_part", evidence={"asks": [excerpt(text, 80) for text in asked[:5]], "answers": answers})]

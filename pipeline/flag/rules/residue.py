@@ -56,7 +56,7 @@ MIN_PAIR_CHARS = 40
 def repeated_text(row: Row) -> list[Finding]:
     """The text got into a loop, or has the same sentences again."""
     text = _DRAWINGS.sub(" ", row["prompt"][:MAX_CHARS])
-    loop = next((match for match in _LOOP.finditer(text[:MAX_LOOP_CHARS]) if re.search(r"[^\W_]", match[1])), None)
+    loop = next((match for match in _LOOP.finditer(text[:MAX_LOOP_CHARS]) if re.search(r"[^\W\d_]", match[1])), None)
     if loop is not None:
         return [Finding("repeated_text", evidence={"again": loop[1], "times": len(loop[0]) // len(loop[1])})]
     counts = Counter(" ".join(part.split()).lower() for part in sentences(text) if len(part) >= _MIN_SENTENCE_CHARS)

@@ -26,7 +26,7 @@ _DANGLING_WORD = re.compile(
 )
 _DANGLING_MARK = re.compile(r"[,，、]$|(?<=[A-Za-z])-$")
 _DANGLING_CHINESE = re.compile(r"[一-鿿](?:和|与|或|把|被|如果|因为|并且|以及)$")
-_TRAILING_DOTS = re.compile(r"(?:\b[a-z]{1,20}|[一-鿿])\s?(?:\.{3,}|…+)$")
+_TRAILING_DOTS = re.compile(r"\b[a-z]{1,20}\s?(?:\.{3,}|…+)$|[一-鿿]\s?(?:\.{6,}|…{2,})$")
 _LEFT_OPEN = re.compile(
     r"\b(?:is|are|was|were|be|equals?|to|by|of|than|from|into|as|on|in|at|for|that|because|except|satisf(?:y|ies)|called|form|means?"
     r"|has|have|can|will|would|must|should|and/or|approximately|about)$"
@@ -38,6 +38,7 @@ following hold, except"."""
 MIN_STORY_WORDS = 10
 """A single sentence of fewer words without a question is taken for an expression or a title, not for a cut story."""
 _OPEN_DOLLAR = re.compile(r"(?<!\\)\$")
+_PROSE = re.compile(r"\b[a-z]{3,} [a-z]{2,} [a-z]{3,}")
 _LATEX = re.compile(r"\\[A-Za-z]+|[\^_]\{")
 
 # Such questions stop before their verb: "How many apples does Tom", "How many birds are in", "How many apples".
@@ -51,7 +52,8 @@ _HALF_QUESTION = re.compile(
 
 
 _HALF_CONDITION = re.compile(
-    r"(?:If|When|Since|Suppose|After|Given|While)\b[^,?:]*|(?:What|How|Which|Who|When)", re.ASCII
+    r"(?:If|When|Since|Suppose|After|Given|While)\b(?:(?!\b(?i:how|what|which|find)\b)[^,?:])*|(?:What|How|Which|Who|When)",
+    re.ASCII,
 )
 """Such a last sentence breaks off: "If there are 6 servings of", "What"."""
 
@@ -59,7 +61,9 @@ _HALF_CONDITION = re.compile(
 def _has_open_formula(text: str) -> bool:
     """Whether a formula opens and never closes. Amounts of money leave odd dollars too, so LaTeX must follow."""
     marks = [match.start() for match in _OPEN_DOLLAR.finditer(text)]
-    return len(marks) % 2 == 1 and bool(_LATEX.search(text, marks[-1]))
+    if len(marks) % 2 == 0 or _PROSE.search(text, marks[-1]):
+        return False
+    return bool(_LATEX.search(text, marks[-1]))
 
 
 def _has_open_brace(text: str) -> bool:
@@ -84,7 +88,7 @@ def _signs_of_a_cut(text: str) -> Iterator[str]:
         yield "a brace is not closed"
     if _TRAILING_DOTS.search(prose):
         yield "trailing dots"
-    if _DANGLING_MARK.search(prose):
+    if _DANGLING_MARK.search(prose) and not _LEFT_OPEN.search(prose.rstrip(",-")):
         yield "ends with a comma or a hyphen"
     if not prose or _ends_whole(prose):
         return
