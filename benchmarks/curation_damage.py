@@ -3,9 +3,8 @@ r"""Measures a whole curation on rows damaged in twenty ways: 10,000 rows of GSM
     python benchmarks/curation_damage.py DATA_DIR [--seed 2] [--wordings report] [--draw labels.jsonl] [--write PAGE.md]
 
 Every kind of damage has two implementations: `design`, which rules were written on, and `report`, which they were not.
-`blocked` rows carry a flag that holds them back or were dropped, `advised` ones another flag, `repaired` ones were edited by
-cleaning. --draw writes forty blocking and forty advisory flags of rows, damaged or not,
-without their reason, for reading.
+`blocked` rows carry a flag that holds them back or were dropped, `advised` ones another flag, `repaired` ones were
+edited by cleaning. --draw writes forty blocking and forty advisory flags of rows, damaged or not, for reading.
 """
 
 from __future__ import annotations

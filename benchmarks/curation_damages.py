@@ -254,6 +254,17 @@ def _foreign(texts: tuple[str, ...]) -> Callable[[str, random.Random], str | Non
     return damage
 
 
+POINTERS = ("In the diagram shown below, ", "Using the graph to the right, ", "According to the table, ")
+WRAPPERS = (
+    ("<p>", "</p>"),
+    ('<div class="q">', "<br/></div>"),
+    ("&nbsp;", "&nbsp;&#160;"),
+    ('<span style="color:red">', "</span>"),
+    ("<td>", "</td>"),
+    ("", "<script>var x=1;</script>"),
+    ("<!-- q -->", "&quot;"),
+)
+
 DAMAGES: Mapping[str, Mapping[str, Damage]] = {
     "unit removed": {
         "design": _question(_cut_out(rf"(?<=\d) {_UNITS}\b")),
@@ -266,7 +277,7 @@ DAMAGES: Mapping[str, Mapping[str, Damage]] = {
     "middle cut": {"design": _question(_middle_words), "report": _question(_middle_characters)},
     "end cut": {"design": _question(_end(0.4, 0.8, words=True)), "report": _question(_end(0.5, 0.9, words=False))},
     "gold in the prompt": {
-        "design": _leak(("QUESTION Answer: GOLD", "QUESTION (The answer is GOLD.)", "QUESTION GOLD", "[GOLD] QUESTION")),
+        "design": _leak(("QUESTION Answer: GOLD", "QUESTION (The answer is GOLD.)", "QUESTION GOLD")),
         "report": _leak(
             (
                 "QUESTION\n\nFinal answer - GOLD",
@@ -292,16 +303,13 @@ DAMAGES: Mapping[str, Mapping[str, Damage]] = {
         "design": _letter_gold(("",)),
         "report": _letter_gold(("Which of the following is correct?", "Choose the correct option.", "")),
     },
-    "figure lost": {
-        "design": _question(_without_drawing),
-        "report": _question(_pointer(("In the diagram shown below, ", "Using the graph to the right, ", "According to the table, "))),
+    "figure lost": {"design": _question(_without_drawing), "report": _question(_pointer(POINTERS))},
+    "number removed": {
+        "design": _question(_cut_out(_WHOLE.pattern)),
+        "report": _question(_cut_out(r"\$?" + _WHOLE.pattern)),
     },
-    "number removed": {"design": _question(_cut_out(_WHOLE.pattern)), "report": _question(_cut_out(r"\$?" + _WHOLE.pattern))},
     "number word garbled": {"design": _question(_garble_words("swap")), "report": _question(_garble_words("digits"))},
-    "HTML left over": {
-        "design": _question(_html((("<p>", "</p>"), ("<div class=\"q\">", "<br/></div>"), ("&nbsp;", "&nbsp;&#160;")))),
-        "report": _question(_html((("<span style=\"color:red\">", "</span>"), ("<td>", "</td>"), ("", "<script>var x=1;</script>"), ("<!-- q -->", "&quot;")))),
-    },
+    "HTML left over": {"design": _question(_html(WRAPPERS[:3])), "report": _question(_html(WRAPPERS[3:]))},
     "two problems joined": {"design": _joined(" "), "report": _joined("\n\n")},
     "solution instead of gold": {"design": _solution_as_gold(600), "report": _solution_as_gold(120)},
     "gold like empty": {
@@ -312,5 +320,5 @@ DAMAGES: Mapping[str, Mapping[str, Damage]] = {
         "design": _question(_foreign(_FOREIGN["design"])),
         "report": _question(_foreign(_FOREIGN["report"])),
     },
-}  # fmt: skip
+}
 """The kinds of damage, each in two implementations."""

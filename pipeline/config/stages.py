@@ -151,7 +151,8 @@ class FlagConfig(StageConfig):
     """The rules that flag suspicious rows. They route and explain; they never drop."""
 
     detectors: tuple[str, ...] | None = None
-    """Names of the detectors to run, or import strings of your own; all built-in ones where not given."""
+    """Names of the detectors to run, or import strings of your own; the built-in ones that are
+    right more often than not where not given."""
     advise_only: tuple[str, ...] = ()
     """Reasons that should only be reported and not hold a row back for review."""
     model: WellPosedConfig | None = None

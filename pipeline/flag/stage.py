@@ -2,8 +2,11 @@
 
 The row `{"id": "9f0c...", "prompt": "Prove that 12+8 is even.", ...}` stays as it is, and gets a row in `flags.parquet`
 
-    {"id": "9f0c...", "reason": "proof", "detector": "proof", "confidence": 0.9, "blocks": true,
-     "evidence": "{\\"asks\\": \\"Prove that\\"}", "suggestion": null, ...}
+    {"id": "9f0c...", "reason": "proof", "detector": "proof", "confidence": 1.0, "blocks": true,
+     "evidence": "{\\"asks\\": \\"Prove that\\", \\"measured\\": {\\"precision\\": 1.0, \\"rows\\": 14, ...}}", ...}
+
+A built-in rule's confidence, and whether its flags hold rows back, follow from its measured precision (`measured`); a
+user's own rule says both itself.
 
 `flags.parquet` holds the flags of the earlier stages as well, so that whoever settles them needs one table; the ledger
 holds the new ones only. A reason in `advise_only` is reported and holds no row back. A detector that raises on a row
@@ -20,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.config.stages import FlagConfig
-from truegold.pipeline.flag.rules import Detector, Finding, load_detectors
+from truegold.pipeline.flag.measured import measured_flag
+from truegold.pipeline.flag.rules import BUILT_IN, Detector, Finding, load_detectors
 from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
 from truegold.pipeline.rows import Row, RowKey, TableWriter, count_rows, read_rows, read_table, row_key
 from truegold.pipeline.running.progress import Progress, track
@@ -31,7 +35,7 @@ EARLIER_FLAGS = ("dedup_flags", "gold_flags")
 """The inputs that hold flags of earlier stages, in the order they are taken over."""
 
 
-@stage_function(version=1)
+@stage_function(version=2)
 def flag(inputs: Mapping[str, Path], config: FlagConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Run the detectors over `rows` and gather all flags: `rows.parquet`, `flags.parquet` and the ledger."""
     detectors = load_detectors(config.detectors)
@@ -97,6 +101,8 @@ def _flagger(names: Sequence[str] | None) -> Callable[[Row], tuple[list[FlagReco
 def _record(row: Row, detector: Detector, finding: Any) -> FlagRecord:
     if not isinstance(finding, Finding):
         raise TypeError(f"detect() must return a list of Finding, not of {type(finding).__name__}")
+    if detector is BUILT_IN.get(detector.name):
+        return measured_flag(row, finding.reason, detector.name, finding.evidence, finding.suggestion, is_fact=False)
     return flag_record(
         row,
         finding.reason,

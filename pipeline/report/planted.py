@@ -42,7 +42,7 @@ KIND_REASONS: Mapping[str, tuple[str, ...]] = {
         "gold_unparsed",
         "gold_fails_verifier",
         "gold_unverified",
-        "empty_or_placeholder_gold",
+        "gold_unmatchable",
         "empty_gold",
     ),
 }

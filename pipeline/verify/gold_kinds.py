@@ -6,7 +6,7 @@ r"""Golds that no right answer can ever match, told from gold and problem alone.
     "How many apples are left?"    gold "l99", "1S"                                            garbled
     "How many apples are left?"    gold "2 8", "4,0"                                           several_numbers
     "How many apples are left?"    gold "twelve or so??"                                       question
-    "Which day is it?"             gold "Tuesday", "the day after tomorrow", "星期二"           None: right answers say so
+    "Which day is it?"             gold "Tuesday", "the day before", "星期二"        None: right answers say so
 
 A gold equal to itself proves nothing: every sentence is. Names, choices, yes and no, and short phrases are words that
 a right answer does use; a sentence is not, because nobody would write it the same way.
@@ -88,7 +88,7 @@ def shorter_answers(gold: str) -> list[str]:
     return [answer for answer in dict.fromkeys(answers) if answer and not _is_prose(answer)]
 
 
-def unmatchable_because(gold: str, problem: str) -> str | None:
+def unmatchable_because(gold: str, problem: str) -> str | None:  # noqa: PLR0911, one for each fault
     """Return what keeps every right answer from matching `gold`, or None."""
     text = gold.strip()[:MAX_CHARS]
     if text == _WRITTEN_NULL or _PLACEHOLDER.fullmatch(text):

@@ -61,6 +61,8 @@ READ_BY_MEANING = ("math", "numeric")
 COMMITTED_FORMS = ("boxed", "hashes", "phrase", "answer_tag")
 """Forms in which a worked solution says which of its values is the answer."""
 MAX_SOLUTION_CHARS = 20_000
+END_CHARS = 200
+"""A solution's last steps stand here."""
 MAX_BOXES = 4
 """More boxes are intermediate results."""
 _OPTION_LETTER = re.compile(
@@ -114,6 +116,7 @@ class _Pending:
     reference: RowReference
     gold: str | None
     verifier: str
+    solution_end: str
     why: str | None
     """What the words of gold say against it."""
     roles: tuple[_Role, ...]
@@ -146,7 +149,8 @@ class _Queue:
                 self.skipped += 1
             reference: RowReference = {"id": row["id"], "source": row["source"], "source_row": row["source_row"]}
             roles = tuple(role for role, _ in responses)
-            self._pending.append(_Pending(reference, row["gold"], row["verifier"], why, roles, []))
+            end = (row["solution"] or "")[-END_CHARS:]
+            self._pending.append(_Pending(reference, row["gold"], row["verifier"], end, why, roles, []))
             for _, response in responses:
                 yield Item(response, row["gold"], row["verifier"], row["verifier_args"], row["prompt"])
 
@@ -201,10 +205,10 @@ def _flags(row: _Pending) -> Iterator[tuple[FlagRecord, dict[str, Any]]]:
     """Yield the flags of a row with their evidence."""
     gold = None if row.gold is None else row.gold[:TEXT_CHARS]
     on_gold = row.verdict_on(_Role.GOLD)
-    if on_gold is not None and not on_gold.passed:
-        yield _flag(row, _failure(on_gold), _evidence(row, on_gold))
-    elif (why := _unmatchable_because(row)) is not None:
+    if (why := _unmatchable_because(row)) is not None:
         yield _flag(row, "gold_unmatchable", {"verifier": row.verifier, "gold": gold, "why": why})
+    elif on_gold is not None and not on_gold.passed:
+        yield _flag(row, _failure(on_gold), _evidence(row, on_gold))
     on_solution = row.verdict_on(_Role.SOLUTION)
     if on_solution is not None and _contradicts(on_solution, row):
         evidence = {"gold": gold, "extracted": on_solution.extracted, "form": on_solution.evidence["form"]}
@@ -225,6 +229,9 @@ def _contradicts(on_solution: Verdict, row: _Pending) -> bool:
     boxes = row.verdicts_on(_Role.BOX)
     if boxes and all(verdict.passed for verdict in boxes):
         return False
+    # Whatever a phrase in a solution announces, gold right beside it is what it ends in.
+    if on_solution.evidence["form"] == "phrase" and row.gold and row.gold in row.solution_end:
+        return False
     # A solution of a multiple-choice question may end in a letter where gold is the option's text.
     letter = _OPTION_LETTER.fullmatch(on_solution.extracted or "")
     return letter is None or bool(_OPTION_LETTER.fullmatch(row.gold or ""))
@@ -234,8 +241,9 @@ def _unmatchable_because(row: _Pending) -> str | None:
     """Return why no right answer can match gold, or None."""
     if any(verdict.passed for verdict in row.verdicts_on(_Role.SHORTER)):
         return None
-    another = row.verdict_on(_Role.ANOTHER)
-    if row.why is None and another is not None and another.reason is Reason.GOLD_UNPARSED:
+    on_gold, another = row.verdict_on(_Role.GOLD), row.verdict_on(_Role.ANOTHER)
+    is_unread = another is not None and another.reason is Reason.GOLD_UNPARSED
+    if row.why is None and is_unread and on_gold is not None and on_gold.passed:
         return "unreadable"
     return row.why
 
@@ -243,7 +251,7 @@ def _unmatchable_because(row: _Pending) -> str | None:
 def _flag(
     row: _Pending, reason: str, evidence: dict[str, Any], suggestion: str | None = None
 ) -> tuple[FlagRecord, dict[str, Any]]:
-    return measured_flag(row.reference, reason, "verify_gold", evidence, suggestion), evidence
+    return measured_flag(row.reference, reason, "verify_gold", evidence, suggestion, is_fact=True), evidence
 
 
 def _evidence(row: _Pending, verdict: Verdict) -> dict[str, Any]:

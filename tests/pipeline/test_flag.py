@@ -7,6 +7,7 @@ import json
 import pytest
 
 from truegold.pipeline.config.stages import FlagConfig
+from truegold.pipeline.flag.measured import MEASURED
 from truegold.pipeline.flag.stage import flag
 from truegold.pipeline.ledger import FLAG_SCHEMA
 from truegold.pipeline.rows import ROW_SCHEMA, read_rows, row_id, write_rows
@@ -79,16 +80,16 @@ def test_rows_pass_unchanged_and_flags_stand_beside_them(rows, tmp_path):
     report = run({"rows": rows}, FlagConfig(), tmp_path / "out")
     assert list(read_rows(tmp_path / "out" / "rows.parquet")) == ROWS
     flags = [(flag["source_row"], flag["reason"]) for flag in read_rows(tmp_path / "out" / "flags.parquet")]
-    assert flags == [(2, "proof"), (3, "proof"), (3, "missing_figure"), (3, "empty_or_placeholder_gold")]
+    assert flags == [(2, "proof"), (3, "proof"), (3, "missing_figure")]
     assert (report.rows_in, report.rows_out) == (3, 3)
-    assert report.counts == {"flag:proof": 2, "flag:missing_figure": 1, "flag:empty_or_placeholder_gold": 1}
+    assert report.counts == {"flag:proof": 2, "flag:missing_figure": 1}
     assert (report.facts["flagged_rows"], report.facts["blocked_rows"]) == (2, 2)
 
 
 def test_a_flag_tells_a_reviewer_what_was_seen(rows, tmp_path):
     run({"rows": rows}, FlagConfig(detectors=("proof",)), tmp_path / "out")
     first = next(read_rows(tmp_path / "out" / "flags.parquet"))
-    assert json.loads(first["evidence"]) == {"asks": "Prove that"}
+    assert json.loads(first["evidence"]) == {"asks": "Prove that", "measured": MEASURED["proof"].shown()}
     assert first["id"] == ROWS[1]["id"]
     assert 0 < first["confidence"] <= 1
 

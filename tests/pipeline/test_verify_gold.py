@@ -128,7 +128,7 @@ def test_of_a_row_without_gold_the_solution_has_to_pass_its_tests(tmp_path, chec
 
 def test_a_solution_is_no_gold_for_a_verifier_that_does_not_judge_solutions(tmp_path, checks):
     report, _, _ = run(tmp_path, make(None, checks, solution="because"), make(None, "math", solution="because"))
-    assert dict(report.counts) == {"skip:no_gold_response": 2}
+    assert dict(report.counts) == {"flag:gold_unmatchable": 1, "skip:no_gold_response": 2}
 
 
 def test_many_rows_in_processes_keep_their_order(tmp_path, checks):
@@ -147,3 +147,33 @@ def test_an_unknown_verifier_is_an_error_that_names_the_row(tmp_path):
 def test_an_empty_table_stays_one(tmp_path):
     report, flags, _ = run(tmp_path)
     assert (dict(report.counts), flags) == ({}, [])
+
+
+GOLD_CASES = json.loads((Path(__file__).parent / "gold_cases.json").read_text("utf-8"))
+"""Golds with the flags that they get: no right answer can match them, or their own solution ends elsewhere."""
+
+
+def test_each_gold_gets_exactly_its_flags(tmp_path):
+    rows = [make(case["gold"], prompt=case["prompt"], solution=case.get("solution")) for case in GOLD_CASES]
+    _, flags, _ = run(tmp_path, *rows)
+    by_row: dict[int, list[str]] = {}
+    for flag in flags:
+        by_row.setdefault(flag["source_row"], []).append(flag["reason"])
+    got = {case["id"]: by_row.get(number, []) for number, case in enumerate(GOLD_CASES, 1)}
+    assert got == {case["id"]: case["flags"] for case in GOLD_CASES}
+
+
+def test_a_contradicting_solution_suggests_its_own_value(tmp_path):
+    _, flags, _ = run(tmp_path, make("17", prompt="12+9-5=", solution="12+9=21-5=16 \\boxed{16}"))
+    (flag,) = flags
+    assert (flag["reason"], flag["suggestion"], flag["blocks"]) == ("solution_contradicts_gold", "16", True)
+    evidence = json.loads(flag["evidence"])
+    assert (evidence["gold"], evidence["extracted"], evidence["form"]) == ("17", "16", "boxed")
+    assert evidence["measured"]["precision"] > 0.9
+
+
+def test_a_sentence_may_be_the_gold_of_another_verifier(tmp_path):
+    sentence = "Recall that the determinant of a product is the product of the determinants."
+    _, flags, _ = run(tmp_path, make(sentence), make(sentence, "exact"))
+    assert [(flag["source_row"], flag["reason"]) for flag in flags] == [(1, "gold_unmatchable")]
+    assert json.loads(flags[0]["evidence"])["why"] == "prose"

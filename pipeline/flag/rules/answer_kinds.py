@@ -31,10 +31,23 @@ _SINGULAR = {
     "secs": "second",
     "hrs": "hour",
     "hr": "hour",
+    "kg": "kilogram",
+    "g": "gram",
+    "mg": "milligram",
+    "km": "kilometer",
+    "m": "meter",
+    "cm": "centimeter",
+    "mm": "millimeter",
+    "l": "liter",
+    "ml": "milliliter",
+    "ft": "foot",
+    "lbs": "pound",
+    "lb": "pound",
+    "oz": "ounce",
 }
 
 
-@detector("unit_mismatch", version="1")
+@detector("unit_mismatch", version="2")
 def unit_mismatch(row: Row) -> list[Finding]:
     """The question asks for a number of one unit, and gold is given in another."""
     text = row["gold"] or ""
@@ -52,4 +65,4 @@ def unit_mismatch(row: Row) -> list[Finding]:
 
 def _singular(unit: str) -> str:
     lowered = unit.lower()
-    return _SINGULAR.get(lowered, lowered.removesuffix("s"))
+    return _SINGULAR.get(lowered, lowered.replace("metre", "meter").replace("litre", "liter").removesuffix("s"))

@@ -46,7 +46,7 @@ _RUNS = {
 }
 _WITHOUT_SPACES = ("Han", "kana", "Thai")
 _LATIN_WORDS = re.compile(r"(?:\b[a-z]{2,}\b[\s,]*){6,}")
-_SENTENCE_LETTERS = re.compile(r"[^\W\d_]")
+_LETTER = re.compile(r"[^\W\d_]")
 MIN_FRAGMENT_LETTERS = 25
 """A shorter sentence of Latin letters is names and symbols as often as another language."""
 
@@ -57,25 +57,31 @@ def foreign_fragment(row: Row) -> list[Finding]:
     text = without_formulas(row["prompt"][:MAX_CHARS]).replace(FORMULA, " ")
     if row["domain"] == "code" or _asks_for_translation(text):
         return []
-    language = language_of(text)
-    if language == UNKNOWN:
-        return []
-    if language in ("zh", "ja", "ko", "ru", "ar"):
-        match = _LATIN_WORDS.search(text)
-        return (
-            [] if match is None else [Finding("foreign_fragment", evidence={"in": language, "says": excerpt(match[0])})]
-        )
-    for script, pattern in _RUNS.items() if not text.isascii() else ():
+    fragment = _fragment_in_another_script(text) or _fragment_in_another_language(text)
+    return [] if fragment is None else [Finding("foreign_fragment", evidence=fragment)]
+
+
+def _fragment_in_another_script(text: str) -> dict[str, str] | None:
+    """Return a phrase in another alphabet beside a phrase in the Latin one."""
+    if text.isascii() or not _LATIN_WORDS.search(text):
+        return None
+    for script, pattern in _RUNS.items():
         match = pattern.search(text)
         # One word of another alphabet is a name, or what the problem is about.
         if match and (script in _WITHOUT_SPACES or " " in match[0].strip()):
-            return [Finding("foreign_fragment", evidence={"in": language, "script": script, "says": excerpt(match[0])})]
-    parts = [part for part in sentences(text) if len(_SENTENCE_LETTERS.findall(part)) >= MIN_FRAGMENT_LETTERS]
-    for part in parts if len(parts) > 1 else ():
+            return {"script": script, "says": excerpt(match[0])}
+    return None
+
+
+def _fragment_in_another_language(text: str) -> dict[str, str] | None:
+    """Return a sentence that is surely in another language than the rest surely is."""
+    language = language_of(text)
+    parts = [part for part in sentences(text) if len(_LETTER.findall(part)) >= MIN_FRAGMENT_LETTERS]
+    for part in parts if len(parts) > 1 and language != UNKNOWN else ():
         other = sure_language(part)
         if other not in (UNKNOWN, language) and sure_language(text.replace(part, " ")) == language:
-            return [Finding("foreign_fragment", evidence={"in": language, "language": other, "says": excerpt(part)})]
-    return []
+            return {"language": other, "says": excerpt(part)}
+    return None
 
 
 def _asks_for_translation(text: str) -> bool:

@@ -21,19 +21,21 @@ MAX_CHARS = 10_000
 """The part of a prompt that is read."""
 
 _NUMBER_WORDS = frozenset(
-    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen"
-    " nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million".split()
+    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+    " seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand"
+    " million".split()
 )
 MIN_WORD = 5
 """Shorter number words are one letter away from too many other words."""
 _REAL_WORDS = frozenset(
-    "there these threw trees threes sever seven severn eighty eighth eights weight height sight fights light night right"
-    " might tight freight eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth"
-    " hundreds hundredth thousands thousandth millions millionth billion trillion twenties thirties forties fifties party"
-    " fort forte fortify fifths fifth nifty thirsty thrifty safety sixth seventh seventy eighteens sixteens ninth teens"
-    " fifteens kindred hunted thread throe thee tree threat spree heven sevens elven eleven steven evens even eleventy"
-    " tow own neo wto net tow neo semen minion mullion mission lightly nightly eighths mighty weighty righty forth thirds hundredths"
-    " fourty".split()
+    "there these threw trees threes sever seven severn eighty eighth eights weight height sight fights"
+    " light night right might tight freight eleventh twelfth thirteenth fourteenth fifteenth sixteenth"
+    " seventeenth eighteenth nineteenth hundreds hundredth thousands thousandth millions millionth billion"
+    " trillion twenties thirties forties fifties party fort forte fortify fifths fifth nifty thirsty"
+    " thrifty safety sixth seventh seventy eighteens sixteens ninth teens fifteens kindred hunted thread"
+    " throe thee tree threat spree heven sevens elven eleven steven evens even eleventy tow own neo wto"
+    " net semen minion mullion mission lightly nightly eighths mighty weighty righty forth thirds"
+    " hundredths fourty".split()
 )
 _SHORT_SLIPS = {
     word[:index] + word[index + 1] + word[index] + word[index + 2 :]: word

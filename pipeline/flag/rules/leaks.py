@@ -39,7 +39,7 @@ _DRAWING = re.compile(r"\[asy\][\s\S]*?\[/asy\]")
 _SENTENCE_GAP = re.compile(r"(?<=[.?!。？！])\s+|\n+")
 
 
-_SAID = re.compile(
+_STATED = re.compile(
     r"\b(?:(?:the\s+)?(?:result|solution|key|outcome|hint|correct\s+\w+|reference|label|gold(?:\s+\w+)?|answer|ans)\b"
     r"(?:\s+\w+){0,3}?\s*(?:is|are|=|:|should\s+be|will\s+be|equals|comes\s+to|turns\s+out\s+to\s+be|works\s+out\s+to|as)"
     r"|(?:you\s+(?:should\s+|will\s+)?(?:get|find|obtain|arrive\s+at)|it(?:'s|’s|\s+is|\s+should\s+be|\s+equals)|namely|i\.e\.,?|spoiler\s*:?"
@@ -69,10 +69,10 @@ def _remarks(prompt: str, gold: str) -> Iterator[AnnouncedAnswer]:
     head, question, tail = prompt.rpartition("?" if "?" in prompt else "？")
     if question and tail.strip() and not _FORMAT.search(tail):
         yield AnnouncedAnswer(tail, tail.strip(" \n()[]=#*:->→"))
-        for match in _SAID.finditer(tail):
+        for match in _STATED.finditer(tail):
             yield AnnouncedAnswer(match[0], match["value"])
     for aside in _ASIDE.finditer(head + question):
-        for match in _SAID.finditer(aside[1]):
+        for match in _STATED.finditer(aside[1]):
             if not _FORMAT.search(aside[1]):
                 yield AnnouncedAnswer(aside[0], match["value"])
     for match in _CALLED.finditer(prompt):
@@ -86,7 +86,7 @@ def _remarks(prompt: str, gold: str) -> Iterator[AnnouncedAnswer]:
 
 def _is_letter(row: Row) -> bool:
     """Whether gold names an option: the options themselves stand in the prompt."""
-    return row["verifier"] == "choice" or len(row["gold"] or "") == 1 and (row["gold"] or "").isalpha()
+    return row["verifier"] == "choice" or (len(row["gold"] or "") == 1 and (row["gold"] or "").isalpha())
 
 
 @detector("answer_in_prompt", version="2")

@@ -25,13 +25,14 @@ _DRAWING = re.compile(r"\[asy\].*?(?:\[/asy\]|\Z)", re.DOTALL)
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 _MATH = re.compile(r"\$[^$]+\$|\\\[.+?\\\]", re.DOTALL)
 _WORD = re.compile(r"[a-z]{4,}")
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_DIGITS = re.compile(r"\d+(?:\.\d+)?")
 _SQUEEZED = re.compile(r"[\s{}$\\,.;!]")
 _COMMON = frozenset(
-    "this that there then their they them have with from will would which what when where were been each many much more less"
-    " than total number amount left after before answer need find value into also both some other thus since therefore hence"
-    " gives first second must only equal equals solution because using these those such here does over same time times note"
-    " know simply means result right side sides multiply divide subtract adding".split()
+    "this that there then their they them have with from will would which what when where were been each"
+    " many much more less than total number amount left after before answer need find value into also both"
+    " some other thus since therefore hence gives first second must only equal equals solution because"
+    " using these those such here does over same time times note know simply means result right side sides"
+    " multiply divide subtract adding".split()
 )
 STEM = 5
 GRAM = 6
@@ -73,7 +74,7 @@ def _symbols(text: str) -> set[str]:
 
 
 def _numbers(text: str) -> set[str]:
-    return set(_NUMBER.findall(text.replace(",", ""))) - {"0", "1", "2"}
+    return set(_DIGITS.findall(text.replace(",", ""))) - {"0", "1", "2"}
 
 
 def _grams(text: str) -> set[str]:
@@ -82,11 +83,15 @@ def _grams(text: str) -> set[str]:
 
 
 _UNIT = (
-    r"(?:hours?|minutes?|seconds?|days?|weeks?|months?|years?|miles?|feet|foot|inch(?:es)?|yards?|(?:kilo|centi|milli)?met(?:er|re)s?"
+    r"(?:hours?|minutes?|seconds?|days?|weeks?|months?|years?|miles?|feet|foot|inch(?:es)?|yards?"
+    r"|(?:kilo|centi|milli)?met(?:er|re)s?"
     r"|(?:kilo|milli)?grams?|pounds?|ounces?|tons?|(?:milli)?lit(?:er|re)s?|gallons?|cups?|quarts?|pints?|percent)"
 )
 _WITH_UNIT = re.compile(rf"(?<![\d.,$])(\d+(?:\.\d+)?)\s+({_UNIT})\b", re.IGNORECASE)
-_BARE_AFTER = r"(?=\s+(?:each|per|every|and|but|on|in|at|to|from|for|with|of|long|away|wide|tall|high|deep|apart|more|less|a|an|the|than)\b|\s*[.?](?:\s|$))"
+_BARE_AFTER = (
+    r"(?=\s+(?:each|per|every|and|but|on|in|at|to|from|for|with|of|long|away|wide|tall|high|deep|apart|more|less|a|an|the|than)\b"
+    r"|\s*[.?](?:\s|$))"
+)
 
 
 @detector("lost_unit", version="1")
@@ -98,14 +103,14 @@ def lost_unit(row: Row) -> list[Finding]:
     lowered = prompt.lower()
     if FORMULA in without_formulas(prompt):
         return []
-    for number, unit in _WITH_UNIT.findall(solution):
+    for amount, unit in _WITH_UNIT.findall(solution):
         stem = unit.lower().rstrip("s")[:4]
-        bare = re.search(rf"(?<![\d.,$])\b{re.escape(number)}{_BARE_AFTER}", prompt)
-        if bare and stem not in lowered and len(number) > 1:
+        bare = re.search(rf"(?<![\d.,$])\b{re.escape(amount)}{_BARE_AFTER}", prompt)
+        if bare and stem not in lowered and len(amount) > 1:
             return [
                 Finding(
                     "lost_unit",
-                    evidence={"solution": f"{number} {unit}", "prompt": excerpt(prompt[: bare.end() + 20], 60)},
+                    evidence={"solution": f"{amount} {unit}", "prompt": excerpt(prompt[: bare.end() + 20], 60)},
                 )
             ]
     return []
@@ -124,7 +129,7 @@ def gold_slip(row: Row) -> list[Finding]:
     steps = calculations(before)
     if not steps or steps[-1].result == gold.value or not steps[-1].holds:
         return []
-    if gold.value in {Fraction(text) for text in _NUMBER.findall(before.replace(",", ""))}:
+    if gold.value in {Fraction(text) for text in _DIGITS.findall(before.replace(",", ""))}:
         return []
     last = steps[-1].result
     if not _is_slip(gold.value, last):

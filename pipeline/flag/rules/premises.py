@@ -45,7 +45,8 @@ def negative_count(row: Row) -> list[Finding]:
 
 
 _ASKS = re.compile(
-    r"[?？]|(?:\\?_){2,}|\S[ \t]{3,}\S|\s\.\Z|\b(?:how|what|which|who|whose|when|where|why|whether)\b|多少|几|求|吗|何|什么",
+    r"[?？]|(?:\\?_){2,}|\S[ \t]{3,}\S|\s\.\Z"
+    r"|\b(?:how|what|which|who|whose|when|where|why|whether)\b|多少|几|求|吗|何|什么",
     re.IGNORECASE,
 )
 MIN_STORY_WORDS = 8

@@ -38,13 +38,25 @@ _HAS_FRACTIONS = re.compile(r"\d\.\d+(?!\d|\s*\\?%)|\d\s*/\s*\d|\\[dt]?frac|\bha
 """Where a prompt speaks of parts of things, a part of a thing is a sensible answer."""
 
 
-@detector("fractional_count", version="1")
+_NAMES_UNIT = re.compile(r"\\text\s*\{|\d\s*[a-z]{2,}")
+
+
+@detector("fractional_count", version="2")
 def fractional_count(row: Row) -> list[Finding]:
     """The question counts things that come whole, and gold is not whole."""
     gold = read_number(row["gold"])
-    if gold is None or gold.is_whole or gold.percent or _HAS_FRACTIONS.search(row["prompt"]):
+    # Whatever gold names a unit of can be measured, and comes in parts.
+    if (
+        gold is None
+        or gold.is_whole
+        or gold.percent
+        or _NAMES_UNIT.search(row["gold"] or "")
+        or _HAS_FRACTIONS.search(row["prompt"])
+    ):
         return []
     for sentence in reversed(sentences(without_formulas(row["prompt"]))):
+        if not sentence.endswith(("?", "？")):
+            continue
         match = _HOW_MANY.search(sentence) or _HOW_MANY_CHINESE.search(sentence)
         if match and not _RATE.search(sentence):
             return [Finding("fractional_count", evidence={"counts": match["noun"], "gold": row["gold"]})]

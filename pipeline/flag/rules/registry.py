@@ -1,7 +1,8 @@
 """Loads detectors by name: a built-in one, `package.module:object`, or `path/file.py:object`.
 
-`load_detectors(("proof", "checks.py:shouting"))` returns the two in that order; `load_detectors(None)` returns all
-built-in ones. One ConfigError lists every name that cannot be loaded.
+`load_detectors(("proof", "checks.py:shouting"))` returns the two in that order; `load_detectors(None)` returns the
+built-in ones that are on by default (`truegold.pipeline.flag.measured`). One ConfigError lists every name that cannot
+be loaded.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, cast
 
+from truegold.pipeline.flag.measured import is_on
 from truegold.pipeline.flag.rules.answer_kinds import unit_mismatch
 from truegold.pipeline.flag.rules.arithmetic import arithmetic_error, number_from_nowhere
 from truegold.pipeline.flag.rules.detector import Detector
@@ -59,12 +61,12 @@ BUILT_IN: dict[str, Detector] = {
 
 
 def load_detectors(names: Iterable[str] | None) -> list[Detector]:
-    """Return the detectors of these names, in their order; all built-in ones for None.
+    """Return the detectors of these names, in their order; for None the built-in ones that are on by default.
 
     ConfigError where a name cannot be loaded, or two detectors have one name.
     """
     if names is None:
-        return list(BUILT_IN.values())
+        return [rule for name, rule in BUILT_IN.items() if is_on(name)]
     detectors: list[Detector] = []
     problems: list[ConfigError] = []
     for name in names:
@@ -87,7 +89,7 @@ def detector_versions(names: Iterable[str] | None) -> dict[str, str]:
 
     The version of one that is imported holds a digest of its source file too, so that an edit is noticed.
     """
-    spellings = list(BUILT_IN) if names is None else list(names)
+    spellings = [name for name in BUILT_IN if is_on(name)] if names is None else list(names)
     return {
         detector.name: detector.version + _source_digest(spelling)
         for spelling, detector in zip(spellings, load_detectors(spellings), strict=True)

@@ -42,6 +42,8 @@ def generator_talk(row: Row) -> list[Finding]:
 
 _DRAWINGS = re.compile(r"\[asy\].*?\[/asy\]|\\begin\{([a-z]+\*?)\}.*?\\end\{\1\}", re.DOTALL)
 _LOOP = re.compile(r"(\S.{0,40}?)\1{15,}", re.DOTALL)
+_REPEATS_WORDS = re.compile(r"[^\W\d_]|\d\W|\W\d")
+"""A loop of digits alone is a periodic decimal, one of underscores a blank to fill."""
 MAX_LOOP_CHARS = 4_000
 """The part of a prompt that is searched for loops: the search looks at every character forty times."""
 _MIN_REPEATS = 3
@@ -56,7 +58,7 @@ MIN_PAIR_CHARS = 40
 def repeated_text(row: Row) -> list[Finding]:
     """The text got into a loop, or has the same sentences again."""
     text = _DRAWINGS.sub(" ", row["prompt"][:MAX_CHARS])
-    loop = next((match for match in _LOOP.finditer(text[:MAX_LOOP_CHARS]) if re.search(r"[^\W\d_]", match[1])), None)
+    loop = next((match for match in _LOOP.finditer(text[:MAX_LOOP_CHARS]) if _REPEATS_WORDS.search(match[1])), None)
     if loop is not None:
         return [Finding("repeated_text", evidence={"again": loop[1], "times": len(loop[0]) // len(loop[1])})]
     counts = Counter(" ".join(part.split()).lower() for part in sentences(text) if len(part) >= _MIN_SENTENCE_CHARS)
