@@ -26,7 +26,8 @@ from typing import Any
 
 from curation_suspicion import read
 
-from truegold.pipeline.flag.rules import BUILT_IN
+from truegold.pipeline.flag.measured import MEASURED
+from truegold.pipeline.flag.rules import load_detectors
 
 SHOWN = 6
 """Reasons listed for each file."""
@@ -123,7 +124,11 @@ def reasons(case: Case) -> list[tuple[str, bool]]:
         "verifier": "math",
         "verifier_args": "{}",
     }
-    return [(finding.reason, finding.blocks) for rule in BUILT_IN.values() for finding in rule.detect(row)]
+    return [
+        (finding.reason, finding.reason in MEASURED and MEASURED[finding.reason].blocks)
+        for rule in load_detectors(None)
+        for finding in rule.detect(row)
+    ]
 
 
 def report(file: str, cases: Iterable[Case]) -> Iterator[str]:

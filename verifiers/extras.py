@@ -11,7 +11,8 @@ from importlib.util import find_spec
 from truegold.verifiers.errors import SetupError
 
 _EXTRA_PACKAGES = {
-    "curate": "jinja2 joblib markupsafe numpy orjson polars py3langid pyarrow pydantic pydantic_core scipy xxhash yaml",
+    "curate": "ftfy jinja2 joblib markupsafe numpy orjson polars py3langid pyarrow pydantic pydantic_core scipy xxhash"
+    " yaml",
     "run": "prefect",
     "train": "accelerate deepspeed gguf huggingface_hub peft safetensors tensorboard tokenizers torch transformers",
     "hub": "datasets",

@@ -26,14 +26,20 @@ _LATIN_REMAINS = re.compile(
 """What is left where UTF-8 was read as Latin-1 and control characters were dropped."""
 
 
+_SUSPECT = re.compile("[\x80-\x84\x86-\x9f]|[ÂÃâÐÑÎÏÅÄÕãäåæçèéвРСГОΓ├‚√¬Œ‰][^\x00-\x7f\\w]|Γ[ÇÉé]|‚Ä|Ã\\w|â€|вЂ|О[±-¿]")
+"""Pairs of characters that mojibake begins with; without one the package need not be loaded."""
+
+
 def repair_mojibake(text: str) -> str:
     """Return the text as it was before it was decoded as Windows-1252, Latin-1 and their like; else unchanged."""
-    if text.isascii():
+    if text.isascii() or not _SUSPECT.search(text):
         return text
-    # Imported here, because most texts are ASCII, and importing takes time.
+    # Imported here, because few texts need it, and importing takes time.
     from ftfy import fix_encoding
+    from ftfy.badness import is_bad
 
-    return fix_encoding(text)
+    # U+0085 alone is the end of a line, as some programs write it.
+    return fix_encoding(text) if is_bad(text.replace("\x85", "\n")) else text
 
 
 def misread_as(text: str) -> tuple[str, str] | None:

@@ -84,7 +84,7 @@ def test_the_report_under_noise_gives_both_halves_apart_and_pooled(monkeypatch):
 
 def test_reach_and_false_alarms_are_shares_of_their_own_rows():
     whole = {"question": "Ann has 3 eggs and buys 4 eggs. How many eggs has she?", "answer": "3 + 4 = 7\n#### 7"}
-    rows = [whole | {"insufficient_question": "Ann buys 4 eggs. How many eggs has she?"}]
+    rows = [whole | {"insufficient_question": "Ann has some eggs and buys 4 eggs. How many eggs has she now?"}]
     cases = list(curation_rules.mip_gsm8k(rows, with_solution=True))
     assert [(case.ill, case.gold) for case in cases] == [(False, "7"), (True, "7")]
     lines = list(curation_rules.report("mip_gsm8k.jsonl", cases))

@@ -21,6 +21,7 @@ from truegold.pipeline.clean import (
     gold_note,
     language_of,
 )
+from truegold.pipeline.clean.encodings import misread_as, repair_mojibake
 from truegold.pipeline.clean.leaks import gives_away
 from truegold.pipeline.config.stages import CleanConfig
 
@@ -331,3 +332,20 @@ def test_human_made_problems_are_not_edited_beyond_whitespace():
         if edit.reason not in ("whitespace", "unicode")
     ]
     assert edited == []
+
+
+@pytest.mark.parametrize("charset", ["latin-1", "cp1252", "cp1251", "mac_roman", "cp437"])
+def test_text_that_was_read_in_a_wrong_character_set_is_repaired(charset):
+    pytest.importorskip("ftfy", reason="needs the package ftfy, of the extra `curate`")
+    text = "It’s 5 km – the café’s price is €5. Let α≤3."
+    damaged = text.encode().decode(charset, "replace")
+    edits = clean_prose(damaged)
+    assert (edits[0].reason, edits[0].after) == ("mojibake", text)
+
+
+@pytest.mark.parametrize(
+    "text", ["Le Châtelier’s café in Århus", "x ∈ [–π/2, π]", "两只熊猫4天吃了56千克竹子", "Ça va, Élodie?"]
+)
+def test_accents_and_other_scripts_are_no_mojibake(text):
+    assert repair_mojibake(text) == text
+    assert misread_as(text) is None

@@ -47,7 +47,7 @@ _SHORT_SLIPS = {
 _WORD = re.compile(r"\b[a-z]{3,11}\b")
 _TOW = re.compile(r"\btow\s+(?!trucks|boats|ropes|bars)[a-z]+s\b")
 """The one slip of a short number word that is a word as well: nobody tows several of something."""
-_MIXED = re.compile(r"\b(?=[a-z0-9]*\d)(?=[a-z0-9]*[a-z]{2})[a-z0-9]{3,11}\b", re.IGNORECASE)
+_MIXED = re.compile(r"\b(?=[a-z0-9]*\d)(?=[a-z0-9]*[a-z])[a-z0-9]{3,11}\b", re.IGNORECASE)
 _DIGIT_LETTERS = [str.maketrans("013457", letters) for letters in ("oieast", "oleast")]
 _DIGITS_WITH_LETTERS = re.compile(r"(?<![\w.\\$])(?:\d+[OIl]\d*|[OIl]\d+|\d+[SB]\d+)(?:\.\d+)?(?![\w'-])")
 
@@ -93,7 +93,7 @@ def _is_one_slip(word: str, meant: str) -> bool:
 
 
 _BARE_SIGN = re.compile(
-    r"(?<![\\$\w])\$(?=\s+(?:each|per|for|in|on|and|to|a|an|more|less|every|while|before|after|of|from|with|at|the)\b|\s*[,.?]\s)"
+    r"(?<![^\s])\$(?=\s+(?:each|per|for|in|on|and|to|a|an|more|less|every|while|before|after|of|from|with|at|the)\b|\s*[,.?]\s)"
     r"|\b(?:is|are|was|were|has|have|by|of|to|and|at|only|a|an|than|about|for|gives?|saves?|spends?|pays?|gets?|buys?|sells?)"
     r"\s+%(?=\s|[.,])"
 )

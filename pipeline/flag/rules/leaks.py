@@ -49,10 +49,11 @@ _STATED = re.compile(
 )
 _CALLED = re.compile(
     r"\b(?:(?:final|correct|right|expected|true|known|reference)\s+(?:answer|result|output|value|solution|number|total|key)"
-    r"|hint|answer\s+key|spoiler|the\s+(?:answer|key|result))\b[^.?!\n\d$\\]{0,40}?[\s:,(\"'“](?P<value>[$\\\d−-][^\n]{0,80})"
+    r"|hint|answer\s+key|spoiler|the\s+(?:answer|key|result))\b[^.?!\n\d$\\]{0,40}?[\s:,(\"'“](?P<value>(?:[$\\\d]|[−-]\d)[^\n]{0,80})"
     r"|(?P<first>[$\\\d−-][^\s,;]{0,40})\s+(?:is|being|as)\s+(?:the\s+)?(?:final\s+|correct\s+|right\s+|true\s+)?answer\b",
     re.IGNORECASE,
 )
+_COMMENT = re.compile(r"<!--\s*([^<>]{1,100}?)\s*-->")
 _ASIDE = re.compile(r"[(\[（【]([^()\[\]（）【】\n]{1,100})[)\]）】]")
 _FORMAT = re.compile(
     r"\b(?:round|express|nearest|decimals?|form|write|give|assume|assuming|note|where|enter|use|using|let|if|suppose|example"
@@ -71,6 +72,10 @@ def _remarks(prompt: str, gold: str) -> Iterator[AnnouncedAnswer]:
         yield AnnouncedAnswer(tail, tail.strip(" \n()[]=#*:->→"))
         for match in _STATED.finditer(tail):
             yield AnnouncedAnswer(match[0], match["value"])
+        if tail.rstrip(" .!)\n").endswith((f" {gold}", f"${gold}$")):
+            yield AnnouncedAnswer(tail, gold)
+    for comment in _COMMENT.finditer(prompt):
+        yield AnnouncedAnswer(comment[0], comment[1])
     for aside in _ASIDE.finditer(head + question):
         for match in _STATED.finditer(aside[1]):
             if not _FORMAT.search(aside[1]):
@@ -86,7 +91,7 @@ def _remarks(prompt: str, gold: str) -> Iterator[AnnouncedAnswer]:
 
 def _is_letter(row: Row) -> bool:
     """Whether gold names an option: the options themselves stand in the prompt."""
-    return row["verifier"] == "choice" or (len(row["gold"] or "") == 1 and (row["gold"] or "").isalpha())
+    return row.get("verifier") == "choice" or (len(row["gold"] or "") == 1 and (row["gold"] or "").isalpha())
 
 
 @detector("answer_in_prompt", version="2")

@@ -122,7 +122,8 @@ _PICTURE = (
     r"|histograms?)"
 )
 _POINTER = re.compile(
-    rf"\b{_PICTURE}\s+(?:is\s+|are\s+|as\s+)?(?:shown|below|above|on\s+the\s+(?:right|left))\b"
+    rf"\b{_PICTURE}\s+(?:is\s+|are\s+|as\s+)?(?:shown|below|above|(?:on|to)\s+the\s+(?:right|left))\b"
+    rf"|\baccording\s+to\s+(?:the|this)\s+{_PICTURE}\b"
     rf"|\b(?:shown|given|pictured|illustrated|depicted|displayed|see|refer\s+to)\s+(?:in|on|by)?\s*(?:the\s+)?"
     rf"(?:(?:accompanying|attached|following|adjacent|above|below)\s+)?(?:figure|diagram|graph|chart|illustration)\b"
     rf"|\bthe\s+(?:following|accompanying|attached|adjacent)\s+(?:figure|diagram|graph|picture|image|chart|drawing)\b"
