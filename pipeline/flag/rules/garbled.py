@@ -61,8 +61,8 @@ def garbled_number(row: Row) -> list[Finding]:
     for match in _WORD.finditer(prose.lower()):
         if (meant := _misspelt(match[0])) is not None and prose[match.start()].islower():
             return [Finding("garbled_number", evidence={"says": match[0], "meant": meant})]
-    if match := _TOW.search(prose):
-        return [Finding("garbled_number", evidence={"says": match[0], "meant": "two"})]
+    if swapped := _TOW.search(prose):
+        return [Finding("garbled_number", evidence={"says": swapped[0], "meant": "two"})]
     for match in _MIXED.finditer(prose):
         if any(match[0].lower().translate(letters) in _NUMBER_WORDS for letters in _DIGIT_LETTERS):
             return [Finding("garbled_number", evidence={"says": match[0]})]
