@@ -63,6 +63,7 @@ def damaged_rows(folder: Path, seed: int, wordings: str) -> tuple[list[Problem],
 
 
 def measure(folder: Path, seed: int, wordings: str) -> dict[str, Any]:
+    """Curate the damaged rows, and return what became of each."""
     rows, kinds, originals = damaged_rows(folder, seed, wordings)
     curated = pipeline.curate([row._asdict() for row in rows])
     blocking: dict[int, list[str]] = defaultdict(list)
@@ -85,26 +86,27 @@ def measure(folder: Path, seed: int, wordings: str) -> dict[str, Any]:
     }
 
 
-def report(found: dict[str, Any]) -> Iterator[str]:
+def report(outcome: dict[str, Any]) -> Iterator[str]:
+    """Yield the table of kinds, and how many flags are on rows that nobody damaged."""
     yield "| damage | found | blocked | advised | repaired | by |"
     yield "|---|---|---|---|---|---|"
-    kinds: dict[int, str] = found["kinds"]
+    kinds: dict[int, str] = outcome["kinds"]
     for kind in DAMAGES:
-        numbers = [number for number, name in kinds.items() if name == kind]
-        blocked = [number for number in numbers if number in found["blocking"]]
-        advised = [n for n in numbers if n in found["advising"] and n not in found["blocking"]]
-        repaired = [number for number in numbers if number in found["repaired"]]
+        numbers = [row_number for row_number, name in kinds.items() if name == kind]
+        blocked = [row_number for row_number in numbers if row_number in outcome["blocking"]]
+        advised = [n for n in numbers if n in outcome["advising"] and n not in outcome["blocking"]]
+        repaired = [row_number for row_number in numbers if row_number in outcome["repaired"]]
         any_way = {*blocked, *advised, *repaired}
         reasons = Counter(
-            reason for n in numbers for reason in {*found["blocking"].get(n, ()), *found["advising"].get(n, ())}
+            reason for n in numbers for reason in {*outcome["blocking"].get(n, ()), *outcome["advising"].get(n, ())}
         )
         yield (
             f"| {kind} | {len(any_way)} of {len(numbers)} | {len(blocked)} | {len(advised)} | {len(repaired)} |"
             f" {', '.join(f'{reason} {count}' for reason, count in reasons.most_common(4))} |"
         )
     for name in ("blocking", "advising"):
-        flagged: dict[int, list[str]] = found[name]
-        hits = sum(number in kinds for number in flagged)
+        flagged: dict[int, list[str]] = outcome[name]
+        hits = sum(row_number in kinds for row_number in flagged)
         others = Counter(reason for n, reasons in flagged.items() if n not in kinds for reason in set(reasons))
         yield ""
         yield (
@@ -113,16 +115,17 @@ def report(found: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def draw(found: dict[str, Any], seed: int) -> Iterator[dict[str, Any]]:
+def draw(outcome: dict[str, Any], seed: int) -> Iterator[dict[str, Any]]:
     """Rows to read, without the reason: forty with a blocking flag, forty with an advisory one."""
     rng = random.Random(seed)
     for name in ("blocking", "advising"):
-        pairs = [(number, reason) for number, reasons in sorted(found[name].items()) for reason in reasons]
-        for number, reason in rng.sample(pairs, min(DRAWN, len(pairs))):
-            yield {"tier": name, "row": number, **found["rows"][number - 1]._asdict(), "hidden": reason}
+        pairs = [(row_number, reason) for row_number, reasons in sorted(outcome[name].items()) for reason in reasons]
+        for row_number, reason in rng.sample(pairs, min(DRAWN, len(pairs))):
+            yield {"tier": name, "row": row_number, **outcome["rows"][row_number - 1]._asdict(), "hidden": reason}
 
 
 def main() -> None:
+    """Measure what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, metavar="DATA_DIR")
     parser.add_argument("--seed", type=int, default=1)
@@ -131,11 +134,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--write", type=Path)
     arguments = parser.parse_args()
-    found = measure(arguments.data, arguments.seed, arguments.wordings)
+    outcome = measure(arguments.data, arguments.seed, arguments.wordings)
     if arguments.draw:
-        lines = (json.dumps(entry, ensure_ascii=False) + "\n" for entry in draw(found, arguments.seed))
+        lines = (json.dumps(entry, ensure_ascii=False) + "\n" for entry in draw(outcome, arguments.seed))
         arguments.draw.write_text("".join(lines), encoding="utf-8")
-    lines = list(report(found))
+    lines = list(report(outcome))
     publish(lines, "\n".join(lines), arguments.json, arguments.write, "Curation of damaged rows")
 
 

@@ -117,7 +117,9 @@ def _far_slip(gold: str, rng: random.Random) -> str | None:
 
 
 def _sign(gold: str, _: random.Random) -> str | None:
-    return None if gold == "0" else gold.removeprefix("-") if gold.startswith("-") else f"-{gold}"
+    if gold == "0":
+        return None
+    return gold.removeprefix("-") if gold.startswith("-") else f"-{gold}"
 
 
 def _sign_unicode(gold: str, _: random.Random) -> str | None:
@@ -191,10 +193,10 @@ def _pointer(pointers: tuple[str, ...]) -> Callable[[str, random.Random], str | 
 
 def _garble_words(style: str) -> Callable[[str, random.Random], str | None]:
     def damage(question: str, rng: random.Random) -> str | None:
-        found = [match for match in re.finditer(r"\b[a-z]+\b", question) if match[0] in _WORDS]
-        if not found:
+        matches = [match for match in re.finditer(r"\b[a-z]+\b", question) if match[0] in _WORDS]
+        if not matches:
             return None
-        match = rng.choice(found)
+        match = rng.choice(matches)
         word = match[0]
         index = rng.randrange(1, len(word) - 1) if len(word) > 2 else 0
         swapped = word[:index] + word[index + 1] + word[index] + word[index + 2 :]
