@@ -60,8 +60,11 @@ class Edit:
     """One step that changed a text."""
 
     reason: str
+    """The name of the step."""
     before: str
+    """The text before the step."""
     after: str
+    """The text after it."""
 
 
 def clean_prose(text: str, skip: Collection[str] = (), extra_steps: Iterable[Step] = ()) -> list[Edit]:

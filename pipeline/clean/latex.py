@@ -15,7 +15,8 @@ import re
 
 from truegold.verifiers.math.reading.names import COMMANDS
 
-# Each pattern is what is left of commands whose first two characters became one control character.
+# Each pattern is what is left of commands whose first two characters became one control character. Answers have a list
+# of their own (`verifiers.math.reading.normal`) that goes further: they hold no prose, in which "<tab>o" is no \to.
 _DAMAGED = (
     (re.compile("\x0c(?=rac\\b|rac\\d|orall|rom|box|loor|latfrac)"), r"\\f"),
     (re.compile("\x08(?=eta|oxed|egin\\{|inom|ar\\{|mod|ullet|ig[lrgm]|oldsymbol|ecause)"), r"\\b"),

@@ -98,7 +98,7 @@ def _compile_extract(text: str, field: str) -> Extract:
     if text == "boxed":
         return last_boxed
     if text.startswith("after ") and (marker := text.removeprefix("after ").strip()):
-        return lambda value: value.rpartition(marker)[2].strip() or None if marker in value else None
+        return lambda value: (value.rpartition(marker)[2].strip() or None) if marker in value else None
     if text.startswith("regex:"):
         return _compile_regex(text.removeprefix("regex:"), field)
     raise ConfigError(
@@ -118,7 +118,7 @@ def _compile_regex(pattern: str, field: str) -> Extract:
 
     def extract(value: str) -> str | None:
         match = compiled.search(value)
-        return match[1].strip() or None if match and match[1] else None
+        return (match[1].strip() or None) if match and match[1] else None
 
     return extract
 

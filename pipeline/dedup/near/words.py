@@ -71,8 +71,8 @@ FORMULA_CHARS = 300
 ANY_FORMULAS = r"\$\$[^$]+\$\$|\$[^$\n]+\$|\\\[.+?\\\]|\\\(.+?\\\)"
 """Formulas set in LaTeX; `formula_form` sorts out what a pair of dollar signs encloses by accident."""
 FORMULAS = ANY_FORMULAS.replace("+", f"{{1,{FORMULA_CHARS}}}")
-"""Formulas of up to FORMULA_CHARS. Where no formula is longer, it matches what ANY_FORMULAS matches, in ten times the
-time."""
+"""Formulas of up to FORMULA_CHARS. It takes ten times as long as ANY_FORMULAS and is used only where ANY_FORMULAS has
+matched a longer stretch, in which an unpaired dollar sign may have swallowed others."""
 
 CODE = r"```|(?-u:\b)def \w+\(|(?-u:\b)class solution(?-u:\b)|#include\s*<|(?-u:\b)stdin(?-u:\b)"
 """This matches in a text in lower case that asks for a program or shows one."""
@@ -91,7 +91,7 @@ HARMLESS = frozenset(
 """Function words that may come and go without making another problem; "more", "least" and "not" are not among them."""
 
 MAX_WORD = 40
-"""Of a longer word only so many characters count."""
+"""Longer words are cut to this many characters."""
 
 
 class Kind(IntEnum):
