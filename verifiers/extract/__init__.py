@@ -7,6 +7,7 @@ It is looked for in this order, in what stands after the thinking (`response`); 
     hashes          #### x on the last line, or anywhere if x is a plain number
     phrase          the answer is x, Answer: x, **Final Answer** x, la respuesta es x, 答案是x, 故选B ... (`announce`)
     a_line          A: x on the last line
+    json            {"answer": x} at the end, also in a fence: the whole object, which the verifier reads
     whole_response  x, where the whole response is one short expression, number or word
     last_line       x, where the last line is one expression
     conclusion      the one value that the last sentence states (`conclude`)

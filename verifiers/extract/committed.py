@@ -30,6 +30,12 @@ _LATER_ANSWER = re.compile(
 )
 
 
+MAX_JSON_CHARS = 4_000
+"""A longer object is not taken for an answer."""
+
+_JSON_ANSWER = re.compile(r"[\"'](?:final[_ ]?)?answer[\"']\s*:", re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True)
 class Committed:
     """The answer that a response commits to."""
@@ -37,8 +43,8 @@ class Committed:
     text: str
     """The answer as it stood in the response."""
     form: str
-    """How it was committed to: `boxed`, `answer_tag`, `hashes`, `phrase`, `a_line`, `whole_response`, `last_line` or
-    `conclusion`."""
+    """How it was committed to: `boxed`, `answer_tag`, `hashes`, `phrase`, `a_line`, `json`, `whole_response`,
+    `last_line` or `conclusion`."""
 
 
 def committed_answer(response: str, *, several: bool = False) -> Committed | None:
@@ -65,13 +71,23 @@ def _declared(part: str, several: bool) -> Committed | None:
         if committed := _in_tag(inside, several):
             return committed
     if boxes is None:
-        return _announced(part) or _bare(part)
+        return _in_json(part) or _announced(part) or _bare(part)
     if boxes.text is not None:
         taken_back = retraction(part[boxes.end :].partition("\n\n")[0], boxes.text)
         if taken_back is not None and taken_back.answer is not None:
             return _committed(taken_back.answer, "phrase")
         return _after_box(part, boxes) or _committed(boxes.text, "boxed")
     return None if boxes.cut_off else _announced(part)
+
+
+def _in_json(part: str) -> Committed | None:
+    """Read a JSON object with an answer in it that ends the response, also in a fence."""
+    end = part.rstrip("` \t\r\n")
+    if not end.endswith("}"):
+        return None
+    start = end.rfind("{")
+    candidate = end[start:]
+    return Committed(candidate, "json") if len(candidate) <= MAX_JSON_CHARS and _JSON_ANSWER.search(candidate) else None
 
 
 def _taken_back(announcement: str, narrowed: str | None) -> Retraction | None:
