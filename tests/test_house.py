@@ -38,8 +38,6 @@ EMPTY_NAMES = {
 def benchmark_trees() -> Iterator[tuple[Path, ast.Module]]:
     """Yield the path of every file of the benchmarks and its syntax tree."""
     for path in sorted((ROOT / "benchmarks").rglob("*.py")):
-        if path.name.startswith("curation_damage"):
-            continue
         yield path.relative_to(ROOT), ast.parse(path.read_text())
 
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 from truegold.pipeline.flag.rules.calculation import MAX_CHARS, Calculation, calculations, numbers_after_equals
 from truegold.pipeline.flag.rules.detector import Finding, detector
 from truegold.pipeline.flag.rules.prompt_numbers import implied_numbers, stated_numbers
-from truegold.pipeline.flag.rules.prose import excerpt
+from truegold.pipeline.flag.rules.prose import ending
 from truegold.pipeline.rows import Row
 
 MAX_SHOWN = 5
@@ -66,7 +66,7 @@ def number_from_nowhere(row: Row) -> list[Finding]:
     if not unexplained:
         return []
     shown = [_format(value) for value in dict.fromkeys(unexplained)]
-    evidence = {"numbers": shown[:MAX_SHOWN], "ends": excerpt(row["solution"])}
+    evidence = {"numbers": shown[:MAX_SHOWN], "ends": ending(row["solution"])}
     return [Finding("number_from_nowhere", evidence=evidence)]
 
 

@@ -14,7 +14,7 @@ import re
 from truegold.pipeline.clean.encodings import misread_as
 from truegold.pipeline.clean.language import UNKNOWN, language_of, sure_language
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.prose import FORMULA, excerpt, sentences, without_formulas
+from truegold.pipeline.flag.rules.prose import FORMULA, ending, sentences, without_formulas
 from truegold.pipeline.rows import Row
 
 MAX_CHARS = 10_000
@@ -26,7 +26,7 @@ def mojibake(row: Row) -> list[Finding]:
     """Prompt or gold was decoded with a wrong character set, in a way that cannot be undone safely."""
     for column, text in (("prompt", row["prompt"]), ("gold", row["gold"] or "")):
         if (sign := misread_as(text[:MAX_CHARS])) is not None:
-            return [Finding("mojibake", evidence={"column": column, "sign": sign[0], "text": excerpt(sign[1])})]
+            return [Finding("mojibake", evidence={"column": column, "sign": sign[0], "text": ending(sign[1])})]
     return []
 
 
@@ -69,7 +69,7 @@ def _fragment_in_another_script(text: str) -> dict[str, str] | None:
         match = pattern.search(text)
         # One word of another alphabet is a name, or what the problem is about.
         if match and (script in _WITHOUT_SPACES or " " in match[0].strip()):
-            return {"script": script, "says": excerpt(match[0])}
+            return {"script": script, "says": ending(match[0])}
     return None
 
 
@@ -80,7 +80,7 @@ def _fragment_in_another_language(text: str) -> dict[str, str] | None:
     for part in parts if len(parts) > 1 and language != UNKNOWN else ():
         other = sure_language(part)
         if other not in (UNKNOWN, language) and sure_language(text.replace(part, " ")) == language:
-            return {"language": other, "says": excerpt(part)}
+            return {"language": other, "says": ending(part)}
     return None
 
 

@@ -14,7 +14,7 @@ import re
 from functools import lru_cache
 
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.prose import excerpt, without_formulas
+from truegold.pipeline.flag.rules.prose import ending, without_formulas
 from truegold.pipeline.rows import Row
 
 MAX_CHARS = 10_000
@@ -109,4 +109,4 @@ def lost_number(row: Row) -> list[Finding]:
     match = _BARE_SIGN.search(prompt)
     if match is None:
         return []
-    return [Finding("lost_number", evidence={"at": excerpt(prompt[max(0, match.start() - 20) : match.end() + 20])})]
+    return [Finding("lost_number", evidence={"at": ending(prompt[max(0, match.start() - 20) : match.end() + 20])})]

@@ -18,7 +18,7 @@ import orjson
 from truegold.pipeline.clean.golds import truth_of
 from truegold.pipeline.clean.options import Options, chosen_letters, find_options
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.prose import FORMULA, excerpt, sentences, without_formulas
+from truegold.pipeline.flag.rules.prose import FORMULA, ending, sentences, without_formulas
 from truegold.pipeline.rows import Row
 
 MAX_PROMPT_CHARS = 50_000
@@ -61,7 +61,7 @@ def _lost_options(prompt: str, gold: str) -> dict[str, Any] | None:
     if letter and not re.search(rf"(?<![a-z]){letter[1]}(?![a-z])", prompt):
         return {"gold": gold, "options": "missing"}
     if (question := _question_before_options(prompt)) is not None:
-        return {"asks": excerpt(question), "options": "missing"}
+        return {"asks": ending(question), "options": "missing"}
     labels = "".join(sorted(set(_SOME_LABELS.findall(prompt)))) if letter else ""
     has_gap = len(labels) >= 2 and not "ABCDE".startswith(labels)
     return {"gold": gold, "labels": list(labels)} if has_gap else None

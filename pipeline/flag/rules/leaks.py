@@ -16,7 +16,7 @@ from itertools import chain
 
 from truegold.pipeline.clean.leaks import AnnouncedAnswer, announced_answers, gives_away
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.prose import excerpt
+from truegold.pipeline.flag.rules.prose import ending
 from truegold.pipeline.rows import Row
 
 MAX_PROMPT_CHARS = 50_000
@@ -102,7 +102,7 @@ def answer_in_prompt(row: Row) -> list[Finding]:
         return []
     for announced in chain(announced_answers(prompt), _remarks(prompt, gold)):
         if gives_away(announced, gold):
-            return [Finding("answer_in_prompt", evidence={"says": excerpt(announced.text), "gold": gold[:200]})]
+            return [Finding("answer_in_prompt", evidence={"says": ending(announced.text), "gold": gold[:200]})]
     return []
 
 
@@ -114,23 +114,23 @@ def solution_in_prompt(row: Row) -> list[Finding]:
         return []
     marked = _SOLUTION_MARK.search(prompt)
     if marked and _CONCLUDES.search(marked["text"]):
-        return [Finding("solution_in_prompt", evidence={"begins": excerpt(marked["text"][:120])})]
+        return [Finding("solution_in_prompt", evidence={"begins": ending(marked["text"][:120])})]
     solution = row["solution"] or ""
-    ending = _conclusion(solution)
-    if len(ending) >= SHARED_CHARS and ending in _squeeze(prompt):
-        return [Finding("solution_in_prompt", evidence={"shares": excerpt(solution)})]
+    conclusion = _conclusion(solution)
+    if len(conclusion) >= SHARED_CHARS and conclusion in _squeeze(prompt):
+        return [Finding("solution_in_prompt", evidence={"shares": ending(solution)})]
     return []
 
 
 def _conclusion(solution: str) -> str:
     """Return the last sentences of a solution, as many as make SHARED_CHARS, without its marked final answer."""
     text = _DRAWING.sub("", _FINAL_ANSWER.sub("", solution[-MAX_PROMPT_CHARS:]))
-    ending = ""
+    conclusion = ""
     for sentence in reversed(_SENTENCE_GAP.split(text)):
-        ending = _squeeze(sentence) + ending
-        if len(ending) >= SHARED_CHARS:
+        conclusion = _squeeze(sentence) + conclusion
+        if len(conclusion) >= SHARED_CHARS:
             break
-    return ending
+    return conclusion
 
 
 def _squeeze(text: str) -> str:

@@ -15,7 +15,7 @@ from fractions import Fraction
 from truegold.pipeline.flag.rules.calculation import calculations
 from truegold.pipeline.flag.rules.detector import Finding, detector
 from truegold.pipeline.flag.rules.numbers import read_number
-from truegold.pipeline.flag.rules.prose import CHINESE, FORMULA, excerpt, without_formulas
+from truegold.pipeline.flag.rules.prose import CHINESE, FORMULA, ending, without_formulas
 from truegold.pipeline.rows import Row
 
 MAX_CHARS = 10_000
@@ -60,7 +60,7 @@ def solution_of_another_problem(row: Row) -> list[Finding]:
     allowed = int(fewest >= MANY_WORDS)
     if len(here & there) > allowed or len(_grams(prompt) & _grams(solution)) > 3 * allowed:
         return []
-    return [Finding("solution_of_another_problem", evidence={"solution": excerpt(solution), "prompt": excerpt(prompt)})]
+    return [Finding("solution_of_another_problem", evidence={"solution": ending(solution), "prompt": ending(prompt)})]
 
 
 def _stems(text: str) -> set[str]:
@@ -110,7 +110,7 @@ def lost_unit(row: Row) -> list[Finding]:
             return [
                 Finding(
                     "lost_unit",
-                    evidence={"solution": f"{amount} {unit}", "prompt": excerpt(prompt[: bare.end() + 20], 60)},
+                    evidence={"solution": f"{amount} {unit}", "prompt": ending(prompt[: bare.end() + 20], 60)},
                 )
             ]
     return []

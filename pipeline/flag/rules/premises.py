@@ -14,7 +14,7 @@ import re
 
 from truegold.pipeline.clean.options import find_options
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.prose import FORMULA, excerpt, sentences, without_formulas
+from truegold.pipeline.flag.rules.prose import FORMULA, ending, sentences, without_formulas
 from truegold.pipeline.rows import Row
 
 _ASKED = re.compile(r"\bhow\s+(?:many|much)\b", re.IGNORECASE)
@@ -81,4 +81,4 @@ def no_question(row: Row) -> list[Finding]:
         parts[-1]
     ):
         return []
-    return [Finding("no_question", evidence={"ends": excerpt(prompt, 80)})]
+    return [Finding("no_question", evidence={"ends": ending(prompt, 80)})]

@@ -71,7 +71,7 @@ def asks(text: str) -> bool:
     return bool(_QUESTION.search(text) or _INSTRUCTION.search(text))
 
 
-def excerpt(text: str, limit: int = 120) -> str:
+def ending(text: str, limit: int = 120) -> str:
     """Return the end of a text, short enough for a reviewer's line."""
     text = " ".join(text.split())
     return text if len(text) <= limit else "…" + text[-limit:]

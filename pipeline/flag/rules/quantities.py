@@ -13,7 +13,7 @@ import re
 
 from truegold.pipeline.flag.rules.detector import Finding, detector
 from truegold.pipeline.flag.rules.numbers import read_number
-from truegold.pipeline.flag.rules.prose import excerpt, sentences, without_formulas
+from truegold.pipeline.flag.rules.prose import ending, sentences, without_formulas
 from truegold.pipeline.rows import Row
 
 _MEASURED = (
@@ -112,7 +112,7 @@ def missing_quantity(row: Row) -> list[Finding]:
         return []
     story = " ".join(part for part in parts if part is not questions[0])
     vague = _vague_count(story, questions[0]) or _vague_count_chinese(row["prompt"])
-    return [] if vague is None else [Finding("missing_quantity", evidence={"says": excerpt(vague)})]
+    return [] if vague is None else [Finding("missing_quantity", evidence={"says": ending(vague)})]
 
 
 def _vague_count(story: str, question: str) -> str | None:

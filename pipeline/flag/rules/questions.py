@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.prose import FORMULA, excerpt, sentences, without_formulas
+from truegold.pipeline.flag.rules.prose import FORMULA, ending, sentences, without_formulas
 from truegold.pipeline.rows import Row
 
 _QUANTITY = re.compile(
@@ -79,7 +79,7 @@ def multi_part(row: Row) -> list[Finding]:
         return []
     if row["domain"] == "code" or len(asked) < 2 or answers >= len(asked):
         return []
-    return [Finding("multi_part", evidence={"asks": [excerpt(text, 80) for text in asked[:5]], "answers": answers})]
+    return [Finding("multi_part", evidence={"asks": [ending(text, 80) for text in asked[:5]], "answers": answers})]
 
 
 _PROOF = re.compile(

@@ -16,7 +16,7 @@ import re
 from collections import Counter
 
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.prose import FORMULA, asks, excerpt, sentences, without_formulas
+from truegold.pipeline.flag.rules.prose import FORMULA, asks, ending, sentences, without_formulas
 from truegold.pipeline.rows import Row
 
 MAX_CHARS = 20_000
@@ -69,7 +69,7 @@ def repeated_text(row: Row) -> list[Finding]:
     ):
         return []
     count, sentence = max((count, sentence) for sentence, count in repeats.items())
-    return [Finding("repeated_text", evidence={"again": excerpt(sentence), "times": count})]
+    return [Finding("repeated_text", evidence={"again": ending(sentence), "times": count})]
 
 
 _INSTRUCTION = re.compile(
@@ -94,4 +94,4 @@ def foreign_instruction(row: Row) -> list[Finding]:
     words = {word for word in _CONTENT.findall(parts[0].lower()) if word not in _COMMON}
     if len(words) < 4 or any(word[:4] in rest_stems for word in words) or not asks(rest):
         return []
-    return [Finding("foreign_instruction", evidence={"orders": excerpt(parts[0])})]
+    return [Finding("foreign_instruction", evidence={"orders": ending(parts[0])})]

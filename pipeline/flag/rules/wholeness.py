@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from truegold.pipeline.clean.options import find_options
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.prose import CHINESE, FORMULA, asks, excerpt, sentences, without_formulas
+from truegold.pipeline.flag.rules.prose import CHINESE, FORMULA, asks, ending, sentences, without_formulas
 from truegold.pipeline.rows import Row
 
 _MARKS_THAT_GO_ON = frozenset(",，、-‐–—・、،")
@@ -112,7 +112,7 @@ def truncated_text(row: Row) -> list[Finding]:
         return []
     text = row["prompt"].strip()
     sign = next(_signs_of_a_cut(text), None)
-    return [] if sign is None else [Finding("truncated_text", evidence={"sign": sign, "end": excerpt(text, 60)})]
+    return [] if sign is None else [Finding("truncated_text", evidence={"sign": sign, "end": ending(text, 60)})]
 
 
 MAX_CHARS = 5_000
@@ -162,8 +162,8 @@ def missing_figure(row: Row) -> list[Finding]:
     text = row["prompt"]
     embedded = _EMBEDDED.search(text)
     if embedded:
-        return [Finding("missing_figure", evidence={"embeds": excerpt(embedded[0])})]
+        return [Finding("missing_figure", evidence={"embeds": ending(embedded[0])})]
     pointer = _POINTER.search(text) or _SHAPE_AS_SHOWN.search(text[:MAX_CHARS]) or _POINTER_CHINESE.search(text)
     if pointer is None or _HAS_DRAWING.search(text) or _has_typed_table(text[pointer.end() :]):
         return []
-    return [Finding("missing_figure", evidence={"mentions": excerpt(pointer[0], 60)})]
+    return [Finding("missing_figure", evidence={"mentions": ending(pointer[0], 60)})]
