@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from truegold.pipeline.dedup.near.reading.directions import differ
 from truegold.pipeline.dedup.near.reading.text import ReadText, Sort
 from truegold.pipeline.dedup.near.terms import FAMILIES
 
@@ -47,6 +48,8 @@ class Differences:
     drawing_differs: bool
     units_differ: bool
     """Whether one of the two has more different units of length."""
+    directions_differ: bool
+    """Whether an amount comes in according to one text and goes out according to the other."""
     is_copy: bool
     """Whether both have the same tokens in the same order, but for the order of clauses, and the same small words."""
     changed_words: int
@@ -84,6 +87,7 @@ def compare_texts(left: ReadText, right: ReadText) -> Differences:
         asked_given=_gives(left, right) and _gives(right, left),
         drawing_differs=left.drawing != right.drawing,
         units_differ=_count_units(left) != _count_units(right),
+        directions_differ=differ(left.directions, right.directions),
         is_copy=changed_words == 0,
         changed_words=changed_words,
         words=min(_count_words(left), _count_words(right)),

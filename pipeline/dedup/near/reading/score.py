@@ -12,7 +12,7 @@
 
 The weights were fitted by logistic regression (L2, signs fixed) on the development half of: rewordings by language
 models, rewordings of competition problems, pairs that persons read, edited and renumbered variants, and pairs of the
-same corpus whose golds differ (`docs/decisions.md`).
+same corpus whose golds differ (`docs/decisions.md`). The weight of `directions_differ` is a rule and was not fitted.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ WEIGHTS = {
     "words_added": -0.08,
     "drawing_differs": -4.82,
     "units_differ": -2.92,
+    "directions_differ": -4.0,
 }
 BIAS = -1.09
 
@@ -99,6 +100,7 @@ def columns(differences: Sequence[Differences], measures: Measures, story: Float
         "words_added": count("words_added", 6),
         "drawing_differs": count("drawing_differs", 1),
         "units_differ": count("units_differ", 1),
+        "directions_differ": count("directions_differ", 1),
     }
 
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from truegold.pipeline.dedup.near.number_words import PYTHON_RUN
 from truegold.pipeline.dedup.near.quantities import chinese_quantities, digits_quantity, words_quantities
+from truegold.pipeline.dedup.near.reading.directions import directions
 from truegold.pipeline.dedup.near.reading.layout import unify_layout
 from truegold.pipeline.dedup.near.terms import (
     ASKING,
@@ -81,6 +82,8 @@ class ReadText:
     """The distinct forms of the tokens of each sort."""
     asked_forms: dict[str, set[str]]
     """The same of the tokens that are asked for."""
+    directions: dict[str, int]
+    """The amounts that come in (1) or go out (-1)."""
 
 
 _MATHEMATICS = re.compile(r"\$\$(.+?)\$\$|\$([^$]+?)\$|\\\[(.+?)\\\]|\\\((.+?)\\\)", re.DOTALL)
@@ -147,6 +150,7 @@ class _Reader:
 
     def read(self, text: str, drawing: str) -> ReadText:
         last = 0
+        amount_directions = directions(text)
         text = join_phrases(text)
         for match in _MATHEMATICS.finditer(text) if "$" in text or "\\" in text else ():
             inside = next(group for group in match.groups() if group is not None)
@@ -173,6 +177,7 @@ class _Reader:
             self._is_chinese,
             _forms_by_sort(tokens),
             _forms_by_sort(asked),
+            amount_directions,
         )
 
     def _end_sentence(self, asks: bool) -> None:
