@@ -10,7 +10,7 @@ import xxhash
 
 from truegold.pipeline.dedup.near.arrays import Codes, Floats, Growing, Hashes, Ints
 from truegold.pipeline.dedup.near.numbering import PairNumbers
-from truegold.pipeline.dedup.near.words import Kind, Meaning, formula_form, interpret
+from truegold.pipeline.dedup.near.words import Meaning, TokenKind, formula_form, interpret
 
 Traits = npt.NDArray[np.uint8]
 
@@ -27,13 +27,13 @@ QUESTION = np.uint8(16)
 COUNTED = np.uint8(32)
 """The trait of tokens that have quantities."""
 TRAITS = {
-    Kind.WORD: WORDLIKE | CONTENT,
-    Kind.STOP: WORDLIKE,
-    Kind.NUMERAL: WORDLIKE,
-    Kind.QUESTION: MARK | QUESTION,
-    Kind.PERIOD: MARK,
-    Kind.SIGN: np.uint8(0),
-    Kind.HAN: WORDLIKE | CONTENT | HAN,
+    TokenKind.WORD: WORDLIKE | CONTENT,
+    TokenKind.STOP: WORDLIKE,
+    TokenKind.NUMERAL: WORDLIKE,
+    TokenKind.QUESTION: MARK | QUESTION,
+    TokenKind.PERIOD: MARK,
+    TokenKind.SIGN: np.uint8(0),
+    TokenKind.HAN: WORDLIKE | CONTENT | HAN,
 }
 QUANTITY_SIGN = "#"
 """Quantities and formulas are features too; this sign tells "#3" from a word."""
@@ -131,14 +131,14 @@ class Lexicon:
 
     def _learn_meaning(self, meaning: Meaning) -> None:
         self._traits.append(int(TRAITS[meaning.kind] | (COUNTED if meaning.quantities else np.uint8(0))))
-        is_stop = meaning.kind in (Kind.STOP, Kind.SIGN)
+        is_stop = meaning.kind in (TokenKind.STOP, TokenKind.SIGN)
         self._feature.append(self._feature_of(meaning.stem, is_stop) if meaning.stem else -1)
         self._first.append(len(self._quantity))
         self._count.append(len(meaning.quantities))
         text = QUANTITY_SIGN + meaning.quantities[0][0] if meaning.quantities else meaning.stem
         self._hash.append(_hash_text(text))
         self._character.append(len(self._characters))
-        if meaning.kind == Kind.HAN:
+        if meaning.kind == TokenKind.HAN:
             self._characters.append(meaning.stem)
         for value, weight in meaning.quantities:
             self._quantity.append(self._feature_of(QUANTITY_SIGN + value))

@@ -29,16 +29,21 @@ SILENT = NullProgress()
 
 @dataclass(frozen=True)
 class Links:
-    """Related pairs, sorted by left and right row; `score` is the log-odds of the same problem.
+    """Related pairs, sorted by left and right row; arrays of one entry for each pair.
 
-    Until they are confirmed (`confirm`), those of "same problem" only may be, and `agreement` is 0.
+    Until they are confirmed (`confirm`), those of "same problem" only may be.
     """
 
     left: Ints
+    """The row of each pair that comes first."""
     right: Ints
+    """The other row."""
     relation: npt.NDArray[np.uint8]
+    """What the two are to each other, as a `Relation`."""
     score: Floats
+    """The log-odds of the same problem."""
     agreement: Agreement
+    """Whether their golds agree (above 0), differ (below 0) or say nothing (0, as before they are confirmed)."""
 
     def __len__(self) -> int:
         return len(self.left)
@@ -55,20 +60,21 @@ class Links:
         least = np.where(self.agreement < 0, _log_odds(conflict_probability), _log_odds(drop_probability))
         return self.take((self.relation != Relation.SAME_PROBLEM) | (self.score >= least))
 
-    def take(self, which: npt.NDArray[np.bool_]) -> Links:
+    def take(self, mask: npt.NDArray[np.bool_]) -> Links:
         """Return the links that are marked."""
-        return Links(
-            self.left[which], self.right[which], self.relation[which], self.score[which], self.agreement[which]
-        )
+        return Links(self.left[mask], self.right[mask], self.relation[mask], self.score[mask], self.agreement[mask])
 
 
 @dataclass(frozen=True)
 class ShardLinks:
-    """Related pairs of one shard: sorted codes (left << 32 | right), relations and scores alongside."""
+    """Related pairs of one shard, as arrays of one entry for each pair."""
 
     codes: Ints
+    """The pairs, sorted, as left << 32 | right."""
     relation: npt.NDArray[np.uint8]
+    """What the two are to each other, as a `Relation`."""
     score: Floats
+    """The log-odds of the same problem."""
 
 
 def _log_odds(probability: float) -> float:
@@ -92,11 +98,11 @@ class Searcher:
     def _relate(self, codes: Ints) -> ShardLinks:
         left, right = codes >> 32, codes & 0xFFFFFFFF
         measures = self.comparer.measure_sets(left, right)
-        which = np.flatnonzero(may_relate(measures, self.texts))
-        measures = self.comparer.complete(measures.take(which), left[which], right[which])
+        related = np.flatnonzero(may_relate(measures, self.texts))
+        measures = self.comparer.complete(measures.take(related), left[related], right[related])
         relation, score = relate(measures, self.texts)
         kept = relation > Relation.UNRELATED
-        return ShardLinks(codes[which[kept]], relation[kept], score[kept])
+        return ShardLinks(codes[related[kept]], relation[kept], score[kept])
 
 
 def join_shards(parts: Iterable[ShardLinks]) -> ShardLinks:

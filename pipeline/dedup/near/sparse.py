@@ -23,11 +23,14 @@ from truegold.pipeline.dedup.near.arrays import (
 
 @dataclass(frozen=True)
 class Sparse:
-    """Rows of sorted feature numbers: row r is `codes[starts[r]:starts[r + 1]]`, with `values` alongside."""
+    """Rows of sorted feature numbers."""
 
     starts: Ints
+    """Row r is `codes[starts[r]:starts[r + 1]]`."""
     codes: Codes
+    """The feature numbers of all rows, one row after the other."""
     values: npt.NDArray[Any]
+    """The value of each feature, alongside `codes`."""
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -39,8 +42,8 @@ class Sparse:
     def part(self, start: int, end: int) -> Sparse:
         """Return the rows from `start` on, before `end`, as views."""
         starts = self.starts[start : end + 1]
-        inside = slice(starts[0], starts[-1])
-        return Sparse(starts - starts[0], self.codes[inside], self.values[inside])
+        span = slice(starts[0], starts[-1])
+        return Sparse(starts - starts[0], self.codes[span], self.values[span])
 
     def row_sums(self, values: npt.NDArray[Any]) -> Floats:
         """Return for each row the sum of `values`, which stand alongside `codes`."""

@@ -94,7 +94,7 @@ MAX_WORD = 40
 """Longer words are cut to this many characters."""
 
 
-class Kind(IntEnum):
+class TokenKind(IntEnum):
     """What a token is to the comparison."""
 
     WORD = 0
@@ -106,14 +106,14 @@ class Kind(IntEnum):
     HAN = 6
 
 
-MARKS = {**dict.fromkeys("?？", Kind.QUESTION), **dict.fromkeys(".!。！", Kind.PERIOD)}
+MARKS = {**dict.fromkeys("?？", TokenKind.QUESTION), **dict.fromkeys(".!。！", TokenKind.PERIOD)}
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
     """What a token means to the comparison."""
 
-    kind: Kind
+    kind: TokenKind
     stem: str = ""
     """The feature that texts are compared by; empty for a numeral or a mark."""
     quantities: tuple[Quantity, ...] = ()
@@ -126,12 +126,12 @@ def interpret(token: str) -> Meaning:
         return Meaning(MARKS[token[0]])
     quantities = _quantities(token)
     if quantities is not None:
-        return Meaning(Kind.NUMERAL, quantities=tuple(quantities))
+        return Meaning(TokenKind.NUMERAL, quantities=tuple(quantities))
     if not token[0].isalpha() and token[0] != "\\":
-        return Meaning(Kind.SIGN, token)
+        return Meaning(TokenKind.SIGN, token)
     if "一" <= token <= "鿿":
-        return Meaning(Kind.HAN, token)
-    return Meaning(Kind.STOP, token) if token in STOPWORDS else Meaning(Kind.WORD, stem(token[:MAX_WORD]))
+        return Meaning(TokenKind.HAN, token)
+    return Meaning(TokenKind.STOP, token) if token in STOPWORDS else Meaning(TokenKind.WORD, stem(token[:MAX_WORD]))
 
 
 def _quantities(token: str) -> list[Quantity] | None:
