@@ -34,6 +34,8 @@ $(READY): requirements/cpu-lock.txt pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --disable-pip-version-check --no-deps -r requirements/cpu-lock.txt
 	$(BIN)/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation -e .
+	# DeepSpeed compiles its operator for CPUs once, which would otherwise be part of the first training.
+	$(BIN)/python -P -c 'from truegold.train.model.distributed import init_distributed; init_distributed()'
 	touch $@
 
 clean:

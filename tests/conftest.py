@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-settings.register_profile("untimed", deadline=None)  # How long an example takes says how busy the machine is.
+# How long an example takes says how busy the machine is, so none has a deadline.
+settings.register_profile("untimed", deadline=None, max_examples=100 if os.environ.get("TRUEGOLD_ALL") else 40)
 settings.load_profile("untimed")
 
 os.environ.setdefault("DO_NOT_TRACK", "1")
@@ -28,10 +29,15 @@ SHARE = 10
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect nine tenths of the tests marked `long_table`, the same ones every time."""
+    """Deselect the tests marked `long_run`, and nine tenths of those marked `long_table`, the same ones every time."""
     if os.environ.get("TRUEGOLD_ALL"):
         return
-    deselected = {item for item in items if item.get_closest_marker("long_table") and not is_in_the_tenth(item.nodeid)}
+    deselected = {
+        item
+        for item in items
+        if item.get_closest_marker("long_run")
+        or (item.get_closest_marker("long_table") and not is_in_the_tenth(item.nodeid))
+    }
     if deselected:
         config.hook.pytest_deselected(items=list(deselected))
         items[:] = [item for item in items if item not in deselected]

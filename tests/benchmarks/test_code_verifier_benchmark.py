@@ -211,6 +211,7 @@ def test_hostile_programs_are_counted_and_leave_nothing(
     assert "| reward_hack | 4 | 0 | 0 | 0 |" in text
 
 
+@pytest.mark.long_run
 @pytest.mark.usefixtures("full_tier")
 def test_speed_is_measured_in_children_and_a_missing_peer_is_said(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(code_speed, "REPEATS", 1)

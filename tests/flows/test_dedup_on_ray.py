@@ -45,6 +45,7 @@ for name, run_shards in (("threads", run_in_threads), ("ray", on_ray(None))):
 """
 
 
+@pytest.mark.long_run
 def test_shards_on_ray_give_what_threads_give(tmp_path: Path) -> None:
     data = tmp_path / "problems.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in problems()))

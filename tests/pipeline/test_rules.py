@@ -114,9 +114,9 @@ def test_no_prompt_keeps_the_rules_busy(attack):
 
 def test_real_problems_are_seldom_flagged():
     with real_data("curation/gsm8k_train.jsonl").open("rb") as file:
-        lines = [json.loads(line) for line in file]
+        lines = [json.loads(line) for line in file][::4]
     rules = load_detectors(None)
-    assert len(lines) > 7_000
+    assert len(lines) > 1_800
     for with_solution in (True, False):
         rows = [
             make_row(line["question"], line["answer"], line["solution"] if with_solution else None) for line in lines

@@ -154,6 +154,7 @@ def test_local_and_prefect_runs_make_the_same_files(project: Path) -> None:
         assert (prefect["key"], prefect["outputs"]) == (local["key"], local["outputs"]), stage
 
 
+@pytest.mark.long_run
 def test_a_training_killed_between_checkpoints_ends_with_the_same_weights(project: Path) -> None:
     shutil.copytree(project / "runs" / "main", project / "runs" / "killed")
     for stage in ("train", "profile_after", "report"):

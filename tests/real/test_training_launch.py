@@ -114,6 +114,7 @@ exec sh -c "$*"
 """Runs a command for this machine where it is, so that DeepSpeed's launcher needs no ssh server."""
 
 
+@pytest.mark.long_run
 def test_an_error_under_the_deepspeed_launcher_ends_all_ranks_and_is_told(
     inputs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

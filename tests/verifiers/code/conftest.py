@@ -16,7 +16,7 @@ from truegold.verifiers.code.remote import service
 from truegold.verifiers.code.sandbox import Sandbox, Tier
 
 
-@pytest.fixture(params=[Tier.FULL, Tier.CONTAINER])
+@pytest.fixture(params=[Tier.FULL, pytest.param(Tier.CONTAINER, marks=pytest.mark.long_table)])
 def box(request: pytest.FixtureRequest) -> Sandbox:
     """The sandbox, in each of the tiers that have to hold."""
     return box_of(request.param)
