@@ -1,4 +1,4 @@
-"""What the sandbox tests share: a program run in a tier, and whether this machine gives that tier."""
+"""What tests of programs share: a program run in a tier, whether this machine gives that tier, sums to be read."""
 
 import dataclasses
 from functools import cache
@@ -25,3 +25,19 @@ def box_of(tier: Tier) -> Sandbox:
 
 def run(box: Sandbox, source: str, stdin: bytes = b"", **limits: float) -> Execution:
     return box.run(Job("main", source.encode(), dataclasses.replace(LIMITS, **limits), stdin))
+
+
+STDIO = {
+    "type": "stdio",
+    "cases": [
+        {"input": "3\n4\n", "output": "7\n"},
+        {"input": "10\n-3\n", "output": "7\n"},
+        {"input": "0\n0\n", "output": "0\n"},
+    ],
+}
+"""Tests of a program that adds up two lines."""
+
+
+def fenced(program: str, language: str = "python") -> str:
+    """Return a response with the program in a fence."""
+    return f"Here it is.\n```{language}\n{program}\n```\nDone."
