@@ -60,6 +60,10 @@ class SandboxError(Exception):
     """Trouble of the infrastructure, never the program's fault: no verdict follows from it."""
 
 
+class MachineBusy(SandboxError):
+    """A program got hardly any time on a core, which a second try would not change."""
+
+
 class Prepared(Protocol):
     """A program that is ready to run, any number of times."""
 

@@ -13,6 +13,7 @@ from truegold.verifiers.code.inside.confine import supervise
 from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.sandbox import Sandbox, job
 from truegold.verifiers.code.sandbox.local import Local
+from truegold.verifiers.code.sandbox.seat import Seat
 
 SHORT_CHILDREN = """
 for i in $(seq {count}); do /usr/bin/awk 'BEGIN {{ for (i = 0; i < 2000000; i++) x += i }}'; done
@@ -68,9 +69,11 @@ def test_children_that_sleep_are_waiting(box: Sandbox, source: str) -> None:
 
 def test_a_machine_too_busy_to_run_it_gives_no_verdict(box: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     reply = {"jobs": [{"ended_by": "busy", "code": -9, "cpu_s": 0.1, "wall_s": 300.0, "idle_s": 0.1, "peak_mb": 9.0}]}
-    monkeypatch.setattr("truegold.verifiers.code.sandbox.seat.Seat._ask", lambda self, jobs, descriptors: reply)
+    asked = []
+    monkeypatch.setattr(Seat, "_ask", lambda self, jobs, descriptors: asked.append(jobs) or reply)
     with pytest.raises(SandboxError, match="too busy"):
         run(box, "print(1)")
+    assert len(asked) == 1, "a second try would wait as long"
 
 
 def test_a_process_that_is_never_idle_and_never_runs_ends_as_busy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ import weakref
 from dataclasses import dataclass
 from queue import LifoQueue
 
-from truegold.verifiers.code.execution import Execution, SandboxError
+from truegold.verifiers.code.execution import Execution, MachineBusy, SandboxError
 from truegold.verifiers.code.sandbox.job import Job
 from truegold.verifiers.code.sandbox.seat import Seat, TierNotPossible
 from truegold.verifiers.code.sandbox.tiers import AUTOMATIC_TIERS, Tier, tier_from_environment
@@ -88,6 +88,8 @@ class Sandbox:
                     return seat.run(jobs)
                 except TierNotPossible as error:
                     raise SandboxError(f"tier {self.tier} is gone: {error}") from error
+                except MachineBusy:
+                    raise
                 except SandboxError:
                     if attempt == ATTEMPTS - 1:
                         raise

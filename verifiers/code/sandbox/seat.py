@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from truegold.verifiers.code.execution import End, Execution, SandboxError
+from truegold.verifiers.code.execution import End, Execution, MachineBusy, SandboxError
 from truegold.verifiers.code.limits import IDLE_S, MB
 from truegold.verifiers.code.sandbox.boxes import Box, remove_abandoned
 from truegold.verifiers.code.sandbox.job import Job
@@ -151,7 +151,7 @@ class Seat:
                 files += [_AnonymousFile(content) for content in (job.payload, job.stdin, b"", b"", b"")]
             reply = self._ask(jobs, [file.descriptor for file in files])
             if any(report["ended_by"] == "busy" for report in reply["jobs"]):
-                raise SandboxError("the machine is too busy: the program got hardly any time on a core")
+                raise MachineBusy("the machine is too busy: the program got hardly any time on a core")
             reports = enumerate(zip(jobs, reply["jobs"], strict=True))
             return [_execution(job, report, files[5 * index :]) for index, (job, report) in reports]
         except (OSError, ValueError, KeyError) as error:

@@ -116,10 +116,13 @@ class Supervisor:
     def _add_idle_time(self, running: Sequence[Watched]) -> None:
         """Add the time since the last look to what the jobs waited, unless one of them can run now: a job that waits
         for its partner's work does not idle."""
-        could_run = self._proc is not None and any(self._can_run(self._processes(job)) for job in running)
+        if self._proc is None:
+            return
+        could_run = any(self._can_run(self._proc, self._processes(job)) for job in running)
+        now = time.monotonic()
         for job in running:
-            now = time.monotonic()
-            job.idle_s += 0.0 if could_run or self._proc is None else now - job.looked
+            if not could_run:
+                job.idle_s += now - job.looked
             job.looked = now
 
     def _processes(self, job: Watched) -> list[int]:
@@ -180,13 +183,13 @@ class Supervisor:
                     family += map(int, _read_text(self._proc, f"{parent}/task/{task}/children").split())
         return family
 
-    def _can_run(self, pids: Sequence[int]) -> bool:
+    @staticmethod
+    def _can_run(proc: int, pids: Sequence[int]) -> bool:
         """Return whether a thread of these processes runs or stands in line for a core."""
-        assert self._proc is not None
         for pid in pids:
             with contextlib.suppress(OSError, IndexError):
-                for task in _list_folder(self._proc, f"{pid}/task"):
-                    if _stat_fields(self._proc, f"{pid}/task/{task}")[0] == "R":
+                for task in _list_folder(proc, f"{pid}/task"):
+                    if _stat_fields(proc, f"{pid}/task/{task}")[0] == "R":
                         return True
         return False
 
