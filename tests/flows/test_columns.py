@@ -62,7 +62,7 @@ def test_flag_reads_them(project: Path) -> None:
     done = truegold("flag", "--data", "rows.jsonl", "--out", "flagged", cwd=project)
     assert done.returncode == 0, done.stderr
     assert pl.read_parquet(project / "flagged/suspicion.parquet")["id"].to_list() == ["p1", "p2", "p3", "p4"]
-    rows = pl.read_parquet(project / "flagged/work/ingest/rows.parquet")
+    rows = pl.read_parquet(project / "flagged" / "work" / "ingest" / "rows.parquet")
     assert rows["gold"].to_list() == ["7", "7", "\\frac{14}{2}", "144"]
 
 
