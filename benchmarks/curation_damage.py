@@ -1,8 +1,9 @@
 r"""Measures a whole curation on rows damaged in twenty ways: 10,000 rows of GSM8K and MATH with solutions, ten a kind.
 
-    python benchmarks/curation_damage.py DATA_DIR [--seed 2] [--wordings report] [--draw labels.jsonl] [--write PAGE.md]
+    python benchmarks/curation_damage.py DATA_DIR [--seed 2] [--wordings last] [--draw labels.jsonl] [--write PAGE.md]
 
-Every kind of damage has two implementations: `design`, which rules were written on, and `report`, which they were not.
+Every kind of damage has four implementations. Rules were written on `design`, later mended on `report` and `fresh`;
+`last` is only reported.
 `blocked` rows carry a flag that holds them back or were dropped, `advised` ones another flag, `repaired` ones were
 edited by cleaning. --draw writes forty blocking and forty advisory flags of rows, damaged or not, for reading.
 """
@@ -17,7 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from curation_damages import DAMAGES, Problem
+from curation_damage_edits import Problem
+from curation_damage_wordings import WORDINGS
+from curation_damages import DAMAGES
 from publishing import publish
 
 from truegold import pipeline
@@ -54,7 +57,7 @@ def damaged_rows(folder: Path, seed: int, wordings: str) -> tuple[list[Problem],
         while planted < EACH:
             index = free.pop()
             other = rows[rng.choice(free)]
-            damaged = makers[wordings](rows[index], other, rng)
+            damaged = ({**makers, **WORDINGS[kind]})[wordings](rows[index], other, rng)
             if damaged is not None and damaged != rows[index]:
                 kinds[index + 1], originals[index + 1] = kind, rows[index]
                 rows[index] = damaged
@@ -129,7 +132,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, metavar="DATA_DIR")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--wordings", choices=("design", "report"), default="design")
+    parser.add_argument("--wordings", choices=("design", "report", "fresh", "last"), default="design")
     parser.add_argument("--draw", type=Path, help="write the rows to read to this file")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--write", type=Path)

@@ -9,18 +9,8 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
-
-class Problem(NamedTuple):
-    """A row of the run."""
-
-    question: str
-    answer: str
-    solution: str
-
-
-Damage = Callable[[Problem, Problem, random.Random], Problem | None]
+from curation_damage_edits import Damage, Problem, edit_gold, edit_question
 
 _UNITS = (
     r"(?:hours?|minutes?|seconds?|days?|weeks?|months?|years?|miles?|feet|inch(?:es)?|yards?|meters?|cm|km|grams?|pounds?"
@@ -32,22 +22,6 @@ _WORDS = "two three four five six seven eight nine ten twelve twenty thirty fift
 
 def _whole(problem: Problem) -> int | None:
     return int(problem.answer) if re.fullmatch(r"-?\d{1,12}", problem.answer) else None
-
-
-def _question(make: Callable[[str, random.Random], str | None]) -> Damage:
-    def damage(problem: Problem, _: Problem, rng: random.Random) -> Problem | None:
-        text = make(problem.question, rng)
-        return None if text is None else problem._replace(question=text)
-
-    return damage
-
-
-def _gold(make: Callable[[str, random.Random], str | None]) -> Damage:
-    def damage(problem: Problem, _: Problem, rng: random.Random) -> Problem | None:
-        text = make(problem.answer, rng)
-        return None if text is None else problem._replace(answer=text)
-
-    return damage
 
 
 def _cut_out(pattern: str, keep: str = "") -> Callable[[str, random.Random], str | None]:
@@ -269,15 +243,18 @@ WRAPPERS = (
 
 DAMAGES: Mapping[str, Mapping[str, Damage]] = {
     "unit removed": {
-        "design": _question(_cut_out(rf"(?<=\d) {_UNITS}\b")),
-        "report": _question(_cut_out(rf"(?<=\d)[ -]{_UNITS}\b|\$(?=\d)|(?<=\d)%")),
+        "design": edit_question(_cut_out(rf"(?<=\d) {_UNITS}\b")),
+        "report": edit_question(_cut_out(rf"(?<=\d)[ -]{_UNITS}\b|\$(?=\d)|(?<=\d)%")),
     },
     "mojibake": {
-        "design": _question(_mojibake(("latin-1", "cp1252", "gb18030"), quote=True)),
-        "report": _question(_mojibake(("cp1252", "mac_roman", "gbk", "shift_jis", "cp1251", "big5"), quote=True)),
+        "design": edit_question(_mojibake(("latin-1", "cp1252", "gb18030"), quote=True)),
+        "report": edit_question(_mojibake(("cp1252", "mac_roman", "gbk", "shift_jis", "cp1251", "big5"), quote=True)),
     },
-    "middle cut": {"design": _question(_middle_words), "report": _question(_middle_characters)},
-    "end cut": {"design": _question(_end(0.4, 0.8, words=True)), "report": _question(_end(0.5, 0.9, words=False))},
+    "middle cut": {"design": edit_question(_middle_words), "report": edit_question(_middle_characters)},
+    "end cut": {
+        "design": edit_question(_end(0.4, 0.8, words=True)),
+        "report": edit_question(_end(0.5, 0.9, words=False)),
+    },
     "gold in the prompt": {
         "design": _leak(("QUESTION Answer: GOLD", "QUESTION (The answer is GOLD.)", "QUESTION GOLD")),
         "report": _leak(
@@ -291,13 +268,13 @@ DAMAGES: Mapping[str, Mapping[str, Damage]] = {
             )
         ),
     },
-    "gold off by one": {"design": _gold(_slip), "report": _gold(_far_slip)},
-    "sign of gold": {"design": _gold(_sign), "report": _gold(_sign_unicode)},
-    "decimal point of gold": {"design": _gold(_point), "report": _gold(_point_shifted)},
-    "digits of gold swapped": {"design": _gold(_swap), "report": _gold(_reverse)},
+    "gold off by one": {"design": edit_gold(_slip), "report": edit_gold(_far_slip)},
+    "sign of gold": {"design": edit_gold(_sign), "report": edit_gold(_sign_unicode)},
+    "decimal point of gold": {"design": edit_gold(_point), "report": edit_gold(_point_shifted)},
+    "digits of gold swapped": {"design": edit_gold(_swap), "report": edit_gold(_reverse)},
     "gold misread": {
-        "design": _gold(_ocr({"0": "O", "1": "l", "5": "S", "8": "B"})),
-        "report": _gold(_ocr({"0": "o", "1": "|", "2": "Z", "6": "b", "9": "g", "4": " 4", "7": ",7"})),
+        "design": edit_gold(_ocr({"0": "O", "1": "l", "5": "S", "8": "B"})),
+        "report": edit_gold(_ocr({"0": "o", "1": "|", "2": "Z", "6": "b", "9": "g", "4": " 4", "7": ",7"})),
     },
     "another row's gold": {"design": _other_gold, "report": _other_gold},
     "another row's question": {"design": _other_question, "report": _other_last_sentence},
@@ -305,22 +282,25 @@ DAMAGES: Mapping[str, Mapping[str, Damage]] = {
         "design": _letter_gold(("",)),
         "report": _letter_gold(("Which of the following is correct?", "Choose the correct option.", "")),
     },
-    "figure lost": {"design": _question(_without_drawing), "report": _question(_pointer(POINTERS))},
+    "figure lost": {"design": edit_question(_without_drawing), "report": edit_question(_pointer(POINTERS))},
     "number removed": {
-        "design": _question(_cut_out(_WHOLE.pattern)),
-        "report": _question(_cut_out(r"\$?" + _WHOLE.pattern)),
+        "design": edit_question(_cut_out(_WHOLE.pattern)),
+        "report": edit_question(_cut_out(r"\$?" + _WHOLE.pattern)),
     },
-    "number word garbled": {"design": _question(_garble_words("swap")), "report": _question(_garble_words("digits"))},
-    "HTML left over": {"design": _question(_html(WRAPPERS[:3])), "report": _question(_html(WRAPPERS[3:]))},
+    "number word garbled": {
+        "design": edit_question(_garble_words("swap")),
+        "report": edit_question(_garble_words("digits")),
+    },
+    "HTML left over": {"design": edit_question(_html(WRAPPERS[:3])), "report": edit_question(_html(WRAPPERS[3:]))},
     "two problems joined": {"design": _joined(" "), "report": _joined("\n\n")},
     "solution instead of gold": {"design": _solution_as_gold(600), "report": _solution_as_gold(120)},
     "gold like empty": {
-        "design": _gold(_put(("N/A", "-", "see solution", "None", "?"))),
-        "report": _gold(_put(("[]", "not provided", "tbd", "\\text{}", "no answer", "null", "see above", "_____"))),
+        "design": edit_gold(_put(("N/A", "-", "see solution", "None", "?"))),
+        "report": edit_gold(_put(("[]", "not provided", "tbd", "\\text{}", "no answer", "null", "see above", "_____"))),
     },
     "translated fragment": {
-        "design": _question(_foreign(_FOREIGN["design"])),
-        "report": _question(_foreign(_FOREIGN["report"])),
+        "design": edit_question(_foreign(_FOREIGN["design"])),
+        "report": edit_question(_foreign(_FOREIGN["report"])),
     },
 }
 """The kinds of damage, each in two implementations."""
