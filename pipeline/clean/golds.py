@@ -36,6 +36,8 @@ GOLD_TYPES = (
     "ratio",
     "number_in_base",
     "time",
+    "date",
+    "congruence",
     "family",
     "truth",
     "choice",
@@ -52,16 +54,19 @@ _TRUTH = {
     **dict.fromkeys(("false", "错误", "错", "不正确", "×", "✗"), "false"),
 }
 _WRAPPED = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\s?\{\s?([^{}]{1,20})\s?\}")
-_TYPE_OF_NODE: dict[type, str] = {
+TYPE_OF_NODE: dict[type, str] = {
     t.BareList: "list",
     t.Matrix: "matrix",
     t.SetOf: "set",
     t.Ratio: "ratio",
     t.BaseN: "number_in_base",
     t.Clock: "time",
+    t.Day: "date",
+    t.Residues: "congruence",
     t.Family: "family",
     t.Text: "text",
 }
+"""The type of each class of trees whose class alone decides it."""
 MAX_TRUTH_CHARS = 40
 """Characters of a gold that may be a truth value."""
 
@@ -135,7 +140,7 @@ def _type_of(tree: t.Node) -> str:
         return "text" if tree.name in ("true", "false") else "set"
     if isinstance(tree, t.VALUES):
         return "expression" if any(isinstance(node, t.Sym) for node in t.walk(tree)) else "number"
-    return _TYPE_OF_NODE[type(tree)]
+    return TYPE_OF_NODE[type(tree)]
 
 
 def _type_of_group(group: t.Group) -> str:

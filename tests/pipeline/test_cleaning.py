@@ -22,8 +22,10 @@ from truegold.pipeline.clean import (
     language_of,
 )
 from truegold.pipeline.clean.encodings import misread_as, repair_mojibake
+from truegold.pipeline.clean.golds import TYPE_OF_NODE
 from truegold.pipeline.clean.leaks import gives_away
 from truegold.pipeline.config.stages import CleanConfig
+from truegold.verifiers.math import tree as t
 
 
 def cleaned(text):
@@ -219,6 +221,8 @@ def test_small_letters_may_be_parts_and_are_chosen_by_letter_only():
         ("2:3", ("ratio", "2:3")),
         ("101_2", ("number_in_base", "101 base 2")),
         ("3:30 p.m.", ("time", "3:30 pm")),
+        ("5 March", ("date", "?-3-5-?")),
+        (r"x \equiv 3 \pmod{5}", ("congruence", "x = 3 mod 5")),
         (r"25\%", ("percentage", "25 %")),
         (r"2\text{ hours}", ("quantity", "7200 s")),
         ("12 apples", ("quantity", "12")),
@@ -235,6 +239,13 @@ def test_golds_are_typed_and_normalised(gold, note):
     assert noted is not None
     assert noted[0] in GOLD_TYPES
     assert noted == note or (note[1] is None and noted[0] == note[0])
+
+
+def test_every_class_of_trees_has_a_type():
+    classes = {value for value in vars(t).values() if isinstance(value, type) and issubclass(value, t.Node)}
+    looked_into = {t.Measure, t.Group, t.Chain, t.SetOps, t.Named, *t.VALUES}
+    assert classes - {t.Node} == looked_into | set(TYPE_OF_NODE)
+    assert set(TYPE_OF_NODE.values()) <= set(GOLD_TYPES)
 
 
 def test_no_gold_has_no_type_and_other_verifiers_know_their_own():
