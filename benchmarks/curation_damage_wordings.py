@@ -147,7 +147,7 @@ def _other_gold(problem: Problem, other: Problem, _: random.Random) -> Problem:
 
 
 def _number_of_question(problem: Problem, _: Problem, rng: random.Random) -> Problem | None:
-    numbers = [number for number in _INTEGER.findall(problem.question) if number != problem.answer]
+    numbers = [digits for digits in _INTEGER.findall(problem.question) if digits != problem.answer]
     return problem._replace(answer=rng.choice(numbers)) if numbers else None
 
 
