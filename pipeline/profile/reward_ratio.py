@@ -2,55 +2,25 @@ r"""What rewards training will see, by source, domain and verifier: the share of
 
     gsm8k.jsonl   rows 900   ones .62   dead .06   saturated .21   informative .73     groups of 8 samples
 
-Of each problem only c passes of n judged samples are known, and 0 of 4 is not a pass rate of 0. The pass rates p of a
-group of problems are taken as Beta(a, b) distributed, which makes c beta-binomial (Skellam 1948, "A probability
-distribution derived from the binomial distribution by regarding the probability of success as variable between the sets
-of trials"): a and b maximise
-
-    sum over problems of  ln B(a + c, b + n - c) - ln B(a, b)                           (empirical Bayes)
-
-and given its samples a problem has p ~ Beta(a + c, b + n - c). For a group of G further samples then (the posterior
-predictive, beta-binomial again)
-
-    share of ones        E[p]           = (a + c) / (a + b + n)
-    all wrong, dead      E[(1 - p)^G]   = B(a + c, b + n - c + G) / B(a + c, b + n - c)
-    all right, saturated E[p^G]         = B(a + c + G, b + n - c) / B(a + c, b + n - c)
-
+What to expect of a group of further samples is read from each problem's posterior (`posterior`).
 A selection by observed pass rate is read with the prior of what it was selected from: its pass rates go back towards
 the mean on the next samples. Samples that could not be judged carry no reward; their share stands beside.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import polars as pl
 
+from truegold.pipeline.profile.posterior import Beta, expected_shares, fit_prior
 from truegold.pipeline.rows import KEY
-
-Counts = Mapping[tuple[int, int], int]
-"""Problems by their judged samples and passes."""
 
 BY = ("source", "domain", "verifier")
 EVERYTHING = "all"
 MIN_ROWS = 50
 """A group of fewer problems is read with the prior of all: two numbers cannot be learnt from ten."""
-
-MEANS = tuple(i / 40 for i in range(1, 40))
-WEIGHTS = tuple(10 ** (i / 8) for i in range(-12, 17))
-"""The grid of a + b, 0.03 to 100: from nearly all problems hopeless or sure to all of one difficulty."""
-REFINEMENTS = 4
-"""How often the grid is laid anew, four times as fine, around its best point."""
-
-
-@dataclass(frozen=True)
-class Prior:
-    """Beta(a, b) of the pass rates."""
-
-    a: float
-    b: float
 
 
 @dataclass(frozen=True)
@@ -116,7 +86,7 @@ def _counts(cells: pl.DataFrame) -> dict[tuple[int, int], int]:
 
 
 def _before_and_after(
-    by: str, name: str, cells: pl.DataFrame, prior: Prior | None, group_size: int, was_selected: bool
+    by: str, name: str, cells: pl.DataFrame, prior: Beta | None, group_size: int, was_selected: bool
 ) -> Iterator[RewardRatio]:
     yield _ratio(by, name, "profiled", cells, prior, group_size)
     chosen = cells.filter(pl.col("selected"))
@@ -124,7 +94,7 @@ def _before_and_after(
         yield _ratio(by, name, "selected", chosen, prior, group_size)
 
 
-def _ratio(by: str, name: str, when: str, cells: pl.DataFrame, prior: Prior | None, group_size: int) -> RewardRatio:
+def _ratio(by: str, name: str, when: str, cells: pl.DataFrame, prior: Beta | None, group_size: int) -> RewardRatio:
     counts = _counts(cells)
     rows, judged_rows = int(cells["rows"].sum()), sum(counts.values())
     samples = int((cells["rows"] * cells["n"]).sum())
@@ -137,45 +107,3 @@ def _ratio(by: str, name: str, when: str, cells: pl.DataFrame, prior: Prior | No
     informative = max(0.0, 1 - dead - saturated)
     shares = (ones, 1 - ones, dead, saturated, informative)
     return RewardRatio(by, name, when, rows, judged_rows, unjudged, *shares, group_size, prior.a, prior.b)
-
-
-def expected_shares(counts: Counts, prior: Prior, group_size: int) -> tuple[float, float, float]:
-    """Return the shares of ones, of dead groups and of saturated groups to expect of these problems."""
-    total = sum(counts.values())
-    ones = dead = saturated = 0.0
-    for (n, c), rows in counts.items():
-        a, b = prior.a + c, prior.b + n - c
-        ones += rows * a / (a + b)
-        dead += rows * math.exp(_log_beta(a, b + group_size) - _log_beta(a, b))
-        saturated += rows * math.exp(_log_beta(a + group_size, b) - _log_beta(a, b))
-    return ones / total, dead / total, saturated / total
-
-
-def fit_prior(counts: Counts) -> Prior | None:
-    """Return the Beta distribution of greatest likelihood, None where nothing was judged.
-
-    It is searched on a grid of mean and a + b that is refined around the best point.
-    """
-    if not counts:
-        return None
-    means: Sequence[float] = MEANS
-    weights: Sequence[float] = WEIGHTS
-    best = (-math.inf, 0.5, 2.0)
-    for _ in range(REFINEMENTS):
-        best = max(best, *((_likelihood(counts, mean, weight), mean, weight) for mean in means for weight in weights))
-        _, mean, weight = best
-        step_mean = (means[-1] - means[0]) / (len(means) - 1)
-        step_weight = (weights[-1] / weights[0]) ** (1 / (len(weights) - 1))
-        means = [min(max(mean + step_mean * i / 4, 1e-4), 1 - 1e-4) for i in range(-4, 5)]
-        weights = [weight * step_weight ** (i / 4) for i in range(-4, 5)]
-    return Prior(best[1] * best[2], (1 - best[1]) * best[2])
-
-
-def _likelihood(counts: Counts, mean: float, weight: float) -> float:
-    a, b = mean * weight, (1 - mean) * weight
-    whole = _log_beta(a, b)
-    return sum(rows * (_log_beta(a + c, b + n - c) - whole) for (n, c), rows in counts.items())
-
-
-def _log_beta(a: float, b: float) -> float:
-    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)

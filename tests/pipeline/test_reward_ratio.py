@@ -1,91 +1,13 @@
-"""The reward-ratio view: hand-computed shares, a prior that is found again, groups and selection."""
+"""The reward-ratio view: groups of rows, before and after selection."""
 
 from __future__ import annotations
 
 import math
-import random
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from truegold.pipeline.profile.reward_ratio import Prior, expected_shares, fit_prior, reward_ratios
-
-
-def test_the_shares_of_one_problem_by_hand():
-    # Uniform prior, 1 of 2 passed: p ~ Beta(2, 2). E[p] = 1/2, E[(1-p)^2] = E[p^2] = 2*3 / (4*5) = 0.3.
-    ones, dead, saturated = expected_shares({(2, 1): 1}, Prior(1, 1), 2)
-    assert (ones, dead, saturated) == pytest.approx((0.5, 0.3, 0.3))
-
-
-def test_a_problem_that_failed_its_few_samples_is_not_dead_for_sure():
-    # Beta(1, 5) after 0 of 4: E[(1-p)^8] = B(1, 13) / B(1, 5) = 5 / 13.
-    _, dead, _ = expected_shares({(4, 0): 1}, Prior(1, 1), 8)
-    assert dead == pytest.approx(5 / 13)
-
-
-def test_shares_are_means_over_problems():
-    first, second = expected_shares({(4, 1): 1}, Prior(1, 2), 4), expected_shares({(4, 4): 1}, Prior(1, 2), 4)
-    both = expected_shares({(4, 1): 1, (4, 4): 3}, Prior(1, 2), 4)
-    assert both == pytest.approx(tuple((x + 3 * y) / 4 for x, y in zip(first, second, strict=True)))
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    cells=st.dictionaries(
-        st.tuples(st.integers(1, 16), st.integers(0, 16)), st.integers(1, 50), min_size=1, max_size=8
-    ),
-    group=st.integers(1, 32),
-    a=st.floats(0.05, 20),
-    b=st.floats(0.05, 20),
-)
-def test_shares_are_probabilities_that_leave_room_for_each_other(cells, group, a, b):
-    counts = {(n, min(c, n)): rows for (n, c), rows in cells.items()}
-    ones, dead, saturated = expected_shares(counts, Prior(a, b), group)
-    assert min(ones, dead, saturated) >= 0
-    assert dead + saturated <= 1 + (1e-9 if group > 1 else 1e-6)
-    assert saturated <= ones + 1e-9
-    assert dead <= 1 - ones + 1e-9
-
-
-def test_a_group_of_one_is_dead_or_saturated():
-    ones, dead, saturated = expected_shares({(8, 3): 5}, Prior(0.7, 1.2), 1)
-    assert (saturated, dead) == pytest.approx((ones, 1 - ones))
-
-
-@pytest.mark.parametrize(("a", "b"), [(2.0, 3.0), (0.4, 0.6), (5.0, 1.0)])
-def test_the_prior_that_made_the_data_is_found_again(a, b):
-    random_ = random.Random(0)
-    counts: dict[tuple[int, int], int] = {}
-    for _ in range(4000):
-        rate = random_.betavariate(a, b)
-        passes = sum(random_.random() < rate for _ in range(8))
-        counts[8, passes] = counts.get((8, passes), 0) + 1
-    prior = fit_prior(counts)
-    assert prior is not None
-    assert prior.a / (prior.a + prior.b) == pytest.approx(a / (a + b), abs=0.02)
-    assert prior.a + prior.b == pytest.approx(a + b, rel=0.15)
-
-
-def test_the_expected_dead_share_is_what_further_samples_show():
-    random_ = random.Random(1)
-    rates = [random_.betavariate(0.5, 0.9) for _ in range(6000)]
-    counts: dict[tuple[int, int], int] = {}
-    dead = saturated = 0
-    for rate in rates:
-        passes = sum(random_.random() < rate for _ in range(4))
-        counts[4, passes] = counts.get((4, passes), 0) + 1
-        later = sum(random_.random() < rate for _ in range(8))
-        dead += later == 0
-        saturated += later == 8
-    prior = fit_prior(counts)
-    assert prior is not None
-    _, expected_dead, expected_saturated = expected_shares(counts, prior, 8)
-    assert expected_dead == pytest.approx(dead / 6000, abs=0.015)
-    assert expected_saturated == pytest.approx(saturated / 6000, abs=0.015)
-    plugged_in = sum(rows * (1 - c / n) ** 8 for (n, c), rows in counts.items()) / 6000
-    assert abs(plugged_in - dead / 6000) > 0.05
+from truegold.pipeline.profile.reward_ratio import reward_ratios
 
 
 def tables(entries):
