@@ -41,7 +41,7 @@ HASHED_ANSWER = re.compile(r"\n?####\s*.*\s*\Z")
 """GSM8K's last line: `#### 21`."""
 
 
-@stage_function(version=2, isolated=True, judges="rows")
+@stage_function(version=3, isolated=True, judges="rows")
 def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Fine-tune a model on examples.
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from architectures import tiny_causal_lm
 from deepspeed.utils import safe_get_full_grad
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -52,6 +53,18 @@ def test_a_checkpoint_whose_sampling_settings_contradict_each_other_is_exported_
     exported, expected = (load_file(folder / "model.safetensors") for folder in (tmp_path / "out", tiny_model))
     assert exported.keys() == expected.keys()
     assert all(torch.equal(exported[name], expected[name]) for name in expected)
+
+
+def test_logprobs_are_the_models_own_where_it_transforms_its_logits(tmp_path: Path) -> None:
+    causal_lm = tiny_causal_lm("gemma2")
+    causal_lm.save_pretrained(str(tmp_path))
+    engine = TrainingEngine(tmp_path, OptimizerConfig(dtype="float32"), pad_id=0, seed=0)
+    segment = Segment((5, 6, 7), (8, 9, 10, 11))
+    logits = causal_lm(torch.tensor([segment.prompt_ids + segment.output_ids])).logits[0, 2:-1]
+    expected = logits.log_softmax(-1).gather(1, torch.tensor(segment.output_ids).unsqueeze(1)).squeeze(1)
+    assert torch.allclose(engine.logprobs([segment])[0], expected, atol=1e-4)
+    hidden = torch.randn(3, 64)
+    assert engine.logits(hidden).abs().max() <= causal_lm.config.final_logit_softcapping
 
 
 def test_bfloat16_is_never_trained_by_the_optimizer_of_stage_0() -> None:

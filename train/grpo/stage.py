@@ -35,7 +35,7 @@ PROBE_POOL = 256
 """The probe's prompts are chosen among those of so many rows."""
 
 
-@stage_function(version=3, isolated=True, judges="rows")
+@stage_function(version=4, isolated=True, judges="rows")
 def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Train a model on selected rows.
 

@@ -72,6 +72,13 @@ def world_size() -> int:
     return int(dist.get_world_size())
 
 
+def local_device() -> Any:
+    """Return the device that this rank trains on: its GPU, or the CPU."""
+    import torch
+
+    return torch.device("cuda", int(os.environ["LOCAL_RANK"])) if torch.cuda.is_available() else torch.device("cpu")
+
+
 def barrier() -> None:
     """Wait until every rank is here."""
     import torch.distributed as dist

@@ -24,7 +24,14 @@ from torch import Tensor
 from truegold.pipeline.engines.host_memory import trim
 from truegold.pipeline.running.aside import write_whole
 from truegold.train.config.models import OptimizerConfig
-from truegold.train.model.distributed import all_max, all_sum, deepspeed_config, gathered, init_distributed
+from truegold.train.model.distributed import (
+    all_max,
+    all_sum,
+    deepspeed_config,
+    gathered,
+    init_distributed,
+    local_device,
+)
 from truegold.train.model.lora import add_lora, merge, merged_parameters
 from truegold.train.model.policy import Policy, load_causal_lm, measure
 from truegold.train.model.prefix_cache import checkpoint_with_cache, keeps_whole_cache
@@ -67,7 +74,8 @@ class TrainingEngine:
             causal_lm.enable_input_require_grads()
         if config.lora is not None:
             add_lora(causal_lm, config.lora)
-        policy = Policy(causal_lm)
+        policy = Policy(causal_lm).to(local_device())
+        policy.match_logits()
         self._config = config
         self._model = model
         self._pad_id = pad_id
@@ -90,6 +98,12 @@ class TrainingEngine:
     def causal_lm(self) -> Any:
         """The Hugging Face model that is trained."""
         return self._engine.module.causal_lm
+
+    @torch.no_grad()
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Return the logits [N, V] of hidden states [N, H], while the output head is whole (`whole`)."""
+        logits: Tensor = self._engine.module.head(apart=True)(hidden)
+        return logits
 
     def measure(self, segments: Sequence[Segment]) -> list[tuple[Tensor, Tensor]]:
         """Return for each segment the log-probabilities of its output tokens and the entropies of the distributions

@@ -14,20 +14,17 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear
 from torch.utils.checkpoint import checkpoint
 
 from truegold.pipeline.engines.chat import ChatEncoder
 from truegold.train.config.models import OptimizerConfig
+from truegold.train.model.logits import Head, LogitPath, PlainPath, choose_path, decoder_of
 from truegold.train.model.prefix_cache import PrefixCache, PromptCache
 from truegold.train.model.segment import Batch, Prefix, Segment, collate, micro_batches
 from truegold.verifiers import SetupError
 
 LOGIT_CHUNK = 4096 * 4096
 """Logits computed at a time (tokens x vocabulary): 64 MiB in float32, of which some five copies are held."""
-
-Head = Callable[[Tensor], Tensor]
-"""From hidden states [N, H] to logits [N, V]."""
 
 
 def load_causal_lm(model: Path, dtype: str) -> Any:
@@ -56,6 +53,29 @@ class Policy(nn.Module):
     def __init__(self, model: Any) -> None:
         super().__init__()
         self.causal_lm = model
+        self._path: LogitPath = PlainPath(model)
+
+    def match_logits(self) -> None:
+        """Compute logits from hidden states as the model itself does from now on (`logits`).
+
+        Raises SetupError where its architecture is one whose log-probabilities would be wrong. Under ZeRO 3 it comes
+        before the weights are sharded.
+        """
+
+        def logprobs(path: LogitPath, sequences: Sequence[Sequence[int]]) -> list[Tensor]:
+            self._path = path
+            segments = [Segment((ids[0],), tuple(ids[1:])) for ids in sequences]
+            values, _ = self(collate([[segment] for segment in segments], pad_id=0).to(self.causal_lm.device))
+            return [row[: len(segment.output_ids)] for row, segment in zip(values, segments, strict=True)]
+
+        self._path = choose_path(self.causal_lm, logprobs)
+
+    def head(self, apart: bool = False) -> Head:
+        """Return what computes logits from hidden states, before any temperature.
+
+        apart: whether to multiply by the output head's weights instead of calling it.
+        """
+        return self._path.head(apart or self.head_apart)
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the log-probability of each output token given all before it, and the entropy of that distribution.
@@ -69,12 +89,10 @@ class Policy(nn.Module):
         hidden = hidden[is_output]
         temperature = batch.temperature.unsqueeze(1).expand_as(batch.mask)
         flat_inputs = (hidden, batch.targets[is_output], temperature[is_output])
-        head = self.causal_lm.get_output_embeddings()
-        weight, bias = head.weight, getattr(head, "bias", None)
-        project: Head = (lambda hidden: linear(hidden, weight, bias)) if self.head_apart else head
-        chunk = max(1, LOGIT_CHUNK // weight.shape[0])
+        head = self.head()
+        chunk = max(1, LOGIT_CHUNK // self.causal_lm.get_output_embeddings().weight.shape[0])
         pieces = [
-            self._chunk(project, *(flat[start : start + chunk] for flat in flat_inputs))
+            self._chunk(head, *(flat[start : start + chunk] for flat in flat_inputs))
             for start in range(0, len(hidden), chunk)
         ]
         logprobs = torch.zeros_like(batch.mask)
@@ -85,7 +103,7 @@ class Policy(nn.Module):
 
     def _hidden(self, batch: Batch) -> Tensor:
         """Return the hidden state that each output token is drawn from [B, T, H]; anything where the mask is 0."""
-        hidden: Tensor = self.causal_lm.get_decoder()(
+        hidden: Tensor = decoder_of(self.causal_lm)(
             input_ids=batch.input_ids,
             attention_mask=batch.attention_mask,
             position_ids=batch.position_ids,
@@ -98,7 +116,7 @@ class Policy(nn.Module):
 
     def _hidden_shared(self, batch: Batch, prefix: Prefix) -> Tensor:
         """Return the same, with each prompt computed once. Gradients reach it through its keys and values."""
-        decoder = self.causal_lm.get_decoder()
+        decoder = decoder_of(self.causal_lm)
         prompt_cache = PromptCache()
         prompts = decoder(
             input_ids=prefix.input_ids,
@@ -158,6 +176,7 @@ class FrozenPolicy:
 
     def __init__(self, model: Path, config: OptimizerConfig, device: torch.device) -> None:
         self._policy = Policy(load_causal_lm(model, config.dtype)).to(device).eval()
+        self._policy.match_logits()
         self._max_tokens = config.micro_batch_tokens
         self._device = device
 

@@ -13,6 +13,8 @@ from torch import Tensor
 from transformers.cache_utils import DynamicCache, DynamicLayer
 from transformers.modeling_layers import GradientCheckpointingLayer
 
+from truegold.train.model.logits import decoder_of
+
 
 class PromptCache(DynamicCache):  # type: ignore[misc]
     """Keeps each layer's keys and values [Q, heads, P, head size] of its first run. No token comes before them."""
@@ -61,7 +63,7 @@ def keeps_whole_cache(causal_lm: Any) -> bool:
 
     A sliding window and recurrent layers keep less.
     """
-    decoder = causal_lm.get_decoder()
+    decoder = decoder_of(causal_lm)
     ids = torch.ones((1, 2), dtype=torch.int64, device=causal_lm.device)
     cache = getattr(decoder(input_ids=ids, use_cache=True), "past_key_values", None)
     return all(type(layer) is DynamicLayer for layer in getattr(cache, "layers", [None]))

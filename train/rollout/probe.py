@@ -161,7 +161,7 @@ class Probe:
         weight = self.trainer.causal_lm.get_output_embeddings().weight
         with self.trainer.whole(weight):
             hidden = torch.randn(4, weight.shape[1], generator=torch.Generator().manual_seed(0)).to(weight)
-            trainer_logits = (hidden @ weight.detach().T).float().cpu()
+            trainer_logits = self.trainer.logits(hidden).float().cpu()
         engine_logits = self.engine.head_logits(hidden)
         if engine_logits is None:
             return 0.0
