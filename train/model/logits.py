@@ -184,7 +184,8 @@ def _choose(causal_lm: Any, logprobs: TokenLogprobs) -> LogitPath:
     paths: list[LogitPath] = [plain, full] if _agree_on_large_logits(plain, full, causal_lm) else [full]
     for path in paths:
         measured = logprobs(path, sequences)
-        error = max(float((row.cpu() - reference_row).abs().max()) for row, reference_row in zip(measured, reference, strict=True))
+        pairs = zip(measured, reference, strict=True)
+        error = max(float((row.cpu() - reference_row).abs().max()) for row, reference_row in pairs)
         if error <= MAX_ERROR[causal_lm.dtype]:
             return path
         smallest = min(smallest, error)
