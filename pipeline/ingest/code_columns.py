@@ -18,6 +18,7 @@ from truegold.pipeline.ingest.columns import text_of
 from truegold.pipeline.ingest.jsonl import parse_structure
 from truegold.pipeline.ingest.layout import Values
 from truegold.pipeline.ingest.records import Unusable
+from truegold.verifiers.code.suite import is_source
 
 TIME_LIMITS_S = (0.01, 120.0)
 """A time limit outside these bounds is taken for a mistake of the source, and left out."""
@@ -62,6 +63,12 @@ def limits_of(values: Values) -> dict[str, float]:
     elif isinstance(value, int | float) and not isinstance(value, bool):
         seconds = float(value)
     return {"cpu_s": seconds} if seconds is not None and TIME_LIMITS_S[0] <= seconds <= TIME_LIMITS_S[1] else {}
+
+
+def programs_of(values: Values) -> dict[str, str]:
+    """Return the checker and the interactor that come as columns of their own, as in CodeContests+."""
+    texts = {name: text_of(values.get(name)) for name in ("checker", "interactor")}
+    return {name: text for name, text in texts.items() if text is not None and is_source(text)}
 
 
 def solution_of(values: Values, *columns: str) -> str | None:

@@ -39,7 +39,7 @@ MAX_NESTED = 50
 make other tests of them."""
 
 _CHECK_CALL = re.compile(r"\ncheck\(\s*([\w.()]+)\s*\)\s*$")
-_KEPT = ("type", "entry_point", "code", "checker", "prelude", "stub", "codecs")
+_KEPT = ("type", "entry_point", "code", "checker", "interactor", "files", "prelude", "stub", "codecs")
 """The verifier's arguments that are taken from tests in normal form as they are; cases are rewritten."""
 
 

@@ -17,6 +17,7 @@ from truegold.pipeline.config.sources import Columns, ColumnSpec
 from truegold.pipeline.ingest.code_columns import (
     function_name,
     limits_of,
+    programs_of,
     refuse_packed,
     required_text,
     solution_of,
@@ -152,7 +153,7 @@ def codecontests(columns: Set[str], samples: Samples) -> Layout | None:
     "cases": [...]}`. The tests may have any form of `code_tests`, as in DeepCoder's and rLLM's files (`{"functional":
     "def check(..."}`, `[{"fn_name": "add", "input": [1, 2], "output": [3], "type": "function_call"}]`). CodeContests
     itself has the problem in `description` and tests in `public_tests`, `private_tests` and `generated_tests`; the
-    first of its solutions in Python 3 is taken.
+    first of its solutions in Python 3 is taken. The `checker` of CodeContests+, a program, becomes the tests' checker.
     """
     problem = _first_column(columns, "problem", "description", "question")
     if problem is None:
@@ -189,7 +190,7 @@ def verl_ground_truth(values: Values) -> Any:
 
 _PROBLEMS = ("problem_description", "question_content", "problem", "question", "description", "content")
 _TEST_PARTS = ("public_tests", "private_tests", "generated_tests")
-_USED_WITH_TESTS = ("solution", "starter_code")
+_USED_WITH_TESTS = ("solution", "starter_code", "checker", "interactor")
 """These columns do not go into `meta`. Several solutions, of which one is taken, and time limits, which may be no
 numbers, do."""
 
@@ -210,6 +211,8 @@ def _from_tests(problem: str, *columns: str) -> Callable[[Values], Derived]:
         arguments = read_tests(tests, columns[0], function_name(values), hints)
         if limits := limits_of(values):
             arguments["limits"] = limits
+        if arguments["type"] == "stdio":
+            arguments |= programs_of(values)
         return Derived(arguments, solution, with_starter(values, problem))
 
     return derive

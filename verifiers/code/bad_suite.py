@@ -6,11 +6,17 @@ require(isinstance(output, str), "tests.cases[3].output", "text", 5)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 SHOWN_CHARS = 60
 """Characters that a message shows of a value. Stops megabytes of tests being copied into every verdict."""
+
+MAX_FILES, MAX_FILE_CHARS = 32, 4 * 2**20
+"""Files that a program of the tests may bring along. Stops a row that fills its folder with gigabytes."""
+
+_FILE_NAME = re.compile(r"(?:[A-Za-z0-9_][\w.+-]{0,100}/){0,4}[A-Za-z0-9_][\w.+-]{0,100}", re.ASCII)
 
 
 class BadSuite(ValueError):
@@ -35,6 +41,17 @@ def require_tolerance(value: object, field: str) -> None:
     """Raise `BadSuite` unless a value can be a tolerance."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     require(is_number and 0 <= value <= 1e9, field, "a number from 0 to 1000000000", value)  # type: ignore[operator]
+
+
+def require_files(value: object, field: str) -> None:
+    """Raise `BadSuite` unless a value holds the texts of files by their names."""
+    fits = isinstance(value, Mapping) and len(value) <= MAX_FILES
+    require(fits, field, f"an object of at most {MAX_FILES} files", value)
+    for name, text in value.items():  # type: ignore[attr-defined]
+        is_name = isinstance(name, str) and _FILE_NAME.fullmatch(name) is not None
+        require(is_name, field, "an object whose keys are names of files, such as params.h", name)
+        fits = isinstance(text, str) and len(text) <= MAX_FILE_CHARS
+        require(fits, f"{field}.{name}", f"text of at most {MAX_FILE_CHARS} characters", text)
 
 
 def checker_options(

@@ -31,7 +31,7 @@ ONE_PROCESS = "one_process"
 Failure = tuple[Reason, str]
 """A reason, and one line that says why."""
 
-_LIMIT_FAILURES: Mapping[End, Failure] = {
+LIMIT_FAILURES: Mapping[End, Failure] = {
     End.CPU_LIMIT: (Reason.TIMEOUT, "it used more CPU time than the limit"),
     End.WALL_LIMIT: (Reason.TIMEOUT, "it waited longer than the limit"),
     End.MEMORY_LIMIT: (Reason.LIMIT, "it used more memory, processes or threads than the limit"),
@@ -49,6 +49,8 @@ class CaseResult:
     weight: float = 1.0
     shown: Mapping[str, str] = field(default_factory=dict)
     """What evidence says of it."""
+    share: float = 0.0
+    """The part of its weight that a case is worth which did not pass: a checker may give points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +94,8 @@ def failed_case(weight: float, reason: Reason = Reason.MISMATCH, /, **shown: obj
 
 def failed_end(execution: Execution) -> Failure | None:
     """Return why a program did not end as it should; None where it did."""
-    if execution.end in _LIMIT_FAILURES:
-        return _LIMIT_FAILURES[execution.end]
+    if execution.end in LIMIT_FAILURES:
+        return LIMIT_FAILURES[execution.end]
     if execution.ok:
         return None
     how = f"signal {execution.status}" if execution.end is End.SIGNALLED else f"exit status {execution.status}"
@@ -113,7 +115,8 @@ def verdict_of(judged: Judged, reward: str, evidence: Mapping[str, Any], extract
         evidence["failed"] = {"case": first_failed, **judged.cases[first_failed].shown}
     if reward == "all":
         return Verdict(0.0, reason, extracted, evidence)
-    rate = sum(case.weight for case in passed) / judged.total_weight if judged.total_weight else 0.0
+    points = sum(case.weight * (1.0 if case.passed else case.share) for case in judged.cases)
+    rate = points / judged.total_weight if judged.total_weight else 0.0
     # Rounding must not turn "nearly all" into "all".
     score = min(rate, 1.0 - 1e-9) if len(passed) < judged.total else 1.0
     return Verdict(score, Reason.PARTIAL if score > 0 else reason, extracted, evidence)

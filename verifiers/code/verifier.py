@@ -1,6 +1,7 @@
 """The verifier `code`: does the program in a response pass its tests?
 
     info {"tests": {"type": "stdio", "cases": [{"input": "3\\n4\\n", "output": "7\\n"}]}}
+    info {"tests": {"type": "interactive", "cases": [{"input": "1000 42\\n"}], "interactor": "#include ..."}}
     info {"tests": {"type": "calls", "entry_point": "add", "cases": [{"args": [3, 4], "expected": 7}]}}
     info {"tests": {"type": "asserts", "entry_point": "add", "code": "def check(candidate):\\n    assert ..."}}
     info {"tests": {"type": "unittest", "code": "import unittest\\n..."}}
@@ -31,9 +32,10 @@ from truegold.verifiers.code.extraction.program import Extracted, callable_in, e
 from truegold.verifiers.code.judging import CannotJudge, Judged, cut, verdict_of
 from truegold.verifiers.code.protocols.asserts import judge_code
 from truegold.verifiers.code.protocols.calls import judge_calls
+from truegold.verifiers.code.protocols.cases import NotCompiled
 from truegold.verifiers.code.protocols.inserted import judge_inserted
 from truegold.verifiers.code.protocols.source import Source
-from truegold.verifiers.code.protocols.stdio import NotCompiled, judge_stdio
+from truegold.verifiers.code.protocols.stdio import judge_stdio
 from truegold.verifiers.code.sandbox.local import PYTHON, Local
 from truegold.verifiers.code.sandbox.tiers import Tier
 from truegold.verifiers.code.suite import Asserts, BadSuite, Calls, Inserted, Stdio, Suite, allowed_error, read_suite
@@ -61,7 +63,7 @@ class CodeVerifier:
     hash_seed: int = 0
     """PYTHONHASHSEED of the programs."""
     name: str = "code"
-    version: str = "2"
+    version: str = "3"
 
     judges_solutions = True
 

@@ -254,7 +254,7 @@ def test_functions_called_test_are_called():
         ),
         ({"type": "asserts", "code": " "}, "tests.code must hold the tests"),
         ({"type": "asserts", "code": "x", "codecs": {"P": "xy"}}, "codecs.P must be a list of attribute names"),
-        ({"type": "essay"}, "type must be one of stdio, calls, asserts, unittest"),
+        ({"type": "essay"}, "type must be one of stdio, interactive, calls"),
         ({"colour": "red"}, "no tests found"),
         ([], "at least one test"),
         ([1], "tests[0] must be an object"),

@@ -17,7 +17,8 @@
 Options of `tokens` and `floats`: `abs_tol`, `rel_tol`, `case_sensitive` (true), `unordered`: `lines` (in any order),
 `tokens` (all of them in any order) or `tokens_in_line` (within each line). Of `lines`: `case_sensitive`.
 
-    {"type": "program", "code": "...", "language": "python"}    a checker that has to be run: only validated here
+    {"type": "program", "code": "...", "language": "cpp", "files": {"params.h": "..."}}    a checker that has to be run:
+                     it is only validated here
 
 Leading zeros count: 0101 may be a code and not a number. Not covered: unordered output with numbers so close to each
 other that rounding changes their order.
@@ -31,7 +32,14 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from truegold.verifiers.code.bad_suite import BadSuite, checker_options, require, require_switch, require_tolerance
+from truegold.verifiers.code.bad_suite import (
+    BadSuite,
+    checker_options,
+    require,
+    require_files,
+    require_switch,
+    require_tolerance,
+)
 from truegold.verifiers.code.comparison.output_units import first_difference, lines, nonblank_lines, tokens
 from truegold.verifiers.code.comparison.printed_numbers import NUMBER_PATTERN, Tolerance, same_integer, same_number
 from truegold.verifiers.code.languages import language_name
@@ -60,7 +68,7 @@ _TOKEN_OPTIONS = frozenset({"abs_tol", "rel_tol", "case_sensitive", "unordered"}
 _OPTIONS: Mapping[str, frozenset[str]] = {
     "lines": frozenset({"case_sensitive"}),
     "exact": frozenset(),
-    "program": frozenset({"code", "language"}),
+    "program": frozenset({"code", "language", "files", "full_points"}),
 }
 
 
@@ -124,6 +132,11 @@ def _check_option(key: str, value: Any, field: str) -> None:
         case "code":
             fits = isinstance(value, str) and 0 < len(value) <= MAX_CHECKER_CHARS
             require(fits, field, f"a program of at most {MAX_CHECKER_CHARS} characters", value)
+        case "files":
+            require_files(value, field)
+        case "full_points":
+            require_tolerance(value, field)
+            require(value > 0, field, "a number above 0", value)
         case "language":
             fits = isinstance(value, str) and language_name(value) != ""
             require(fits, field, "the name of a programming language", value)

@@ -1,7 +1,13 @@
 """Runs programs that nobody has read, in processes of their own that can do nothing else. No Docker, no privileges."""
 
 from truegold.verifiers.code.sandbox.job import Job
-from truegold.verifiers.code.sandbox.local import Local, closed_languages, installed_languages, summarize_languages
+from truegold.verifiers.code.sandbox.local import (
+    Local,
+    Ready,
+    closed_languages,
+    installed_languages,
+    summarize_languages,
+)
 from truegold.verifiers.code.sandbox.pool import Kind, Sandbox, close_all, possible_tiers, sandbox
 from truegold.verifiers.code.sandbox.tiers import Tier
 
@@ -9,6 +15,7 @@ __all__ = [
     "Job",
     "Kind",
     "Local",
+    "Ready",
     "Sandbox",
     "Tier",
     "close_all",

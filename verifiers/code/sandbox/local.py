@@ -18,7 +18,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,9 @@ _STDIN_PATHS = re.compile(r"/dev/stdin\b|/dev/fd/0\b|/proc/self/fd/0\b")
 """Paths of the standard input. They lead through /proc, which a program cannot see, so that one whose source names them
 finds the input in a file as well, and reads that name there."""
 _SIGNALLED_FROM = 128
+KEPT_BINARIES = 32
+"""Checkers and interactors, some megabytes each, whose binaries a process keeps: compiling one takes seconds."""
+
 _GROUP, _OTHERS = stat.S_IRGRP | stat.S_IXGRP, stat.S_IROTH | stat.S_IXOTH
 
 
@@ -122,20 +125,37 @@ class Local:
             return self._prepare(named, limits, (), reads_stdin_file=True)
         if program.language == PYTHON and not program.files:
             source = program.source.encode("utf-8", "surrogatepass")
-            return _Ready(self.sandbox(), Job("main", source, limits, warm=warm_modules(program.source)))
+            return Ready(self.sandbox(), Job("main", source, limits, warm=warm_modules(program.source)))
         return self._prepare(program, limits, ())
 
-    def prepare_script(self, program: Program, limits: Limits, arguments: Sequence[str]) -> Prepared:
-        """Make a program ready that gets arguments on its command line."""
-        return self._prepare(program, limits, arguments)
+    def prepare_script(self, program: Program, limits: Limits, arguments: Sequence[str]) -> Ready:
+        """Make a program of the tests ready, which gets arguments on its command line and other files at each run.
+
+        What it compiles to is kept for the next verdict.
+        """
+        return self._prepare(program, limits, arguments, is_kept=True)
+
+    def prepare_partner(self, program: Program, limits: Limits) -> Ready:
+        """Make a program ready that talks to another one (`Ready.converse`).
+
+        Raises SandboxError where it names the standard input by its path, which leads through /proc.
+        """
+        if _STDIN_PATHS.search(program.source):
+            raise SandboxError("a program that opens /dev/stdin cannot talk to another one here: it has to read stdin")
+        return self._prepare(program, limits, ())
 
     def _prepare(
-        self, program: Program, limits: Limits, arguments: Sequence[str], reads_stdin_file: bool = False
-    ) -> Prepared:
+        self,
+        program: Program,
+        limits: Limits,
+        arguments: Sequence[str],
+        reads_stdin_file: bool = False,
+        is_kept: bool = False,
+    ) -> Ready:
         if program.language == PYTHON:
             pack = partial(_script_payload, program.source, arguments)
             job = Job("script", b"", limits, warm=warm_modules(program.source))
-            return _Ready(self.sandbox(), job, None, _Packing(pack, program.files, reads_stdin_file))
+            return Ready(self.sandbox(), job, None, _Packing(pack, program.files, reads_stdin_file))
         language = LANGUAGES.get(program.language)
         toolchain = language.toolchain() if language else None
         if language is None or toolchain is None:
@@ -146,7 +166,8 @@ class Local:
             )
         # All languages share one sandbox, which shows the folders of every toolchain.
         expose = tuple(dict.fromkeys(path for each in available_toolchains().values() for path in each.expose))
-        box = sandbox(Kind(self.requested_tier, self.python, self.hash_seed, expose))
+        kind = Kind(self.requested_tier, self.python, self.hash_seed, expose)
+        box = sandbox(kind)
         if (closed := closed_folder(toolchain.expose, box.tier)) is not None:
             raise SandboxError(_describe_closed(program.language, closed))
         files = {language.file_for(program.source): program.source.encode("utf-8", "replace"), **program.files}
@@ -154,17 +175,20 @@ class Local:
         compiled = None
         if toolchain.compile is not None:
             argv = language.command(toolchain.compile, program.source, limits)
-            compiled, binaries = _compile(box, argv, files, toolchain, limits)
-            files = {**binaries, **program.files}
-        pack = partial(_native_payload, argv=run, environment=toolchain.environment, collect=[])
-        return _Ready(box, Job("native", b"", limits, native=True), compiled, _Packing(pack, files, reads_stdin_file))
+            if is_kept:
+                compiled, binaries = _compile_once(kind, program.language, tuple(argv), tuple(files.items()), limits)
+            else:
+                compiled, binaries = _compile(box, argv, files, toolchain, limits)
+            files = {**binaries, **({} if is_kept else program.files)}
+        pack = partial(_native_payload, argv=run, environment=toolchain.environment)
+        return Ready(box, Job("native", b"", limits, native=True), compiled, _Packing(pack, files, reads_stdin_file))
 
 
 @dataclass(slots=True)
 class _Packing:
     """How the payload of a job with files is made."""
 
-    pack: Callable[[Mapping[str, bytes]], bytes]
+    pack: Callable[..., bytes]
     files: Mapping[str, bytes]
     reads_stdin_file: bool
     """Whether the input is one of the files, so that the payload differs from case to case."""
@@ -177,10 +201,14 @@ class _Packing:
         self.payload = self.payload or self.pack(self.files)
         return self.payload
 
+    def payload_with(self, files: Mapping[str, bytes], collect: Sequence[str]) -> bytes:
+        options = {"collect": list(collect)} if collect else {}
+        return self.pack({**self.files, **files}, **options)
+
 
 @dataclass(slots=True)
-class _Ready:
-    """A program whose job lacks nothing but the input."""
+class Ready:
+    """A program whose job lacks nothing but the input, or the files of a run."""
 
     box: Sandbox
     job: Job
@@ -189,10 +217,36 @@ class _Ready:
     """None where the job has its payload already."""
 
     def run(self, stdin: bytes) -> Execution:
+        """Run it on an input."""
         job = dataclasses.replace(self.job, stdin=stdin)
         if self.packing is not None:
             job = dataclasses.replace(job, payload=self.packing.payload_for(stdin))
-        execution = self.box.run(job)
+        return self._ended(self.box.run(job))
+
+    def run_with(self, files: Mapping[str, bytes]) -> Execution:
+        """Run it with these files besides its own, on an empty input."""
+        assert self.packing is not None
+        return self._ended(self.box.run(dataclasses.replace(self.job, payload=self.packing.payload_with(files, ()))))
+
+    def converse(
+        self, script: Ready, files: Mapping[str, bytes], collect: Sequence[str]
+    ) -> tuple[Execution, Execution, Mapping[str, bytes]]:
+        """Run it at the same time as a script, each of which reads what the other one prints.
+
+        The end of the script is the end of both. files: what the script finds besides its own. collect: the files that
+        it hands back where it ends well, which only native programs can; they come third.
+        """
+        assert script.packing is not None
+        solution = (
+            self.job if self.packing is None else dataclasses.replace(self.job, payload=self.packing.payload_for(b""))
+        )
+        other = dataclasses.replace(script.job, payload=script.packing.payload_with(files, collect))
+        # The sandbox of native programs shows all that the one of Python shows.
+        box = self.box if self.job.native else script.box
+        ends = box.run_pair(solution, other, piped=True)
+        return self._ended(ends[0]), script._ended(ends[1]), _unpack_files(ends[1].result) if collect else {}
+
+    def _ended(self, execution: Execution) -> Execution:
         return _with_command_end(execution) if self.job.native else execution
 
 
@@ -222,15 +276,25 @@ def _compile(
     return execution, binaries
 
 
+@lru_cache(maxsize=KEPT_BINARIES)
+def _compile_once(
+    kind: Kind, language: str, argv: tuple[str, ...], files: tuple[tuple[str, bytes], ...], limits: Limits
+) -> tuple[Execution, dict[str, bytes]]:
+    """Compile a program of the tests, unless a verdict before this one did. Raises SandboxError."""
+    toolchain = LANGUAGES[language].toolchain()
+    assert toolchain is not None
+    return _compile(sandbox(kind), list(argv), dict(files), toolchain, limits)
+
+
 def _native_payload(
-    files: Mapping[str, bytes], argv: list[str], environment: Mapping[str, str], collect: list[str]
+    files: Mapping[str, bytes], argv: list[str], environment: Mapping[str, str], collect: Sequence[str] = ()
 ) -> bytes:
     """Pack what the role `native` reads: a line of JSON, then the files' contents one after the other."""
     head = {
         "files": [[name, len(content)] for name, content in files.items()],
         "argv": argv,
         "env": {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", **environment},
-        "collect": collect,
+        "collect": list(collect),
     }
     return b"".join([json.dumps(head).encode(), b"\n", *files.values()])
 

@@ -55,9 +55,12 @@ class Sandbox:
         """Run a job and return what became of it. Raises SandboxError where the sandbox itself failed."""
         return self._run([job])[0]
 
-    def run_pair(self, solution: Job, tests: Job) -> tuple[Execution, Execution]:
-        """Run two jobs at the same time, connected by a socket. The end of `tests` is the end of both."""
-        solution_execution, tests_execution = self._run([solution, tests])
+    def run_pair(self, solution: Job, tests: Job, piped: bool = False) -> tuple[Execution, Execution]:
+        """Run two jobs at the same time, connected by a socket. The end of `tests` is the end of both.
+
+        piped: whether pipes connect them instead, so that each reads as its stdin what the other one prints.
+        """
+        solution_execution, tests_execution = self._run([solution, tests], piped)
         return solution_execution, tests_execution
 
     def close(self) -> None:
@@ -79,13 +82,13 @@ class Sandbox:
             seat.forget()
         self._free = self._queue_all()
 
-    def _run(self, jobs: list[Job]) -> list[Execution]:
+    def _run(self, jobs: list[Job], piped: bool = False) -> list[Execution]:
         seat = self._free.get()
         try:
             for attempt in range(ATTEMPTS):
                 try:
                     seat.start()
-                    return seat.run(jobs)
+                    return seat.run(jobs, piped)
                 except TierNotPossible as error:
                     raise SandboxError(f"tier {self.tier} is gone: {error}") from error
                 except MachineBusy:

@@ -143,13 +143,16 @@ class Seat:
         """Working folders on disk, which only tiers without mount namespaces have."""
         return [box.path for box in self._boxes]
 
-    def run(self, jobs: Sequence[Job]) -> list[Execution]:
-        """Run the jobs and return what became of each. Raises SandboxError where that is not known."""
+    def run(self, jobs: Sequence[Job], piped: bool = False) -> list[Execution]:
+        """Run the jobs and return what became of each. Raises SandboxError where that is not known.
+
+        piped: whether two jobs read what the other one prints.
+        """
         files: list[_AnonymousFile] = []
         try:
             for job in jobs:
                 files += [_AnonymousFile(content) for content in (job.payload, job.stdin, b"", b"", b"")]
-            reply = self._ask(jobs, [file.descriptor for file in files])
+            reply = self._ask(jobs, [file.descriptor for file in files], piped)
             if any(report["ended_by"] == "busy" for report in reply["jobs"]):
                 raise MachineBusy("the machine is too busy: the program got hardly any time on a core")
             reports = enumerate(zip(jobs, reply["jobs"], strict=True))
@@ -217,10 +220,10 @@ class Seat:
             box.forget()
         self._control, self._process, self._boxes = None, None, []
 
-    def _ask(self, jobs: Sequence[Job], descriptors: list[int]) -> dict[str, Any]:
+    def _ask(self, jobs: Sequence[Job], descriptors: list[int], piped: bool) -> dict[str, Any]:
         assert self._control is not None
         warm = sorted({name for job in jobs for name in job.warm})
-        request = {"jobs": [job.request() for job in jobs], "warm": warm}
+        request = {"jobs": [job.request() for job in jobs], "warm": warm, "piped": piped}
         max_wall_s = max(WALL_FACTOR * (job.limits.cpu_s + IDLE_S) for job in jobs)
         deadline = time.monotonic() + max_wall_s + GRACE_S
         self._control.settimeout(GRACE_S)

@@ -12,6 +12,7 @@ from truegold.verifiers.code.suite.forms import (
     Suite,
     UnitTest,
 )
+from truegold.verifiers.code.suite.programs import is_source
 from truegold.verifiers.code.suite.reading import read_suite
 from truegold.verifiers.code.suite.statement import allowed_error
 
@@ -27,5 +28,6 @@ __all__ = [
     "Suite",
     "UnitTest",
     "allowed_error",
+    "is_source",
     "read_suite",
 ]

@@ -31,6 +31,8 @@ class Stdio:
     cases: tuple[StdioCase, ...]
     checker: str | Mapping[str, Any] = "tokens"
     """How outputs are compared, as `comparison.outputs.checker_of` takes it."""
+    interactor: Mapping[str, Any] | None = None
+    """The program that talks to the solution, where inputs are not read but asked for."""
 
 
 class CallCase(NamedTuple):

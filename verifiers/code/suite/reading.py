@@ -7,10 +7,10 @@
     read_suite({"tests": {"type": "stdio", "cases": [{"input": "1 2", "output": 3}]}})
         BadSuite: tests.cases[0].output must be text, got 3
 
-The forms are `stdio`, `calls`, `asserts`, `unittest` and `inserted`. `tests` holds one of them, or one of the shapes
-that data sets have (`shapes` lists them), as an object or as JSON text; without `tests`, `info` itself is looked
-at. What the tests leave open (`checker`, `entry_point`, `prelude`, `stub`, `codecs`, `language`, `limits`) may stand in
-`info` beside them. Other keys are left alone.
+The forms are `stdio`, `interactive`, `calls`, `asserts`, `unittest` and `inserted`. `tests` holds one of them, or one
+of the shapes that data sets have (`shapes` lists them), as an object or as JSON text; without `tests`, `info` itself is
+looked at. What the tests leave open (`checker`, `interactor`, `files`, `entry_point`, `prelude`, `stub`, `codecs`,
+`language`, `limits`) may stand in `info` beside them. Other keys are left alone.
 
 Arguments and expected values are JSON; `{"$": "tuple", "v": [1, 2]}` and its like (`inside.wire`) stand for what JSON
 has no form for. Not covered: tests that have to be decompressed or unpickled.
@@ -26,7 +26,6 @@ from itertools import chain
 from typing import Any
 
 from truegold.verifiers.code.bad_suite import BadSuite, require, shown
-from truegold.verifiers.code.comparison.outputs import read_spec
 from truegold.verifiers.code.comparison.values import read_call_spec
 from truegold.verifiers.code.inside.wire import Undecodable, are_plain, decode
 from truegold.verifiers.code.languages import edition_name
@@ -42,6 +41,7 @@ from truegold.verifiers.code.suite.forms import (
     Suite,
     UnitTest,
 )
+from truegold.verifiers.code.suite.programs import read_checker, read_interactor
 from truegold.verifiers.code.suite.shapes import normal_form, with_calls_of_tests
 
 MAX_CASES = 20_000
@@ -68,16 +68,16 @@ def read_suite(info: Mapping[str, Any]) -> Suite:
 
 
 def _stdio(options: Mapping[str, Any], path_prefix: str) -> Stdio:
+    interactor = read_interactor(options, path_prefix)
+    needed = ("input", "output") if interactor is None else ("input",)
     cases = [
-        StdioCase(_text(case, "input", path), _text(case, "output", path), _weight(case, path))
-        for path, case in _cases(options, path_prefix, ("input", "output"))
+        StdioCase(_text(case, "input", path), _text({"output": "", **case}, "output", path), _weight(case, path))
+        for path, case in _cases(options, path_prefix, needed)
     ]
     total = sum(len(case.input) + len(case.output) for case in cases)
     if total > MAX_SUITE_CHARS:
         raise BadSuite(f"{path_prefix}cases hold {total} characters, the limit is {MAX_SUITE_CHARS}")
-    checker = options.get("checker") or "tokens"
-    read_spec(checker, f"{path_prefix}checker")
-    return Stdio(tuple(cases), checker)
+    return Stdio(tuple(cases), read_checker(options, path_prefix), interactor)
 
 
 def _calls(options: Mapping[str, Any], path_prefix: str) -> Calls:
@@ -170,6 +170,7 @@ def _inserted(options: Mapping[str, Any], path_prefix: str) -> Inserted:
 _Reader = Callable[[Mapping[str, Any], str], Stdio | Calls | Asserts | UnitTest | Inserted]
 _READERS: Mapping[str, _Reader] = {
     "stdio": _stdio,
+    "interactive": _stdio,
     "calls": _calls,
     "asserts": _asserts,
     "unittest": _unittest,

@@ -44,7 +44,7 @@ MAX_JSON_CHARS = 256 * 2**20
 MAX_WRAPPED = 4
 """Shapes within shapes. Stops `{"test_cases": {"test_cases": ...`."""
 
-FORMS = ("stdio", "calls", "asserts", "unittest", "inserted")
+FORMS = ("stdio", "interactive", "calls", "asserts", "unittest", "inserted")
 
 _NormalForm = dict[str, Any]
 """Tests with their `type`, as `suite` reads them."""

@@ -37,7 +37,7 @@ class VetReason(StrEnum):
     NEEDS_CHECKER = "needs_checker"
     """Several answers are right, and the tests know one: only a checker program can judge."""
     INTERACTIVE = "interactive"
-    """The program has to talk to a judge, which a list of inputs and outputs cannot do."""
+    """The program has to talk to an interactor, and the tests have none."""
     ANY_ORDER = "any_order"
     """The order of lines or items does not matter, and the tests insist on one."""
     CASE = "case_insensitive"

@@ -65,7 +65,9 @@ def apply_repair(info: Mapping[str, Any], repair: Repair) -> dict[str, Any]:
 
 
 def has_checker_program(tests: object) -> bool:
-    """Whether a checker program judges the outputs."""
+    """Whether a checker program, testlib's or another, or an interactor judges the outputs."""
+    if getattr(tests, "interactor", None) is not None:
+        return True
     checker = getattr(tests, "checker", None)
     return isinstance(checker, Mapping) and checker.get("type") == "program"
 

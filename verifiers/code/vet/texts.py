@@ -30,7 +30,7 @@ _CHECK_TEST_CODE = "see whether the test code takes every right answer"
 def check_texts(work: Work) -> None:
     """Take broken cases out, and set the checker where the problem's text asks for it."""
     tests = work.suite.tests
-    if work.statement.interactive is not None and isinstance(tests, Stdio):
+    if work.statement.interactive is not None and isinstance(tests, Stdio) and tests.interactor is None:
         work.report(VetReason.INTERACTIVE, Severity.DROP, {"said": work.statement.interactive})
     if not isinstance(tests, Stdio | Calls):
         _report_free_answers(work)

@@ -24,10 +24,11 @@ from truegold.verifiers.code.judging import SEPARATE_PROCESSES, CannotJudge, Cas
 from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.protocols.asserts import judge_code
 from truegold.verifiers.code.protocols.calls import make_calls
+from truegold.verifiers.code.protocols.cases import NotCompiled
 from truegold.verifiers.code.protocols.inserted import judge_inserted
 from truegold.verifiers.code.protocols.results import failed_call
 from truegold.verifiers.code.protocols.source import Source
-from truegold.verifiers.code.protocols.stdio import NotCompiled, judge_stdio
+from truegold.verifiers.code.protocols.stdio import judge_stdio
 from truegold.verifiers.code.sandbox import Local, Tier
 from truegold.verifiers.code.suite import Asserts, Calls, Inserted, Stdio, Suite, UnitTest
 from truegold.verifiers.code.vet.watching import Recorder, Watched
@@ -222,7 +223,7 @@ def _source(tests: Calls | Asserts | UnitTest, program: str) -> Source:
 
 def _printed_attempt(result: CaseResult, execution: Execution | None) -> Attempt:
     if execution is None:
-        return Attempt(False, result.reason, _why(result))
+        return Attempt(result.passed, result.reason, _why(result))
     output = None
     if failed_end(execution) is None:
         output = execution.stdout[:MAX_OUTPUT_CHARS].decode("utf-8", "replace")

@@ -7,11 +7,13 @@ watched.executions[0].cpu_s
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from truegold.verifiers.code.execution import Execution, Prepared, Program
 from truegold.verifiers.code.limits import Limits
-from truegold.verifiers.code.sandbox import Job, Local, Sandbox, Tier
+from truegold.verifiers.code.protocols.interactive import Partner
+from truegold.verifiers.code.sandbox import Job, Local, Ready, Sandbox, Tier
 
 
 class Watched(Local):
@@ -37,8 +39,8 @@ class _WatchedSandbox:
         self._executions.append(self._box.run(job))
         return self._executions[-1]
 
-    def run_pair(self, solution: Job, tests: Job) -> tuple[Execution, Execution]:
-        pair = self._box.run_pair(solution, tests)
+    def run_pair(self, solution: Job, tests: Job, piped: bool = False) -> tuple[Execution, Execution]:
+        pair = self._box.run_pair(solution, tests, piped)
         self._executions.append(pair[0])
         return pair
 
@@ -59,6 +61,10 @@ class Recorder:
         """Make a program ready to run."""
         return _Recorded(self._inner.prepare(program, limits), self.executions)
 
+    def prepare_partner(self, program: Program, limits: Limits) -> Partner:
+        """Make a program ready that talks to another one."""
+        return _RecordedPartner(self._inner.prepare_partner(program, limits), self.executions)
+
 
 class _Recorded:
     def __init__(self, inner: Prepared, executions: list[Execution]) -> None:
@@ -68,3 +74,16 @@ class _Recorded:
     def run(self, stdin: bytes) -> Execution:
         self._executions.append(self._inner.run(stdin))
         return self._executions[-1]
+
+
+class _RecordedPartner:
+    def __init__(self, inner: Partner, executions: list[Execution]) -> None:
+        self.compiled = inner.compiled
+        self._inner, self._executions = inner, executions
+
+    def converse(
+        self, script: Ready, files: Mapping[str, bytes], collect: Sequence[str]
+    ) -> tuple[Execution, Execution, Mapping[str, bytes]]:
+        ends = self._inner.converse(script, files, collect)
+        self._executions.append(ends[0])
+        return ends

@@ -80,9 +80,11 @@ class Supervisor:
         self._proc = proc
         self._boxes = boxes
         self._groups = groups
+        self._jobs: Sequence[Watched] = ()
 
     def watch(self, jobs: Sequence[Watched]) -> None:
         """Return when all have ended and are reaped. When the last one of `jobs` ends, the others are ended too."""
+        self._jobs = jobs
         poll = select.poll()
         for job in jobs:
             job.handle = os.pidfd_open(job.pid)
@@ -126,8 +128,14 @@ class Supervisor:
             job.looked = now
 
     def _processes(self, job: Watched) -> list[int]:
+        if not job.native:
+            return [job.pid]
         # Where no namespace takes it along, what a job's processes leave behind becomes a child of this process.
-        return self._family(os.getpid())[1:] if job.native else [job.pid]
+        family = self._family(os.getpid())[1:]
+        for partner in self._jobs:
+            if partner is not job:
+                family = [pid for pid in family if pid not in self._family(partner.pid)]
+        return family
 
     def _broken_limit(self, job: Watched, seat: int) -> str | None:
         """Return the name of a limit that a running job has passed."""

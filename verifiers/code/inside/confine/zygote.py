@@ -8,7 +8,8 @@ searches its memory finds an interpreter and no more.
     <- {"jobs": [{"ended_by": null, "code": 0, "cpu_s": 0.0021, "wall_s": 0.0034, "peak_mb": 21.2}]}
 
 The descriptors of a job come in this order: payload, stdin, stdout, stderr, result. Two jobs in one request are
-partners: a socket connects them, and both end when the second one does.
+partners: a socket connects them, or with `"piped": true` each reads as stdin what the other one prints, and both end
+when the second one does.
 """
 
 from __future__ import annotations
@@ -97,20 +98,23 @@ class Zygote:
         if len(descriptors) != DESCRIPTORS_PER_JOB * len(jobs):
             raise OSError(f"{len(descriptors)} descriptors came for {len(jobs)} jobs")
         load_warmable(request["warm"])
-        lines = socket.socketpair() if len(jobs) == 2 else ()
+        piped = len(jobs) == 2 and bool(request.get("piped"))
+        lines = socket.socketpair() if len(jobs) == 2 and not piped else ()
+        pipes = _Pipes() if piped else None
         watched: list[supervise.Watched] = []
         try:
             for seat, job in enumerate(jobs):
-                job_descriptors = descriptors[DESCRIPTORS_PER_JOB * seat :][:DESCRIPTORS_PER_JOB]
+                job_descriptors = list(descriptors[DESCRIPTORS_PER_JOB * seat :][:DESCRIPTORS_PER_JOB])
+                if pipes is not None:
+                    job_descriptors[1:3] = pipes.ends_of(seat)
                 peer = lines[seat].fileno() if lines else None
                 pid = self._fork(seat, job, job_descriptors, peer)
                 watched.append(supervise.Watched(pid, job["limits"], bool(job["native"])))
-            for line in lines:
-                line.close()
+            # A partner sees the end of the other one only where nobody else holds that end.
+            _close_all(lines, pipes)
             self._supervisor.watch(watched)
         finally:
-            for line in lines:
-                line.close()
+            _close_all(lines, pipes)
             self._clean(watched)
         if any(self._unlocked[: len(jobs)]):
             return {"trouble": "a process could not lock itself in, and ran nothing"}
@@ -186,6 +190,30 @@ class Zygote:
 
     def _reply(self, message: Mapping[str, Any]) -> None:
         self._control.sendall(json.dumps(message).encode() + b"\n")
+
+
+class _Pipes:
+    """Two pipes, by which each of two jobs reads what the other one prints."""
+
+    def __init__(self) -> None:
+        self._open = [*os.pipe(), *os.pipe()]
+        self._ends = self._open[:]
+
+    def ends_of(self, seat: int) -> list[int]:
+        """Return what is a job's stdin and what its stdout."""
+        to_second, from_first, to_first, from_second = self._ends
+        return [to_first, from_first] if seat == 0 else [to_second, from_second]
+
+    def close(self) -> None:
+        while self._open:
+            os.close(self._open.pop())
+
+
+def _close_all(lines: Sequence[socket.socket], pipes: _Pipes | None) -> None:
+    for line in lines:
+        line.close()
+    if pipes is not None:
+        pipes.close()
 
 
 def _occupy_low_descriptors() -> None:

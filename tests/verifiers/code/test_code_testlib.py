@@ -1,0 +1,177 @@
+"""Problems with several answers, judged by checkers that are written against testlib.h."""
+
+import copy
+from typing import Any
+
+import pytest
+from testlib_programs import BOTH_TIERS, NEEDS_CPP, SUM_CHECKER, SUMS, judge
+
+from truegold.verifiers import Reason
+from truegold.verifiers.code.bad_suite import BadSuite
+from truegold.verifiers.code.sandbox import Tier, local
+from truegold.verifiers.code.suite import read_suite
+from truegold.verifiers.code.testlib import JuryFailed, Opinion, header, read_exit, uses_testlib, with_header
+from truegold.verifiers.code.vet import VetOptions, VetReason, vet
+
+
+def program(share_of_sum: str) -> str:
+    return f"n = int(input())\nprint({share_of_sum})"
+
+
+@NEEDS_CPP
+@BOTH_TIERS
+@pytest.mark.parametrize(
+    ("answer", "score", "error"),
+    [
+        ("1, n - 1", 1.0, None),
+        ("n - 2, 2", 1.0, None),
+        ("1, n - 2", 0.0, "wrong answer 1 + 3 is not 5"),
+        ("'one', n - 1", 0.0, "wrong output format Expected integer"),
+        ("1", 0.0, "wrong output format Unexpected end of file"),
+        ("1, n - 1, 7", 0.0, "wrong output format Extra information"),
+        ("5000, n - 5000", 0.0, "wrong answer Integer 5000 violates the range [1, 1000]"),
+        ("666, 1", 0.0, "the checker cannot read it: the checker failed (signalled, 11)"),
+    ],
+)
+def test_a_checker_of_testlib_takes_every_right_answer_and_no_wrong_one(
+    tier: Tier, answer: str, score: float, error: str | None
+) -> None:
+    verdict = judge(tier, program(answer), SUMS)
+    assert verdict.score == score, verdict
+    if error is not None:
+        assert error in verdict.evidence["failed"]["error"]
+
+
+@NEEDS_CPP
+@BOTH_TIERS
+def test_points_count_as_a_share_of_the_case(tier: Tier) -> None:
+    for answer, share in (("1, n", 0.5), ("2, n", 0.25)):
+        shared = judge(tier, program(answer), SUMS, reward="pass_rate")
+        assert (shared.score, shared.reason) == (pytest.approx(share), Reason.PARTIAL), shared
+        whole = judge(tier, program(answer), SUMS)
+        assert (whole.score, whole.reason) == (0.0, Reason.MISMATCH)
+
+
+@NEEDS_CPP
+@BOTH_TIERS
+def test_a_fault_of_the_jury_is_no_verdict_on_the_program(tier: Tier) -> None:
+    tests: dict[str, Any] = copy.deepcopy(SUMS)
+    tests["cases"][1]["output"] = "-1\n"
+    verdict = judge(tier, program("1, n - 1"), tests)
+    assert (verdict.score, verdict.reason) == (None, Reason.VERIFIER_ERROR)
+    assert "the jury is at fault: FAIL the jury has no answer" in verdict.evidence["error"]
+
+
+@NEEDS_CPP
+def test_a_checker_that_does_not_compile_is_no_verdict_on_the_program() -> None:
+    tests = {**SUMS, "files": {}}
+    verdict = judge(Tier.FULL, program("1, n - 1"), tests)
+    assert (verdict.score, verdict.reason) == (None, Reason.VERIFIER_ERROR)
+    assert "the checker does not compile" in verdict.evidence["error"]
+    assert "params.h" in verdict.evidence["error"]
+
+
+@NEEDS_CPP
+def test_a_checker_is_compiled_once_for_all_cases_and_verdicts() -> None:
+    judge(Tier.FULL, program("1, n - 1"), SUMS)
+    before = local._compile_once.cache_info()
+    for _ in range(3):
+        judge(Tier.FULL, program("1, n - 1"), SUMS)
+    after = local._compile_once.cache_info()
+    assert (after.misses, after.hits) == (before.misses, before.hits + 3)
+
+
+@NEEDS_CPP
+def test_vetting_takes_a_checker_of_testlib_for_one() -> None:
+    prompt = "Print two positive numbers with the sum n. If there are several answers, print any of them."
+    options = VetOptions(mutants=4, runs=2, tier=Tier.FULL)
+    several = vet(SUMS, prompt=prompt, references=[program("2, n - 2")], options=options)
+    assert VetReason.NEEDS_CHECKER not in several.reasons, several.findings
+    assert several.outcome == "keep"
+    assert several.kill_rate is not None
+
+
+def test_the_header_is_whole_and_carries_its_notice() -> None:
+    text = header().decode()
+    assert "Mike Mirzayanov" in text
+    assert "Permission to use or copy this software for any purpose is hereby granted" in text
+    assert "void registerInteraction(" in text
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['#include "testlib.h"', "#include <testlib.h>", '  # include "../../common/testlib.h"', "#include<testlib.h>"],
+)
+def test_the_header_is_there_from_whatever_folder_it_is_included(line: str) -> None:
+    source, files = with_header(f"{line}\nint main() {{}}", {"params.h": b""})
+    assert source == '#include "testlib.h"\nint main() {}'
+    assert set(files) == {"testlib.h", "params.h"}
+
+
+def test_a_suite_may_bring_a_header_of_its_own() -> None:
+    assert with_header('#include "testlib.h"', {"testlib.h": b"//"})[1] == {"testlib.h": b"//"}
+    assert not uses_testlib('// #include "testlib.h"\n#include "mytestlib.h"')
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "full_points", "opinion"),
+    [
+        (0, "ok 3 numbers", 1, Opinion(1.0)),
+        (1, "seen: 3\nwrong answer 2nd numbers differ", 1, Opinion(0.0, "wrong answer 2nd numbers differ")),
+        (2, "wrong output format", 1, Opinion(0.0, "wrong output format")),
+        (8, "unexpected eof", 1, Opinion(0.0, "unexpected eof")),
+        (7, "points 40 two of five", 100, Opinion(0.4, "points 40 two of five")),
+        (7, "points 100 all", 100, Opinion(1.0)),
+        (7, "points 0 none", 1, Opinion(0.0, "points 0 none")),
+        (7, "nothing is said", 1, None),
+        (50, "partially correct (50) half", 1, Opinion(0.5, "partially correct (50) half")),
+        (0, "partially correct (0) nothing", 1, Opinion(0.0, "partially correct (0) nothing")),
+        (100, "partially correct (100) all", 1, Opinion(1.0)),
+        (134, "terminate called", 1, None),
+        (5, "", 1, None),
+    ],
+)
+def test_exit_codes_of_testlib(status: int, message: str, full_points: float, opinion: Opinion | None) -> None:
+    assert read_exit(status, message, full_points) == opinion
+
+
+def test_a_fault_of_the_jury_is_told_apart() -> None:
+    with pytest.raises(JuryFailed):
+        read_exit(3, "FAIL the participant has a better answer")
+
+
+@pytest.mark.parametrize(
+    ("checker", "language"),
+    [
+        (SUM_CHECKER, "cpp"),
+        ({"type": "program", "code": SUM_CHECKER}, "cpp"),
+        ({"type": "program", "code": SUM_CHECKER, "language": "GNU C++20"}, "cpp20"),
+        ("def check(input, output, answer):\n    return True\n", "python"),
+        ({"type": "program", "code": "import sys\nsys.exit(1)"}, "python"),
+    ],
+)
+def test_the_language_of_a_checker_is_read_off_its_source_where_it_is_not_stated(
+    checker: object, language: str
+) -> None:
+    tests: Any = read_suite({"tests": {**SUMS, "checker": checker}}).tests
+    assert tests.checker["language"] == language
+    assert tests.checker["files"] == SUMS["files"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"files": ["params.h"]}, "tests.files must be an object of at most 32 files"),
+        ({"files": {"../params.h": ""}}, "tests.files must be an object whose keys are names of files"),
+        ({"files": {"params.h": 5}}, "tests.files.params.h must be text"),
+        ({"checker": {"type": "program", "code": "x", "files": {"/etc/x": ""}}}, "tests.checker.files must be"),
+        ({"checker": {"type": "program", "code": "x", "full_points": 0}}, "tests.checker.full_points must be"),
+        ({"interactor": 5}, "tests.interactor must be a program"),
+        ({"interactor": {"language": "cpp"}}, "tests.interactor.code is missing"),
+        ({"type": "interactive"}, "tests.interactor is missing"),
+    ],
+)
+def test_a_program_that_cannot_be_read_is_told(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadSuite) as caught:
+        read_suite({"tests": {**SUMS, **change}})
+    assert message in str(caught.value)

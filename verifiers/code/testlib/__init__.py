@@ -1,0 +1,88 @@
+"""Checkers and interactors in C++ that are written against testlib.h, which is shipped here (MIT, `LICENSE`).
+
+    with_header("#include <testlib.h>\\nint main(...", {})    the source with `#include "testlib.h"`, and that file
+    read_exit(0, "ok 3 numbers")                             Opinion(1.0)
+    read_exit(1, "wrong answer 2nd numbers differ")          Opinion(0.0, "wrong answer 2nd numbers differ")
+    read_exit(7, "points 40 two of five", full_points=100)   Opinion(0.4, "points 40 two of five")
+    read_exit(3, "FAIL the jury has no answer")              JuryFailed: nobody knows whether the program is right
+
+Exit codes are testlib's own: 0 ok, 1 wrong, 2 and 8 not in the form that was asked for, 4 more than was asked for, 3 a
+fault of the jury, 7 points. A share in hundredths (`_pc`) has the exit code of its size, so that the words tell it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+HEADER = "testlib.h"
+MAX_WORDS = 300
+"""Characters of what a checker says that evidence shows."""
+
+_OK, _FAIL, _POINTS = 0, 3, 7
+_REFUSALS = {1, 2, 4, 8}
+_INCLUDE = re.compile(r"""^[ \t]*#[ \t]*include[ \t]*[<"](?:[^<>"\n]*/)?testlib\.h[>"]""", re.MULTILINE)
+_STATED_POINTS = re.compile(r"\bpoints\s+(\d+(?:\.\d+)?)")
+_STATED_SHARE = re.compile(r"\bpartially correct \((\d{1,3})\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What a checker says of an output."""
+
+    share: float
+    """1 where the output is accepted, 0 where it is refused, and in between for points."""
+    why: str | None = None
+    """One line on what is wrong, where it is not accepted."""
+
+
+class JuryFailed(Exception):
+    """The checker says that the jury's answer, the input or the checker itself is at fault."""
+
+
+@cache
+def header() -> bytes:
+    """Return the text of testlib.h."""
+    return files(__name__).joinpath(HEADER).read_bytes()
+
+
+def uses_testlib(source: str) -> bool:
+    """Return whether a program includes testlib.h, from whatever folder."""
+    return _INCLUDE.search(source) is not None
+
+
+def with_header(source: str, extra: Mapping[str, bytes]) -> tuple[str, dict[str, bytes]]:
+    """Return a program with the files that it needs to compile: testlib.h where it includes that, unless it is one of
+    the extra files."""
+    if not uses_testlib(source):
+        return source, dict(extra)
+    return _INCLUDE.sub(f'#include "{HEADER}"', source), {HEADER: header(), **extra}
+
+
+def read_exit(status: int, message: str, full_points: float = 1.0) -> Opinion | None:
+    """Return what an exit status says; None where no checker of testlib ends so. Raises JuryFailed.
+
+    full_points: how many points a right answer gets.
+    """
+    if (hundredths := _STATED_SHARE.search(message)) is not None and status == int(hundredths[1]):
+        return _partial(int(hundredths[1]) / 100, message)
+    if status == _OK:
+        return Opinion(1.0)
+    if status == _FAIL:
+        raise JuryFailed(message)
+    if status in _REFUSALS:
+        return Opinion(0.0, _last_line(message))
+    points = _STATED_POINTS.search(message) if status == _POINTS else None
+    return None if points is None else _partial(float(points[1]) / full_points, message)
+
+
+def _partial(share: float, message: str) -> Opinion:
+    share = min(max(share, 0.0), 1.0)
+    return Opinion(share, _last_line(message) if share < 1.0 else None)
+
+
+def _last_line(message: str) -> str:
+    return message.strip().rpartition("\n")[2][:MAX_WORDS]
