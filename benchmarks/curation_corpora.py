@@ -67,6 +67,15 @@ def _agieval(whole: bool) -> Read:
     return read
 
 
+def _agieval_open(line: dict[str, Any]) -> Fields:
+    return line["question"], line["answer"], line["other"]["solution"]
+
+
+def _responses(corpus: str) -> Read:
+    """Read what a model answered as the row's solution; the file has no prompts."""
+    return lambda line: ("", line["gold"], line["response"]) if line["corpus"] == corpus else None
+
+
 def _mmlu(line: dict[str, Any]) -> Fields | None:
     return _choice(line["question"], ast.literal_eval(line["choices"]), line["gold_original"], None, True)
 
@@ -114,6 +123,20 @@ CORPORA: dict[str, tuple[str, Read]] = {
     "svamp": ("svamp", _two_parts("Body", "Question", "Answer")),
     "ape210k_test": ("ape210k_test", _columns("original_text", "ans")),
     "mip_svamp": ("mip_svamp", _columns("insufficient_question", "answer")),
+    "gsm_plus": ("gsm_plus_testmini", _columns("question", "answer", "solution")),
+    "gsm8k_reviewed": ("gsm8k_platinum", _columns("question", "gold_original", "gold_solution")),
+    "gsm8k_reworded": ("gsm8k_test_rephrased", _columns("rephrased")),
+    "gsm8k_backward": ("gsm8k_backward", _columns("question", "answer")),
+    "gsm_hard": ("gsm_hard", _columns("input", "target")),
+    "mip_math": ("mip_math", _columns("question", "answer", "solution")),
+    "perturbed": ("math_perturb_hard", _columns("problem", "answer")),
+    "aime": ("aime_1983_2023", _columns("problem", "answer")),
+    "agieval_math": ("agieval_math", _agieval_open),
+    "aqua_whole": ("aqua_test", _aqua(True)),
+    "mathcoder_responses": ("../math/responses", _responses("mathcoder_responses")),
+    "rho1_responses": ("../math/responses", _responses("rho1_responses")),
+    "qwen_responses": ("../math/responses", _responses("qwen_math_cot_responses")),
+    "tora_responses": ("../math/responses", _responses("tora_gsm8k_responses")),
 }
 """File and reader of each corpus by its name. Files without a gold get the gold "1"."""
 

@@ -65,6 +65,9 @@ END_CHARS = 200
 """A solution's last steps stand here."""
 MAX_BOXES = 4
 """More boxes are intermediate results."""
+_ASKS_FOR_ONE = re.compile(
+    r"\b(?:only\s+one|one\s+of|any\s+one|one\s+such|one\s+possible|an\s+example)\b", re.IGNORECASE
+)
 _OPTION_LETTER = re.compile(
     r"\W*(?:\\text\w*\s*\{)?(?:(?:(?i:option|choice))\W*[A-H]\b.*|\W*[A-H]\W*|\([A-H]\).*)", re.DOTALL
 )
@@ -72,7 +75,7 @@ _OPTION_LETTER = re.compile(
 COLUMNS = ["id", "prompt", "gold", "domain", "verifier", "verifier_args", "solution", "source", "source_row"]
 
 
-@stage_function(version=2, judges="rows")
+@stage_function(version=3, judges="rows")
 def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Judge every gold by its own verifier, and flag those that no answer could earn the reward of."""
     path = inputs["rows"]
@@ -116,6 +119,8 @@ class _Pending:
     reference: RowReference
     gold: str | None
     verifier: str
+    asks_for_one: bool
+    """Whether the prompt asks for one of several right answers."""
     solution_end: str
     why: str | None
     """What the words of gold say against it."""
@@ -150,7 +155,8 @@ class _Queue:
             reference: RowReference = {"id": row["id"], "source": row["source"], "source_row": row["source_row"]}
             roles = tuple(role for role, _ in responses)
             end = (row["solution"] or "")[-END_CHARS:]
-            self._pending.append(_Pending(reference, row["gold"], row["verifier"], end, why, roles, []))
+            asks_for_one = _ASKS_FOR_ONE.search(row["prompt"]) is not None
+            self._pending.append(_Pending(reference, row["gold"], row["verifier"], asks_for_one, end, why, roles, []))
             for _, response in responses:
                 yield Item(response, row["gold"], row["verifier"], row["verifier_args"], row["prompt"])
 
@@ -225,9 +231,9 @@ def _contradicts(on_solution: Verdict, row: _Pending) -> bool:
     """Whether the solution ends in another answer than gold, and says that it is the answer."""
     if on_solution.score != 0 or on_solution.evidence.get("form") not in COMMITTED_FORMS:
         return False
-    # Two boxes joined by "or" may be one answer in two spellings.
-    boxes = row.verdicts_on(_Role.BOX)
-    if boxes and all(verdict.passed for verdict in boxes):
+    # Two boxes joined by "or" may be one answer in two spellings, or the answers of which one is asked for.
+    boxes = [verdict.passed for verdict in row.verdicts_on(_Role.BOX)]
+    if boxes and (all(boxes) or (row.asks_for_one and any(boxes))):
         return False
     # Whatever a phrase in a solution announces, gold right beside it is what it ends in.
     if on_solution.evidence["form"] == "phrase" and row.gold and row.gold in row.solution_end:

@@ -21,10 +21,16 @@ from truegold.pipeline.rows import Row
 MAX_SHOWN = 5
 
 
-@detector("arithmetic_error", version="2")
+_OTHER_BASE = re.compile(r"\b(?:in|what|which|some|to|from)\s+base\b|\bbase[-\s]\$?\d", re.IGNORECASE)
+"""Where a problem speaks of bases, `44 * 55 = 3506` may be true."""
+
+
+@detector("arithmetic_error", version="3")
 def arithmetic_error(row: Row) -> list[Finding]:
     """A calculation in the solution is wrong. Whether the answer is wrong too is for a reviewer to see."""
     if not row["solution"] or row["domain"] != "math":
+        return []
+    if _OTHER_BASE.search(row["prompt"]):
         return []
     wrong = [calculation for calculation in calculations(row["solution"]) if not calculation.holds]
     if not wrong:

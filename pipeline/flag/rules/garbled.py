@@ -37,13 +37,30 @@ _REAL_WORDS = frozenset(
     " net semen minion mullion mission lightly nightly eighths mighty weighty righty forth thirds"
     " hundredths fourty".split()
 )
-_SHORT_SLIPS = {
-    word[:index] + word[index + 1] + word[index] + word[index + 2 :]: word
-    for word in _NUMBER_WORDS
-    if len(word) < MIN_WORD
-    for index in range(len(word) - 1)
-}
-"""Of short number words only swapped letters are looked for."""
+_SHORT_REAL_WORDS = frozenset(
+    "on no one tow to two too wo tho si ix sic tn te en net teen tee fie for fro fur our fou nie nice in xis sis tem"
+    " thee tree there then ore over eve ever even sever eigh seen fort sixt fity tre noe eon".split()
+)
+"""Words, or parts of words and formulas, that are one slip from a short number word as well."""
+
+
+def _short_slips() -> dict[str, str]:
+    """Return the misspellings of short number words: two letters swapped, a letter doubled, a letter of three lost."""
+    slips: dict[str, str] = {}
+    for word in _NUMBER_WORDS:
+        for index in range(len(word)):
+            swapped = word[:index] + word[index + 1 : index + 2] + word[index] + word[index + 2 :]
+            doubled = word[:index] + word[index] * 2 + word[index + 1 :]
+            shortened = word[:index] + word[index + 1 :]
+            if len(word) < MIN_WORD:
+                slips |= {swapped: word, doubled: word}
+            if len(word) == MIN_WORD:
+                slips[shortened] = word
+    return {slip: word for slip, word in slips.items() if slip not in _REAL_WORDS | _NUMBER_WORDS | _SHORT_REAL_WORDS}
+
+
+_SHORT_SLIPS = _short_slips()
+"""Other slips of short number words are words themselves too often."""
 _WORD = re.compile(r"\b[a-z]{3,11}\b")
 _TOW = re.compile(r"\btow\s+(?!trucks|boats|ropes|bars)[a-z]+s\b")
 """The one slip of a short number word that is a word as well: nobody tows several of something."""
@@ -52,7 +69,7 @@ _DIGIT_LETTERS = [str.maketrans("013457", letters) for letters in ("oieast", "ol
 _DIGITS_WITH_LETTERS = re.compile(r"(?<![\w.\\$])(?:\d+[OIl]\d*|[OIl]\d+|\d+[SB]\d+)(?:\.\d+)?(?![\w'-])")
 
 
-@detector("garbled_number", version="1")
+@detector("garbled_number", version="2")
 def garbled_number(row: Row) -> list[Finding]:
     """A number in the prompt is misspelt, or has letters among its digits."""
     prose = without_formulas(row["prompt"][:MAX_CHARS])
@@ -78,7 +95,7 @@ def _misspelt(word: str) -> str | None:
     """Return the number word that is one slip away: a letter more, less or other, or two neighbours swapped."""
     if word in _NUMBER_WORDS or word in _REAL_WORDS or word.rstrip("s") in _NUMBER_WORDS:
         return None
-    if len(word) < MIN_WORD:
+    if word in _SHORT_SLIPS or len(word) < MIN_WORD:
         return _SHORT_SLIPS.get(word)
     return next((meant for meant in _NUMBER_WORDS if len(meant) >= MIN_WORD and _is_one_slip(word, meant)), None)
 

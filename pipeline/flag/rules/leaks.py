@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from truegold.pipeline.clean.leaks import AnnouncedAnswer, announced_answers, gives_away
+from truegold.pipeline.clean.options import find_options
 from truegold.pipeline.flag.rules.detector import Finding, detector
 from truegold.pipeline.flag.rules.prose import ending
 from truegold.pipeline.rows import Row
@@ -30,6 +31,8 @@ _SOLUTION_MARK = re.compile(
     r"(?:solution|explanation|rationale|解答|解析|详解)[*\s]{0,4}[:：][*\s]{0,4}(?P<text>\S[\s\S]{40,})",
     re.IGNORECASE,
 )
+_EXAMPLE = re.compile(r"(?:^|\n|[.?!:]\s)\W{0,4}(?:(?:worked\s+|for\s+)?example\b|例(?:题|子|如|\s?\d))", re.IGNORECASE)
+"""What is solved under this heading is another problem."""
 _CONCLUDES = re.compile(
     r"=|\b(?:so|thus|therefore|hence|because|we\s+(?:get|have|find|obtain)|it\s+follows|answer)\b|所以|因此|故|答",
     re.IGNORECASE,
@@ -62,6 +65,16 @@ _FORMAT = re.compile(
 )
 
 
+_MARKED = re.compile(r"\W*(?:boxed|fbox)\b|\s*####|\s*<!--")
+"""Forms that only an answer has, wherever they stand."""
+_CLAUSE_START = re.compile(r"[.?!。？！]\s|\n|[(（\[]")
+_SUPPOSES = re.compile(
+    r"\b(?:if|suppose|assum(?:e|ing)|when|whenever|given\s+that|such\s+that|so\s+that|for\s+(?:which|what)|determine|find)\b"
+    r"|如果|若|假设|已知|当",
+    re.IGNORECASE,
+)
+
+
 def _remarks(prompt: str, gold: str) -> Iterator[AnnouncedAnswer]:
     """Yield what stands behind the question or in brackets, and says a value: "(it's 42)", "How many? 42"."""
     last = re.split(r"(?<=[.?!。？！])\s", prompt.rstrip())[-1]
@@ -89,31 +102,43 @@ def _remarks(prompt: str, gold: str) -> Iterator[AnnouncedAnswer]:
         yield AnnouncedAnswer(first[0], gold)
 
 
+def _is_premise(announced: AnnouncedAnswer, prompt: str) -> bool:
+    """Whether the problem supposes, or asks for, what is announced: "If the answer is 50, what is x?"."""
+    if _MARKED.match(announced.text):
+        return False
+    start = prompt.find(announced.text)
+    before = _CLAUSE_START.split(prompt[:start])[-1] if start > 0 else ""
+    return bool(_SUPPOSES.search(before))
+
+
 def _is_letter(row: Row) -> bool:
     """Whether gold names an option: the options themselves stand in the prompt."""
     return row.get("verifier") == "choice" or (len(row["gold"] or "") == 1 and (row["gold"] or "").isalpha())
 
 
-@detector("answer_in_prompt", version="2")
+@detector("answer_in_prompt", version="3")
 def answer_in_prompt(row: Row) -> list[Finding]:
     """The prompt itself announces an answer, and that answer is gold."""
     gold, prompt = row["gold"], row["prompt"]
     if not gold or row["domain"] == "code" or len(prompt) > MAX_PROMPT_CHARS or _is_letter(row):
         return []
-    for announced in chain(announced_answers(prompt), _remarks(prompt, gold)):
-        if gives_away(announced, gold):
+    # The right answer always stands among the options of a question, in brackets or behind it.
+    remarks = _remarks(prompt, gold) if find_options(prompt) is None else ()
+    for announced in chain(announced_answers(prompt), remarks):
+        if gives_away(announced, gold) and not _is_premise(announced, prompt):
             return [Finding("answer_in_prompt", evidence={"says": ending(announced.text), "gold": gold[:200]})]
     return []
 
 
-@detector("solution_in_prompt", version="1")
+@detector("solution_in_prompt", version="2")
 def solution_in_prompt(row: Row) -> list[Finding]:
     """A worked solution stands in the prompt, under a heading or with the conclusion of the row's solution."""
     prompt = row["prompt"]
     if row["domain"] == "code" or len(prompt) > MAX_PROMPT_CHARS:
         return []
     marked = _SOLUTION_MARK.search(prompt)
-    if marked and _CONCLUDES.search(marked["text"]):
+    is_example = marked is not None and _EXAMPLE.search(prompt, 0, marked.start()) is not None
+    if marked and not is_example and _CONCLUDES.search(marked["text"]):
         return [Finding("solution_in_prompt", evidence={"begins": ending(marked["text"][:120])})]
     solution = row["solution"] or ""
     conclusion = _conclusion(solution)

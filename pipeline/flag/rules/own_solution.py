@@ -119,12 +119,13 @@ def lost_unit(row: Row) -> list[Finding]:
 _FINAL = "####"
 
 
-@detector("gold_slip", version="1")
+@detector("gold_slip", version="2")
 def gold_slip(row: Row) -> list[Finding]:
     """Gold is a slip away from the last result of its solution, and stands nowhere in it but as the final answer."""
     before, mark, _ = (row["solution"] or "").rpartition(_FINAL)
     gold = read_number(row["gold"])
-    if gold is None or not mark:
+    # A last step without its result has gold for it.
+    if gold is None or not mark or before.rstrip().rstrip("$").endswith("="):
         return []
     steps = calculations(before)
     if not steps or steps[-1].result == gold.value or not steps[-1].holds:

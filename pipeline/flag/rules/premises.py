@@ -54,7 +54,8 @@ MIN_STORY_WORDS = 8
 _INSTRUCTS = re.compile(
     r"(?:\(?[\divxIVX]{1,3}[.)]\s*)?(?:(?:please|then|now|also|so|and|hence|next)\s+,?\s*)*(?:construct|draw|make|double|cut|find|compute|calculate|determine|evaluate|solve|simplify|express|write"
     r"|give|list|name|round|convert|estimate|prove|show|state|answer|complete|choose|fill|count|work\s+out|figure|tell|help|use)\b"
-    r"|.*[,;:]\s*(?:then\s+)?(?:construct|draw|double|form|find|compute|calculate|determine|evaluate|solve|express|prove|show|estimate|list)\b",
+    r"|.*(?:[,;:]|\band)\s+(?:then\s+)?(?:construct|draw|double|form|find|compute|calculate|determine|evaluate|solve|express|prove|show"
+    r"|estimate|list|figure\s+out|work\s+out)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _TELLS = re.compile(
@@ -65,7 +66,7 @@ _TELLS = re.compile(
 )
 
 
-@detector("no_question", version="2")
+@detector("no_question", version="3")
 def no_question(row: Row) -> list[Finding]:
     """The sentences tell a story and ask nothing."""
     prompt = row["prompt"].strip()

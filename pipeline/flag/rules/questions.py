@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 
+from truegold.pipeline.clean.options import find_options
 from truegold.pipeline.flag.rules.detector import Finding, detector
 from truegold.pipeline.flag.rules.prose import FORMULA, ending, sentences, without_formulas
 from truegold.pipeline.rows import Row
@@ -68,16 +69,22 @@ def _questions(prose: str) -> list[str]:
     ]
 
 
-@detector("multi_part", version="2")
+def _has_options(row: Row) -> bool:
+    """Whether it is a multiple-choice question; small letters may label its parts."""
+    options = find_options(row["prompt"])
+    return row.get("verifier") == "choice" or (options is not None and not options.may_be_parts)
+
+
+@detector("multi_part", version="3")
 def multi_part(row: Row) -> list[Finding]:
     """Several things are asked, and the gold is one answer."""
     prose = without_formulas(row["prompt"])
     asked = _labelled_parts(prose) or list(dict.fromkeys(_questions(prose)))
     answers = len(_GOLD_LIST.split(row["gold"] or ""))
     # Options may be questions, and parts that are followed by their solutions are no longer asked.
-    if row.get("verifier") == "choice" or _SOLVED_PART.search(row["prompt"]):
-        return []
     if row["domain"] == "code" or len(asked) < 2 or answers >= len(asked):
+        return []
+    if _has_options(row) or _SOLVED_PART.search(row["prompt"]):
         return []
     return [Finding("multi_part", evidence={"asks": [ending(text, 80) for text in asked[:5]], "answers": answers})]
 
@@ -95,11 +102,11 @@ _VALUE_ASKED = re.compile(
 )
 
 
-@detector("proof", version="1")
+@detector("proof", version="2")
 def proof(row: Row) -> list[Finding]:
     """A proof is asked for, which no comparison with a gold answer can judge."""
     prose = without_formulas(row["prompt"]).strip()
     match = _PROOF.search(prose)
-    if match is None or row["domain"] == "code" or _VALUE_ASKED.search(prose):
+    if match is None or row["domain"] == "code" or _VALUE_ASKED.search(prose) or _has_options(row):
         return []
     return [Finding("proof", evidence={"asks": next(group for group in match.groups() if group)})]

@@ -129,9 +129,13 @@ _POINTER = re.compile(
     rf"|\bthe\s+(?:following|accompanying|attached|adjacent)\s+(?:figure|diagram|graph|picture|image|chart|drawing)\b"
     r"|\b(?:in|from)\s+the\s+(?:figure|diagram)\b"
     r"|\bas\s+(?:shown|pictured|illustrated|depicted)\s+(?:below|above|here|on\s+the\s+right|to\s+the\s+right)\b"
-    r"|\b(?:shown|pictured)\s+(?:below|to\s+the\s+right)\b",
+    r"|\b(?:shown|pictured)\s+(?:below|to\s+the\s+right)\b"
+    rf"|(?:^|[.?!:]\s+)(?:from|in|with|using|use|based\s+on|look(?:ing)?\s+at|refer(?:ring)?\s+to|see|consider|study|observe"
+    rf"|examine)\s+(?:the|this)\s+(?:[a-z]+\s+)?{_PICTURE}\s*[,.:;]",
     re.IGNORECASE,
 )
+"""The last kind is a sentence, or its opening, that says no more of the picture: "Look at the chart." A picture that
+the text describes goes on: "In the graph of $y = x^2$, ..."."""
 _SHAPE = (
     r"(?:triangles?|circles?|squares?|rectangles?|trapezoids?|semicircles?|polygons?|pentagons?|hexagons?|quadrilaterals?|angles?"
     r"|regions?|shaded|radi(?:us|i)|tangent|cubes?|pyramids?|folded|lines?)"
@@ -156,7 +160,7 @@ def _has_typed_table(text: str) -> bool:
     return sum(any(char.isdigit() for char in line) for line in text.split("\n")[1:]) >= 2
 
 
-@detector("missing_figure", version="2")
+@detector("missing_figure", version="3")
 def missing_figure(row: Row) -> list[Finding]:
     """The prompt points at a figure or table, and its text has neither."""
     text = row["prompt"]
