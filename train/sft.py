@@ -25,6 +25,7 @@ from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.train.config.models import SftConfig
 from truegold.train.metrics import MetricsLog
 from truegold.verifiers import InputError, Item, gold_response, resolve, verify_batch
+from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -126,7 +127,7 @@ def verified_solutions(rows: Path, counts: dict[str, int]) -> list[tuple[str, st
         Item(completion, row["gold"], row["verifier"], row["verifier_args"], row["prompt"])
         for row, completion in candidates
     )
-    verdicts = list(verify_batch(questions))
+    verdicts = list(verify_batch(questions, max_timeouts=MAX_TIMEOUTS))
     if refused := sum(not verdict.passed for verdict in verdicts):
         counts["drop:solution_not_verified"] = refused
     return [

@@ -26,6 +26,8 @@ from truegold.flows.console import Terminal, errors, output, print_line
 from truegold.pipeline.running.stage_table import Phase
 from truegold.verifiers import ConfigError, TruegoldError
 from truegold.verifiers.extras import missing_extra
+from truegold.verifiers.running.batch import DEADLINE_S
+from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
 
 app = typer.Typer(
     help="Makes sure gold is true before anyone spends GPU hours on it.",
@@ -132,6 +134,8 @@ def verify(
     ],
     verifier: Annotated[str, typer.Option(help="The verifier of rows that name none.")] = "math",
     workers: Annotated[int, typer.Option(help="Processes; 0 takes one per core.")] = 0,
+    deadline_s: Annotated[float, typer.Option(help="Seconds for one verdict; later it is a timeout.")] = DEADLINE_S,
+    max_timeouts: Annotated[float, typer.Option(help="The share of timeouts that is allowed.")] = MAX_TIMEOUTS,
     response_column: Annotated[str | None, typer.Option(help="The column with the response; else by its name.")] = None,
     gold_column: GoldColumn = None,
     prompt_column: PromptColumn = None,
@@ -144,7 +148,7 @@ def verify(
 
     with full_disk_reported(output_), Terminal(errors).stage("verify") as terminal:
         columns = ProblemColumns(prompt_column, gold_column, id_column, response_column)
-        counts = verify_file(input_, output_, verifier, workers, terminal, columns)
+        counts = verify_file(input_, output_, verifier, workers, terminal, columns, deadline_s, max_timeouts)
     for reason, count in sorted(counts.items(), key=lambda entry: -entry[1]):
         output.print(f"{count:>10,}  {reason}")
     print_line(f"verdicts: {output_}")

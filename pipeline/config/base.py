@@ -16,6 +16,9 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
+from truegold.verifiers.running.batch import DEADLINE_S
+from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
+
 MOVED = "moved"
 """The type of the error that refuses an old spelling; its context has the `new` one."""
 
@@ -43,6 +46,16 @@ class StageConfig(BaseModel):
         except ValidationError as error:
             errors += [_as_init_error(other) for other in error.errors()]
         raise ValidationError.from_exception_data(cls.__name__, errors)
+
+
+class VerdictConfig(StageConfig):
+    """How long verdicts may take. A verifier that hangs costs its rows their score, and stops the run where it hangs
+    often."""
+
+    deadline_s: float = Field(default=DEADLINE_S, gt=0)
+    """Seconds for one verdict; one that takes longer is given up, with no score and the reason `timeout`."""
+    max_timeouts: float = Field(default=MAX_TIMEOUTS, gt=0, le=1)
+    """The share of a verifier's verdicts that may be given up before the run stops; 1: any."""
 
 
 class LaunchConfig(StageConfig):

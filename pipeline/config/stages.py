@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from truegold.pipeline.config.base import StageConfig
+from truegold.pipeline.config.base import StageConfig, VerdictConfig
 from truegold.pipeline.config.boilerplate import BOILERPLATE, BOILERPLATE_END
 from truegold.pipeline.config.engines import ChatConfig, EngineConfig, VllmEngineConfig
 from truegold.verifiers import Reason
@@ -70,7 +70,7 @@ class DedupConfig(StageConfig):
     """Problems of one template (the same words, other quantities) that stay; null keeps all. Needs `reworded`."""
 
 
-class VerifyGoldConfig(StageConfig):
+class VerifyGoldConfig(VerdictConfig):
     """Gold must pass its own verifier before anything is trained on it."""
 
     workers: int = Field(default=0, ge=0)
@@ -197,7 +197,7 @@ class JudgeConfig(AskedModelConfig):
         return reasons
 
 
-class ProfileConfig(StageConfig):
+class ProfileConfig(VerdictConfig):
     """How pass rates are measured."""
 
     engine: EngineConfig = VllmEngineConfig()

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 
 from truegold.pipeline.profile.sampling import SampleRow
 from truegold.pipeline.rows import Int32, Row, RowReference, arrow_schema, dump_json
-from truegold.verifiers import gold_response, judges_solutions, resolve
+from truegold.verifiers import Item, Reason, gold_response, judges_solutions, resolve
 from truegold.verifiers.rates import wilson_interval
+from truegold.verifiers.running.single import verify_one
 
 
 class ProfileRow(RowReference):
@@ -121,7 +122,7 @@ def _majority(row: Row, samples: Sequence[SampleRow]) -> tuple[str | None, int]:
             # Programs are alike when they are the same text.
             return representative == answer
         response = gold_response(verifier, answer, None)
-        return response is not None and verifier(response, representative).passed
+        return response is not None and verify_one(Item(response, representative, row["verifier"])).passed
 
     return largest_cluster([s["extracted"] for s in samples if s["extracted"] is not None], same)
 
@@ -138,12 +139,15 @@ class PassRateTotals:
     never: int = 0
     always: int = 0
     unjudged_samples: int = 0
+    timeouts: int = 0
+    """Samples whose verifier hit its deadline."""
     truncated: float = 0.0
     """The sum of the problems' shares of truncated samples."""
 
-    def add(self, summary: ProfileRow) -> None:
-        """Count one problem."""
+    def add(self, summary: ProfileRow, samples: Sequence[SampleRow] = ()) -> None:
+        """Count one problem with its samples."""
         self.problems += 1
+        self.timeouts += sum(sample["reason"] == Reason.TIMEOUT for sample in samples)
         self.unjudged_samples += summary["n"] - summary["judged"]
         self.truncated += summary["truncated"]
         rate = summary["pass_rate"]
@@ -161,5 +165,6 @@ class PassRateTotals:
             "never_passed": self.never,
             "always_passed": self.always,
             "unjudged_samples": self.unjudged_samples,
+            "timeouts": self.timeouts,
             "truncated": round(self.truncated / self.problems, 4) if self.problems else None,
         }

@@ -92,7 +92,9 @@ class Sampler:
             Item(text, row["gold"], row["verifier"], row["verifier_args"], row["prompt"])
             for text, (row, _, _) in zip(texts, draws, strict=True)
         ]
-        verdicts = list(verify_batch(responses, workers=config.workers))
+        verdicts = list(
+            verify_batch(responses, config.workers, item_deadline_s=config.deadline_s, max_timeouts=config.max_timeouts)
+        )
         if self.judge is not None:
             verdicts = self.judge(responses, verdicts)
         return [

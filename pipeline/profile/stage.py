@@ -41,7 +41,7 @@ SUSPECT_GOLD = "suspect_gold"
 TOO_LONG = "prompt_too_long_for_model"
 
 
-@stage_function(version=3, isolated=True, judges="rows")
+@stage_function(version=4, isolated=True, judges="rows")
 def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Profile `rows` with the checkpoint in the folder `model`, which a scripted engine does without.
 
@@ -77,7 +77,7 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
                     samples.write(sample)
                 profiles.write(summary)
                 profiled_rows.write(row)
-                totals[row["split"]].add(summary)
+                totals[row["split"]].add(summary, row_samples)
                 if row["split"] != "heldout" and is_suspect(summary, config.suspect_agreement):
                     _flag(row, summary, flags, ledger)
     votes = _read_votes(out_dir / "samples.parquet", step=1)

@@ -30,7 +30,8 @@ from truegold.pipeline.rows import TableWriter, dump_json
 from truegold.pipeline.running.aside import written_aside
 from truegold.pipeline.running.progress import Progress
 from truegold.verifiers import InputError, Item, Reason, resolve, verify_batch
-from truegold.verifiers.running.batch import verify_batch_timed
+from truegold.verifiers.running.batch import DEADLINE_S, verify_batch_timed
+from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
 
 VERDICT_SCHEMA = pa.schema(
     [
@@ -59,11 +60,14 @@ def verify_file(
     workers: int,
     progress: Progress,
     named_columns: ProblemColumns | None = None,
+    deadline_s: float = DEADLINE_S,
+    max_timeouts: float = MAX_TIMEOUTS,
 ) -> dict[str, int]:
     """Write one verdict for each record of `source` and return how many there are by reason.
 
     `verifier` judges the rows that name none; `named_columns` are those that are not to be guessed. Raises InputError
-    where the file cannot be read, has no response column, or has no gold for a verifier that needs it.
+    where the file cannot be read, has no response column, or has no gold for a verifier that needs it, and GuardError
+    where a verifier hangs.
     """
     resolve(verifier)
     opened = open_file(source, "auto", MAX_ROW_BYTES)
@@ -74,7 +78,7 @@ def verify_file(
     progress.start("verifying", opened.total)
     to_judge, to_write = tee(chain(first_records, opened.records))
     judged = (reader.item(record) for record in to_judge if isinstance(record, Record))
-    verdicts = verify_batch_timed(judged, workers=workers)
+    verdicts = verify_batch_timed(judged, workers, item_deadline_s=deadline_s, max_timeouts=max_timeouts)
     counts: dict[str, int] = {}
     costs = _Costs()
     with written_aside(target) as aside:

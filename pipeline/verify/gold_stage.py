@@ -90,7 +90,9 @@ def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: P
                 flags.write(record)
                 ledger.flag(row.reference, record["reason"], **evidence)
 
-        for verdict in verify_batch(queue.feed(rows), workers=config.workers):
+        for verdict in verify_batch(
+            queue.feed(rows), config.workers, item_deadline_s=config.deadline_s, max_timeouts=config.max_timeouts
+        ):
             for row in queue.finished_before_next():
                 write_flags(row)
             queue.take(verdict)

@@ -18,6 +18,7 @@ from truegold.train.grpo.batch_metrics import reward_metrics
 from truegold.train.grpo.completions import write_completions
 from truegold.train.grpo.rewards import StepCompletion, score_completions
 from truegold.train.model.segment import Segment
+from truegold.verifiers import GuardError
 
 ENCODER = ByteEncoder(ChatConfig())
 
@@ -47,7 +48,7 @@ def completion(text: str) -> Completion:
 
 def scored(config: RewardConfig, rows: list[Row], groups: list[list[str]]) -> list[StepCompletion]:
     sampled = [[completion(text) for text in group] for group in groups]
-    scores = iter(score_completions(rows, sampled, ENCODER, config.composition, config.clip))
+    scores = iter(score_completions(rows, sampled, ENCODER, config))
     return [
         StepCompletion(
             rows[group],
@@ -149,3 +150,14 @@ def test_every_mistake_in_the_reward_is_told_at_once() -> None:
 def test_a_term_that_makes_no_sense_is_refused(term: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         RewardConfig.model_validate({"terms": [term]})
+
+
+def test_a_verifier_that_hangs_stops_the_step_with_its_name(tmp_path: Path) -> None:
+    verifier = tmp_path / "hanging.py"
+    verifier.write_text("import time\n\ndef hang(response, gold):\n    time.sleep(60)\n")
+    config = RewardConfig.model_validate(
+        {"terms": [{"name": "correct"}, {"name": "hang", "verifier": f"{verifier}:hang"}], "deadline_s": 0.1}
+    )
+    rows = [row(index, gold=str(index)) for index in range(3)]
+    with pytest.raises(GuardError, match=r"hanging\.py:hang hangs: 8 of 8 verdicts"):
+        scored(config, rows, [["\\boxed{5}"] * 4] * 3)

@@ -4,12 +4,13 @@ import itertools
 import os
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from truegold.verifiers import ConfigError, Item, Reason, SetupError, verify_batch
-from truegold.verifiers.running import batch
+from truegold.verifiers import ConfigError, GuardError, Item, Reason, SetupError, verify_batch
+from truegold.verifiers.running import batch, single
 from truegold.verifiers.running.batch import verify_batch_timed
 
 CHECKS = """
@@ -107,10 +108,41 @@ def test_a_row_beyond_its_deadline_is_killed_and_the_others_are_judged(risky):
     assert verdicts[1].reason is Reason.TIMEOUT
 
 
-def test_a_few_rows_of_a_users_verifier_get_a_process_unless_told_otherwise(risky):
+@pytest.mark.parametrize("workers", [0, 1, 2])
+def test_a_users_verifier_is_never_judged_by_in_the_calling_process(risky, workers):
     row = Item(str(os.getpid()), None, risky.replace(":risky", ":is_other_process"))
-    assert [v.score for v in verify_batch([row] * 5)] == [1.0] * 5
-    assert [v.score for v in verify_batch([row] * 5, workers=1)] == [0.0] * 5
+    assert [v.score for v in verify_batch([row] * 5, workers=workers)] == [1.0] * 5
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_deadline_holds_for_rows_among_those_of_built_in_verifiers(risky, workers):
+    rows = [*number_rows(3), Item("hang", "hang", risky), *number_rows(3)]
+    verdicts = list(verify_batch(rows, workers=workers, chunk=2, item_deadline_s=0.5))
+    assert [v.score for v in verdicts] == [*EXPECTED_SCORES[:3], None, *EXPECTED_SCORES[:3]]
+    assert verdicts[3].reason is Reason.TIMEOUT
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_verifier_that_always_hangs_stops_the_batch_after_a_few_rows(risky, workers):
+    rows = [Item("hang", str(problem), risky) for problem in range(300)]
+    began = time.monotonic()
+    with pytest.raises(
+        GuardError, match=r"checks\.py:risky hangs: (8 of 8|9 of 9) verdicts were not there after 0\.2 s"
+    ):
+        list(verify_batch(rows, workers=workers, item_deadline_s=0.2, max_timeouts=0.1))
+    assert time.monotonic() - began < 60
+
+
+def test_a_verifier_that_hangs_on_more_than_the_allowed_share_stops_the_batch(risky):
+    rows = [Item("hang" if number % 4 == 3 else "a", str(number), risky) for number in range(64)]
+    with pytest.raises(GuardError, match=r"hangs: 7 of 28 verdicts"):
+        list(verify_batch(rows, workers=1, item_deadline_s=0.2, max_timeouts=0.1))
+
+
+def test_one_problem_that_hangs_a_verifier_does_not_stop_the_others(risky):
+    rows = [*[Item("hang", "5", risky)] * 8, *[Item("a", "a", risky)] * 100]
+    scores = [v.score for v in verify_batch(rows, workers=1, item_deadline_s=0.1, max_timeouts=0.1)]
+    assert scores == [None] * 8 + [1.0] * 100
 
 
 def test_a_deadline_holds_for_a_single_row(risky):
@@ -207,3 +239,17 @@ def test_a_row_whose_process_died_or_was_killed_has_no_cost(risky):
     rows = [Item(r, r, risky) for r in ["a", "exit", "hang", "b"]]
     costs = [cpu_ms for _, cpu_ms in verify_batch_timed(rows, workers=2, item_deadline_s=1.0)]
     assert [cost is None for cost in costs] == [False, True, True, False]
+
+
+def test_single_verdicts_have_a_deadline_and_keep_their_process(risky, monkeypatch):
+    monkeypatch.setattr(single, "DEADLINE_S", 0.5)
+    monkeypatch.setattr(single, "_SEATS", [])
+    pid_checker = risky.replace(":risky", ":is_other_process")
+    assert single.verify_one(Item("hang", "hang", risky)).reason is Reason.TIMEOUT
+    assert single.verify_one(Item(str(os.getpid()), None, pid_checker)).score == 1.0
+    (seat,) = single._SEATS
+    pid = seat._child.pid
+    assert single.verify_one(Item("a", "a", risky)).score == 1.0
+    assert seat._child.pid == pid
+    assert single.verify_one(Item("\\boxed{5}", "5")).score == 1.0
+    seat.stop()

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field, PositiveFloat, Tag, field_validator, model_validator
 
-from truegold.pipeline.config.base import LaunchConfig, StageConfig, by_type, moved_error
+from truegold.pipeline.config.base import LaunchConfig, StageConfig, VerdictConfig, by_type, moved_error
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, VllmEngineConfig
 from truegold.train.config.models import OptimizerConfig, Tracker
 from truegold.train.config.objective import ObjectiveConfig, PassRateBand, lowest_band
@@ -126,7 +126,7 @@ class RewardTerm(StageConfig):
         return Term(self.name, self.verifier, self.weight, self.offset, self.args, self.gate)
 
 
-class RewardConfig(StageConfig):
+class RewardConfig(VerdictConfig):
     """What a completion is rewarded for."""
 
     terms: tuple[RewardTerm, ...] = (RewardTerm(name="correct"),)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from truegold.train.grpo.rewards import StepCompletion
-from truegold.verifiers import Term
+from truegold.verifiers import Reason, Term
 
 NGRAM = 4
 """Tokens of the n-grams that are compared within a group."""
@@ -16,11 +16,12 @@ Metrics = dict[str, float | None]
 
 
 def reward_metrics(completions: Sequence[StepCompletion], terms: Sequence[Term]) -> Metrics:
-    """Return pass rate, reward, unjudged share, all-right and all-wrong groups, lengths and truncation of one rollout
-    batch; for each term the mean of its scores (`score/NAME`) and of what it added to the reward (`reward/NAME`)."""
+    """Return pass rate, reward, timeouts, unjudged share, all-right and all-wrong groups, lengths and truncation of one
+    rollout batch; for each term the mean of its scores (`score/NAME`) and of what it added to the reward (`reward/NAME`)."""
     segments = [completion.segment for completion in completions]
     scores = [completion.score for completion in completions]
     correct_scores = [score.correct.score for score in scores]
+    verdicts = [verdict for score in scores for verdict in score.verdicts]
     lengths = [len(segment.output_ids) for segment in segments]
     group_means = [
         _mean([completion.score.correct.score for completion in group]) for group in group_completions(completions)
@@ -28,6 +29,7 @@ def reward_metrics(completions: Sequence[StepCompletion], terms: Sequence[Term])
     metrics = {
         "pass_rate": _mean([None if score is None else float(score == 1.0) for score in correct_scores]),
         "reward": _mean([score.reward.value for score in scores]),
+        "timeouts": sum(verdict.reason is Reason.TIMEOUT for verdict in verdicts) / len(verdicts),
         "unjudged": sum(score.reward.value is None for score in scores) / len(scores),
         "groups_all_right": sum(mean == 1.0 for mean in group_means) / len(group_means),
         "groups_all_wrong": sum(mean == 0.0 for mean in group_means) / len(group_means),

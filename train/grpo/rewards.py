@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from truegold.pipeline.engines.base import Completion
 from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.rows import Row, dump_json
+from truegold.train.config.grpo import RewardConfig
 from truegold.train.model.segment import Segment
 from truegold.verifiers import Item, Reward, Term, Verdict, compose, verify_batch
 
 CORRECTNESS = Term("correct")
-"""The reward of an evaluation, and of a training that asks for nothing else."""
+"""The reward of an evaluation."""
 
 CHUNK = 8
 """Verdicts that a worker is given at a time: few, since a step is short and programs run for seconds."""
@@ -54,21 +55,23 @@ def score_completions(
     rows: Sequence[Row],
     groups: Sequence[Sequence[Completion]],
     encoder: PromptEncoder,
-    terms: Sequence[Term] = (CORRECTNESS,),
-    clip: tuple[float, float] | None = None,
-    workers: int = 1,
+    config: RewardConfig,
+    *,
+    correctness_only: bool = False,
 ) -> list[CompletionScore]:
-    """Return the score of each completion, in order. One of `terms` has no verifier of its own.
+    """Return the score of each completion, in order.
 
-    groups: the completions of each row. workers: as `verify_batch` has it.
+    groups: the completions of each row. correctness_only: leave all other terms out, as an evaluation does. Raises
+    GuardError where a verifier hangs.
     """
+    terms, clip = ((CORRECTNESS,), None) if correctness_only else (config.composition, config.clip)
     questions = [
         _question(term, row, completion, encoder.decode(completion.token_ids))
         for row, group in zip(rows, groups, strict=True)
         for completion in group
         for term in terms
     ]
-    verdicts = list(verify_batch(questions, workers, chunk=CHUNK))
+    verdicts = list(verify_batch(questions, config.workers, CHUNK, config.deadline_s, config.max_timeouts))
     correctness = [term.verifier for term in terms].index(None)
     scores = []
     for start in range(0, len(verdicts), len(terms)):

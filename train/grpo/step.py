@@ -114,10 +114,7 @@ class Trainer:
             SamplingParams(temperature, 1.0, self.max_tokens, encoder.stop_token_ids) for temperature in temperatures
         ]
         prompts, completions = self.rollout.sample(local_rows, sampling, step, groups, config.group_size)
-        reward = config.reward
-        scores = iter(
-            score_completions(local_rows, completions, encoder, reward.composition, reward.clip, reward.workers)
-        )
+        scores = iter(score_completions(local_rows, completions, encoder, config.reward))
         return [
             StepCompletion(row, _to_segment(prompt, completion, score, group, temperature, version), score)
             for row, prompt, group, temperature, members in zip(
@@ -146,7 +143,7 @@ class Trainer:
         seed_step = -1 - self.rollout.version
         samples = self.config.evaluation.samples
         _, groups = self.rollout.sample(rows, [self.evaluation] * len(rows), seed_step, positions, samples)
-        scores = score_completions(rows, groups, self.rollout.encoder, workers=self.config.reward.workers)
+        scores = score_completions(rows, groups, self.rollout.encoder, self.config.reward, correctness_only=True)
         passed = [score.correct.passed for score in scores if score.correct.score is not None]
         right, judged = all_sum(sum(passed), len(passed))
         return {"heldout_pass_rate": right / judged if judged else None}

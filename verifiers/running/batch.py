@@ -2,10 +2,9 @@
 
 Verdicts come out in the order of the rows, while rows are still being read: no more than a few chunks are held. In
 child processes, a verifier that crashes the interpreter (memory, a signal, `os._exit`) or overruns its deadline costs
-its own row only: that row gets score None and says why, all others are judged. A few rows are judged in the calling
-process where truegold's own verifiers judge them, since these bound what they do; a verifier of the user's gets a
-process even for one row. With `workers=1` all rows are judged in the calling process, where no deadline can be kept and
-a crash is a crash.
+its own row only: that row gets score None and says why, all others are judged. A few rows, or all with `workers=1`, are
+judged in the calling process where truegold's own verifiers judge them, since these bound what they do; a verifier of
+the user's gets a process even for one row, because a deadline can only be kept from outside.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from truegold.verifiers.errors import ERROR_TYPES, ConfigError, SetupError, True
 from truegold.verifiers.processes.child_process import ChildDied, ChildProcess, DeadlinePassed, describe_start
 from truegold.verifiers.processes.cores import usable_cores
 from truegold.verifiers.registry import BUILT_IN
+from truegold.verifiers.running.deadlines import TimeoutTally
 from truegold.verifiers.running.item import Item, ResolvedVerifiers, TimedVerdict, verdict_from_json
 from truegold.verifiers.verdict import Reason, Verdict
 
@@ -38,27 +38,40 @@ LOOK_AHEAD = 2
 START_S = 120.0
 """What a new process may need to start on a busy machine. No row's deadline runs meanwhile."""
 
+DEADLINE_S = 60.0
+"""What one verdict may take, by default; verifiers of truegold's own, which bound their work, never get less."""
+
 _CHILD_MODULE = "truegold.verifiers.running.batch_child"
 _ATTEMPTS = 2
 """A process may die of what earlier rows left behind. A row is blamed when a fresh process dies of it as well."""
 
 
 def verify_batch(
-    rows: Iterable[Item], workers: int = 0, chunk: int = 256, item_deadline_s: float = 60.0
+    rows: Iterable[Item],
+    workers: int = 0,
+    chunk: int = 256,
+    item_deadline_s: float = DEADLINE_S,
+    max_timeouts: float = 1.0,
 ) -> Iterator[Verdict]:
     """Return one verdict for each row, in order.
 
-    workers: the number of processes; 0 takes as many as the rows are worth, and 1 judges in this process.
+    workers: the number of processes; 0 takes as many as the rows are worth.
     chunk: how many rows go to a process at a time.
-    item_deadline_s: seconds for one row, which child processes keep to.
+    item_deadline_s: seconds for one row; after that its verdict has no score, and the reason `timeout`.
+    max_timeouts: the share of a verifier's rows that may end so; 1 for any.
 
-    Raises ConfigError for arguments, a row or a verifier that cannot be, SetupError where the machine is at fault.
+    Raises ConfigError for arguments, a row or a verifier that cannot be, SetupError where the machine is at fault, and
+    GuardError where a verifier hangs.
     """
-    return _without_costs(verify_batch_timed(rows, workers, chunk, item_deadline_s))
+    return _without_costs(verify_batch_timed(rows, workers, chunk, item_deadline_s, max_timeouts))
 
 
 def verify_batch_timed(
-    rows: Iterable[Item], workers: int = 0, chunk: int = 256, item_deadline_s: float = 60.0
+    rows: Iterable[Item],
+    workers: int = 0,
+    chunk: int = 256,
+    item_deadline_s: float = DEADLINE_S,
+    max_timeouts: float = 1.0,
 ) -> Generator[TimedVerdict, None, None]:
     """Return the same as `verify_batch`, each verdict with the CPU milliseconds that it took."""
     if workers < 0 or chunk < 1 or item_deadline_s <= 0:
@@ -66,7 +79,8 @@ def verify_batch_timed(
             f"verify_batch got workers={workers}, chunk={chunk}, item_deadline_s={item_deadline_s}.",
             "workers may be 0 (one for each core) or more, chunk 1 or more, the deadline above 0.",
         )
-    return _generate_verdicts(_checked(rows), workers, chunk, item_deadline_s)
+    tally = TimeoutTally(max_timeouts, item_deadline_s, rows)
+    return _generate_verdicts(_checked(rows), workers, chunk, item_deadline_s, tally)
 
 
 def _checked(rows: Iterable[Item]) -> Iterator[Item]:
@@ -87,46 +101,44 @@ def _without_costs(timed_verdicts: Generator[TimedVerdict, None, None]) -> Itera
 
 
 def _generate_verdicts(
-    rows: Iterator[Item], workers: int, chunk: int, item_deadline_s: float
+    rows: Iterator[Item], workers: int, chunk: int, item_deadline_s: float, tally: TimeoutTally
 ) -> Generator[TimedVerdict, None, None]:
     verifiers = ResolvedVerifiers()
-    processes = workers
+    processes, uses_caller = workers, workers == 1
     if workers == 0:
         head = list(itertools.islice(rows, SMALL_BATCH))
         rows = itertools.chain(head, rows)
-        processes = _processes_worth(head)
-    if workers == 1 or processes == 0:
-        yield from map(verifiers.judge, rows)
-        return
-    pool = _Pool(processes, item_deadline_s)
+        uses_caller = len(head) < SMALL_BATCH
+        processes = 1 if uses_caller else usable_cores()
+    pool: _Pool | None = None
     waiting: deque[Future[list[TimedVerdict]]] = deque()
     try:
         while batch := list(itertools.islice(rows, chunk)):
+            if uses_caller and all(row.verifier in BUILT_IN for row in batch):
+                while waiting:
+                    yield from waiting.popleft().result()
+                yield from map(verifiers.judge, batch)
+                continue
             # A misspelt name is then one error here, not one in each process.
             for name in {row.verifier for row in batch}:
                 verifiers.resolve(name)
+            pool = pool or _Pool(processes, item_deadline_s, tally)
             waiting.append(pool.submit(batch))
             if len(waiting) >= LOOK_AHEAD * processes:
                 yield from waiting.popleft().result()
         while waiting:
             yield from waiting.popleft().result()
     finally:
-        pool.close()
-
-
-def _processes_worth(head: list[Item]) -> int:
-    """Return how many processes the first rows are worth: none for a few rows of verifiers that bound what they do."""
-    if len(head) == SMALL_BATCH:
-        return usable_cores()
-    return 0 if all(row.verifier in BUILT_IN for row in head) else 1
+        if pool is not None:
+            pool.close()
 
 
 class _Pool:
     """Child processes with a thread for each: the thread waits, keeps the deadline and replaces the process."""
 
-    def __init__(self, workers: int, item_deadline_s: float) -> None:
-        self._seats = [_Seat(item_deadline_s) for _ in range(workers)]
-        self._free_seats: queue.SimpleQueue[_Seat] = queue.SimpleQueue()
+    def __init__(self, workers: int, item_deadline_s: float, tally: TimeoutTally) -> None:
+        self._seats = [Seat(item_deadline_s, tally) for _ in range(workers)]
+        self._free_seats: queue.SimpleQueue[Seat] = queue.SimpleQueue()
         for seat in self._seats:
             self._free_seats.put(seat)
         self._threads = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="truegold-verify")
@@ -150,11 +162,12 @@ class _Pool:
             self._free_seats.put(seat)
 
 
-class _Seat:
+class Seat:
     """Where one child process sits, and its successor when it has died."""
 
-    def __init__(self, item_deadline_s: float) -> None:
+    def __init__(self, item_deadline_s: float, tally: TimeoutTally) -> None:
         self._item_deadline_s = item_deadline_s
+        self._tally = tally
         self._child: ChildProcess | None = None
         self._closed = False
         self._lock = threading.Lock()
@@ -167,12 +180,15 @@ class _Seat:
             # After a death the suspect goes alone: what follows it must not be judged in a process it has damaged.
             unjudged = batch[len(judged) :] if deaths == 0 else [batch[len(judged)]]
             try:
-                for timed_verdict in self._ask(unjudged):
+                for row, timed_verdict in zip(unjudged, self._ask(unjudged), strict=True):
                     judged.append(timed_verdict)
+                    self._tally.add(row, timed_verdict.verdict)
                     deaths = 0
             except DeadlinePassed:
                 self.stop()
-                judged.append(_no_score(Reason.TIMEOUT, {"item_deadline_s": self._item_deadline_s}))
+                row = batch[len(judged)]
+                judged.append(_no_score(Reason.TIMEOUT, {"item_deadline_s": self._deadline_for(row)}))
+                self._tally.add(row, judged[-1].verdict)
                 deaths = 0
             except ChildDied as error:
                 self.stop()
@@ -198,8 +214,11 @@ class _Seat:
     def _ask(self, batch: list[Item]) -> Iterator[TimedVerdict]:
         child = self._running_child()
         child.send([astuple(row) for row in batch], time.monotonic() + self._item_deadline_s)
-        for _ in batch:
-            yield _read_reply(child.receive(time.monotonic() + self._item_deadline_s))
+        for row in batch:
+            yield _read_reply(child.receive(time.monotonic() + self._deadline_for(row)))
+
+    def _deadline_for(self, row: Item) -> float:
+        return max(self._item_deadline_s, DEADLINE_S) if row.verifier in BUILT_IN else self._item_deadline_s
 
     def _running_child(self) -> ChildProcess:
         with self._lock:

@@ -8,7 +8,6 @@ of distinct forms once and at most `MAX_COMPARISONS` of them for an item.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +15,9 @@ from functools import lru_cache
 
 from truegold.pipeline.flag.suspicion.cut_answers import is_cut_short
 from truegold.pipeline.flag.suspicion.item import Item
-from truegold.verifiers import ConfigError, Verifier, gold_response, judges_solutions, resolve
+from truegold.verifiers import ConfigError, GuardError, Verifier, gold_response, judges_solutions, resolve
+from truegold.verifiers import Item as VerifierItem
+from truegold.verifiers.running.single import verify_one
 
 MAX_COMPARISONS = 200
 """Pairs of forms that the verifier compares for one item: a thousand distinct texts must not cost a million
@@ -133,9 +134,9 @@ class _Comparer:
 
     def __init__(self, item: Item) -> None:
         self._gold = item.gold
+        self._name, self._arguments = item.verifier, item.verifier_args or "{}"
         self._verifier = _verifier(item.verifier)
         self._is_for_programs = judges_solutions(self._verifier)
-        self._info = json.loads(item.verifier_args) if item.verifier_args not in ("", "{}") else {}
         self._comparisons_left = MAX_COMPARISONS
 
     def agrees_with_gold(self, text: str) -> bool | None:
@@ -158,7 +159,11 @@ class _Comparer:
     def _verify(self, gold: str, text: str) -> bool | None:
         try:
             response = gold_response(self._verifier, text, None)
-            verdict = self._verifier(text if response is None else response, gold, info=self._info)
+            verdict = verify_one(
+                VerifierItem(text if response is None else response, gold, self._name, self._arguments)
+            )
+        except GuardError:
+            raise
         except Exception:  # A user's verifier may raise anything on an odd answer, which says nothing about gold.
             return None
         return None if verdict.score is None else verdict.score == 1.0

@@ -20,6 +20,7 @@ from truegold.pipeline.flag.suspicion.checkpoints import NO_STEP, split_by_step
 from truegold.pipeline.flag.suspicion.item import Item, Sample, has_open_answer
 from truegold.verifiers import Item as BatchItem
 from truegold.verifiers import verify_batch
+from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
 
 SAME_SYSTEM = 0.5
 """Correlation of one model's repeated samples for an item, at whatever step of its training. k of them weigh
@@ -163,7 +164,8 @@ class Ballot:
             BatchItem(sample.response or "", item.gold, item.verifier, item.verifier_args, item.prompt)
             for sample, item in zip(waiting, problems, strict=True)
         )
-        for sample, verdict in zip(waiting, verify_batch(batch, workers=self._workers), strict=True):
+        verdicts = verify_batch(batch, self._workers, max_timeouts=MAX_TIMEOUTS)
+        for sample, verdict in zip(waiting, verdicts, strict=True):
             state = _state(verdict.score)
             # A response without an answer counts as little as a missing one.
             if verdict.extracted is not None or state == _UNJUDGED:
