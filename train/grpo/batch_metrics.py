@@ -17,7 +17,8 @@ Metrics = dict[str, float | None]
 
 def reward_metrics(completions: Sequence[StepCompletion], terms: Sequence[Term]) -> Metrics:
     """Return pass rate, reward, timeouts, unjudged share, all-right and all-wrong groups, lengths and truncation of one
-    rollout batch; for each term the mean of its scores (`score/NAME`) and of what it added to the reward (`reward/NAME`)."""
+    rollout batch; for each term the mean of its scores (`score/NAME`) and of what it added to the reward
+    (`reward/NAME`)."""
     segments = [completion.segment for completion in completions]
     scores = [completion.score for completion in completions]
     correct_scores = [score.correct.score for score in scores]
