@@ -174,6 +174,7 @@ class Seat:
         """Guards the child and `_closed`, because `interrupt` comes from another thread."""
 
     def judge(self, batch: list[Item]) -> list[TimedVerdict]:
+        """Return the verdicts on a batch, each within its deadline."""
         judged: list[TimedVerdict] = []
         deaths = 0
         while len(judged) < len(batch):
@@ -206,6 +207,7 @@ class Seat:
                 self._child.interrupt()
 
     def stop(self) -> None:
+        """End the child process; the next batch starts another."""
         with self._lock:
             child, self._child = self._child, None
         if child is not None:
