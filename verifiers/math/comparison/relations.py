@@ -4,6 +4,7 @@ x = 5 and 5                  the label is understood
 x = 5 and y = 5              different: of coordinates, the label says which line is meant
 f(n) = n^2 and f(x) = x^2    the same function
 2x = 4y and x - 2y = 0       the same equation
+xy = 12 and 12/x             the letter that the answer leaves out is understood
 6*7 = 42                     one answer said twice; 6 = 5 is two, whichever of them is right
 """
 
@@ -64,7 +65,7 @@ def same_relations(comparer: Comparer, gold: Node, answer: Node) -> Outcome:
     if isinstance(gold, Chain) and gold.operators[0] == "=":
         stated_value = _value_of_expression(gold, answer)
         if stated_value is not None:
-            return OTHER_STRUCTURE if symbols(stated_value) else comparer.same(stated_value, answer)
+            return _same_stated(comparer, gold, stated_value, answer)
         if isinstance(gold.parts[0], Ratio) and gold.operators == ("=",):
             return comparer.same(gold.parts[1], answer)
     return same_throughout(comparer, gold, answer)
@@ -94,6 +95,24 @@ def _with_argument_of_gold(gold: Chain, answer: Chain, answer_value: Node) -> No
     if gold_argument in symbols(answer_value):
         return answer_value
     return renamed(answer_value, {answer_argument: gold_argument})
+
+
+def _same_stated(comparer: Comparer, gold: Chain, stated_value: Node, answer: Node) -> Outcome:
+    r"""Compare a bare value with `AB \cdot CD = 3`; `12/x` with `xy = 12`."""
+    if labelled(gold)[0] is None and _is_solution(gold, answer):
+        return Outcome(True, "sampled")
+    return OTHER_STRUCTURE if symbols(stated_value) else comparer.same(stated_value, answer)
+
+
+def _is_solution(gold: Chain, answer: Node) -> bool:
+    """Tell whether `12/x` is what `xy = 12` says of the letter that the answer leaves out."""
+    if len(gold.parts) != 2 or not all(isinstance(side, VALUES) for side in (*gold.parts, answer)):
+        return False
+    names, given = symbols(gold), symbols(answer)
+    if not given or not given < names or len(names - given) != 1:
+        return False
+    (name,) = names - given
+    return _solves(Chain((Sym(name), answer), ("=",)), _difference(gold))
 
 
 def _value_of_expression(gold: Chain, answer: Node) -> Node | None:

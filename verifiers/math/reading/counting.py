@@ -35,6 +35,7 @@ _WORDED_BASE = re.compile(
 _WORDED_DIGITS = re.compile(r"\\(?:text|mathrm)\s*\{\s*([0-9A-F]{1,40})\s*\}(?=\s*_)")
 _WORDED_SUBSCRIPT = re.compile(
     rf"_\s*\{{?\s*\\(?:text|mathrm)\s*\{{\s*(?:base\s+)?({_BASE_WORDS}|\d{{1,2}})\s*\}}\s*\}}?"
+    rf"|_\s*\{{\s*({_BASE_WORDS})\s*\}}"
 )
 
 
@@ -48,7 +49,7 @@ def with_counts(text: str) -> str:
         text = _CHOOSE.sub(r"\\binom{\1}{\2}", text)
     if "_" in text and "{" in text:
         text = _WORDED_DIGITS.sub(r"\1", text)
-        text = _WORDED_SUBSCRIPT.sub(lambda m: f"_{{{_base(m[1])}}}", text)
+        text = _WORDED_SUBSCRIPT.sub(lambda m: f"_{{{_base(m[1] or m[2])}}}", text)
     if "ase" in text or "BASE" in text or "binary" in text or "decimal" in text or "octal" in text:
         worded = _WORDED_BASE.fullmatch(text)
         if worded is not None:

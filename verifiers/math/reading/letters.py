@@ -38,6 +38,7 @@ _COMMON_WORDS = frozenset({
     "so", "we", "get", "but", "max", "min", "let", "has", "have", "am", "pm", "st", "nd", "rd", "th",
 })  # fmt: skip
 _WORDS = _COMMON_WORDS | NUMBER_WORDS.keys() | MULTIPLIERS.keys() | STOP_WORDS | UNITS.keys()
+_CURRENCIES = frozenset({"USD", "EUR", "GBP", "CNY", "RMB", "INR"})
 _VALUE_ENDS = frozenset({"num", "close", "unbrace"})
 
 
@@ -74,7 +75,11 @@ def add_word(run: str, spaced: bool, tokens: list[Token]) -> None:
 
 def _is_word(run: str, lower: str) -> bool:
     """Tell whether a run is a word like `cm` and `hours`; ABC are points, and IN is a product."""
-    return (lower in _WORDS or run in UNITS) and not (run.isupper() and len(run) <= MAX_VARIABLES_IN_A_RUN)
+    if len(run) == MAX_VARIABLES_IN_A_RUN and run.istitle() and run[1] in "aeiou" and lower not in FUNCTIONS:
+        return True  # A name, as Ben and Tom are.
+    if run.isupper() and len(run) <= MAX_VARIABLES_IN_A_RUN:
+        return run in _CURRENCIES
+    return lower in _WORDS or run in UNITS
 
 
 def _add_parts(run: str, spaced: bool, tokens: list[Token]) -> bool:

@@ -20,8 +20,9 @@ from truegold.verifiers.math.reading.json_answer import answer_in_json
 from truegold.verifiers.math.reading.matrices import with_matrix_environments
 from truegold.verifiers.math.reading.names import COMMANDS, GREEK
 from truegold.verifiers.math.reading.numbering import with_numbered_parts
+from truegold.verifiers.math.reading.phrases import with_usual_phrases
 from truegold.verifiers.math.reading.spoken import with_spoken_numbers
-from truegold.verifiers.math.reading.usual_marks import with_usual_marks
+from truegold.verifiers.math.reading.usual_marks import with_usual_marks, with_usual_notation
 
 MAX_BOXES = 4
 """So many boxes around each other are taken off. Stops two thousand of them, each searched for its end."""
@@ -140,6 +141,8 @@ def _as_formula(text: str, is_ascii: bool) -> str:
         text = with_matrix_environments(text)
     if "," in text or "." in text or "(" in text or "circ" in text or "appro" in text or "about" in text:
         text = with_usual_marks(text)
+    if not text.isalnum():
+        text = with_usual_notation(text)
     if not is_ascii:
         text = with_chinese_numbers(text)
     if text.startswith("{") and ("|" in text or "\\mid" in text) and matching_brace(text, 0) == len(text) - 1:
@@ -149,7 +152,9 @@ def _as_formula(text: str, is_ascii: bool) -> str:
         text = with_numbered_parts(text)
     text = with_counts(text)
     is_one_word = is_ascii and " " not in text and "-" not in text
-    return text if is_one_word else with_spoken_numbers(text)
+    if is_one_word:
+        return with_usual_phrases(text) if text[:1].isdigit() and text[-1:].isalpha() else text
+    return with_spoken_numbers(with_usual_phrases(text))
 
 
 def _with_short_blank(match: re.Match[str]) -> str:
@@ -164,7 +169,7 @@ def _unwrapped(text: str) -> str:
         text = _strip(text[2:-2])
     if "$" not in text and "\\" not in text:
         return text
-    text = text.replace(r"\$", DOLLAR)
+    text = text.replace("US$", "$").replace(r"US\$", r"\$").replace(r"\$", DOLLAR)
     if "$" in text or any(mark in text for mark in _DELIMITING):
         text = _DELIMITERS.sub(" ", text)
     if "$" in text:

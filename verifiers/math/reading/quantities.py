@@ -41,8 +41,9 @@ def read_quantity(tokens: list[Token], read_expression: ReadExpression) -> Node 
         return None if value is None else Measure(_scaled(value.value, mpq(sign)), value.unit)
     start = next((i for i in range(len(tokens)) if _begins_unit(tokens, i)), len(tokens))
     if start == 0:
-        count = _read_number_in_words(tokens)
-        return Num(mpq(count)) if count is not None else None
+        return _read_count_in_words(tokens)
+    if start < len(tokens) and tokens[start - 1].text == "/" and (letters := _start_of_letters(tokens, start)) > 0:
+        start = letters
     if start == len(tokens):
         return _read_degrees_and_minutes(tokens) or _read_feet_and_inches(tokens)
     return _read_with_units(tokens, start, read_expression)
@@ -51,13 +52,7 @@ def read_quantity(tokens: list[Token], read_expression: ReadExpression) -> Node 
 def read_letter_units(tokens: list[Token], read_expression: ReadExpression) -> Measure | None:
     """Return the other reading of `5m`, in which the letters at the end are a unit."""
     end = len(tokens)
-    start = end
-    while start > 0 and (
-        tokens[start - 1].kind in ("name", "brace", "unbrace")
-        or tokens[start - 1].text in ("^", "/")
-        or (tokens[start - 1].kind == "num" and start > 1 and (tokens[start - 2].text in ("^", "{")))
-    ):
-        start -= 1
+    start = _start_of_letters(tokens, end)
     if start in (0, end) or tokens[start].kind != "name":
         return None
     words = [t if t.kind != "name" else Token("word", t.text, t.spaced) for t in tokens[start:]]
@@ -70,6 +65,20 @@ def read_letter_units(tokens: list[Token], read_expression: ReadExpression) -> M
         return None
 
 
+def _start_of_letters(tokens: list[Token], end: int) -> int:
+    """Return where the letters before `end` begin that may be units with their exponents: `m s^{-2}`, `N/`."""
+    start = end
+    while start > 0 and (
+        tokens[start - 1].kind in ("name", "brace", "unbrace")
+        or tokens[start - 1].text in ("^", "/")
+        or (tokens[start - 1].text == "*" and start > 1 and tokens[start - 2].kind == "name")
+        or (tokens[start - 1].text == "-" and start > 1 and tokens[start - 2].text in ("^", "{"))
+        or (tokens[start - 1].kind == "num" and start > 1 and tokens[start - 2].text in ("^", "{", "-"))
+    ):
+        start -= 1
+    return start
+
+
 def as_measure(node: Node) -> Node:
     """Return `30^\\circ` as 30 degrees, which it is where it stands alone; other nodes stay as they are."""
     if isinstance(node, Call) and node.name == "degree":
@@ -79,6 +88,20 @@ def as_measure(node: Node) -> Node:
         if isinstance(first, Num) and isinstance(second, Call) and second.name == "degree":
             return Measure(_scaled(second.args[0], first.value), DEGREE)
     return node
+
+
+def _read_count_in_words(tokens: list[Token]) -> Node | None:
+    """Read `twenty-one`, and `five apples`."""
+    end = next((i for i, t in enumerate(tokens) if t.text.lower() not in NUMBER_WORDS and t.text != "-"), len(tokens))
+    count = _read_number_in_words(tokens)
+    if count is not None:
+        return Num(mpq(count))
+    count = _read_number_in_words(tokens[:end]) if end else None
+    # `One of them` and `three quarters` count nothing.
+    unit = spelled_unit(tokens[end:]) if count is not None and tokens[end].kind == "word" else None
+    if count is None or unit is None or (unit.is_label and not unit.label):
+        return None
+    return Measure(Num(mpq(count)), unit)
 
 
 def _read_number_in_words(tokens: list[Token]) -> int | None:

@@ -49,6 +49,7 @@ _BOUNDS = {
     "多于": ">", "小于或等于": r"\le", "小于等于": r"\le", "不大于": r"\le", "不超过": r"\le", "至多": r"\le",
     "最多": r"\le", "小于": "<", "少于": "<",
 }  # fmt: skip
+_OF_THE_NUMBERS = re.compile(r"(?<=\d)的(?:所有|一切)?(?:实数|数)$")
 _BOUND = re.compile(
     r"(?:(?:all|any) (?:real )?(?:numbers?|values?|reals|x)(?: of ([a-z]))?(?: that are| which are)?"
     r"|([a-z])(?: is| must be)?)? ?"
@@ -75,7 +76,7 @@ def with_spoken_numbers(text: str) -> str:  # noqa: PLR0911, one for each form
     negative = _NEGATIVE.fullmatch(plain)
     if negative is not None:
         return f"-{_digits(negative[1])}"
-    bound = _BOUND.fullmatch(plain)
+    bound = _BOUND.fullmatch(_OF_THE_NUMBERS.sub("", plain))
     if bound is not None:
         return f"{bound[1] or bound[2] or 't'} {_BOUNDS[bound[3].lower()]} {bound[4]}"
     return text

@@ -4,6 +4,11 @@ r"""Marks in and behind numbers that other countries, or other authors, write ot
     20^\circ\text{C}                       20\text{ celsius}
     \frac{1}{3} (approximately 0.333)      \frac{1}{3} \approx 0.333
     (1, 2                                  (1, 2), where the text is one bracket that was never closed
+    (-oo, 1) U (2, oo)                     (-oo, 1) \cup (2, oo)
+    x \ne 1, x \ne 2                       \mathbb{R} \setminus \{1, 2\}
+    3\mathrm{i}   7'4"                     3i   7'4''
+    1 +/- 2   x \in \mathbf{R}   25 sq. cm  1 \pm 2   x \in \mathbb{R}   25 square cm
+    9 \frac{\text{m}}{\text{s}^2}          9 \text{m}/\text{s}^2
 
 Not covered: `3,5` and `1,234`, which may be a list and a number with thousands (`alternatives`).
 """
@@ -31,6 +36,45 @@ def _repeating(match: re.Match[str]) -> str:
     """Return 0.\\overline{63} for 0.636363...; what follows the last whole block has to begin one."""
     head, block, _, tail = match.groups()
     return rf"{head}\overline{{{block}}}" if block.startswith(tail) and len(set(block)) > 1 else match[0]
+
+
+_INCH_MARK = re.compile(r"(\d)\s*\"$")
+_UPRIGHT_CONSTANT = re.compile(r"\\mathrm\s*\{\s*([ie])\s*\}")
+_VALUE = r"(-?(?:\d{1,6}(?:\.\d{1,6})?|\\frac\{\d{1,4}\}\{\d{1,4}\}))"
+_UNEQUAL = re.compile(
+    rf"([a-z])\s*\\neq?\s*{_VALUE}\s*(?:,|\\text\s*\{{\s*(?:and|,)\s*\}}|and)\s*(?:\1\s*\\neq?\s*)?{_VALUE}"
+)
+_UNION = re.compile(r"(?<=[)\]}])\s*(?:U|\\text\s*\{\s*U\s*\})\s*(?=[(\[{\]]|\\left|\\\{)")
+_UNION_IN_WORDS = re.compile(r"(?<=[)\]])\s*(?:\\text\s*\{\s*(?:and|or)\s*\}|and|or)\s*(?=[(\[]|\\left)")
+_UNBOUNDED = re.compile(r"\\infty|\binf(?:inity|ty)?\b|\boo\b")
+_BOLD_SET = re.compile(r"(\\in\s*)\\(?:mathbf|boldsymbol|mathrm|bf)\s*\{\s*([RZNQC])\s*\}")
+_POWERS = {"sq": "square", "cu": "cubic"}
+_SHORT_UNIT = re.compile(r"\b(sq|cu)\.(?=\s*[a-z])")
+_UNIT_IN_FRACTION = r"\s*\{\s*(\\(?:text|mathrm)\s*\{\s*[A-Za-z]{1,12}\s*\}(?:\s*\^\s*(?:\d|\{\s*\d\s*\}))?)\s*\}"
+_FRACTION_OF_UNITS = re.compile(rf"\\[dt]?frac{_UNIT_IN_FRACTION}{_UNIT_IN_FRACTION}")
+
+
+def with_usual_notation(text: str) -> str:
+    """Return the text with sets, signs and units in the notation that the lexer knows."""
+    if "U" in text and (")" in text or "]" in text or "}" in text):
+        text = _UNION.sub(r" \\cup ", text)
+    if (")" in text or "]" in text) and ("nd" in text or "or" in text) and _UNBOUNDED.search(text):
+        text = _UNION_IN_WORDS.sub(r" \\cup ", text)
+    if "\\ne" in text and (unequal := _UNEQUAL.fullmatch(text)) is not None:
+        return rf"\mathbb{{R}} \setminus \{{{unequal[2]}, {unequal[3]}\}}"
+    if text.endswith('"'):
+        text = _INCH_MARK.sub(r"\1''", text)
+    if "\\mathrm" in text:
+        text = _UPRIGHT_CONSTANT.sub(r"\1", text)
+    if "/-" in text:
+        text = text.replace("+/-", r" \pm ")
+    if "\\in" in text:
+        text = _BOLD_SET.sub(r"\1\\mathbb{\2}", text)
+    if "." in text:
+        text = _SHORT_UNIT.sub(lambda m: _POWERS[m[1]], text)
+    if "frac" in text and ("\\text" in text or "\\mathrm" in text):
+        text = _FRACTION_OF_UNITS.sub(r"\1/\2", text)
+    return text
 
 
 def with_usual_marks(text: str) -> str:
