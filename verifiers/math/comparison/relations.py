@@ -108,10 +108,10 @@ def _is_solution(gold: Chain, answer: Node) -> bool:
     """Tell whether `12/x` is what `xy = 12` says of the letter that the answer leaves out."""
     if len(gold.parts) != 2 or not all(isinstance(side, VALUES) for side in (*gold.parts, answer)):
         return False
-    names, given = symbols(gold), symbols(answer)
-    if not given or not given < names or len(names - given) != 1:
+    gold_names, answer_names = symbols(gold), symbols(answer)
+    if not answer_names or not answer_names < gold_names or len(gold_names - answer_names) != 1:
         return False
-    (name,) = names - given
+    (name,) = gold_names - answer_names
     return _solves(Chain((Sym(name), answer), ("=",)), _difference(gold))
 
 
