@@ -29,7 +29,15 @@ from typing import Any
 import numpy as np
 from curation_decontamination import is_odd, rows
 
-from truegold.pipeline.dedup.near import Comparer, Corpus, CorpusBuilder, confirm_links, find_duplicates, find_links
+from truegold.pipeline.dedup.near import (
+    Comparer,
+    Corpus,
+    CorpusBuilder,
+    Cuts,
+    confirm_star_links,
+    find_duplicates,
+    find_links,
+)
 from truegold.pipeline.ingest.columns import last_boxed
 
 LABELS = Path(__file__).parent.parent / "tests" / "data" / "dedup"
@@ -92,8 +100,9 @@ def deduplicated(problems: list[Problem], confidence: float = 0.5, conflict_conf
     builder.add([each.text for each in problems], [each.gold for each in problems], [0] * len(problems))
     corpus: Corpus = builder.finish()
     comparer = Comparer(corpus.features)
-    links = confirm_links(find_links(corpus.features, comparer), corpus, comparer)
-    duplicates = find_duplicates(corpus, links.confident(confidence, conflict_confidence))
+    links = find_links(corpus.features, comparer)
+    links = confirm_star_links(links, corpus, comparer, Cuts(confidence, conflict_confidence))
+    duplicates = find_duplicates(corpus, links)
     return Outcome(
         duplicates.cluster.tolist(),
         duplicates.conflict.tolist(),

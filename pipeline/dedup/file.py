@@ -42,7 +42,7 @@ from truegold.pipeline.dedup.near import (
     Duplicates,
     Relation,
     ShardRunner,
-    confirm_links,
+    confirm_star_links,
     describe_pairs,
     find_duplicates,
     find_links,
@@ -109,7 +109,7 @@ def dedup_file(
     del builder
     comparer = Comparer(corpus.features)
     links = find_links(corpus.features, comparer, scratch=out_dir, run_shards=run_shards, progress=progress)
-    duplicates = find_duplicates(corpus, confirm_links(links, corpus, comparer), template_cap)
+    duplicates = find_duplicates(corpus, confirm_star_links(links, corpus, comparer), template_cap)
     del links
     records = _Records(pl.concat(ids, rechunk=True), pl.concat(numbers, rechunk=True), corpus, comparer, duplicates)
     progress.start("writing", len(records.ids))

@@ -23,9 +23,10 @@ from truegold.pipeline.dedup.copy_table import ExactCopies
 from truegold.pipeline.dedup.near import (
     Comparer,
     CorpusBuilder,
+    Cuts,
     Duplicates,
     Relation,
-    confirm_links,
+    confirm_star_links,
     describe_pairs,
     find_duplicates,
     find_links,
@@ -95,7 +96,7 @@ def compare_rows(path: Path, copies: ExactCopies, config: DedupConfig, scratch: 
     positions = np.concatenate(compared)
     comparer = Comparer(corpus.features)
     links = find_links(corpus.features, comparer, scratch=scratch, progress=progress)
-    links = confirm_links(links, corpus, comparer).confident(config.confidence, config.conflict_confidence)
+    links = confirm_star_links(links, corpus, comparer, Cuts(config.confidence, config.conflict_confidence))
     duplicates = find_duplicates(corpus, links, config.template_cap)
     reworded = (duplicates.relation != Relation.EXACT) & (duplicates.other == duplicates.kept_for)
     gone = np.flatnonzero(~duplicates.keep & reworded)

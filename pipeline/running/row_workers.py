@@ -14,11 +14,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from truegold.pipeline.rows import Row
 from truegold.verifiers import SetupError
 from truegold.verifiers.processes.cores import usable_cores
 from truegold.verifiers.processes.lifetime import die_with_process
 
+T = TypeVar("T")
 R = TypeVar("R")
 
 CHUNK = 500
@@ -43,30 +43,33 @@ class _Job:
 
 
 def map_rows(
-    rows: Iterable[Row], total: int, make: Callable[[], Callable[[Row], R]], workers: int = 0
-) -> Iterator[tuple[Row, R]]:
+    rows: Iterable[T], total: int, make: Callable[[], Callable[[T], R]], workers: int = 0, chunk: int | None = None
+) -> Iterator[tuple[T, R]]:
     """Yield each row with what the function that `make()` returns makes of it; both have to be picklable.
 
     `make` is called here as well, so that a mistake in the configuration shows before anything starts. `workers` is the
-    number of processes; 0 takes one per core. Raises SetupError where a worker is killed.
+    number of processes; 0 takes one per core. A worker takes `chunk` rows at a time, without it CHUNK.
+    Raises SetupError where a worker is killed.
     """
     work = make()
     workers = workers or usable_cores()
-    if workers == 1 or total < FEWEST:
+    fewest = FEWEST if chunk is None else 8 * chunk
+    if workers == 1 or total < fewest:
         return ((row, work(row)) for row in rows)
-    return _in_processes(rows, _Job(pickle.dumps(make), os.getpid(), tuple(sys.path), str(Path.cwd())), workers)
+    job = _Job(pickle.dumps(make), os.getpid(), tuple(sys.path), str(Path.cwd()))
+    return _in_processes(rows, job, workers, chunk or CHUNK)
 
 
-def _in_processes(rows: Iterable[Row], job: _Job, workers: int) -> Iterator[tuple[Row, Any]]:
+def _in_processes(rows: Iterable[T], job: _Job, workers: int, chunk_rows: int) -> Iterator[tuple[T, Any]]:
     from joblib import Parallel, delayed
     from joblib.externals.loky import get_reusable_executor
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    submitted: deque[Sequence[Row]] = deque()
+    submitted: deque[Sequence[T]] = deque()
 
     def chunks() -> Iterator[Any]:
         remaining = iter(rows)
-        while chunk := list(islice(remaining, CHUNK)):
+        while chunk := list(islice(remaining, chunk_rows)):
             submitted.append(chunk)
             yield delayed(_apply)(job, chunk)
 
@@ -83,18 +86,18 @@ def _in_processes(rows: Iterable[Row], job: _Job, workers: int) -> Iterator[tupl
         get_reusable_executor().shutdown(wait=False, kill_workers=True)
 
 
-def _apply(job: _Job, chunk: Sequence[Row]) -> list[Any]:
+def _apply(job: _Job, chunk: Sequence[Any]) -> list[Any]:
     work = _worker(job)
     return [work(row) for row in chunk]
 
 
 @lru_cache(maxsize=1)
-def _worker(job: _Job) -> Callable[[Row], Any]:
+def _worker(job: _Job) -> Callable[[Any], Any]:
     """Make the worker's function, once in each process."""
     die_with_process(job.parent)
     # Ctrl-C reaches the parent, who ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.path[:] = job.path
     os.chdir(job.folder)
-    make: Callable[[], Callable[[Row], Any]] = pickle.loads(job.make)
+    make: Callable[[], Callable[[Any], Any]] = pickle.loads(job.make)
     return make()

@@ -1,7 +1,7 @@
 """Near duplicates among short problems: quantities, words, candidate pairs, and what two problems are to each other."""
 
 from truegold.pipeline.dedup.near.compare import Comparer
-from truegold.pipeline.dedup.near.confirm import confirm_links
+from truegold.pipeline.dedup.near.confirm import confirm_links, confirm_star_links
 from truegold.pipeline.dedup.near.corpus import Corpus, CorpusBuilder
 from truegold.pipeline.dedup.near.duplicates import Duplicates, find_duplicates
 from truegold.pipeline.dedup.near.evidence import describe_pairs
@@ -14,12 +14,14 @@ from truegold.pipeline.dedup.near.links import (
     find_links,
     run_in_threads,
 )
+from truegold.pipeline.dedup.near.reading import Cuts
 from truegold.pipeline.dedup.near.relation import Relation
 
 __all__ = [
     "Comparer",
     "Corpus",
     "CorpusBuilder",
+    "Cuts",
     "Duplicates",
     "FeatureBuilder",
     "Features",
@@ -29,6 +31,7 @@ __all__ = [
     "ShardLinks",
     "ShardRunner",
     "confirm_links",
+    "confirm_star_links",
     "describe_pairs",
     "find_duplicates",
     "find_links",

@@ -126,3 +126,21 @@ def _gold_rows(text: Ints, gold: Ints, texts: int) -> Ints:
     with_gold = np.flatnonzero((text >= 0) & (gold != NO_GOLD))[::-1]
     rows[text[with_gold]] = with_gold
     return rows
+
+
+def rank_rows(corpus: Corpus) -> tuple[Ints, Ints]:
+    """Return the rows from the best to the worst, and the place of each row in that order."""
+    rows = len(corpus.text)
+    best_first = np.lexsort((np.arange(rows), -corpus.quality))
+    rank = np.empty(rows, dtype=np.int64)
+    rank[best_first] = np.arange(rows)
+    return best_first, rank
+
+
+def text_ranks(corpus: Corpus) -> Ints:
+    """Return for each text the place of its best row."""
+    _, rank = rank_rows(corpus)
+    filled = np.flatnonzero(corpus.text >= 0)
+    ranks = np.full(len(corpus.features), len(rank), dtype=np.int64)
+    np.minimum.at(ranks, corpus.text[filled], rank[filled])
+    return ranks

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from truegold.pipeline.dedup.near.arrays import Floats, Ints, Marks, repeat_over_runs, run_starts
 from truegold.pipeline.dedup.near.clusters import Clusters, cluster_texts
-from truegold.pipeline.dedup.near.corpus import Corpus
+from truegold.pipeline.dedup.near.corpus import Corpus, rank_rows
 from truegold.pipeline.dedup.near.golds import best_of_each_gold, fill_missing_golds, unify_golds
 from truegold.pipeline.dedup.near.links import Links
 from truegold.pipeline.dedup.near.relation import Relation
@@ -57,9 +57,7 @@ class Duplicates:
 def find_duplicates(corpus: Corpus, links: Links, template_cap: int | None = None) -> Duplicates:
     """Cluster the rows of a corpus by the links of its texts; `template_cap` clusters of one template stay."""
     rows = len(corpus.text)
-    best_first = np.lexsort((np.arange(rows), -corpus.quality))
-    rank = np.empty(rows, dtype=np.int64)
-    rank[best_first] = np.arange(rows)
+    best_first, rank = rank_rows(corpus)
     # An empty prompt is like nothing else: each is a text of its own.
     empty = corpus.text < 0
     text = np.where(empty, len(corpus.features) + np.cumsum(empty) - 1, corpus.text)

@@ -52,14 +52,6 @@ class Links:
         """Return the links of one relation."""
         return self.take(self.relation == relation)
 
-    def confident(self, drop_probability: float, conflict_probability: float) -> Links:
-        """Return the links without those of "same problem" that are less likely than this.
-
-        `conflict_probability` is for pairs whose golds differ.
-        """
-        least = np.where(self.agreement < 0, _log_odds(conflict_probability), _log_odds(drop_probability))
-        return self.take((self.relation != Relation.SAME_PROBLEM) | (self.score >= least))
-
     def take(self, mask: npt.NDArray[np.bool_]) -> Links:
         """Return the links that are marked."""
         return Links(self.left[mask], self.right[mask], self.relation[mask], self.score[mask], self.agreement[mask])
@@ -75,10 +67,6 @@ class ShardLinks:
     """What the two are to each other, as a `Relation`."""
     score: Floats
     """The log-odds of the same problem."""
-
-
-def _log_odds(probability: float) -> float:
-    return float(np.log(probability / (1 - probability)))
 
 
 @dataclass(frozen=True)

@@ -512,7 +512,11 @@ FAMILIES = _families(_ENGLISH_TERMS, _EVERYDAY_TERMS, _CHINESE_TERMS)
 CHINESE_TERM = re.compile("|".join(sorted(CHINESE_TERMS, key=len, reverse=True)))
 """This matches the longest Chinese word of a term."""
 _PHRASE_PATTERNS = [(re.compile(pattern, re.IGNORECASE), replacement) for pattern, replacement in PHRASES]
-_ANY_PHRASE = re.compile("|".join(pattern for pattern, _ in PHRASES), re.IGNORECASE)
+_PHRASE_PARTS = tuple(
+    "least|less|fewer|more|greater|larger|bigger|most|exceed|equal|same as|surface|cross|non|clock|semi|standard|whole"
+    "|natural|as well|square|sq|cubic".split("|")
+)
+"""Each match of a phrase has one of these in it; to look for them takes a tenth of the time."""
 
 IDLE_IN_COPIES = frozenset(
     "find determine compute calculate evaluate solve what how many much give given number numbers value values say let"
@@ -545,7 +549,8 @@ def chinese_unit(unit: str) -> str:
 
 def join_phrases(text: str) -> str:
     """Return the text with each phrase of PHRASES as one word."""
-    if _ANY_PHRASE.search(text):
+    lower = text.lower()
+    if any(part in lower for part in _PHRASE_PARTS):
         for pattern, replacement in _PHRASE_PATTERNS:
             text = pattern.sub(replacement, text)
     return text

@@ -1,7 +1,17 @@
 """Reads both texts of a pair: what differs between them, and how likely they still are the same problem."""
 
-from truegold.pipeline.dedup.near.reading.differences import Differences, compare_texts
-from truegold.pipeline.dedup.near.reading.score import score_pairs
+from truegold.pipeline.dedup.near.reading.differences import Differences, compare_texts, count_changed_words
+from truegold.pipeline.dedup.near.reading.groups import Cuts, GroupReading, PairGroup, read_group
 from truegold.pipeline.dedup.near.reading.text import ReadText, read_text
 
-__all__ = ["Differences", "ReadText", "compare_texts", "read_text", "score_pairs"]
+__all__ = [
+    "Cuts",
+    "Differences",
+    "GroupReading",
+    "PairGroup",
+    "ReadText",
+    "compare_texts",
+    "count_changed_words",
+    "read_group",
+    "read_text",
+]

@@ -50,10 +50,6 @@ class Differences:
     """Whether one of the two has more different units of length."""
     directions_differ: bool
     """Whether an amount comes in according to one text and goes out according to the other."""
-    is_copy: bool
-    """Whether both have the same tokens in the same order, but for the order of clauses, and the same small words."""
-    changed_words: int
-    """How many words only one of the two has, or has more often; -1 where anything else differs, the order among it."""
     words: int
     """The words of the text with fewer of them: many in stories, few in exercises."""
 
@@ -67,7 +63,6 @@ def compare_texts(left: ReadText, right: ReadText) -> Differences:
         sum(formula not in left.mathematics for formula in right.formulas),
     )
     words = tuple(map(sum, zip(counts[Sort.WORD], counts[Sort.HAN], strict=True)))
-    changed_words = _count_changed_words(left, right)
     return Differences(
         numbers_exchanged=min(counts[Sort.QUANTITY]),
         numbers_added=_added(counts[Sort.QUANTITY]),
@@ -88,8 +83,6 @@ def compare_texts(left: ReadText, right: ReadText) -> Differences:
         drawing_differs=left.drawing != right.drawing,
         units_differ=_count_units(left) != _count_units(right),
         directions_differ=differ(left.directions, right.directions),
-        is_copy=changed_words == 0,
-        changed_words=changed_words,
         words=min(_count_words(left), _count_words(right)),
     )
 
@@ -104,8 +97,12 @@ def _added(counts: tuple[int, ...]) -> int:
     return max(counts) - min(counts)
 
 
-def _count_changed_words(left: ReadText, right: ReadText) -> int:
-    """Return how many words only one text has, or has more often; -1 where the texts differ in anything else."""
+def count_changed_words(left: ReadText, right: ReadText) -> int:
+    """Return how many words only one text has, or has more often; -1 where the texts differ in anything else.
+
+    It is 0 for copies: both have the same tokens in the same order, but for the order of clauses, and the same small
+    words.
+    """
     changed = _changes(left.tokens, right.tokens)
     if (
         any(token.sort not in (Sort.WORD, Sort.HAN) for token in changed)
@@ -137,10 +134,11 @@ def _gives(left: ReadText, right: ReadText) -> bool:
 
 
 def _count_contrasts(left: ReadText, right: ReadText) -> int:
-    families = []
-    for here, there in ((left, right), (right, left)):
-        only_here = (here.forms.get(sort, _NONE) - there.forms.get(sort, _NONE) for sort in _TERMS)
-        families.append({FAMILIES[term] for terms in only_here for term in terms})
+    families: tuple[set[int], set[int]] = (set(), set())
+    for sort in _TERMS:
+        here, there = left.forms.get(sort, _NONE), right.forms.get(sort, _NONE)
+        families[0].update([FAMILIES[term] for term in here - there])
+        families[1].update([FAMILIES[term] for term in there - here])
     return len(families[0] & families[1])
 
 

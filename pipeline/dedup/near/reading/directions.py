@@ -26,28 +26,29 @@ _CHINESE_IN = r"买来|买进|又买|买了|得到|收到|捡到|获得|运来|�
 _CHINESE_OUT = r"卖出|卖掉|卖了|丢了|丢掉|送给|送走|用去|用了|吃了|吃掉|运走|运出|借出"
 _EVENT = re.compile(
     rf"\b(?P<out>{_OUT})\b|\b(?P<in>{_IN})\b(?!\s+(?:on|off|up|out|to)\b)|\b(?P<held>{_HELD})\b"
-    rf"|(?P<han_in>{_CHINESE_IN})|(?P<han_out>{_CHINESE_OUT})"
-    r"|(?<![A-Za-z\d.$¥])(?P<amount>\d[\d,]*(?:\.\d+)?)(?![A-Za-z\d/])|(?P<end>[.?!;,。！？；，](?!\d))",
+    rf"|(?P<han_in>{_CHINESE_IN})|(?P<han_out>{_CHINESE_OUT})|(?P<end>[.?!;,。！？；，](?!\d))",
     re.IGNORECASE,
 )
+_AMOUNT = re.compile(r"(?<![A-Za-z\d.$¥])\d[\d,]*(?:\.\d+)?(?![A-Za-z\d/])")
 _DIRECTION = {"in": 1, "han_in": 1, "out": -1, "han_out": -1, "held": 0}
 MAX_DISTANCE = 30
 """How many characters may stand between a verb and its amount: "sells each of them 4"."""
+LONGEST_VERB = 20
+"""No verb has more characters."""
 
 
 def directions(text: str) -> dict[str, int]:
     """Return the amounts of which each mention goes the same way: 1 for in, -1 for out, 0 for held from the start."""
     seen: dict[str, set[int]] = {}
-    direction: int | None = None
-    verb_end = 0
-    for event in _EVENT.finditer(text):
-        kind = str(event.lastgroup)
-        if kind != "amount":
-            direction, verb_end = _DIRECTION.get(kind), event.end()
-            continue
-        if direction is not None and event.start() - verb_end <= MAX_DISTANCE:
-            seen.setdefault(event["amount"].replace(",", ""), set()).add(direction)
-        direction = None
+    last = 0
+    for amount in _AMOUNT.finditer(text):
+        start = amount.start()
+        event = None
+        for event in _EVENT.finditer(text, max(last, start - MAX_DISTANCE - LONGEST_VERB), start):
+            pass
+        last = amount.end()
+        if event is not None and event.lastgroup != "end" and start - event.end() <= MAX_DISTANCE:
+            seen.setdefault(amount[0].replace(",", ""), set()).add(_DIRECTION[str(event.lastgroup)])
     return {amount: min(ways) for amount, ways in seen.items() if len(ways) == 1}
 
 

@@ -20,9 +20,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from truegold.pipeline.dedup.near.arrays import Floats, Marks
+from truegold.pipeline.dedup.near.arrays import Floats, Ints, Marks
 from truegold.pipeline.dedup.near.compare import Measures
 from truegold.pipeline.dedup.near.reading.differences import Differences
 
@@ -104,17 +103,15 @@ def columns(differences: Sequence[Differences], measures: Measures, story: Float
     }
 
 
-def score_pairs(
-    differences: Sequence[Differences], measures: Measures, story: Floats, near: Marks, equal_golds: Marks
-) -> Floats:
-    """Return the log-odds of each pair; `near` marks near copies, `equal_golds` pairs that have the same answer."""
+def score_stories(differences: Sequence[Differences], measures: Measures, story: Floats) -> Floats:
+    """Return the log-odds of pairs that are no near copies."""
     score = np.full(len(differences), BIAS, dtype=np.float32)
     for name, column in columns(differences, measures, story).items():
         score += np.float32(WEIGHTS[name]) * column
-    is_copy: Marks = np.fromiter((each.is_copy for each in differences), np.bool_, len(differences))
-    changed: npt.NDArray[np.int32] = np.fromiter(
-        (each.changed_words for each in differences), np.int32, len(differences)
-    )
-    excused = equal_golds & (changed >= 0) & (changed <= EXCUSED_WORDS)
-    copies = np.where(is_copy | excused, COPY_SCORE, OTHER_SCORE)
-    return np.where(near, copies, score).astype(np.float32)
+    return score
+
+
+def score_copies(changed_words: Ints, equal_golds: Marks) -> Floats:
+    """Return the log-odds of near copies, given what `count_changed_words` says and which have the same answer."""
+    excused = equal_golds & (changed_words >= 0) & (changed_words <= EXCUSED_WORDS)
+    return np.where((changed_words == 0) | excused, COPY_SCORE, OTHER_SCORE)

@@ -10,9 +10,8 @@ is for the few pairs that those features call alike.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -78,12 +77,23 @@ class ReadText:
     drawing: str
     """A digest of the drawings, empty where there is none."""
     is_chinese: bool
-    forms: dict[str, set[str]]
-    """The distinct forms of the tokens of each sort."""
-    asked_forms: dict[str, set[str]]
-    """The same of the tokens that are asked for."""
-    directions: dict[str, int]
-    """The amounts that come in (1) or go out (-1)."""
+    text: str
+    """The text in one layout, without drawings."""
+
+    @cached_property
+    def forms(self) -> dict[str, set[str]]:
+        """The distinct forms of the tokens of each sort."""
+        return _forms_by_sort(self.tokens)
+
+    @cached_property
+    def asked_forms(self) -> dict[str, set[str]]:
+        """The same of the tokens that are asked for."""
+        return _forms_by_sort(self.asked)
+
+    @cached_property
+    def directions(self) -> dict[str, int]:
+        """The amounts that come in (1) or go out (-1)."""
+        return directions(self.text)
 
 
 _MATHEMATICS = re.compile(r"\$\$(.+?)\$\$|\$([^$]+?)\$|\\\[(.+?)\\\]|\\\((.+?)\\\)", re.DOTALL)
@@ -124,7 +134,6 @@ _TERM_LIST = sorted(set(CHINESE_TERMS.values()))
 _TERM_NUMBERS = {term: position for position, term in enumerate(_TERM_LIST)}
 
 
-@lru_cache(1024)
 def read_text(text: str) -> ReadText:
     """Read a problem as it is written."""
     unified, drawing = unify_layout(text)
@@ -150,7 +159,7 @@ class _Reader:
 
     def read(self, text: str, drawing: str) -> ReadText:
         last = 0
-        amount_directions = directions(text)
+        whole = text
         text = join_phrases(text)
         for match in _MATHEMATICS.finditer(text) if "$" in text or "\\" in text else ():
             inside = next(group for group in match.groups() if group is not None)
@@ -175,9 +184,7 @@ class _Reader:
             tuple(sorted(self._small_words)),
             drawing,
             self._is_chinese,
-            _forms_by_sort(tokens),
-            _forms_by_sort(asked),
-            amount_directions,
+            whole,
         )
 
     def _end_sentence(self, asks: bool) -> None:
@@ -195,20 +202,14 @@ class _Reader:
         self._clause_ends.append(len(self._tokens))
 
     def _read_mathematics(self, text: str) -> None:
-        compact = _compact(text)
-        if compact:
-            self._mathematics.append(compact)
-            if _OPERATION.search(compact):
-                self._formulas.append(compact)
-        for form in _SYMBOLS.findall(text):
-            if form[0] == "\\":
-                self._tokens += _part_tokens("command", form)
-            elif form[0].isdigit():
-                self._tokens.append(Token(Sort.QUANTITY, digits_quantity(form)[0][0]))
-            else:
-                self._tokens.append(Token(Sort.SYMBOL, form))
-        if text.rstrip()[-1:] in (".", "?", "!"):
-            self._end_sentence(asks=text.rstrip().endswith("?"))
+        formula = _read_formula(text)
+        if formula.compact:
+            self._mathematics.append(formula.compact)
+            if formula.has_operation:
+                self._formulas.append(formula.compact)
+        self._tokens += formula.tokens
+        if formula.end:
+            self._end_sentence(asks=formula.end == "?")
 
     def _read_prose(self, text: str) -> None:
         for expression in _EXPRESSION.findall(text) if _HAS_OPERATOR.search(text) else ():
@@ -220,13 +221,26 @@ class _Reader:
             text = text.replace("千克", "公斤")
             text = CHINESE_UNIT.sub(lambda match: f" \\UNIT{chinese_unit(match[0])} ", text)
             text = CHINESE_TERM.sub(lambda match: f" \\TERM{_TERM_NUMBERS[CHINESE_TERMS[match[0]]]} ", text)
-        for piece in _pieces(text):
+        # Pieces of numbers that stand next to each other are left together ("two hundred").
+        number: list[str] = []
+        for piece in text.split():
             cut = _cut(piece)
-            if cut.marks:
-                self._read_marks(cut.parts)
-            else:
-                self._tokens += cut.tokens
-                self._small_words += cut.small_words
+            if cut.may_join:
+                number.append(piece)
+                continue
+            if number:
+                self._read_cut(_cut(" ".join(number)))
+                number.clear()
+            self._read_cut(cut)
+        if number:
+            self._read_cut(_cut(" ".join(number)))
+
+    def _read_cut(self, cut: _Cut) -> None:
+        if cut.marks:
+            self._read_marks(cut.parts)
+        else:
+            self._tokens += cut.tokens
+            self._small_words += cut.small_words
 
     def _read_marks(self, parts: tuple[Part, ...]) -> None:
         """Read the parts of a piece in which a clause or a sentence ends, or a question begins."""
@@ -248,6 +262,32 @@ class _Reader:
             self._small_words += _small_words(kind, form)
 
 
+class _Formula(NamedTuple):
+    """What stands between two dollar signs."""
+
+    compact: str
+    """The formula without layout."""
+    has_operation: bool
+    tokens: tuple[Token, ...]
+    end: str
+    """The mark of the end of a sentence that stands inside."""
+
+
+@lru_cache(2**14)
+def _read_formula(text: str) -> _Formula:
+    compact = _compact(text)
+    tokens: list[Token] = []
+    for form in _SYMBOLS.findall(text):
+        if form[0] == "\\":
+            tokens += _part_tokens("command", form)
+        elif form[0].isdigit():
+            tokens.append(Token(Sort.QUANTITY, digits_quantity(form)[0][0]))
+        else:
+            tokens.append(Token(Sort.SYMBOL, form))
+    last = text.rstrip()[-1:]
+    return _Formula(compact, bool(_OPERATION.search(compact)), tuple(tokens), last if last in (".", "?", "!") else "")
+
+
 class _Cut(NamedTuple):
     """What stands between two spaces."""
 
@@ -258,21 +298,6 @@ class _Cut(NamedTuple):
     """Whether a clause or a sentence ends here, or a question begins."""
     may_join: bool
     """Whether it may be a part of a number that goes over a space."""
-
-
-def _pieces(text: str) -> Iterator[str]:
-    """Cut a text at its spaces; pieces of numbers that stand next to each other are left together ("two hundred")."""
-    chain: list[str] = []
-    for piece in text.split():
-        if _cut(piece).may_join:
-            chain.append(piece)
-            continue
-        if chain:
-            yield " ".join(chain)
-            chain.clear()
-        yield piece
-    if chain:
-        yield " ".join(chain)
 
 
 @lru_cache(2**16)
