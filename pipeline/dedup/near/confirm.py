@@ -24,7 +24,7 @@ from truegold.pipeline.dedup.near.arrays import Ints
 from truegold.pipeline.dedup.near.compare import Comparer
 from truegold.pipeline.dedup.near.corpus import Corpus, text_ranks
 from truegold.pipeline.dedup.near.links import Links
-from truegold.pipeline.dedup.near.reading import Cuts, GroupReading, PairGroup, read_group
+from truegold.pipeline.dedup.near.reading import DEFAULT_CUTS, Cuts, GroupReading, PairGroup, read_group
 from truegold.pipeline.dedup.near.relation import Relation, relate_others, same_story_score
 from truegold.pipeline.running.row_workers import map_rows
 
@@ -33,7 +33,7 @@ GROUP_PAIRS = 2_000
 
 
 def confirm_links(
-    links: Links, corpus: Corpus, comparer: Comparer, texts: int | None = None, cuts: Cuts = Cuts()
+    links: Links, corpus: Corpus, comparer: Comparer, texts: int | None = None, cuts: Cuts = DEFAULT_CUTS
 ) -> Links:
     """Return the links after a close reading: those of "same problem" that do not stand it are what else they are.
 
@@ -42,7 +42,7 @@ def confirm_links(
     return _confirm(links, _Groups(links, corpus, comparer, texts or len(corpus.features), None), cuts)
 
 
-def confirm_star_links(links: Links, corpus: Corpus, comparer: Comparer, cuts: Cuts = Cuts()) -> Links:
+def confirm_star_links(links: Links, corpus: Corpus, comparer: Comparer, cuts: Cuts = DEFAULT_CUTS) -> Links:
     """Return the same links but for those between two texts that both go: no cluster depends on them (`clusters`)."""
     return _confirm(links, _Groups(links, corpus, comparer, len(corpus.features), text_ranks(corpus)), cuts)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,14 +12,18 @@ from truegold.pipeline.dedup.near import (
     Comparer,
     Corpus,
     CorpusBuilder,
+    Cuts,
     Duplicates,
     Relation,
+    confirm,
     confirm_links,
+    confirm_star_links,
     find_duplicates,
     find_links,
 )
 from truegold.pipeline.dedup.near.clusters import cluster_texts
 from truegold.pipeline.dedup.near.links import Links
+from truegold.pipeline.running import row_workers
 
 TOM = "Tom has 37 red cars and buys 45 more at the market. How many cars has Tom got in total?"
 TOM_SAID_ANEW = TOM.replace("37", "thirty-seven")
@@ -111,6 +117,53 @@ def test_no_rows_at_all():
     corpus = corpus_of()
     outcome = find_duplicates(corpus, find_links(corpus.features, Comparer(corpus.features)), 1)
     assert len(outcome.keep) == 0
+
+
+VARIANTS = [
+    TOM,
+    TOM.replace("at the market", "at market"),
+    TOM.replace("37", "thirty-seven"),
+    TOM.replace("red cars", "cars that are red"),
+    TOM.replace("buys", "gets"),
+    TOM.replace("Tom", "Ann"),
+    TOM.replace("37", "73"),
+    "At the market Tom, who has 37 red cars, buys 45 more. What is the number of cars that he has got in total?",
+    "How many cars has Tom got in total if he has 37 red cars and buys 45 more at the market?",
+    *OTHERS,
+]
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    rows=st.lists(
+        st.tuples(st.sampled_from(VARIANTS), st.sampled_from([None, "82", "83"]), st.integers(0, 3)), max_size=14
+    ),
+    cuts=st.sampled_from([Cuts(), Cuts(0.9, 0.72), Cuts(0.5, 0.99)]),
+)
+def test_pairs_that_no_cluster_depends_on_need_no_reading(rows, cuts):
+    corpus = corpus_of(*rows)
+    comparer = Comparer(corpus.features)
+    candidates = find_links(corpus.features, comparer)
+    everything = find_duplicates(corpus, confirm_links(candidates, corpus, comparer, cuts=cuts))
+    stars = find_duplicates(corpus, confirm_star_links(candidates, corpus, comparer, cuts))
+    for field in fields(Duplicates):
+        assert np.array_equal(getattr(everything, field.name), getattr(stars, field.name), equal_nan=True), field.name
+
+
+def test_reading_in_processes_changes_nothing(monkeypatch):
+    goods = [f"{name} has {n} {thing} and buys {n + 5} more at the market. How many {thing} has {name} got in total?"
+             for n in range(12, 24) for name, thing in (("Tom", "red cars"), ("Ann", "old stamps"))]  # fmt: skip
+    copies = [text.replace(" buys", " then buys").replace("at the market", "at market") for text in goods]
+    corpus = corpus_of(*((text, None, 0) for text in goods + copies))
+    comparer = Comparer(corpus.features)
+    candidates = find_links(corpus.features, comparer)
+    alone = confirm_star_links(candidates, corpus, comparer)
+    monkeypatch.setattr(confirm, "GROUP_PAIRS", 2)
+    monkeypatch.setattr(row_workers, "usable_cores", lambda: 2)
+    in_processes = confirm_star_links(candidates, corpus, comparer)
+    assert len(alone.having(Relation.SAME_PROBLEM)) >= 10
+    for field in ("left", "right", "relation", "score"):
+        assert np.array_equal(getattr(alone, field), getattr(in_processes, field))
 
 
 ROWS = st.lists(

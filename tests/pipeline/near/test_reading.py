@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.dedup.near.reading import compare_texts, read_text
+from truegold.pipeline.dedup.near.reading import compare_texts, count_changed_words, read_text
 from truegold.pipeline.dedup.near.reading.differences import Differences
 
 OTHER_PROBLEMS = [
@@ -37,16 +37,20 @@ def differences(left: str, right: str) -> Differences:
     return compare_texts(read_text(left), read_text(right))
 
 
+def are_copies(left: str, right: str) -> bool:
+    return count_changed_words(read_text(left), read_text(right)) == 0
+
+
 @pytest.mark.parametrize(("left", "right"), OTHER_PROBLEMS)
 def test_copies_that_say_something_else_are_no_copies(left, right):
-    assert not differences(left, right).is_copy
-    assert not differences(right, left).is_copy
+    assert not are_copies(left, right)
+    assert not are_copies(right, left)
 
 
 @pytest.mark.parametrize(("left", "right"), SAME_PROBLEMS)
 def test_copies_in_another_layout_order_or_with_synonyms_are_copies(left, right):
-    assert differences(left, right).is_copy
-    assert differences(right, left).is_copy
+    assert are_copies(left, right)
+    assert are_copies(right, left)
 
 
 def test_what_is_asked_for_is_told_from_what_is_given():
@@ -63,7 +67,7 @@ def test_what_is_asked_for_is_told_from_what_is_given():
 
 def test_terms_of_one_family_contrast_and_units_of_length_do_not():
     assert differences("The sum of two even numbers", "The sum of two odd numbers").terms_contrasted == 1
-    assert differences("A rope of 5 meters is cut", "A rope of 5 feet is cut").is_copy is False
+    assert not are_copies("A rope of 5 meters is cut", "A rope of 5 feet is cut")
     assert not differences("A rope of 5 meters is cut", "A rope of 5 feet is cut").units_differ
     assert differences("长5米，边长是多少米", "长5米，边长是多少分米").units_differ
 
@@ -72,5 +76,5 @@ def test_terms_of_one_family_contrast_and_units_of_length_do_not():
 @given(st.text(alphabet="aA xX12+-=$\\{}()[]., ?的多少米三分之fraclet", max_size=60))
 def test_any_text_is_read_and_is_a_copy_of_itself(text):
     same = differences(text, text)
-    assert same.is_copy
+    assert are_copies(text, text)
     assert same.terms_exchanged == same.numbers_exchanged == same.formulas_exchanged == 0

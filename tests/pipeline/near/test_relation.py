@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from truegold.pipeline.dedup.near import Comparer, CorpusBuilder, Relation, confirm_links, find_links, keys
+from truegold.pipeline.dedup.near import Comparer, CorpusBuilder, Cuts, Relation, confirm_links, find_links, keys
 from truegold.pipeline.dedup.near.features import FeatureBuilder, Features
 from truegold.pipeline.dedup.near.keys import bucket_pairs, write_keys
 from truegold.pipeline.dedup.near.links import Links
@@ -177,18 +177,20 @@ def test_small_and_odd_inputs_are_no_error(texts):
     assert len(all_links(build(*texts))) >= 0
 
 
-def test_links_that_are_not_sure_enough_go_and_conflicts_have_a_cut_of_their_own():
-    same, template = Relation.SAME_PROBLEM, Relation.SAME_TEMPLATE
-    links = Links(
-        np.array([0, 0, 0, 1]),
-        np.array([1, 2, 3, 4]),
-        np.array([same, same, same, template], np.uint8),
-        np.array([1.0, 3.0, 1.0, -5.0]),
-        np.array([0, 1, -1, 0], np.int8),
-    )
-    assert links.confident(0.9, 0.9).right.tolist() == [2, 4]
-    assert links.confident(0.9, 0.6).right.tolist() == [2, 3, 4]
-    assert links.confident(0.5, 0.9).right.tolist() == [1, 2, 4]
+def test_conflicts_have_a_cut_of_their_own():
+    agreement = np.array([0, 1, -1, 0], np.int8)
+    assert (np.array([1.0, 3.0, 1.0, 3.0]) >= Cuts(0.9, 0.6).least_scores(agreement)).tolist() == [
+        False,
+        True,
+        True,
+        True,
+    ]
+    assert (np.array([1.0, 3.0, 1.0, 3.0]) >= Cuts(0.6, 0.9).least_scores(agreement)).tolist() == [
+        True,
+        True,
+        False,
+        True,
+    ]
 
 
 def test_a_swap_of_quantities_is_another_problem_even_with_the_same_gold():

@@ -1,10 +1,11 @@
 """Reads both texts of a pair: what differs between them, and how likely they still are the same problem."""
 
 from truegold.pipeline.dedup.near.reading.differences import Differences, compare_texts, count_changed_words
-from truegold.pipeline.dedup.near.reading.groups import Cuts, GroupReading, PairGroup, read_group
+from truegold.pipeline.dedup.near.reading.groups import DEFAULT_CUTS, Cuts, GroupReading, PairGroup, read_group
 from truegold.pipeline.dedup.near.reading.text import ReadText, read_text
 
 __all__ = [
+    "DEFAULT_CUTS",
     "Cuts",
     "Differences",
     "GroupReading",

@@ -43,9 +43,8 @@ def directions(text: str) -> dict[str, int]:
     last = 0
     for amount in _AMOUNT.finditer(text):
         start = amount.start()
-        event = None
-        for event in _EVENT.finditer(text, max(last, start - MAX_DISTANCE - LONGEST_VERB), start):
-            pass
+        events = list(_EVENT.finditer(text, max(last, start - MAX_DISTANCE - LONGEST_VERB), start))
+        event = events[-1] if events else None
         last = amount.end()
         if event is not None and event.lastgroup != "end" and start - event.end() <= MAX_DISTANCE:
             seen.setdefault(amount[0].replace(",", ""), set()).add(_DIRECTION[str(event.lastgroup)])

@@ -45,6 +45,9 @@ class Cuts:
         return np.where(agreement < 0, conflict, drop)
 
 
+DEFAULT_CUTS = Cuts()
+
+
 @dataclass(frozen=True)
 class PairGroup:
     """Pairs that may be the same problem, as arrays of one entry for each pair, and their texts, by number."""
@@ -163,7 +166,7 @@ class _GroupReader:
         left, right = self._group.left[pairs], self._group.right[pairs]
         left_gold, right_gold = self._group.gold[left], self._group.gold[right]
         has_both = (left_gold != NO_GOLD) & (right_gold != NO_GOLD)
-        agreement = (has_both & (left_gold == right_gold)).astype(np.int8)
+        agreement: Agreement = (has_both & (left_gold == right_gold)).astype(np.int8)
         for index in np.flatnonzero(has_both & (left_gold != right_gold)).tolist():
             golds = (self._group.golds[int(texts[index])] or "" for texts in (left, right))
             agreement[index] = compare_golds(*golds)

@@ -116,6 +116,8 @@ _PROSE = re.compile(
     re.IGNORECASE,
 )
 _JOINS = frozenset(["a", "an", "and", "of", "point", "per", "percent", "%", "dozen", "hundred", "thousand", "million"])
+KNOWN_CHARS = 24
+"""Longer pieces are not remembered."""
 Part = tuple[str, str]
 """The name of a group of _PROSE and what it matched."""
 _SYMBOLS = re.compile(r"\\[a-zA-Z]+|\d+(?:\.\d+)?|[A-Z]{2,}|[a-zA-Z]|[^\s\w{}\\$,.;?]")
@@ -300,9 +302,13 @@ class _Cut(NamedTuple):
     """Whether it may be a part of a number that goes over a space."""
 
 
-@lru_cache(2**16)
 def _cut(piece: str) -> _Cut:
-    """Cut a piece. Most pieces occur in many texts."""
+    """Cut a piece. Most pieces occur in many texts, but for whole sentences without spaces."""
+    return _cut_known(piece) if len(piece) <= KNOWN_CHARS else _cut_known.__wrapped__(piece)
+
+
+@lru_cache(2**17)
+def _cut_known(piece: str) -> _Cut:
     parts = tuple((match.lastgroup or "", match[match.lastgroup or 0]) for match in _PROSE.finditer(piece))
     has_number = any(kind in ("digits", "words") for kind, _ in parts)
     return _Cut(
@@ -314,7 +320,7 @@ def _cut(piece: str) -> _Cut:
     )
 
 
-@lru_cache(2**14)
+@lru_cache(2**16)
 def _part_tokens(kind: str, form: str) -> tuple[Token, ...]:
     """Return the tokens of a part; none for a word that carries no meaning of its own."""
     token: Token | None = None
