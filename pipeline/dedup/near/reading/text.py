@@ -224,18 +224,18 @@ class _Reader:
             text = CHINESE_UNIT.sub(lambda match: f" \\UNIT{chinese_unit(match[0])} ", text)
             text = CHINESE_TERM.sub(lambda match: f" \\TERM{_TERM_NUMBERS[CHINESE_TERMS[match[0]]]} ", text)
         # Pieces of numbers that stand next to each other are left together ("two hundred").
-        number: list[str] = []
+        numeral: list[str] = []
         for piece in text.split():
             cut = _cut(piece)
             if cut.may_join:
-                number.append(piece)
+                numeral.append(piece)
                 continue
-            if number:
-                self._read_cut(_cut(" ".join(number)))
-                number.clear()
+            if numeral:
+                self._read_cut(_cut(" ".join(numeral)))
+                numeral.clear()
             self._read_cut(cut)
-        if number:
-            self._read_cut(_cut(" ".join(number)))
+        if numeral:
+            self._read_cut(_cut(" ".join(numeral)))
 
     def _read_cut(self, cut: _Cut) -> None:
         if cut.marks:
