@@ -22,7 +22,8 @@ from truegold.pipeline.engines.chat import load_encoder
 from truegold.pipeline.rows import Row, read_rows
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.train.config.models import SftConfig
+from truegold.train.config.changes import changes_of, record_settings
+from truegold.train.config.models import TUNABLE_SFT, SftConfig
 from truegold.train.metrics import MetricsLog
 from truegold.verifiers import InputError, Item, gold_response, resolve, verify_batch
 from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
@@ -42,7 +43,7 @@ HASHED_ANSWER = re.compile(r"\n?####\s*.*\s*\Z")
 """GSM8K's last line: `#### 21`."""
 
 
-@stage_function(version=3, isolated=True, judges="rows")
+@stage_function(version=3, isolated=True, judges="rows", tunable=TUNABLE_SFT)
 def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Fine-tune a model on examples.
 
@@ -76,6 +77,9 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
     steps = [order[start : start + config.batch_size] for start in range(0, len(order), config.batch_size)]
     progress.start("SFT", len(steps))
     progress.advance(first)
+    if rank() == 0:
+        for change in record_settings(out_dir, first, config, TUNABLE_SFT):
+            progress.note(f"from step {first} on {change}")
     loss = float("nan")
     with MetricsLog(out_dir, first, config.trackers) as log:
         for step in range(first, len(steps)):
@@ -89,7 +93,15 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
                 engine.save(out_dir / CHECKPOINTS, step + 1, {})
     engine.export(out_dir / "checkpoint", encoder.tokenizer)
     return StageReport(
-        len(examples), len(fitting), counts, {"steps": len(steps), "final_loss": round(loss, 4), "packed": packed}
+        len(examples),
+        len(fitting),
+        counts,
+        {
+            "steps": len(steps),
+            "final_loss": round(loss, 4),
+            "packed": packed,
+            "changes": changes_of(out_dir),
+        },
     )
 
 

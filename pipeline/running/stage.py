@@ -7,6 +7,9 @@ The key of a stage is the hash of its name, code version, resolved configuration
 fingerprints of the verifiers that it uses. `run_stage` works in `.partial/NAME-KEY`, which survives a kill so that a
 stage may take up its work again, and renames it to `NAME` when done. What another configuration made earlier moves to
 `.superseded/NAME-KEY` and comes back from there with its configuration.
+
+Settings that a stage declares as `tunable` are no part of the key of unfinished work: with a lower learning rate a
+training goes on where it stopped. A finished stage's key has them all.
 """
 
 from __future__ import annotations
@@ -88,6 +91,8 @@ class Stage:
     """The versions of whatever else decides the output, by name."""
     launch: LaunchConfig = field(default_factory=LaunchConfig)
     """The processes of an isolated stage."""
+    tunable: tuple[str, ...] = ()
+    """Settings, such as `optimizer.lr`, that may change while the stage is unfinished."""
 
 
 Function = TypeVar("Function", bound=Callable[..., StageReport])
@@ -97,7 +102,7 @@ _TRAITS: dict[Callable[..., StageReport], dict[str, Any]] = {}
 
 
 def stage_function(
-    version: int, *, isolated: bool = False, judges: str | None = None
+    version: int, *, isolated: bool = False, judges: str | None = None, tunable: tuple[str, ...] = ()
 ) -> Callable[[Function], Function]:
     """Declare beside a stage's function what every plan has to know of it; the fields of `Stage` explain the arguments.
 
@@ -105,7 +110,7 @@ def stage_function(
     """
 
     def declare(function: Function) -> Function:
-        _TRAITS[function] = {"version": version, "isolated": isolated, "judges": judges}
+        _TRAITS[function] = {"version": version, "isolated": isolated, "judges": judges, "tunable": tunable}
         return function
 
     return declare
@@ -186,6 +191,23 @@ def resolve_inputs(stage: Stage, run_dir: Path) -> dict[str, Path]:
 
 def stage_key(stage: Stage, run_dir: Path, digests: DigestCache) -> str:
     """Return 32 hex digits that change whenever the stage's output could."""
+    return _key(stage, stage.config.model_dump(mode="json"), run_dir, digests)
+
+
+def work_key(stage: Stage, run_dir: Path, digests: DigestCache) -> str:
+    """Return the key of the stage's unfinished work, which its tunable settings have no part in."""
+    settings = stage.config.model_dump(mode="json")
+    for name in stage.tunable:
+        *sections, last = name.split(".")
+        section: dict[str, Any] | None = settings
+        for section_name in sections:
+            section = (section or {}).get(section_name)
+        if section is not None:
+            section.pop(last, None)
+    return _key(stage, settings, run_dir, digests)
+
+
+def _key(stage: Stage, settings: dict[str, Any], run_dir: Path, digests: DigestCache) -> str:
     inputs = {}
     for name, source in stage.inputs.items():
         if isinstance(source, Output):
@@ -197,7 +219,7 @@ def stage_key(stage: Stage, run_dir: Path, digests: DigestCache) -> str:
             "name": stage.name,
             "fn": stage.fn,
             "version": stage.version,
-            "config": stage.config.model_dump(mode="json"),
+            "config": settings,
             "inputs": inputs,
             "verifiers": _verifier_fingerprints(stage, run_dir),
             "extra": dict(stage.extra),
@@ -243,12 +265,12 @@ def run_stage(stage: Stage, run_dir: Path, digests: DigestCache, progress: Progr
     """
     key = stage_key(stage, run_dir, digests)
     final = run_dir / stage.name
-    _restore(run_dir, stage.name, key)
+    partial = run_dir / ".partial" / f"{stage.name}-{work_key(stage, run_dir, digests)[:12]}"
+    _restore(run_dir, stage.name, key, partial)
     cached = _current_result(final, key)
     if cached is not None:
         return cached
 
-    partial = run_dir / ".partial" / f"{stage.name}-{key[:12]}"
     partial.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     inputs = resolve_inputs(stage, run_dir)
@@ -314,14 +336,19 @@ def _is_intact(folder: Path, record: Mapping[str, Any]) -> bool:
     )
 
 
-def _restore(run_dir: Path, name: str, key: str) -> None:
-    """Put a finished folder of this key in place that was set aside earlier, or that a kill left before its rename."""
+def _restore(run_dir: Path, name: str, key: str, partial: Path) -> None:
+    """Put a finished folder of this key in place that was set aside earlier, or that a kill left before its rename.
+
+    What such a kill left in `partial` under another key is set aside: it is no unfinished work.
+    """
+    left = load_record(partial)
+    if left is not None and left["key"] != key:
+        partial.rename(_folder_aside(run_dir, name, left["key"]))
     final = run_dir / name
     current = load_record(final)
     if current is not None and current["key"] == key:
         return
-    for folder in (".partial", ".superseded"):
-        candidate = run_dir / folder / f"{name}-{key[:12]}"
+    for candidate in (partial, run_dir / ".superseded" / f"{name}-{key[:12]}"):
         record = load_record(candidate)
         if record is not None and record["key"] == key:
             _set_aside(run_dir, name)
@@ -338,8 +365,13 @@ def _set_aside(run_dir: Path, name: str) -> None:
         raise ConfigError(
             f"{final} is in the way: it is not a folder that a truegold stage made.", "Move it, or choose another name."
         )
-    aside = run_dir / ".superseded" / f"{name}-{record['key'][:12]}"
+    final.rename(_folder_aside(run_dir, name, record["key"]))
+
+
+def _folder_aside(run_dir: Path, name: str, key: str) -> Path:
+    """Return where a finished folder is set aside, with nothing there."""
+    aside = run_dir / ".superseded" / f"{name}-{key[:12]}"
     aside.parent.mkdir(exist_ok=True)
     if aside.exists():
         shutil.rmtree(aside)
-    final.rename(aside)
+    return aside

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from truegold.pipeline.rows import ROW_SCHEMA, write_rows
 from truegold.pipeline.running.digest import DigestCache
 from truegold.pipeline.running.isolate import StageCrashed
 from truegold.pipeline.running.progress import NullProgress, Progress
-from truegold.pipeline.running.stage import Output, Stage, StageReport, StageResult, cached_result, run_stage
+from truegold.pipeline.running.stage import Output, Stage, StageReport, StageResult, cached_result, run_stage, work_key
 from truegold.verifiers import ConfigError, InputError, SetupError
 
 HERE = f"{__name__}:"
@@ -74,6 +75,52 @@ def calls(text: Path) -> int:
 @pytest.fixture(autouse=True)
 def importable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
+
+
+def failed(planned: Stage, run_dir: Path) -> None:
+    with pytest.raises(RuntimeError, match="a bug"):
+        go(planned, run_dir)
+
+
+def test_unfinished_work_is_taken_up_with_other_tunable_settings(text: Path, tmp_path: Path) -> None:
+    run_dir = tmp_path / "run"
+    failing, mended = (
+        replace(stage(text, mark=mark, fail=fail), tunable=("mark", "fail", "absent.section"))
+        for mark, fail in (("!", "bug"), ("?", ""))
+    )
+    failed(failing, run_dir)
+    (left,) = (run_dir / ".partial").iterdir()
+    (left / "checkpoint").write_text("step 40")
+    finished = go(mended, run_dir)
+    assert (finished.path / "checkpoint").read_text() == "step 40"
+    assert (finished.path / "shouted.txt").read_text() == "HELLO?"
+
+
+def test_unfinished_work_starts_over_with_other_settings_of_any_other_kind(text: Path, tmp_path: Path) -> None:
+    run_dir = tmp_path / "run"
+    failed(replace(stage(text, fail="bug"), tunable=("fail",)), run_dir)
+    (left,) = (run_dir / ".partial").iterdir()
+    (left / "checkpoint").write_text("step 40")
+    assert not (go(replace(stage(text, mark="?"), tunable=("fail",)), run_dir).path / "checkpoint").exists()
+
+
+def test_a_finished_stage_runs_anew_with_other_tunable_settings_and_comes_back(text: Path, tmp_path: Path) -> None:
+    run_dir = tmp_path / "run"
+    loud, quiet = (replace(stage(text, mark=mark), tunable=("mark",)) for mark in "!.")
+    for planned, mark in ((loud, "!"), (quiet, "."), (loud, "!")):
+        assert (go(planned, run_dir).path / "shouted.txt").read_text() == f"HELLO{mark}"
+    assert calls(text) == 2
+
+
+def test_finished_work_that_a_kill_left_under_other_tunable_settings_is_set_aside(text: Path, tmp_path: Path) -> None:
+    run_dir = tmp_path / "run"
+    loud, quiet = (replace(stage(text, mark=mark), tunable=("mark",)) for mark in "!.")
+    finished = go(loud, run_dir)
+    key = work_key(loud, run_dir, DigestCache(run_dir / ".digests.json"))
+    finished.path.rename(run_dir / ".partial" / f"shout-{key[:12]}")
+    assert (go(quiet, run_dir).path / "shouted.txt").read_text() == "HELLO."
+    assert (go(loud, run_dir).path / "shouted.txt").read_text() == "HELLO!"
+    assert calls(text) == 2
 
 
 def test_a_stage_runs_once_and_then_comes_from_the_cache(text: Path, tmp_path: Path) -> None:

@@ -154,37 +154,50 @@ def test_local_and_prefect_runs_make_the_same_files(project: Path) -> None:
         assert (prefect["key"], prefect["outputs"]) == (local["key"], local["outputs"]), stage
 
 
-@pytest.mark.long_run
-def test_a_training_killed_between_checkpoints_ends_with_the_same_weights(project: Path) -> None:
-    shutil.copytree(project / "runs" / "main", project / "runs" / "killed")
+def killed_training(project: Path, name: str, *settings: str) -> list[str]:
+    """Kill a copy of the main job's training once it has a checkpoint at step 2; return the command that goes on."""
+    run_dir = project / "runs" / name
+    shutil.copytree(project / "runs" / "main", run_dir)
     for stage in ("train", "profile_after", "report"):
-        shutil.rmtree(project / "runs" / "killed" / stage)
-    command = [
-        *TRUEGOLD,
-        "train",
-        "run.yaml",
-        "--engine",
-        "local",
-        "--set",
-        "name=killed",
-        "--set",
-        "profile_after=false",
-    ]
-    child = subprocess.Popen(command, cwd=project, stderr=subprocess.PIPE, text=True)
+        shutil.rmtree(run_dir / stage)
+    command = ["train", "run.yaml", "--engine", "local", "--set", f"name={name}", "--set", "profile_after=false"]
+    child = subprocess.Popen([*TRUEGOLD, *command], cwd=project, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 300
-    while not reached(project / "runs" / "killed", 2):
+    while not reached(run_dir, 2):
         assert child.poll() is None, child.stderr.read() if child.stderr else ""
         assert time.monotonic() < deadline
         time.sleep(0.02)
     child.kill()
     child.communicate()
-    done = truegold(*command[len(TRUEGOLD) :], cwd=project)
+    return command
+
+
+@pytest.mark.long_run
+def test_a_training_killed_between_checkpoints_ends_with_the_same_weights(project: Path) -> None:
+    done = truegold(*killed_training(project, "killed"), cwd=project)
     assert done.returncode == 0, done.stderr
     assert "sft           from the cache" in done.stderr
     straight, resumed = (project / "runs" / name / "train" for name in ("main", "killed"))
     for name in ("checkpoint/model.safetensors", "completions/step-000003.parquet"):
         assert (straight / name).read_bytes() == (resumed / name).read_bytes(), name
     assert [step["step"] for step in metrics(project / "runs" / "killed")] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.long_run
+def test_a_killed_training_goes_on_with_another_learning_rate(project: Path) -> None:
+    command = killed_training(project, "slower")
+    done = truegold(*command, "--set", "train.optimizer.lr=1e-5", cwd=project)
+    assert done.returncode == 0, done.stderr
+    run_dir = project / "runs" / "slower"
+    straight, slower = metrics(project / "runs" / "main"), metrics(run_dir)
+    assert [step.get("pass_rate") for step in slower[:2]] == [step.get("pass_rate") for step in straight[:2]]
+    rates = [step["lr"] for step in slower if "lr" in step]
+    assert max(rates[-2:]) <= 1e-5 < rates[0]
+    record = json.loads((run_dir / "train" / "stage.json").read_text())
+    (change,) = record["report"]["facts"]["changes"]
+    assert change["step"] == 2
+    assert any(line.startswith("optimizer.lr: ") and line.endswith("-> 1e-05") for line in change["changed"])
+    assert record["config"]["optimizer"]["lr"] == 1e-5
 
 
 def reached(run_dir: Path, step: int) -> bool:

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, PositiveFloat, Tag, field_validator,
 
 from truegold.pipeline.config.base import LaunchConfig, StageConfig, VerdictConfig, by_type, moved_error
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, VllmEngineConfig
-from truegold.train.config.models import OptimizerConfig, Tracker
+from truegold.train.config.models import TUNABLE_OPTIMIZER, OptimizerConfig, Tracker
 from truegold.train.config.objective import ObjectiveConfig, PassRateBand, lowest_band
 from truegold.verifiers import Term
 from truegold.verifiers.reward import find_mistakes
@@ -37,6 +37,23 @@ def _check_range(bounds: tuple[float, float]) -> tuple[float, float]:
 
 
 Range = Annotated[tuple[float, float], AfterValidator(_check_range)]
+
+
+TUNABLE_GRPO = (
+    *TUNABLE_OPTIMIZER,
+    "steps",
+    "guards",
+    "evaluation",
+    "reward.workers",
+    "reward.deadline_s",
+    "reward.max_timeouts",
+    "engine.max_num_seqs",
+    "engine.gpu_memory_utilization",
+    "engine.cpu_kv_cache_gib",
+    "trackers",
+    "checkpoint_every",
+)
+"""What may change while a training is unfinished: it goes on from its last checkpoint."""
 
 
 class TemperatureSchedule(StageConfig):

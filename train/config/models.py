@@ -132,6 +132,22 @@ class OptimizerConfig(StageConfig):
 
 Tracker = Literal["wandb", "trackio"]
 
+TUNABLE_OPTIMIZER = tuple(
+    f"optimizer.{name}"
+    for name in (
+        "lr",
+        "warmup_steps",
+        "schedule",
+        "final_lr",
+        "max_grad_norm",
+        "micro_batch_tokens",
+        "gradient_checkpointing",
+    )
+)
+"""The optimizer's settings that a checkpoint may be taken up with; its moments belong to betas and dtype."""
+TUNABLE_SFT = (*TUNABLE_OPTIMIZER, "epochs", "trackers", "checkpoint_every")
+"""What may change while SFT is unfinished."""
+
 
 class SftConfig(StageConfig):
     """Supervised fine-tuning before RL: the cold start. The loss covers the completion only."""

@@ -15,7 +15,8 @@ from truegold.pipeline.engines.chat import ChatEncoder, load_encoder
 from truegold.pipeline.rows import Row, count_rows, read_rows
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.train.config.grpo import GrpoConfig
+from truegold.train.config.changes import changes_of, record_settings
+from truegold.train.config.grpo import TUNABLE_GRPO, GrpoConfig
 from truegold.train.grpo.feed import Feed
 from truegold.train.metrics import MetricsLog, read_metrics
 from truegold.verifiers import InputError
@@ -35,18 +36,19 @@ PROBE_POOL = 256
 """The probe's prompts are chosen among those of so many rows."""
 
 
-@stage_function(version=4, isolated=True, judges="rows")
+@stage_function(version=4, isolated=True, judges="rows", tunable=TUNABLE_GRPO)
 def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Train a model on selected rows.
 
     inputs: `model`, `rows` (selected), `heldout` and `reserve`; `samples` of the profile, if there is one. Writes
-    checkpoint/ (a normal Hugging Face checkpoint), metrics.jsonl, tensorboard/, completions/step-*.parquet and
-    checkpoints/, from which a killed run goes on.
+    checkpoint/ (a normal Hugging Face checkpoint), metrics.jsonl, settings.jsonl, tensorboard/,
+    completions/step-*.parquet and checkpoints/, from which a killed run goes on.
     """
     progress.start("loading the trainer")
     from truegold.train.grpo import start_checks
     from truegold.train.grpo.step import Trainer
     from truegold.train.grpo.update import Updater, resolve_loss
+    from truegold.train.model.distributed import rank
     from truegold.train.model.engine import TrainingEngine
     from truegold.train.model.policy import FrozenPolicy, pad_id
     from truegold.train.rollout.engines import build_rollout_engine, check_engine, max_length
@@ -91,11 +93,15 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     )
     if state is not None:
         trainer.restore(state)
+    if rank() == 0:
+        for change in record_settings(out_dir, first_step, config, TUNABLE_GRPO):
+            progress.note(f"from step {first_step} on {change}")
     _train(trainer, engine, first_step, progress)
     engine.export(out_dir / "checkpoint", encoder.tokenizer)
     facts = {
         "sampling": start_checks.sampling_facts(config.sampling, max_tokens, max_tokens_from, evaluation),
         "warnings": start_checks.find_warnings(config.reward.terms, encoder),
+        "changes": changes_of(out_dir),
         **_pass_rate_facts(out_dir),
     }
     rows_in = count_rows(inputs["rows"])
