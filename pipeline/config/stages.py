@@ -239,6 +239,10 @@ class SelectConfig(StageConfig):
     """Rows that are selected at most; all where not given."""
     bands: int = Field(default=4, ge=1)
     """Pass-rate bands that the selection balances when `max_rows` makes it choose."""
+    group_size: int = Field(default=8, ge=2)
+    """The samples of one group in training; `train.group_size` where it is left out."""
+    min_teaching_share: float = Field(default=0.05, ge=0, le=1)
+    """A selection of whose groups a smaller share is expected to teach (neither all wrong nor all right) is refused."""
     seed: int = 0
     """It decides which rows stay where there are more than `max_rows`."""
 

@@ -25,6 +25,7 @@ from truegold.pipeline.profile.pass_rates import ProfileRow
 from truegold.pipeline.rows import ROW_SCHEMA, Row, RowKey, TableWriter, read_rows, read_table, row_key, write_rows
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
+from truegold.pipeline.select.teaching import remedy, teaching_facts
 from truegold.verifiers import InputError
 
 OVER_MAX_ROWS = "over_max_rows"
@@ -34,9 +35,12 @@ SELECTED_SCHEMA = ROW_SCHEMA.append(pa.field("pass_rate", pa.float64()))
 """The columns of selected.parquet and reserve.parquet."""
 
 
-@stage_function(version=1)
+@stage_function(version=2)
 def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Select from the profile's `rows`, by its tables `profile` and `flags`. InputError where nothing is left."""
+    """Select from the profile's `rows`, by its tables `profile` and `flags`.
+
+    Raises InputError where nothing is left, or nothing that teaches.
+    """
     progress.start("selecting")
     profile = {row_key(summary): summary for summary in read_table(inputs["profile"], ProfileRow)}
     blocking_reasons: dict[RowKey, list[str]] = {}
@@ -84,10 +88,19 @@ def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, prog
             after.write({name: value for name, value in row.items() if name != "pass_rate"})
         for row in read_rows(out_dir / "heldout.parquet"):
             after.write(row)
+    training_rows = [summary for summary in profile.values() if summary["split"] != "heldout"]
     if not selected:
-        raise InputError(_nothing_left(rows_in, ledger.counts), "Raise profile.samples, or set select.zero_share.")
+        never, always = ledger.counts.get("drop:no_pass", 0), ledger.counts.get("drop:all_pass", 0)
+        hint = remedy(training_rows, never >= always) if never + always else "Raise profile.samples."
+        raise InputError(_nothing_left(rows_in, ledger.counts), hint)
     rates = [row["pass_rate"] for row in selected]
-    facts = {"mean_pass_rate": round(sum(rates) / len(rates), 4), "heldout": heldout_rows, "reserve": len(reserve)}
+    teaching = teaching_facts([profile[row_key(row)] for row in selected], training_rows, config)
+    facts = {
+        **teaching,
+        "mean_pass_rate": round(sum(rates) / len(rates), 4),
+        "heldout": heldout_rows,
+        "reserve": len(reserve),
+    }
     return StageReport(rows_in, len(selected), {**ledger.counts, "heldout": heldout_rows}, facts)
 
 

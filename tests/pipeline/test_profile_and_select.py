@@ -156,8 +156,26 @@ def test_rows_beyond_the_wanted_number_are_the_reserve(tmp_path: Path) -> None:
 
 def test_a_selection_of_nothing_is_a_clear_error(tmp_path: Path) -> None:
     run_profile(tmp_path, {1: [RIGHT], 2: ["nothing at all"]})
-    with pytest.raises(InputError, match=r"None of 2 profiled rows is left.*1 all_pass, 1 no_pass.*zero_share"):
+    with pytest.raises(InputError, match=r"None of 2 profiled rows is left.*1 all_pass, 1 no_pass.*easier source.*SFT"):
         run_select(tmp_path)
+
+
+def test_a_selection_in_which_no_row_ever_passed_is_refused_with_what_would_help(tmp_path: Path) -> None:
+    wrong = [f"{answer} may be the answer" for answer in range(4)]
+    run_profile(tmp_path, dict.fromkeys(range(10, 22), wrong), max_tokens=4)
+    expected = r"groups of 8 .* 12 selected rows 0\.\d% are expected to teach, 100\.0% to be all wrong"
+    with pytest.raises(InputError, match=expected) as caught:
+        run_select(tmp_path, zero_share=1.0)
+    assert "raise profile.max_tokens" in str(caught.value.hint)
+    assert "SFT" in str(caught.value.hint)
+    assert run_select(tmp_path, zero_share=1.0, min_teaching_share=0).rows_out == 12
+
+
+def test_a_selection_says_what_share_of_its_groups_is_expected_to_teach(tmp_path: Path) -> None:
+    run_profile(tmp_path, {problem: [RIGHT, WRONG] for problem in range(1, 7)})
+    pairs, groups = (run_select(tmp_path, group_size=size).facts["expected_teaching_share"] for size in (2, 16))
+    assert 0.4 < pairs < 0.55
+    assert groups > 0.95
 
 
 def test_every_prefix_of_a_balanced_order_is_balanced() -> None:
