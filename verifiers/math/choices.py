@@ -105,7 +105,9 @@ def _letter_of_text(answer_text: str, options: tuple[str, ...], same: SameText) 
     key = key_of(answer_text).casefold()
     indices = [index for index, text in enumerate(texts) if key_of(text).casefold() == key]
     if not indices:
-        indices = [index for index, text in enumerate(texts) if text and same(text, answer_text)]
+        # Reading an option is dear, and none without its letter is the same as a lone letter.
+        letter = key if len(key) == 1 and key.isalpha() else ""
+        indices = [i for i, text in enumerate(texts) if text and letter in text.casefold() and same(text, answer_text)]
     return chr(ord("A") + indices[0]) if len(indices) == 1 else None
 
 

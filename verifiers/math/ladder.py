@@ -42,6 +42,7 @@ from truegold.verifiers.math.reading.cached import (
 )
 from truegold.verifiers.math.reading.lexer import MAX_CHARS
 from truegold.verifiers.math.reading.normal import key_of
+from truegold.verifiers.math.reading.simple import simple_number
 from truegold.verifiers.math.refusals import TooLarge
 from truegold.verifiers.math.show import MAX_SHOWN_CHARS, show
 from truegold.verifiers.math.substitute import with_log_base_ten
@@ -150,10 +151,22 @@ def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str,
     exact = policy.decimals is None and policy.tolerance is None
     if exact and _WHOLE_NUMBER.fullmatch(gold_text) and _WHOLE_NUMBER.fullmatch(answer_text):
         return _verdict_of(Outcome(int(gold_text) == int(answer_text), "exact"), extracted, gold_text, answer_text)
+    if exact and (outcome := _compare_simple(gold_text, answer_text)) is not None:
+        return _verdict_of(outcome, extracted, gold_text, answer_text)
     if not gold_text:
         return Verdict(None, Reason.GOLD_UNPARSED, extracted, {"rung": "text", "gold": gold[:MAX_SHOWN_CHARS]})
     letter = choice_letter(gold_text)
     return None if letter is None else _compare_with_choice(letter, answer_text, extracted, policy)
+
+
+def _compare_simple(gold_text: str, answer_text: str) -> Outcome | None:
+    """Compare two plain numbers; None where a side is none, or where one may be the other rounded."""
+    gold, answer = simple_number(gold_text), simple_number(answer_text)
+    if gold is None or answer is None:
+        return None
+    if gold.value == answer.value:
+        return Outcome(True, "exact")
+    return Outcome(False, "exact") if gold.decimals is None and answer.decimals is None else None
 
 
 def _compare_with_choice(letter: str, answer_text: str, extracted: str, policy: Policy) -> Verdict | None:

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import re
 
-from gmpy2 import mpq
-
 from truegold.verifiers.math.budget import charge
 from truegold.verifiers.math.labels import label_of
 from truegold.verifiers.math.reading.clocks import read_clock_text
@@ -32,10 +30,11 @@ from truegold.verifiers.math.reading.labelled import read_labelled
 from truegold.verifiers.math.reading.lexer import lex
 from truegold.verifiers.math.reading.notation import USUAL, Notation
 from truegold.verifiers.math.reading.quantities import as_measure, read_letter_units, read_quantity, spelled_out
+from truegold.verifiers.math.reading.simple import simple_number
 from truegold.verifiers.math.reading.tokens import Token, nesting, split_at
 from truegold.verifiers.math.reading.wording import named_value, stated_value, text_of
 from truegold.verifiers.math.refusals import TooLarge, Unreadable
-from truegold.verifiers.math.tree import BareList, BaseN, Chain, Family, Node, Num, Ratio
+from truegold.verifiers.math.tree import BareList, BaseN, Chain, Family, Node, Ratio
 
 MAX_ITEMS = 100
 """The longest list. Stops an answer that lists every number there is."""
@@ -46,7 +45,6 @@ MAX_LETTERS_OF_PRODUCT = 3
 MAX_LABEL_TOKENS = 12
 """What stands before the `=` of a quantity is no longer."""
 
-_SIMPLE = re.compile(r"(-?)(?:(\d{1,60})(?:\.(\d{1,60}))?|\\[dt]?frac\{(\d{1,60})\}\{(\d{1,60})\})", re.ASCII)
 _NUMERAL = re.compile(r"\(?((?=[A-F]*\d)[0-9A-Fa-f]{1,60})\)?_\s*\{?\s*(\d{2})\s*\}?", re.ASCII)
 """A numeral of a base from 10 on. It holds a digit, since `A_{12}` is a letter with a subscript."""
 _SEPARATING = frozenset({"sep", "gap", "row"})
@@ -57,9 +55,9 @@ _IDLE_COMMANDS = frozenset({"therefore", "because", "checkmark", "blacksquare"})
 def read(text: str, notation: Notation = USUAL) -> Node:
     """Return the tree of a normal text."""
     charge(1 + len(text) // 10)
-    simple = _SIMPLE.fullmatch(text)
+    simple = simple_number(text)
     if simple is not None:
-        return _read_simple(simple)
+        return simple
     special: Node | None = read_day(text) if may_name_day(text) else None
     if special is None and "_" in text:
         special = _read_numeral(text)
@@ -75,19 +73,6 @@ def _read_numeral(text: str) -> BaseN | None:
         return None
     digits, base = match.group(1).upper(), int(match.group(2))
     return BaseN(digits, base) if all(int(digit, 36) < base for digit in digits) else None
-
-
-def _read_simple(match: re.Match[str]) -> Node:
-    """Read the commonest answers without a detour: 7, -0.5, \\frac{3}{4}."""
-    sign, whole, decimals, above, below = match.groups()
-    factor = -1 if sign else 1
-    if whole is None:
-        if not int(below):
-            raise Unreadable("a division by zero")
-        return Num(mpq(factor * int(above), int(below)))
-    if decimals is None:
-        return Num(mpq(factor * int(whole)))
-    return Num(mpq(factor * int(whole + decimals), 10 ** len(decimals)), len(decimals))
 
 
 def _read_tokens(tokens: list[Token], notation: Notation, depth: int) -> Node:

@@ -13,9 +13,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 
-MAX_LOST_BRACES = 3
-"""More braces than this are not lost: the text is something else."""
-
 _HIDDEN = frozenset({
     "phantom", "hphantom", "vphantom", "hspace", "vspace", "tag", "label", "cancel", "bcancel", "xcancel", "sout",
     "hskip", "cline", "rule",
@@ -90,30 +87,6 @@ def without_dress(text: str) -> str:
 def with_escapes_decoded(text: str) -> str:
     """Return `45°` for what JSON calls `45\\u00B0`."""
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
-
-
-def with_balanced_braces(text: str) -> str:
-    """Return the text without a brace too many, or with the ones that are missing at its end."""
-    if text.count("{") == text.count("}"):
-        return text
-    depth = lost = index = 0
-    kept: list[str] = []
-    start = 0
-    while index < len(text):
-        c = text[index]
-        if c == "\\":
-            index += 1
-        elif c == "{":
-            depth += 1
-        elif c == "}":
-            depth -= 1
-            if depth < 0:
-                kept.append(text[start:index])
-                start, depth, lost = index + 1, 0, lost + 1
-        index += 1
-    if not (depth or lost) or depth + lost > MAX_LOST_BRACES:
-        return text
-    return "".join((*kept, text[start:], "}" * depth))
 
 
 def _end_of_group(text: str, position: int) -> int:

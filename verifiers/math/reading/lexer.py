@@ -13,6 +13,7 @@ import re
 from typing import TypeAlias
 
 from truegold.verifiers.math.measures import UNITS
+from truegold.verifiers.math.reading.braces import matching_brace
 from truegold.verifiers.math.reading.letters import add_letters, add_word
 from truegold.verifiers.math.reading.names import (
     COMMAND_TOKENS,
@@ -23,7 +24,7 @@ from truegold.verifiers.math.reading.names import (
     TEXT_COMMANDS,
     TYPEFACES,
 )
-from truegold.verifiers.math.reading.normal import DOLLAR, matching_brace
+from truegold.verifiers.math.reading.normal import DOLLAR
 from truegold.verifiers.math.reading.numerals import (
     INTEGER,
     NUMERAL,

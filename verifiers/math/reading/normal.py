@@ -13,9 +13,10 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from truegold.verifiers.math.reading.braces import matching_brace, with_balanced_braces
 from truegold.verifiers.math.reading.chinese import with_chinese_numbers
 from truegold.verifiers.math.reading.counting import with_counts
-from truegold.verifiers.math.reading.dress import with_balanced_braces, with_escapes_decoded, without_dress
+from truegold.verifiers.math.reading.dress import with_escapes_decoded, without_dress
 from truegold.verifiers.math.reading.json_answer import answer_in_json
 from truegold.verifiers.math.reading.matrices import with_matrix_environments
 from truegold.verifiers.math.reading.names import COMMANDS, GREEK
@@ -187,27 +188,9 @@ def _unwrapped(text: str) -> str:
     return text
 
 
-def matching_brace(text: str, opening: int) -> int:
-    """Return the index of the brace that closes the one at `opening`, or -1."""
-    depth = 0
-    index = opening
-    while index < len(text):
-        c = text[index]
-        if c == "\\":
-            index += 1
-        elif c == "{":
-            depth += 1
-        elif c == "}":
-            depth -= 1
-            if depth == 0:
-                return index
-        index += 1
-    return -1
-
-
 def key_of(text: str) -> str:
     """Return a key that two normal texts share when they differ only in blanks that mean nothing."""
-    return " ".join(text.split())
+    return " ".join(text.split()) if " " in text or not text.isprintable() else text
 
 
 def _strip(text: str) -> str:
