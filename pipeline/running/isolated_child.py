@@ -18,7 +18,7 @@ from truegold.pipeline.running.aside import write_whole
 from truegold.pipeline.running.disk import full_disk_reported
 from truegold.pipeline.running.progress import NullProgress, PipeProgress, Progress
 from truegold.pipeline.running.ranks import NO_PIPE
-from truegold.verifiers import TruegoldError
+from truegold.verifiers.errors import ERROR_TYPES, TruegoldError
 from truegold.verifiers.processes.lifetime import die_with_parent
 
 
@@ -37,7 +37,7 @@ def main() -> None:
             report = function(inputs, config, Path(spec["out_dir"]), progress)
         outcome: dict[str, Any] = {"report": asdict(report)}
     except TruegoldError as error:
-        outcome = {"error": type(error).__name__, "message": error.message, "hint": error.hint}
+        outcome = {"error": _known_type(error), "message": error.message, "hint": error.hint}
     answer = Path(spec["answers"]) / f"answer-{int(os.environ.get('RANK', '0')):05d}.json"
     write_whole(answer, orjson.dumps(outcome, option=orjson.OPT_SERIALIZE_NUMPY))
     sys.stdout.flush()
@@ -51,6 +51,11 @@ def _progress(pipe: int) -> Progress:
     # A child of this process that outlives it must not keep the parent waiting for the end of the pipe.
     os.set_inheritable(pipe, False)
     return PipeProgress(os.fdopen(pipe, "w", encoding="utf-8"))
+
+
+def _known_type(error: TruegoldError) -> str:
+    """Return the name of the nearest class that the parent knows: a stage may have its own kinds of an error."""
+    return next(cls.__name__ for cls in type(error).__mro__ if cls.__name__ in ERROR_TYPES)
 
 
 if __name__ == "__main__":

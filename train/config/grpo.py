@@ -11,6 +11,7 @@ from truegold.pipeline.config.base import LaunchConfig, StageConfig, VerdictConf
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, VllmEngineConfig
 from truegold.train.config.models import TUNABLE_OPTIMIZER, OptimizerConfig, Tracker
 from truegold.train.config.objective import ObjectiveConfig, PassRateBand, lowest_band
+from truegold.train.guards.table import GUARDS
 from truegold.verifiers import Term
 from truegold.verifiers.reward import find_mistakes
 
@@ -206,6 +207,24 @@ class ProbeConfig(StageConfig):
     """Tokens by which each prompt is continued."""
 
 
+class GuardConfig(StageConfig):
+    """What watches a run, and how far it goes (`train.guards`, the table of guards in docs/training.md)."""
+
+    off: tuple[str, ...] = ()
+    """Names of guards that do not watch; `all` for every one."""
+    roll_backs: int = Field(default=4, ge=0)
+    """How often a run returns to an earlier checkpoint before it stops."""
+
+    @field_validator("off")
+    @classmethod
+    def _check_names(cls, off: tuple[str, ...]) -> tuple[str, ...]:
+        known = [guard.name for guard in GUARDS]
+        unknown = sorted(set(off) - {*known, "all"})
+        if unknown:
+            raise ValueError(f"there is no guard {', '.join(unknown)}; the guards are {', '.join(known)}, or all")
+        return tuple(known) if "all" in off else off
+
+
 class GrpoConfig(StageConfig):
     """RL with verifiable rewards: groups of completions of one prompt, compared with each other."""
 
@@ -256,6 +275,8 @@ class GrpoConfig(StageConfig):
     """The processes that train."""
     evaluation: EvaluationConfig = EvaluationConfig()
     """What is measured on held-out rows while training."""
+    guards: GuardConfig = GuardConfig()
+    """What is done when a run goes wrong."""
     probe: ProbeConfig = ProbeConfig()
     """The comparison of the two engines after each weight sync."""
     trackers: tuple[Tracker, ...] = ()

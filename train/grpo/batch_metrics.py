@@ -16,9 +16,10 @@ Metrics = dict[str, float | None]
 
 
 def reward_metrics(completions: Sequence[StepCompletion], terms: Sequence[Term]) -> Metrics:
-    """Return pass rate, reward, timeouts, unjudged share, all-right and all-wrong groups, lengths and truncation of one
-    rollout batch; for each term the mean of its scores (`score/NAME`) and of what it added to the reward
-    (`reward/NAME`)."""
+    """Return pass rate, the one that the profile expects of these problems, reward, how it spreads and by how much it
+    is higher for right completions than for wrong ones, timeouts, unjudged share, all-right and all-wrong groups, lengths and
+    truncation of one rollout batch; for each term the mean of its scores (`score/NAME`) and of what it added to the
+    reward (`reward/NAME`)."""
     segments = [completion.segment for completion in completions]
     scores = [completion.score for completion in completions]
     correct_scores = [score.correct.score for score in scores]
@@ -27,9 +28,24 @@ def reward_metrics(completions: Sequence[StepCompletion], terms: Sequence[Term])
     group_means = [
         _mean([completion.score.correct.score for completion in group]) for group in group_completions(completions)
     ]
+    rewards = [score.reward.value for score in scores]
+    judged = [reward for reward in rewards if reward is not None]
+    right, wrong = (
+        _mean(
+            [
+                score.reward.value
+                for score in scores
+                if score.correct.score is not None and score.correct.passed == passed
+            ]
+        )
+        for passed in (True, False)
+    )
     metrics = {
         "pass_rate": _mean([None if score is None else float(score == 1.0) for score in correct_scores]),
-        "reward": _mean([score.reward.value for score in scores]),
+        "profile_pass_rate": _mean([completion.row.get("pass_rate") for completion in completions]),
+        "reward": _mean(rewards),
+        "reward_spread": max(judged) - min(judged) if judged else None,
+        "reward_gap": None if right is None or wrong is None else right - wrong,
         "timeouts": sum(verdict.reason is Reason.TIMEOUT for verdict in verdicts) / len(verdicts),
         "unjudged": sum(score.reward.value is None for score in scores) / len(scores),
         "groups_all_right": sum(mean == 1.0 for mean in group_means) / len(group_means),

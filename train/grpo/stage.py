@@ -22,8 +22,9 @@ from truegold.train.metrics import MetricsLog, read_metrics
 from truegold.verifiers import InputError
 
 if TYPE_CHECKING:
+    from truegold.train.grpo.batch_metrics import Metrics
+    from truegold.train.grpo.responses import Responder
     from truegold.train.grpo.step import Trainer
-    from truegold.train.model.engine import TrainingEngine
 
 CHECKPOINTS = "checkpoints"
 """Stays in the stage's folder: everything needed to go on training from the last step."""
@@ -41,11 +42,12 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     """Train a model on selected rows.
 
     inputs: `model`, `rows` (selected), `heldout` and `reserve`; `samples` of the profile, if there is one. Writes
-    checkpoint/ (a normal Hugging Face checkpoint), metrics.jsonl, settings.jsonl, tensorboard/,
-    completions/step-*.parquet and checkpoints/, from which a killed run goes on.
+    checkpoint/ (a normal Hugging Face checkpoint), metrics.jsonl, settings.jsonl, tensorboard/, completions/,
+    alarms.jsonl, quarantine/, and checkpoints/, from which a killed run goes on.
     """
     progress.start("loading the trainer")
     from truegold.train.grpo import start_checks
+    from truegold.train.grpo.responses import Responder
     from truegold.train.grpo.step import Trainer
     from truegold.train.grpo.update import Updater, resolve_loss
     from truegold.train.model.distributed import rank
@@ -91,12 +93,14 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
         ),
         out_dir,
     )
+    responder = Responder(trainer, engine, out_dir / CHECKPOINTS, first_step)
     if state is not None:
         trainer.restore(state)
+        responder.restore(state["guards"])
     if rank() == 0:
         for change in record_settings(out_dir, first_step, config, TUNABLE_GRPO):
             progress.note(f"from step {first_step} on {change}")
-    _train(trainer, engine, first_step, progress)
+    _train(trainer, responder, first_step, progress)
     engine.export(out_dir / "checkpoint", encoder.tokenizer)
     facts = {
         "sampling": start_checks.sampling_facts(config.sampling, max_tokens, max_tokens_from, evaluation),
@@ -113,21 +117,30 @@ def _read_fitting_rows(path: Path, encoder: ChatEncoder, longest: int) -> list[R
     return [row for row in read_rows(path) if len(encoder.encode(row["prompt"])) < longest]
 
 
-def _train(trainer: Trainer, engine: TrainingEngine, first_step: int, progress: Progress) -> None:
-    """Take all steps from `first_step` on, with evaluations, metrics and checkpoints."""
+def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Progress) -> None:
+    """Take all steps from `first_step` on, with evaluations, metrics, checkpoints and guards."""
     config, out_dir = trainer.config, trainer.out_dir
     progress.start("GRPO", config.steps)
     progress.advance(first_step)
     with MetricsLog(out_dir, first_step, config.trackers) as log:
+        if first_step == 0:
+            # There has to be something to return to from the first step on.
+            responder.save(0)
         for step in range(first_step, config.steps):
-            evaluates = config.evaluation.every and step % config.evaluation.every == 0
-            metrics = (trainer.evaluate() if evaluates else {}) | trainer.step(step)
+            evaluation: Metrics = {}
+            if config.evaluation.every and step % config.evaluation.every == 0:
+                evaluation = trainer.evaluate()
+                responder.evaluated(step, evaluation)
+            metrics = evaluation | trainer.step(step)
             log.write(step, metrics)
+            responder.respond(step, metrics)
             progress.advance(1, f"pass rate {metrics['pass_rate'] or 0:.3f}")
             if (step + 1) % config.checkpoint_every == 0 or step + 1 == config.steps:
-                engine.save(out_dir / CHECKPOINTS, step + 1, trainer.state())
-        if config.evaluation.every:
-            log.write(config.steps, trainer.evaluate())
+                responder.save(step + 1)
+        last_evaluation = trainer.evaluate() if config.evaluation.every else {}
+        if last_evaluation:
+            log.write(config.steps, last_evaluation)
+        responder.finish(config.steps, last_evaluation)
 
 
 def _pass_rate_facts(out_dir: Path) -> dict[str, Any]:

@@ -8,9 +8,10 @@ its own and trains on what it sampled; what a step is compared with is the whole
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,11 @@ from truegold.train.grpo.completions import write_completions
 from truegold.train.grpo.feed import Feed
 from truegold.train.grpo.group_choice import GroupScore, choose_groups, count_missing_groups, right_share, score_group
 from truegold.train.grpo.rewards import CompletionScore, StepCompletion, score_completions
+from truegold.train.grpo.text_metrics import text_metrics
 from truegold.train.grpo.update import Updater, weigh_segments
+from truegold.train.guards.canaries import Canaries
 from truegold.train.model.distributed import all_sum, gathered, rank, world_size
+from truegold.train.model.engine import NotFiniteError
 from truegold.train.model.segment import Segment
 from truegold.train.rollout.rollout import Rollout
 
@@ -43,13 +47,19 @@ class Trainer:
     evaluation: SamplingParams
     """How held-out rows are sampled."""
     out_dir: Path
+    may_train: Callable[[int, Metrics], bool] = lambda step, metrics: True
+    """Asked before each update, with what is known of the batch: a guard may keep it from the optimizer."""
+    canaries: Canaries[StepCompletion] = field(init=False)
+    """Completions of the first step, judged again at each step."""
+
+    def __post_init__(self) -> None:
+        self.canaries = Canaries(self.judge_again)
 
     def step(self, step: int) -> Metrics:
         """Take one step: rollout, verdicts, advantages, update, sync. Returns the step's metrics, of all ranks."""
         config = self.config
         started = time.monotonic()
         completions = self._roll_out(step)
-        sampled = updated = time.monotonic()
         scores = self._score_groups(completions)
         groups = list(scores)
         chosen = choose_groups(list(scores.values()), config.prompts_per_step, config.sampling.right_share)
@@ -64,30 +74,57 @@ class Trainer:
         weighed = weigh_segments(segments, config.objective, kinds)
         for completion, advantage, trained in zip(batch, weighed.advantages, weighed.trained, strict=True):
             completion.advantage, completion.trained = float(advantage), bool(trained)
+        all_completions = list(chain(*gathered(completions)))
+        terms = config.reward.composition
+        metrics: Metrics = {
+            **reward_metrics(all_completions, terms),
+            **diversity_metrics(all_completions),
+            **text_metrics(all_completions, self.rollout.encoder),
+            **weighed.metrics,
+            "groups_teaching": sum(score.teaches for score in scores.values()) / max(len(scores), 1),
+            "right_share": right_share([scores[group] for group in entered]),
+            "trained_completions": float(sum(completion.trained for completion in all_completions)),
+            "canaries_changed": self._check_canaries(completions),
+        }
+        sampled = updated = time.monotonic()
         updates, probe = [], None
-        if any(gathered(bool(weighed.trained.any()))):
+        if self.may_train(step, metrics) and metrics["trained_completions"]:
             self.rollout.engine.sleep()
-            updates = self.updater.train_on(segments, weighed, f"{config.seed}-{step}")
+            try:
+                updates = self.updater.train_on(segments, weighed, f"{config.seed}-{step}", self.rollout.version)
+            except NotFiniteError:
+                metrics["not_finite"] = 1.0
             updated = time.monotonic()
             self.rollout.engine.wake()
             probe = self.rollout.sync(step + 1)
+            self.updater.engine_difference = probe.mean_abs
         synced = time.monotonic()
-        all_completions = list(chain(*gathered(completions)))
-        terms = config.reward.composition
         if rank() == 0:
             write_completions(self.out_dir, step, all_completions, terms, self.rollout.encoder)
         return {
-            **reward_metrics(all_completions, terms),
-            **diversity_metrics(all_completions),
-            **weighed.metrics,
+            **metrics,
             **_mean_metrics(updates),
             **({"probe_mean_abs": probe.mean_abs} if probe else {}),
-            "right_share": right_share([scores[group] for group in entered]),
-            "trained_completions": float(sum(completion.trained for completion in all_completions)),
             "seconds_rollout": sampled - started,
             "seconds_update": updated - sampled,
             "seconds_sync": synced - updated,
         }
+
+    def _check_canaries(self, completions: Sequence[StepCompletion]) -> float | None:
+        """Return the share of the first step's completions that are judged otherwise now; rank 0 judges them."""
+        changed = None
+        if rank() == 0:
+            changed = self.canaries.changed_share()
+            self.canaries.choose(completions, [_judgement(completion.score) for completion in completions])
+        share: float | None = gathered(changed)[0]
+        return share
+
+    def judge_again(self, completions: Sequence[StepCompletion]) -> list[tuple[float | None, float | None]]:
+        """Return reward and correctness of completions as the verifiers judge them now."""
+        rows = [completion.row for completion in completions]
+        groups = [[Completion(done.segment.output_ids, done.segment.rollout_logprobs, "stop")] for done in completions]
+        scores = score_completions(rows, groups, self.rollout.encoder, self.config.reward)
+        return [_judgement(score) for score in scores]
 
     def _roll_out(self, step: int) -> list[StepCompletion]:
         """Return this rank's scored completions of the step: its share of the next rows, and of the refills for groups
@@ -144,9 +181,19 @@ class Trainer:
         samples = self.config.evaluation.samples
         _, groups = self.rollout.sample(rows, [self.evaluation] * len(rows), seed_step, positions, samples)
         scores = score_completions(rows, groups, self.rollout.encoder, self.config.reward, correctness_only=True)
-        passed = [score.correct.passed for score in scores if score.correct.score is not None]
-        right, judged = all_sum(sum(passed), len(passed))
-        return {"heldout_pass_rate": right / judged if judged else None}
+        passed = [
+            [score.correct.passed for score in scores[start : start + samples] if score.correct.score is not None]
+            for start in range(0, len(scores), samples)
+        ]
+        right, judged = all_sum(sum(map(sum, passed)), sum(map(len, passed)))
+        # The same problems come at each evaluation, so that only their samples vary.
+        variances = [sum(group) * (len(group) - sum(group)) / len(group) for group in passed if group]
+        variance = all_sum(sum(variances))[0] * samples / max(samples - 1, 1)
+        if not judged:
+            return {"heldout_pass_rate": None}
+        if samples == 1:
+            variance = right * (judged - right) / judged
+        return {"heldout_pass_rate": right / judged, "heldout_error": math.sqrt(variance) / judged}
 
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps beside the engine's state."""
@@ -154,6 +201,7 @@ class Trainer:
             "weights_version": self.rollout.version,
             "updates": self.updater.steps,
             "probe_floor": self.rollout.probe.floor,
+            "canaries": (self.canaries.completions, self.canaries.judgements),
             **self.feed.state(),
         }
 
@@ -161,7 +209,12 @@ class Trainer:
         """Take up a checkpoint's state; the version of the weights is restored by the sync before."""
         self.updater.steps = state["updates"]
         self.rollout.probe.floor = state["probe_floor"]
+        self.canaries.completions, self.canaries.judgements = state["canaries"]
         self.feed.restore(state)
+
+
+def _judgement(score: CompletionScore) -> tuple[float | None, float | None]:
+    return score.reward.value, score.correct.score
 
 
 def _to_segment(

@@ -21,6 +21,7 @@ from truegold.train.objective import (
     TokenLoss,
     Totals,
     advantages,
+    clip_causes,
     engine_weights,
     entropy_threshold,
     kl_penalty,
@@ -36,6 +37,9 @@ from truegold.verifiers import ConfigError
 
 EXPERT_COUNTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 """Under these names Hugging Face configurations have how many experts a layer has."""
+
+PPO_BOUNDS, GSPO_BOUNDS = (0.2, 0.28), (3e-4, 4e-4)
+"""The bounds of `objective.clip` where they are left out. Losses without a clip are measured by PPO's."""
 
 
 @dataclass(frozen=True)
@@ -115,12 +119,17 @@ class Updater:
     """The model that training began from, for the KL penalty."""
     steps: int = 0
     """Optimizer steps taken so far; to be restored on resume."""
+    engine_difference: float = 0.0
+    """The mean |Δ log p| of the two engines at the same weights, as the last probe measured it."""
 
-    def train_on(self, batch: Sequence[Segment], weighed: WeighedBatch, seed: str) -> list[dict[str, float]]:
+    def train_on(
+        self, batch: Sequence[Segment], weighed: WeighedBatch, seed: str, version: int | None = None
+    ) -> list[dict[str, float]]:
         """Take all steps of one batch, `weighed` by `weigh_segments`, and return each step's metrics.
 
-        Every rank calls it, also one that has no segments. seed: decides the minibatches. What is not trained on is
-        counted in the denominators, and costs nothing else.
+        Every rank calls it, also one that has no segments. seed: decides the minibatches. version: that of the weights
+        that are trained; segments of older ones are stale. What is not trained on is counted in the denominators, and
+        costs nothing else.
         """
         config = self.config
         whole = self.engine.totals(batch)
@@ -135,8 +144,17 @@ class Updater:
             random.Random(f"{seed}-{iteration}").shuffle(order)
             chosen = order[minibatch :: config.minibatches]
             if any(gathered(bool(chosen))):
-                loss = StepLoss(config, self.max_tokens, totals, advantages[chosen], prepared.select(chosen))
                 chosen_segments = [segments[index] for index in chosen]
+                is_stale = torch.tensor([version is not None and s.version < version for s in chosen_segments]).bool()
+                loss = StepLoss(
+                    config,
+                    self.max_tokens,
+                    totals,
+                    advantages[chosen],
+                    prepared.select(chosen),
+                    is_stale,
+                    self.engine_difference,
+                )
                 metrics.append(self.engine.update(chosen_segments, loss, self.steps, self.total))
                 self.steps += 1
         return metrics
@@ -188,6 +206,10 @@ class StepLoss:
     advantages: Tensor
     """[N]: of the step's segments on this rank."""
     prepared: PreparedBatch
+    is_stale: Tensor | None = None
+    """[N] bool: whether older weights than those in training have sampled a segment; None for none."""
+    engine_difference: float = 0.0
+    """The usual difference of the two engines, as `Updater` has it."""
 
     def __call__(
         self, current: Tensor, entropy: Tensor, batch: Batch, indices: list[int]
@@ -217,12 +239,33 @@ class StepLoss:
             "kept_tokens": (factors > 0).to(mask).sum(),
             "correction": factors.sum(),
             **mismatch_sums(rollout, old, mask),
+            **self._clip_causes(detached, old, batch, advantages, indices),
         }
         if self.prepared.reference is not None:
             kl = kl_penalty(current, _pad_rows(self.prepared.reference, indices, detached), config.kl.estimator)
             loss = loss + config.kl.weight * (kl * weights).sum()
             reported["kl"] = (kl.detach() * mask).sum()
         return loss, reported
+
+    def _clip_causes(
+        self, current: Tensor, old: Tensor, batch: Batch, advantages: Tensor, indices: list[int]
+    ) -> dict[str, Tensor]:
+        """Return how many tokens are clipped, and by what; for text that no policy sampled there is nothing to say."""
+        sampled = (batch.rollout_logprobs != 0).any(1, keepdim=True)
+        clip, is_gspo = self.config.clip, self.config.loss.startswith("gspo")
+        low, high = GSPO_BOUNDS if is_gspo else PPO_BOUNDS
+        is_stale = torch.zeros(len(indices), dtype=torch.bool) if self.is_stale is None else self.is_stale[indices]
+        return clip_causes(
+            current,
+            old,
+            batch.rollout_logprobs,
+            advantages,
+            batch.mask * sampled,
+            is_stale.to(current.device),
+            (clip.low or low, clip.high or high),
+            self.engine_difference,
+            is_gspo,
+        )
 
 
 def _policy_loss(config: ObjectiveConfig, current: Tensor, old: Tensor, advantages: Tensor, mask: Tensor) -> TokenLoss:

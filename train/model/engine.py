@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
@@ -53,6 +53,10 @@ SAME_LOGPROBS = 0.05
 """How far log-probabilities may differ between two ways to compute them that give the same: bfloat16 rounds so far."""
 
 
+class NotFiniteError(GuardError):
+    """A loss or a gradient is NaN or infinite, on some rank. The weights are as they were."""
+
+
 class TrainingEngine:
     """The checkpoint in folder `model`, ready to train. At most one of `packed` and `shared` is true."""
 
@@ -60,6 +64,8 @@ class TrainingEngine:
     """Whether micro-batches hold several segments a row."""
     shared = False
     """Whether segments share their prompt's computation (`shared_prompts`)."""
+    rate_factor = 1.0
+    """The learning rate of the schedule is multiplied by it; guards lower it."""
 
     def __init__(self, model: Path, config: OptimizerConfig, pad_id: int, seed: int) -> None:
         init_distributed()
@@ -159,16 +165,16 @@ class TrainingEngine:
         learning rate.
 
         Returns loss, grad_norm, lr and, divided by the number of tokens, whatever sums the loss function reports; over
-        all ranks. Raises GuardError where the loss or the gradient is not finite. The weights may then be spoilt: the
-        run has to go on from its last checkpoint.
+        all ranks. Raises NotFiniteError, on every rank, where the loss or the gradient of any rank is not finite: the
+        step is not taken then, and weights and optimizer are what they were.
         """
         self._engine.train()
         world = torch.distributed.get_world_size()
-        lr = self._config.learning_rate(step, steps)
+        lr = self._config.learning_rate(step, steps) * self.rate_factor
         for group in self._engine.optimizer.param_groups:
             group["lr"] = lr
         sums: dict[str, Tensor] = {}
-        unsharded_norm = 0.0
+        unsharded_norm, is_taken = 0.0, True
         batches = list(self._batches(segments))
         for batch_index, (indices, batch) in enumerate(batches):
             logprobs, entropy = self._engine(batch)
@@ -180,19 +186,30 @@ class TrainingEngine:
                 loss = logprobs.sum() * 0.0
             is_last = batch_index == len(batches) - 1
             self._engine.set_gradient_accumulation_boundary(is_last)
+            if is_last and all_max(float(not math.isfinite(float(sums.get("loss", 0.0))))):
+                # A gradient of NaN makes DeepSpeed discard the step on every rank, and clear what it has added up.
+                loss = loss * float("nan")
             self._engine.backward(loss * world, scale_wrt_gas=False)
             if is_last and self._clips_itself:
                 parameters = self._engine.module.parameters()
                 unsharded_norm = float(torch.nn.utils.clip_grad_norm_(parameters, self._config.max_grad_norm))
+                # Plain AdamW would take the step.
+                if all_max(float(not math.isfinite(unsharded_norm))):
+                    self._engine.zero_grad()
+                    is_taken = False
+                    break
             self._engine.step()
             if not is_last and self.device.type == "cpu":
                 # Otherwise what this micro-batch freed in pieces lies beside the next one's.
                 trim()
         metrics = self._sum_over_ranks(sums, segments)
         grad_norm = unsharded_norm if self._clips_itself else float(self._engine.get_global_grad_norm() or 0.0)
-        for name, scalar in (("loss", metrics["loss"]), ("gradient", grad_norm)):
-            if not math.isfinite(scalar):
-                raise GuardError(f"The {name} of step {step} is not finite ({scalar}).", "Lower the learning rate.")
+        if not (is_taken and self._engine.was_step_applied()):
+            spoilt = "gradient" if math.isfinite(metrics["loss"]) else "loss"
+            raise NotFiniteError(
+                f"The {spoilt} of optimizer step {step} is not finite; the step was not taken.",
+                "Lower the learning rate, or look for a reward or a weight that is not finite.",
+            )
         return {**metrics, "grad_norm": grad_norm, "lr": lr}
 
     def _batches(self, segments: Sequence[Segment]) -> Iterator[tuple[list[int], Batch]]:
@@ -264,18 +281,30 @@ class TrainingEngine:
             if settings.exists():
                 shutil.copyfile(settings, folder / GENERATION_CONFIG)
 
-    def save(self, folder: Path, step: int, state: Mapping[str, Any]) -> None:
+    def save(self, folder: Path, step: int, state: Mapping[str, Any], kept: Collection[int] | None = None) -> None:
         """Write a checkpoint of everything a resumed run needs: weights, optimizer, random states and `state`.
 
-        It counts once `latest.json` names it, so a kill half-way leaves the one before in force.
+        It counts once `latest.json` names it, so a kill half-way leaves the one before in force. kept: the steps whose
+        checkpoints stay; None for the newest two.
         """
         tag = f"step-{step:06d}"
         client = {"state": dict(state), "random": gathered(_random_states())}
         self._engine.save_checkpoint(str(folder), tag=tag, client_state=client, save_latest=False)
         if torch.distributed.get_rank() == 0:
             write_whole(folder / LATEST, json.dumps({"tag": tag, "step": step}).encode())
-            for old in sorted(path for path in folder.glob("step-*") if path.is_dir())[:-KEPT_CHECKPOINTS]:
-                shutil.rmtree(old)
+            steps = checkpoint_steps(folder)
+            for old in set(steps) - {step, *(steps[-KEPT_CHECKPOINTS:] if kept is None else kept)}:
+                shutil.rmtree(folder / f"step-{old:06d}")
+
+    def return_to(self, folder: Path, step: int) -> None:
+        """Take weights and optimizer of the checkpoint of a step, and nothing else; later ones are removed."""
+        self._engine.zero_grad()
+        self._engine.load_checkpoint(str(folder), tag=f"step-{step:06d}")
+        if torch.distributed.get_rank() == 0:
+            write_whole(folder / LATEST, json.dumps({"tag": f"step-{step:06d}", "step": step}).encode())
+            for later in checkpoint_steps(folder):
+                if later > step:
+                    shutil.rmtree(folder / f"step-{later:06d}")
 
     def load(self, folder: Path) -> tuple[int, Mapping[str, Any]] | None:
         """Take up the latest checkpoint in `folder`: its step and state, or None where there is none."""
@@ -286,6 +315,11 @@ class TrainingEngine:
         _, client = self._engine.load_checkpoint(str(folder), tag=latest["tag"])
         _restore_random_states(client["random"][torch.distributed.get_rank()])
         return int(latest["step"]), client["state"]
+
+
+def checkpoint_steps(folder: Path) -> list[int]:
+    """Return the steps of a folder's checkpoints, in order."""
+    return sorted(int(path.name.removeprefix("step-")) for path in folder.glob("step-*") if path.is_dir())
 
 
 def _are_close(logprobs: Sequence[Tensor], others: Sequence[Tensor]) -> bool:

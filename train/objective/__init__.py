@@ -16,6 +16,7 @@ weights are those of the whole batch over all ranks, before any mask.
 """
 
 from truegold.train.objective.advantages import ADVANTAGES, PASS_AT_K, advantages, walder_rewards
+from truegold.train.objective.attribution import CAUSES, clip_causes
 from truegold.train.objective.distillation import DISTILLATION_WEIGHTS, distillation_weights, shaped_imitation
 from truegold.train.objective.losses import (
     LOSSES,
@@ -46,6 +47,7 @@ from truegold.train.objective.weights import (
 __all__ = [
     "ADVANTAGES",
     "AGGREGATIONS",
+    "CAUSES",
     "CORRECTIONS",
     "DISTILLATION_WEIGHTS",
     "LOSSES",
@@ -55,6 +57,7 @@ __all__ = [
     "advantages",
     "aggregate",
     "cispo",
+    "clip_causes",
     "distillation_weights",
     "engine_weights",
     "entropy_threshold",

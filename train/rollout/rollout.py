@@ -12,6 +12,7 @@ from truegold.train.model.engine import TrainingEngine
 from truegold.train.rollout.engines import RolloutEngine
 from truegold.train.rollout.mismatch import Mismatch
 from truegold.train.rollout.probe import Probe
+from truegold.verifiers import GuardError, TruegoldError
 
 
 @dataclass
@@ -47,7 +48,16 @@ class Rollout:
         ]
         repeated_sampling = [params for params in sampling for _ in range(group_size)]
         repeated_prompts = [prompt for prompt in prompts for _ in range(group_size)]
-        completions = self.engine.generate(repeated_prompts, repeated_sampling, seeds) if prompts else []
+        try:
+            completions = self.engine.generate(repeated_prompts, repeated_sampling, seeds) if prompts else []
+        except TruegoldError:
+            raise
+        except Exception as error:
+            reason = str(error).strip().split("\n", 1)[0][:200]
+            raise GuardError(
+                f"The sampling engine died at step {step}: {type(error).__name__}: {reason}",
+                "The same command goes on from the last checkpoint; where it dies again, see the log of the stage.",
+            ) from error
         return prompts, [completions[start : start + group_size] for start in range(0, len(completions), group_size)]
 
     def sync(self, version: int) -> Mismatch:

@@ -1,0 +1,125 @@
+"""The guards on recorded runs: silent on a healthy one, and quick on each kind of fault."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from truegold.train.guards import GUARDS, Alarm, Guard, Watch
+
+RECORDED = Path(__file__).parents[2] / "data" / "guards"
+Line = dict[str, Any]
+
+
+def recorded(name: str) -> list[Line]:
+    return [json.loads(line) for line in (RECORDED / f"{name}.jsonl").read_text().splitlines()]
+
+
+def watch_run(lines: list[Line], watch: Watch | None = None) -> list[Alarm]:
+    watch = watch or Watch()
+    return [
+        alarm
+        for line in lines
+        for alarm in watch.observe(line["step"], {name: value for name, value in line.items() if name != "step"})
+    ]
+
+
+def test_a_healthy_run_raises_no_alarm() -> None:
+    assert watch_run(recorded("healthy")) == []
+
+
+def test_a_rate_100_times_too_high_is_noticed_at_the_second_dead_step() -> None:
+    alarms = watch_run(recorded("rate_x100"))
+    assert (alarms[0].guard, alarms[0].step, alarms[0].since, alarms[0].action) == (
+        "pass_rate_start",
+        2,
+        1,
+        "roll_back",
+    )
+    assert "learning rate" in alarms[0].causes
+
+
+FAULTS: dict[str, tuple[Callable[[Line], Line], str, str]] = {
+    "the verifier raises": (lambda line: {"unjudged": 1.0, "pass_rate": None, "reward_gap": None}, "unjudged", "stop"),
+    "the verdicts turn around": (lambda line: {"canaries_changed": 1.0}, "verdicts_changed", "stop"),
+    "right answers are punished": (lambda line: {"reward_gap": -line["reward_gap"]}, "reward_sign", "stop"),
+    "every reward is the same": (lambda line: {"reward_spread": 0.0, "pass_rate": 0.5}, "reward_constant", "stop"),
+    "completions run on": (lambda line: {"truncated": 0.9, "length_mean": 32.0}, "truncation", "roll_back"),
+    "completions repeat themselves": (lambda line: {"repetition": 0.7}, "repetition", "roll_back"),
+    "the language changes": (lambda line: {"foreign_script": 0.6}, "language", "roll_back"),
+    "the policy dies": (lambda line: {"pass_rate": 0.01, "trained_completions": 0.0}, "pass_rate_fall", "roll_back"),
+    "the policy falls apart": (lambda line: {"entropy": 2.5}, "entropy_up", "halve_rate"),
+    "most tokens are clipped": (lambda line: {"clip_share": 0.5}, "clip_share", "halve_rate"),
+    "the engines disagree": (lambda line: {"mismatch_abs": 0.4}, "mismatch", "stop"),
+    "a gradient is NaN": (lambda line: {"not_finite": 1.0}, "not_finite", "skip_step"),
+    "the held-out rows are unlearnt": (lambda line: {"heldout_pass_rate": 0.2}, "heldout_fall", "roll_back"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_noticed_within_five_steps_by_its_guard(fault: str) -> None:
+    spoil, guard, action = FAULTS[fault]
+    first = 40
+    lines = recorded("healthy")[: first + 5]
+    alarms = watch_run(lines[:first] + [{**line, **spoil(line)} for line in lines[first:]])
+    assert (guard, action) in {(alarm.guard, alarm.action) for alarm in alarms}
+    assert all(alarm.step < first + 5 for alarm in alarms)
+
+
+def test_guards_can_be_turned_off_by_name() -> None:
+    lines = [{**line, "truncated": 0.9} for line in recorded("healthy")]
+    lines[:20] = recorded("healthy")[:20]
+    assert {alarm.guard for alarm in watch_run(lines)} == {"truncation"}
+    assert watch_run(lines, Watch(off={"truncation"})) == []
+
+
+def test_noise_of_small_scale_is_harmless_however_regular_it_was() -> None:
+    guard = Guard("g", "m", "up", "recent", "warn", "", "", floor=0.1, mads=3.0)
+    quiet = [{"step": step, "m": 0.5} for step in range(30)]
+    assert watch_run([*quiet, {"step": 30, "m": 0.59}], Watch(guards=[guard])) == []
+    assert watch_run([*quiet, {"step": 30, "m": 0.61}], Watch(guards=[guard])) != []
+
+
+def test_nothing_to_learn_is_no_fault_where_all_is_learnt() -> None:
+    lines = [{"step": step, "pass_rate": 1.0, "trained_completions": 0.0} for step in range(10)]
+    assert watch_run(lines) == []
+    unlearnt = [{**line, "pass_rate": 0.0} for line in lines]
+    assert [alarm.guard for alarm in watch_run(unlearnt)][:1] == ["nothing_teaches"]
+
+
+def test_a_step_may_be_observed_in_parts() -> None:
+    whole, parts = Watch(), Watch()
+    for line in recorded("rate_x100"):
+        metrics = {name: value for name, value in line.items() if name != "step"}
+        known = {name: metrics[name] for name in list(metrics)[:8]}
+        rest = {name: value for name, value in metrics.items() if name not in known}
+        first = parts.observe(line["step"], known) + parts.observe(line["step"], rest)
+        assert {alarm.guard for alarm in whole.observe(line["step"], metrics)} >= {alarm.guard for alarm in first}
+
+
+@given(st.integers(0, 40))
+def test_a_watch_goes_on_from_its_state(cut: int) -> None:
+    lines = recorded("healthy")[:40] + [{**line, "step": line["step"] + 40} for line in recorded("rate_x100")[1:]]
+    first, second = Watch(), Watch()
+    expected = watch_run(lines)
+    before = watch_run(lines[:cut], first)
+    second.restore(json.loads(json.dumps(first.state())))
+    assert before + watch_run(lines[cut:], second) == expected
+
+
+def test_a_value_that_is_wrong_does_not_become_the_rule() -> None:
+    lines = recorded("healthy")[:40]
+    lines += [{"step": 40 + step, "pass_rate": 0.0} for step in range(30)]
+    assert len(watch_run(lines)) >= 10
+
+
+def test_every_guard_has_a_cause_a_remedy_and_a_name_of_its_own() -> None:
+    assert len({guard.name for guard in GUARDS}) == len(GUARDS)
+    for guard in GUARDS:
+        assert guard.causes and guard.remedy.endswith(".")

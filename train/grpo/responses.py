@@ -1,0 +1,203 @@
+"""What is done where a guard fires: a step is left out, the rate is halved, the run returns to a healthy checkpoint, or
+it stops. Every action is written to alarms.jsonl with its evidence, and the batches behind it to quarantine/.
+
+A run that returns takes weights and optimizer of the checkpoint and goes on with the next rows, at a lower rate. Steps
+are counted on, and so is the data: the same weights do not meet the same batch again.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from truegold.pipeline.running.aside import write_whole
+from truegold.train.grpo.batch_metrics import Metrics
+from truegold.train.grpo.step import Trainer
+from truegold.train.guards.retention import healthy_checkpoint, kept_checkpoints
+from truegold.train.guards.table import SEVERITY, Action
+from truegold.train.guards.watch import Alarm, Watch
+from truegold.train.model.distributed import barrier, gathered, rank
+from truegold.train.model.engine import TrainingEngine, checkpoint_steps
+from truegold.verifiers import GuardError
+
+ALARMS = "alarms.jsonl"
+"""In the stage's folder: every alarm, with what was done."""
+QUARANTINE = "quarantine"
+"""In the stage's folder: the completions of the batches behind alarms."""
+MOST_SKIPS = 3
+"""Steps that are left out before leaving out is taken not to help."""
+HEALED = 50
+"""After so many steps without an alarm, the run may return as often again."""
+
+
+class Responder:
+    """Watches a training, and acts. Every rank has one, and does what the first one decides."""
+
+    def __init__(self, trainer: Trainer, engine: TrainingEngine, checkpoints: Path, first_step: int) -> None:
+        self._trainer = trainer
+        self._engine = engine
+        self._checkpoints = checkpoints
+        self._folder = trainer.out_dir
+        off = set(trainer.config.guards.off)
+        if any(term.verifier is None and term.weight == 0 for term in trainer.config.reward.terms):
+            # The reward is not meant to be about correctness.
+            off.add("reward_sign")
+        self.watch = Watch(off)
+        self._pending: list[Alarm] = []
+        self._observed: set[str] = set()
+        self._counts = {"roll_back": 0, "skip_step": 0}
+        self._last_alarm = -HEALED
+        self._best: tuple[int, float] | None = None
+        trainer.may_train = self.may_train
+        if rank() == 0:
+            path = self._folder / ALARMS
+            kept = [line for line in read_alarms(path) if line["step"] < first_step]
+            write_whole(path, "".join(json.dumps(line) + "\n" for line in kept).encode())
+
+    def evaluated(self, step: int, metrics: Metrics) -> None:
+        """Keep the best checkpoint: take in an evaluation of the weights that step `step` begins with."""
+        rate = metrics.get("heldout_pass_rate")
+        if rate is not None and (self._best is None or rate > self._best[1]):
+            self._best = (step, rate)
+            if step not in checkpoint_steps(self._checkpoints):
+                self.save(step)
+        self._observe(step, metrics)
+
+    def may_train(self, step: int, metrics: Metrics) -> bool:
+        """Say whether a batch may be trained on, by what is known before; the alarms are answered after the step."""
+        self._observe(step, metrics)
+        return all(SEVERITY[alarm.action] < SEVERITY["skip_step"] for alarm in self._pending)
+
+    def respond(self, step: int, metrics: Metrics) -> None:
+        """Take in the metrics of a whole step, and act on its alarms. Raises GuardError where the run has to end."""
+        self._observe(step, {name: value for name, value in metrics.items() if name not in self._observed})
+        alarms, self._pending, self._observed = self._pending, [], set()
+        if step - self._last_alarm >= HEALED:
+            self._counts = dict.fromkeys(self._counts, 0)
+        if not alarms:
+            return
+        self._last_alarm = step
+        worst = max(alarms, key=lambda alarm: SEVERITY[alarm.action])
+        action = self._escalate(worst.action)
+        for alarm in alarms:
+            if alarm is not worst:
+                self._log(alarm, "warn", {})
+        self._act(step, worst, action)
+
+    def finish(self, step: int, metrics: Metrics) -> None:
+        """Take in the last evaluation: what is exported must not be dead. Where it is, or where a guard has begun to
+        see it die, the weights are those of the best or of the last healthy checkpoint."""
+        self.evaluated(step, metrics)
+        alarms, self._pending = self._pending, []
+        for alarm in alarms or self.watch.unfinished(step):
+            if SEVERITY[alarm.action] >= SEVERITY["roll_back"]:
+                self._act(step, alarm, "roll_back")
+                return
+
+    def save(self, step: int) -> None:
+        """Write a checkpoint, and drop those that nobody would return to."""
+        steps = {*checkpoint_steps(self._checkpoints), step}
+        kept = kept_checkpoints(steps, step, self._best[0] if self._best else None)
+        self._engine.save(self._checkpoints, step, {**self._trainer.state(), "guards": self.state()}, kept)
+
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps."""
+        return {
+            "watch": self.watch.state(),
+            "lr": self._trainer.config.optimizer.lr,
+            "rate_factor": self._engine.rate_factor,
+            "counts": self._counts,
+            "last_alarm": self._last_alarm,
+            "best": self._best,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a checkpoint's state."""
+        self.watch.restore(state["watch"])
+        # Whoever has changed the rate since has taken over from the guards.
+        if state["lr"] == self._trainer.config.optimizer.lr:
+            self._engine.rate_factor = state["rate_factor"]
+        self._counts, self._last_alarm = dict(state["counts"]), state["last_alarm"]
+        self._best = None if state["best"] is None else tuple(state["best"])
+
+    def _observe(self, step: int, metrics: Metrics) -> None:
+        self._observed |= set(metrics)
+        alarms: list[Alarm] = gathered(self.watch.observe(step, metrics))[0]
+        self._pending += alarms
+
+    def _escalate(self, action: Action) -> Action:
+        """Return the action, or a harder one where it has been taken often enough."""
+        if action == "skip_step" and self._counts["skip_step"] >= MOST_SKIPS:
+            action = "roll_back"
+        if action == "roll_back" and self._counts["roll_back"] >= self._trainer.config.guards.roll_backs:
+            action = "stop"
+        return action
+
+    def _act(self, step: int, alarm: Alarm, action: Action) -> None:
+        if action in self._counts:
+            self._counts[action] += 1
+        if action == "warn":
+            self._log(alarm, action, {})
+            return
+        evidence: dict[str, Any] = {"quarantined": self._quarantine(alarm)}
+        if action == "halve_rate":
+            self._engine.rate_factor /= 2
+        elif action == "roll_back":
+            evidence["returned_to"] = self._return(step, alarm)
+        elif action == "pause":
+            self.save(step + 1)
+        elif action == "stop":
+            evidence["returned_to"] = self._last_healthy(alarm)
+        self._log(alarm, action, {**evidence, "rate_factor": self._engine.rate_factor})
+        if action == "pause":
+            raise GuardError(f"{alarm.line()} The run is paused; the same command goes on.", alarm.remedy)
+        if action == "stop":
+            if evidence["returned_to"] is not None:
+                self._engine.return_to(self._checkpoints, evidence["returned_to"])
+            raise GuardError(f"{alarm.line()} The run has stopped.", alarm.remedy)
+
+    def _last_healthy(self, alarm: Alarm) -> int | None:
+        """Return the step of the checkpoint to return to: the best one where the held-out pass rate is what fell."""
+        if alarm.metric == "heldout_pass_rate" and self._best is not None:
+            return self._best[0]
+        return healthy_checkpoint(checkpoint_steps(self._checkpoints), alarm.since)
+
+    def _return(self, step: int, alarm: Alarm) -> int | None:
+        """Return to the last healthy checkpoint at a rate that falls faster with each time."""
+        target = self._last_healthy(alarm)
+        if target is None:
+            return None
+        barrier()
+        self._engine.return_to(self._checkpoints, target)
+        self._engine.rate_factor /= 2 ** self._counts["roll_back"]
+        self._trainer.rollout.sync(step + 1)
+        self.watch.start_over()
+        if self._best is not None and self._best[0] > target:
+            self._best = None
+        self.save(step + 1)
+        return target
+
+    def _quarantine(self, alarm: Alarm) -> list[str]:
+        """Copy the completions of an alarm's steps aside."""
+        names = []
+        if rank() == 0:
+            folder = self._folder / QUARANTINE
+            folder.mkdir(exist_ok=True)
+            for step in range(alarm.since, alarm.step + 1):
+                for path in sorted((self._folder / "completions").glob(f"step-{step:06d}*.parquet")):
+                    shutil.copyfile(path, folder / path.name)
+                    names.append(f"{QUARANTINE}/{path.name}")
+        return names
+
+    def _log(self, alarm: Alarm, action: Action, evidence: Mapping[str, Any]) -> None:
+        if rank() == 0:
+            with (self._folder / ALARMS).open("a") as log:
+                log.write(json.dumps({**alarm.record(), "action": action, **evidence}) + "\n")
+
+
+def read_alarms(path: Path) -> list[dict[str, Any]]:
+    """Return the alarms of a run; none where it has no such file."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []

@@ -1,0 +1,196 @@
+"""Watches the metrics of a run, step after step, by the table of guards: pure, without any knowledge of a trainer.
+
+    watch = Watch()
+    for step, metrics in enumerate(lines):
+        for alarm in watch.observe(step, metrics):
+            print(alarm.line())
+
+Baselines are medians of healthy values alone: a value that a guard finds wrong is not added to them, or a collapse
+would soon be the rule that the next one is measured by.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from statistics import median
+from typing import Any
+
+from truegold.train.guards.table import GUARDS, SEVERITY, Action, Guard, derived_metrics
+
+WINDOW = 20
+"""The recent baseline is of so many healthy steps."""
+WARM_UP = 8
+"""The recent baseline is not used before it has so many; the first so many healthy steps are the start."""
+FEWEST = 3
+"""With fewer values a deviation says nothing, and the floor and the ratio decide."""
+QUIET = 20
+"""A guard that has warned is silent for so many steps."""
+TO_DEVIATION = 1.4826
+"""The median absolute deviation of normal values times this is their standard deviation."""
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """A guard that fired."""
+
+    step: int
+    guard: str
+    action: Action
+    metric: str
+    value: float
+    """What the metric was."""
+    baseline: float | None
+    """What it was compared with; None for a limit."""
+    threshold: float
+    """The value from which the guard finds it wrong."""
+    since: int
+    """The first step of those in a row."""
+    causes: str
+    remedy: str
+
+    def line(self) -> str:
+        """Return one line that says what happened."""
+        usual = "" if self.baseline is None else f", usual {self.baseline:.3g}"
+        return (
+            f"Step {self.step}: {self.guard}: {self.metric} is {self.value:.3g} (bound {self.threshold:.3g}{usual}) "
+            f"since step {self.since}. Likely: {self.causes}."
+        )
+
+    def record(self) -> dict[str, Any]:
+        """Return what alarms.jsonl keeps of it."""
+        return asdict(self)
+
+
+@dataclass
+class Series:
+    """The healthy values of one metric."""
+
+    start: list[float] = field(default_factory=list)
+    """The first ones."""
+    recent: list[float] = field(default_factory=list)
+    """The last ones."""
+    highest: float = -math.inf
+    lowest: float = math.inf
+
+    def add(self, value: float) -> None:
+        """Take a healthy value in."""
+        if len(self.start) < WARM_UP:
+            self.start.append(value)
+        self.recent = [*self.recent, value][-WINDOW:]
+        self.highest, self.lowest = max(self.highest, value), min(self.lowest, value)
+
+
+@dataclass
+class Watch:
+    """The state of all guards."""
+
+    off: Collection[str] = ()
+    """Names of guards that do not watch."""
+    guards: Sequence[Guard] = GUARDS
+    series: dict[str, Series] = field(default_factory=dict)
+    """By metric."""
+    streaks: dict[str, list[float]] = field(default_factory=dict)
+    """By guard: the first step of its present streak, and how many steps it has."""
+    quiet_until: dict[str, int] = field(default_factory=dict)
+    """By guard: the step from which it watches again."""
+    latest: dict[str, float] = field(default_factory=dict)
+    """By metric: its last value."""
+
+    def observe(self, step: int, metrics: Mapping[str, float | None]) -> list[Alarm]:
+        """Take in metrics of a step, and return the alarms that they raise, the hardest action first.
+
+        A step may be observed in parts, each with the metrics that are known by then, as long as no metric comes twice.
+        """
+        derived = derived_metrics(dict(metrics))
+        values = {name: value for name, value in {**derived, **metrics}.items() if value is not None}
+        self.latest |= values
+        alarms, wrong = [], set()
+        for guard in self.guards:
+            value = values.get(guard.metric)
+            is_off = guard.name in self.off or (guard.until is not None and step >= guard.until)
+            if value is None or is_off or step < self.quiet_until.get(guard.name, 0):
+                continue
+            bound = self._bound(guard, values)
+            if bound is None or not _is_beyond(guard, value, bound[1]):
+                self.streaks.pop(guard.name, None)
+                continue
+            wrong.add(guard.metric)
+            since, length = self.streaks.get(guard.name, [step, 0])
+            self.streaks[guard.name] = [since, length + 1]
+            if length + 1 >= guard.steps:
+                alarms.append(_alarm(guard, step, value, bound, int(since)))
+                del self.streaks[guard.name]
+                if guard.action in ("warn", "halve_rate"):
+                    self.quiet_until[guard.name] = step + QUIET
+        watched = {guard.metric for guard in self.guards}
+        for name, value in values.items():
+            if name in watched and name not in wrong and math.isfinite(value):
+                self.series.setdefault(name, Series()).add(value)
+        return sorted(alarms, key=lambda alarm: -SEVERITY[alarm.action])
+
+    def start_over(self) -> None:
+        """Forget all streaks, and what is recent: after a return to an earlier policy, its values are usual again."""
+        self.streaks.clear()
+        for series in self.series.values():
+            series.recent = list(series.start)
+
+    def unfinished(self, step: int) -> list[Alarm]:
+        """Return alarms for the streaks that are not long enough yet, the hardest action first: a run that ends cannot
+        wait whether they go on."""
+        by_name = {guard.name: guard for guard in self.guards}
+        alarms = [
+            _alarm(by_name[name], step, self.latest[by_name[name].metric], (None, by_name[name].floor), int(since))
+            for name, (since, _) in self.streaks.items()
+        ]
+        return sorted(alarms, key=lambda alarm: -SEVERITY[alarm.action])
+
+    def _bound(self, guard: Guard, values: Mapping[str, float]) -> tuple[float | None, float] | None:
+        """Return the baseline, if there is one, and the value from which the metric is wrong; None where there is
+        nothing yet to compare with."""
+        if guard.against == "limit":
+            return None, guard.floor
+        series = self.series.get(guard.metric)
+        if series is None or not series.start:
+            return None
+        past = series.recent if guard.against == "recent" else series.start
+        if guard.against == "recent" and len(past) < WARM_UP:
+            return None
+        baseline = median(past)
+        if guard.against == "best":
+            baseline = series.highest if guard.direction == "down" else series.lowest
+        deviation = TO_DEVIATION * median(abs(value - baseline) for value in past) if len(past) >= FEWEST else 0.0
+        error = 4.0 * values.get(guard.error, 0.0) if guard.error else 0.0
+        distance = max(guard.mads * deviation, guard.floor, error, guard.ratio * abs(baseline))
+        return baseline, baseline + distance if guard.direction == "up" else baseline - distance
+
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps."""
+        series = {name: asdict(values) for name, values in self.series.items()}
+        return {
+            "series": series,
+            "streaks": dict(self.streaks),
+            "quiet_until": dict(self.quiet_until),
+            "latest": dict(self.latest),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a checkpoint's state."""
+        self.series = {name: Series(**values) for name, values in state["series"].items()}
+        self.streaks, self.quiet_until = dict(state["streaks"]), dict(state["quiet_until"])
+        self.latest = dict(state["latest"])
+
+
+def _is_beyond(guard: Guard, value: float, threshold: float) -> bool:
+    """Say whether a value is wrong; one that is not finite always is."""
+    if not math.isfinite(value):
+        return True
+    return value > threshold if guard.direction == "up" else value < threshold
+
+
+def _alarm(guard: Guard, step: int, value: float, bound: tuple[float | None, float], since: int) -> Alarm:
+    baseline, threshold = bound
+    return Alarm(
+        step, guard.name, guard.action, guard.metric, value, baseline, threshold, since, guard.causes, guard.remedy
+    )
