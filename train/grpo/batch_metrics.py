@@ -17,9 +17,9 @@ Metrics = dict[str, float | None]
 
 def reward_metrics(completions: Sequence[StepCompletion], terms: Sequence[Term]) -> Metrics:
     """Return pass rate, the one that the profile expects of these problems, reward, how it spreads and by how much it
-    is higher for right completions than for wrong ones, timeouts, unjudged share, all-right and all-wrong groups, lengths and
-    truncation of one rollout batch; for each term the mean of its scores (`score/NAME`) and of what it added to the
-    reward (`reward/NAME`)."""
+    is higher for right completions than for wrong ones, timeouts, unjudged share, all-right and all-wrong groups,
+    lengths and truncation of one rollout batch; for each term the mean of its scores (`score/NAME`) and of what it
+    added to the reward (`reward/NAME`)."""
     segments = [completion.segment for completion in completions]
     scores = [completion.score for completion in completions]
     correct_scores = [score.correct.score for score in scores]
