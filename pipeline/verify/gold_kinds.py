@@ -18,6 +18,7 @@ import re
 
 from truegold.pipeline.clean.golds import truth_of
 from truegold.verifiers.extract import committed_answer
+from truegold.verifiers.placeholders import is_placeholder
 
 MAX_CHARS = 2_000
 """The part of a gold that is read."""
@@ -28,20 +29,6 @@ MAX_STATEMENT_CHARS = 200
 MAX_STATEMENT_FORMULAS = 2
 MAX_PHRASE_HAN = 25
 """The same in Chinese characters."""
-
-_PLACEHOLDER = re.compile(
-    r"(?:please\s+)?(?:see|refer\s+to)\s+(?:the\s+)?(?:\w+\s+)?(?:solutions?|above|below|explanation|figures?|pictures?|images?"
-    r"|diagrams?|graphs?|proof|text|attached|answer\b|notes?|back|book|page|appendix|table|work).*"
-    r"|(?:the\s+)?(?:answers?|graphs?|proofs?|solutions?)\s+(?:will\s+|may\s+|can\s+)?(?:var(?:y|ies)|differ|(?:is\s+|are\s+)?(?:omitted|missing|not\s+\w+|shown\s+\w+|left\s+to\s+.*)).*"
-    r"|(?:answer|solution)?\s*(?:is\s+)?(?:not\s+(?:given|available|provided|known|applicable)|omitted|missing|tbc|pending)"
-    r"|n\.?\s*/\s*a\.?|n\.a\.|tb[dac]|to\s*do|nan|null|unknown|no\s+answer|none\s+given|blank|empty|(?:the\s+)?proof|q\.?e\.?d\.?"
-    r"|error|undefined\s+answer|x{3,}"
-    r"|[-–—_.…*?？\s\"'$]*|\(\s*\)|\{\s*\}|\[\s*\]|\\(?:boxed|text)\s*\{\s*\}|<[^<>]{0,20}>"
-    r"|(?:答案)?(?:略|不唯一|无|暂无)|无答案|暂无答案|见(?:解析|解答|详解|答案|图|上|下).*|证明(?:略|见.*)",
-    re.IGNORECASE,
-)
-_WRITTEN_NULL = "None"
-"""Python's None turned into text; "none" in other spellings is a possible answer."""
 
 _FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$]*\$|\\\(.*?\\\)|\\\[.*?\\\]|\\begin\{(\w+)\}.*?\\end\{\1\}", re.DOTALL)
 _MARKUP = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textit|mbox)\s*|\\[A-Za-z]+|[{}$]")
@@ -91,7 +78,7 @@ def shorter_answers(gold: str) -> list[str]:
 def unmatchable_because(gold: str, problem: str) -> str | None:  # noqa: PLR0911, one for each fault
     """Return what keeps every right answer from matching `gold`, or None."""
     text = gold.strip()[:MAX_CHARS]
-    if text == _WRITTEN_NULL or _PLACEHOLDER.fullmatch(text):
+    if is_placeholder(text):
         return "placeholder"
     if truth_of(text) is not None:
         return None

@@ -13,6 +13,7 @@ from typing import Any
 
 from truegold.verifiers.answers.base import AnswerVerifier
 from truegold.verifiers.extract import committed_answer, final_part
+from truegold.verifiers.placeholders import refers_elsewhere
 from truegold.verifiers.verdict import Reason, Verdict
 
 MAX_GOLD_CHARS = 100_000
@@ -24,10 +25,10 @@ class ExactVerifier(AnswerVerifier):
     """Verifier `exact`. Reads `info["case_sensitive"]` (bool, false if absent)."""
 
     name: str = "exact"
-    version: str = "1"
+    version: str = "2"
 
     def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
-        if gold is None or not gold.strip():
+        if gold is None or not gold.strip() or refers_elsewhere(gold):
             return Verdict(None, Reason.GOLD_MISSING)
         if len(gold) > MAX_GOLD_CHARS:
             return Verdict(None, Reason.LIMIT, evidence={"gold_chars": len(gold), "limit": MAX_GOLD_CHARS})

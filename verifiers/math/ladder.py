@@ -47,6 +47,7 @@ from truegold.verifiers.math.refusals import TooLarge
 from truegold.verifiers.math.show import MAX_SHOWN_CHARS, show
 from truegold.verifiers.math.substitute import with_log_base_ten
 from truegold.verifiers.math.tree import BareList, Node, Text
+from truegold.verifiers.placeholders import is_placeholder
 from truegold.verifiers.verdict import Reason, Verdict
 
 _WHOLE_NUMBER = re.compile(r"-?\d{1,200}", re.ASCII)
@@ -63,6 +64,9 @@ MIN_PROSE_CHARS = 200
 
 MAX_PROSE_CHARS = 20_000
 """Longer answers are not searched for a box or a formula."""
+
+SHOWN_PLACEHOLDER = 60
+"""The evidence shows this much of a gold that is none."""
 
 _NO_GOLD: Any = object()
 """The default of `gold`, which may be None: a row without gold gets a verdict that says so."""
@@ -86,6 +90,8 @@ def compare_texts(answer: str, gold: str | None, policy: Policy, *, boxed: bool 
     """Return the verdict on an extracted answer; `boxed` says that prose in it is no sentence with a number in it."""
     if gold is None or not gold.strip():
         return Verdict(None, Reason.GOLD_MISSING)
+    if is_placeholder(gold):
+        return Verdict(None, Reason.GOLD_MISSING, evidence={"placeholder": gold[:SHOWN_PLACEHOLDER]})
     if not answer.strip():
         return Verdict(0.0, Reason.NO_ANSWER)
     if answer == gold:
