@@ -9,9 +9,16 @@ import polars as pl
 import pytest
 
 from truegold.pipeline.config.engines import ChatConfig, VllmEngineConfig
-from truegold.pipeline.engines.chat import load_encoder
+from truegold.pipeline.engines.chat import ByteEncoder, load_encoder
+from truegold.pipeline.rows import Row
 from truegold.train.config.grpo import EvaluationConfig, RewardConfig
-from truegold.train.grpo.start_checks import check_prompts, choose_eval_sampling, choose_max_tokens, find_warnings
+from truegold.train.grpo.start_checks import (
+    check_prompts,
+    choose_eval_sampling,
+    choose_max_tokens,
+    find_warnings,
+    split_by_room,
+)
 from truegold.train.rollout.engines import check_engine
 from truegold.verifiers import ConfigError, InputError
 
@@ -43,6 +50,27 @@ def test_max_tokens_come_from_the_lengths_of_right_completions(tmp_path: Path) -
     max_tokens, why = choose_max_tokens(None, path, 2048)
     assert max_tokens == 50  # Of the right ones 99.5 % have 40 tokens.
     assert "99.5 % quantile of right completions" in why
+
+
+def test_a_prompt_that_leaves_less_room_than_right_answers_need_is_set_apart(tmp_path: Path) -> None:
+    path = tmp_path / "samples.parquet"
+    lengths = {"short": [4, 5, 6], "long": [30, 40, 50]}
+    pl.DataFrame(
+        [
+            {"id": name, "token_ids": [7] * length, "score": 1.0, "finish_reason": "stop"}
+            for name, sampled in lengths.items()
+            for length in sampled
+        ]
+    ).write_parquet(path)
+    encoder = ByteEncoder(ChatConfig(use_template=False))
+    rows: list[Row] = [{"id": name, "prompt": "?" * 80} for name in ("short", "long", "never passed")]
+    room = {10: ["short"], 20: ["short", "never passed"], 40: ["short", "long", "never passed"]}
+    for tokens, expected in room.items():
+        longest = len(encoder.encode(rows[0]["prompt"])) + tokens
+        fitting, cramped = split_by_room(rows, path, encoder, longest)
+        assert [row["id"] for row in fitting] == expected
+        assert len(fitting) + len(cramped) == 3
+    assert len(split_by_room(rows, None, encoder, len(encoder.encode(rows[0]["prompt"])) + 1)[0]) == 3
 
 
 def test_max_tokens_are_bounded_by_the_model_s_room(tmp_path: Path) -> None:

@@ -8,19 +8,20 @@ from truegold.verifiers import Reason, verify
 
 PLACEHOLDERS = [
     *(
-        "N/A",
-        "n/a",
         "see solution",
         "See the solution below.",
         "Answers may vary",
-        "TBD",
         "null",
         "None",
         "-",
-        "???",
-        "...",
     ),
-    *("...", "not available", "refer to the figure", "The proof is left to the reader", "\\boxed{}", "略", "见解析", "无答案"),
+    *(
+        "not available",
+        "refer to the figure",
+        "The proof is left to the reader",
+        "\\boxed{}",
+        "略",
+    ),
 ]
 ANSWERS = ["0", "no solution", "\\emptyset", "none", "undefined", "x", "-1", "\\{\\}", "yes"]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from truegold.pipeline.engines.base import SamplingParams
-from truegold.pipeline.engines.chat import ChatEncoder, load_encoder
-from truegold.pipeline.rows import Row, count_rows, read_rows
+from truegold.pipeline.engines.chat import load_encoder
+from truegold.pipeline.rows import read_rows
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.train.config.changes import changes_of, record_settings
@@ -59,10 +59,16 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
 
     check_engine(config.engine)
     encoder, longest = load_encoder(inputs["model"], config.chat), max_length(config.engine)
-    rows = _read_fitting_rows(inputs["rows"], encoder, longest)
+    (rows, cramped), (reserve, _), (heldout, _) = (
+        start_checks.split_by_room(read_rows(inputs[name]), inputs.get("samples"), encoder, longest)
+        for name in ("rows", "reserve", "heldout")
+    )
     if not rows:
-        raise InputError("No selected row leaves the model room to answer.", "Raise train.engine.max_model_len.")
-    reserve, heldout = (_read_fitting_rows(inputs[name], encoder, longest) for name in ("reserve", "heldout"))
+        raise InputError(
+            f"None of the {len(cramped)} selected rows leaves the model room for as many tokens as right answers "
+            "took in the profile.",
+            f"Raise train.engine.max_model_len (now {longest}).",
+        )
     max_tokens, max_tokens_from = start_checks.choose_max_tokens(
         config.sampling.max_tokens, inputs.get("samples"), longest
     )
@@ -108,13 +114,8 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
         "changes": changes_of(out_dir),
         **_pass_rate_facts(out_dir),
     }
-    rows_in = count_rows(inputs["rows"])
-    return StageReport(rows_in, len(rows), {"skip:prompt_too_long_for_model": rows_in - len(rows)}, facts)
-
-
-def _read_fitting_rows(path: Path, encoder: ChatEncoder, longest: int) -> list[Row]:
-    """Read the rows whose prompt leaves room to answer."""
-    return [row for row in read_rows(path) if len(encoder.encode(row["prompt"])) < longest]
+    counts = {"skip:prompt_too_long_for_model": len(cramped)}
+    return StageReport(len(rows) + len(cramped), len(rows), counts, facts)
 
 
 def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Progress) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import polars as pl
 
 from truegold.pipeline.engines.chat import ChatEncoder
+from truegold.pipeline.rows import Row
 from truegold.train.config.grpo import EvaluationConfig, RewardTerm, SamplingConfig
 from truegold.verifiers import InputError
 
@@ -54,6 +55,35 @@ def choose_max_tokens(configured: int | None, samples: Path | None, longest: int
         return min(FALLBACK_MAX_TOKENS, longest - 1), "default: the profile has no right completion"
     derived = math.ceil(LENGTH_MARGIN * quantile)
     return min(derived, longest - 1), f"{LENGTH_MARGIN} x {quantile:.0f}, the 99.5 % quantile of right completions"
+
+
+def split_by_room(
+    rows: Iterable[Row], samples: Path | None, encoder: ChatEncoder, longest: int
+) -> tuple[list[Row], list[Row]]:
+    """Return the rows whose prompt leaves room for a right answer, and the others.
+
+    A right answer needs the median length of the row's right samples in the profile; where it has none, that of all
+    right samples. Without a profile any room will do. longest: prompt plus completion that the engine takes.
+    """
+    lengths, usual = _right_lengths(samples)
+    fitting: list[Row] = []
+    cramped: list[Row] = []
+    for row in rows:
+        room = longest - len(encoder.encode(row["prompt"]))
+        (fitting if room >= lengths.get(row["id"], usual) else cramped).append(row)
+    return fitting, cramped
+
+
+def _right_lengths(samples: Path | None) -> tuple[dict[str, float], float]:
+    """Return the median length of each row's right samples, by id, and that of all."""
+    if samples is None:
+        return {}, 1.0
+    right = pl.scan_parquet(samples).filter((pl.col("score") == 1.0) & (pl.col("finish_reason") == "stop"))
+    lengths = right.select("id", length=pl.col("token_ids").list.len()).collect()
+    if lengths.is_empty():
+        return {}, 1.0
+    medians = lengths.group_by("id").agg(pl.col("length").median())
+    return dict(medians.iter_rows()), float(lengths["length"].median() or 1.0)  # type: ignore[arg-type]
 
 
 def choose_eval_sampling(config: EvaluationConfig, model: Path) -> EvalSampling:
