@@ -205,7 +205,13 @@ class ProfileConfig(VerdictConfig):
     chat: ChatConfig = ChatConfig()
     """How a prompt is put to the model; the run's `chat` where it is left out."""
     samples: int = Field(default=8, ge=1)
-    """Completions per problem."""
+    """Completions per problem, at most."""
+    first_samples: int | None = Field(default=None, ge=1)
+    """Completions that every problem gets, such as 4 of 16. It gets further ones only while they can change whether it
+    is dead, hard, useful, easy or saturated. Each problem gets all of `samples` where not given, as held-out ones do in
+    any case."""
+    budget_tokens: int | None = Field(default=None, ge=1)
+    """Sampled tokens after which no further sample is started; rows without a sample are dropped as `not_sampled`."""
     temperature: float = Field(default=1.0, ge=0)
     """The temperature of sampling, as training will have it."""
     top_p: float = Field(default=1.0, gt=0, le=1)
@@ -214,8 +220,8 @@ class ProfileConfig(VerdictConfig):
     """The longest completion."""
     seed: int = 0
     """Each sample's own seed is made from it."""
-    shard_rows: int = Field(default=64, ge=1)
-    """Problems per shard: a killed profile takes up after the last whole shard."""
+    logprobs: bool = False
+    """Whether samples.parquet has the log-probability of each token. truegold reads none of them."""
     suspect_agreement: float = Field(default=0.75, gt=0, le=1)
     """A problem with no pass is flagged `suspect_gold` when at least this share of all samples agrees on another
     answer. A flag for review, never a drop."""

@@ -9,25 +9,36 @@ from truegold.pipeline.engines.base import Completion, Engine, SamplingParams
 from truegold.pipeline.engines.chat import ByteEncoder, PromptEncoder, load_encoder
 from truegold.verifiers import ConfigError
 
-__all__ = ["Completion", "Engine", "PromptEncoder", "SamplingParams", "build_engine", "load_encoder"]
+__all__ = ["Completion", "Engine", "PromptEncoder", "SamplingParams", "build_encoder", "build_engine", "load_encoder"]
 
 
-def build_engine(config: EngineConfig, chat: ChatConfig, model: Path | None) -> tuple[Engine, PromptEncoder]:
-    """Return the configured engine with its encoder, on the checkpoint in folder `model`.
+def build_encoder(config: EngineConfig, chat: ChatConfig, model: Path | None) -> PromptEncoder:
+    """Return the encoder of the checkpoint in folder `model`.
 
     Only a scripted engine does without a model; raises ConfigError where another has none.
     """
     if isinstance(config, ScriptedEngineConfig):
+        return ByteEncoder(chat)
+    return load_encoder(_required(model), chat)
+
+
+def build_engine(config: EngineConfig, chat: ChatConfig, model: Path | None) -> tuple[Engine, PromptEncoder]:
+    """Return the configured engine with its encoder, on the checkpoint in folder `model`. Raises as `build_encoder`."""
+    encoder = build_encoder(config, chat, model)
+    if isinstance(config, ScriptedEngineConfig):
         from truegold.pipeline.engines.scripted import ScriptedEngine, load_script
 
-        encoder = ByteEncoder(chat)
         return ScriptedEngine(load_script(Path(config.path)), encoder), encoder
-    if model is None:
-        raise ConfigError("A vLLM engine needs a model.", "Set model.path in the configuration.")
     if isinstance(config, ServerEngineConfig):
         from truegold.pipeline.engines.vllm_server import ServerEngine
 
-        return ServerEngine(config), load_encoder(model, chat)
+        return ServerEngine(config), encoder
     from truegold.pipeline.engines.vllm_local import VllmEngine
 
-    return VllmEngine(model, config), load_encoder(model, chat)
+    return VllmEngine(_required(model), config), encoder
+
+
+def _required(model: Path | None) -> Path:
+    if model is None:
+        raise ConfigError("A vLLM engine needs a model.", "Set model.path in the configuration.")
+    return model

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -24,6 +24,26 @@ class SamplingParams:
     """The tokens that end a completion; the one that did stays in it as its last."""
     top_k: int = 0
     """The most likely tokens that are sampled from; 0 for all."""
+    logprobs: bool = True
+    """Whether the engine computes the log-probability of each token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One sample to draw."""
+
+    prompt: tuple[int, ...]
+    """The ids of the prompt."""
+    seed: int
+    sample: int
+    """Which of the prompt's samples this is."""
+
+
+TakeRequests = Callable[[int], "Sequence[Request] | None"]
+"""Returns at most so many requests that are to be sampled next; none where there may be some later, None at the end."""
+
+POLL_S = 0.005
+"""How long an idle engine waits before it asks for requests again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +74,14 @@ class Engine(Protocol):
 
         `seeds` has one seed a prompt, so that a completion depends on its own seed and not on what else is in the
         batch.
+        """
+        ...
+
+    def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
+        """Yield each completion as soon as it is finished, asking `take` for requests whenever there is room.
+
+        `take` is called between two completions only, from the thread that reads them. Every request leaves room for a
+        token (`check_room`).
         """
         ...
 

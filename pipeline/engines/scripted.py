@@ -7,16 +7,27 @@ The samples of a problem get its completions in turn; a problem that is not in t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import orjson
 
-from truegold.pipeline.engines.base import Completion, FinishReason, SamplingParams, check_room
+from truegold.pipeline.engines.base import (
+    POLL_S,
+    Completion,
+    FinishReason,
+    Request,
+    SamplingParams,
+    TakeRequests,
+    check_room,
+)
 from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.verifiers import InputError
 
 SCRIPTED_LOGPROB = -1.0
+STREAMED = 64
+"""Requests that are taken at a time."""
 
 
 class ScriptedEngine:
@@ -38,20 +49,32 @@ class ScriptedEngine:
         """Return the next completion of each prompt's problem; the seeds have no effect."""
         del seeds
         check_room(prompts, self.max_model_len)
-        return [self._answer(self._encoder.decode(prompt), sampling) for prompt in prompts]
+        completions = []
+        for prompt in prompts:
+            problem = self._problem(prompt)
+            draw = self._draws.get(problem, 0)
+            self._draws[problem] = draw + 1
+            completions.append(self._answer(problem, draw, sampling))
+        return completions
+
+    def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
+        """Answer as `Engine.stream` says: the i-th sample of a prompt is the problem's i-th completion, going round."""
+        while (requests := take(STREAMED)) is not None:
+            if not requests:
+                time.sleep(POLL_S)
+            for request in requests:
+                yield request, self._answer(self._problem(request.prompt), request.sample, sampling)
 
     def close(self) -> None:
         """Do nothing: there is nothing to give back."""
 
-    def _answer(self, prompt: str, sampling: SamplingParams) -> Completion:
-        matches = [problem for problem in self._script if problem in prompt]
-        text = ""
-        if matches:
-            problem = max(matches, key=len)
-            draw = self._draws.get(problem, 0)
-            self._draws[problem] = draw + 1
-            completions = self._script[problem]
-            text = completions[draw % len(completions)]
+    def _problem(self, prompt: Sequence[int]) -> str:
+        text = self._encoder.decode(prompt)
+        return max((problem for problem in self._script if problem in text), key=len, default="")
+
+    def _answer(self, problem: str, draw: int, sampling: SamplingParams) -> Completion:
+        completions = self._script.get(problem) or [""]
+        text = completions[draw % len(completions)]
         token_ids = self._encoder.encode_completion(text)
         cut = token_ids[: sampling.max_tokens]
         finish: FinishReason = "stop" if len(cut) == len(token_ids) else "length"

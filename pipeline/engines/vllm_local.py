@@ -9,12 +9,21 @@ back only at exit.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from truegold.pipeline.config.engines import VllmEngineConfig
-from truegold.pipeline.engines.base import FINISH_REASONS, Completion, SamplingParams, check_room
+from truegold.pipeline.engines.base import (
+    FINISH_REASONS,
+    POLL_S,
+    Completion,
+    Request,
+    SamplingParams,
+    TakeRequests,
+    check_room,
+)
 from truegold.pipeline.engines.host_memory import release_cache, release_weights, trim
 from truegold.verifiers import SetupError
 
@@ -45,6 +54,8 @@ class VllmEngine:
                 f"vLLM cannot be imported ({error}).", "Install it: pip install 'truegold[gpu]' or 'truegold[cpu]'."
             ) from error
         self.max_model_len = config.max_model_len
+        self._max_num_seqs = config.max_num_seqs
+        self._streamed = 0
         self._vllm = vllm
         self._version = 0
         self._times_forgotten = 0
@@ -101,26 +112,54 @@ class VllmEngine:
         """Sample as `Engine.generate` says; each prompt may have its own sampling parameters."""
         prompt_sampling = [sampling] * len(prompts) if isinstance(sampling, SamplingParams) else sampling
         check_room(prompts, self.max_model_len)
-        requests = [
-            # The salt ties cached prefixes to the weights that computed them: a sync makes the old ones unreachable.
-            {"prompt_token_ids": list(prompt), "cache_salt": f"weights-{self._version}-{self._times_forgotten}"}
-            for prompt in prompts
-        ]
         vllm_params = [
-            self._vllm.SamplingParams(
-                temperature=params.temperature,
-                top_p=params.top_p,
-                top_k=params.top_k,
-                max_tokens=min(params.max_tokens, self.max_model_len - len(prompt)),
-                stop_token_ids=list(params.stop_token_ids),
-                seed=seed,
-                logprobs=0,
-                detokenize=False,
-            )
+            self._vllm_params(params, len(prompt), seed)
             for prompt, params, seed in zip(prompts, prompt_sampling, seeds, strict=True)
         ]
-        outputs = self._llm.generate(requests, vllm_params, use_tqdm=False)
+        outputs = self._llm.generate([self._salted(prompt) for prompt in prompts], vllm_params, use_tqdm=False)
         return [_completion(output.outputs[0]) for output in outputs]
+
+    def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
+        """Sample as `Engine.stream` says."""
+        from vllm.sampling_params import RequestOutputKind
+
+        engine = self._llm.llm_engine
+        running: dict[str, Request] = {}
+        while True:
+            # As many again as are decoded wait inside of the engine, so that it never runs dry between two steps.
+            requests = take(2 * self._max_num_seqs - len(running))
+            if not running and not requests:
+                if requests is None:
+                    return
+                time.sleep(POLL_S)
+                continue
+            for request in requests or ():
+                params = self._vllm_params(sampling, len(request.prompt), request.seed)
+                params.output_kind = RequestOutputKind.FINAL_ONLY
+                self._streamed += 1
+                name = f"stream-{self._streamed}"
+                engine.add_request(name, self._salted(request.prompt), params)
+                running[name] = request
+            for output in engine.step():
+                if output.finished:
+                    yield running.pop(output.request_id), _completion(output.outputs[0])
+
+    def _salted(self, prompt: Sequence[int]) -> dict[str, Any]:
+        """Return the prompt with the salt that ties cached prefixes to the weights that computed them: a sync makes the
+        old ones unreachable."""
+        return {"prompt_token_ids": list(prompt), "cache_salt": f"weights-{self._version}-{self._times_forgotten}"}
+
+    def _vllm_params(self, sampling: SamplingParams, prompt_tokens: int, seed: int) -> Any:
+        return self._vllm.SamplingParams(
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            top_k=sampling.top_k,
+            max_tokens=min(sampling.max_tokens, self.max_model_len - prompt_tokens),
+            stop_token_ids=list(sampling.stop_token_ids),
+            seed=seed,
+            logprobs=0 if sampling.logprobs else None,
+            detokenize=False,
+        )
 
     def update_weights(self, named_tensors: Iterator[tuple[str, torch.Tensor]], version: int) -> None:
         """Load new weights, by their Hugging Face names.
@@ -174,5 +213,6 @@ class VllmEngine:
 
 def _completion(output: Any) -> Completion:
     token_ids = tuple(output.token_ids)
-    logprobs = tuple(step[token].logprob for step, token in zip(output.logprobs, token_ids, strict=True))
+    steps = output.logprobs or ()
+    logprobs = tuple(step[token].logprob for step, token in zip(steps, token_ids, strict=bool(steps)))
     return Completion(token_ids, logprobs, FINISH_REASONS.get(output.finish_reason, "abort"))

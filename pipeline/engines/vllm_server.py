@@ -8,14 +8,22 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import httpx
 
 from truegold.pipeline.config.engines import ServerEngineConfig
-from truegold.pipeline.engines.base import FINISH_REASONS, Completion, SamplingParams, check_room
+from truegold.pipeline.engines.base import (
+    FINISH_REASONS,
+    POLL_S,
+    Completion,
+    Request,
+    SamplingParams,
+    TakeRequests,
+    check_room,
+)
 from truegold.verifiers import SetupError
 
 BACKOFF_SECONDS = 1.0
@@ -53,6 +61,23 @@ class ServerEngine:
         with ThreadPoolExecutor(self._config.concurrency) as pool:
             return list(pool.map(self._complete, prompts, prompt_sampling, seeds))
 
+    def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
+        """Sample as `Engine.stream` says, with a request on the way for each of `concurrency`."""
+        running: dict[Future[Completion], Request] = {}
+        with ThreadPoolExecutor(self._config.concurrency) as pool:
+            while True:
+                requests = take(self._config.concurrency - len(running))
+                if not running and not requests:
+                    if requests is None:
+                        return
+                    time.sleep(POLL_S)
+                    continue
+                for request in requests or ():
+                    running[pool.submit(self._complete, request.prompt, sampling, request.seed)] = request
+                finished, _ = wait(running, timeout=None if requests is None else POLL_S, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    yield running.pop(future), future.result()
+
     def close(self) -> None:
         """Close the connections; the server goes on running."""
         self._client.close()
@@ -80,7 +105,7 @@ class ServerEngine:
             "stop_token_ids": list(sampling.stop_token_ids),
             "seed": seed,
             **self._extra_body,
-            "logprobs": 0,
+            "logprobs": 0 if sampling.logprobs else None,
             "return_token_ids": True,
         }
         choice = self.request("POST", "/completions", body)["choices"][0]

@@ -3,7 +3,9 @@
 A problem sampled eight times with three right answers becomes one row in `profile.parquet`:
 
     n=8  judged=8  passes=3  pass_rate=0.375  low=0.137  high=0.694  pass_at={"1":0.375,"2":0.643,...}
-    tokens_mean=41.2  tokens_max=77  truncated=0.0  majority_answer="18"  majority_agreement=0.375
+    posterior_a=3.4  posterior_b=5.5  decision="useful"  decision_probability=0.83
+    tokens_mean=41.2  tokens_max=77  truncated=0.0  repeating=0.0
+    answers=4  majority_answer="18"  majority_agreement=0.375
 
 Samples that could not be judged are left out of the pass rate and counted.
 """
@@ -11,9 +13,13 @@ Samples that could not be judged are left out of the pass rate and counted.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from truegold.pipeline.flag.suspicion.answer_classes import differ_for_certain, key_of
+from truegold.pipeline.profile.allocation import Decision, decide
+from truegold.pipeline.profile.posterior import Beta
 from truegold.pipeline.profile.sampling import SampleRow
 from truegold.pipeline.rows import Int32, Row, RowReference, arrow_schema, dump_json
 from truegold.verifiers import Item, Reason, gold_response, judges_solutions, resolve
@@ -37,10 +43,22 @@ class ProfileRow(RowReference):
     """The ends of Wilson's 95 % interval of the pass rate."""
     pass_at: str
     """A JSON object: k (1, 2, 4, ...) to pass@k."""
+    posterior_a: float | None
+    posterior_b: float | None
+    """What is known of the pass rate, Beta(a, b), with the prior of all problems of training (`posterior`); None where
+    nothing could be judged. `pass_rate` of a problem that got further samples because of its first ones is biased, this
+    is not."""
+    decision: str | None
+    """What the pass rate most probably means for training (`allocation.Decision`)."""
+    decision_probability: float | None
     tokens_mean: float
     tokens_max: Int32
     truncated: float
     """The share of samples that ended at a length limit."""
+    repeating: float
+    """The share of samples that ended there in a loop."""
+    answers: Int32
+    """How many different answers the samples give."""
     majority_answer: str | None
     majority_agreement: float
     """The share of all samples that give the majority answer."""
@@ -49,13 +67,24 @@ class ProfileRow(RowReference):
 PROFILE_SCHEMA = arrow_schema(ProfileRow)
 
 
-def summarise(row: Row, samples: Sequence[SampleRow]) -> ProfileRow:
-    """Return the pass rates of one problem from its judged samples."""
+LOOP_TOKENS = 32
+LOOP_ROUNDS = 4
+LONGEST_LOOP = 64
+"""A completion ends in a loop where its last tokens repeat a stretch of at most LONGEST_LOOP tokens at least
+LOOP_ROUNDS times, LOOP_TOKENS tokens or more in all."""
+
+
+def summarise(row: Row, samples: Sequence[SampleRow], prior: Beta | None) -> ProfileRow:
+    """Return the pass rates of one problem from its judged samples, with the prior of all problems."""
     scores = [sample["score"] for sample in samples if sample["score"] is not None]
     passes = sum(score == 1.0 for score in scores)
     low, high = wilson_interval(passes, len(scores))
+    known = prior.after(len(scores), passes) if prior is not None and scores else None
+    decision, probability = decide(known) if known is not None else (None, None)
     lengths = [len(sample["token_ids"]) for sample in samples]
-    answer, votes = _majority(row, samples)
+    cut = [sample["token_ids"] for sample in samples if sample["finish_reason"] == "length"]
+    clusters = _answer_clusters(row, samples)
+    answer, votes = max(clusters, key=lambda cluster: cluster[1], default=(None, 0))
     return {
         "id": row["id"],
         "source": row["source"],
@@ -68,9 +97,15 @@ def summarise(row: Row, samples: Sequence[SampleRow]) -> ProfileRow:
         "low": low,
         "high": high,
         "pass_at": dump_json({str(k): round(pass_at_k(passes, len(scores), k), 6) for k in powers_up_to(len(scores))}),
+        "posterior_a": known.a if known is not None else None,
+        "posterior_b": known.b if known is not None else None,
+        "decision": decision,
+        "decision_probability": probability,
         "tokens_mean": sum(lengths) / len(lengths),
         "tokens_max": max(lengths),
-        "truncated": sum(sample["finish_reason"] == "length" for sample in samples) / len(samples),
+        "truncated": len(cut) / len(samples),
+        "repeating": sum(map(ends_in_a_loop, cut)) / len(samples),
+        "answers": len(clusters),
         "majority_answer": answer,
         "majority_agreement": votes / len(samples),
     }
@@ -93,11 +128,22 @@ def powers_up_to(n: int) -> list[int]:
     return [2**exponent for exponent in range(n.bit_length()) if 2**exponent <= n]
 
 
-def largest_cluster(answers: Sequence[str], same: Callable[[str, str], bool]) -> tuple[str | None, int]:
-    """Return the answer that most samples agree on and how many do, `same` deciding whether two forms are one answer.
+def ends_in_a_loop(token_ids: Sequence[int]) -> bool:
+    """Return whether the last tokens repeat a stretch again and again."""
+    for period in range(1, LONGEST_LOOP + 1):
+        span = max(LOOP_ROUNDS * period, LOOP_TOKENS)
+        if len(token_ids) < span:
+            continue
+        if token_ids[-span + period :] == token_ids[-span:-period]:
+            return True
+    return False
+
+
+def answer_clusters(answers: Sequence[str], same: Callable[[str, str], bool]) -> list[tuple[str, int]]:
+    """Return each distinct answer and how many samples give it; `same` decides whether two forms are one answer.
 
     Equal strings vote together before `same` is asked, so that it is asked once for each pair of distinct forms at
-    most. Ties go to the answer seen first.
+    most. An answer stands as the form and at the rank that was seen first.
     """
     counts: dict[str, int] = {}
     for answer in answers:
@@ -110,27 +156,31 @@ def largest_cluster(answers: Sequence[str], same: Callable[[str, str], bool]) ->
                 break
         else:
             clusters.append((answer, count))
-    return max(clusters, key=lambda cluster: cluster[1], default=(None, 0))
+    return clusters
 
 
-def _majority(row: Row, samples: Sequence[SampleRow]) -> tuple[str | None, int]:
-    """Return the answer most samples give and its votes; the row's verifier says which forms are one answer."""
+def _answer_clusters(row: Row, samples: Sequence[SampleRow]) -> list[tuple[str, int]]:
+    """Return the samples' answers with their votes; the row's verifier says which forms are one answer."""
     verifier = resolve(row["verifier"])
 
     def same(representative: str, answer: str) -> bool:
-        if judges_solutions(verifier):
-            # Programs are alike when they are the same text.
-            return representative == answer
+        if judges_solutions(verifier) or differ_for_certain(representative, answer):
+            # Programs are alike when they are the same text, and equal texts are one already.
+            return False
+        if key_of(representative) == key_of(answer):
+            return True
         response = gold_response(verifier, answer, None)
         return response is not None and verify_one(Item(response, representative, row["verifier"])).passed
 
-    return largest_cluster([s["extracted"] for s in samples if s["extracted"] is not None], same)
+    return answer_clusters([s["extracted"] for s in samples if s["extracted"] is not None], same)
 
 
 @dataclass
 class PassRateTotals:
     """Running totals over the problems of one split."""
 
+    same_samples: bool = True
+    """Whether all problems got as many samples. Else observed pass rates are biased: posterior means count."""
     problems: int = 0
     judged: int = 0
     """Problems with a pass rate."""
@@ -143,17 +193,26 @@ class PassRateTotals:
     """Samples whose verifier hit its deadline."""
     truncated: float = 0.0
     """The sum of the problems' shares of truncated samples."""
+    repeating: float = 0.0
+    """The sum of their shares of samples that ended in a loop."""
+    decisions: Counter[str] = field(default_factory=Counter)
+    right_lengths: Counter[int] = field(default_factory=Counter)
+    """The tokens of the samples that pass."""
 
-    def add(self, summary: ProfileRow, samples: Sequence[SampleRow] = ()) -> None:
+    def add(self, summary: ProfileRow, samples: Sequence[SampleRow]) -> None:
         """Count one problem with its samples."""
         self.problems += 1
         self.timeouts += sum(sample["reason"] == Reason.TIMEOUT for sample in samples)
         self.unjudged_samples += summary["n"] - summary["judged"]
         self.truncated += summary["truncated"]
+        self.repeating += summary["repeating"]
+        self.right_lengths.update(len(sample["token_ids"]) for sample in samples if sample["score"] == 1.0)
         rate = summary["pass_rate"]
         if rate is not None:
             self.judged += 1
-            self.rates += rate
+            a, b = summary["posterior_a"], summary["posterior_b"]
+            self.rates += rate if self.same_samples or a is None or b is None else a / (a + b)
+            self.decisions[summary["decision"] or "undecided"] += 1
             self.never += rate == 0
             self.always += rate == 1
 
@@ -167,4 +226,17 @@ class PassRateTotals:
             "unjudged_samples": self.unjudged_samples,
             "timeouts": self.timeouts,
             "truncated": round(self.truncated / self.problems, 4) if self.problems else None,
+            "repeating": round(self.repeating / self.problems, 4) if self.problems else None,
+            "decisions": {str(decision): self.decisions[decision] for decision in Decision if self.decisions[decision]},
+            "right_tokens_p99": self.right_tokens(0.99),
         }
+
+    def right_tokens(self, share: float) -> int | None:
+        """Return the length that this share of the passing samples does not exceed, None where none passes."""
+        total = self.right_lengths.total()
+        seen = 0
+        for length in sorted(self.right_lengths):
+            seen += self.right_lengths[length]
+            if seen >= share * total:
+                return length
+        return None

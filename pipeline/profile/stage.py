@@ -13,81 +13,133 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
+from truegold.pipeline.config.engines import ScriptedEngineConfig, ServerEngineConfig, VllmEngineConfig
 from truegold.pipeline.config.stages import ProfileConfig
-from truegold.pipeline.engines import build_engine
+from truegold.pipeline.engines import build_encoder, build_engine
 from truegold.pipeline.flag.suspicion import Sample
 from truegold.pipeline.flag.suspicion.stage import score_rows
 from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger, flag_record
 from truegold.pipeline.profile.model_judge import load_judge
 from truegold.pipeline.profile.pass_rates import PROFILE_SCHEMA, PassRateTotals, ProfileRow, is_suspect, summarise
-from truegold.pipeline.profile.sampling import SAMPLE_SCHEMA, Sampler, SampleRow, draw_shards
-from truegold.pipeline.rows import (
-    ROW_SCHEMA,
-    Row,
-    TableWriter,
-    count_rows,
-    group_by_row,
-    read_shards,
-    read_table,
-    row_key,
-)
-from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.running.stage import SCRATCH, StageReport, stage_function
+from truegold.pipeline.profile.posterior import Beta, fit_prior
+from truegold.pipeline.profile.sampling import SAMPLE_SCHEMA, SampleRow, SampleSource, Sampling, SamplingCost
+from truegold.pipeline.profile.schedule import Schedule
+from truegold.pipeline.profile.store import RecordLog, SampleStore
+from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, read_rows, read_table
+from truegold.pipeline.running.digest import DigestCache
+from truegold.pipeline.running.progress import Progress, paced
+from truegold.pipeline.running.stage import SCRATCH, STORE, StageReport, stage_function
 
 SUSPECT_GOLD = "suspect_gold"
 TOO_LONG = "prompt_too_long_for_model"
+NOT_SAMPLED = "not_sampled"
+"""The budget was spent before the row had a sample."""
 
 
-@stage_function(version=4, isolated=True, judges="rows")
+@stage_function(version=5, isolated=True, judges="rows", store=".samples")
 def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Profile `rows` with the checkpoint in the folder `model`, which a scripted engine does without.
 
     `earlier` are samples of the same model before it was trained: with them the suspicion sees which answers have risen
-    and which have fallen. Writes samples.parquet, profile.parquet, flags.parquet, suspicion.parquet, rows.parquet (the
-    profiled rows), ledger and dropped rows.
+    and which have fallen. Samples that lie in `store` are not drawn again. Writes samples.parquet, profile.parquet,
+    flags.parquet, suspicion.parquet, rows.parquet (the profiled rows), ledger and dropped rows.
     """
     started = time.monotonic()
-
-    def start_sampler() -> Sampler:
-        engine, encoder = build_engine(config.engine, config.chat, inputs.get("model"))
-        return Sampler(engine, encoder, config, load_judge(config.judge) if config.judge is not None else None)
-
-    sample_files = draw_shards(inputs["rows"], config.shard_rows, out_dir / SCRATCH / "shards", start_sampler, progress)
-    totals = {"train": PassRateTotals(), "heldout": PassRateTotals()}
+    scratch = out_dir / SCRATCH
+    source = _sample_source(inputs, config)
+    identity = _identity(inputs, config, source, scratch)
+    same_samples = (config.first_samples or config.samples) >= config.samples
+    totals = {"train": PassRateTotals(same_samples), "heldout": PassRateTotals()}
     rows_in = count_rows(inputs["rows"])
     with (
+        closing(SampleStore(inputs.get(STORE, scratch / "samples"), identity)) as store,
+        closing(RecordLog(scratch / "verdicts")) as verdicts,
         Ledger(out_dir, "profile") as ledger,
         TableWriter(out_dir / "samples.parquet", SAMPLE_SCHEMA) as samples,
         TableWriter(out_dir / "profile.parquet", PROFILE_SCHEMA) as profiles,
         TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags,
         TableWriter(out_dir / "rows.parquet", ROW_SCHEMA) as profiled_rows,
     ):
-        for shard, path in zip(read_shards(inputs["rows"], config.shard_rows), sample_files, strict=True):
-            samples_by_row = group_by_row(read_table(path, SampleRow))
-            for row in shard:
-                row_samples = samples_by_row.get(row_key(row))
-                if row_samples is None:
-                    ledger.drop(row, TOO_LONG, chars=len(row["prompt"]))
-                    continue
-                summary = summarise(row, row_samples)
-                for sample in row_samples:
-                    samples.write(sample)
-                profiles.write(summary)
-                profiled_rows.write(row)
-                totals[row["split"]].add(summary, row_samples)
-                if row["split"] != "heldout" and is_suspect(summary, config.suspect_agreement):
-                    _flag(row, summary, flags, ledger)
+        sampling = Sampling(inputs["rows"], config, source, store, verdicts, progress)
+        schedule = sampling.draw(load_judge(config.judge) if config.judge is not None else None)
+        prior = fit_prior(schedule.counts)
+        for index, row in enumerate(paced(read_rows(inputs["rows"]), progress, "writing the tables", rows_in)):
+            row_samples = sampling.samples(index, row)
+            if row_samples is None:
+                ledger.drop(row, TOO_LONG, chars=len(row["prompt"]))
+                continue
+            if not row_samples:
+                ledger.drop(row, NOT_SAMPLED, budget_tokens=config.budget_tokens)
+                continue
+            summary = summarise(row, row_samples, prior)
+            for sample in row_samples:
+                samples.write(sample)
+            profiles.write(summary)
+            profiled_rows.write(row)
+            totals[row["split"]].add(summary, row_samples)
+            if row["split"] != "heldout" and is_suspect(summary, config.suspect_agreement):
+                _flag(row, summary, flags, ledger)
     votes = _read_votes(out_dir / "samples.parquet", step=1)
     if "earlier" in inputs:
         votes = chain(_read_votes(inputs["earlier"], step=0), votes)
     _, suspicion = score_rows(out_dir / "rows.parquet", votes, 1, out_dir)
     facts = {split: split_totals.facts() for split, split_totals in totals.items()}
     facts["suspicion"] = {"expected_faulty": suspicion["expected_faulty"], "rows": suspicion["items_with_samples"]}
+    facts["sampling"] = _sampling_facts(schedule, sampling.cost, prior)
     seconds = round(time.monotonic() - started, 1)
     return StageReport(rows_in, rows_in - ledger.drops, dict(ledger.counts), {**facts, "seconds": seconds})
+
+
+def _sample_source(inputs: Mapping[str, Path], config: ProfileConfig) -> SampleSource:
+    """Return where samples come from. An engine in this process starts when the first sample is to be drawn."""
+    model = inputs.get("model")
+    if isinstance(config.engine, VllmEngineConfig):
+        encoder = build_encoder(config.engine, config.chat, model)
+        return SampleSource(
+            encoder, config.engine.max_model_len, lambda: build_engine(config.engine, config.chat, model)[0]
+        )
+    engine, encoder = build_engine(config.engine, config.chat, model)
+    return SampleSource(encoder, engine.max_model_len, lambda: engine)
+
+
+def _identity(inputs: Mapping[str, Path], config: ProfileConfig, source: SampleSource, scratch: Path) -> dict[str, Any]:
+    """Return all that decides a sample but its prompt and number."""
+    scratch.mkdir(parents=True, exist_ok=True)
+    digests = DigestCache(scratch / "digests.json")
+    identity: dict[str, Any] = {
+        **config.model_dump(mode="json", include={"temperature", "top_p", "max_tokens", "seed", "logprobs"}),
+        "max_model_len": source.max_model_len,
+        "stop_token_ids": source.encoder.stop_token_ids,
+        "model": digests.path(inputs["model"]) if "model" in inputs else None,
+    }
+    match config.engine:
+        case VllmEngineConfig(dtype=dtype):
+            identity["dtype"] = dtype
+        case ServerEngineConfig(model=name):
+            identity["served_model"] = name
+        case ScriptedEngineConfig(path=path):
+            identity["script"] = digests.path(Path(path))
+    return identity
+
+
+def _sampling_facts(schedule: Schedule, cost: SamplingCost, prior: Beta | None) -> dict[str, Any]:
+    """Return what the samples cost, and by which rule rows got further ones."""
+    facts: dict[str, Any] = {
+        "drawn": cost.drawn,
+        "kept": cost.kept,
+        "tokens": cost.tokens,
+        "tokens_per_s": round(cost.tokens / cost.seconds, 1) if cost.seconds else None,
+        "prior": [round(prior.a, 3), round(prior.b, 3)] if prior is not None else None,
+    }
+    if schedule.allocation is not None:
+        facts["expected_samples"] = round(schedule.allocation.expected_samples, 2)
+        facts["expected_agreement"] = round(schedule.allocation.expected_agreement, 4)
+    return facts
 
 
 def _read_votes(path: Path, step: int) -> Iterator[Sample]:

@@ -40,6 +40,10 @@ RECORD = "stage.json"
 SCRATCH = "scratch"
 """A folder of this name inside a stage's folder holds what only a resumed run needs; it goes when the stage is done."""
 
+STORE = "store"
+"""The name of the input by which a stage function gets its store, where it has one: a folder that stays for as long as
+the run, whatever the stage's key becomes."""
+
 Inputs = Mapping[str, "Path | Output"]
 """The inputs of a stage, by the names that its function knows them by."""
 
@@ -93,16 +97,24 @@ class Stage:
     """The processes of an isolated stage."""
     tunable: tuple[str, ...] = ()
     """Settings, such as `optimizer.lr`, that may change while the stage is unfinished."""
+    store: str | None = None
+    """The folder of the stage's store in the run, where it has one. What lies there never decides the output, only how
+    much of it has to be worked out again."""
 
 
 Function = TypeVar("Function", bound=Callable[..., StageReport])
 
 _TRAITS: dict[Callable[..., StageReport], dict[str, Any]] = {}
-"""The version of each stage function, whether it is isolated, and what it judges."""
+"""The version of each stage function, whether it is isolated, what it judges, and its store."""
 
 
 def stage_function(
-    version: int, *, isolated: bool = False, judges: str | None = None, tunable: tuple[str, ...] = ()
+    version: int,
+    *,
+    isolated: bool = False,
+    judges: str | None = None,
+    tunable: tuple[str, ...] = (),
+    store: str | None = None,
 ) -> Callable[[Function], Function]:
     """Declare beside a stage's function what every plan has to know of it; the fields of `Stage` explain the arguments.
 
@@ -110,7 +122,13 @@ def stage_function(
     """
 
     def declare(function: Function) -> Function:
-        _TRAITS[function] = {"version": version, "isolated": isolated, "judges": judges, "tunable": tunable}
+        _TRAITS[function] = {
+            "version": version,
+            "isolated": isolated,
+            "judges": judges,
+            "tunable": tunable,
+            "store": store,
+        }
         return function
 
     return declare
@@ -274,6 +292,8 @@ def run_stage(stage: Stage, run_dir: Path, digests: DigestCache, progress: Progr
     partial.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     inputs = resolve_inputs(stage, run_dir)
+    if stage.store is not None:
+        inputs[STORE] = run_dir / stage.store
     if stage.isolated:
         log = run_dir / "logs" / f"{stage.name}.log"
         scratch = partial / SCRATCH

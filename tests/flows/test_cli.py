@@ -57,7 +57,7 @@ def project(tmp_path: Path) -> Path:
     write_lines(tmp_path / "script.jsonl", script)
     (tmp_path / "run.yaml").write_text(
         "name: small\ndata: {path: train.jsonl, preset: gsm8k}\nengine: {type: scripted, path: script.jsonl}\n"
-        "profile: {samples: 4, shard_rows: 2}\n"
+        "profile: {samples: 4}\n"
     )
     return tmp_path
 

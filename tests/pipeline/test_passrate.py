@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.pipeline.profile.pass_rates import largest_cluster, pass_at_k, powers_up_to
+from truegold.pipeline.profile.pass_rates import answer_clusters, pass_at_k, powers_up_to
 from truegold.verifiers.rates import wilson_interval
 
 
@@ -44,6 +44,6 @@ def test_forms_of_one_answer_vote_together() -> None:
     def same(first: str, second: str) -> bool:
         return float(first) == float(second)
 
-    assert largest_cluster(["2", "3", "2.0", "3", "2.00"], same) == ("2", 3)
-    assert largest_cluster([], same) == (None, 0)
-    assert largest_cluster(["5", "7"], same) == ("5", 1)
+    assert answer_clusters(["2", "3", "2.0", "3", "2.00"], same) == [("2", 3), ("3", 2)]
+    assert answer_clusters([], same) == []
+    assert answer_clusters(["5", "7"], same) == [("5", 1), ("7", 1)]

@@ -55,7 +55,7 @@ def run_profile(
     script = [{"prompt": f"<{problem}>", "completions": list(texts)} for problem, texts in completions.items()]
     (folder / "script.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in script))
     engine = ScriptedEngineConfig(path=str(folder / "script.jsonl"))
-    settings = ProfileConfig(engine=engine, samples=4, shard_rows=2, **config)
+    settings = ProfileConfig(engine=engine, samples=4, **config)
     out = folder / "profile"
     out.mkdir(exist_ok=True)
     return profile({"rows": folder / "rows.parquet", **(inputs or {})}, settings, out, NullProgress())
@@ -101,19 +101,6 @@ def test_a_profile_counts_passes_and_finds_the_majority(tmp_path: Path) -> None:
     assert flags["source_row"].to_list() == [2]
     assert flags["suggestion"].to_list() == ["6"]
     assert report.facts["train"]["mean_pass_rate"] == pytest.approx(1 / 6, abs=1e-4)
-
-
-def test_a_killed_profile_draws_only_the_missing_shards(tmp_path: Path) -> None:
-    completions = {problem: [RIGHT, WRONG] for problem in range(1, 6)}
-    run_profile(tmp_path, completions)
-    whole = (tmp_path / "profile" / "samples.parquet").read_bytes()
-    shards = sorted((tmp_path / "profile" / "scratch" / "shards").glob("*.parquet"))
-    assert len(shards) == 3
-    shards[1].unlink()
-    stamps = {path: path.stat().st_mtime_ns for path in (shards[0], shards[2])}
-    run_profile(tmp_path, completions)
-    assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
-    assert (tmp_path / "profile" / "samples.parquet").read_bytes() == whole
 
 
 def test_selection_takes_what_carries_signal_and_says_why_not(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ sft:
   batch_size: 64
   checkpoint_every: 40
   optimizer: {lr: 3.0e-3, dtype: float32}
-profile: {samples: 4, max_tokens: 20, shard_rows: 32}
+profile: {samples: 4, max_tokens: 20}
 select: {zero_share: 0.5}
 train:
   steps: 4

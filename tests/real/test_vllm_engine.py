@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from truegold.pipeline.config.engines import ChatConfig, VllmEngineConfig
-from truegold.pipeline.engines.base import Completion, SamplingParams
+from truegold.pipeline.engines.base import Completion, Request, SamplingParams
 from truegold.pipeline.engines.chat import load_encoder
 from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.train.config.grpo import GrpoConfig
@@ -69,6 +69,25 @@ def test_a_seed_decides_a_completion_whatever_else_is_in_the_batch(engine: VllmE
     other = engine.generate(prompts(6)[2:3], SAMPLING, [99])
     assert alone[0].token_ids == together[2].token_ids
     assert other[0].token_ids != together[2].token_ids
+
+
+def test_a_stream_samples_the_same_and_takes_more_as_it_goes(engine: VllmEngine) -> None:
+    together = engine.generate(prompts(6), SAMPLING, [11, 12, 13, 14, 15, 16])
+    waiting = [Request(tuple(prompt), 11 + index, 0) for index, prompt in enumerate(prompts(6))]
+    finished: list[Request] = []
+
+    def take(count: int) -> list[Request] | None:
+        if not waiting:
+            # Requests may still come of what is on its way, up to the last completion.
+            return None if len(finished) == len(together) else []
+        return [waiting.pop()] if count else []
+
+    streamed = {}
+    for request, completion in engine.stream(take, replace(SAMPLING, logprobs=False)):
+        finished.append(request)
+        streamed[request.seed] = completion
+    assert [streamed[11 + index].token_ids for index in range(6)] == [completion.token_ids for completion in together]
+    assert streamed[11].logprobs == ()
 
 
 def test_a_completion_ends_at_the_stop_token_and_keeps_it(engine: VllmEngine) -> None:

@@ -1,0 +1,171 @@
+"""Compares a profile with bare vLLM in tokens per CPU-second, and the rule of further samples with a fixed count.
+
+    python benchmarks/profile_sampling.py throughput RUN [--rows 512] [--samples 8] [--repeats 3]
+    python benchmarks/profile_sampling.py decisions RUN [--rows 512] [--samples 16]
+
+RUN is the folder of a run that has been profiled: its rows, model, chat and engine are taken. Each side of a comparison
+is a process of its own, whose CPU time counts from the moment its engine is loaded. Bare vLLM is one call of
+`LLM.generate` with the same prompts, seeds and sampling parameters; the profile judges and writes its tables as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import polars as pl
+
+from truegold.pipeline.config.stages import ProfileConfig
+from truegold.pipeline.engines import SamplingParams, build_encoder, build_engine
+from truegold.pipeline.engines.base import Engine, sample_seed
+from truegold.pipeline.profile import stage as profile_stage
+from truegold.pipeline.profile.allocation import decide
+from truegold.pipeline.profile.posterior import fit_prior
+from truegold.pipeline.profile.store import prompt_key
+from truegold.pipeline.rows import read_rows, write_rows
+from truegold.pipeline.running.progress import NullProgress
+
+DECISIVE = 0.8
+"""A decision by all samples counts where it has this probability."""
+
+
+def cpu_seconds() -> float:
+    """Return the CPU time of this process and its ended children."""
+    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def settings(run: Path, **changes: Any) -> tuple[ProfileConfig, Path]:
+    """Return how the run's profile was made, with changes, and the folder of its model."""
+    record = json.loads((run / "profile" / "stage.json").read_text())
+    known = {name: value for name, value in record["config"].items() if name in ProfileConfig.model_fields}
+    model = run / "sft" / "checkpoint" if (run / "sft" / "checkpoint").exists() else run / "model" / "model"
+    return ProfileConfig.model_validate({**known, **changes}), model
+
+
+def some_rows(run: Path, count: int, folder: Path) -> Path:
+    """Write the run's first training rows into the folder, and return the path."""
+    rows = [row for row in read_rows(run / "profile" / "rows.parquet") if row["split"] != "heldout"]
+    write_rows(folder / "rows.parquet", rows[:count])
+    return folder / "rows.parquet"
+
+
+def profile(rows: Path, model: Path, config: ProfileConfig, out: Path) -> dict[str, float]:
+    """Profile the rows; return tokens and CPU seconds after the engine was loaded."""
+    loaded: list[float] = []
+    build = profile_stage.build_engine
+
+    def timed(*arguments: Any) -> tuple[Engine, Any]:
+        built = build(*arguments)
+        loaded.append(cpu_seconds())
+        return built
+
+    profile_stage.build_engine = timed
+    out.mkdir()
+    report = profile_stage.profile({"rows": rows, "model": model}, config, out, NullProgress())
+    return {"tokens": report.facts["sampling"]["tokens"], "cpu_s": cpu_seconds() - loaded[0]}
+
+
+def generate(rows: Path, model: Path, config: ProfileConfig) -> dict[str, float]:
+    """Sample the same completions with one call of vLLM."""
+    encoder = build_encoder(config.engine, config.chat, model)
+    engine, _ = build_engine(config.engine, config.chat, model)
+    loaded = cpu_seconds()
+    prompts = [encoder.encode(row["prompt"]) for row in read_rows(rows)]
+    prompts = [prompt for prompt in prompts if len(prompt) < engine.max_model_len]
+    sampling = SamplingParams(
+        config.temperature, config.top_p, config.max_tokens, encoder.stop_token_ids, logprobs=config.logprobs
+    )
+    seeds = [
+        sample_seed(config.seed, prompt_key(prompt), sample) for prompt in prompts for sample in range(config.samples)
+    ]
+    repeated = [prompt for prompt in prompts for _ in range(config.samples)]
+    completions = engine.generate(repeated, sampling, seeds)
+    engine.close()
+    return {"tokens": sum(len(completion.token_ids) for completion in completions), "cpu_s": cpu_seconds() - loaded}
+
+
+def throughput(arguments: argparse.Namespace) -> None:
+    """Measure both sides in turn, and print the ratio."""
+    ratios = []
+    for repeat in range(arguments.repeats):
+        rates = {}
+        for side in ("profile", "generate"):
+            command = [sys.executable, "-P", __file__, side, str(arguments.run), f"--rows={arguments.rows}"]
+            done = subprocess.run(
+                [*command, f"--samples={arguments.samples}"], check=True, capture_output=True, text=True
+            )
+            figures = json.loads(done.stdout.splitlines()[-1])
+            rates[side] = figures["tokens"] / figures["cpu_s"]
+            print(f"{repeat} {side}: {figures['tokens']:,} tokens, {figures['cpu_s']:.1f} s", flush=True)
+        ratios.append(rates["profile"] / rates["generate"])
+    print(f"tokens per CPU-second, profile / generate: median {median(ratios):.3f} of {sorted(ratios)}")
+
+
+def decisions(arguments: argparse.Namespace) -> None:
+    """Profile the same rows with all samples and with the rule, and compare what is decided."""
+    with tempfile.TemporaryDirectory() as folder:
+        rows = some_rows(arguments.run, arguments.rows, Path(folder))
+        config, model = settings(arguments.run, samples=arguments.samples, first_samples=None)
+        profile(rows, model, config, Path(folder) / "all")
+        samples = pl.read_parquet(
+            Path(folder) / "all" / "samples.parquet", columns=["id", "sample", "score", "token_ids"]
+        )
+        full = pl.read_parquet(Path(folder) / "all" / "profile.parquet")
+        rule = config.model_copy(update={"first_samples": 4})
+        (Path(folder) / "rule" / "scratch").mkdir(parents=True)
+        # The rule's samples are among those that were drawn: the same prompts, numbers and seeds.
+        (Path(folder) / "all" / "scratch" / "samples").rename(Path(folder) / "rule" / "scratch" / "samples")
+        profile_stage.profile({"rows": rows, "model": model}, rule, Path(folder) / "rule", NullProgress())
+        fewer = pl.read_parquet(Path(folder) / "rule" / "profile.parquet")
+    tokens = samples.with_columns(tokens=pl.col("token_ids").list.len()).join(fewer.select("id", "n"), on="id")
+    share = tokens.filter(pl.col("sample") < pl.col("n"))["tokens"].sum() / tokens["tokens"].sum()
+    prior = fit_prior(Counter(zip(full["judged"], full["passes"], strict=True)))
+    assert prior is not None
+    agreed: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    early = dict(zip(fewer["id"], fewer["decision"], strict=True))
+    for row_id, judged, passes in full.select("id", "judged", "passes").iter_rows():
+        decision, probability = decide(prior.after(judged, passes))
+        if probability >= DECISIVE:
+            total[decision] += 1
+            agreed[decision] += early[row_id] == decision
+    print(f"{share:.3f} of the tokens; {sum(agreed.values())} of {total.total()} decisive rows decided alike")
+    for decision, count in total.items():
+        print(f"  {decision}: {agreed[decision]} of {count}")
+
+
+def main() -> None:
+    """Run the chosen comparison, or one side of it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("throughput", "decisions", "profile", "generate"))
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--rows", type=int, default=512)
+    parser.add_argument("--samples", type=int, default=8)
+    parser.add_argument("--repeats", type=int, default=3)
+    arguments = parser.parse_args()
+    if arguments.what == "throughput":
+        throughput(arguments)
+    elif arguments.what == "decisions":
+        decisions(arguments)
+    else:
+        config, model = settings(arguments.run, samples=arguments.samples, first_samples=None)
+        with tempfile.TemporaryDirectory() as folder:
+            rows = some_rows(arguments.run, arguments.rows, Path(folder))
+            if arguments.what == "profile":
+                figures = profile(rows, model, config, Path(folder) / "out")
+            else:
+                figures = generate(rows, model, config)
+        print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""Which sample is drawn next: a few of every row, then further ones where they can change what is decided.
+
+    pilot rows, a random choice   4 samples each  ->  the prior, and from it the stopping rule (`allocation`)
+    all rows, in their order      4 samples each, drawn meanwhile
+    rows that are still open      2 more, judged, and again, until the rule says enough or `samples` are reached
+
+Which samples a row gets depends on the verdicts of the pilot and on its own alone, never on what was finished first: a
+killed profile comes to the same samples. Rows of the split `heldout` measure a model, so that they get all samples.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from truegold.pipeline.profile.allocation import Allocation, allocate
+from truegold.pipeline.profile.posterior import fit_prior
+from truegold.pipeline.rows import Row
+
+PILOT_ROWS = 512
+"""The rows that the prior of the stopping rule is fitted to."""
+FURTHER_SAMPLES = 2
+"""The samples that an open row gets at a time."""
+OPEN_ROWS = 4096
+"""The rows that are in memory at a time, apart from the pilot's."""
+
+
+@dataclass(slots=True)
+class SampledRow:
+    """A row that samples are drawn of."""
+
+    row: Row
+    index: int
+    """The row's number in its file, from 0."""
+    prompt: tuple[int, ...]
+    """The ids of its prompt."""
+    prompt_key: str
+    """What tells the prompt apart from others."""
+    planned: int = 0
+    """The samples that are to be drawn, as far as is known."""
+    unjudged: int = 0
+    """Those of them that have no verdict yet."""
+    judged: int = 0
+    """Those with a score."""
+    passes: int = 0
+
+
+Draw = tuple[SampledRow, int]
+"""A row, and which of its samples is to be drawn."""
+
+
+class Schedule:
+    """The rows that are being sampled, and what comes next."""
+
+    def __init__(
+        self, pilot: Sequence[SampledRow], others: Iterator[SampledRow], first_samples: int, samples: int
+    ) -> None:
+        """Plan for each row `first_samples` and at most `samples`; where these are equal the pilot is like the others.
+
+        The rows of the pilot are training rows, and `others` are all rows that are not in it.
+        """
+        self._others = others
+        self._first, self._most = first_samples, samples
+        self._ready: deque[Draw] = deque()
+        self._open: dict[int, SampledRow] = {}
+        self._exhausted = False
+        self._pilot = {sampled.index for sampled in pilot}
+        self._pilot_left = len(self._pilot)
+        """Rows of the pilot whose first samples are not judged yet."""
+        self._pilot_counts: Counter[tuple[int, int]] = Counter()
+        self._waiting: list[SampledRow] = []
+        """Rows whose first samples were judged before there was a rule."""
+        self.stopped = False
+        """Whether nothing further is planned."""
+        self.allocation: Allocation | None = None
+        """The stopping rule, once the pilot has shown the prior."""
+        self.counts: Counter[tuple[int, int]] = Counter()
+        """The settled rows of training, by judged samples and passes."""
+        self.settled = 0
+        """Rows that get no further samples."""
+        for sampled in pilot:
+            self._admit(sampled)
+
+    @property
+    def finished(self) -> bool:
+        """Whether no row is open and none is left to come."""
+        return self._exhausted and not self._open
+
+    def draws(self, count: int) -> list[Draw]:
+        """Return at most `count` samples to draw next."""
+        while len(self._ready) < max(count, 1) and len(self._open) < OPEN_ROWS + len(self._pilot):
+            sampled = next(self._others, None)
+            if sampled is None:
+                self._exhausted = True
+                break
+            self._admit(sampled)
+        return [self._ready.popleft() for _ in range(min(count, len(self._ready)))]
+
+    def record(self, sampled: SampledRow, score: float | None) -> None:
+        """Count the verdict on one sample of a row, and plan what follows from it."""
+        sampled.unjudged -= 1
+        sampled.judged += score is not None
+        sampled.passes += score == 1.0
+        if sampled.unjudged:
+            return
+        if sampled.index in self._pilot and sampled.planned == self._first:
+            self._pilot_left -= 1
+            self._pilot_counts[sampled.judged, sampled.passes] += 1
+        if self._pilot_left and not self.stopped:
+            self._waiting.append(sampled)
+            return
+        if self.allocation is None:
+            self._make_rule()
+        for waiting in [*self._waiting, sampled]:
+            self._go_on(waiting)
+        self._waiting.clear()
+
+    def stop(self) -> None:
+        """Plan nothing further: open rows end with the samples that are drawn or on their way."""
+        self.stopped = True
+        self._others, self._exhausted = iter(()), True
+        left_out = [sampled for sampled, _ in self._ready]
+        self._ready.clear()
+        for sampled in left_out:
+            sampled.planned -= 1
+            sampled.unjudged -= 1
+        for sampled in {sampled.index: sampled for sampled in [*left_out, *self._waiting]}.values():
+            if not sampled.unjudged:
+                self._settle(sampled)
+        self._waiting.clear()
+
+    def _admit(self, sampled: SampledRow) -> None:
+        self._open[sampled.index] = sampled
+        self._plan(sampled, self._first if sampled.row["split"] != "heldout" else self._most)
+
+    def _plan(self, sampled: SampledRow, count: int) -> None:
+        self._ready.extend((sampled, sample) for sample in range(sampled.planned, sampled.planned + count))
+        sampled.planned += count
+        sampled.unjudged += count
+
+    def _make_rule(self) -> None:
+        prior = fit_prior(self._pilot_counts)
+        if prior is not None and self._first < self._most:
+            self.allocation = allocate(prior, self._first, self._most)
+
+    def _go_on(self, sampled: SampledRow) -> None:
+        further = min(FURTHER_SAMPLES, self._most - sampled.planned)
+        if self.stopped or not further or self._is_enough(sampled):
+            self._settle(sampled)
+        else:
+            self._plan(sampled, further)
+
+    def _is_enough(self, sampled: SampledRow) -> bool:
+        if self.allocation is None or not sampled.judged:
+            # Nothing can be judged of it, or of any row: further samples would show as little.
+            return True
+        return self.allocation.is_enough(sampled.judged, sampled.passes)
+
+    def _settle(self, sampled: SampledRow) -> None:
+        del self._open[sampled.index]
+        self.settled += 1
+        if sampled.row["split"] != "heldout":
+            self.counts[sampled.judged, sampled.passes] += 1

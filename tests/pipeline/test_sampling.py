@@ -1,0 +1,166 @@
+"""Drawing samples: none is lost or drawn twice, whatever is killed, grown or judged anew."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from truegold.pipeline.config.engines import ScriptedEngineConfig
+from truegold.pipeline.config.stages import ProfileConfig
+from truegold.pipeline.engines.base import Completion, Request, SamplingParams, TakeRequests
+from truegold.pipeline.engines.scripted import ScriptedEngine
+from truegold.pipeline.profile.stage import profile
+from truegold.pipeline.profile.store import RecordLog
+from truegold.pipeline.rows import Row, row_id, write_rows
+from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.running.stage import StageReport
+
+ROWS = 24
+COMPLETIONS = 12
+
+
+def rows(count: int, gold: str = "5") -> list[Row]:
+    return [
+        {
+            "id": row_id(f"Problem number <{problem}>", gold),
+            "prompt": f"Problem number <{problem}>",
+            "gold": gold,
+            "domain": "math",
+            "verifier": "math",
+            "verifier_args": "{}",
+            "solution": None,
+            "source": "train.jsonl",
+            "source_row": problem,
+            "split": "train" if problem % 6 else "heldout",
+            "meta": "{}",
+        }
+        for problem in range(1, count + 1)
+    ]
+
+
+def run(folder: Path, count: int = ROWS, gold: str = "5", out: str = "profile", **config: Any) -> StageReport:
+    """Profile problems of which the n-th passes n times of ROWS; the store of `folder` stays."""
+    write_rows(folder / "rows.parquet", rows(count, gold))
+    script = [
+        {
+            "prompt": f"<{problem}>",
+            "completions": [
+                f"\\boxed{{{5 if (sample * 7) % COMPLETIONS < problem / 2 else 6}}}" for sample in range(COMPLETIONS)
+            ],
+        }
+        for problem in range(1, ROWS + 9)
+    ]
+    (folder / "script.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in script))
+    settings = ProfileConfig(
+        engine=ScriptedEngineConfig(path=str(folder / "script.jsonl")), **{"samples": 12, "first_samples": 4, **config}
+    )
+    out_dir = folder / out
+    out_dir.mkdir(exist_ok=True)
+    inputs = {"rows": folder / "rows.parquet", "store": folder / "store"}
+    return profile(inputs, settings, out_dir, NullProgress())
+
+
+def tables(folder: Path, out: str = "profile") -> list[pl.DataFrame]:
+    return [pl.read_parquet(folder / out / f"{name}.parquet") for name in ("samples", "profile", "rows", "flags")]
+
+
+class Killed(Exception):
+    """Stands for a kill: nothing after it is run."""
+
+
+def kill_after(monkeypatch: pytest.MonkeyPatch, samples: int) -> None:
+    """Let the engine die when it has finished so many samples."""
+    whole = ScriptedEngine.stream
+
+    def stream(
+        self: ScriptedEngine, take: TakeRequests, sampling: SamplingParams
+    ) -> Iterator[tuple[Request, Completion]]:
+        for finished, sample in enumerate(whole(self, take, sampling)):
+            if finished == samples:
+                raise Killed
+            yield sample
+
+    monkeypatch.setattr(ScriptedEngine, "stream", stream)
+
+
+def drawn_in(store: Path) -> list[tuple[str, int]]:
+    return [
+        (record["prompt"], record["sample"]) for folder in store.iterdir() for _, record in RecordLog(folder).scan()
+    ]
+
+
+def test_further_samples_go_to_open_problems_only(tmp_path: Path) -> None:
+    report = run(tmp_path)
+    _, summaries, _, _ = tables(tmp_path)
+    train = summaries.filter(pl.col("split") == "train")
+    assert train["n"].min() == 4
+    assert train["n"].max() > 4
+    assert set(summaries.filter(pl.col("split") == "heldout")["n"]) == {12}
+    assert report.facts["sampling"]["drawn"] == summaries["n"].sum()
+
+
+def test_a_profile_killed_again_and_again_ends_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    whole.mkdir()
+    cut.mkdir()
+    run(whole)
+    for samples in (0, 1, 7, 30, 3, 11):
+        with monkeypatch.context() as patch:
+            kill_after(patch, samples)
+            with pytest.raises(Killed):
+                run(cut)
+    run(cut)
+    for left, right in zip(tables(whole), tables(cut), strict=True):
+        assert left.equals(right)
+    drawn = drawn_in(cut / "store")
+    assert len(drawn) == len(set(drawn)) == tables(whole)[0].height
+
+
+def test_a_line_that_a_kill_cut_short_is_drawn_again(tmp_path: Path) -> None:
+    run(tmp_path)
+    samples = tables(tmp_path)[0]
+    (log,) = (tmp_path / "store").glob("*/000000.jsonl")
+    log.write_bytes(log.read_bytes()[:-9])
+    report = run(tmp_path, out="again")
+    assert report.facts["sampling"]["drawn"] == 1
+    assert tables(tmp_path, "again")[0].equals(samples)
+
+
+def test_a_grown_data_set_draws_for_its_new_rows_alone(tmp_path: Path) -> None:
+    run(tmp_path, first_samples=None)
+    report = run(tmp_path, count=ROWS + 5, out="grown", first_samples=None)
+    assert report.facts["sampling"]["drawn"] == 5 * 12
+    assert report.facts["sampling"]["kept"] == ROWS * 12
+
+
+def test_another_gold_is_judged_without_sampling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(tmp_path, first_samples=None)
+    before = tables(tmp_path)[1]["passes"].sum()
+
+    def never(*args: object) -> None:
+        raise AssertionError("the engine was started")
+
+    monkeypatch.setattr(ScriptedEngine, "stream", never)
+    report = run(tmp_path, gold="6", out="judged", first_samples=None)
+    assert report.facts["sampling"]["drawn"] == 0
+    assert tables(tmp_path, "judged")[1]["passes"].sum() == ROWS * 12 - before
+
+
+def test_other_sampling_draws_anew(tmp_path: Path) -> None:
+    run(tmp_path, first_samples=None)
+    report = run(tmp_path, out="warmer", first_samples=None, temperature=0.7)
+    assert report.facts["sampling"]["kept"] == 0
+
+
+def test_a_spent_budget_keeps_what_was_drawn_and_names_the_rest(tmp_path: Path) -> None:
+    report = run(tmp_path, budget_tokens=400)
+    samples, summaries, _, _ = tables(tmp_path)
+    dropped = pl.read_parquet(tmp_path / "profile" / "dropped.parquet")
+    assert samples.height == summaries["n"].sum() > 0
+    assert summaries.height + dropped.height == ROWS
+    assert report.counts.get("drop:not_sampled", 0) == dropped.height

@@ -1,0 +1,104 @@
+"""What is sampled next: the same samples in whatever order verdicts come in, and an end in every case."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from truegold.pipeline.profile.schedule import SampledRow, Schedule
+from truegold.pipeline.rows import Row
+
+ROWS = 40
+FIRST, MOST = 4, 12
+
+
+def sampled_row(index: int, split: str = "train") -> SampledRow:
+    row: Row = {
+        "id": f"{index:020x}",
+        "prompt": f"Problem {index}",
+        "gold": "1",
+        "domain": "math",
+        "verifier": "math",
+        "verifier_args": "{}",
+        "solution": None,
+        "source": "a.jsonl",
+        "source_row": index + 1,
+        "split": split,
+        "meta": "{}",
+    }
+    return SampledRow(row, index, (index,), str(index))
+
+
+def coin(index: int, sample: int) -> float | None:
+    """Return the score of a sample: the pass rate of a row grows with its number."""
+    return float(random.Random(f"{index}-{sample}").random() < index / ROWS)
+
+
+def run(
+    pilot: int,
+    order: random.Random,
+    score: Callable[[int, int], float | None] = coin,
+    heldout: frozenset[int] = frozenset(),
+    stop_after: int | None = None,
+) -> tuple[dict[int, int], Schedule]:
+    """Draw until the end, verdicts in a random order; return how many samples each row got."""
+    rows = [sampled_row(index, "heldout" if index in heldout else "train") for index in range(ROWS)]
+    pilot_rows = [row for row in rows[:pilot] if row.index not in heldout]
+    others: Iterator[SampledRow] = (row for row in rows if row not in pilot_rows)
+    schedule = Schedule(pilot_rows, others, FIRST, MOST)
+    on_their_way: list[tuple[SampledRow, int]] = []
+    samples: dict[int, int] = {}
+    recorded = 0
+    while not schedule.finished:
+        on_their_way += schedule.draws(order.randint(0, 7))
+        if stop_after is not None and recorded >= stop_after and not schedule.stopped:
+            schedule.stop()
+        order.shuffle(on_their_way)
+        for _ in range(order.randint(0, len(on_their_way))):
+            sampled, sample = on_their_way.pop()
+            samples[sampled.index] = samples.get(sampled.index, 0) + 1
+            schedule.record(sampled, score(sampled.index, sample))
+            recorded += 1
+    assert not on_their_way
+    assert not schedule.draws(10)
+    return samples, schedule
+
+
+@given(st.integers(0, 2**32))
+def test_the_order_of_verdicts_changes_no_count(seed: int) -> None:
+    expected, first = run(16, random.Random(0))
+    samples, schedule = run(16, random.Random(seed))
+    assert samples == expected
+    assert schedule.counts == first.counts
+    assert schedule.settled == ROWS
+
+
+def test_open_rows_get_more_than_obvious_ones() -> None:
+    samples, schedule = run(ROWS, random.Random(1))
+    assert min(samples.values()) == FIRST
+    assert samples[0] < max(samples.values())
+    assert all(FIRST <= count <= MOST for count in samples.values())
+    assert schedule.allocation is not None
+
+
+def test_held_out_rows_get_all_samples_and_do_not_count() -> None:
+    heldout = frozenset({3, 20, 39})
+    samples, schedule = run(16, random.Random(2), heldout=heldout)
+    assert all(samples[index] == MOST for index in heldout)
+    assert schedule.counts.total() == ROWS - len(heldout)
+
+
+def test_rows_that_cannot_be_judged_end_after_their_first_samples() -> None:
+    samples, schedule = run(16, random.Random(3), score=lambda index, sample: None)
+    assert set(samples.values()) == {FIRST}
+    assert schedule.allocation is None
+
+
+@given(st.integers(0, 2**32), st.integers(0, 200), st.integers(0, ROWS))
+def test_a_stop_ends_every_row_with_what_it_has(seed: int, stop_after: int, pilot: int) -> None:
+    samples, schedule = run(pilot, random.Random(seed), stop_after=stop_after)
+    assert schedule.stopped or sum(samples.values()) <= stop_after
+    assert schedule.settled >= len(samples)
