@@ -79,7 +79,7 @@ class Judging:
             self._judge.close()
 
     def _judge_batch(self, batch: list[tuple[Draw, str]]) -> list[Verdict]:
-        items = [
+        responses = [
             Item(
                 text, sampled.row["gold"], sampled.row["verifier"], sampled.row["verifier_args"], sampled.row["prompt"]
             )
@@ -87,8 +87,8 @@ class Judging:
         ]
         config = self._config
         verdicts = list(
-            verify_batch(items, config.workers, item_deadline_s=config.deadline_s, max_timeouts=config.max_timeouts)
+            verify_batch(responses, config.workers, item_deadline_s=config.deadline_s, max_timeouts=config.max_timeouts)
         )
-        for item, verdict in zip(items, verdicts, strict=True):
-            self._timeouts.add(item, verdict)
-        return verdicts if self._judge is None else self._judge(items, verdicts)
+        for response, verdict in zip(responses, verdicts, strict=True):
+            self._timeouts.add(response, verdict)
+        return verdicts if self._judge is None else self._judge(responses, verdicts)
