@@ -206,7 +206,10 @@ def _whole_root(value: mpq, degree: mpq) -> mpq | None:
 
 
 def _binomial(n: mpz, k: mpz) -> mpq | None:
-    return mpq(gmpy2.comb(int(n), int(k))) if _is_count(mpq(n), MAX_FACTORIAL) and k >= 0 else None
+    if not _is_count(mpq(n), MAX_FACTORIAL) or k < 0:
+        return None
+    # A k beyond n may be beyond what the function takes, too.
+    return mpq(gmpy2.comb(int(n), int(k))) if k <= n else mpq(0)
 
 
 def _permutations(n: mpz, k: mpz) -> mpq | None:
