@@ -222,7 +222,18 @@ def _compare_with_unread_gold(refused: Refused, answer_text: str, gold_text: str
     return Verdict(None, Reason.GOLD_UNPARSED, extracted, evidence)
 
 
+_SPELT = {
+    **dict.fromkeys(("\\dfrac", "\\tfrac"), "\\frac"), **dict.fromkeys(("\\geqslant", "\\geq"), "\\ge"),
+    **dict.fromkeys(("\\leqslant", "\\leq"), "\\le"), "\\neq": "\\ne",
+    **dict.fromkeys(("\\left", "\\right", "\\text", "\\mathrm"), ""),
+}  # fmt: skip
+_RESPELT = re.compile(r"\\[A-Za-z]+")
+_LONE_CHARACTER = re.compile(r"\{(\w)\}")
+
+
 def _loose_key(text: str) -> str:
+    """Return a key that two spellings of a statement share, such as one with quantifiers that is not read."""
+    text = _RESPELT.sub(lambda match: _SPELT.get(match[0], match[0]), _LONE_CHARACTER.sub(r"\1", text[:MAX_CHARS]))
     return "".join(c for c in text.casefold() if c.isalnum() or c in "+-=<>^_()[]{}|/*!")[:MAX_CHARS]
 
 

@@ -6,6 +6,7 @@ r"""Marks in and behind numbers that other countries, or other authors, write ot
     (1, 2                                  (1, 2), where the text is one bracket that was never closed
     (-oo, 1) U (2, oo)                     (-oo, 1) \cup (2, oo)
     x \ne 1, x \ne 2                       \mathbb{R} \setminus \{1, 2\}
+    x | 1 < x < 4                          \{x \mid 1 < x < 4\}
     3\mathrm{i}   7'4"                     3i   7'4''
     1 +/- 2   x \in \mathbf{R}   25 sq. cm  1 \pm 2   x \in \mathbb{R}   25 square cm
     9 \frac{\text{m}}{\text{s}^2}          9 \text{m}/\text{s}^2
@@ -44,6 +45,8 @@ _VALUE = r"(-?(?:\d{1,6}(?:\.\d{1,6})?|\\frac\{\d{1,4}\}\{\d{1,4}\}))"
 _UNEQUAL = re.compile(
     rf"([a-z])\s*\\neq?\s*{_VALUE}\s*(?:,|\\text\s*\{{\s*(?:and|,)\s*\}}|and)\s*(?:\1\s*\\neq?\s*)?{_VALUE}"
 )
+_BARE_SET = re.compile(r"([a-z])\s*(?:\||\\mid(?![A-Za-z]))\s*([^|]+)")
+_RELATION = re.compile(r"[<>=]|\\(?:le|ge|ne|in)q?(?![A-Za-z])")
 _UNION = re.compile(r"(?<=[)\]}])\s*(?:U|\\text\s*\{\s*U\s*\})\s*(?=[(\[{\]]|\\left|\\\{)")
 _UNION_IN_WORDS = re.compile(r"(?<=[)\]])\s*(?:\\text\s*\{\s*(?:and|or)\s*\}|and|or)\s*(?=[(\[]|\\left)")
 _UNBOUNDED = re.compile(r"\\infty|\binf(?:inity|ty)?\b|\boo\b")
@@ -62,6 +65,9 @@ def with_usual_notation(text: str) -> str:
         text = _UNION_IN_WORDS.sub(r" \\cup ", text)
     if "\\ne" in text and (unequal := _UNEQUAL.fullmatch(text)) is not None:
         return rf"\mathbb{{R}} \setminus \{{{unequal[2]}, {unequal[3]}\}}"
+    if ("|" in text or "\\mid" in text) and (bare := _BARE_SET.fullmatch(text)) is not None:
+        is_condition = re.search(rf"(?<![A-Za-z\\]){bare[1]}(?![A-Za-z])", bare[2]) and _RELATION.search(bare[2])
+        return rf"\{{{bare[1]} \mid {bare[2]}\}}" if is_condition else text
     if text.endswith('"'):
         text = _INCH_MARK.sub(r"\1''", text)
     if "\\mathrm" in text:
