@@ -9,21 +9,19 @@ import polars as pl
 import pytest
 
 from truegold.pipeline.config.engines import ChatConfig, VllmEngineConfig
-from truegold.pipeline.engines.chat import ByteEncoder, load_encoder
+from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.rows import Row
-from truegold.train.config.grpo import EvaluationConfig, RewardConfig
+from truegold.train.config.grpo import EvaluationConfig
 from truegold.train.grpo.start_checks import (
     check_prompts,
     choose_eval_sampling,
     choose_max_tokens,
-    find_warnings,
     split_by_room,
 )
 from truegold.train.rollout.engines import check_engine
 from truegold.verifiers import ConfigError, InputError
 
 CONFIG = EvaluationConfig()
-TERMS = RewardConfig().terms
 
 
 def test_vllm_over_several_gpus_is_refused_beside_the_trainer() -> None:
@@ -120,18 +118,3 @@ def test_a_double_bos_is_refused_by_name() -> None:
     check_prompts([[1, 1]], None)
     with pytest.raises(InputError, match="Double BOS: 1 of 2 prompts"):
         check_prompts([[1, 1, 5], [1, 5]], 1)
-
-
-def test_think_tags_of_several_tokens_are_told(tiny_model: Path) -> None:
-    asked = load_encoder(tiny_model, ChatConfig(system="Reason inside <think></think>."))
-    (warning,) = find_warnings(TERMS, asked)
-    assert warning.startswith("<think> is ")
-    assert find_warnings(TERMS, load_encoder(tiny_model, ChatConfig())) == []
-
-
-def test_a_template_that_opens_the_tag_itself_is_told(tiny_model: Path) -> None:
-    encoder = load_encoder(tiny_model, ChatConfig())
-    encoder.tokenizer.chat_template += "<think>\n"
-    terms = [{"name": "correct"}, {"name": "format", "verifier": "regex", "args": {"pattern": "^<think>"}}]
-    lines = find_warnings(RewardConfig.model_validate({"terms": terms}).terms, encoder)
-    assert any("The chat template opens <think> itself" in line for line in lines)

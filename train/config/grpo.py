@@ -286,6 +286,15 @@ class GrpoConfig(StageConfig):
     seed: int = 0
     """Rows, completions and evaluations are drawn by it."""
 
+    def resolve_masks(self) -> GrpoConfig:
+        """Return the configuration with `objective.masks.truncated` decided by what the reward punishes."""
+        masks = self.objective.masks
+        if masks.truncated is not None:
+            return self
+        punishes_length = any(term.verifier == "length" and term.weight for term in self.reward.terms)
+        resolved = masks.model_copy(update={"truncated": not punishes_length})
+        return self.model_copy(update={"objective": self.objective.model_copy(update={"masks": resolved})})
+
     @model_validator(mode="after")
     def _check_minibatches_have_groups(self) -> GrpoConfig:
         minibatches = self.objective.minibatches

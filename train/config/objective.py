@@ -88,8 +88,9 @@ class CorrectionConfig(StageConfig):
 class MaskConfig(StageConfig):
     """Completions and tokens that are left out of the loss."""
 
-    truncated: bool = True
-    """Leave completions that ran into `max_tokens` out of the loss: they were cut, not wrong."""
+    truncated: bool | None = None
+    """Leave completions that ran into `max_tokens` out of the loss: they were cut, not wrong. Left out: true, unless a
+    term of the reward punishes length, which would then never be learnt from."""
     outliers: bool = False
     """Leave completions far longer than the others of the batch out of the loss."""
     off_policy: float | None = Field(default=None, gt=0)

@@ -6,6 +6,7 @@ inside of the function.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     """
     progress.start("loading the trainer")
     from truegold.train.grpo import start_checks
+    from truegold.train.grpo.advice import advise
     from truegold.train.grpo.responses import Responder
     from truegold.train.grpo.step import Trainer
     from truegold.train.grpo.update import Updater, resolve_loss
@@ -75,6 +77,11 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     evaluation = start_checks.choose_eval_sampling(config.evaluation, inputs["model"])
     prompts = sorted((encoder.encode(row["prompt"]) for row in rows[:PROBE_POOL]), key=len)
     start_checks.check_prompts(prompts, encoder.tokenizer.bos_token_id)
+    config = config.resolve_masks()
+    model_type = str(json.loads((inputs["model"] / "config.json").read_text()).get("model_type"))
+    advice = advise(config, encoder, model_type, evaluation)
+    for line in advice:
+        progress.note(line)
     engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed)
     engine.share_prompts()
     objective = resolve_loss(config.objective, engine.causal_lm.config)
@@ -110,7 +117,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     engine.export(out_dir / "checkpoint", encoder.tokenizer)
     facts = {
         "sampling": start_checks.sampling_facts(config.sampling, max_tokens, max_tokens_from, evaluation),
-        "warnings": start_checks.find_warnings(config.reward.terms, encoder),
+        "advice": advice,
         "changes": changes_of(out_dir),
         **_pass_rate_facts(out_dir),
     }

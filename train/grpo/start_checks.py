@@ -13,7 +13,7 @@ import polars as pl
 
 from truegold.pipeline.engines.chat import ChatEncoder
 from truegold.pipeline.rows import Row
-from truegold.train.config.grpo import EvaluationConfig, RewardTerm, SamplingConfig
+from truegold.train.config.grpo import EvaluationConfig, SamplingConfig
 from truegold.verifiers import InputError
 
 LENGTH_QUANTILE = 0.995
@@ -22,9 +22,6 @@ LENGTH_MARGIN = 1.25
 """A completion may be so many times as long as the longest right ones of the profile."""
 FALLBACK_MAX_TOKENS = 512
 """The longest completion where the profile has no right one."""
-
-THINK_TAGS = ("<think>", "<thinking>", "<thought>", "<reasoning>", "<|thinking|>", "<|begin_of_thought|>")
-"""Tags that chat templates and rewards mark reasoning with."""
 
 
 @dataclass(frozen=True)
@@ -121,33 +118,6 @@ def sampling_facts(
     return {"rollout": rollout, "evaluation": asdict(evaluation)}
 
 
-def find_warnings(terms: Sequence[RewardTerm], encoder: ChatEncoder) -> list[str]:
-    """Return what would quietly spoil a run: think tags that the tokenizer splits or the chat template opens."""
-    tokenizer = encoder.tokenizer
-    prompt = tokenizer.decode(encoder.encode("1+1=?"))
-    requirements = [json.dumps(term.args) for term in terms]
-    warnings = []
-    vocabulary = [tag for tag in THINK_TAGS if _count_tokens(tokenizer, tag) == 1]
-    for tag in THINK_TAGS:
-        is_required = any(tag in requirement for requirement in requirements)
-        if tag not in prompt and not is_required:
-            continue
-        tokens = _count_tokens(tokenizer, tag)
-        if tokens > 1:
-            remedy = (
-                f"Tags that are one token for it: {', '.join(vocabulary)}." if vocabulary else "It has no such tag."
-            )
-            warnings.append(
-                f"{tag} is {tokens} tokens for this tokenizer: the model has to learn to spell it. {remedy}"
-            )
-        if prompt.rstrip().endswith(tag) and is_required:
-            warnings.append(
-                f"The chat template opens {tag} itself, so that no completion has it: a reward that asks for the "
-                "opening tag refuses all of them."
-            )
-    return warnings
-
-
 def check_prompts(prompts: Sequence[Sequence[int]], bos: int | None) -> None:
     """Raise InputError where a prompt begins with two BOS tokens: one of its text and one of the tokenizer."""
     doubled = sum(bos is not None and list(ids[:2]) == [bos, bos] for ids in prompts)
@@ -156,10 +126,6 @@ def check_prompts(prompts: Sequence[Sequence[int]], bos: int | None) -> None:
             f"Double BOS: {doubled} of {len(prompts)} prompts begin with two BOS tokens.",
             "Take the BOS token out of the prompts' text, or set chat.use_template: false.",
         )
-
-
-def _count_tokens(tokenizer: object, tag: str) -> int:
-    return len(tokenizer(tag, add_special_tokens=False)["input_ids"])  # type: ignore[operator]
 
 
 def _read_generation_config(model: Path) -> dict[str, float | bool | None]:

@@ -84,7 +84,7 @@ def weigh_segments(segments: Sequence[Segment], config: ObjectiveConfig, kinds: 
         )
     # Without an advantage there is nothing to learn, but for the penalty on leaving the reference.
     trained = ~rewards.isnan() if config.kl.weight else batch_advantages != 0
-    if config.masks.truncated:
+    if config.masks.truncated is not False:
         trained &= ~truncated
     outliers = length_outliers(lengths.double())
     if config.masks.outliers:

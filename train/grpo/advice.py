@@ -1,0 +1,140 @@
+"""What a user should know before the first step: the model's family, think tags, chat template, sampling, and settings
+that work against each other. All of it is told at the start, and kept in the stage's record.
+
+    Llama 3.2        what RL was seen to do for this family, and where that was reported
+    <think>          four tokens for this tokenizer; [THINK] would be one
+    chat template    drops the thinking of earlier turns
+    overlong         punished by the term `length` and masked: what is punished is never trained on
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from truegold.pipeline.engines.chat import ChatEncoder
+from truegold.train.config.grpo import GrpoConfig
+from truegold.train.grpo.start_checks import EvalSampling
+from truegold.verifiers.answers.tags import KNOWN_PAIRS, tag_tokens
+
+FAMILIES = {
+    "qwen2": (
+        "Qwen 2.5 was seen to gain much from RL, its Math models even with random rewards (arXiv 2506.10947): measure "
+        "on problems newer than the model before a gain counts as learning."
+    ),
+    "mistral": "Mistral models were seen to gain from RL alone, without distilled reasoning first (arXiv 2506.10910).",
+    "llama": (
+        "Llama 3 models were seen to gain less from RL than Qwen 2.5 under the same recipe, since they seldom check or "
+        "take back a step by themselves (arXiv 2503.01307); examples that do (`sft`) or further pre-training on "
+        "mathematics (arXiv 2506.20512) helped."
+    ),
+}
+"""What was reported of families, by the model_type of their configuration."""
+
+THOUGHT, ANSWER = "a thought of the first turn", "the answer of the first turn"
+
+
+def advise(config: GrpoConfig, encoder: ChatEncoder, model_type: str, evaluation: EvalSampling) -> list[str]:
+    """Return what to know before this training starts, a line each."""
+    return [
+        *family_advice(model_type),
+        *_tag_advice(config, encoder),
+        *template_advice(encoder.tokenizer),
+        *overlong_advice(config),
+        *_sampling_advice(config, evaluation),
+    ]
+
+
+def family_advice(model_type: str) -> list[str]:
+    """Return what was reported of RL on a family of models; nothing of families that nobody has compared."""
+    return [FAMILIES[model_type]] if model_type in FAMILIES else []
+
+
+def _tag_advice(config: GrpoConfig, encoder: ChatEncoder) -> Iterator[str]:
+    """Yield what is wrong with the think tags that the prompt or a reward asks for."""
+    tokenizer = encoder.tokenizer
+    prompt = tokenizer.decode(encoder.encode("1+1=?"))
+    requirements = " ".join(json.dumps(term.args, ensure_ascii=False) for term in config.reward.terms)
+    for opening, closing in KNOWN_PAIRS:
+        is_required = opening in requirements or closing in requirements
+        if not is_required and opening not in prompt:
+            continue
+        tags = tag_tokens(tokenizer, (opening, closing))
+        alternative = "It has no think tags of one token."
+        if tags.recommended:
+            alternative = f"Tags that are one token for it: {' and '.join(tags.recommended)}."
+        for tag in tags.split:
+            count = tags.tokens[tag]
+            yield (
+                f"{tag} is {count} tokens for this tokenizer, or melts into its neighbours: RL learns slowly to spell "
+                f"it. {alternative}"
+            )
+        if is_required and prompt.rstrip().endswith(opening):
+            yield (
+                f"The chat template opens {opening} itself, so that no completion has it: a reward that asks for the "
+                "opening tag refuses all of them."
+            )
+
+
+def template_advice(tokenizer: Any) -> list[str]:
+    """Return what the chat template does to the thinking of earlier turns, where it does anything.
+
+    The template is asked: what it leaves of a dialogue, and of a turn that calls a tool in between.
+    """
+    thinking = {"role": "assistant", "content": f"<think>\n{THOUGHT}\n</think>\n\n{ANSWER}"}
+    question, tool = {"role": "user", "content": "1+1=?"}, {"role": "tool", "content": "2", "name": "add"}
+    call = {"type": "function", "function": {"name": "add", "arguments": {"a": 1}}}
+    after_turn = _render(tokenizer, [question, thinking, question])
+    after_tool = _render(tokenizer, [question, {**thinking, "tool_calls": [call]}, tool])
+    if after_turn is None or ANSWER not in after_turn:
+        return []
+    in_own_context = "each turn has to be trained in the context that it was sampled in"
+    if THOUGHT not in after_turn and after_tool is not None and ANSWER in after_tool and THOUGHT not in after_tool:
+        return [
+            f"The chat template drops the thinking of earlier turns, also between tool calls: {in_own_context}, and so "
+            "has what follows each tool call."
+        ]
+    if THOUGHT not in after_turn:
+        return [f"The chat template drops the thinking of earlier turns: in dialogues {in_own_context}."]
+    return ["The chat template keeps the thinking of earlier turns: a dialogue can be trained on as one sequence."]
+
+
+def _render(tokenizer: Any, messages: list[dict[str, Any]]) -> str | None:
+    """Return the text of a dialogue, or None where the template has no such messages."""
+    apply: Callable[..., str] = tokenizer.apply_chat_template
+    try:
+        return apply(messages, tokenize=False, add_generation_prompt=True)
+    except Exception:  # A template is a program of the model's author: it raises what it likes.
+        return None
+
+
+def overlong_advice(config: GrpoConfig) -> list[str]:
+    """Return how a punishment of length goes together with the mask of completions that were cut."""
+    terms = [term.name for term in config.reward.terms if term.verifier == "length" and term.weight]
+    if not terms:
+        return []
+    if config.objective.masks.truncated:
+        return [
+            f"Completions that run into max_tokens are punished by the term {terms[0]} and then left out of the loss "
+            "by objective.masks.truncated: of the punished ones only those that fit are trained on. Leave "
+            "masks.truncated out, or set it to false, for the punishment to be learnt from."
+        ]
+    return [
+        f"Completions that run into max_tokens are trained on, because the term {terms[0]} punishes them "
+        "(objective.masks.truncated is false)."
+    ]
+
+
+def _sampling_advice(config: GrpoConfig, evaluation: EvalSampling) -> Iterator[str]:
+    temperature = config.sampling.temperature
+    rollouts = f"temperature {temperature:g}" if isinstance(temperature, float) else "a schedule of temperatures"
+    yield (
+        f"Held-out rows are sampled at temperature {evaluation.temperature:g}, top_p {evaluation.top_p:g}, top_k "
+        f"{evaluation.top_k} ({evaluation.source}); rollouts at {rollouts}, top_p 1."
+    )
+    if isinstance(temperature, float) and temperature != 1.0:
+        yield (
+            f"Rollouts at temperature {temperature:g} train another distribution than the one that is served at 1; "
+            "below 1 they explore less, and entropy falls faster."
+        )
