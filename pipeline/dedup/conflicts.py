@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+from truegold.pipeline.ledger import FlagRecord, flag_record
+from truegold.pipeline.rows import RowReference
 
 REASON = "conflicting_labels"
 CONFIDENCE = 0.9
-"""How sure it is that one of the labels is wrong; now and then both are right, in other words."""
+"""How sure it is that one of the labels of copies is wrong; now and then both are right, in other words."""
+REWORDED_CONFIDENCE = 0.3
+"""The same of rewordings: most are siblings that read alike (`docs/benchmarks.md`)."""
 MAX_SHOWN = 10
 """Golds and rows named in a conflict's evidence: ten thousand copies of one prompt must not each list ten thousand."""
 GOLD_CHARS = 200
@@ -45,3 +51,9 @@ class GoldCounts:
 def shown_text(prompt: str, gold: str | None) -> dict[str, str]:
     """Return a row of a conflict as its evidence shows it."""
     return {"prompt": prompt[:PROMPT_CHARS], "gold": (gold or "")[:GOLD_CHARS]}
+
+
+def conflict_flag(row: RowReference, evidence: Mapping[str, Any], are_copies: bool) -> FlagRecord:
+    """Return the flag of a row in a conflict; only one between copies holds rows back."""
+    confidence = CONFIDENCE if are_copies else REWORDED_CONFIDENCE
+    return flag_record(row, REASON, detector="dedup", evidence=evidence, confidence=confidence, blocks=are_copies)

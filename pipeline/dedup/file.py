@@ -18,7 +18,7 @@ becomes `clusters.parquet` with a row for each record, in the order of the file:
 - `keep` says whether the record stays, `kept_id` which one stays for it.
 
 Records of a cluster whose golds differ all go into `flags.parquet` as `conflicting_labels`, and the best record of each
-gold stays.
+gold stays. The flag `blocks` where a copy contradicts the record, and only advises where a rewording does.
 
 Memory: some 800 bytes a record of 250 characters. Exact copies and records without a prompt cost far less.
 """
@@ -34,7 +34,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from truegold.pipeline.dedup.conflicts import CONFIDENCE, MAX_SHOWN, REASON, GoldCounts, shown_text
+from truegold.pipeline.dedup.conflicts import MAX_SHOWN, GoldCounts, conflict_flag, shown_text
 from truegold.pipeline.dedup.near import (
     Comparer,
     Corpus,
@@ -51,7 +51,7 @@ from truegold.pipeline.dedup.near import (
 from truegold.pipeline.dedup.near.arrays import Ints, Marks
 from truegold.pipeline.dedup.near.workers import map_in_threads, read_ahead
 from truegold.pipeline.ingest.problem_batches import ProblemColumns, read_problems
-from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, flag_record
+from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE
 from truegold.pipeline.rows import RowReference, TableWriter
 from truegold.pipeline.running.aside import written_aside
 from truegold.pipeline.running.progress import Progress
@@ -209,7 +209,7 @@ def _write_flags(
                     "source": source,
                     "source_row": records.numbers[row],
                 }
-                writer.write(flag_record(reference, REASON, detector="dedup", evidence=evidence, confidence=CONFIDENCE))
+                writer.write(conflict_flag(reference, evidence, bool(records.duplicates.copies_conflict[row])))
     return writer.rows
 
 

@@ -47,6 +47,8 @@ class Outcome:
     """The row kept for it, its own position where it stays."""
     conflict: Ints
     """The number of its conflict, -1 for none."""
+    copies_conflict: Marks
+    """Whether the conflict is with a copy, and no rewording."""
     relation: npt.NDArray[np.uint8]
     """The relation of a row that goes to the row kept for it."""
     capped: Marks
@@ -71,7 +73,7 @@ def keep_all_but_copies(copies: ExactCopies) -> Outcome:
     """Return what exact copies alone make of the rows."""
     rows = len(copies.winner)
     relation = np.full(rows, Relation.EXACT, dtype=np.uint8)
-    return Outcome(copies.winner, copies.conflict, relation, np.zeros(rows, dtype=bool), {})
+    return Outcome(copies.winner, copies.conflict, copies.conflict >= 0, relation, np.zeros(rows, dtype=bool), {})
 
 
 def compare_rows(path: Path, copies: ExactCopies, config: DedupConfig, scratch: Path, progress: Progress) -> Outcome:
@@ -129,10 +131,13 @@ def _merge(copies: ExactCopies, positions: Ints, duplicates: Duplicates, evidenc
     in_conflict = np.flatnonzero(duplicates.conflict)
     _, conflict_number = np.unique(duplicates.cluster[in_conflict], return_inverse=True)
     conflict[positions[in_conflict]] = conflict_number + conflict.max(initial=-1) + 1
+    copies_conflict = copies.conflict >= 0
+    copies_conflict[positions] = duplicates.copies_conflict
     # A copy goes with the row that it is a copy of.
     copy = np.flatnonzero(copies.winner != np.arange(rows))
     original = copies.winner[copy]
     conflict[copy] = conflict[original]
+    copies_conflict[copy] = copies_conflict[original]
     original_goes = winner[original] != original
     relation[copy[original_goes]] = relation[original[original_goes]]
     capped[copy] = capped[original]
@@ -140,4 +145,4 @@ def _merge(copies: ExactCopies, positions: Ints, duplicates: Duplicates, evidenc
         if original_position in evidence:
             evidence[position] = evidence[original_position]
     winner[copy] = winner[original]
-    return Outcome(winner, conflict, relation, capped, evidence)
+    return Outcome(winner, conflict, copies_conflict, relation, capped, evidence)

@@ -11,6 +11,7 @@ Input: `rows`. A held-out row wins over train rows, which are dropped as `leaked
 (`near.copies` says what they are). What is left is compared for rewordings (`rewordings`), unless `reworded` is off or
 case counts. Of copies and of rewordings a row with gold stays rather than one without, then a complete text, then the
 longer worked solution, then the first. Golds that cannot be compared are no conflict (`near.golds`): both rows stay.
+A conflict between copies holds its rows back for review; one between rewordings only advises.
 With `template_cap` rows beyond the best of a template are dropped as `template_cap`. The evidence of a rewording is
 explained in `near.evidence`. The file is read four times: for hashes (`copy_table`), for rewordings (some 500 bytes
 for each row that is no copy), for the evidence, and to write.
@@ -26,12 +27,12 @@ from typing import Any
 import numpy as np
 
 from truegold.pipeline.config.stages import DedupConfig
-from truegold.pipeline.dedup.conflicts import CONFIDENCE, MAX_SHOWN, REASON, GoldCounts, shown_text
+from truegold.pipeline.dedup.conflicts import MAX_SHOWN, REASON, GoldCounts, conflict_flag, shown_text
 from truegold.pipeline.dedup.copy_table import KEY_COLUMNS, CopyTable
 from truegold.pipeline.dedup.near import Relation
 from truegold.pipeline.dedup.near.copies import gold_key
 from truegold.pipeline.dedup.rewordings import Outcome, compare_rows, keep_all_but_copies
-from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger, flag_record
+from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger
 from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, read_rows
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
@@ -39,7 +40,7 @@ from truegold.pipeline.running.stage import StageReport, stage_function
 ROWS_FILE = "rows.parquet"
 
 
-@stage_function(version=4)
+@stage_function(version=5)
 def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Drop duplicates and flag conflicting labels."""
     path = inputs["rows"]
@@ -70,7 +71,7 @@ def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progre
             if (conflict := int(outcome.conflict[position])) >= 0:
                 evidence = witnesses.conflicts[conflict].evidence()
                 ledger.flag(row, REASON, **evidence)
-                flags.write(flag_record(row, REASON, detector="dedup", evidence=evidence, confidence=CONFIDENCE))
+                flags.write(conflict_flag(row, evidence, bool(outcome.copies_conflict[position])))
     return StageReport(total, rows.rows, dict(ledger.counts))
 
 

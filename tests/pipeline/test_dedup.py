@@ -126,6 +126,20 @@ def test_the_same_prompt_with_different_golds_stays_and_is_flagged(tmp_path):
     assert [json.loads(entry["evidence"]) for entry in mirrored] == [evidence, evidence]
 
 
+def test_a_conflict_of_copies_holds_rows_back_and_one_of_rewordings_advises(tmp_path):
+    tom = "Tom has 37 red cars and buys 45 more at the market. How many cars has Tom got in total?"
+    reordered = "How many cars has Tom got in total, if Tom has 37 red cars and buys 45 more at the market?"
+    maria = "Maria reads 23 pages of her novel on Monday and 19 pages on Tuesday. How many pages has she read so far?"
+    reworded = (
+        "On Monday Maria read 23 pages of her novel, on Tuesday 19. What is the number of pages she has read so far?"
+    )
+    result = run(tmp_path, make(tom, "82"), make(reordered, "83"), make(maria, "42"), make(reworded, "43"))
+    flags = {flag["source_row"]: (flag["blocks"], flag["confidence"]) for flag in result.flags}
+    assert result.kept == [1, 2, 3, 4]
+    assert flags[1] == flags[2] == (True, 0.9)
+    assert flags[3] == flags[4] == (False, 0.3)
+
+
 def test_the_evidence_of_a_large_conflict_is_bounded(tmp_path):
     result = run(tmp_path, *(make("How many?", str(gold)) for gold in range(500)))
     assert len(result.flags) == 500

@@ -23,6 +23,7 @@ from truegold.pipeline.dedup.near.clusters import Clusters, cluster_texts
 from truegold.pipeline.dedup.near.corpus import Corpus, rank_rows
 from truegold.pipeline.dedup.near.golds import best_of_each_gold, fill_missing_golds, unify_golds
 from truegold.pipeline.dedup.near.links import Links
+from truegold.pipeline.dedup.near.reading import count_changed_words, read_text
 from truegold.pipeline.dedup.near.relation import Relation
 
 
@@ -46,6 +47,8 @@ class Duplicates:
     """Which rows went because their template has enough instances."""
     conflict: Marks
     """Which rows are in a cluster with several golds."""
+    copies_conflict: Marks
+    """Which of those contradict a copy of theirs: the golds differ, and nothing in the texts does."""
 
     @property
     def keep(self) -> Marks:
@@ -69,6 +72,7 @@ def find_duplicates(corpus: Corpus, links: Links, template_cap: int | None = Non
     gold = fill_missing_golds(unified.gold, cluster_row, best_first)
     kept_for = best_of_each_gold(cluster_row, gold, rank)
     conflict = np.isin(cluster_row, unified.contradicted)
+    copies_conflict = _mark_copies_in_conflict(corpus, text, cluster_row, conflict)
     relation, other, score = _tie_rows(clusters, text, best_row, kept_for, cluster_row)
     template = best_row[clusters.template[text]]
     capped = _mark_beyond_cap(template, cluster_row, rank, template_cap)
@@ -76,7 +80,25 @@ def find_duplicates(corpus: Corpus, links: Links, template_cap: int | None = Non
     founders = np.flatnonzero(cluster_row == np.arange(rows))
     is_single = np.bincount(template[founders], minlength=rows) < 2
     template = np.where(is_single[template], -1, template)
-    return Duplicates(cluster_row, kept_for, relation, other, score, template, capped, conflict)
+    return Duplicates(cluster_row, kept_for, relation, other, score, template, capped, conflict, copies_conflict)
+
+
+def _mark_copies_in_conflict(corpus: Corpus, text: Ints, cluster_row: Ints, conflict: Marks) -> Marks:
+    """Mark the rows in conflict with a row of the same text, or of one that says the same in another layout or order.
+
+    Of rewordings with different golds nearly all are siblings that read alike: a flag of theirs is worth less.
+    """
+    rows = np.flatnonzero(conflict & (corpus.text >= 0))
+    numbers = np.unique(np.concatenate([text[rows], text[cluster_row[rows]]])).tolist()
+    read = dict(zip(numbers, map(read_text, corpus.texts.read(numbers)), strict=True))
+    copied = text.copy()
+    for row, founder in zip(rows.tolist(), text[cluster_row[rows]].tolist(), strict=True):
+        if count_changed_words(read[int(text[row])], read[founder]) == 0:
+            copied[row] = founder
+    contradicted = unify_golds(corpus.gold[rows], corpus.golds.gather(rows), copied[rows]).contradicted
+    marks = np.zeros(len(text), dtype=bool)
+    marks[rows] = np.isin(copied[rows], contradicted)
+    return marks
 
 
 def _tie_rows(

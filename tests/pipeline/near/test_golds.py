@@ -16,6 +16,10 @@ UNDECIDED = [
     ("B", "12"),
     ("Yes, since both of them are even numbers", "No, because neither of the two is"),
     ("see the figure above", "x+1"),
+    ("N/A", "5"),
+    ("see solution", "x = 3"),
+    ("答案略", "12"),
+    ("$x=3-2t, y=t$", "$x=s, y=\\frac{3-s}{2}$"),
 ]
 
 

@@ -143,7 +143,8 @@ class _GroupReader:
 
     def _read_stories(self, pairs: Ints) -> None:
         differences = [compare_texts(*self._pair(pair)) for pair in pairs.tolist()]
-        self.score[pairs] = score_stories(differences, self._group.measures.take(pairs), self._group.story[pairs])
+        measures, story = self._group.measures.take(pairs), self._group.story[pairs]
+        self.score[pairs] = score_stories(differences, measures, story, self.agreement[pairs] < 0)
         self._weigh_golds(pairs)
 
     def _weigh_golds(self, pairs: Ints) -> None:
