@@ -9,8 +9,9 @@ cuts were chosen on, and the others.
   written by hand; clauses in another order and synonyms, by rule) and in GSM8K (by a language model). One is found
   where it and its original are in one cluster and flagged. Beside them: conflicts among the corpus's own rows.
 - Numbers: problems with three numbers or more, all of them written in words; found where both are in one cluster.
-- Read pairs (`tests/data/dedup/read_pairs.jsonl`): pairs of seven corpora that a person labelled without knowing what
-  truegold says. What it calls the same problem is right or wrong by those labels; the corpus is deduplicated whole.
+- Read pairs: pairs that a person labelled without knowing what truegold says, drawn among those that look alike
+  (`tests/data/dedup/read_pairs.jsonl`) and among those that it reported (`reported_pairs.jsonl`). What it calls the same
+  problem is right or wrong by those labels; the corpus is deduplicated whole. Conflicts of copies are told from others.
 """
 
 from __future__ import annotations
@@ -70,13 +71,21 @@ def load(folder: Path, corpus: str) -> list[Problem]:
         "cmath": (("qwen_cmath",), "question", lambda row: row["answer"]),
         "olympiad": (("olympiad_bench_675",), "problem", lambda row: row["answer"]),
         "mawps": (("qwen_mawps",), "input", lambda row: row["target"]),
+        "asdiv": (("qwen_asdiv",), "question", lambda row: row["answer"].split(" (")[0]),
+        "bigmath": (("bigmath_tinyv_5k",), "prompt", lambda row: row["reward_model"]["ground_truth"]),
     }
     names, text, gold = files[corpus]
     return [
-        Problem(f"{name}:{position}", row[text], None if gold(row) is None else str(gold(row)))
+        Problem(f"{name}:{position}", problem_text(row, text), None if gold(row) is None else str(gold(row)))
         for name in names
         for position, row in enumerate(rows(folder, name))
     ]
+
+
+def problem_text(row: dict[str, Any], column: str) -> str:
+    """The problem of a row without what some corpora write around it."""
+    text = row[column] if isinstance(row[column], str) else row[column][-1]["content"]
+    return " ".join(filter(None, (row.get("body"), text.split(" Let's think step by step")[0])))
 
 
 def boxed(solution: str | None) -> str | None:
@@ -90,6 +99,7 @@ class Outcome:
 
     cluster: list[int]
     conflict: list[bool]
+    copies_conflict: list[bool]
     kept_for: list[int]
     text: list[int]
 
@@ -106,6 +116,7 @@ def deduplicated(problems: list[Problem], confidence: float = 0.5, conflict_conf
     return Outcome(
         duplicates.cluster.tolist(),
         duplicates.conflict.tolist(),
+        duplicates.copies_conflict.tolist(),
         duplicates.kept_for.tolist(),
         corpus.text.tolist(),
     )
@@ -268,9 +279,9 @@ def numbers(folder: Path) -> dict[str, dict[str, str]]:
     return shares
 
 
-def read_pairs(folder: Path) -> dict[str, dict[str, int]]:
+def read_pairs(folder: Path, file: str) -> dict[str, dict[str, int]]:
     """Of the labelled pairs of each corpus and half, how many drops and conflicts are right and wrong."""
-    lines = (LABELS / "read_pairs.jsonl").read_text(encoding="utf-8").splitlines()[1:]
+    lines = (LABELS / file).read_text(encoding="utf-8").splitlines()[1:]
     labels = [json.loads(line) for line in lines]
     counts: dict[str, Counter[str]] = {}
     for corpus in sorted({label["corpus"] for label in labels}):
@@ -278,15 +289,24 @@ def read_pairs(folder: Path) -> dict[str, dict[str, int]]:
         position = {problem.key: n for n, problem in enumerate(problems)}
         outcome = deduplicated(problems)
         for label in labels:
-            if label["corpus"] != corpus or label["same"] is None:
+            if label["corpus"] != corpus:
                 continue
             left, right = position[label["left"]], position[label["right"]]
             count = counts.setdefault(f"{corpus} {label['half']}", Counter())
-            count["same" if label["same"] else "not same"] += 1
+            same = {True: "same", False: "not same", None: "a matter of taste"}[label["same"]]
+            count[same] += 1
             if outcome.cluster[left] == outcome.cluster[right]:
-                verdict = "conflict" if outcome.kept_for[left] != outcome.kept_for[right] else "drop"
-                count[f"{verdict} {'right' if label['same'] else 'wrong'}"] += 1
+                count[f"{verdict(outcome, left, right)}, {same}"] += 1
     return {name: dict(count) for name, count in counts.items()}
+
+
+def verdict(outcome: Outcome, left: int, right: int) -> str:
+    """What is said of two rows of one cluster."""
+    if outcome.kept_for[left] == outcome.kept_for[right]:
+        return "drop"
+    if not outcome.conflict[right]:
+        return "undecided"
+    return "conflict of copies" if outcome.copies_conflict[right] else "conflict of rewordings"
 
 
 def main() -> None:
@@ -303,9 +323,10 @@ def main() -> None:
     for planting in plantings(args.data_dir):
         figures["conflicts"].append(conflicts(args.data_dir, *planting))
         print(json.dumps(figures["conflicts"][-1]), flush=True)
-    figures["read pairs"] = read_pairs(args.data_dir)
-    for name, count in figures["read pairs"].items():
-        print(name, json.dumps(count))
+    for file in ("read_pairs.jsonl", "reported_pairs.jsonl"):
+        figures[file] = read_pairs(args.data_dir, file)
+        for name, count in figures[file].items():
+            print(file, name, json.dumps(count), flush=True)
     if args.json:
         args.json.write_text(json.dumps(figures, indent=1))
 

@@ -75,11 +75,6 @@ def shorter_answers(gold: str) -> list[str]:
     return [answer for answer in dict.fromkeys(answers) if answer and not _is_prose(answer)]
 
 
-def is_placeholder(gold: str) -> bool:
-    """Whether a gold stands for one that is missing, such as "N/A" or "see solution"."""
-    return gold == _WRITTEN_NULL or _PLACEHOLDER.fullmatch(gold) is not None
-
-
 def unmatchable_because(gold: str, problem: str) -> str | None:  # noqa: PLR0911, one for each fault
     """Return what keeps every right answer from matching `gold`, or None."""
     text = gold.strip()[:MAX_CHARS]

@@ -23,6 +23,7 @@ import polars as pl
 from truegold.pipeline.dedup.near.arrays import Ints, repeat_over_runs, run_starts
 from truegold.pipeline.dedup.near.copies import NO_GOLD
 from truegold.verifiers import Verdict, equivalent
+from truegold.verifiers.placeholders import is_placeholder
 
 MAX_GOLDS = 8
 """Different golds of one problem that are compared; more are neither the same nor a conflict of their own."""
@@ -62,9 +63,6 @@ def _is_decided(verdict: Verdict) -> bool:
 
 def _are_comparable(left: str, right: str) -> bool:
     """Whether two golds that are not equal are of one sort: both choices, both a few words, or neither."""
-    # Rules come with the package, which costs a tenth of a second that golds which are all the same do without.
-    from truegold.pipeline.verify.gold_kinds import is_placeholder
-
     if is_placeholder(left.strip()) or is_placeholder(right.strip()) or _name_other_parameters(left, right):
         return False
     if bool(_CHOICE.fullmatch(left.strip())) != bool(_CHOICE.fullmatch(right.strip())):
