@@ -10,8 +10,8 @@ cuts were chosen on, and the others.
   where it and its original are in one cluster and flagged. Beside them: conflicts among the corpus's own rows.
 - Numbers: problems with three numbers or more, all of them written in words; found where both are in one cluster.
 - Read pairs: pairs that a person labelled without knowing what truegold says, drawn among those that look alike
-  (`tests/data/dedup/read_pairs.jsonl`) and among those that it reported (`reported_pairs.jsonl`). What it calls the same
-  problem is right or wrong by those labels; the corpus is deduplicated whole. Conflicts of copies are told from others.
+  (`tests/data/dedup/read_pairs.jsonl`) and among those that it reported (`reported_pairs.jsonl`). What it calls the
+  same problem is right or wrong by those labels; the corpus is deduplicated whole.
 """
 
 from __future__ import annotations
