@@ -10,11 +10,12 @@ from typing import Any
 
 import polars as pl
 import pytest
+from numbered_rows import make_row
 
 from truegold.pipeline.config.engines import ScriptedEngineConfig
 from truegold.pipeline.config.stages import ProfileConfig, SelectConfig
 from truegold.pipeline.profile.stage import profile
-from truegold.pipeline.rows import Row, row_id, write_rows
+from truegold.pipeline.rows import write_rows
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
 from truegold.pipeline.select.stage import balanced_order, select
@@ -22,24 +23,6 @@ from truegold.verifiers import InputError
 
 RIGHT = "so \\boxed{5}"
 WRONG = "so \\boxed{6}"
-
-
-def make_row(problem: int, split: str = "train", gold: str = "5") -> Row:
-    """Return a row of a numbered problem."""
-    prompt = f"Problem number <{problem}>"
-    return {
-        "id": row_id(prompt, gold),
-        "prompt": prompt,
-        "gold": gold,
-        "domain": "math",
-        "verifier": "math",
-        "verifier_args": "{}",
-        "solution": None,
-        "source": "train.jsonl",
-        "source_row": problem,
-        "split": split,
-        "meta": "{}",
-    }
 
 
 def run_profile(

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from numbered_rows import make_row
 
 from truegold.pipeline.config.engines import ScriptedEngineConfig
 from truegold.pipeline.config.stages import ProfileConfig
@@ -16,7 +17,7 @@ from truegold.pipeline.engines.base import Completion, Request, SamplingParams, 
 from truegold.pipeline.engines.scripted import ScriptedEngine
 from truegold.pipeline.profile.stage import profile
 from truegold.pipeline.profile.store import RecordLog
-from truegold.pipeline.rows import Row, row_id, write_rows
+from truegold.pipeline.rows import write_rows
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
 
@@ -24,28 +25,10 @@ ROWS = 24
 COMPLETIONS = 12
 
 
-def rows(count: int, gold: str = "5") -> list[Row]:
-    return [
-        {
-            "id": row_id(f"Problem number <{problem}>", gold),
-            "prompt": f"Problem number <{problem}>",
-            "gold": gold,
-            "domain": "math",
-            "verifier": "math",
-            "verifier_args": "{}",
-            "solution": None,
-            "source": "train.jsonl",
-            "source_row": problem,
-            "split": "train" if problem % 6 else "heldout",
-            "meta": "{}",
-        }
-        for problem in range(1, count + 1)
-    ]
-
-
 def run(folder: Path, count: int = ROWS, gold: str = "5", out: str = "profile", **config: Any) -> StageReport:
     """Profile problems of which the n-th passes n times of ROWS; the store of `folder` stays."""
-    write_rows(folder / "rows.parquet", rows(count, gold))
+    rows = [make_row(problem, "train" if problem % 6 else "heldout", gold) for problem in range(1, count + 1)]
+    write_rows(folder / "rows.parquet", rows)
     script = [
         {
             "prompt": f"<{problem}>",

@@ -7,29 +7,16 @@ from collections.abc import Callable, Iterator
 
 from hypothesis import given
 from hypothesis import strategies as st
+from numbered_rows import make_row
 
 from truegold.pipeline.profile.schedule import SampledRow, Schedule
-from truegold.pipeline.rows import Row
 
 ROWS = 40
 FIRST, MOST = 4, 12
 
 
 def sampled_row(index: int, split: str = "train") -> SampledRow:
-    row: Row = {
-        "id": f"{index:020x}",
-        "prompt": f"Problem {index}",
-        "gold": "1",
-        "domain": "math",
-        "verifier": "math",
-        "verifier_args": "{}",
-        "solution": None,
-        "source": "a.jsonl",
-        "source_row": index + 1,
-        "split": split,
-        "meta": "{}",
-    }
-    return SampledRow(row, index, (index,), str(index))
+    return SampledRow(make_row(index, split), index, (index,), str(index))
 
 
 def coin(index: int, sample: int) -> float | None:
