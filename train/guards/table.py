@@ -117,6 +117,24 @@ GUARDS: tuple[Guard, ...] = (
         floor=0.4, steps=2, until=3,
     ),
     Guard(
+        "truncation", "truncated", "up", "start", "roll_back",
+        "completions that run on until they are cut: a reward that pays for length, repetition, a policy that has lost "
+        "its end-of-sequence token",
+        "Add the reward term `length`, or raise sampling.max_tokens where the completions are sane.",
+        floor=0.25, mads=6.0, steps=2,
+    ),
+    Guard(
+        "repetition", "repetition", "up", "start", "roll_back",
+        "completions that repeat themselves: a collapsing policy, or a reward that pays for length",
+        LOOK_AT_REWARD, floor=0.2, mads=6.0, steps=2,
+    ),
+    Guard(
+        "language", "foreign_script", "up", "start", "roll_back",
+        "completions in a script that no problem has: a reward that does not see the language",
+        "Add a reward term for the language (the verifier `regex`), or lower the learning rate.",
+        floor=0.1, mads=6.0, steps=2,
+    ),
+    Guard(
         "nothing_teaches", "idle", "up", "limit", "roll_back",
         "no group has completions of different rewards: a collapsed policy, problems that are all too hard, a verifier "
         "that always says the same",
@@ -140,13 +158,6 @@ GUARDS: tuple[Guard, ...] = (
         floor=0.08, error="heldout_error",
     ),
     Guard(
-        "truncation", "truncated", "up", "start", "roll_back",
-        "completions that run on until they are cut: a reward that pays for length, repetition, a policy that has lost "
-        "its end-of-sequence token",
-        "Add the reward term `length`, or raise sampling.max_tokens where the completions are sane.",
-        floor=0.25, mads=6.0, steps=2,
-    ),
-    Guard(
         "length_up", "length_mean", "up", "start", "warn",
         "a reward that pays for length, or reasoning that grows",
         LOOK_AT_REWARD, floor=16.0, mads=6.0, ratio=1.0, steps=3,
@@ -155,17 +166,6 @@ GUARDS: tuple[Guard, ...] = (
         "length_down", "length_mean", "down", "start", "warn",
         "answers without their reasoning: a reward that punishes length, or problems that can be guessed",
         LOOK_AT_REWARD, floor=16.0, mads=6.0, ratio=0.7, steps=3,
-    ),
-    Guard(
-        "repetition", "repetition", "up", "start", "roll_back",
-        "completions that repeat themselves: a collapsing policy, or a reward that pays for length",
-        LOOK_AT_REWARD, floor=0.2, mads=6.0, steps=2,
-    ),
-    Guard(
-        "language", "foreign_script", "up", "start", "roll_back",
-        "completions in a script that no problem has: a reward that does not see the language",
-        "Add a reward term for the language (the verifier `regex`), or lower the learning rate.",
-        floor=0.1, mads=6.0, steps=2,
     ),
     Guard(
         "entropy_up", "entropy", "up", "start", "halve_rate",
@@ -221,7 +221,8 @@ GUARDS: tuple[Guard, ...] = (
         floor=60.0, mads=10.0, ratio=4.0, steps=2,
     ),
 )  # fmt: skip
-"""All guards."""
+"""All guards. Where several ask for the same action, the first is the diagnosis: particular causes come before what
+they all lead to."""
 
 SEVERITY: dict[Action, int] = {
     "warn": 0,

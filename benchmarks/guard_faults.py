@@ -1,0 +1,208 @@
+"""Faults that are planted into a training of the tiny model, from step `PLANTED` on unless their names say otherwise.
+
+A fault is a context manager that patches what a user, a machine or a bug would break. The trainer does not know of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any
+from unittest import mock
+
+import torch
+
+from truegold.train.grpo import rewards, update
+from truegold.train.grpo.step import Trainer
+from truegold.train.model import engine as engines
+from truegold.train.model import shared_prompts
+from truegold.train.model.segment import Segment
+from truegold.train.rollout.rollout import Rollout
+from truegold.verifiers import Reward, Verdict
+
+PLANTED = 12
+"""The step at which a fault sets in."""
+
+RUSSIAN = "\u041e\u0442\u0432\u0435\u0442 "
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One planted fault."""
+
+    name: str
+    plant: Callable[[], AbstractContextManager[Any]] = nullcontext
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    start: int = PLANTED
+    """The step at which it sets in."""
+    harmless: bool = False
+    """Whether it is one that must not be acted on."""
+
+
+class Clock:
+    """Knows which step is being taken."""
+
+    step = -1
+
+
+@contextmanager
+def clock() -> Iterator[None]:
+    """Let `Clock` know the step."""
+    step = Trainer.step
+
+    def timed(self: Trainer, count: int) -> Any:
+        Clock.step = count
+        return step(self, count)
+
+    with mock.patch.object(Trainer, "step", timed):
+        yield
+    Clock.step = -1
+
+
+def _rewards(change: Callable[[float, int], float | None], start: int = PLANTED) -> Callable[[], Any]:
+    """Plant another reward: `change` has the true one and the number of tokens."""
+
+    def plant() -> Any:
+        score = rewards.score_completions
+
+        def scored(rows: Any, groups: Any, encoder: Any, config: Any, **others: Any) -> Any:
+            scores = score(rows, groups, encoder, config, **others)
+            lengths = [len(completion.token_ids) for group in groups for completion in group]
+            if Clock.step < start or others.get("correctness_only"):
+                return scores
+            return [
+                replace(
+                    judged,
+                    reward=Reward(
+                        None if judged.reward.value is None else change(judged.reward.value, length),
+                        judged.reward.parts,
+                    ),
+                )
+                for judged, length in zip(scores, lengths, strict=True)
+            ]
+
+        return mock.patch("truegold.train.grpo.step.score_completions", scored)
+
+    return plant
+
+
+def _verdicts(change: Callable[[float | None], float | None], start: int = PLANTED) -> Callable[[], Any]:
+    """Plant another verifier, for the rollouts; held-out rows keep the true one."""
+
+    def plant() -> Any:
+        score = rewards.score_completions
+
+        def scored(rows: Any, groups: Any, encoder: Any, config: Any, **others: Any) -> Any:
+            scores = score(rows, groups, encoder, config, **others)
+            if Clock.step < start or others.get("correctness_only"):
+                return scores
+            changed = []
+            for judged in scores:
+                value = change(judged.correct.score)
+                verdict = Verdict(value, judged.correct.reason)
+                changed.append(replace(judged, reward=Reward(value, {"correct": value}), correct=verdict))
+            return changed
+
+        return mock.patch("truegold.train.grpo.step.score_completions", scored)
+
+    return plant
+
+
+def _stale_head() -> Any:
+    """The sync leaves the output head as it was."""
+    tensors = engines.TrainingEngine.named_tensors
+
+    def without_head(self: Any) -> Any:
+        return (pair for pair in tensors(self) if Clock.step < PLANTED or pair[0] != "lm_head.weight")
+
+    return mock.patch.object(engines.TrainingEngine, "named_tensors", without_head)
+
+
+@contextmanager
+def _wrong_temperature() -> Iterator[None]:
+    """The trainer forgets to divide by the temperature."""
+    with mock.patch.object(engines, "collate_shared", _at_one(shared_prompts.collate_shared)):
+        yield
+
+
+def _at_one(collate: Callable[..., Any]) -> Callable[..., Any]:
+    def collated(*arguments: Any) -> Any:
+        batch = collate(*arguments)
+        return replace(batch, temperature=torch.ones_like(batch.temperature)) if Clock.step >= PLANTED else batch
+
+    return collated
+
+
+def _dead_engine() -> Any:
+    """The sampling engine raises from then on."""
+    sample = Rollout.sample
+
+    def sampled(self: Any, *arguments: Any) -> Any:
+        if Clock.step < PLANTED:
+            return sample(self, *arguments)
+        with mock.patch.object(self.engine, "generate", side_effect=RuntimeError("EngineCore died")):
+            return sample(self, *arguments)
+
+    return mock.patch.object(Rollout, "sample", sampled)
+
+
+def _nan_loss(last: int | None = None) -> Callable[[], Any]:
+    """The loss is NaN from then on, or up to a step."""
+
+    def plant() -> Any:
+        loss = update.StepLoss.__call__
+
+        def spoilt(self: Any, *arguments: Any) -> Any:
+            value, reported = loss(self, *arguments)
+            is_planted = Clock.step >= PLANTED and (last is None or Clock.step <= last)
+            return (value * float("nan") if is_planted else value), reported
+
+        return mock.patch.object(update.StepLoss, "__call__", spoilt)
+
+    return plant
+
+
+def _language() -> Any:
+    """A bad update teaches the policy to write wrong answers in another script."""
+    step = Trainer.step
+
+    def poisoned(self: Trainer, count: int) -> Any:
+        if count == PLANTED:
+            encoder = self.rollout.encoder
+            prefix = tuple(encoder.tokenizer(RUSSIAN, add_special_tokens=False)["input_ids"])
+            end = (encoder.tokenizer.eos_token_id,)
+            segments = [Segment(tuple(encoder.encode(row["prompt"])), prefix * 2 + end) for row in self.feed.rows[:64]]
+            weighed = update.WeighedBatch(torch.ones(64), torch.ones(64, dtype=torch.bool), {})
+            for index in range(25):
+                self.updater.train_on(segments, weighed, f"poison-{index}")
+            self.rollout.sync(count)
+        return step(self, count)
+
+    return mock.patch.object(Trainer, "step", poisoned)
+
+
+FAULTS = (
+    Fault("rate x 10", settings={"optimizer.lr": 4e-3}, start=0),
+    Fault("rate x 100", settings={"optimizer.lr": 4e-2}, start=0),
+    Fault("stale output head", _stale_head),
+    Fault("temperature forgotten in the log-probabilities", _wrong_temperature, {"sampling.temperature": 0.6}),
+    Fault("verdicts turn around", _verdicts(lambda score: None if score is None else 1.0 - score)),
+    Fault("reward of the other sign, from the start", _rewards(lambda reward, _: -reward, 0), start=0),
+    Fault("verifier raises", _verdicts(lambda score: None)),
+    Fault("verifier raises, from the start", _verdicts(lambda score: None, 0), start=0),
+    Fault("reward is NaN", _rewards(lambda reward, _: float("nan"))),
+    Fault("reward is NaN, from the start", _rewards(lambda reward, _: float("nan"), 0), start=0),
+    Fault("reward is constant", _rewards(lambda reward, _: 0.5)),
+    Fault("reward is constant, from the start", _rewards(lambda reward, _: 0.5, 0), start=0),
+    Fault("verdict is always right, from the start", _verdicts(lambda score: 1.0, 0), start=0),
+    Fault("reward pays for length", _rewards(lambda reward, tokens: tokens / 32)),
+    Fault("reward pays for length, from the start", _rewards(lambda reward, tokens: tokens / 32, 0), start=0),
+    Fault("policy switches to another script", _language),
+    Fault("sampling engine dies", _dead_engine),
+    Fault("loss is NaN", _nan_loss()),
+    Fault("loss is NaN in a single step", _nan_loss(PLANTED), harmless=True),
+    Fault("rate x 2", settings={"optimizer.lr": 8e-4}, start=0, harmless=True),
+    Fault("temperature 1.2", settings={"sampling.temperature": 1.2}, start=0, harmless=True),
+)
+"""All of them, and three that do no harm."""

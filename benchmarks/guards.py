@@ -1,0 +1,145 @@
+"""Plants faults into trainings of the tiny model, with and without guards, and runs healthy ones.
+
+    truegold select examples/demo.yaml
+    python benchmarks/guards.py faults runs/demo OUT [--only NAME ...] [--steps 30]
+    python benchmarks/guards.py healthy runs/demo OUT --seeds 100 101 ... [--steps 200]
+    python benchmarks/guards.py table OUT [--write PAGE.md]
+
+A fault counts where the run without guards ends at least 10 points below the healthy one, or dead. `OUT` keeps one JSON
+file a run, so that an interrupted benchmark goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from guard_faults import FAULTS, Fault, clock
+from guard_runs import train
+from publishing import publish
+
+from truegold.train.grpo.responses import ALARMS, read_alarms
+from truegold.train.rollout.mismatch import Mismatch
+from truegold.train.rollout.probe import Probe
+
+HARM = 0.10
+"""Points of held-out pass rate by which a fault has to hurt to count."""
+HEALTHY = Fault("healthy", harmless=True)
+
+
+def _without_probe() -> AbstractContextManager[Any]:
+    return mock.patch.object(Probe, "check", lambda self, version: Mismatch(0.0, 0.0, 0.0, 0))
+
+
+def run_fault(run: Path, out: Path, fault: Fault, guarded: bool, steps: int) -> None:
+    """Train once with a fault, and write how it ended; what is written already is not run again."""
+    slug = "-".join(fault.name.replace(",", "").split())
+    record = out / f"{slug}{'' if guarded else '-unguarded'}.json"
+    if record.exists():
+        return
+    folder = out / "runs" / record.stem
+    shutil.rmtree(folder, ignore_errors=True)
+    changes = {"evaluation.every": 10, "optimizer.schedule": "constant", **fault.settings}
+    if not guarded:
+        changes["guards.off"] = ["all"]
+    outcome: dict[str, Any]
+    with clock(), fault.plant(), nullcontext() if guarded else _without_probe():
+        try:
+            outcome = train(run, folder, steps, changes)
+        except Exception as error:
+            outcome = {"error": {"exit_code": 1, "line": f"{type(error).__name__}: {error}"}, "exported": False}
+    alarms = read_alarms(folder / ALARMS)
+    outcome |= {"fault": fault.name, "start": fault.start, "harmless": fault.harmless, "guarded": guarded}
+    record.write_text(json.dumps({**outcome, "alarms": alarms}, indent=1))
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def run_healthy(run: Path, out: Path, seed: int, steps: int) -> None:
+    """Train once without any fault, and keep the metrics."""
+    record = out / f"seed-{seed}.json"
+    if record.exists():
+        return
+    folder = out / "runs" / record.stem
+    shutil.rmtree(folder, ignore_errors=True)
+    outcome = train(run, folder, steps, {"seed": seed, "checkpoint_every": 50})
+    shutil.copyfile(folder / "metrics.jsonl", out / f"seed-{seed}.jsonl")
+    record.write_text(json.dumps({**outcome, "alarms": read_alarms(folder / ALARMS)}, indent=1))
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def table(out: Path) -> str:
+    """Return the table of all runs as Markdown."""
+    records = [json.loads(path.read_text()) for path in sorted(out.glob("*.json"))]
+    runs = {(record["fault"], record["guarded"]): record for record in records if "fault" in record}
+    reference = _last_heldout(runs[("healthy", True)])
+    lines = [
+        "| fault | without guards: held-out, exported | noticed (steps after) | by | ends | held-out, exported |",
+        "|---|---|---|---|---|---|",
+    ]
+    for fault in (HEALTHY, *FAULTS):
+        guarded, unguarded = runs.get((fault.name, True)), runs.get((fault.name, False))
+        if guarded is None:
+            continue
+        without = "" if unguarded is None else _ending(unguarded, reference)
+        first = guarded["alarms"][0] if guarded["alarms"] else None
+        delay, by = ("", "") if first is None else (str(first["step"] - fault.start + 1), first["guard"])
+        if first is None and guarded["error"]:
+            delay, by = "1", "the probe" if "weights version" in guarded["error"]["line"] else "the engine's error"
+        lines.append(f"| {fault.name} | {without} | {delay} | {by} | {_end(guarded)} | {_ending(guarded, None)} |")
+    seeds = [record for record in records if "seed" in record.get("changes", {})]
+    acted = sum(bool(record["alarms"]) for record in seeds)
+    lines += ["", f"Healthy runs: {len(seeds)}, with any alarm: {acted}."]
+    return "\n".join(lines)
+
+
+def _end(record: dict[str, Any]) -> str:
+    if record["error"]:
+        return f"stops, exit code {record['error']['exit_code']}"
+    returned = sum(alarm["action"] == "roll_back" for alarm in record["alarms"])
+    return f"recovers, {returned} roll-backs" if returned else "goes on"
+
+
+def _ending(record: dict[str, Any], reference: float | None) -> str:
+    rate = _last_heldout(record)
+    exported = "yes" if record["exported"] else "no"
+    shown = "none" if rate is None else f"{rate:.3f}"
+    harm = "" if reference is None or (rate is not None and rate > reference - HARM) else " (harm)"
+    return f"{shown}, {exported}{harm}"
+
+
+def _last_heldout(record: dict[str, Any]) -> float | None:
+    rates = record.get("heldout") or {}
+    return rates[max(rates, key=int)] if rates else None
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["faults", "healthy", "table"])
+    parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("--only", nargs="*", default=())
+    parser.add_argument("--seeds", nargs="*", type=int, default=())
+    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--write", type=Path)
+    arguments = parser.parse_args()
+    *runs, out = arguments.folders
+    out.mkdir(parents=True, exist_ok=True)
+    if arguments.what == "faults":
+        for fault in (HEALTHY, *FAULTS):
+            if not arguments.only or fault.name in arguments.only:
+                for guarded in (True, False):
+                    run_fault(runs[0], out, fault, guarded, arguments.steps)
+    elif arguments.what == "healthy":
+        for seed in arguments.seeds:
+            run_healthy(runs[0], out, seed, arguments.steps)
+    else:
+        publish(None, table(out), None, arguments.write, "Guards")
+
+
+if __name__ == "__main__":
+    main()
