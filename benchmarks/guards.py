@@ -23,7 +23,7 @@ from guard_faults import FAULTS, Fault, clock
 from guard_runs import train
 from publishing import publish
 
-from truegold.train.grpo.responses import ALARMS, read_alarms
+from truegold.train.guards.logs import ALARMS, read_alarms
 from truegold.train.rollout.mismatch import Mismatch
 from truegold.train.rollout.probe import Probe
 

@@ -25,6 +25,7 @@ from truegold.flows.execute import Call, describe, execute, open_run, stage_call
 from truegold.flows.plan import plan
 from truegold.pipeline.running.stage import Stage, StageResult
 from truegold.pipeline.running.stage_table import Phase, phase_of
+from truegold.train.guards.logs import ALARMS, read_alarms
 
 
 @task(task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False)
@@ -81,14 +82,35 @@ def _flow(config: RunConfig, until: Phase) -> Path:
         def as_task(stage: Stage) -> StageResult:
             return stage_task(stage.name, stage, call)
 
-        finished = execute(stages, run_dir, as_task)
+        try:
+            finished = execute(stages, run_dir, as_task)
+        finally:
+            # A run that a guard has stopped is the one whose alarms are looked for.
+            _publish_alarms(config.name, run_dir)
     _publish(config.name, run_dir, finished)
     return run_dir
 
 
+def _publish_alarms(name: str, run_dir: Path) -> None:
+    """Leave what the guards of the training did in Prefect, if they did anything."""
+    logs = [run_dir / "train" / ALARMS, *(run_dir / ".partial").glob(f"train-*/{ALARMS}")]
+    existing = [path for path in logs if path.exists()]
+    if not existing:
+        return
+    alarms = read_alarms(max(existing, key=lambda path: path.stat().st_mtime))
+    columns = ("step", "guard", "action", "metric", "value", "causes", "remedy")
+    table = [{column: alarm[column] for column in columns} for alarm in alarms]
+    if table:
+        create_table_artifact(table, key=f"{_slug(name)}-alarms", description="Guards of the training")
+
+
+def _slug(name: str) -> str:
+    return "".join(character if character.isalnum() else "-" for character in name.lower()).strip("-")
+
+
 def _publish(name: str, run_dir: Path, finished: Sequence[StageResult]) -> None:
     """Leave artifacts in Prefect: a summary, the counts by reason, a link to the report."""
-    slug = "".join(character if character.isalnum() else "-" for character in name.lower()).strip("-")
+    slug = _slug(name)
     lines = "\n".join(f"    {describe(result)}" for result in finished)
     create_markdown_artifact(f"# truegold run `{name}`\n\n{lines}\n", key=f"{slug}-summary", description=str(run_dir))
     table = [

@@ -63,7 +63,6 @@ PHASE_COMMANDS = {
     "curate": (Phase.CURATE, "Clean, deduplicate, verify gold and flag; report on every row."),
     "profile": (Phase.PROFILE, "Curate, then measure pass rates with the model."),
     "select": (Phase.SELECT, "Curate and profile, then choose the rows worth training on."),
-    "train": (Phase.TRAIN, "Everything up to and including GRPO."),
 }
 
 
@@ -78,6 +77,35 @@ def _phase_command(until: Phase) -> Callable[..., None]:
 
 for _name, (_until, _help) in PHASE_COMMANDS.items():
     app.command(_name, help=_help)(_phase_command(_until))
+
+
+@app.command()
+def train(
+    config: Annotated[Path | None, typer.Argument(help="The run's YAML file.", show_default=False)] = None,
+    set_: Overrides = None,
+    engine: EngineOption = EngineChoice.PREFECT,
+    dry_run: DryRun = False,
+    doctor: Annotated[
+        Path | None,
+        typer.Option(
+            "--doctor",
+            metavar="LOG",
+            help="Train nothing: say what went wrong in a finished run, by its "
+            "metrics. A run's folder, or a metrics file of truegold, TRL or verl.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Everything up to and including GRPO."""
+    if doctor is not None:
+        from truegold.train.guards.doctor import examine_log
+
+        for line in examine_log(doctor):
+            print_line(line)
+        return
+    if config is None:
+        raise ConfigError("There is no configuration to train by.", "truegold train RUN.yaml")
+    _run_until(Phase.TRAIN, config, set_, engine, dry_run)
 
 
 @app.command()

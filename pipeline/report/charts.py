@@ -54,6 +54,8 @@ class LineChart:
     lines: tuple[Line, ...]
     across: tuple[Tick, ...]
     up: tuple[Tick, ...]
+    marks: tuple[Tick, ...] = ()
+    """Where guards have acted."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,11 @@ def line_chart(curve: Curve) -> LineChart:
         tuple(lines),
         tuple(Tick(locate((step, bottom))[0], f"{step:,}") for step in steps),
         tuple(Tick(locate((first, value))[1], f"{value:g}") for value in up),
+        tuple(
+            Tick(locate((alarm.step, bottom))[0], f"step {alarm.step}: {alarm.guard}, {alarm.action}")
+            for alarm in curve.alarms
+            if first <= alarm.step <= last
+        ),
     )
 
 

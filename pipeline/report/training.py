@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -19,6 +20,7 @@ CURVES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Entropy (nats per token)", ("entropy",)),
     ("Gradient norm", ("grad_norm",)),
     ("Mean length (tokens)", ("length_mean",)),
+    ("Clipped tokens, and by what", ("clip_share", "clip_engine", "clip_staleness", "clip_update")),
     ("Sampler against trainer (|Δ log p|)", ("mismatch_abs", "probe_mean_abs")),
 )
 """The title of each chart, and the metrics drawn in it."""
@@ -34,6 +36,8 @@ TABLE_ONLY = (
     "positive_token_mass",
     "distinct_answers",
     "mismatch_outside",
+    "repetition",
+    "foreign_script",
 )
 """The metrics that have no chart."""
 
@@ -56,11 +60,28 @@ class Metric:
 
 
 @dataclass(frozen=True)
+class GuardAlarm:
+    """A guard that fired, and what was done."""
+
+    step: int
+    guard: str
+    action: str
+    metric: str
+    value: float
+    causes: str
+    remedy: str
+    returned_to: int | None
+    """The step of the checkpoint that the run returned to."""
+
+
+@dataclass(frozen=True)
 class Curve:
     """The metrics of one chart."""
 
     title: str
     metrics: tuple[Metric, ...]
+    alarms: tuple[GuardAlarm, ...] = ()
+    """Marked on the time line."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +123,8 @@ class Training:
     """The problems that were trained on."""
     curves: tuple[Curve, ...]
     table: tuple[Metric, ...]
+    alarms: tuple[GuardAlarm, ...]
+    """Of all guards, in order."""
     first_step: int | None
     last_step: int | None
     pairings: tuple[Pairing, ...]
@@ -112,7 +135,9 @@ def read_training(files: RunFiles) -> Training | None:
     if "train" not in files:
         return None
     lines = _lines(files.path("train", "metrics.jsonl"))
-    curves = [Curve(title, tuple(_metrics(lines, names))) for title, names in CURVES]
+    alarms = tuple(_alarms(files.path("train", "alarms.jsonl")))
+    acted = tuple(alarm for alarm in alarms if alarm.action != "warn")
+    curves = [Curve(title, tuple(_metrics(lines, names)), acted) for title, names in CURVES]
     drawn = [name for _, names in CURVES for name in names]
     steps = sorted((files.folders["train"] / "completions").glob("step-*.parquet"))
     return Training(
@@ -120,20 +145,27 @@ def read_training(files: RunFiles) -> Training | None:
         problems_seen=_problems_seen(steps),
         curves=tuple(curve for curve in curves if curve.metrics),
         table=tuple(_metrics(lines, (*drawn, *TABLE_ONLY))),
+        alarms=alarms,
         first_step=_step(steps[0]) if steps else None,
         last_step=_step(steps[-1]) if len(steps) > 1 else None,
         pairings=_pairings(steps),
     )
 
 
-def _lines(path: Path | None) -> list[dict[str, float | None]]:
-    """Return the lines of metrics. Python's own JSON reader takes them, because a diverged loss is written as NaN."""
+def _lines(path: Path | None) -> list[dict[str, Any]]:
+    """Return the lines of metrics or alarms. Python's own JSON reader takes them: a diverged loss is written as NaN."""
     if path is None:
         return []
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def _metrics(lines: Sequence[dict[str, float | None]], names: Sequence[str]) -> list[Metric]:
+def _alarms(path: Path | None) -> Iterator[GuardAlarm]:
+    for alarm in _lines(path):
+        shown: dict[str, Any] = {field.name: alarm.get(field.name) for field in fields(GuardAlarm)}
+        yield GuardAlarm(**shown)
+
+
+def _metrics(lines: Sequence[dict[str, Any]], names: Sequence[str]) -> list[Metric]:
     metrics = []
     for name in names:
         values = [(int(line["step"] or 0), line.get(name)) for line in lines]

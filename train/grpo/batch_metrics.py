@@ -50,10 +50,15 @@ def reward_metrics(completions: Sequence[StepCompletion], terms: Sequence[Term])
         "unjudged": sum(score.reward.value is None for score in scores) / len(scores),
         "groups_all_right": sum(mean == 1.0 for mean in group_means) / len(group_means),
         "groups_all_wrong": sum(mean == 0.0 for mean in group_means) / len(group_means),
+        "prompt_length": sum(len(segment.prompt_ids) for segment in segments) / len(segments),
+        "answer_length": _mean([len(score.correct.extracted or "") or None for score in scores]),
         "length_mean": sum(lengths) / len(lengths),
         "length_max": float(max(lengths)),
         "truncated": sum(segment.truncated for segment in segments) / len(segments),
     }
+    domains = [completion.row.get("domain") for completion in completions]
+    for domain in sorted({domain for domain in domains if domain}):
+        metrics[f"domain/{domain}"] = domains.count(domain) / len(domains)
     for index, term in enumerate(terms):
         metrics[f"score/{term.name}"] = _mean([score.verdicts[index].score for score in scores])
         metrics[f"reward/{term.name}"] = _mean([score.reward.parts[term.name] for score in scores])

@@ -16,6 +16,7 @@ from typing import Any
 from truegold.pipeline.running.aside import write_whole
 from truegold.train.grpo.batch_metrics import Metrics
 from truegold.train.grpo.step import Trainer
+from truegold.train.guards.logs import ALARMS, read_alarms
 from truegold.train.guards.retention import healthy_checkpoint, kept_checkpoints
 from truegold.train.guards.table import SEVERITY, Action
 from truegold.train.guards.watch import Alarm, Watch
@@ -23,8 +24,6 @@ from truegold.train.model.distributed import barrier, gathered, rank
 from truegold.train.model.engine import TrainingEngine, checkpoint_steps
 from truegold.verifiers import GuardError
 
-ALARMS = "alarms.jsonl"
-"""In the stage's folder: every alarm, with what was done."""
 QUARANTINE = "quarantine"
 """In the stage's folder: the completions of the batches behind alarms."""
 MOST_SKIPS = 3
@@ -196,8 +195,3 @@ class Responder:
         if rank() == 0:
             with (self._folder / ALARMS).open("a") as log:
                 log.write(json.dumps({**alarm.record(), "action": action, **evidence}) + "\n")
-
-
-def read_alarms(path: Path) -> list[dict[str, Any]]:
-    """Return the alarms of a run; none where it has no such file."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []

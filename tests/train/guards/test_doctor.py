@@ -1,0 +1,102 @@
+"""What a finished run's metrics say: of ours, TRL's and verl's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from truegold.train.guards.doctor import diagnose, examine_log, replay
+from truegold.train.guards.logs import read_log
+from truegold.train.guards.shifts import shifts
+from truegold.verifiers import InputError
+
+RECORDED = Path(__file__).parents[2] / "data" / "guards"
+
+
+def write_lines(path: Path, lines: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def trl_history(dead_from: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "step": step,
+            "loss": 0.01,
+            "grad_norm": 0.3,
+            "reward": 0.02 if step >= dead_from else 1.2 + 0.02 * (step % 3),
+            "reward_std": 0.0 if step >= dead_from else 0.5,
+            "frac_reward_zero_std": 1.0 if step >= dead_from else 0.2,
+            "entropy": 0.4,
+            "completions/mean_length": 120.0,
+            "completions/clipped_ratio": 0.05,
+        }
+        for step in range(1, 40)
+    ]
+
+
+def test_our_healthy_run_has_nothing_wrong() -> None:
+    lines = list(examine_log(RECORDED / "healthy.jsonl"))
+    assert "no guard fires." in lines
+    assert any(line.split()[:1] == ["pass_rate"] for line in lines)
+
+
+def test_our_dead_run_is_told_by_the_step_at_which_it_died() -> None:
+    lines = list(examine_log(RECORDED / "rate_x100.jsonl"))
+    assert lines[1].startswith("what went wrong: Step 2: pass_rate_start")
+    assert "learning rate" in lines[1]
+
+
+def test_trl_is_read_from_the_newest_checkpoint(tmp_path: Path) -> None:
+    for steps in (20, 39):
+        folder = tmp_path / f"checkpoint-{steps}"
+        folder.mkdir()
+        (folder / "trainer_state.json").write_text(json.dumps({"log_history": trl_history(25)[:steps]}))
+    log = read_log(tmp_path)
+    assert (log.trainer, log.lines[-1][0]) == ("TRL", 39)
+    alarm = diagnose(replay(log))
+    assert (alarm.guard, alarm.since) == ("pass_rate_start", 25)
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_verl_is_read_nested_or_flat(tmp_path: Path, nested: bool) -> None:
+    lines = []
+    for step in range(1, 40):
+        data = {
+            "critic/score/mean": 0.4,
+            "actor/entropy": 0.5 if step < 30 else 4.0,
+            "response_length/clip_ratio": 0.0,
+            "training/global_step": step,
+        }
+        lines.append({"step": step, "data": data} if nested else data)
+    log = read_log(write_lines(tmp_path / "verl.jsonl", lines))
+    alarm = diagnose(replay(log))
+    assert (log.trainer, alarm.guard, alarm.since) == ("verl", "entropy_up", 30)
+
+
+def test_a_gradient_that_is_not_finite_is_seen_in_any_log(tmp_path: Path) -> None:
+    history = trl_history(100)
+    history[19]["grad_norm"] = float("nan")
+    path = tmp_path / "trainer_state.json"
+    path.write_text(json.dumps({"log_history": history}))
+    alarm = diagnose(replay(read_log(path)))
+    assert (alarm.guard, alarm.step) == ("not_finite", 20)
+
+
+def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no metrics of truegold, TRL or verl"):
+        read_log(write_lines(tmp_path / "rows.jsonl", [{"prompt": "1+1"}]))
+    with pytest.raises(InputError, match="has no metrics of a training"):
+        read_log(tmp_path / "nowhere")
+
+
+def test_what_moved_most_comes_first() -> None:
+    moves = {"steady": 0.0, "risen": 0.4, "risen_more": 2.0}
+    lines = [
+        (step, {name: 1.0 + 0.02 * (step % 3) + move * (step >= 20) for name, move in moves.items()})
+        for step in range(40)
+    ]
+    assert [shift.metric for shift in shifts(lines)] == ["risen_more", "risen"]
