@@ -69,7 +69,7 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
         raise InputError(
             f"SFT has no example left of {len(examples)} ({counts}).", "Give sft.data, or raise sft.max_length."
         )
-    engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed)
+    engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed, progress.note)
     packed = config.packing and engine.pack()
     resumed = engine.load(out_dir / CHECKPOINTS)
     first = resumed[0] if resumed else 0

@@ -82,7 +82,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     advice = advise(config, encoder, model_type, evaluation)
     for line in advice:
         progress.note(line)
-    engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed)
+    engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed, progress.note)
     engine.share_prompts()
     objective = resolve_loss(config.objective, engine.causal_lm.config)
     config = config.model_copy(update={"objective": objective})

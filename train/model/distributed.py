@@ -1,32 +1,27 @@
-"""The ranks: joins this process to its group, adds numbers up over all ranks, and configures DeepSpeed.
-
-What DeepSpeed compiles is kept in a folder that survives kills.
-"""
+"""The ranks: joins this process to its group, adds numbers up over all ranks, and configures DeepSpeed."""
 
 from __future__ import annotations
 
-import fcntl
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
-from truegold.pipeline.running.disk import cache_folder
 from truegold.pipeline.running.ports import free_port
 from truegold.train.config.models import OptimizerConfig
+from truegold.train.model.operators import Note, extensions_folder, print_note
 from truegold.verifiers import SetupError
 
 PATIENCE = timedelta(hours=2)
 """How long ranks wait for each other: one may have far longer completions to sample, or slower programs to judge."""
 
 
-def init_distributed() -> None:
+def init_distributed(note: Note = print_note) -> None:
     """Start torch.distributed through DeepSpeed: NCCL on GPUs, gloo on CPUs.
 
     Under the `deepspeed` or `torchrun` launcher the environment names the ranks; without one this is a group of one.
-    Raises SetupError where DeepSpeed is missing.
+    note: takes a line that says what is waited for. Raises SetupError where DeepSpeed is missing, or where its operator
+    is locked by a build that does not end.
     """
     import torch
 
@@ -37,7 +32,7 @@ def init_distributed() -> None:
         os.environ.update(
             RANK="0", LOCAL_RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port())
         )
-    with _extensions_folder():
+    with extensions_folder(note):
         try:
             import deepspeed
         except ImportError as error:
@@ -118,26 +113,6 @@ def _reduce(values: Sequence[float], operation: str) -> list[float]:
     reduced = torch.tensor(values, dtype=torch.float64, device=device)
     dist.all_reduce(reduced, getattr(dist.ReduceOp, operation))
     return [float(value) for value in reduced.tolist()]
-
-
-@contextmanager
-def _extensions_folder() -> Iterator[None]:
-    """Share a lock of our own on torch's folder of compiled extensions while DeepSpeed builds or loads its own.
-
-    torch marks a running build with a plain file named `lock`; a build killed half-way leaves it behind, and every
-    later process waits for it for ever. Our lock is freed by the kernel when its process dies. A process that gets it
-    alone knows that nobody builds and removes what is left over; then all ranks hold it together, since they meet while
-    they build.
-    """
-    folder = Path(os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(cache_folder("torch_extensions"))))
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "truegold.lock").open("w") as lock:
-        with suppress(BlockingIOError):
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            for stale in folder.glob("**/lock"):
-                stale.unlink(missing_ok=True)
-        fcntl.flock(lock, fcntl.LOCK_SH)
-        yield
 
 
 def deepspeed_config(config: OptimizerConfig, ranks: int) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from truegold.train.model.distributed import (
     local_device,
 )
 from truegold.train.model.lora import add_lora, merge, merged_parameters
+from truegold.train.model.operators import Note, print_note
 from truegold.train.model.policy import Policy, load_causal_lm, measure
 from truegold.train.model.prefix_cache import checkpoint_with_cache, keeps_whole_cache
 from truegold.train.model.segment import Batch, Segment, collate, micro_batches
@@ -67,8 +68,8 @@ class TrainingEngine:
     rate_factor = 1.0
     """The learning rate of the schedule is multiplied by it; guards lower it."""
 
-    def __init__(self, model: Path, config: OptimizerConfig, pad_id: int, seed: int) -> None:
-        init_distributed()
+    def __init__(self, model: Path, config: OptimizerConfig, pad_id: int, seed: int, note: Note = print_note) -> None:
+        init_distributed(note)
         import deepspeed
         from deepspeed.runtime.bf16_optimizer import BF16_Optimizer
 
