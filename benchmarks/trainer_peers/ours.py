@@ -55,7 +55,7 @@ def _config(setting: Setting, checkpointing: bool) -> GrpoConfig:
         steps=setting.steps,
         prompts_per_step=setting.prompts,
         group_size=setting.group,
-        sampling=SamplingConfig(max_tokens=setting.tokens, temperature=1.0),
+        sampling=SamplingConfig(max_tokens=setting.tokens, temperature=1.0, refills=0),
         objective=ObjectiveConfig(masks=MaskConfig(truncated=False)),
         checkpoint_every=setting.steps,
         engine=VllmEngineConfig(dtype=setting.dtype, max_model_len=MAX_MODEL_LEN, cpu_kv_cache_gib=1),
