@@ -73,3 +73,20 @@ def test_a_share_of_right_answers_below_its_bounds_is_moved_by_the_refills() -> 
 
 def test_a_share_within_its_bounds_asks_for_no_more() -> None:
     assert entered([3, 5, 4, 4], [7], refills=2, right_share=[0.3, 0.7])[1].refilled == 0
+
+
+def test_what_a_step_is_relative_to_follows_the_setting() -> None:
+    shares = []
+    for relative_to in ("sampled", "teaching"):
+        config = GrpoConfig.model_validate({"prompts_per_step": 32, "objective": {"relative_to": relative_to}})
+        trainer = Judged(UNUSED, [], config, UNUSED, UNUSED, 8, UNUSED, UNUSED)
+        shares.append([trainer._share_entered(entered) for entered in (32, 8, 1)])
+    assert shares == [[1.0, 0.25, 1 / 32], [1.0, 1.0, 1.0]]
+
+
+@pytest.mark.parametrize(("refills", "problems", "expected"), [(None, 16, 1), (None, 15, 0), (0, 100, 0), (3, 4, 3)])
+def test_a_step_is_refilled_once_where_there_are_problems_for_two(
+    refills: int | None, problems: int, expected: int
+) -> None:
+    sampling = GrpoConfig.model_validate({"sampling": {"refills": refills}}).sampling
+    assert sampling.resolve_refills(problems, prompts_per_step=SIZE).refills == expected

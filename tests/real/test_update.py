@@ -195,3 +195,39 @@ def test_segments_of_another_temperature_are_measured_at_it(tiny_model: Path) ->
     warm_segment = segment(1.0)
     warm, cold = engine.logprobs([warm_segment, replace(warm_segment, temperature=0.5)])
     assert not torch.allclose(warm, cold)
+
+
+class RecordingEngine:
+    """Notes what each step's weights are relative to, and trains nothing."""
+
+    def __init__(self) -> None:
+        self.totals_of_steps: list[Totals] = []
+
+    def totals(self, segments: list[Segment]) -> Totals:
+        return Totals(float(sum(len(segment.output_ids) for segment in segments)), float(len(segments)))
+
+    def update(self, segments: list[Segment], loss: StepLoss, step: int, steps: int) -> dict[str, float]:
+        self.totals_of_steps.append(loss.totals)
+        return {}
+
+
+def test_a_step_is_as_small_as_the_share_of_groups_that_teach() -> None:
+    segments = [segment(1.0), segment(0.0)]
+    batch = WeighedBatch(torch.tensor([0.5, -0.5]), torch.tensor([True, True]), {})
+    engine = RecordingEngine()
+    updater = Updater(engine, ObjectiveConfig(), 8, 1)  # type: ignore[arg-type]
+    for share in (1.0, 0.25):
+        updater.train_on(segments, batch, "0", share_entered=share)
+    whole, quarter = engine.totals_of_steps
+    assert (whole.tokens, whole.sequences) == (8, 2)
+    assert (quarter.tokens, quarter.sequences) == (32, 8)
+
+
+def test_the_effective_batch_is_told() -> None:
+    even = [segment(float(index % 2), index // 2) for index in range(8)]
+    lopsided = [segment(1.0, length=1), segment(0.0, length=1), segment(1.0, 1, length=90), segment(0.0, 1, length=90)]
+    sizes = [
+        weigh_segments(batch, ObjectiveConfig(), ["dr_grpo"] * len(batch)).metrics["effective_completions"]
+        for batch in (even, lopsided)
+    ]
+    assert sizes == pytest.approx([8.0, 2.04], abs=0.01)

@@ -56,7 +56,7 @@ def test_the_lowest_band_that_fits_a_pass_rate_counts() -> None:
         ({"objective": {"loss": "gspo", "clip": {"dual": 3.0}}}, r"clip\.dual belongs to the loss ppo"),
         ({"objective": {"minibatches": 9}, "prompts_per_step": 8}, r"minibatches \(9\) must not exceed"),
         ({"sampling": {"right_share": [0.8, 0.2]}}, r"must be \[lowest, highest\]"),
-        ({"sampling": {"right_share": [0.2, 0.8]}}, "set refills to 1 or more"),
+        ({"sampling": {"right_share": [0.2, 0.8], "refills": 0}}, "set refills to 1 or more"),
         ({"objective": {"advantage": "pass_at_k_chen"}, "group_size": 4}, r"pass_at_k \(4\) must be at most 3"),
         (
             {

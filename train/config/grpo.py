@@ -85,9 +85,9 @@ class SamplingConfig(StageConfig):
     1: anything else would bias the importance ratio."""
     temperature_bands: tuple[TemperatureBand, ...] = ()
     """The lowest bound that fits counts."""
-    refills: int = Field(default=0, ge=0)
+    refills: int | None = Field(default=None, ge=0)
     """Rounds of further rollouts, from the reserve, in place of groups without advantages, such as those that are all
-    right or all wrong (DAPO's dynamic sampling)."""
+    right or all wrong (DAPO's dynamic sampling). Left out: 1, where there are problems for two steps at least."""
     right_share: Range | None = None
     """Bounds for the share of right completions in a training batch. Groups are chosen from what `refills` bring in,
     rewards never changed."""
@@ -107,9 +107,17 @@ class SamplingConfig(StageConfig):
 
     @model_validator(mode="after")
     def _check_refills_bring_groups(self) -> SamplingConfig:
-        if self.right_share is not None and not self.refills:
+        if self.right_share is not None and self.refills == 0:
             raise ValueError("right_share chooses among the groups that refills bring in: set refills to 1 or more")
         return self
+
+    def resolve_refills(self, problems: int, prompts_per_step: int) -> SamplingConfig:
+        """Return the section with `refills` decided by how many problems there are, the reserve's included."""
+        if self.refills is not None:
+            return self
+        return self.model_copy(
+            update={"refills": int(self.right_share is not None or problems >= 2 * prompts_per_step)}
+        )
 
     def temperature_for(self, step: int, pass_rate: float | None) -> float:
         """Return the rollout temperature at a step for a problem of that measured pass rate."""

@@ -134,6 +134,10 @@ class ObjectiveConfig(StageConfig):
     """k of the advantages of pass@k."""
     loss: Loss = "auto"
     """auto: GSPO for mixture-of-experts models, whose token ratios change with the routing; PPO's clip for others."""
+    relative_to: Literal["sampled", "teaching"] = "sampled"
+    """What a step's token weights are relative to: all `prompts_per_step` groups that were sampled, so that a step with
+    one group that teaches is a thirty-second of one with 32; or the groups that teach, so that all steps are as large,
+    however little was learned."""
     aggregation: Aggregation | Literal["auto"] = "auto"
     """auto: what the loss's paper has, sequence for GSPO and token for the others. constant divides by max_tokens."""
     clip: ClipConfig = ClipConfig()

@@ -38,7 +38,7 @@ PROBE_POOL = 256
 """The probe's prompts are chosen among those of so many rows."""
 
 
-@stage_function(version=4, isolated=True, judges="rows", tunable=TUNABLE_GRPO)
+@stage_function(version=5, isolated=True, judges="rows", tunable=TUNABLE_GRPO)
 def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Train a model on selected rows.
 
@@ -77,7 +77,8 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     evaluation = start_checks.choose_eval_sampling(config.evaluation, inputs["model"])
     prompts = sorted((encoder.encode(row["prompt"]) for row in rows[:PROBE_POOL]), key=len)
     start_checks.check_prompts(prompts, encoder.tokenizer.bos_token_id)
-    config = config.resolve_masks()
+    sampling = config.sampling.resolve_refills(len(rows) + len(reserve), config.prompts_per_step)
+    config = config.model_copy(update={"sampling": sampling}).resolve_masks()
     model_type = str(json.loads((inputs["model"] / "config.json").read_text()).get("model_type"))
     advice = advise(config, encoder, model_type, evaluation)
     for line in advice:

@@ -81,6 +81,7 @@ class Trainer:
             **diversity_metrics(all_completions),
             **text_metrics(all_completions, self.rollout.encoder),
             **weighed.metrics,
+            "groups_entered": float(len(entered)),
             "groups_teaching": sum(score.teaches for score in scores.values()) / max(len(scores), 1),
             "right_share": right_share([scores[group] for group in entered]),
             "trained_completions": float(sum(completion.trained for completion in all_completions)),
@@ -91,7 +92,9 @@ class Trainer:
         if self.may_train(step, metrics) and metrics["trained_completions"]:
             self.rollout.engine.sleep()
             try:
-                updates = self.updater.train_on(segments, weighed, f"{config.seed}-{step}", self.rollout.version)
+                share = self._share_entered(len(entered))
+                seed = f"{config.seed}-{step}"
+                updates = self.updater.train_on(segments, weighed, seed, self.rollout.version, share)
             except NotFiniteError:
                 metrics["not_finite"] = 1.0
             updated = time.monotonic()
@@ -109,6 +112,12 @@ class Trainer:
             "seconds_update": updated - sampled,
             "seconds_sync": synced - updated,
         }
+
+    def _share_entered(self, entered: int) -> float:
+        """Return what part of a whole batch has entered, as far as token weights are relative to a whole one."""
+        if self.config.objective.relative_to == "teaching":
+            return 1.0
+        return min(1.0, entered / self.config.prompts_per_step)
 
     def _check_canaries(self, completions: Sequence[StepCompletion]) -> float | None:
         """Return the share of the first step's completions that are judged otherwise now; rank 0 judges them."""
@@ -132,7 +141,7 @@ class Trainer:
         size, sampling = self.config.prompts_per_step, self.config.sampling
         completions = self._sample_and_score(self.feed.take(size), step, 0)
         next_group = size
-        for _ in range(sampling.refills):
+        for _ in range(sampling.refills or 0):
             scores = list(self._score_groups(completions).values())
             missing = count_missing_groups(scores, size, sampling.right_share)
             if not missing:

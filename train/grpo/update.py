@@ -22,6 +22,7 @@ from truegold.train.objective import (
     Totals,
     advantages,
     clip_causes,
+    effective_size,
     engine_weights,
     entropy_threshold,
     kl_penalty,
@@ -100,6 +101,7 @@ def weigh_segments(segments: Sequence[Segment], config: ObjectiveConfig, kinds: 
         "positive_weight": weight,
         "positive_token_mass": up / (up + down) if up + down else 0.0,
         "length_outliers": float(outliers.double().mean()),
+        "effective_completions": effective_size(token_mass),
     }
     start = sum(len(records) for records in records_of_ranks[: torch.distributed.get_rank()])
     local = slice(start, start + len(local_records))
@@ -123,17 +125,24 @@ class Updater:
     """The mean |Δ log p| of the two engines at the same weights, as the last probe measured it."""
 
     def train_on(
-        self, batch: Sequence[Segment], weighed: WeighedBatch, seed: str, version: int | None = None
+        self,
+        batch: Sequence[Segment],
+        weighed: WeighedBatch,
+        seed: str,
+        version: int | None = None,
+        share_entered: float = 1.0,
     ) -> list[dict[str, float]]:
         """Take all steps of one batch, `weighed` by `weigh_segments`, and return each step's metrics.
 
         Every rank calls it, also one that has no segments. seed: decides the minibatches. version: that of the weights
-        that are trained; segments of older ones are stale. What is not trained on is counted in the denominators, and
-        costs nothing else.
+        that are trained; segments of older ones are stale. share_entered: which part of a whole batch the groups in
+        `batch` are, so that the weights are relative to a whole one. What is not trained on is counted in the denominators,
+        and costs nothing else.
         """
         config = self.config
         whole = self.engine.totals(batch)
-        totals = Totals(whole.tokens / config.minibatches, whole.sequences / config.minibatches)
+        parts = config.minibatches * share_entered
+        totals = Totals(whole.tokens / parts, whole.sequences / parts)
         segments = [segment for segment, trained in zip(batch, weighed.trained, strict=True) if trained]
         advantages = weighed.advantages[weighed.trained]
         prepared = self._prepare(segments)

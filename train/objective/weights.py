@@ -121,6 +121,13 @@ def positive_weight(advantages: Tensor, lengths: Tensor, floor: float, max_weigh
     return min(max(1.0, floor * negative / positive), max_weight)
 
 
+def effective_size(masses: Tensor) -> float:
+    """Return how many equally heavy completions would vary as much as these [N] (Kish 1965): (sum |m|)^2 / sum m^2."""
+    absolute = masses.abs()
+    squares = float((absolute**2).sum())
+    return float(absolute.sum()) ** 2 / squares if squares else 0.0
+
+
 def weigh(advantages: Tensor, positive: float = 1.0, negative: float = 1.0) -> Tensor:
     """Multiply advantages by one factor where they are positive, by another where they are negative (arXiv
     2506.01347)."""
