@@ -94,6 +94,20 @@ def test_a_cap_that_small_logits_do_not_feel_is_kept() -> None:
     assert policy.head()(hidden).abs().max() <= 30.0
 
 
+@pytest.mark.parametrize(("model_type", "path"), [("llama", PlainPath), ("gemma2", OwnPath), ("granite", OwnPath)])
+def test_large_logits_in_bfloat16_are_no_reason_to_refuse_a_model(model_type: str, path: type) -> None:
+    causal_lm = tiny_causal_lm(model_type, tie_word_embeddings=False, **LARGE.get(model_type, {})).to(torch.bfloat16)
+    with torch.no_grad():
+        causal_lm.get_output_embeddings().weight *= 60
+    policy = Policy(causal_lm)
+    policy.match_logits()
+    assert isinstance(policy._path, path)
+
+
+LARGE: dict[str, dict[str, Any]] = {"gemma2": {"final_logit_softcapping": 30.0}, "granite": {"logits_scaling": 2.0}}
+"""Transformations that leave logits as large as those of trained models."""
+
+
 def test_models_without_a_transformation_call_the_head_alone() -> None:
     policy = Policy(tiny_causal_lm("llama"))
     policy.match_logits()

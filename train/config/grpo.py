@@ -115,9 +115,8 @@ class SamplingConfig(StageConfig):
         """Return the section with `refills` decided by how many problems there are, the reserve's included."""
         if self.refills is not None:
             return self
-        return self.model_copy(
-            update={"refills": int(self.right_share is not None or problems >= 2 * prompts_per_step)}
-        )
+        is_worth_it = self.right_share is not None or problems >= 2 * prompts_per_step
+        return self.model_copy(update={"refills": int(is_worth_it)})
 
     def temperature_for(self, step: int, pass_rate: float | None) -> float:
         """Return the rollout temperature at a step for a problem of that measured pass rate."""

@@ -136,8 +136,8 @@ class Updater:
 
         Every rank calls it, also one that has no segments. seed: decides the minibatches. version: that of the weights
         that are trained; segments of older ones are stale. share_entered: which part of a whole batch the groups in
-        `batch` are, so that the weights are relative to a whole one. What is not trained on is counted in the denominators,
-        and costs nothing else.
+        `batch` are, so that the weights are relative to a whole one. What is not trained on is counted in the
+        denominators, and costs nothing else.
         """
         config = self.config
         whole = self.engine.totals(batch)
