@@ -29,7 +29,7 @@ Head = Callable[[Tensor], Tensor]
 
 MAX_ERROR = {torch.float32: 1e-3, torch.bfloat16: 0.3, torch.float16: 0.05}
 """How far log-probabilities may be from the model's own on average: the same sums are added up in another order, and
-random tokens have log-probabilities of -15, of which bfloat16 keeps two digits. A factor that is left out costs nats."""
+random tokens have log-probabilities of -15, of which bfloat16 keeps two digits. A forgotten factor costs nats."""
 MAX_LOGIT_ERROR = {torch.float32: 1e-3, torch.bfloat16: 0.02, torch.float16: 0.005}
 """How far two logits of the same hidden state may be apart, relative to the largest one."""
 LENGTHS = (12, 7, 3)
