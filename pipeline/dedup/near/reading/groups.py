@@ -18,6 +18,7 @@ from truegold.pipeline.dedup.near.compare import Measures
 from truegold.pipeline.dedup.near.copies import NO_GOLD
 from truegold.pipeline.dedup.near.golds import compare_golds
 from truegold.pipeline.dedup.near.reading.differences import compare_texts, count_changed_words
+from truegold.pipeline.dedup.near.reading.names import exchange_names
 from truegold.pipeline.dedup.near.reading.score import EXCUSED_WORDS, OTHER_SCORE, score_copies, score_stories
 from truegold.pipeline.dedup.near.reading.text import ReadText, read_text
 from truegold.pipeline.dedup.near.relation import Agreement, is_near_copy
@@ -126,18 +127,33 @@ class _GroupReader:
         for start in range(0, len(pairs), BATCH):
             part = pairs[start : start + BATCH]
             agreement = self._compare_golds(part)
-            near = part[self._is_near[part]]
             self.agreement[part] = agreement
-            self._read_copies(near)
-            self._read_stories(part[~self._is_near[part]])
+            exchanged = self._exchange_names(part)
+            others = np.array([pair for pair in part.tolist() if pair not in exchanged], dtype=np.int64)
+            self._score_copies(np.array(list(exchanged), dtype=np.int64), list(exchanged.values()))
+            self._read_copies(others[self._is_near[others]])
+            self._read_stories(others[~self._is_near[others]])
             self.is_read[part] = True
             self.is_same[part] = self.score[part] >= self._cuts.least_scores(agreement)
+
+    def _exchange_names(self, pairs: Ints) -> dict[int, tuple[ReadText, ReadText]]:
+        """Return the texts of the pairs that are near copies but for the names of persons, with the same names."""
+        exchanged = {}
+        for pair in pairs.tolist():
+            right = int(self._group.right[pair])
+            text = exchange_names(self._group.texts[int(self._group.left[pair])], self._group.texts[right])
+            if text is not None:
+                exchanged[pair] = (read_text(text), self._text(right))
+        return exchanged
 
     def _read_copies(self, pairs: Ints) -> None:
         # Near copies in which other words differ than those that a copy may exchange need no reading.
         most_words = np.where(self.agreement[pairs] > 0, EXCUSED_WORDS, 0)
         pairs = pairs[self._group.decisive[pairs] <= most_words]
-        changed = np.array([count_changed_words(*self._pair(pair)) for pair in pairs.tolist()], dtype=np.int64)
+        self._score_copies(pairs, [self._pair(pair) for pair in pairs.tolist()])
+
+    def _score_copies(self, pairs: Ints, texts: list[tuple[ReadText, ReadText]]) -> None:
+        changed = np.array([count_changed_words(*both) for both in texts], dtype=np.int64)
         self.score[pairs] = score_copies(changed, self.agreement[pairs] > 0)
         self._weigh_golds(pairs)
 
