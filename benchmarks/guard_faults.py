@@ -110,13 +110,20 @@ def _verdicts(change: Callable[[float | None], float | None], start: int = PLANT
 
 
 def _stale_head() -> Any:
-    """The sync leaves the output head as it was."""
+    """The sync hands over the output head of the planted step for ever."""
     tensors = engines.TrainingEngine.named_tensors
+    held: dict[str, torch.Tensor] = {}
 
-    def without_head(self: Any) -> Any:
-        return (pair for pair in tensors(self) if Clock.step < PLANTED or pair[0] != "lm_head.weight")
+    def with_old_head(self: Any) -> Any:
+        for name, tensor in tensors(self):
+            if name == "lm_head.weight":
+                if Clock.step < PLANTED or not held:
+                    held[name] = tensor.clone()
+                yield name, held[name]
+            else:
+                yield name, tensor
 
-    return mock.patch.object(engines.TrainingEngine, "named_tensors", without_head)
+    return mock.patch.object(engines.TrainingEngine, "named_tensors", with_old_head)
 
 
 @contextmanager

@@ -130,10 +130,10 @@ def main() -> None:
     *runs, out = arguments.folders
     out.mkdir(parents=True, exist_ok=True)
     if arguments.what == "faults":
-        for fault in (HEALTHY, *FAULTS):
-            if not arguments.only or fault.name in arguments.only:
-                for guarded in (True, False):
-                    run_fault(runs[0], out, fault, guarded, arguments.steps)
+        chosen = [fault for fault in (HEALTHY, *FAULTS) if not arguments.only or fault.name in arguments.only]
+        for guarded in (True, False):
+            for fault in chosen:
+                run_fault(runs[0], out, fault, guarded, arguments.steps)
     elif arguments.what == "healthy":
         for seed in arguments.seeds:
             run_healthy(runs[0], out, seed, arguments.steps)

@@ -28,6 +28,8 @@ QUARANTINE = "quarantine"
 """In the stage's folder: the completions of the batches behind alarms."""
 MOST_SKIPS = 3
 """Steps that are left out before leaving out is taken not to help."""
+ROLL_BACK_RATE = 4
+"""The rate is divided by this at each return: three of them make up for a rate a hundred times too high nearly."""
 HEALED = 50
 """After so many steps without an alarm, the run may return as often again."""
 
@@ -165,13 +167,13 @@ class Responder:
         return healthy_checkpoint(checkpoint_steps(self._checkpoints), alarm.since)
 
     def _return(self, step: int, alarm: Alarm) -> int | None:
-        """Return to the last healthy checkpoint at a rate that falls faster with each time."""
+        """Return to the last healthy checkpoint, at a lower rate."""
         target = self._last_healthy(alarm)
         if target is None:
             return None
         barrier()
         self._engine.return_to(self._checkpoints, target)
-        self._engine.rate_factor /= 2 ** self._counts["roll_back"]
+        self._engine.rate_factor /= ROLL_BACK_RATE
         self._trainer.rollout.sync(step + 1)
         self.watch.start_over()
         if self._best is not None and self._best[0] > target:
