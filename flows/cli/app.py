@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -95,8 +95,24 @@ def train(
             show_default=False,
         ),
     ] = None,
+    ablate: Annotated[
+        Path | None,
+        typer.Option(
+            "--ablate",
+            metavar="COMPLETIONS",
+            help="Train nothing: show how two objectives weigh one recorded batch, a file of completions/. They are "
+            "set by --set first.advantage=grpo --set second.advantage=maxrl, by the names of train.objective.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Everything up to and including GRPO."""
+    if ablate is not None:
+        from truegold.train.guards.ablate import compare
+
+        for line in compare(ablate, _objective(set_, "first."), _objective(set_, "second.")):
+            print_line(line)
+        return
     if doctor is not None:
         from truegold.train.guards.doctor import examine_log
 
@@ -106,6 +122,24 @@ def train(
     if config is None:
         raise ConfigError("There is no configuration to train by.", "truegold train RUN.yaml")
     _run_until(Phase.TRAIN, config, set_, engine, dry_run)
+
+
+def _objective(overrides: Sequence[str] | None, prefix: str) -> dict[str, Any]:
+    """Return the settings of an objective among the overrides, nested by their dotted names."""
+    import yaml
+
+    settings: dict[str, Any] = {}
+    for override in overrides or ():
+        name, is_setting, value = override.partition("=")
+        if not is_setting or not name.startswith(("first.", "second.")):
+            raise ConfigError(f"--set {override} is no setting of an objective.", "--set first.advantage=grpo")
+        if name.startswith(prefix):
+            *sections, field = name.removeprefix(prefix).split(".")
+            section = settings
+            for part in sections:
+                section = section.setdefault(part, {})
+            section[field] = yaml.safe_load(value)
+    return settings
 
 
 @app.command()

@@ -20,7 +20,7 @@ from truegold.train.config.objective import ObjectiveConfig, PositivesConfig
 from truegold.train.grpo.update import Updater, weigh_segments
 from truegold.train.model import policy
 from truegold.train.model.distributed import all_sum, init_distributed
-from truegold.train.model.engine import TrainingEngine
+from truegold.train.model.engine import NotFiniteError, TrainingEngine
 from truegold.train.model.segment import Segment
 
 
@@ -40,6 +40,10 @@ class Case:
     checkpoints: str | None = None
     """The folder to save to after each step, and to go on from."""
     logit_chunk: int = policy.LOGIT_CHUNK
+    spoilt: int | None = None
+    """The step in which an advantage of the last rank is NaN."""
+    left_out: int | None = None
+    """The step that is not trained on."""
 
 
 def rollout_batch(step: int) -> list[Segment]:
@@ -68,7 +72,7 @@ def train(case: Case) -> None:
         advantage="batch_std", loss="ppo", corrections=(), num_iterations=2, positives=PositivesConfig(floor=1.0)
     )
     updater = Updater(engine, config, max_tokens=32, total=100)
-    first = 0
+    first = discarded = 0
     checkpoints = Path(case.checkpoints) if case.checkpoints else None
     if checkpoints is not None and (resumed := engine.load(checkpoints)):
         first, state = resumed
@@ -80,14 +84,22 @@ def train(case: Case) -> None:
         else:
             local_segments = batch if rank == 0 else []
         weighed = weigh_segments(local_segments, config, [config.advantage] * len(local_segments))
-        updater.train_on(local_segments, weighed, seed=str(step))
+        if step == case.spoilt and rank == world - 1:
+            weighed.advantages[0] = float("nan")
+        if step != case.left_out:
+            try:
+                updater.train_on(local_segments, weighed, seed=str(step))
+            except NotFiniteError:
+                discarded += 1
         if checkpoints is not None:
             engine.save(checkpoints, step + 1, {"steps": updater.steps})
     weights = {name: tensor.clone() for name, tensor in engine.named_tensors()}
-    (total,) = all_sum(1.0)
+    total, all_discarded = all_sum(1.0, discarded)
     if rank == 0:
         torch.save(weights, case.out)
-        Path(case.out).with_suffix(".json").write_text(json.dumps({"ranks": total, "first": first}))
+        Path(case.out).with_suffix(".json").write_text(
+            json.dumps({"ranks": total, "first": first, "discarded": all_discarded})
+        )
 
 
 if __name__ == "__main__":

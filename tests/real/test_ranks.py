@@ -56,7 +56,7 @@ class Trained:
         return loaded
 
     def told(self, name: str) -> dict[str, float]:
-        """What rank 0 wrote of the run: "ranks", and the "first" step it took."""
+        """What rank 0 wrote of the run: "ranks", the "first" step it took, steps "discarded" over all ranks."""
         told: dict[str, float] = json.loads((self.folder / f"{name}.json").read_text())
         return told
 
@@ -78,12 +78,17 @@ def trained(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Train
         "alone": tiny,
         # One rank has the same micro-batches as two, which decide what is rounded.
         "bfloat16 alone": replace(tiny, dtype="bfloat16", share="one"),
+        "left out": replace(tiny, left_out=2),
+        "NaN alone": replace(tiny, spoilt=2),
+        "NaN in bfloat16 alone": replace(tiny, spoilt=2, dtype="bfloat16"),
     }
     two_ranks = {
         "zero 2": replace(tiny, zero_stage=2),
         "zero 3": replace(tiny, zero_stage=3),
         "zero 3, one holds all": replace(tiny, zero_stage=3, share="one"),
         "bfloat16": replace(tiny, dtype="bfloat16", share="one"),
+        "NaN, zero 2": replace(tiny, zero_stage=2, spoilt=2),
+        "NaN, zero 3": replace(tiny, zero_stage=3, spoilt=2),
         "cut": replace(tiny, zero_stage=2, steps=3, checkpoints=str(folder / "checkpoints")),
     }
     for head in HEADS:
@@ -137,3 +142,14 @@ def test_training_moves_the_weights(trained: Trained) -> None:
 def test_a_run_of_two_ranks_that_was_cut_ends_with_the_same_weights(trained: Trained) -> None:
     assert trained.told("resumed")["first"] == 3
     trained.assert_same("resumed", "alone")
+
+
+@pytest.mark.parametrize("case", ["NaN alone", "NaN, zero 2", "NaN, zero 3"])
+def test_nan_on_one_rank_keeps_every_rank_from_the_step(case: str, trained: Trained) -> None:
+    assert trained.told(case)["discarded"] == trained.told(case)["ranks"]
+    trained.assert_same(case, "left out")
+
+
+def test_nan_in_bfloat16_leaves_weights_that_are_finite(trained: Trained) -> None:
+    assert trained.told("NaN in bfloat16 alone")["discarded"] == 1
+    assert all(bool(weight.isfinite().all()) for weight in trained.weights("NaN in bfloat16 alone").values())
