@@ -81,7 +81,7 @@ GUARDS: tuple[Guard, ...] = (
         "the verifier or a reward term changed while training: it judges the very completions of the first step "
         "otherwise than it did then (turned around, constant, failing, or depending on time or order)",
         "Judge those completions again with `truegold verify`, and mend the verifier; then go on.",
-        floor=0.25,
+        floor=0.4, steps=2,
     ),
     Guard(
         "unjudged", "unjudged", "up", "limit", "stop",

@@ -33,6 +33,8 @@ FLOOR_FACTOR = 4.0
 MIN_FLOOR = {"float32": 1e-4, "bfloat16": 0.02}
 """The noise is taken to be at least this: a probe of 64 tokens scatters."""
 
+SAME_DISTANCE = 1e-6
+"""Distances that differ by less than this share do not depend on what was tried."""
 TEMPERATURES = tuple(step / 20 for step in range(2, 41))
 """Tried in search of the one that the sampling engine really uses."""
 
@@ -115,6 +117,13 @@ class Probe:
                 f"Cause: temperature. The sampling engine's log-probabilities are those of temperature {best:g}, the "
                 f"trainer's are at {assumed:g}.",
                 "Sample and train at one temperature, and let vLLM report processed log-probabilities.",
+            )
+        apart = [distance.mean_abs for distance in distances.values()]
+        if max(apart) - min(apart) < SAME_DISTANCE * max(apart):
+            return (
+                "Cause: temperature. The trainer's log-probabilities are the same at every temperature: it does not "
+                "divide by it.",
+                "Divide the logits by each completion's temperature before the log-softmax.",
             )
         vector_difference = all_max(self._vector_difference())
         if vector_difference == 0 and all_max(self._head_difference()) > HEAD_TOLERANCE[self.config.optimizer.dtype]:
