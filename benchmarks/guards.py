@@ -44,7 +44,12 @@ def run_fault(run: Path, out: Path, fault: Fault, guarded: bool, steps: int) -> 
         return
     folder = out / "runs" / record.stem
     shutil.rmtree(folder, ignore_errors=True)
-    changes = {"evaluation.every": 10, "optimizer.schedule": "constant", **fault.settings}
+    changes = {
+        "evaluation.every": 10,
+        "optimizer.schedule": "constant",
+        "sampling.refills": 0,
+        **fault.settings,
+    }
     if not guarded:
         changes["guards.off"] = ["all"]
     outcome: dict[str, Any]
@@ -59,14 +64,14 @@ def run_fault(run: Path, out: Path, fault: Fault, guarded: bool, steps: int) -> 
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def run_healthy(run: Path, out: Path, seed: int, steps: int) -> None:
+def run_healthy(run: Path, out: Path, seed: int, steps: int, refills: int) -> None:
     """Train once without any fault, and keep the metrics."""
     record = out / f"seed-{seed}.json"
     if record.exists():
         return
     folder = out / "runs" / record.stem
     shutil.rmtree(folder, ignore_errors=True)
-    outcome = train(run, folder, steps, {"seed": seed, "checkpoint_every": 50})
+    outcome = train(run, folder, steps, {"seed": seed, "checkpoint_every": 50, "sampling.refills": refills})
     shutil.copyfile(folder / "metrics.jsonl", out / f"seed-{seed}.jsonl")
     record.write_text(json.dumps({**outcome, "alarms": read_alarms(folder / ALARMS)}, indent=1))
     shutil.rmtree(folder, ignore_errors=True)
@@ -124,6 +129,7 @@ def main() -> None:
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--only", nargs="*", default=())
     parser.add_argument("--seeds", nargs="*", type=int, default=())
+    parser.add_argument("--refills", type=int, default=0)
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--write", type=Path)
     arguments = parser.parse_args()
@@ -136,7 +142,7 @@ def main() -> None:
                 run_fault(runs[0], out, fault, guarded, arguments.steps)
     elif arguments.what == "healthy":
         for seed in arguments.seeds:
-            run_healthy(runs[0], out, seed, arguments.steps)
+            run_healthy(runs[0], out, seed, arguments.steps, arguments.refills)
     else:
         publish(None, table(out), None, arguments.write, "Guards")
 
