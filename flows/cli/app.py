@@ -108,7 +108,7 @@ def train(
 ) -> None:
     """Everything up to and including GRPO."""
     if ablate is not None:
-        from truegold.train.guards.ablate import compare
+        from truegold.train.grpo.ablate import compare
 
         for line in compare(ablate, _objective(set_, "first."), _objective(set_, "second.")):
             print_line(line)

@@ -17,6 +17,7 @@ Baselines, `against`:
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -74,6 +75,12 @@ GUARDS: tuple[Guard, ...] = (
         "not_finite", "not_finite", "up", "limit", "skip_step",
         "a learning rate that is too high, a reward or a weight that is NaN, a broken rank",
         "Look at the quarantined batch; lower train.optimizer.lr where it comes again.",
+        floor=0.5,
+    ),
+    Guard(
+        "reward_not_finite", "reward_not_finite", "up", "limit", "stop",
+        "a reward term that is NaN or infinite, such as a division by zero in it",
+        "Look at reward/NAME of each term in the metrics, and mend that verifier.",
         floor=0.5,
     ),
     Guard(
@@ -243,6 +250,9 @@ def derived_metrics(metrics: dict[str, float | None]) -> dict[str, float]:
     derived: dict[str, float] = {}
     passed, profile, spread = (metrics.get(name) for name in ("pass_rate", "profile_pass_rate", "reward_spread"))
     trained = metrics.get("trained_completions")
+    rewards = [value for name in ("reward", "reward_spread", "reward_gap") if (value := metrics.get(name)) is not None]
+    if rewards:
+        derived["reward_not_finite"] = float(not all(map(math.isfinite, rewards)))
     if passed is not None and trained is not None:
         derived["idle"] = float(trained == 0 and passed < ALMOST_ALL)
     if passed is not None and spread is not None:

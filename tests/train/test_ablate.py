@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from truegold.train.config.objective import ObjectiveConfig
-from truegold.train.guards.ablate import compare, completion_weights
+from truegold.train.grpo.ablate import compare, completion_weights
 from truegold.verifiers import ConfigError, InputError
 
 
