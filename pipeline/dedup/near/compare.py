@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from truegold.pipeline.dedup.near.arrays import Floats, Ints, sum_runs
+from truegold.pipeline.dedup.near.english_terms import UNITS
 from truegold.pipeline.dedup.near.features import ASKED, Features
 from truegold.pipeline.dedup.near.sparse import Sparse
-from truegold.pipeline.dedup.near.terms import CHANGEABLE, UNITS
+from truegold.pipeline.dedup.near.terms import CHANGEABLE
 from truegold.pipeline.dedup.near.words import HARMLESS, STOPWORDS, stem
 
 if TYPE_CHECKING:

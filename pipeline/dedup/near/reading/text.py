@@ -15,22 +15,18 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from truegold.pipeline.dedup.near.chinese_terms import CHINESE_UNIT, IDLE_CHARACTERS, chinese_unit
+from truegold.pipeline.dedup.near.english_terms import ASKING, IDLE_IN_COPIES, UNITS
 from truegold.pipeline.dedup.near.number_words import PYTHON_RUN
 from truegold.pipeline.dedup.near.quantities import chinese_quantities, digits_quantity, words_quantities
 from truegold.pipeline.dedup.near.reading.directions import directions
 from truegold.pipeline.dedup.near.reading.layout import unify_layout
 from truegold.pipeline.dedup.near.terms import (
-    ASKING,
     CHINESE_TERM,
     CHINESE_TERMS,
-    CHINESE_UNIT,
     EVERYDAY_TERMS,
-    IDLE_CHARACTERS,
-    IDLE_IN_COPIES,
     SYNONYMS,
     TERMS,
-    UNITS,
-    chinese_unit,
     join_phrases,
 )
 from truegold.pipeline.dedup.near.words import CHINESE_NUMERALS, HARMLESS, STOPWORDS, stem
