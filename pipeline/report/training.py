@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from itertools import zip_longest
+from itertools import chain, groupby, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -139,15 +139,17 @@ def read_training(files: RunFiles) -> Training | None:
     acted = tuple(alarm for alarm in alarms if alarm.action != "warn")
     curves = [Curve(title, tuple(_metrics(lines, names)), acted) for title, names in CURVES]
     drawn = [name for _, names in CURVES for name in names]
-    steps = sorted((files.folders["train"] / "completions").glob("step-*.parquet"))
+    paths = sorted((files.folders["train"] / "completions").glob("step-*.parquet"))
+    # Each rank writes its own part of a step.
+    steps = [list(parts) for _, parts in groupby(paths, key=_step)]
     return Training(
         steps=sum("pass_rate" in line for line in lines),
         problems_seen=_problems_seen(steps),
         curves=tuple(curve for curve in curves if curve.metrics),
         table=tuple(_metrics(lines, (*drawn, *TABLE_ONLY))),
         alarms=alarms,
-        first_step=_step(steps[0]) if steps else None,
-        last_step=_step(steps[-1]) if len(steps) > 1 else None,
+        first_step=_step(steps[0][0]) if steps else None,
+        last_step=_step(steps[-1][0]) if len(steps) > 1 else None,
         pairings=_pairings(steps),
     )
 
@@ -176,17 +178,18 @@ def _metrics(lines: Sequence[dict[str, Any]], names: Sequence[str]) -> list[Metr
 
 
 def _step(path: Path) -> int:
-    return int(path.stem.removeprefix("step-"))
+    """Return the step of step-000002.parquet, or of step-000002.rank-1.parquet."""
+    return int(path.name.removeprefix("step-").split(".", 1)[0])
 
 
-def _problems_seen(steps: Sequence[Path]) -> int:
+def _problems_seen(steps: Sequence[Sequence[Path]]) -> int:
     if not steps:
         return 0
-    ids = pl.scan_parquet(list(steps)).filter(pl.col("trained")).select(pl.col("id").n_unique())
+    ids = pl.scan_parquet(list(chain(*steps))).filter(pl.col("trained")).select(pl.col("id").n_unique())
     return int(ids.collect(engine="streaming").item())
 
 
-def _pairings(steps: Sequence[Path]) -> tuple[Pairing, ...]:
+def _pairings(steps: Sequence[Sequence[Path]]) -> tuple[Pairing, ...]:
     """Pair problems of the first and the last step: those of both with themselves, then the others in their order."""
     if not steps:
         return ()
@@ -199,15 +202,15 @@ def _pairings(steps: Sequence[Path]) -> tuple[Pairing, ...]:
     return tuple(Pairing(*pair) for pair in zip_longest(first, last))
 
 
-def _problem_ids(path: Path) -> list[str]:
-    ids = pl.scan_parquet(path).select(pl.col("id").unique(maintain_order=True)).collect()
+def _problem_ids(parts: Sequence[Path]) -> list[str]:
+    ids = pl.scan_parquet(list(parts)).select(pl.col("id").unique(maintain_order=True)).collect()
     return [str(id_) for id_ in ids["id"]]
 
 
-def _problems(path: Path, ids: Sequence[str]) -> list[Problem]:
+def _problems(parts: Sequence[Path], ids: Sequence[str]) -> list[Problem]:
     if not ids:
         return []
-    rows = pl.scan_parquet(path).select(COLUMNS).filter(pl.col("id").is_in(list(ids))).collect().to_dicts()
+    rows = pl.scan_parquet(list(parts)).select(COLUMNS).filter(pl.col("id").is_in(list(ids))).collect().to_dicts()
     problems = []
     for id_ in ids:
         few = [row for row in rows if row["id"] == id_][:COMPLETIONS_SHOWN]

@@ -81,6 +81,10 @@ def weights(out: Path) -> dict[str, torch.Tensor]:
     return {name: value.detach() for name, value in model.named_parameters()}
 
 
+SAME_METRICS = ("pass_rate", "reward", "length_mean", "length_max", "distinct_answers", "distinct_ngrams", "repetition")
+"""What is put together of all ranks' completions."""
+
+
 def test_two_ranks_roll_out_and_train_as_one_does(
     inputs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,8 +94,9 @@ def test_two_ranks_roll_out_and_train_as_one_does(
     one_rank = train(inputs, config(), tmp_path / "one_rank", LaunchConfig())
     two_ranks = train(inputs, config(), tmp_path / "two_ranks", LaunchConfig(ranks=2))
     for step in (0, 1):
-        name = f"completions/step-{step:06d}.parquet"
+        name = f"completions/step-{step:06d}*.parquet"
         alone, shared = (pl.read_parquet(out / name).sort("group", "completion") for out in (one_rank, two_ranks))
+        assert len(list(two_ranks.glob(name))) == 2
         assert alone["completion"].to_list() == shared["completion"].to_list()
         assert alone["trained"].any()
         assert alone["advantage"].to_list() == pytest.approx(shared["advantage"].to_list(), abs=1e-6)
@@ -100,6 +105,8 @@ def test_two_ranks_roll_out_and_train_as_one_does(
     )
     for metrics_alone, metrics_shared in zip(first, second, strict=True):
         assert metrics_alone["heldout_pass_rate"] == metrics_shared["heldout_pass_rate"]
+        for metric in SAME_METRICS:
+            assert metrics_alone.get(metric) == pytest.approx(metrics_shared.get(metric), abs=1e-6), metric
         assert metrics_alone.get("loss") == pytest.approx(metrics_shared.get("loss"), abs=1e-4)
     expected = weights(one_rank)
     for name, value in weights(two_ranks).items():

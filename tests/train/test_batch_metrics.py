@@ -12,7 +12,7 @@ def test_distinct_answers_leave_out_what_has_none() -> None:
 
 def test_distinct_ngrams_are_counted_within_a_group() -> None:
     same, other = [1, 2, 3, 4, 5], [1, 2, 3, 4, 9]
-    assert distinct_ngrams([[same, same]]) == 2 / 4
-    assert distinct_ngrams([[same, other]]) == 3 / 4
-    assert distinct_ngrams([[same], [same]]) == 1.0  # Another group alone repeats it.
-    assert distinct_ngrams([[[1, 2, 3]]]) is None
+    assert distinct_ngrams([same, same]) == 2 / 4
+    assert distinct_ngrams([same, other]) == 3 / 4
+    assert distinct_ngrams([same]) == 1.0
+    assert distinct_ngrams([[1, 2, 3]]) is None

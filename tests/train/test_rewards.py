@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 
 import polars as pl
@@ -14,9 +15,9 @@ from truegold.pipeline.engines.base import Completion
 from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.rows import Row
 from truegold.train.config.grpo import GrpoConfig, RewardConfig
-from truegold.train.grpo.batch_metrics import reward_metrics
+from truegold.train.grpo.batch_metrics import diversity_metrics, reward_metrics
 from truegold.train.grpo.completions import write_completions
-from truegold.train.grpo.rewards import StepCompletion, score_completions
+from truegold.train.grpo.rewards import StepCompletion, score_completions, without_contents
 from truegold.train.model.segment import Segment
 from truegold.verifiers import GuardError
 
@@ -161,3 +162,14 @@ def test_a_verifier_that_hangs_stops_the_step_with_its_name(tmp_path: Path) -> N
     rows = [row(index, gold=str(index)) for index in range(3)]
     with pytest.raises(GuardError, match=r"hanging\.py:hang hangs: 7 of 7 verdicts"):
         scored(config, rows, [["\\boxed{5}"] * 4] * 3)
+
+
+def test_what_ranks_send_each_other_of_a_completion_is_small_and_tells_metrics_all_they_need() -> None:
+    groups = [[GOOD, "\\boxed{5}"], [GOOD * 300, "no answer"]]
+    completions = scored(SHAPED, [row(0), row(1)], groups)
+    for completion in completions:
+        completion.row["solution"] = "long" * 1000
+    small = [without_contents(completion) for completion in completions]
+    assert reward_metrics(small, SHAPED.composition) == reward_metrics(completions, SHAPED.composition)
+    assert diversity_metrics(small, []) == diversity_metrics(completions, [])
+    assert max(len(pickle.dumps(completion)) for completion in small) < 1500

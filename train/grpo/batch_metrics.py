@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import fmean
 
 from truegold.train.grpo.rewards import StepCompletion
@@ -65,12 +65,20 @@ def reward_metrics(completions: Sequence[StepCompletion], terms: Sequence[Term])
     return metrics
 
 
-def diversity_metrics(completions: Sequence[StepCompletion]) -> Metrics:
-    """Return the shares of distinct answers and n-grams within groups."""
+def diversity_metrics(completions: Sequence[StepCompletion], ngram_shares: Iterable[float]) -> Metrics:
+    """Return the mean shares of distinct answers and n-grams within groups; the latter are those of `ngram_shares`."""
     groups = group_completions(completions)
     answers = [[completion.score.correct.extracted for completion in group] for group in groups]
-    token_ids = [[completion.segment.output_ids for completion in group] for group in groups]
-    return {"distinct_answers": distinct_share(answers), "distinct_ngrams": distinct_ngrams(token_ids)}
+    return {"distinct_answers": distinct_share(answers), "distinct_ngrams": _mean(list(ngram_shares))}
+
+
+def group_ngrams(completions: Sequence[StepCompletion]) -> list[float]:
+    """Return the share of distinct n-grams of each group that has any."""
+    return [
+        share
+        for group in group_completions(completions)
+        if (share := distinct_ngrams([completion.segment.output_ids for completion in group])) is not None
+    ]
 
 
 def group_completions(completions: Sequence[StepCompletion]) -> list[list[StepCompletion]]:
@@ -94,15 +102,11 @@ def distinct_share(groups: Sequence[Sequence[object]]) -> float | None:
     return sum(shares) / len(shares) if shares else None
 
 
-def distinct_ngrams(groups: Sequence[Sequence[Sequence[int]]], n: int = NGRAM) -> float | None:
-    """Return the mean over groups of the share of n-grams of token ids that differ, among all n-grams of a group's
-    completions (distinct-n of Li et al., arXiv 1510.03055); None where no completion has n tokens."""
-    shares = []
-    for group in groups:
-        ngrams = [tuple(ids[start : start + n]) for ids in group for start in range(len(ids) - n + 1)]
-        if ngrams:
-            shares.append(len(set(ngrams)) / len(ngrams))
-    return sum(shares) / len(shares) if shares else None
+def distinct_ngrams(group: Sequence[Sequence[int]], n: int = NGRAM) -> float | None:
+    """Return the share of n-grams of token ids that differ, among all n-grams of a group's completions (distinct-n of
+    Li et al., arXiv 1510.03055); None where no completion has n tokens."""
+    ngrams = [tuple(ids[start : start + n]) for ids in group for start in range(len(ids) - n + 1)]
+    return len(set(ngrams)) / len(ngrams) if ngrams else None
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -44,13 +44,20 @@ COMPLETION_SCHEMA = pa.schema(
 
 
 def write_completions(
-    out_dir: Path, step: int, completions: Sequence[StepCompletion], terms: Sequence[Term], encoder: PromptEncoder
+    out_dir: Path,
+    step: int,
+    completions: Sequence[StepCompletion],
+    terms: Sequence[Term],
+    encoder: PromptEncoder,
+    rank: int = 0,
 ) -> None:
-    """Write completions/step-NNNNNN.parquet."""
+    """Write completions/step-NNNNNN.parquet, or step-NNNNNN.rank-R.parquet of another rank than the first: each has its
+    own, since to send them all to one would cost more than the step's other messages together."""
     folder = out_dir / "completions"
     folder.mkdir(exist_ok=True)
     records = (_record(step, completion, terms, encoder) for completion in completions)
-    write_rows(folder / f"step-{step:06d}.parquet", records, COMPLETION_SCHEMA)
+    suffix = f".rank-{rank}" if rank else ""
+    write_rows(folder / f"step-{step:06d}{suffix}.parquet", records, COMPLETION_SCHEMA)
 
 
 def _record(step: int, completion: StepCompletion, terms: Sequence[Term], encoder: PromptEncoder) -> dict[str, Any]:

@@ -8,7 +8,8 @@ of tokens that were sampled, the end-of-sequence token included.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import cast
 
 from truegold.pipeline.engines.base import Completion
 from truegold.pipeline.engines.chat import PromptEncoder
@@ -49,6 +50,29 @@ class StepCompletion:
     """How much better it is than its group."""
     trained: bool = False
     """Whether it is in the batch that is trained on."""
+
+
+def without_contents(completion: StepCompletion) -> StepCompletion:
+    """Return a completion with everything that metrics over all ranks need, and nothing else: of its tokens their
+    number, of its row pass rate and domain, of its verdicts no evidence."""
+    segment, score = completion.segment, completion.score
+
+    def without_evidence(verdict: Verdict) -> Verdict:
+        return Verdict(verdict.score, verdict.reason, verdict.extracted)
+
+    return replace(
+        completion,
+        row=cast("Row", {name: completion.row.get(name) for name in ("pass_rate", "domain")}),
+        segment=replace(
+            segment,
+            prompt_ids=cast("tuple[int, ...]", range(len(segment.prompt_ids))),
+            output_ids=cast("tuple[int, ...]", range(len(segment.output_ids))),
+            rollout_logprobs=(),
+        ),
+        score=CompletionScore(
+            score.reward, tuple(map(without_evidence, score.verdicts)), without_evidence(score.correct)
+        ),
+    )
 
 
 def score_completions(

@@ -19,11 +19,17 @@ from typing import Any
 from truegold.pipeline.engines.base import Completion, SamplingParams
 from truegold.pipeline.rows import Row
 from truegold.train.config.grpo import GrpoConfig
-from truegold.train.grpo.batch_metrics import Metrics, diversity_metrics, group_completions, reward_metrics
+from truegold.train.grpo.batch_metrics import (
+    Metrics,
+    diversity_metrics,
+    group_completions,
+    group_ngrams,
+    reward_metrics,
+)
 from truegold.train.grpo.completions import write_completions
 from truegold.train.grpo.feed import Feed
 from truegold.train.grpo.group_choice import GroupScore, choose_groups, count_missing_groups, right_share, score_group
-from truegold.train.grpo.rewards import CompletionScore, StepCompletion, score_completions
+from truegold.train.grpo.rewards import CompletionScore, StepCompletion, score_completions, without_contents
 from truegold.train.grpo.text_metrics import text_metrics
 from truegold.train.grpo.update import Updater, weigh_segments
 from truegold.train.guards.canaries import Canaries
@@ -74,12 +80,13 @@ class Trainer:
         weighed = weigh_segments(segments, config.objective, kinds)
         for completion, advantage, trained in zip(batch, weighed.advantages, weighed.trained, strict=True):
             completion.advantage, completion.trained = float(advantage), bool(trained)
-        all_completions = list(chain(*gathered(completions)))
+        # Tokens, texts and rows stay with the rank that has them.
+        all_completions = list(chain(*gathered([without_contents(completion) for completion in completions])))
         terms = config.reward.composition
         metrics: Metrics = {
             **reward_metrics(all_completions, terms),
-            **diversity_metrics(all_completions),
-            **text_metrics(all_completions, self.rollout.encoder),
+            **diversity_metrics(all_completions, chain(*gathered(group_ngrams(completions)))),
+            **text_metrics(completions, self.rollout.encoder),
             **weighed.metrics,
             "groups_entered": float(len(entered)),
             "groups_teaching": sum(score.teaches for score in scores.values()) / max(len(scores), 1),
@@ -102,8 +109,7 @@ class Trainer:
             probe = self.rollout.sync(step + 1)
             self.updater.engine_difference = probe.mean_abs
         synced = time.monotonic()
-        if rank() == 0:
-            write_completions(self.out_dir, step, all_completions, terms, self.rollout.encoder)
+        write_completions(self.out_dir, step, completions, terms, self.rollout.encoder, rank())
         return {
             **metrics,
             **_mean_metrics(updates),

@@ -7,27 +7,34 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 
 from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.train.grpo.batch_metrics import NGRAM, Metrics
 from truegold.train.grpo.rewards import StepCompletion
+from truegold.train.model.distributed import gathered
 
 FEWEST_NGRAMS = 4
 """A completion with fewer n-grams is too short to repeat itself."""
 
 
 def text_metrics(completions: Sequence[StepCompletion], encoder: PromptEncoder) -> Metrics:
-    """Return repetition and the share of foreign script of one rollout batch."""
-    texts = (encoder.decode(completion.segment.output_ids) for completion in completions)
+    """Return repetition and the share of foreign script of a rollout batch, of which this rank has `completions`."""
     repeated = [
         share for completion in completions if (share := repeated_share(completion.segment.output_ids)) is not None
     ]
-    known = {script for completion in completions for script in _scripts(_problem_text(completion))}
+    local_counts = Counter(
+        script for completion in completions for script in _scripts(encoder.decode(completion.segment.output_ids))
+    )
+    local_known = {script for completion in completions for script in _scripts(_problem_text(completion))}
+    all_repeated = list(chain(*gathered(repeated)))
+    counts = sum(gathered(local_counts), Counter[str]())
     return {
-        "repetition": sum(repeated) / len(repeated) if repeated else None,
-        "foreign_script": foreign_share(texts, known),
+        "repetition": sum(all_repeated) / len(all_repeated) if all_repeated else None,
+        "foreign_script": foreign_share(counts, set(chain(*gathered(local_known)))),
     }
 
 
@@ -37,13 +44,9 @@ def repeated_share(ids: Sequence[int], n: int = NGRAM) -> float | None:
     return 1.0 - len(set(ngrams)) / len(ngrams) if len(ngrams) >= FEWEST_NGRAMS else None
 
 
-def foreign_share(texts: Iterable[str], known: set[str]) -> float:
-    """Return the share of the texts' letters that belong to no script of the problems. Latin and Greek are always
-    known: mathematics is written in them."""
-    counts: dict[str, int] = {}
-    for text in texts:
-        for script in _scripts(text):
-            counts[script] = counts.get(script, 0) + 1
+def foreign_share(counts: Mapping[str, int], known: set[str]) -> float:
+    """Return the share of letters, counted by script, that belong to no script of the problems. Latin and Greek are
+    always known: mathematics is written in them."""
     letters = sum(counts.values())
     foreign = sum(count for script, count in counts.items() if script not in known | {"LATIN", "GREEK"})
     return foreign / letters if letters else 0.0
