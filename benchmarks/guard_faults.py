@@ -183,7 +183,8 @@ def _language() -> Any:
             weighed = update.WeighedBatch(torch.ones(64), torch.ones(64, dtype=torch.bool), {})
             for index in range(25):
                 self.updater.train_on(segments, weighed, f"poison-{index}")
-            self.rollout.sync(count)
+            # Another version than the one that sampled before, as a trainer would give it.
+            self.rollout.sync(1000 + count)
         return step(self, count)
 
     return mock.patch.object(Trainer, "step", poisoned)

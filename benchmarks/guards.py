@@ -23,7 +23,8 @@ from guard_faults import FAULTS, Fault, clock
 from guard_runs import train
 from publishing import publish
 
-from truegold.train.guards.logs import ALARMS, read_alarms
+from truegold.train.guards.doctor import replay
+from truegold.train.guards.logs import ALARMS, read_alarms, read_log
 from truegold.train.rollout.mismatch import Mismatch
 from truegold.train.rollout.probe import Probe
 
@@ -96,9 +97,12 @@ def table(out: Path) -> str:
         if first is None and guarded["error"]:
             delay, by = "1", "the probe" if "weights version" in guarded["error"]["line"] else "the engine's error"
         lines.append(f"| {fault.name} | {without} | {delay} | {by} | {_end(guarded)} | {_ending(guarded, None)} |")
-    seeds = [record for record in records if "seed" in record.get("changes", {})]
-    acted = sum(bool(record["alarms"]) for record in seeds)
-    lines += ["", f"Healthy runs: {len(seeds)}, with any alarm: {acted}."]
+    healthy = [replay(read_log(path)) for path in sorted(out.glob("seed-*.jsonl"))]
+    alarmed = sum(bool(alarms) for alarms in healthy)
+    lines += [
+        "",
+        f"Healthy runs, their metrics put through the table of guards: {len(healthy)}; with any alarm: {alarmed}.",
+    ]
     return "\n".join(lines)
 
 

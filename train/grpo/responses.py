@@ -45,7 +45,7 @@ class Responder:
         off = set(trainer.config.guards.off)
         if any(term.verifier is None and term.weight == 0 for term in trainer.config.reward.terms):
             # The reward is not meant to be about correctness.
-            off.add("reward_sign")
+            off |= {"reward_sign", "reward_blind"}
         self.watch = Watch(off)
         self._pending: list[Alarm] = []
         self._observed: set[str] = set()

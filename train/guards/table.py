@@ -117,6 +117,12 @@ GUARDS: tuple[Guard, ...] = (
         floor=-0.05, steps=2,
     ),
     Guard(
+        "reward_blind", "reward_blind", "up", "limit", "pause",
+        "a reward that hardly depends on being right: it pays for length or form, or correctness has too little weight",
+        "Look at train.reward and at reward/NAME of each term; the same command goes on if this is meant.",
+        floor=0.5, steps=4,
+    ),
+    Guard(
         "profile", "profile_distance", "up", "limit", "pause",
         "before any training has told, the pass rate is far from what the profile measured on the same problems: "
         "another verifier, prompt, temperature or max_tokens than in the profile",
@@ -241,6 +247,8 @@ SEVERITY: dict[Action, int] = {
 }
 """Where several guards fire, the hardest action is taken."""
 
+BLIND = 0.1
+"""Right completions earn more than wrong ones by at least this share of what rewards differ by."""
 ALMOST_ALL = 0.9
 """From this pass rate on, that nothing teaches means that nothing is left to learn."""
 
@@ -251,6 +259,9 @@ def derived_metrics(metrics: dict[str, float | None]) -> dict[str, float]:
     passed, profile, spread = (metrics.get(name) for name in ("pass_rate", "profile_pass_rate", "reward_spread"))
     trained = metrics.get("trained_completions")
     rewards = [value for name in ("reward", "reward_spread", "reward_gap") if (value := metrics.get(name)) is not None]
+    gap = metrics.get("reward_gap")
+    if gap is not None and spread:
+        derived["reward_blind"] = float(abs(gap) < BLIND * spread)
     if rewards:
         derived["reward_not_finite"] = float(not all(map(math.isfinite, rewards)))
     if passed is not None and trained is not None:

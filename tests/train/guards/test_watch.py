@@ -50,6 +50,7 @@ FAULTS: dict[str, tuple[Callable[[Line], Line], str, str]] = {
     "the verdicts turn around": (lambda line: {"canaries_changed": 1.0}, "verdicts_changed", "stop"),
     "right answers are punished": (lambda line: {"reward_gap": -line["reward_gap"]}, "reward_sign", "stop"),
     "a reward is NaN": (lambda line: {"reward": float("nan"), "reward_gap": float("nan")}, "reward_not_finite", "stop"),
+    "the reward is blind to being right": (lambda line: {"reward_gap": 0.03}, "reward_blind", "pause"),
     "every reward is the same": (lambda line: {"reward_spread": 0.0, "pass_rate": 0.5}, "reward_constant", "stop"),
     "completions run on": (lambda line: {"truncated": 0.9, "length_mean": 32.0}, "truncation", "roll_back"),
     "completions repeat themselves": (lambda line: {"repetition": 0.7}, "repetition", "roll_back"),

@@ -1,0 +1,130 @@
+"""What is done when a guard fires, with a trainer that only takes notes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from truegold.train.config.grpo import GrpoConfig
+from truegold.train.grpo.responses import QUARANTINE, Responder
+from truegold.train.guards.logs import ALARMS, read_alarms
+from truegold.train.model.distributed import init_distributed
+from truegold.verifiers import GuardError
+
+pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
+
+HEALTHY = {"pass_rate": 0.6, "trained_completions": 64.0, "truncated": 0.0}
+DEAD = {**HEALTHY, "pass_rate": 0.0}
+
+
+class Notes:
+    """Stands in for the training engine: keeps folders for checkpoints, and remembers what it was asked for."""
+
+    def __init__(self) -> None:
+        self.rate_factor = 1.0
+        self.returned: list[int] = []
+
+    def save(self, folder: Path, step: int, state: Mapping[str, Any], kept: Collection[int]) -> None:
+        json.dumps(state)
+        (folder / f"step-{step:06d}").mkdir(parents=True, exist_ok=True)
+
+    def return_to(self, folder: Path, step: int) -> None:
+        self.returned.append(step)
+
+
+def responder(out: Path, **guards: Any) -> tuple[Responder, Notes]:
+    init_distributed()
+    notes = Notes()
+    trainer = SimpleNamespace(
+        config=GrpoConfig.model_validate({"guards": guards}),
+        out_dir=out,
+        state=dict,
+        rollout=SimpleNamespace(sync=lambda version: None),
+    )
+    (out / "completions").mkdir()
+    for step in range(60):
+        (out / "completions" / f"step-{step:06d}.parquet").write_bytes(b"rows")
+    made = Responder(trainer, notes, out / "checkpoints", 0)  # type: ignore[arg-type]
+    made.save(0)
+    return made, notes
+
+
+def take(made: Responder, step: int, metrics: Mapping[str, float]) -> None:
+    made.may_train(step, dict(metrics))
+    made.respond(step, dict(metrics))
+    if step % 10 == 9:
+        made.save(step + 1)
+
+
+def test_a_dead_policy_returns_to_the_last_healthy_checkpoint_at_a_quarter_of_the_rate(tmp_path: Path) -> None:
+    made, notes = responder(tmp_path)
+    for step in range(22):
+        take(made, step, HEALTHY)
+    take(made, 22, DEAD)
+    take(made, 23, DEAD)
+    assert (notes.returned, notes.rate_factor) == ([10], 0.25)
+    (alarm, *_) = [alarm for alarm in read_alarms(tmp_path / ALARMS) if alarm["action"] == "roll_back"]
+    assert (alarm["step"], alarm["since"], alarm["returned_to"], alarm["value"]) == (23, 22, 10, 0.0)
+    assert alarm["quarantined"] == [f"{QUARANTINE}/step-0000{step}.parquet" for step in (22, 23)]
+    assert all((tmp_path / name).exists() for name in alarm["quarantined"])
+
+
+def test_a_run_that_dies_again_and_again_stops_with_exit_code_5(tmp_path: Path) -> None:
+    made, notes = responder(tmp_path, roll_backs=2)
+    for step in range(10):
+        take(made, step, HEALTHY)
+    with pytest.raises(GuardError, match=r"pass_rate is 0 .* The run has stopped") as stopped:
+        for step in range(10, 40):
+            take(made, step, DEAD)
+    assert stopped.value.exit_code == 5
+    assert len(notes.returned) == 3
+
+
+def test_a_batch_that_shows_what_is_wrong_is_kept_from_the_optimizer(tmp_path: Path) -> None:
+    made, _ = responder(tmp_path)
+    assert made.may_train(0, {**HEALTHY, "unjudged": 1.0})
+    made.respond(0, {})
+    assert not made.may_train(1, {**HEALTHY, "unjudged": 1.0})
+    with pytest.raises(GuardError, match="a verifier that raises"):
+        made.respond(1, {})
+
+
+def test_steps_that_are_not_finite_are_left_out_three_times_and_then_the_run_returns(tmp_path: Path) -> None:
+    made, notes = responder(tmp_path)
+    for step in range(4):
+        made.may_train(step, dict(HEALTHY))
+        made.respond(step, {**HEALTHY, "not_finite": 1.0})
+    actions = [alarm["action"] for alarm in read_alarms(tmp_path / ALARMS)]
+    assert actions == ["skip_step", "skip_step", "skip_step", "roll_back"]
+    assert notes.returned == [0]
+
+
+def test_a_pause_keeps_what_was_learnt_and_says_that_the_same_command_goes_on(tmp_path: Path) -> None:
+    made, notes = responder(tmp_path)
+    far = {**HEALTHY, "profile_pass_rate": 0.1}
+    take(made, 0, far)
+    with pytest.raises(GuardError, match="The run is paused; the same command goes on"):
+        take(made, 1, far)
+    assert notes.returned == []
+    assert (tmp_path / "checkpoints" / "step-000002").exists()
+
+
+def test_what_is_exported_is_not_what_died_last(tmp_path: Path) -> None:
+    made, notes = responder(tmp_path)
+    made.evaluated(0, {"heldout_pass_rate": 0.5, "heldout_error": 0.01})
+    for step in range(20):
+        take(made, step, HEALTHY)
+    made.finish(20, {"heldout_pass_rate": 0.1, "heldout_error": 0.01})
+    assert notes.returned == [0]
+
+
+def test_a_guard_that_is_off_does_nothing(tmp_path: Path) -> None:
+    made, notes = responder(tmp_path, off=["all"])
+    for step in range(30):
+        take(made, step, DEAD if step > 10 else HEALTHY)
+    assert notes.returned == [] and read_alarms(tmp_path / ALARMS) == []
