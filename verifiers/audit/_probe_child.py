@@ -99,7 +99,7 @@ def _judge_timed(verifier: Verifier, row: Item, cpu_s: float) -> dict[str, Any]:
 
 def _judge(verifier: Verifier, row: Item) -> dict[str, Any]:
     os.environ.pop(EXECUTED, None)
-    observed: dict[str, Any] = {"verdict": None, "failure": None, "evidence": None}
+    observed: dict[str, Any] = {"verdict": None, "failure": None, "evidence": None, "weakness": None}
     try:
         info = json.loads(row.verifier_args)
         verdict: object = verifier(row.response, row.gold, problem=row.problem, info=info)
@@ -113,6 +113,8 @@ def _judge(verifier: Verifier, row: Item) -> dict[str, Any]:
     else:
         observed["verdict"] = {**verdict_to_json(verdict), "evidence": {}}
         observed["evidence"] = _not_json(verdict)
+        weakness = verdict.evidence.get("weakness")
+        observed["weakness"] = weakness if isinstance(weakness, str) else None
         if verdict.reason is Reason.VERIFIER_ERROR:
             observed["failure"] = f"raised {verdict.evidence.get('error')}"
     return observed

@@ -81,6 +81,7 @@ def as_json(card: Card) -> dict[str, Any]:
         "edits": [_rule_json(count) for count in report.edits.values()],
         "gaming": [_rule_json(count) for count in report.gaming.values()],
         "undecided": dict(report.undecided),
+        "weaknesses": dict(report.weaknesses),
         "contract": [asdict(result) for result in card.contract],
         "speed": asdict(report.speed),
         "limits": list(_limits(card)),
@@ -224,6 +225,8 @@ def _limits(card: Card) -> Iterator[str]:
     if report.undecided:
         reasons = ", ".join(f"{count} {_plain(reason)}" for reason, count in report.undecided.most_common())
         yield f"Verdicts without a score are in no rate: {reasons}."
+    for weakness, count in report.weaknesses.most_common():
+        yield f"{count} verdicts are weak: {_plain(weakness)}."
     if report.audited < report.distinct_count:
         yield f"{report.distinct_count - report.audited} distinct golds were not drawn."
     unchecked = [result.name for result in card.contract if result.ok is None]

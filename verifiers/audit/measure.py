@@ -140,6 +140,8 @@ class AuditReport:
     gaming: dict[str, RuleCount] = field(default_factory=dict)
     undecided: Counter[str] = field(default_factory=Counter)
     """Verdicts without a score, by reason."""
+    weaknesses: Counter[str] = field(default_factory=Counter)
+    """Verdicts that a response made for it could bend, by what their evidence calls their `weakness`."""
     speed: Speed = field(default_factory=lambda: speed_of(()))
 
     @property
@@ -267,6 +269,8 @@ def _count(count: RuleCount, report: AuditReport, gold: str, answer: str, observ
         report.undecided[str(observed.reason or failure)] += 1
         return
     count.rate += Rate(int(error), 1)
+    if observed.weakness is not None:
+        report.weaknesses[observed.weakness] += 1
     if error and len(count.examples) < EXAMPLES_KEPT:
         shown = Example(gold[:EXAMPLE_CHARS], answer[:EXAMPLE_CHARS], observed.score, str(observed.reason))
         count.examples.append(shown)

@@ -60,6 +60,8 @@ class Observed:
     cpu_s: float = 0.0
     process_lost: bool = False
     """Whether the process was lost with it: a crash, a kill or a deadline."""
+    weakness: str | None = None
+    """What the evidence says a response made for it could do about its verdict."""
 
     @property
     def outcome(self) -> tuple[float | None, Reason | None, str | None, str | None]:
@@ -211,4 +213,5 @@ def _observed(reply: dict[str, Any]) -> Observed:
         reply["failure"],
         reply["evidence"],
         reply.get("cpu_s", 0.0),
+        weakness=reply.get("weakness"),
     )

@@ -54,6 +54,8 @@ class Program:
     source: str
     files: Mapping[str, bytes] = field(default_factory=dict)
     """What it finds in its working folder."""
+    reads_once: bool = False
+    """Whether its input is a pipe, of which nothing is left once it is read; else it is a file."""
 
 
 class SandboxError(Exception):

@@ -28,6 +28,8 @@ SEPARATE_PROCESSES = "apart"
 ONE_PROCESS = "one_process"
 """Tests ran in the solution's process, which could have tampered with them: a weak verdict."""
 
+SHARES_PROCESS = "the program could change what the tests do: it shares a process with them"
+
 Failure = tuple[Reason, str]
 """A reason, and one line that says why."""
 
@@ -63,6 +65,11 @@ class Judged:
     """The number of cases in the whole suite, run or not."""
     total_weight: float
     isolation: str = SEPARATE_PROCESSES
+    method: str = "stdio"
+    """How the suite was judged: stdio, calls, lowered (assertions that became calls), two_processes, one_process or
+    inserted."""
+    weakness: str | None = None
+    """What a program that is made for it could do about its own verdict; None where tests and solution were apart."""
 
 
 class CannotJudge(Exception):
@@ -106,7 +113,10 @@ def verdict_of(judged: Judged, reward: str, evidence: Mapping[str, Any], extract
     """Return the verdict on a program. reward: `all` or `pass_rate`."""
     passed = [case for case in judged.cases if case.passed]
     first_failed = next((index for index, case in enumerate(judged.cases) if not case.passed), None)
-    evidence = {**evidence, "isolation": judged.isolation, "passed": len(passed), "total": judged.total}
+    evidence = {**evidence, "isolation": judged.isolation, "method": judged.method}
+    if judged.isolation == ONE_PROCESS:
+        evidence["weakness"] = judged.weakness or SHARES_PROCESS
+    evidence |= {"passed": len(passed), "total": judged.total}
     if first_failed is None and len(passed) == judged.total:
         return Verdict(1.0, Reason.MATCH, extracted, evidence)
     reason = Reason.MISMATCH

@@ -132,7 +132,7 @@ def _run(suite: Suite, code: str, stub: str, backend: Backend, local: Local, run
     if isinstance(tests, Stdio):
         return judge_stdio(tests, Program(suite.language, code), backend, local, suite.limits, run_all)
     if isinstance(tests, Inserted):
-        return judge_inserted(tests, code, suite.language, backend, suite.limits)
+        return judge_inserted(tests, code, suite.language, backend, local, suite.limits)
     if suite.language != PYTHON:
         raise CannotJudge(
             f"tests of type {type(tests).__name__.lower()!r} are for Python, this row says {suite.language!r}"

@@ -14,6 +14,7 @@ Whether tests and solution run in separate processes depends on the suite alone,
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,6 +46,7 @@ from truegold.verifiers.code.sandbox.local import Local
 from truegold.verifiers.code.suite import Asserts, UnitTest
 from truegold.verifiers.verdict import Reason
 
+TWO_PROCESSES = "two_processes"
 NONCE_BYTES = 16
 SEED_BYTES = 8
 MAX_MESSAGE_PARTS = 2_000_000
@@ -62,7 +64,9 @@ def judge_code(tests: Asserts | UnitTest, source: Source, local: Local, limits: 
         except NeedsRunning:
             # What the program returned brought this about: it must not bring it into one process with the tests.
             judged = _run_in_two_processes(tests, source, local, limits, run_all)
-            return judged or Judged([failed_case(1.0, error="what it returned cannot be passed on")], 1, 1.0)
+            return judged or Judged(
+                [failed_case(1.0, error="what it returned cannot be passed on")], 1, 1.0, method=TWO_PROCESSES
+            )
     if needs_one_process(tests.code) is None:
         judged = _run_in_two_processes(tests, source, local, limits, run_all)
         if judged is not None:
@@ -119,7 +123,12 @@ def _run_in_one_process(
     if is_complete or any(not case.passed for case in judged.cases):
         return judged
     case = failed_case(1.0, error="the program ended before the tests did")
-    return Judged([*judged.cases, case], judged.total + 1, judged.total_weight + 1.0, ONE_PROCESS)
+    return dataclasses.replace(
+        judged,
+        cases=[*judged.cases, case],
+        total=judged.total + 1,
+        total_weight=judged.total_weight + 1.0,
+    )
 
 
 def _messages(execution: Execution) -> Iterator[dict[str, Any]]:
@@ -183,7 +192,8 @@ def _judge_messages(
         if not case_results or case_results[-1].passed:
             case_results.append(failed_case(1.0, reason, error=error.removesuffix(": ")))
         total = max(total, len(case_results))
-    return Judged(case_results, total, float(total), isolation)
+    method = ONE_PROCESS if isolation == ONE_PROCESS else TWO_PROCESSES
+    return Judged(case_results, total, float(total), isolation, method)
 
 
 _PROGRAM_ERRORS = ("not_loaded", "gone")

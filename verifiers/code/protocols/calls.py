@@ -58,7 +58,7 @@ def judge_calls(tests: Calls, source: Source, local: Local, limits: Limits, run_
             case_results.append(passed_case(case.weight))
         if not case_results[-1].passed and not run_all:
             break
-    return Judged(case_results, len(tests.cases), total_weight)
+    return Judged(case_results, len(tests.cases), total_weight, method="calls")
 
 
 def judge_lowered(
@@ -82,7 +82,7 @@ def judge_lowered(
             case_results.append(failed_case(1.0, test=check.text, got=", ".join(map(shown_value, outcomes))))
         if not case_results[-1].passed and not run_all:
             break
-    return Judged(case_results, len(lowered.checks), float(len(lowered.checks)))
+    return Judged(case_results, len(lowered.checks), float(len(lowered.checks)), method="lowered")
 
 
 def make_calls(

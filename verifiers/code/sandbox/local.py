@@ -180,7 +180,7 @@ class Local:
             else:
                 compiled, binaries = _compile(box, argv, files, toolchain, limits)
             files = {**binaries, **({} if is_kept else program.files)}
-        pack = partial(_native_payload, argv=run, environment=toolchain.environment)
+        pack = partial(_native_payload, argv=run, environment=toolchain.environment, pipes_stdin=program.reads_once)
         return Ready(box, Job("native", b"", limits, native=True), compiled, _Packing(pack, files, reads_stdin_file))
 
 
@@ -287,7 +287,11 @@ def _compile_once(
 
 
 def _native_payload(
-    files: Mapping[str, bytes], argv: list[str], environment: Mapping[str, str], collect: Sequence[str] = ()
+    files: Mapping[str, bytes],
+    argv: list[str],
+    environment: Mapping[str, str],
+    collect: Sequence[str] = (),
+    pipes_stdin: bool = False,
 ) -> bytes:
     """Pack what the role `native` reads: a line of JSON, then the files' contents one after the other."""
     head = {
@@ -295,6 +299,7 @@ def _native_payload(
         "argv": argv,
         "env": {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", **environment},
         "collect": list(collect),
+        "pipes_stdin": pipes_stdin,
     }
     return b"".join([json.dumps(head).encode(), b"\n", *files.values()])
 

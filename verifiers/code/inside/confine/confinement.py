@@ -16,7 +16,7 @@ import math
 import os
 import resource
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from . import kernel, landlock, seccomp, view
@@ -52,6 +52,8 @@ class Confinement:
     """Landlock's rule sets: one for each box, or a single one where the boxes are made for each job."""
     boxes: tuple[str, ...] = ()
     """The working folder of each seat. Empty where mount namespaces give each job its own."""
+    box_links: Mapping[str, str] = field(default_factory=dict)
+    """Links that a box has which is mounted, and what they lead to (`view.temporary_links`)."""
     counts_tasks: bool = False
     """Whether the kernel's limit on a user's tasks counts those of this sandbox alone."""
     user: User | None = None
@@ -69,7 +71,9 @@ class Confinement:
         if self.tier == "full":
             # Two jobs at once must not meet in one box, and native ones fill theirs anyway.
             shares_box = seat == 0 and not native
-            steps = [view.enter_box_step()] if shares_box else view.private_box_steps(limits["files_bytes"])
+            steps = (
+                [view.enter_box_step()] if shares_box else view.private_box_steps(limits["files_bytes"], self.box_links)
+            )
         else:
             steps = [kernel.step("setpgid", 0, 0)]
             if self.user is not None and (native or self.user.reads_interpreter):

@@ -116,8 +116,9 @@ def _enter_full(control: socket.socket, options: dict[str, Any]) -> Entered:
     os.close(proc)
     kernel.drop_capability_bounds()
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
-    rulesets = _make_rulesets([*paths, *view.MADE_UP_PATHS], view.BOX_PARENT)
-    return Confinement("full", rulesets, counts_tasks=True), inner_proc, pid_namespace
+    rulesets = _make_rulesets([*map(view.inner_path, paths), *view.MADE_UP_PATHS], view.BOX_PARENT)
+    confinement = Confinement("full", rulesets, box_links=view.temporary_links(paths), counts_tasks=True)
+    return confinement, inner_proc, pid_namespace
 
 
 def _enter_container(control: socket.socket, options: dict[str, Any]) -> Entered:

@@ -4,8 +4,8 @@
     /opt/venv ...            the interpreter that runs the sandbox, and its packages
     /dev/null zero random urandom full
     /etc/passwd ...          one made-up user
-    /w/box                   the working folder: empty, private, in memory, limited in size; /tmp is the same, unless
-                             the interpreter lies below /tmp: then nothing can be written there
+    /w/box                   the working folder: empty, private, in memory, limited in size; /tmp is the same. Where the
+                             interpreter lies below /tmp, the box has a link of its folder's name, which leads to it
 
 No home folders, no data, no /proc, no /sys. With mount namespaces the rest does not exist; without them Landlock
 refuses to open it.
@@ -18,7 +18,7 @@ import os
 import site
 import sys
 import sysconfig
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from . import kernel
 
@@ -47,6 +47,10 @@ MADE_UP_PATHS = tuple(_MADE_UP)
 
 _STAGING = ("/mnt", "/media", "/srv", "/run", "/var/tmp", "/tmp", "/opt", "/home", "/var", "/sys")
 """Folders that usually exist, over one of which the new root is built before it becomes the root."""
+
+_TEMPORARY = "/tmp"
+_EXPOSED_TEMPORARY = "/old-tmp"
+"""Where what is exposed of the real /tmp is mounted."""
 
 _OLD_PROC = "/old-proc"
 _PROC = "/proc"
@@ -90,15 +94,17 @@ def build_root(paths: list[str]) -> str:
     root = _staging_folder(paths)
     kernel.mount("truegold", root, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755,size=1m,nr_inodes=4k")
     for path in paths:
-        _expose(root, path)
+        _expose(path, root + inner_path(path))
     for device in DEVICES:
-        _expose(root, device)
+        _expose(device, root + device)
     for path, text in _MADE_UP.items():
         _write(root + path, text)
     for folder in (BOX, _PROC, _OLD_PROC):
         os.makedirs(root + folder, exist_ok=True)
-    if not os.path.lexists(root + "/tmp"):
-        os.symlink(BOX, root + "/tmp")
+    if not os.path.lexists(root + _TEMPORARY):
+        os.symlink(BOX, root + _TEMPORARY)
+        for name, target in temporary_links(paths).items():
+            os.symlink(target, f"{root}{BOX}/{name}")
     kernel.mount(_PROC, root + _OLD_PROC, None, kernel.MS_BIND | kernel.MS_REC)
     return root
 
@@ -125,12 +131,24 @@ def open_proc() -> int | None:
             kernel.mount("nothing", path, "tmpfs", kernel.MS_RDONLY | kernel.MS_NOSUID, "mode=555,size=4k")
 
 
-def private_box_steps(size: int) -> list[Callable[[], int]]:
+def inner_path(path: str) -> str:
+    """Return where the new root has a path of the old one."""
+    return _EXPOSED_TEMPORARY + path.removeprefix(_TEMPORARY) if path.startswith(f"{_TEMPORARY}/") else path
+
+
+def temporary_links(paths: Iterable[str]) -> dict[str, str]:
+    """Return the links that a box needs, since it is /tmp as well: exposed paths below /tmp go through them."""
+    names = {path.split("/")[2] for path in paths if path.startswith(f"{_TEMPORARY}/")}
+    return {name: f"{_EXPOSED_TEMPORARY}/{name}" for name in sorted(names)}
+
+
+def private_box_steps(size: int, links: Mapping[str, str]) -> list[Callable[[], int]]:
     """Return calls that give a job an empty box in a mount namespace of its own, which ends with its last process."""
     return [
         kernel.step("unshare", kernel.CLONE_NEWNS),
         kernel.step("mount", b"box", BOX.encode(), b"tmpfs", ctypes.c_ulong(_BOX_FLAGS), _box_data(size).encode()),
         enter_box_step(),
+        *(kernel.step("symlink", os.fsencode(target), os.fsencode(name)) for name, target in links.items()),
     ]
 
 
@@ -145,7 +163,8 @@ class SharedBox:
     Most jobs do nothing to it. After the others a fresh mount takes its place before the next job comes.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, links: Mapping[str, str]) -> None:
+        self._links = links
         self._size = 0
         self._fresh_stat: os.stat_result | None = None
 
@@ -156,13 +175,17 @@ class SharedBox:
         if self._size:
             kernel.detach(BOX)
         kernel.mount("box", BOX, "tmpfs", _BOX_FLAGS, _box_data(size))
+        for name, target in self._links.items():
+            os.symlink(target, f"{BOX}/{name}")
         os.utime(BOX, (0, 0))
         self._size, self._fresh_stat = size, os.stat(BOX)
 
     def _is_fresh(self) -> bool:
         # A program can set every time back but that of the change, which may be too coarse to tell.
         fresh = self._fresh_stat
-        return fresh is not None and _fingerprint(os.stat(BOX)) == _fingerprint(fresh) and not os.listdir(BOX)
+        if fresh is None or _fingerprint(os.stat(BOX)) != _fingerprint(fresh):
+            return False
+        return {name: os.readlink(f"{BOX}/{name}") for name in os.listdir(BOX)} == self._links
 
 
 def _fingerprint(stat: os.stat_result) -> tuple[int, ...]:
@@ -186,8 +209,7 @@ def _staging_folder(paths: list[str]) -> str:
     raise OSError(f"no folder to build the sandbox's root over: tried {', '.join(_STAGING)}")
 
 
-def _expose(root: str, path: str) -> None:
-    target = root + path
+def _expose(path: str, target: str) -> None:
     os.makedirs(os.path.dirname(target), exist_ok=True)
     if os.path.islink(path):
         os.symlink(os.readlink(path), target)

@@ -66,7 +66,7 @@ class Zygote:
         self._pid_namespace = pid_namespace
         """To come back to before each job's pid namespace is made."""
         alone = confinement.tier == "full"
-        self._box = view.SharedBox() if alone else None
+        self._box = view.SharedBox(confinement.box_links) if alone else None
         self._supervisor = supervise.Supervisor(proc, confinement.boxes, groups=not alone)
         self._steps: dict[tuple[Any, ...], tuple[list[Step], Filter | None]] = {}
         self._limited: tuple[Any, ...] = ()

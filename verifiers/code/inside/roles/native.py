@@ -24,6 +24,9 @@ NOT_STARTED = 127
 MAX_COLLECTED_BYTES = 64 * 2**20
 """Stops a program that blows up while it is compiled from filling the memory of the parent."""
 
+MAX_PIPED_BYTES = 4096
+"""What is handed over by a pipe, which takes so much without anybody reading."""
+
 
 def run_native(payload: bytes) -> None:
     """Run the command; this process ends as the command did."""
@@ -31,6 +34,8 @@ def run_native(payload: bytes) -> None:
     request = json.loads(head)
     _write_files(request["files"], contents)
     box = os.getcwd()
+    if request["pipes_stdin"]:
+        _make_stdin_a_pipe()
     code = _run_command(request["argv"], {**request["env"], "TMPDIR": box, "HOME": box})
     if code == 0 and request["collect"]:
         _hand_back(request["collect"])
@@ -51,6 +56,15 @@ def _write_files(files: list[list[Any]], contents: bytes) -> None:
         finally:
             os.close(descriptor)
         start += size
+
+
+def _make_stdin_a_pipe() -> None:
+    """Put a pipe in the place of the file that stdin is, so that what is read of it is gone."""
+    reading, writing = os.pipe()
+    os.write(writing, os.read(0, MAX_PIPED_BYTES))
+    os.close(writing)
+    os.dup2(reading, 0)
+    os.close(reading)
 
 
 def _run_command(argv: list[str], environment: dict[str, str]) -> int:

@@ -8,17 +8,15 @@ This is for test code that cannot be apart from the solution (`test_code/isolati
 that, by `sys.exit` or worse, has not passed.
 
 The verdict is weak. The program shares its process with the tests and can search it, override what they use, and
-answer comparisons. Replacing assertions and builtins is noticed unless it is undone in time. The nonce is kept in two
-halves where walking frames does not lead, so that no object holds it before the end.
+answer comparisons. Replacing assertions and builtins is noticed unless it is undone in time. While the program runs,
+the nonce is on the interpreter's evaluation stack only, so that walking frames and objects does not lead to it.
 """
 
 from __future__ import annotations
 
 import builtins
 import math
-import os
 import unittest
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -45,15 +43,23 @@ def run_in_one_process(payload: bytes) -> None:
     """Run the program and the tests of the payload, a line of JSON."""
     request = from_json(payload, len(payload))
     del payload
-    halves = _split(request.pop("nonce").encode())
-    next(halves[0]), next(halves[1])
+    _write_nonce(request.pop("nonce"), _run_program_and_tests(request))
+
+
+def _write_nonce(nonce: str, have_passed: bool) -> None:
+    if have_passed:
+        write_result({"nonce": nonce})
+
+
+def _run_program_and_tests(request: dict[str, Any]) -> bool:
+    """Run them, report what came of each test, and return whether all passed."""
     guard = _ReplacementGuard()
     report = Report(Unwatched(), request["stop_first"])
     try:
         plan = plan_units(request["code"])
     except (SyntaxError, ValueError) as error:
         write_result({"bad_suite": describe_error(error)[:2]})
-        return
+        return False
     try:
         namespace = load(request["prelude"], request["program"])
         seed_randomness(request["seed"])
@@ -62,16 +68,14 @@ def run_in_one_process(payload: bytes) -> None:
         write_result({"not_loaded": describe_error(error)[:2]})
         report.total = max(len(plan.units), 1)
         report.finish()
-        return
+        return False
     run_code(plan, request["code"], namespace, candidate, report, request["kind"] == "unittest")
     if (name := guard.find_replaced()) is not None:
         with suppress(RunEnded):
             report.total += 1
             report.add_failure("the run", None, f"the program replaced {name}")
     report.finish()
-    if report.clean and 0 < report.total == report.passed:
-        pairs = zip(*map(next, halves), strict=True)
-        write_result({"nonce": bytes(left ^ right for left, right in pairs).decode()})
+    return report.clean and 0 < report.total == report.passed
 
 
 def _find_candidate(namespace: dict[str, Any], entry_point: str | None) -> Any:
@@ -81,17 +85,6 @@ def _find_candidate(namespace: dict[str, Any], entry_point: str | None) -> Any:
         return namespace.setdefault("candidate", look_up(namespace, entry_point))
     except NotDefined as error:
         raise NameError(str(error)) from None
-
-
-def _split(secret: bytes) -> tuple[Iterator[bytes], Iterator[bytes]]:
-    """Return two iterators that give the secret only with one another."""
-    pad = os.urandom(len(secret))
-    return _keep(pad), _keep(bytes(left ^ right for left, right in zip(pad, secret, strict=True)))
-
-
-def _keep(half: bytes) -> Iterator[bytes]:
-    yield b""
-    yield half
 
 
 class _ReplacementGuard:

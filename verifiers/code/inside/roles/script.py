@@ -1,4 +1,4 @@
-"""Roles `main` and `script`: run a Python program as `python program.py` would, on real files, to its real end.
+"""Roles `main`, `script` and `to_end`: run a Python program as `python program.py` would, on real files, to its end.
 
 The program runs at module level, with `__name__ == "__main__"`. `exit()`, `sys.exit`, threads, `atexit` and files that
 are flushed only when they are dropped all work. The interpreter is not taken down afterwards: the process just ends.
@@ -17,14 +17,16 @@ import threading
 import traceback
 from functools import partial
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
+
+from ..wire.lines import write_result_line
 
 FILE_NAME = "solution.py"
 
 
 def run_main(payload: bytes) -> None:
     """Run the source that is the payload, in UTF-8."""
-    _run(payload.decode("utf-8", "surrogatepass"), [])
+    os._exit(_run(payload.decode("utf-8", "surrogatepass"), []).status)
 
 
 def run_script(payload: bytes) -> None:
@@ -33,31 +35,57 @@ def run_script(payload: bytes) -> None:
     for name, text in request["files"].items():
         with open(name, "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
             file.write(text)
-    _run(request["source"], request["arguments"])
+    os._exit(_run(request["source"], request["arguments"]).status)
 
 
-def _run(source: str, arguments: list[str]) -> None:
+def run_to_end(payload: bytes) -> None:
+    """Run a program and write a word to its results where it comes to its end; the payload is `{"source", "word"}`.
+
+    While the program runs, the word is on the interpreter's evaluation stack only: no variable, constant or container
+    that a program could walk to holds it. (A program that reads its raw memory can find it.)
+    """
+    request = json.loads(payload)
+    del payload
+    os._exit(_write_word(request.pop("word"), _run(request["source"], [])))
+
+
+def _write_word(word: str, ending: _Ending) -> int:
+    if ending.is_last_line:
+        write_result_line(word.encode())
+    return ending.status
+
+
+class _Ending(NamedTuple):
+    """How a program ended."""
+
+    status: int
+    """The exit status that Python would give."""
+    is_last_line: bool
+    """Whether it came to its last line, and did not leave before by itself or by an error."""
+
+
+def _run(source: str, arguments: list[str]) -> _Ending:
     module = ModuleType("__main__")
     module.__file__ = FILE_NAME
     module.__builtins__ = builtins  # type: ignore[attr-defined]
     sys.modules["__main__"] = module
     sys.argv = [FILE_NAME, *arguments]
     linecache.cache[FILE_NAME] = (partial(str, source),)
-    status = _execute(source, module.__dict__)
+    ending = _execute(source, module.__dict__)
     del module  # The program's names live as long as sys.modules knows it, as at the real end.
-    os._exit(_finish(status))
+    return ending._replace(status=_finish(ending.status))
 
 
-def _execute(source: str, namespace: dict[str, Any]) -> int:
-    """Run source in a namespace and return the exit status that Python would give."""
+def _execute(source: str, namespace: dict[str, Any]) -> _Ending:
+    """Run source in a namespace and return how it ended."""
     try:
         exec(compile(source, FILE_NAME, "exec", dont_inherit=True), namespace)
     except SystemExit as leaving:
-        return _exit_status(leaving.code)
+        return _Ending(_exit_status(leaving.code), False)
     except BaseException as error:
         _print_error(error)
-        return 1
-    return 0
+        return _Ending(1, False)
+    return _Ending(0, True)
 
 
 def _finish(status: int) -> int:
