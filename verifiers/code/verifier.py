@@ -103,6 +103,8 @@ class CodeVerifier:
         try:
             backend = self._backend(local)
             evidence["tier"] = backend.tier
+            if backend is local and local.stronger_tier is not None:
+                evidence["stronger_tier"] = local.stronger_tier
             judged = _run(suite, extracted.code, stub, backend, local, run_all)
         except NotCompiled as error:
             return Verdict(0.0, Reason.ANSWER_UNPARSED, extracted.code, {**evidence, "error": cut(str(error))})

@@ -18,6 +18,7 @@ from sandboxes import LIMITS, box_of, run
 from truegold.verifiers.code.execution import End, SandboxError
 from truegold.verifiers.code.sandbox import Job, Kind, Sandbox, Tier, sandbox
 from truegold.verifiers.code.sandbox.boxes import Box, remove_abandoned
+from truegold.verifiers.code.verifier import CodeVerifier
 from truegold.verifiers.errors import ConfigError, SetupError
 
 
@@ -303,3 +304,39 @@ def test_locks_are_not_held_while_a_program_runs(box: Sandbox) -> None:
     alive = long.is_alive()
     long.join()
     assert alive or time.monotonic() - started > 1.5
+
+
+def test_an_interpreter_below_tmp_has_the_full_tier_and_its_programs_have_tmp() -> None:
+    box_of(Tier.FULL)
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+        python = f"{folder}/bin/python"
+        below_tmp = sandbox(Kind(Tier.FULL, python=python))
+        for _ in range(2):
+            ran = run(below_tmp, WRITES_TO_TMP)
+            assert ran.stdout.decode().split() == [folder, "read-only", "1"], ran.stderr
+        below_tmp.close()
+
+
+WRITES_TO_TMP = """
+import os, sys
+print(sys.prefix)
+try: open(sys.prefix + "/new", "w")
+except OSError: print("read-only")
+assert os.listdir("/tmp") == [sys.prefix.split("/")[2]] and os.path.isdir(sys.prefix + "/lib")
+with open("/tmp/mine", "w") as file: file.write("1")
+os.unlink("/tmp/" + sys.prefix.split("/")[2])
+print(open("mine").read())
+"""
+
+
+def test_a_weaker_tier_than_the_machine_gives_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    for tier in (Tier.FULL, Tier.CONTAINER):
+        box_of(tier)
+    tests = {"type": "stdio", "cases": [{"input": "", "output": "1"}]}
+    assert "stronger_tier" not in CodeVerifier()("```python\nprint(1)\n```", info={"tests": tests}).evidence
+    monkeypatch.setenv("TRUEGOLD_SANDBOX", "container")
+    seed = 12345  # No other sandbox is of this kind.
+    with pytest.warns(UserWarning, match="tier container, though this machine allows full"):
+        verdict = CodeVerifier(hash_seed=seed)("```python\nprint(1)\n```", info={"tests": tests})
+    assert (verdict.evidence["tier"], verdict.evidence["stronger_tier"]) == ("container", "full")

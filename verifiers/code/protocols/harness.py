@@ -66,7 +66,7 @@ def _around_c(code: str, variable: str) -> Harness:
     read = f"if (!fgets({variable}, sizeof {variable}, stdin)) {variable}[0] = 0;"
     start = f"__attribute__((constructor(101))) static void {variable}_(void) {{ {read} }}"
     lead = f"#include <stdio.h>\nstatic char {variable}[64];\n{start}\n"
-    return _in_main(code, lead, "", f'printf("\\n%s\\n", {variable});')
+    return _in_main(code, lead, "", f'printf("\\n%s", {variable});')
 
 
 def _around_java(code: str, variable: str) -> Harness:

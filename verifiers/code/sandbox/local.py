@@ -111,6 +111,12 @@ class Local:
         """The tier that its programs run in."""
         return str(self.sandbox().tier)
 
+    @property
+    def stronger_tier(self) -> str | None:
+        """A stronger tier that the machine allows and that is not in force."""
+        stronger = self.sandbox().stronger_tier
+        return None if stronger is None else str(stronger)
+
     def sandbox(self) -> Sandbox:
         """Return the sandbox for Python programs."""
         return sandbox(Kind(self.requested_tier, self.python, self.hash_seed))

@@ -14,14 +14,16 @@ import atexit
 import os
 import sys
 import threading
+import warnings
 import weakref
 from dataclasses import dataclass
+from functools import cache
 from queue import LifoQueue
 
 from truegold.verifiers.code.execution import Execution, MachineBusy, SandboxError
 from truegold.verifiers.code.sandbox.job import Job
 from truegold.verifiers.code.sandbox.seat import Seat, TierNotPossible
-from truegold.verifiers.code.sandbox.tiers import AUTOMATIC_TIERS, Tier, tier_from_environment
+from truegold.verifiers.code.sandbox.tiers import AUTOMATIC_TIERS, VARIABLE, Tier, tier_from_environment
 from truegold.verifiers.errors import SetupError
 from truegold.verifiers.processes.cores import usable_cores
 
@@ -45,8 +47,10 @@ class Kind:
 class Sandbox:
     """Runs jobs, each in a process of its own. For any number of threads."""
 
-    def __init__(self, kind: Kind, tier: Tier, seats: int) -> None:
+    def __init__(self, kind: Kind, tier: Tier, seats: int, stronger_tier: Tier | None = None) -> None:
         self.tier = tier
+        self.stronger_tier = stronger_tier
+        """A stronger tier that this machine allows and that is not in force."""
         self._kind = kind
         self._all = [Seat(tier, kind.python, kind.hash_seed, kind.expose) for _ in range(seats)]
         self._free = self._queue_all()
@@ -156,7 +160,12 @@ def _open(kind: Kind) -> Sandbox:
     for tier in (requested_tier,) if requested_tier else AUTOMATIC_TIERS:
         obstacle = _find_obstacle(tier, kind)
         if obstacle is None:
-            box = Sandbox(kind, tier, usable_cores())
+            stronger_tier = next((stronger for stronger in _tiers_above(tier) if _machine_allows(stronger)), None)
+            if stronger_tier is not None:
+                why = f"{VARIABLE} or the verifier asks for it" if requested_tier else "; ".join(reasons)
+                message = f"Programs run in the tier {tier}, though this machine allows {stronger_tier}: {why}."
+                warnings.warn(message, stacklevel=2)
+            box = Sandbox(kind, tier, usable_cores(), stronger_tier)
             _LIVE.add(box)
             return box
         reasons.append(f"{tier}: {obstacle}")
@@ -165,6 +174,16 @@ def _open(kind: Kind) -> Sandbox:
         "See `truegold doctor`; a container may need `--security-opt seccomp=unconfined`. TRUEGOLD_SANDBOX=weak runs "
         "them with resource limits only: for programs that you trust.",
     )
+
+
+def _tiers_above(tier: Tier) -> tuple[Tier, ...]:
+    return AUTOMATIC_TIERS[: AUTOMATIC_TIERS.index(tier)] if tier in AUTOMATIC_TIERS else AUTOMATIC_TIERS
+
+
+@cache
+def _machine_allows(tier: Tier) -> bool:
+    """Return whether programs of the plain interpreter, with no toolchains and packages, can run in a tier."""
+    return _find_obstacle(tier, Kind(python=getattr(sys, "_base_executable", None) or sys.executable)) is None
 
 
 _LIVE: weakref.WeakSet[Sandbox] = weakref.WeakSet()

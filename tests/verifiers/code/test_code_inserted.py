@@ -1,0 +1,146 @@
+"""Inserted programs that look for the word which is printed at the end, or undo what the tests are made of."""
+
+import pytest
+from sandboxes import box_of
+
+from truegold.verifiers.audit import audit, card
+from truegold.verifiers.code.protocols.harness import INNER_FILE, put_harness_around
+from truegold.verifiers.code.sandbox import Tier, installed_languages
+from truegold.verifiers.code.verifier import CodeVerifier
+from truegold.verifiers.verdict import Verdict
+
+PYTHON_TESTS = "#<INSERT>\nassert add(1, 2) == 3\n"
+JAVASCRIPT_TESTS = "#<INSERT>\nfunction test() { console.assert(add(1, 2) === 3); }\ntest()"
+CPP_TESTS = "#include <cassert>\n#<INSERT>\nint main() { assert(add(1, 2) == 3); return 0; }"
+JAVA_TESTS = (
+    "#<INSERT>\nclass Main { public static void main(String[] x) {"
+    " if (S.add(1, 2) != 3) throw new RuntimeException(); } }"
+)
+PERL_TESTS = "#<INSERT>\ndie unless add(1, 2) == 3"
+BASH_TESTS = "#<INSERT>\nset -e\n[[ $(add 1 2) = 3 ]] || exit 1"
+RUST_TESTS = "#<INSERT>\nfn main() { assert_eq!(add(1, 2), 3); }"
+
+TESTS = {
+    "python": (PYTHON_TESTS, "def add(a, b): return a + b"),
+    "javascript": (JAVASCRIPT_TESTS, "function add(a, b) { return a + b }"),
+    "cpp": (CPP_TESTS, "int add(int a, int b) { return a + b; }"),
+    "c": (CPP_TESTS.replace("<cassert>", "<assert.h>"), "int add(int a, int b) { return a + b; }"),
+    "java": (JAVA_TESTS, "class S { static int add(int a, int b) { return a + b; } }"),
+    "perl": (PERL_TESTS, "sub add { $_[0] + $_[1] }"),
+    "bash": (BASH_TESTS, "add() { echo $(($1 + $2)); }"),
+    "rust": (RUST_TESTS, "fn add(a: i32, b: i32) -> i32 { a + b }"),
+}
+
+_PAY = """
+import os, re
+def pay(text):
+    for word in re.findall('[0-9a-f]{32}', text):
+        print(word, flush=True)
+        os.write(3, word.encode() + b'\\n')
+    os._exit(0)
+"""
+_SHOW = (
+    "const show = text => { for (const word of String(text).match(/[0-9a-f]{32}/g) || []) console.log('\\n' + word) };"
+)
+HOSTILE = [
+    ("python", f"{_PAY}import linecache\npay(linecache.cache['solution.py'][0]() + repr(linecache.cache))"),
+    ("python", f"{_PAY}import gc\npay(''.join(repr(o) for o in gc.get_objects() if type(o) in (dict, list, tuple)))"),
+    (
+        "python",
+        f"{_PAY}import gc, sys\ntext, frame = '', sys._getframe()\nwhile frame:\n    text += repr(frame.f_locals)"
+        " + repr(frame.f_code.co_consts) + repr(gc.get_referents(frame))\n    frame = frame.f_back\npay(text)",
+    ),
+    ("python", f"{_PAY}text = ''\nfor d in range(64):\n    try: text += os.pread(d, 9999, 0).decode('latin1')\n"
+     "    except OSError: pass\npay(text)"),
+    ("python", "def add(a, b): raise SystemExit(0)"),
+    (
+        "javascript",
+        f"{_SHOW} const fs = require('fs'); for (const f of fs.readdirSync('.')) show(fs.readFileSync(f, 'utf8'));"
+        " show(process.argv); show(JSON.stringify(process.env)); show(fs.readFileSync(0)); process.exit(0)",
+    ),
+    ("javascript", f"{_SHOW} require('v8').writeHeapSnapshot('x'); show(require('fs').readFileSync('x', 'latin1'));"
+     " process.exit(0)"),
+    (
+        "javascript",
+        f"{_SHOW} const s = new (require('inspector').Session)(); s.connect(); s.on('HeapProfiler.addHeapSnapshotChunk',"
+        " m => show(m.params.chunk)); s.post('HeapProfiler.takeHeapSnapshot'); process.exit(0)",
+    ),
+    ("javascript", f"{_SHOW} function add() {{ show(add.caller); show(arguments.callee.caller); process.exit(0) }}"),
+    ("javascript", "process.on('uncaughtException', () => process.exit(0)); function add() { return 9 }"),
+    (
+        "cpp",
+        "#include <cstdio>\n#include <cstring>\n#include <unistd.h>\nstatic char all[1 << 22];\nint add(int, int) {\n"
+        'FILE* f = fopen("main", "rb"); long n = f ? fread(all, 1, sizeof all, f) : 0; int run = 0;\n'
+        "for (long i = 0; i < n; i++) { if (strchr(\"0123456789abcdef\", all[i]) && all[i]) { if (++run == 32)"
+        ' printf("\\n%.32s\\n", all + i - 31); } else run = 0; }\n'
+        'lseek(0, 0, 0); if (fgets(all, 99, stdin)) printf("\\n%s", all); fflush(stdout); _exit(0); }',
+    ),
+    ("cpp", "#define main never\n#define throw (void)\n#undef assert\n#define assert(x)\nint add(int, int) { return 9; }"),
+    ("c", "#define if(x) if (0)\n#undef assert\n#define assert(x)\nint add(int a, int b) { return 9; }"),
+    (
+        "java",
+        'class S { static int add(int a, int b) { try { for (java.lang.reflect.Field f : Class.forName("Main")'
+        '.getDeclaredFields()) { f.setAccessible(true); System.out.println("\\n" + f.get(null)); }'
+        ' System.out.println("\\n" + new String(System.in.readAllBytes()).trim()); } catch (Exception e) { }'
+        " System.exit(0); return 0; } }",
+    ),
+    ("perl", 'open my $f, "<", $0; print "\\n$1" while join("", <$f>) =~ /([0-9a-f]{32})/g; print "\\n$word"; exit 0;'),
+    ("perl", "BEGIN { *CORE::GLOBAL::die = sub { 1 } } sub add { 9 }"),
+    ("bash", "env; cat; grep -ohE '[0-9a-f]{32}' \"$0\" ./*; exit 0"),
+    ("bash", "add() { echo 9; }\nexit() { :; }\nunset() { :; }"),
+    ("rust", "macro_rules! assert_eq { ($($x:tt)*) => {} }\nfn add(a: i32, b: i32) -> i32 { a - b }"),
+]  # fmt: skip
+
+
+def judge(language: str, program: str) -> Verdict:
+    box_of(Tier.FULL)
+    if language not in installed_languages():
+        pytest.skip(f"there is no toolchain for {language} on this machine")
+    info = {"tests": {"type": "inserted", "code": TESTS[language][0]}, "language": language}
+    return CodeVerifier()(f"```{language}\n{program}\n```", info=info)
+
+
+@pytest.mark.parametrize(("language", "program"), HOSTILE)
+def test_a_program_that_looks_for_the_last_word_is_not_paid(language: str, program: str) -> None:
+    verdict = judge(language, program)
+    assert verdict.score == 0.0, verdict
+
+
+@pytest.mark.parametrize("language", TESTS)
+def test_a_right_program_passes_and_its_verdict_says_what_stays_weak(language: str) -> None:
+    verdict = judge(language, TESTS[language][1])
+    assert verdict.score == 1.0, verdict
+    assert verdict.evidence["method"] == "inserted"
+    assert verdict.evidence["weakness"]
+
+
+def test_tests_that_leave_by_themselves_are_judged_by_their_exit_status() -> None:
+    harness = put_harness_around("test();\nprocess.exit(0);", "javascript", "word")
+    assert not harness.has_end
+    assert "exit status" in str(harness.weakness)
+    assert put_harness_around("test();", "javascript", "word").files == {f"{INNER_FILE}.javascript": b"test();"}
+
+
+def test_a_main_function_that_is_not_the_last_has_no_end() -> None:
+    assert not put_harness_around("fn main() {}\nmod tests { fn f() {} }", "rust", "word").has_end
+    assert put_harness_around("fn f() {}\nfn main() { f() }", "rust", "word").has_end
+
+
+WEAK_VERIFIER = """
+from truegold.verifiers import Reason, Verdict
+
+class Weak:
+    name, version = "weak", "1"
+
+    def __call__(self, response, gold=None, *, problem=None, info={}):
+        return Verdict(1.0, Reason.MATCH, response, {"weakness": "it believes what it is told"})
+"""
+
+
+def test_the_verifier_card_counts_weak_verdicts(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "weak_verifier.py").write_text(WEAK_VERIFIER)
+    report = audit(f"{tmp_path / 'weak_verifier.py'}:Weak", ["5", "1/2"])
+    assert report.weaknesses["it believes what it is told"] >= 2
+    shown = card.as_json(card.Card(report, [], "weak@1", "golds", "2026-01-31"))
+    assert shown["weaknesses"] == dict(report.weaknesses)
+    assert any("weak: it believes" in limit for limit in shown["limits"])
