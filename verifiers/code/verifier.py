@@ -63,7 +63,7 @@ class CodeVerifier:
     hash_seed: int = 0
     """PYTHONHASHSEED of the programs."""
     name: str = "code"
-    version: str = "3"
+    version: str = "4"
 
     judges_solutions = True
 

@@ -62,8 +62,9 @@ HOSTILE = [
      " process.exit(0)"),
     (
         "javascript",
-        f"{_SHOW} const s = new (require('inspector').Session)(); s.connect(); s.on('HeapProfiler.addHeapSnapshotChunk',"
-        " m => show(m.params.chunk)); s.post('HeapProfiler.takeHeapSnapshot'); process.exit(0)",
+        f"{_SHOW} const s = new (require('inspector').Session)(); s.connect();"
+        " s.on('HeapProfiler.addHeapSnapshotChunk', m => show(m.params.chunk));"
+        " s.post('HeapProfiler.takeHeapSnapshot'); process.exit(0)",
     ),
     ("javascript", f"{_SHOW} function add() {{ show(add.caller); show(arguments.callee.caller); process.exit(0) }}"),
     ("javascript", "process.on('uncaughtException', () => process.exit(0)); function add() { return 9 }"),
@@ -75,7 +76,7 @@ HOSTILE = [
         ' printf("\\n%.32s\\n", all + i - 31); } else run = 0; }\n'
         'lseek(0, 0, 0); if (fgets(all, 99, stdin)) printf("\\n%s", all); fflush(stdout); _exit(0); }',
     ),
-    ("cpp", "#define main never\n#define throw (void)\n#undef assert\n#define assert(x)\nint add(int, int) { return 9; }"),
+    ("cpp", "#define main never\n#undef assert\n#define assert(x)\nint add(int, int) { return 9; }"),
     ("c", "#define if(x) if (0)\n#undef assert\n#define assert(x)\nint add(int a, int b) { return 9; }"),
     (
         "java",

@@ -92,7 +92,8 @@ class Supervisor:
         try:
             while any(job.running for job in jobs):
                 ended = {descriptor for descriptor, _ in poll.poll(TICK_S * 1000)}
-                self._add_idle_time([job for job in jobs if job.running])
+                # Nothing is left to tell whether a job that has ended could run in its last tick, and most are shorter.
+                self._add_idle_time([job for job in jobs if job.running and job.handle not in ended])
                 for seat, job in enumerate(jobs):
                     if job.running and job.handle in ended:
                         poll.unregister(job.handle)
@@ -118,7 +119,7 @@ class Supervisor:
     def _add_idle_time(self, running: Sequence[Watched]) -> None:
         """Add the time since the last look to what the jobs waited, unless one of them can run now: a job that waits
         for its partner's work does not idle."""
-        if self._proc is None:
+        if self._proc is None or not running:
             return
         could_run = any(self._can_run(self._proc, self._processes(job)) for job in running)
         now = time.monotonic()
