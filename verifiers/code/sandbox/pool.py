@@ -156,7 +156,7 @@ def _find_obstacle(tier: Tier, kind: Kind) -> str | None:
 
 def _open(kind: Kind) -> Sandbox:
     requested_tier = kind.tier or tier_from_environment()
-    reasons = []
+    reasons: list[str] = []
     for tier in (requested_tier,) if requested_tier else AUTOMATIC_TIERS:
         obstacle = _find_obstacle(tier, kind)
         if obstacle is None:

@@ -182,7 +182,7 @@ class Bench:
         if isinstance(tests, Calls):
             return self._run_calls(tests, program, self._watched(hash_seed), limits)
         if isinstance(tests, Inserted):
-            return self._run_inserted(tests, program, self._plain(hash_seed), limits)
+            return self._run_inserted(tests, program, hash_seed, limits)
         watched = self._watched(hash_seed)
         judged = judge_code(tests, _source(tests, program), watched, limits, run_all)
         attempts = [Attempt(case.passed, case.reason, _why(case)) for case in judged.cases]
@@ -203,14 +203,15 @@ class Bench:
                 attempts.append(Attempt(why is None, reason, why or "", outcome))
         return Trial(attempts, len(tests.cases), *_cpu_times(watched.executions), error=made.load_error)
 
-    def _run_inserted(self, tests: Inserted, program: str, local: Local, limits: Limits) -> Trial:
-        backend = Recorder(local)
+    def _run_inserted(self, tests: Inserted, program: str, hash_seed: int, limits: Limits) -> Trial:
+        backend, watched = Recorder(self._plain(hash_seed)), self._watched(hash_seed)
         try:
-            judged = judge_inserted(tests, program, self.suite.language, backend, limits)
+            judged = judge_inserted(tests, program, self.suite.language, backend, watched, limits)
         except NotCompiled as error:
             return Trial((), 1, error=str(error))
         attempts = [Attempt(case.passed, case.reason, _why(case)) for case in judged.cases]
-        return Trial(attempts, judged.total, *_cpu_times(backend.executions), judged.isolation)
+        executions = [*backend.executions, *watched.executions]
+        return Trial(attempts, judged.total, *_cpu_times(executions), judged.isolation)
 
 
 def _source(tests: Calls | Asserts | UnitTest, program: str) -> Source:
