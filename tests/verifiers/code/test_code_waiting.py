@@ -70,7 +70,7 @@ def test_children_that_sleep_are_waiting(box: Sandbox, source: str) -> None:
 def test_a_machine_too_busy_to_run_it_gives_no_verdict(box: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     reply = {"jobs": [{"ended_by": "busy", "code": -9, "cpu_s": 0.1, "wall_s": 300.0, "idle_s": 0.1, "peak_mb": 9.0}]}
     asked = []
-    monkeypatch.setattr(Seat, "_ask", lambda self, jobs, descriptors: asked.append(jobs) or reply)
+    monkeypatch.setattr(Seat, "_ask", lambda self, jobs, descriptors, piped: asked.append(jobs) or reply)
     with pytest.raises(SandboxError, match="too busy"):
         run(box, "print(1)")
     assert len(asked) == 1, "a second try would wait as long"
