@@ -309,7 +309,7 @@ def test_locks_are_not_held_while_a_program_runs(box: Sandbox) -> None:
 def test_an_interpreter_below_tmp_has_the_full_tier_and_its_programs_have_tmp() -> None:
     box_of(Tier.FULL)
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        os.chmod(folder, 0o755)  # Root's programs run as another user.
+        Path(folder).chmod(0o755)  # Root's programs run as another user.
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
         python = f"{folder}/bin/python"
         below_tmp = sandbox(Kind(Tier.FULL, python=python))
