@@ -10,9 +10,10 @@ Planted for half of the items of each kind, never two for one item:
     renumbered  decoys: the same words, other quantities and another answer (GSM-Plus, MATH-Perturb): no leaks
 
 The pool is made of the other corpora, filled up with copies in which words are exchanged; what of it is an exact copy
-of an item is left out. Beside truegold: the rules "any run of 8 (13) words in common". A found pair counts where it
-names the right item; whatever else is called a leak counts against precision, so that true leaks which the pool has of
-its own make it worse. --odd: only items whose hash is odd (those that no threshold was chosen on).
+of an item is left out. With --embedder truegold has an encoder propose pairs as well. Beside truegold: the rules "any
+run of 8 (13) words in common". A found pair counts where it names the right item; whatever else is called a leak counts
+against precision, so that true leaks which the pool has of its own make it worse. --odd: only items whose hash is odd
+(those that no threshold was chosen on).
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from typing import Any
 import polars as pl
 
 from truegold.pipeline.decontaminate.file import decontaminate_file
+from truegold.pipeline.dedup.near.embedding import Encoder, load_encoder
 from truegold.pipeline.ingest.problem_batches import ProblemColumns
 from truegold.pipeline.running.progress import NullProgress
 
@@ -159,14 +161,14 @@ def edited(text: str, others: list[str], draw: random.Random) -> str:
     return " ".join(draw.choice(vocabulary) if draw.random() < share else word for word in text.split())
 
 
-def truegold_matches(planted: Planted, work: Path) -> set[tuple[str, str]]:
+def truegold_matches(planted: Planted, work: Path, encoder: Encoder | None = None) -> set[tuple[str, str]]:
     """The pairs (record, item) that `truegold decontaminate` writes."""
     data, evals = work / "train.jsonl", work / "evals.jsonl"
     data.write_text("".join(json.dumps({"id": name, "prompt": text}) + "\n" for name, text in planted.records))
     evals.write_text(
         "".join(json.dumps({"id": name, "prompt": text}) + "\n" for name, text in planted.eval_items.items())
     )
-    decontaminate_file(data, [str(evals)], work / "out", ProblemColumns(), ProblemColumns(), NullProgress())
+    decontaminate_file(data, [str(evals)], work / "out", ProblemColumns(), ProblemColumns(), NullProgress(), encoder)
     matches = pl.read_parquet(work / "out" / "matches.parquet")
     return set(zip(matches["id"], matches["against_id"], strict=True))
 
@@ -205,11 +207,14 @@ def score(planted: Planted, matches: set[tuple[str, str]]) -> dict[str, Any]:
     }
 
 
-def measure(folder: Path, pool: int, only_odd: bool, work: Path) -> dict[str, Any]:
+def measure(folder: Path, pool: int, only_odd: bool, work: Path, embedder: str | None = None) -> dict[str, Any]:
     """All rules on one planted pool."""
     planted = plant(folder, pool, only_odd)
     measurements: dict[str, Any] = {"records": len(planted.records), "items": len(planted.eval_items)}
     rules = {TRUEGOLD: lambda: truegold_matches(planted, work)}
+    if embedder is not None:
+        encoder = load_encoder(embedder)
+        rules[f"truegold with {embedder}"] = lambda: truegold_matches(planted, work, encoder)
     rules |= {name: (lambda size=size: ngram_rule(planted, size)) for name, size in ((EIGHT, 8), (THIRTEEN, 13))}
     for name, rule in rules.items():
         began = time.monotonic()
@@ -224,6 +229,7 @@ def main() -> None:
     parser.add_argument("data_dir", type=Path)
     parser.add_argument("--pool", type=int, default=100_000)
     parser.add_argument("--odd", action="store_true")
+    parser.add_argument("--embedder", help="a name on the hub or a folder")
     parser.add_argument("--work", type=Path)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
@@ -232,7 +238,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         work = args.work or Path(folder)
         work.mkdir(parents=True, exist_ok=True)
-        measurements = measure(args.data_dir, args.pool, args.odd, work)
+        measurements = measure(args.data_dir, args.pool, args.odd, work, args.embedder)
     for name, values in measurements.items():
         print(name, json.dumps(values))
     if args.json:

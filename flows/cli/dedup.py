@@ -70,9 +70,14 @@ def decontaminate(
     against_prompt_column: Annotated[str | None, typer.Option(help="The same for what is compared against.")] = None,
     against_gold_column: Annotated[str | None, typer.Option(help="The same for what is compared against.")] = None,
     against_id_column: Annotated[str | None, typer.Option(help="The same for what is compared against.")] = None,
+    embedder: Annotated[
+        str | None,
+        typer.Option(help="An encoder on the hub or in a folder that proposes more pairs to compare; none by default."),
+    ] = None,
 ) -> None:
     """Find problems of evaluation sets in a file: copies, parts of longer texts, rewordings."""
     from truegold.pipeline.decontaminate.file import decontaminate_file
+    from truegold.pipeline.dedup.near.embedding import load_encoder
     from truegold.pipeline.ingest.problem_batches import ProblemColumns, describe_reading
     from truegold.pipeline.running.disk import full_disk_reported
 
@@ -80,7 +85,8 @@ def decontaminate(
     against_columns = ProblemColumns(against_prompt_column, against_gold_column, against_id_column)
     with full_disk_reported(out), Terminal(errors).stage("decontaminate") as terminal:
         terminal.note(describe_reading(data, columns))
-        counts = decontaminate_file(data, against, out, columns, against_columns, terminal)
+        encoder = None if embedder is None else load_encoder(embedder)
+        counts = decontaminate_file(data, against, out, columns, against_columns, terminal, encoder)
     for name, count in counts.items():
         print_line(f"{count:>10,}  {name}")
     print_line(f"matches: {out / 'matches.parquet'}")

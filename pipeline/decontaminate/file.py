@@ -43,6 +43,7 @@ from truegold.pipeline.dedup.near import (
     find_links,
 )
 from truegold.pipeline.dedup.near.arrays import Floats, Ints
+from truegold.pipeline.dedup.near.embedding import Encoder, add_proposed_links
 from truegold.pipeline.dedup.near.grams import GramIndex
 from truegold.pipeline.dedup.near.quantities import SPELLING_MARGIN
 from truegold.pipeline.ingest.problem_batches import ProblemColumns, read_problems
@@ -120,8 +121,11 @@ def decontaminate_file(
     columns: ProblemColumns,
     against_columns: ProblemColumns,
     progress: Progress,
+    encoder: Encoder | None = None,
 ) -> dict[str, int]:
     """Write `matches.parquet`; return how many records there are and match, and the matches by kind and set.
+
+    With an `encoder` the nearest neighbours of each item are read as well (`near.embedding`).
 
     Raises InputError where a file or set cannot be read or has no column for the prompt.
     """
@@ -148,13 +152,19 @@ def decontaminate_file(
         progress.advance(len(batch))
     corpus = builder.finish()
     comparer = Comparer(corpus.features)
-    pairs = _find_pairs(corpus, comparer, grams, item_texts, out_dir, progress)
+    pairs = _find_pairs(corpus, comparer, grams, item_texts, out_dir, progress, encoder)
     comparison = _Comparison(against, eval_items, rows, corpus, comparer, pairs)
     return _write_matches(data, columns, out_dir / MATCHES_FILE, comparison, progress)
 
 
 def _find_pairs(
-    corpus: Corpus, comparer: Comparer, grams: GramIndex, item_texts: int, scratch: Path, progress: Progress
+    corpus: Corpus,
+    comparer: Comparer,
+    grams: GramIndex,
+    item_texts: int,
+    scratch: Path,
+    progress: Progress,
+    encoder: Encoder | None,
 ) -> _Pairs:
     """Return all matching pairs of texts with the first kind that fits. Texts below `item_texts` are items."""
     # An item's text that the data has too is the same text here.
@@ -167,6 +177,9 @@ def _find_pairs(
     sound &= comparer.share_of_contexts(held.item, held.text) >= MIN_CONTEXTS
     texts = math.isqrt(2 * item_texts * (len(side) - item_texts))
     links = find_links(corpus.features, comparer, split=side, texts=texts, scratch=scratch, progress=progress)
+    if encoder is not None:
+        progress.start("encoding")
+        links = add_proposed_links(links, corpus, comparer, encoder, item_texts, texts)
     links = confirm_links(links, corpus, comparer, texts).having(Relation.SAME_PROBLEM)
     probability = 1 / (1 + np.exp(-links.score.astype(np.float64)))
     text = np.concatenate([exact, held.text[sound], links.right])

@@ -1,0 +1,99 @@
+"""Pairs that an encoder finds close together: more candidates for the same close reading, which decides as ever.
+
+    load_encoder("intfloat/multilingual-e5-small")(["Tom has 3 cars.", "Tom owns three cars."])  ->  two unit vectors
+
+What shares no two rare words (other names and other things at once) is no candidate otherwise. An encoder is asked for
+nothing else: it puts "even" and "odd" close together, and a problem beside its renumbered instance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from truegold.pipeline.dedup.near.arrays import Floats, Ints
+from truegold.pipeline.dedup.near.compare import Comparer
+from truegold.pipeline.dedup.near.corpus import Corpus
+from truegold.pipeline.dedup.near.links import Links, ShardLinks, join_shards
+from truegold.pipeline.dedup.near.relation import Relation, is_near_copy, relate
+from truegold.verifiers import SetupError
+
+NEIGHBOURS = 3
+"""Texts of the data that are compared with each item."""
+BATCH = 32
+"""Texts that are encoded at a time."""
+MAX_TOKENS = 512
+
+Encoder = Callable[[Sequence[str]], Floats]
+"""Makes a vector of length 1 of each text."""
+
+
+def load_encoder(name: str) -> Encoder:
+    """Load an encoder by its name on the hub or its folder; a vector is the mean of the last hidden states."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    try:
+        tokenizer, model = AutoTokenizer.from_pretrained(name), AutoModel.from_pretrained(name).eval()
+    except (OSError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise SetupError(f"The encoder {name} cannot be loaded: {reason}", "Name a folder or a model.") from error
+    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
+    tokenizer.padding_side = "right"
+
+    def encode(texts: Sequence[str]) -> Floats:
+        parts = []
+        with torch.inference_mode():
+            for start in range(0, len(texts), BATCH):
+                batch = tokenizer(
+                    list(texts[start : start + BATCH]),
+                    padding=True,
+                    truncation=True,
+                    max_length=MAX_TOKENS,
+                    return_tensors="pt",
+                )
+                states = model(**batch).last_hidden_state.float()
+                mask = batch["attention_mask"].unsqueeze(-1)
+                parts.append(((states * mask).sum(1) / mask.sum(1).clamp(min=1)).numpy())
+        vectors = np.concatenate([np.zeros((0, model.config.hidden_size), np.float32), *parts])
+        unit: Floats = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+        return unit
+
+    return encode
+
+
+def add_proposed_links(
+    links: Links, corpus: Corpus, comparer: Comparer, encoder: Encoder, first_items: int, texts: int
+) -> Links:
+    """Return the links with those between each of the first texts and its nearest neighbours among the others.
+
+    Proposals may be the same problem unless their quantities were replaced; `confirm_links` reads them like others.
+    `texts` is as for `relate`.
+    """
+    vectors = encoder(corpus.texts.read(range(len(corpus.features))))
+    left, right = _nearest(vectors[:first_items], vectors[first_items:])
+    right = right + first_items
+    measures = comparer.measure(left, right)
+    relation, score = relate(measures, texts)
+    numbers_agree = np.minimum(measures.only_left, measures.only_right) == 0
+    readable = numbers_agree & ~is_near_copy(measures) & (measures.code == 0)
+    relation = np.where(readable, np.uint8(Relation.SAME_PROBLEM), relation)
+    kept = relation > Relation.UNRELATED
+    proposed = ShardLinks((left[kept] << 32) | right[kept], relation[kept], score[kept])
+    known = ShardLinks((links.left << 32) | links.right, links.relation, links.score)
+    joined = join_shards([proposed, known])
+    agreement = np.zeros(len(joined.codes), dtype=np.int8)
+    return Links(joined.codes >> 32, joined.codes & 0xFFFFFFFF, joined.relation, joined.score, agreement)
+
+
+def _nearest(queries: Floats, vectors: Floats) -> tuple[Ints, Ints]:
+    """Return pairs of each query with its NEIGHBOURS closest vectors; time grows with the product of both numbers."""
+    count = min(NEIGHBOURS, len(vectors))
+    parts: list[npt.NDArray[np.int64]] = [np.zeros((0, count), np.int64)]
+    for start in range(0, len(queries), 1000):
+        similarity = queries[start : start + 1000] @ vectors.T
+        parts.append(np.argpartition(-similarity, count - 1, axis=1)[:, :count] if count else parts[0])
+    closest = np.concatenate(parts)
+    return np.repeat(np.arange(len(closest)), count), closest.ravel()
