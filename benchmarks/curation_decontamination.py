@@ -35,7 +35,8 @@ from typing import Any
 import polars as pl
 
 from truegold.pipeline.decontaminate.file import decontaminate_file
-from truegold.pipeline.dedup.near.embedding import Encoder, load_encoder
+from truegold.pipeline.dedup.near.embedding import Encoder
+from truegold.pipeline.engines.encoder import load_encoder
 from truegold.pipeline.ingest.problem_batches import ProblemColumns
 from truegold.pipeline.running.progress import NullProgress
 

@@ -77,7 +77,7 @@ def decontaminate(
 ) -> None:
     """Find problems of evaluation sets in a file: copies, parts of longer texts, rewordings."""
     from truegold.pipeline.decontaminate.file import decontaminate_file
-    from truegold.pipeline.dedup.near.embedding import load_encoder
+    from truegold.pipeline.engines.encoder import load_encoder
     from truegold.pipeline.ingest.problem_batches import ProblemColumns, describe_reading
     from truegold.pipeline.running.disk import full_disk_reported
 

@@ -1,7 +1,5 @@
 """Pairs that an encoder finds close together: more candidates for the same close reading, which decides as ever.
 
-    load_encoder("intfloat/multilingual-e5-small")(["Tom has 3 cars.", "Tom owns three cars."])  ->  two unit vectors
-
 What shares no two rare words (other names and other things at once) is no candidate otherwise. An encoder is asked for
 nothing else: it puts "even" and "odd" close together, and a problem beside its renumbered instance.
 """
@@ -18,50 +16,11 @@ from truegold.pipeline.dedup.near.compare import Comparer
 from truegold.pipeline.dedup.near.corpus import Corpus
 from truegold.pipeline.dedup.near.links import Links, ShardLinks, join_shards
 from truegold.pipeline.dedup.near.relation import Relation, is_near_copy, relate
-from truegold.verifiers import SetupError
 
 NEIGHBOURS = 3
 """Texts of the data that are compared with each item."""
-BATCH = 32
-"""Texts that are encoded at a time."""
-MAX_TOKENS = 512
-
 Encoder = Callable[[Sequence[str]], Floats]
 """Makes a vector of length 1 of each text."""
-
-
-def load_encoder(name: str) -> Encoder:
-    """Load an encoder by its name on the hub or its folder; a vector is the mean of the last hidden states."""
-    import torch
-    from transformers import AutoModel, AutoTokenizer
-
-    try:
-        tokenizer, model = AutoTokenizer.from_pretrained(name), AutoModel.from_pretrained(name).eval()
-    except (OSError, ValueError) as error:
-        reason = str(error).partition("\n")[0]
-        raise SetupError(f"The encoder {name} cannot be loaded: {reason}", "Name a folder or a model.") from error
-    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
-    tokenizer.padding_side = "right"
-
-    def encode(texts: Sequence[str]) -> Floats:
-        parts = []
-        with torch.inference_mode():
-            for start in range(0, len(texts), BATCH):
-                batch = tokenizer(
-                    list(texts[start : start + BATCH]),
-                    padding=True,
-                    truncation=True,
-                    max_length=MAX_TOKENS,
-                    return_tensors="pt",
-                )
-                states = model(**batch).last_hidden_state.float()
-                mask = batch["attention_mask"].unsqueeze(-1)
-                parts.append(((states * mask).sum(1) / mask.sum(1).clamp(min=1)).numpy())
-        vectors = np.concatenate([np.zeros((0, model.config.hidden_size), np.float32), *parts])
-        unit: Floats = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
-        return unit
-
-    return encode
 
 
 def add_proposed_links(

@@ -10,7 +10,8 @@ import pytest
 
 from truegold.pipeline.dedup.near import Comparer, Corpus, CorpusBuilder, Relation, confirm_links, find_links
 from truegold.pipeline.dedup.near.arrays import Floats
-from truegold.pipeline.dedup.near.embedding import add_proposed_links, load_encoder
+from truegold.pipeline.dedup.near.embedding import add_proposed_links
+from truegold.pipeline.engines.encoder import load_encoder
 from truegold.verifiers import SetupError
 
 ITEMS = [
