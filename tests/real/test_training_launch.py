@@ -15,8 +15,10 @@ from truegold.pipeline.config.base import LaunchConfig
 from truegold.pipeline.config.engines import VllmEngineConfig
 from truegold.pipeline.running.isolate import call_isolated
 from truegold.pipeline.running.progress import NullProgress
+from truegold.train.config.changes import changes_of
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import OptimizerConfig
+from truegold.train.metrics import read_metrics
 from truegold.verifiers import GuardError
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
@@ -69,7 +71,7 @@ def config(**changes: object) -> GrpoConfig:
 
 
 def train(inputs: dict[str, Path], settings: GrpoConfig, out: Path, launch: LaunchConfig) -> Path:
-    out.mkdir()
+    out.mkdir(exist_ok=True)
     log = out.with_suffix(".log")
     fn = "truegold.train.grpo:grpo"
     call_isolated(fn, inputs, settings, out, NullProgress(), log, launch, out / "scratch")
@@ -111,6 +113,19 @@ def test_two_ranks_roll_out_and_train_as_one_does(
     expected = weights(one_rank)
     for name, value in weights(two_ranks).items():
         torch.testing.assert_close(value, expected[name], atol=2e-4, rtol=0)
+
+
+@pytest.mark.long_run
+def test_a_training_goes_on_from_its_checkpoint_with_another_rate_and_more_steps(
+    inputs: dict[str, Path], tmp_path: Path
+) -> None:
+    out = train(inputs, config(), tmp_path / "out", LaunchConfig())
+    earlier = read_metrics(out / "metrics.jsonl")[:2]
+    slower = config(steps=4, optimizer=OptimizerConfig(lr=1e-5, dtype="float32", zero_stage=2))
+    later = read_metrics(train(inputs, slower, out, LaunchConfig()) / "metrics.jsonl")
+    assert [step["lr"] for step in later[:4]] == [1e-3, 1e-3, 1e-5, 1e-5]
+    assert later[:2] == earlier
+    assert changes_of(out) == [{"step": 2, "changed": ["optimizer.lr: 0.001 -> 1e-05", "steps: 2 -> 4"]}]
 
 
 SSH = """#!/bin/sh
