@@ -26,6 +26,8 @@ from typing import Any
 
 from truegold.verifiers.code.checks.names import functions_under_test
 from truegold.verifiers.code.comparison.outputs import with_allowed_error
+from truegold.verifiers.code.drivers import LANGUAGES as DRIVEN_LANGUAGES
+from truegold.verifiers.code.drivers import language_name_of
 from truegold.verifiers.code.execution import Backend, Program, SandboxError
 from truegold.verifiers.code.extraction.completion_stub import stub_names
 from truegold.verifiers.code.extraction.program import Extracted, callable_in, extract_code
@@ -34,6 +36,7 @@ from truegold.verifiers.code.protocols.asserts import judge_code
 from truegold.verifiers.code.protocols.calls import judge_calls
 from truegold.verifiers.code.protocols.cases import NotCompiled
 from truegold.verifiers.code.protocols.inserted import judge_inserted
+from truegold.verifiers.code.protocols.native_calls import judge_native_calls
 from truegold.verifiers.code.protocols.source import Source
 from truegold.verifiers.code.protocols.stdio import judge_stdio
 from truegold.verifiers.code.sandbox.local import PYTHON, Local
@@ -135,6 +138,8 @@ def _run(suite: Suite, code: str, stub: str, backend: Backend, local: Local, run
         return judge_stdio(tests, Program(suite.language, code), backend, local, suite.limits, run_all)
     if isinstance(tests, Inserted):
         return judge_inserted(tests, code, suite.language, backend, local, suite.limits)
+    if isinstance(tests, Calls) and language_name_of(suite.language) in DRIVEN_LANGUAGES:
+        return judge_native_calls(tests, code, suite.language, backend, suite.limits, run_all)
     if suite.language != PYTHON:
         raise CannotJudge(
             f"tests of type {type(tests).__name__.lower()!r} are for Python, this row says {suite.language!r}"

@@ -27,6 +27,7 @@ SUITES_SCHEMA = pa.schema(
         ("id", pa.string()),
         ("source", pa.string()),
         ("source_row", pa.int64()),
+        ("source_id", pa.string()),
         ("type", pa.string()),
         ("outcome", pa.string()),
         ("reasons", pa.list_(pa.string())),
@@ -38,6 +39,8 @@ SUITES_SCHEMA = pa.schema(
         ("kill_low", pa.float64()),
         ("kill_high", pa.float64()),
         ("survivors", pa.list_(pa.string())),
+        ("equivalent", pa.int64()),
+        ("undecided", pa.int64()),
         ("paid", pa.list_(pa.string())),
         ("headroom", pa.float64()),
         ("guess_chance", pa.float64()),
@@ -46,6 +49,9 @@ SUITES_SCHEMA = pa.schema(
         ("findings", pa.string()),
     ]
 )
+_ID_NAMES = ("source_id", "task_id", "problem_id", "question_id", "id", "name")
+"""What sources call the identifier of a problem, the likeliest first."""
+
 _NOT_IN_TABLE = ("key", "repaired")
 
 
@@ -75,6 +81,8 @@ def make_record(row: Row, vetting: Vetting) -> dict[str, Any]:
         "kill_low": low,
         "kill_high": high,
         "survivors": [mutant.description for mutant in vetting.kills.survivors],
+        "equivalent": vetting.kills.equivalent,
+        "undecided": vetting.kills.undecided,
         "paid": list(vetting.paid),
         "headroom": vetting.headroom,
         "guess_chance": vetting.guess_chance,
@@ -102,7 +110,11 @@ def suite_row(row: Row, record: Mapping[str, Any]) -> dict[str, Any]:
     kind = tests.get("type") if isinstance(tests, dict) else arguments.get("type")
     values = {name: value for name, value in record.items() if name not in _NOT_IN_TABLE}
     identity = {name: row[name] for name in ("id", "source", "source_row")}
-    return {**identity, **values, "type": kind, "findings": dump_json(record["findings"])}
+    # The source's own id is what a reader finds the problem by.
+    meta = orjson.loads(row["meta"] or "{}")
+    source_id = next((str(meta[name]) for name in _ID_NAMES if isinstance(meta.get(name), str | int)), None)
+    named = {"source_id": source_id, "type": kind}
+    return {**identity, **values, **named, "findings": dump_json(record["findings"])}
 
 
 class Finished:

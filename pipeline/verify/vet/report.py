@@ -25,7 +25,7 @@ MAX_LISTED = 500
 """The page lists the findings of this many suites; the table has those of all."""
 
 _COLUMNS = [
-    *("source", "source_row", "outcome", "reasons", "cases", "kept", "mutants"),
+    *("source", "source_row", "source_id", "outcome", "reasons", "cases", "kept", "mutants"),
     *("kill_rate", "kill_low", "kill_high", "survivors", "paid", "findings"),
 ]
 
@@ -76,6 +76,13 @@ def _markdown(title: str, suites: Sequence[Suite]) -> Iterator[str]:
     yield from _findings_section([suite for suite in suites if suite["reasons"]])
 
 
+def _witnesses(suite: Suite) -> dict[str, dict[str, str]]:
+    """Return for the survivors of a weak suite the input that each should have failed on."""
+    findings = json.loads(suite["findings"])
+    survivors = [each for finding in findings for each in finding["evidence"].get("survivors", ())]
+    return {each["fault"]: each for each in survivors if isinstance(each, dict)}
+
+
 def _count_table(heading: str, counts: Counter[str]) -> Iterator[str]:
     yield f"| {heading} | suites |\n|---|---|"
     for name, count in counts.most_common():
@@ -89,8 +96,12 @@ def _weakest_section(suites: Sequence[Suite]) -> Iterator[str]:
     yield "## The weakest\n"
     for suite in suites:
         yield f"- {_escape(_location(suite))}: {_escape(_strength(suite))}"
+        witnesses = _witnesses(suite)
         for survivor in (suite["survivors"] or [])[:MAX_SURVIVORS]:
             yield f"    - {_as_code(survivor)}"
+            if (witness := witnesses.get(survivor)) is not None:
+                yield f"        - input {_as_code(witness['input'])}: expected {_as_code(witness['expected'])},"
+                yield f"          got {_as_code(witness['got'])}. Add {_as_code(witness['case'])}"
     yield ""
 
 
@@ -109,7 +120,8 @@ def _findings_section(suites: Sequence[Suite]) -> Iterator[str]:
 
 
 def _location(suite: Suite) -> str:
-    return f"{suite['source']}:{suite['source_row']}"
+    position = f"{suite['source']}:{suite['source_row']}"
+    return position if suite["source_id"] is None else f"{suite['source_id']} ({position})"
 
 
 def _strength(suite: Suite) -> str:

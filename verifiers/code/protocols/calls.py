@@ -9,13 +9,16 @@ that defines `__eq__` comes as the data under it, or as nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from truegold.verifiers.code.checks.lowering import CACHED_SUITES, Lowered
 from truegold.verifiers.code.checks.work import Work
+from truegold.verifiers.code.comparison.nodes import to_nodes, to_values
 from truegold.verifiers.code.comparison.values import call_checker_of, shown_value
-from truegold.verifiers.code.inside.wire import encode, to_json
+from truegold.verifiers.code.drivers import Signature
+from truegold.verifiers.code.inside.wire import KNOWN_CODECS, encode, to_json
 from truegold.verifiers.code.judging import CaseResult, Judged, cut, failed_case, passed_case
 from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.protocols.results import CallOutcomes, ExpectedResults, failed_call, read_results
@@ -34,15 +37,27 @@ class NeedsRunning(Exception):
 
 def judge_calls(tests: Calls, source: Source, local: Local, limits: Limits, run_all: bool) -> Judged:
     """Call the entry point for every case and compare what it returns with what is expected."""
-    find_difference = call_checker_of(tests.checker)
-    if tests.plain_args:
+    signature, returned_argument = tests.signature or Signature(), tests.returned_argument
+    has_nodes = any((*signature.params, signature.returns))
+    if has_nodes:
+        cases = tuple(_with_nodes(case, signature) for case in tests.cases)
+        tests = replace(tests, cases=cases, plain_args=False, plain_expected=False)
+    if tests.plain_args and returned_argument < 0:
         calls = [[0, case.args, {}] for case in tests.cases]
         request = to_json({"functions": [tests.entry_point], "calls": calls, "codecs": tests.codecs})
     else:
         arguments = [(tests.entry_point, list(case.args), dict(case.kwargs)) for case in tests.cases]
-        request = _request(arguments, tests.codecs)
+        request = _request(arguments, tests.codecs, returned_argument)
     expected = ExpectedResults([case.expected for case in tests.cases]) if tests.plain_expected else None
     returned = _run(source, request, len(tests.cases), tests.codecs, local, limits, expected)
+    if has_nodes:
+        returned = replace(returned, outcomes=[_values_of(outcome, signature) for outcome in returned.outcomes])
+    return judge_outcomes(tests, returned, run_all)
+
+
+def judge_outcomes(tests: Calls, returned: CallOutcomes, run_all: bool) -> Judged:
+    """Compare what the calls of a suite returned with what is expected."""
+    find_difference = call_checker_of(tests.checker)
     total_weight = sum(case.weight for case in tests.cases)
     case_results: list[CaseResult] = []
     equality_decides = tests.plain_expected and find_difference.accepts_equal
@@ -101,14 +116,33 @@ def _calls_of(lowered: Lowered) -> list[CallArguments]:
     return [(call.function, list(call.args), dict(call.kwargs)) for call in lowered.calls]
 
 
-def _request(calls: Sequence[CallArguments], codecs: Mapping[str, Any]) -> bytes:
-    """Encode the calls as the part of the request that is the same for all programs that the suite judges."""
+def _with_nodes(case: CallCase, signature: Signature) -> CallCase:
+    args = [to_nodes(value, signature.param(index)) for index, value in enumerate(case.args)]
+    kwargs = {
+        name: to_nodes(value, signature.param(len(args) + index))
+        for index, (name, value) in enumerate(case.kwargs.items())
+    }
+    return case._replace(args=tuple(args), kwargs=kwargs, expected=_values_of(case.expected, signature))
+
+
+def _values_of(outcome: Any, signature: Signature) -> Any:
+    if outcome is None and signature.returns in KNOWN_CODECS:
+        return []
+    return to_values(outcome)
+
+
+def _request(calls: Sequence[CallArguments], codecs: Mapping[str, Any], returned_argument: int = -1) -> bytes:
+    """Encode the calls as the part of the request that is the same for all programs that the suite judges.
+
+    returned_argument: which argument's change is the result; -1 for what the function returns.
+    """
     functions = list(dict.fromkeys(name for name, _, _ in calls))
     indices = {name: index for index, name in enumerate(functions)}
     encoded = [
         [indices[name], encode(args, codecs), encode(kwargs, codecs) if kwargs else {}] for name, args, kwargs in calls
     ]
-    return to_json({"functions": functions, "calls": encoded, "codecs": codecs})
+    in_place = {"in_place": returned_argument} if returned_argument >= 0 else {}
+    return to_json({"functions": functions, "calls": encoded, "codecs": codecs, **in_place})
 
 
 def _run(

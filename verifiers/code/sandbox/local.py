@@ -38,6 +38,7 @@ _STDIN_PATHS = re.compile(r"/dev/stdin\b|/dev/fd/0\b|/proc/self/fd/0\b")
 """Paths of the standard input. They lead through /proc, which a program cannot see, so that one whose source names them
 finds the input in a file as well, and reads that name there."""
 _SIGNALLED_FROM = 128
+_NO_ROOM = re.compile(rb"no space left on device", re.IGNORECASE)
 KEPT_BINARIES = 32
 """Checkers and interactors, some megabytes each, whose binaries a process keeps: compiling one takes seconds."""
 
@@ -274,6 +275,8 @@ def _compile(
         output_mb=COMPILE_OUTPUT_MB,
     )
     execution = _with_command_end(box.run(Job("native", payload, compile_limits, native=True)))
+    if not execution.ok and _NO_ROOM.search(execution.stderr):
+        raise SandboxError(f"the compiler needs more room than its folder has: {argv[0]}")
     if not execution.ok:
         return execution, {}
     binaries = _unpack_files(execution.result)

@@ -150,8 +150,7 @@ def _go() -> Toolchain | None:
     if home is None:
         return None
     environment = {
-        "GOCACHE": "/tmp/cache",
-        "GOPATH": "/tmp/go",
+        "GOROOT": home,  # It would look for itself in /proc.
         "GO111MODULE": "off",
         "CGO_ENABLED": "0",
         "GOFLAGS": "-p=2",

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from truegold.verifiers.code.drivers import Signature
+from truegold.verifiers.code.drivers.signature import VOID
 from truegold.verifiers.code.limits import Limits
 
 Codecs = Mapping[str, tuple[str, ...]]
@@ -56,10 +58,20 @@ class Calls:
     """Python that is run before the program."""
     codecs: Codecs = field(default_factory=dict)
     """Classes of the problem whose objects travel, with the names of their attributes."""
+    signature: Signature | None = None
+    """What the suite states of the function's types."""
+    in_place: int = -1
+    """The argument whose change is the result; -1 where that is what the function returns."""
     plain_args: bool = field(default=False, compare=False)
     """Whether all arguments are known to be plain data (`inside/wire/plain.py`)."""
     plain_expected: bool = field(default=False, compare=False)
     """Whether all expected values are known to be plain data or tuples of it."""
+
+    @property
+    def returned_argument(self) -> int:
+        """The argument whose change is the result, also where the signature says that nothing is returned."""
+        returns_nothing = self.signature is not None and self.signature.returns == VOID
+        return 0 if self.in_place < 0 and returns_nothing else self.in_place
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from typing import Any
 
 from truegold.verifiers.code.bad_suite import BadSuite, require, shown
 from truegold.verifiers.code.comparison.values import read_call_spec
+from truegold.verifiers.code.drivers import Signature, read_signature, signature_of_stub
 from truegold.verifiers.code.inside.wire import Undecodable, are_plain, decode
 from truegold.verifiers.code.languages import edition_name
 from truegold.verifiers.code.limits import Limits
@@ -98,7 +99,32 @@ def _calls(options: Mapping[str, Any], path_prefix: str) -> Calls:
     checker = options.get("checker") or "values"
     read_call_spec(checker, f"{path_prefix}checker")
     prelude, codecs = _code(options, "prelude", path_prefix) or "", _codecs(options, path_prefix)
-    return Calls(entry_point, cases, checker, prelude, codecs, plain_args is not None, plain_expected)
+    signature = _signature(options, entry_point, path_prefix)
+    in_place = _in_place(options, cases, path_prefix)
+    return Calls(
+        entry_point, cases, checker, prelude, codecs, signature, in_place, plain_args is not None, plain_expected
+    )
+
+
+def _signature(options: Mapping[str, Any], entry_point: str, path_prefix: str) -> Signature | None:
+    name = entry_point.rpartition(".")[2].removesuffix("()")
+    stated = read_signature(options.get("signature"), name, f"{path_prefix}signature")
+    stub = options.get("stub") or options.get("starter_code")
+    if stated is None and isinstance(stub, str) and len(stub) <= MAX_CODE_CHARS:
+        stated = signature_of_stub(stub, name)
+    return stated if stated != Signature() else None
+
+
+def _in_place(options: Mapping[str, Any], cases: Sequence[CallCase], path_prefix: str) -> int:
+    """Return the argument whose change is the result, -1 for none."""
+    in_place = options.get("in_place")
+    if in_place is None or in_place is False:
+        return -1
+    index = 0 if in_place is True else in_place
+    most = min(len(case.args) + len(case.kwargs) for case in cases)
+    fits = isinstance(index, int) and 0 <= index < most
+    require(fits, f"{path_prefix}in_place", f"true or the position of an argument, from 0 to {most - 1}", in_place)
+    return int(index)
 
 
 def _plain_arguments(cases: Any) -> list[tuple[Any, ...]] | None:

@@ -42,6 +42,8 @@ class Mutant:
     """The line as it is, or a few words on what became of it."""
     source: str
     """The whole program with the fault."""
+    is_fallback: bool = False
+    """Whether the fault is another value where there is no answer."""
 
     @property
     def description(self) -> str:
@@ -97,9 +99,9 @@ def _make_mutant(source: str, changed: str, change: Change) -> Mutant:
     old, new = source.split("\n"), changed.split("\n")
     index = min(change.line, len(old)) - 1
     if change.description is not None:
-        return Mutant(change.operator, index + 1, _cut(old[index]), change.description, changed)
+        return Mutant(change.operator, index + 1, _cut(old[index]), change.description, changed, change.is_fallback)
     index = next((n for n in range(index, min(len(old), len(new))) if old[n] != new[n]), index)
-    return Mutant(change.operator, index + 1, _cut(old[index]), _cut(new[index]), changed)
+    return Mutant(change.operator, index + 1, _cut(old[index]), _cut(new[index]), changed, change.is_fallback)
 
 
 def _cut(line: str) -> str:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _BOUNDARY: dict[type[ast.cmpop], tuple[str, ...]] = {
     ast.Lt: ("<=", ">="),
@@ -65,6 +65,8 @@ class Change:
     """The line that changes, counted from 1."""
     description: str | None = None
     """What became of the line, where its text does not show it."""
+    is_fallback: bool = False
+    """Whether another value is given where there is no answer."""
 
 
 def changes_of(
@@ -72,13 +74,15 @@ def changes_of(
 ) -> Iterator[Change]:
     """Yield every fault that could be planted, in the order of the source."""
     finder = _Finder(source, line_starts)
+    fallbacks = {id(part) for node in ast.walk(tree) for value in _fallbacks(node) for part in ast.walk(value)}
     unused = _unused_definitions(tree, entry_points)
     pending: list[ast.AST] = list(reversed(tree.body))
     while pending:
         node = pending.pop()
         if id(node) in unused or _is_left_alone(node):
             continue
-        yield from finder.changes(node)
+        is_fallback = id(node) in fallbacks
+        yield from (replace(change, is_fallback=is_fallback) for change in finder.changes(node))
         pending.extend(reversed(list(_children(node))))
 
 
@@ -121,6 +125,23 @@ def _unused_definitions(tree: ast.Module, entry_points: Sequence[str]) -> set[in
     if not used:  # Where the file uses none of them itself, nobody knows which are used.
         return set()
     return {id(node) for name, node in defined.items() if name not in used}
+
+
+def _fallbacks(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield what stands for the lack of an answer at this node: a default, a text or a negative number returned."""
+    match node:
+        case (
+            ast.Call(func=ast.Name(id="next"), args=[_, default])
+            | ast.Call(func=ast.Attribute(attr="get" | "pop"), args=[_, default])
+        ):
+            if isinstance(default, ast.Constant | ast.UnaryOp):
+                yield default
+        case ast.Call(keywords=keywords):
+            yield from (keyword.value for keyword in keywords if keyword.arg == "default")
+        case ast.Return(value=ast.UnaryOp(op=ast.USub(), operand=ast.Constant()) as value):
+            yield value
+        case ast.Return(value=ast.Constant(value=str()) as value) if " " in str(value.value):
+            yield value
 
 
 class _Finder:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.suite import Stdio
@@ -12,6 +13,7 @@ from truegold.verifiers.code.vet.known_cases import tested_names
 from truegold.verifiers.code.vet.mutants import Mutant, mutants_of
 from truegold.verifiers.code.vet.null_programs import null_programs
 from truegold.verifiers.code.vet.trials import PYTHON
+from truegold.verifiers.code.vet.witnesses import Witness, split_survivors
 from truegold.verifiers.code.vet.work import Work
 from truegold.verifiers.rates import Rate
 
@@ -31,10 +33,21 @@ SHOWN_SURVIVORS = 10
 class Kills:
     """What became of the mutants."""
 
-    mutants: int = 0
+    tried: int = 0
     """The mutants that were tried."""
     survivors: Sequence[Mutant] = field(default_factory=tuple)
-    """The mutants that pass all cases; some may do what the program does."""
+    """The mutants that pass all cases and should not. Of programs that read stdin some may do what the program does."""
+    witnesses: Mapping[Mutant, Witness] = field(default_factory=dict)
+    """For survivors an input that they should have failed on."""
+    equivalent: int = 0
+    """Mutants that do what the program does on all inputs that were made. They do not count."""
+    undecided: int = 0
+    """Mutants that pass, and of which it is not known whether they should. They do not count either."""
+
+    @property
+    def mutants(self) -> int:
+        """The mutants that count."""
+        return self.tried - self.equivalent - self.undecided
 
     @property
     def rate(self) -> float | None:
@@ -78,9 +91,18 @@ def measure_kills(work: Work) -> Kills:
             # The case that caught one fault is likely to catch the next.
             order.remove(caught_by)
             order.insert(0, caught_by)
-    kills = Kills(len(mutants), tuple(sorted(survivors, key=lambda mutant: (mutant.line, mutant.after))))
+    kills = _count(work, len(mutants), survivors, limits)
     _report_weakness(work, kills)
     return kills
+
+
+def _count(work: Work, tried: int, survivors: Sequence[Mutant], limits: Limits) -> Kills:
+    """Tell survivors that the tests should have caught from those that do what the solution does."""
+    ordered = tuple(sorted(survivors, key=lambda mutant: (mutant.line, mutant.after)))
+    if isinstance(work.suite.tests, Stdio):
+        return Kills(tried, ordered)
+    split = split_survivors(work, ordered, limits)
+    return Kills(tried, tuple(split.missed), split.missed, len(split.equivalent), len(split.undecided))
 
 
 def caught_share(work: Work, wrong: Sequence[str]) -> float | None:
@@ -104,11 +126,22 @@ def accepted_share(work: Work, right: Sequence[str]) -> float | None:
 def _report_weakness(work: Work, kills: Kills) -> None:
     if kills.rate is None or kills.mutants < MIN_MUTANTS or kills.rate >= work.options.min_kill_rate:
         return
-    survivors = [mutant.description for mutant in kills.survivors[:SHOWN_SURVIVORS]]
+    survivors = [_show_survivor(mutant, kills.witnesses.get(mutant)) for mutant in kills.survivors[:SHOWN_SURVIVORS]]
     rates = {"rate": round(kills.rate, 4), "interval": [round(bound, 4) for bound in kills.interval or ()]}
-    evidence = {**rates, "mutants": kills.mutants, "survivors": survivors}
-    suggestion = "add cases that catch the survivors, unless they do what the solution does"
+    left_out = {"equivalent": kills.equivalent, "undecided": kills.undecided}
+    evidence = {**rates, "mutants": kills.mutants, **left_out, "survivors": survivors}
+    suggestion = "add the cases that catch the survivors"
+    if not kills.witnesses:
+        suggestion = "add cases that catch the survivors, unless they do what the solution does"
     work.report(VetReason.WEAK, Severity.FLAG, evidence, suggestion)
+
+
+def _show_survivor(mutant: Mutant, witness: Witness | None) -> Any:
+    """Return what evidence says of a survivor: its change, and what shows that it is wrong."""
+    if witness is None:
+        return mutant.description
+    shown = {"input": witness.input, "expected": witness.expected, "got": witness.got, "case": witness.case}
+    return {"fault": mutant.description, **shown}
 
 
 def _try_programs(work: Work, programs: Sequence[str], limits: Limits) -> list[bool]:

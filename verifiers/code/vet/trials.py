@@ -23,10 +23,10 @@ from truegold.verifiers.code.extraction.completion_stub import stub_names
 from truegold.verifiers.code.judging import SEPARATE_PROCESSES, CannotJudge, CaseResult, failed_end
 from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.protocols.asserts import judge_code
-from truegold.verifiers.code.protocols.calls import make_calls
+from truegold.verifiers.code.protocols.calls import CallArguments, make_calls
 from truegold.verifiers.code.protocols.cases import NotCompiled
 from truegold.verifiers.code.protocols.inserted import judge_inserted
-from truegold.verifiers.code.protocols.results import failed_call
+from truegold.verifiers.code.protocols.results import CallOutcomes, failed_call
 from truegold.verifiers.code.protocols.source import Source
 from truegold.verifiers.code.protocols.stdio import judge_stdio
 from truegold.verifiers.code.sandbox import Local, Tier
@@ -150,6 +150,15 @@ class Bench:
                 return None
             attempts.append(Attempt(bool(holds), Reason.MATCH if holds else Reason.MISMATCH))
         return Trial(attempts, len(attempts))
+
+    def call(
+        self, program: str, name: str, inputs: Sequence[tuple[Any, ...]], limits: Limits, hash_seed: int = 0
+    ) -> CallOutcomes:
+        """Call a function of the program with each input, in one process."""
+        tests = self.suite.tests
+        assert isinstance(tests, Calls | Asserts | UnitTest)
+        calls: list[CallArguments] = [(name, list(arguments), {}) for arguments in inputs]
+        return make_calls(_source(tests, program), calls, tests.codecs, self._plain(hash_seed), limits)
 
     def _program(self, source: str, language: str | None = None) -> Program:
         return Program(language or self.suite.language, source)

@@ -12,7 +12,8 @@ Expected results never come here. A line is written as soon as its call is over,
 loses nothing of what it did before. A function that is not there gives a line {"missing": name}, and each call of it
 has raised a NameError. `sys.exit()` in a call has raised SystemExit, and the next calls are made.
 
-Arguments are fresh objects for every call, and nobody looks at what a call does to them. A coroutine is run to its end,
+Arguments are fresh objects for every call. What a call does to them is looked at only with `"in_place": 0`: then the
+result is that argument. A coroutine is run to its end,
 and iterators are read to theirs.
 """
 
@@ -39,7 +40,7 @@ def run_calls(payload: bytes) -> None:
     write_result_line(b'{"loaded":true}')
     find_class = class_finder(namespace, codecs)
     has_tags = b'"$"' in payload
-    names = request["functions"]
+    names, in_place = request["functions"], request.get("in_place", -1)
     functions: list[Callable[..., Any] | None] = [None] * len(names)
     for index, args, kwargs in request["calls"]:
         try:
@@ -51,6 +52,8 @@ def run_calls(payload: bytes) -> None:
             result = function(*decoded_args, **decoded_kwargs)
             if type(result) is CoroutineType:
                 result = run_coroutine(result)
+            if in_place >= 0:
+                result = [*decoded_args, *decoded_kwargs.values()][in_place]
             line = to_json(encode(result, codecs))
             if len(line) > MAX_ENCODED:
                 raise ResultTooLarge(f"the result takes {len(line)} bytes, the limit is {MAX_ENCODED}")

@@ -1,0 +1,201 @@
+"""One suite of calls judges functions in every language that has a driver."""
+
+from typing import Any
+
+import pytest
+from driven_programs import (
+    DESCRIBED,
+    INVERT,
+    INVERTED,
+    MIXED_TYPES,
+    REVERSE,
+    REVERSED,
+    SOLUTIONS,
+    SORT,
+    SORTED,
+    TWO_SUM,
+)
+from sandboxes import box_of, fenced
+
+from truegold.verifiers import Reason, Verdict
+from truegold.verifiers.code import CodeVerifier
+from truegold.verifiers.code.bad_suite import BadSuite
+from truegold.verifiers.code.comparison.nodes import to_nodes, to_values
+from truegold.verifiers.code.drivers import signature_of_stub
+from truegold.verifiers.code.drivers.signature import Signature, signature_of_comment
+from truegold.verifiers.code.sandbox import Tier, installed_languages
+from truegold.verifiers.code.suite import read_suite
+
+
+def judge(language: str, program: str, tests: object, tier: Tier = Tier.FULL, **info: object) -> Verdict:
+    """Return the verdict on a program, or skip where it cannot be run here."""
+    box_of(tier)
+    if language not in installed_languages():
+        pytest.skip(f"there is no toolchain for {language} on this machine")
+    return CodeVerifier(tier=tier)(fenced(program, language), info={"tests": tests, "language": language, **info})
+
+
+@pytest.mark.parametrize("language", SOLUTIONS)
+def test_the_same_suite_judges_every_language(language: str) -> None:
+    right = judge(language, SOLUTIONS[language], TWO_SUM)
+    assert (right.score, right.reason) == (1.0, Reason.MATCH), right
+    wrong = judge(language, SOLUTIONS[language].replace("target -", "1 + target -"), TWO_SUM)
+    assert (wrong.score, wrong.reason) == (0.0, Reason.MISMATCH), wrong
+    assert wrong.evidence["failed"]["input"] == "[2, 7, 11, 15], 9"
+
+
+@pytest.mark.long_table
+@pytest.mark.parametrize("language", ["cpp", "javascript"])
+def test_calls_are_made_in_a_container_as_well(language: str) -> None:
+    assert judge(language, SOLUTIONS[language], TWO_SUM, Tier.CONTAINER).score == 1.0
+
+
+@pytest.mark.long_table
+@pytest.mark.parametrize("language", SOLUTIONS)
+@pytest.mark.parametrize(
+    ("tests", "programs", "fault"),
+    [
+        (REVERSE, REVERSED, ("before = None", "before = head")),
+        (INVERT, INVERTED, ("return root", "return None")),
+        (SORT, SORTED, ("sort", "reverse")),
+    ],
+    ids=["linked list", "tree", "in place"],
+)
+def test_nodes_and_changed_arguments(
+    language: str, tests: dict[str, Any], programs: dict[str, str], fault: tuple[str, str]
+) -> None:
+    verdict = judge(language, programs[language], tests)
+    assert (verdict.score, verdict.reason) == (1.0, Reason.MATCH), verdict
+    shifted = {**tests, "cases": [{**case, "expected": [*case["expected"], 5]} for case in tests["cases"]]}
+    assert judge(language, programs[language], shifted).score == 0.0
+
+
+@pytest.mark.long_table
+@pytest.mark.parametrize("language", DESCRIBED)
+def test_texts_letters_and_nested_lists_arrive_as_they_are(language: str) -> None:
+    verdict = judge(language, DESCRIBED[language], MIXED_TYPES)
+    assert (verdict.score, verdict.reason) == (1.0, Reason.MATCH), verdict
+
+
+SQUARE = {"type": "calls", "entry_point": "square", "cases": [{"args": [n], "expected": n * n} for n in (3, 4)]}
+
+
+@pytest.mark.parametrize(
+    ("language", "program", "error"),
+    [
+        ("javascript", "function square(n) { throw new Error('no'); }", "it raised Error: no"),
+        ("javascript", "function square(n) { process.exit(0); }", "ended"),
+        ("javascript", "process.exit(0);", "ended"),
+        ("javascript", "function square(n) { process.abort(); }", "signal"),
+        ("javascript", "const cube = n => n;", "the program has no 'square'"),
+        ("javascript", "function square(n) { return n => n; }", "a function is no result"),
+        ("javascript", "const fs = require('fs'); fs.writeSync(1, '{\"loaded\":true}\\n{\"r\":0}\\n{\"r\":0}\\n');"
+         " process.exit(0);", "expected 9, got 0"),
+        ("javascript", "const square = n => ({ valueOf: () => n * n, toJSON: () => n * n });", "is no result"),
+        ("javascript", "JSON.stringify = () => '9'; const square = n => 1;", "expected 9, got 1"),
+        ("javascript", "function square(n) { while (true); }", "CPU time"),
+    ],
+)  # fmt: skip
+def test_what_fails_in_javascript_is_refused(language: str, program: str, error: str) -> None:
+    verdict = judge(language, program, SQUARE, limits={"cpu_s": 1})
+    assert verdict.score == 0.0, verdict
+    assert error in str(verdict.evidence["failed"]), verdict
+
+
+CPP = "int square(int n) {{ {body} }}"
+
+
+@pytest.mark.long_table
+@pytest.mark.parametrize(
+    ("program", "score", "error"),
+    [
+        (CPP.format(body="return n * n;"), 1.0, ""),
+        ("struct Square { int square(int n) { return n * n; } }; long square(long n) { return n * n; }", 1.0, ""),
+        ("long square(long n) { return n * n; }\nlong square(long n, long m) { return n * m; }", 1.0, ""),
+        (CPP.format(body="return n * n;") + "\nint main() { cout << square(2); }", 1.0, ""),
+        ("#include <iostream>\nint square(int n) { std::cout << n; return n * n; }", 1.0, ""),
+        ("class Solution { public: int square(int n) const noexcept { return n * n; } };", 1.0, ""),
+        (CPP.format(body='throw runtime_error("no");'), 0.0, "it raised exception: no"),
+        (CPP.format(body="return *(volatile int*)0;"), 0.0, "signal 11"),
+        (CPP.format(body="exit(0);"), 0.0, "ended"),
+        (CPP.format(body='puts("{\\"r\\":9}"); fflush(stdout); return 0;'), 0.0, "expected 9, got 0"),
+        ("string square(string n) { return n; }", 0.0, "the argument is no text"),
+        ("int square(int n, int m) { return n; }", 0.0, "it takes 2 arguments, the tests have 1"),
+        ("int cube(int n) { return n; }", 0.0, "the program has no 'square'"),
+        ("int square(int n) { return nothing; }", 0.0, "exit status 1"),
+        ("struct Odd { int n; };\nOdd square(Odd n) { return n; }", None, "no driver fits the types of 'square'"),
+        ("int square(int* n) { return *n; }", None, "no driver fits the types of 'square'"),
+    ],
+)
+def test_what_fails_in_cpp_is_refused_and_what_cannot_be_had_is_no_verdict(
+    program: str, score: float | None, error: str
+) -> None:
+    verdict = judge("cpp", program, SQUARE)
+    assert verdict.score == score, verdict
+    assert error in str(verdict.evidence), verdict
+
+
+def test_values_of_several_types_are_no_verdict_on_a_typed_program() -> None:
+    tests = {**SQUARE, "cases": [{"args": [n], "expected": n} for n in (1, 2)] + [{"args": [3], "expected": "odd"}]}
+    verdict = judge("java", "class Solution { int square(int n) { return n; } }", tests)
+    assert (verdict.score, verdict.reason) == (None, Reason.VERIFIER_ERROR), verdict
+    assert judge("javascript", "const square = n => n < 3 ? n : 'odd';", tests).score == 1.0
+
+
+def test_named_arguments_stand_in_their_order() -> None:
+    cases = [{"args": [], "kwargs": {"nums": [2, 7, 11, 15], "target": 9}, "expected": [0, 1]}]
+    assert judge("javascript", SOLUTIONS["javascript"], {**TWO_SUM, "cases": cases}).score == 1.0
+
+
+def test_a_python_program_that_does_not_change_its_argument_fails_an_in_place_suite() -> None:
+    assert (
+        judge("python", "class Solution:\n    def sortColors(self, nums):\n        return sorted(nums)", SORT).score
+        == 0.0
+    )
+
+
+@pytest.mark.parametrize(
+    ("stub", "signature"),
+    [
+        (
+            "class Solution:\n    def f(self, head: Optional[ListNode], k: int) -> None:",
+            Signature(("ListNode", ""), "void"),
+        ),
+        ("def f(lists: List[Optional['ListNode']]) -> TreeNode: ...", Signature(("ListNode[]",), "TreeNode")),
+        ("def f(n):\n    '''Text.'''\n", Signature()),
+        ("def g(n): ...", None),
+        ("no python", None),
+    ],
+)
+def test_types_are_read_off_starter_code(stub: str, signature: Signature | None) -> None:
+    assert signature_of_stub(stub, "f") == signature
+
+
+def test_types_are_read_off_comments_of_javascript() -> None:
+    source = "/**\n * @param {ListNode[]} lists\n * @param {number} k\n * @return {void}\n */\nvar f = () => {};"
+    assert signature_of_comment(source) == Signature(("ListNode[]", ""), "void")
+
+
+@pytest.mark.parametrize("values", [[], [1], [1, 2, 3]])
+def test_linked_lists_come_back_as_their_values(values: list[int]) -> None:
+    assert (to_values(to_nodes(values, "ListNode")) or []) == values
+
+
+@pytest.mark.parametrize("values", [[], [1], [1, None, 2], [5, 4, 7, 3, None, 2, None, -1, None, 9]])
+def test_trees_come_back_as_their_values(values: list[int | None]) -> None:
+    assert (to_values(to_nodes(values, "TreeNode")) or []) == values
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"in_place": 3}, "tests.in_place must be true or the position of an argument, from 0 to 1"),
+        ({"signature": 5}, "tests.signature must be a Python definition or an object"),
+        ({"signature": "def other(): ..."}, "tests.signature must define twoSum"),
+        ({"signature": {"params": [3]}}, "tests.signature.params must be a list of types"),
+    ],
+)
+def test_a_signature_that_cannot_be_read_is_told(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadSuite) as caught:
+        read_suite({"tests": {**TWO_SUM, **change}})
+    assert message in str(caught.value)

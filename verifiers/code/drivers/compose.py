@@ -1,0 +1,347 @@
+"""Puts a driver around a solution: what collections of problems take for granted before it, the driver after it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+
+from truegold.verifiers.code.drivers.signature import Signature, signature_of_comment
+from truegold.verifiers.code.languages import language_name
+
+NO_FORM = "TRUEGOLD_NO_FORM"
+"""Stands in what a compiler or a driver says of a type that has no form in JSON."""
+
+_WORD = r"\b{}\b"
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_GO_PATHS = """
+bufio bytes container/heap container/list crypto/md5 errors fmt math math/big math/bits math/rand os regexp slices sort
+strconv strings sync time unicode unicode/utf8
+""".split()
+_GO_PACKAGES = {path.rpartition("/")[2]: path for path in _GO_PATHS}
+"""Packages that a program may use without importing them, as collections of problems allow."""
+
+_SECOND_NODE = re.compile(r"(?m)(?=^(?:struct|class|type|function) TreeNode|^#\[derive\(Debug)")
+_CPP_NODE, _JAVA_NODE = r"\b(?:struct|class)\s+{}\b\s*[{]", r"\bclass\s+{}\b"
+_JS_NODE, _GO_NODE = r"\b(?:function|class)\s+{}\b|\b{}\s*=\s*(?:function|class)\b", r"\btype\s+{}\s+struct\b"
+_RUST_NODE = r"\bstruct\s+{}\b"
+_PUBLIC_TYPE = re.compile(
+    r"^(\s*)public\s+((?:(?:final|abstract|strictfp|sealed)\s+)*(?:class|interface|enum|record)\b)", re.MULTILINE
+)
+_GO_USED = """\
+var _ truegoldjson.Number
+var _ truegoldos.File
+var _ truegoldstrings.Builder
+var _ truegoldbufio.Reader
+var _ truegoldreflect.Value
+var _, _, _ = truegoldfmt.Sprint, truegoldstrconv.Itoa, truegoldutf16.Encode
+func main() {}
+"""
+_RUST_MAIN = """\
+fn main() {
+    truegold_driver::serve(COUNT, |given| {
+LINES
+        let mut out = String::new();
+        truegold_driver::Form::write(&value.clone(), &mut out);
+        Ok(out)
+    });
+}
+"""
+_DRIVER_PACKAGES = "bufio encoding/json fmt os reflect strconv strings unicode/utf16".split()
+_JAVA_IMPORTS = "".join(
+    f"import {package}.*;\n" for package in "java.util java.util.function java.util.stream java.math".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is called."""
+
+    entry_point: str
+    """`add` or `Solution().add`."""
+    in_place: int = -1
+    """The argument whose change is the result; -1 for what is returned, or the first where nothing is."""
+    signature: Signature = field(default_factory=Signature)
+    """What the suite states of the types."""
+    arity: int | None = None
+    """How many arguments the tests have, for a second try where there are several functions of the name."""
+    letters: bool = False
+    """Whether the tests have texts where a language has numbers for letters (Go's byte and rune)."""
+
+    @property
+    def name(self) -> str:
+        """The name of the function or method."""
+        return self.entry_point.rpartition(".")[2].removesuffix("()")
+
+
+def compose(language: str, source: str, target: Target) -> str:
+    """Return the program that makes the calls. language: one of `LANGUAGES`, or an edition of it."""
+    return _COMPOSERS[language_name_of(language)](source, target)
+
+
+def probe(language: str, source: str) -> str | None:
+    """Return a program that only has to compile, to see whether the solution does; None where nothing is compiled."""
+    make = _PROBES.get(language_name_of(language))
+    return make(source) if make is not None else None
+
+
+def language_name_of(language: str) -> str:
+    """Return the language of an edition: cpp for cpp20."""
+    name = language_name(language)
+    return name if name in _COMPOSERS else name.rstrip("0123456789")
+
+
+def name_in(source: str, name: str, *patterns: str) -> str:
+    """Return the name that the source defines: this one, or the same in the language's way of writing names.
+
+    patterns: what stands before and after a definition's name, which is `{}`.
+    """
+    words = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", name)
+    camel = "".join(word.capitalize() for word in words)
+    candidates = [name, "_".join(words).lower(), camel[:1].lower() + camel[1:], camel]
+    code = _COMMENT.sub(" ", source)
+    for candidate in candidates:
+        if any(re.search(pattern.replace("{}", re.escape(candidate)), code) for pattern in patterns):
+            return candidate
+    return name
+
+
+def defines(source: str, name: str) -> bool:
+    """Return whether the source has the name at all, in one of the ways of writing it."""
+    code = _COMMENT.sub(" ", source)
+    return re.search(rf"\b{name_in(source, name, _WORD)}\b", code) is not None
+
+
+@cache
+def _part(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _nodes(language: str, source: str, pattern: str) -> str:
+    """Return the definitions of nodes that the source does not have itself."""
+    code = _COMMENT.sub(" ", source)
+    parts = _SECOND_NODE.split(_part(f"nodes.{language}"), maxsplit=1)
+    missing = [not re.search(pattern.replace("{}", name), code) for name in ("ListNode", "TreeNode")]
+    return "".join(part for part, is_missing in zip(parts, missing, strict=True) if is_missing)
+
+
+def _cpp_solution(source: str) -> str:
+    # What the program's own main would do is not asked for.
+    return f"#define main truegold_solution_main\n{source}\n#undef main\n"
+
+
+def _cpp_head(source: str) -> str:
+    # A program that includes nothing is one of a collection that includes all, and one that includes knows its names.
+    names = "" if "#include" in source else "using namespace std;\n"
+    return f"{_part('head.cpp')}{names}{_nodes('cpp', source, _CPP_NODE)}"
+
+
+def _cpp(source: str, target: Target) -> str:
+    name = name_in(source, target.name, r"\b{}\s*\(")
+    code = _COMMENT.sub(" ", source)
+    owner = "Solution::" if re.search(r"\b(?:class|struct)\s+Solution\b", code) else ""
+    function = f"&{owner}{name}"
+    if target.arity is not None and (cast := _cpp_cast(code, name, owner, target.arity)):
+        function = f"static_cast<{cast}>({function})"
+    main = f"int main() {{ return truegold_driver::serve({function}, {target.in_place}); }}\n"
+    return f"{_cpp_head(source)}{_cpp_solution(source)}{_part('driver.cpp')}{main}"
+
+
+def _cpp_cast(code: str, name: str, owner: str, arity: int) -> str | None:
+    """Return the type of the pointer to the definition with so many parameters, which tells overloads apart."""
+    pattern = rf"(?:^|[;{{}}:])\s*((?:[\w:]+\s+)*[\w:]+(?:<[^(){{}};]*>)?\s*[&*]*)\s*\b{name}\s*\("
+    for definition in re.finditer(pattern, code, re.MULTILINE):
+        params = _split_params(code[definition.end() :])
+        if len(params) == arity:
+            # Parameters may have names in the type of a function, but no defaults.
+            listed = ", ".join(param.partition("=")[0] for param in params)
+            return f"{definition[1]} ({owner}*)({listed})"
+    return None
+
+
+def _cpp_probe(source: str) -> str:
+    return f"{_cpp_head(source)}{_cpp_solution(source)}int main() {{}}\n"
+
+
+def _java_solution(source: str) -> str:
+    source = re.sub(r"(?m)^\s*package\s+[\w.]+\s*;", "", source)
+    # A file has one public class, which is the driver's.
+    return _PUBLIC_TYPE.sub(r"\1\2", source)
+
+
+def _java(source: str, target: Target) -> str:
+    code = _COMMENT.sub(" ", source)
+    name = name_in(source, target.name, r"\b{}\s*\(")
+    classes = list(dict.fromkeys(re.findall(r"\bclass\s+(\w+)", code)))
+    classes.sort(key=lambda each: each != "Solution")
+    listed = ", ".join(map(json.dumps, [each for each in classes if not _is_nested(code, each)]))
+    constants = (
+        f"    static final String[] CLASSES = {{{listed}}};\n    static final String NAME = {json.dumps(name)};\n"
+        f"    static final int IN_PLACE = {target.in_place};\n}}\n"
+    )
+    nodes = _nodes("java", source, _JAVA_NODE)
+    return f"{_JAVA_IMPORTS}{_java_solution(source)}\n{nodes}{_part('driver.java')}{constants}"
+
+
+def _is_nested(code: str, name: str) -> bool:
+    declaration = re.search(rf"\bclass\s+{name}\b", code)
+    head = code[: declaration.start()] if declaration else ""
+    return head.count("{") != head.count("}")
+
+
+def _java_probe(source: str) -> str:
+    nodes = _nodes("java", source, _JAVA_NODE)
+    return f"{_JAVA_IMPORTS}{_java_solution(source)}\n{nodes}public class TruegoldDriver {{}}\n"
+
+
+def _javascript(source: str, target: Target) -> str:
+    source = re.sub(r"(?m)^\s*export\s+(?:default\s+)?(?=(?:async\s+)?(?:function|class|const|let|var)\b)", "", source)
+    name = name_in(source, target.name, r"\b{}\s*[=(:]")
+    method = f"typeof Solution === 'function' && Solution.prototype && typeof Solution.prototype.{name} === 'function'"
+    function = (
+        f"{method} ? (...given) => new Solution().{name}(...given) : typeof {name} === 'undefined' ? undefined : {name}"
+    )
+    is_stated = target.signature.params or target.signature.returns
+    signature = target.signature if is_stated else signature_of_comment(source)
+    values: Mapping[str, str] = {
+        "FUNCTION": function,
+        "NAME": name,
+        "TYPES": json.dumps(signature.params),
+        "RETURNS": json.dumps(signature.returns),
+        "IN_PLACE": str(target.in_place),
+    }
+    driver = re.sub(r"\b(FUNCTION|NAME|TYPES|RETURNS|IN_PLACE)\b", lambda word: values[word[0]], _part("driver.js"))
+    nodes = _nodes("js", source, _JS_NODE)
+    return f"{_part('head.js')}{nodes}{source}\n{driver}"
+
+
+def _go_head(source: str) -> str:
+    code = _COMMENT.sub(" ", source)
+    head, _, body = code.partition("func ")
+    imported = set(re.findall(r'"([\w/]+)"', head))
+    lacking = {
+        path for name, path in _GO_PACKAGES.items() if re.search(rf"\b{name}\.[A-Z]", body) and path not in imported
+    }
+    drivers = "".join(f'import truegold{path.rpartition("/")[2]} "{path}"\n' for path in _DRIVER_PACKAGES)
+    return "package main\n" + drivers + "".join(f'import "{path}"\n' for path in sorted(lacking))
+
+
+def _go_solution(source: str) -> str:
+    source = re.sub(r"(?m)^\s*package\s+\w+[^\n]*\n?", "", source, count=1)
+    return re.sub(r"(?m)^func\s+main\s*\(\s*\)", "func truegoldSolutionMain()", source)
+
+
+def _go(source: str, target: Target) -> str:
+    name = name_in(source, target.name, r"\bfunc\s+{}\s*\(", r"\bfunc\s*\([^)]*\)\s*{}\s*\(")
+    code = _COMMENT.sub(" ", source)
+    receiver = re.search(rf"\bfunc\s*\(\s*\w*\s*(\*?)\s*(\w+)\s*\)\s*{name}\s*\(", code)
+    function = f"new({receiver[2]}).{name}" if receiver else name
+    driver = _part("driver.go").replace("TRUEGOLD_LETTERS", "true" if target.letters else "false")
+    nodes = _nodes("go", source, _GO_NODE)
+    main = f"func main() {{ truegoldServe({function}, {target.in_place}) }}\n"
+    return f"{_go_head(source)}{_go_solution(source)}\n{nodes}{driver}{main}"
+
+
+def _go_probe(source: str) -> str:
+    nodes = _nodes("go", source, _GO_NODE)
+    return f"{_go_head(source)}{_go_solution(source)}\n{nodes}{_GO_USED}"
+
+
+def _rust_solution(source: str) -> str:
+    return re.sub(r"(?m)^(\s*)(?:pub\s+)?fn\s+main\s*\(\s*\)", r"\1fn truegold_solution_main()", source)
+
+
+def _rust_nodes(source: str) -> str:
+    code = _COMMENT.sub(" ", source)
+    lacks_owner = re.search(r"\bimpl\s+Solution\b", code) and not re.search(r"\bstruct\s+Solution\b", code)
+    return ("struct Solution;\n" if lacks_owner else "") + _nodes("rs", source, _RUST_NODE)
+
+
+def _rust(source: str, target: Target) -> str:
+    name = name_in(source, target.name, r"\bfn\s+{}\s*[(<]")
+    code = _COMMENT.sub(" ", source)
+    definition = re.search(rf"\bfn\s+{name}\s*(?:<[^(]*>)?\s*\(", code)
+    params = _split_params(code[definition.end() :]) if definition else []
+    takes_self = bool(params) and re.fullmatch(r"&?\s*(?:'\w+\s*)?(?:mut\s+)?self(?:\s*:.*)?", params[0]) is not None
+    types = [param.partition(":")[2].strip() for param in params[takes_self:]]
+    is_method = definition is not None and _is_nested_rust(code, definition.start())
+    after = code[definition.end() :].partition("{")[0] if definition else ""
+    returns = "->" in after[after.rfind(")") :] or re.search(r"\)\s*->", after) is not None
+    lines, arguments = [], []
+    for index, written in enumerate(types):
+        held, passed = _rust_argument(written, index)
+        lines.append(f"        let mut given_{index}: {held} = truegold_driver::Form::read(&given[{index}])?;")
+        arguments.append(passed)
+    access = "Solution." if takes_self else "Solution::"
+    owner = access if is_method else ""
+    call = f"{owner}{name}({', '.join(arguments)})"
+    in_place = target.in_place if target.in_place >= 0 or returns else 0
+    if in_place >= 0 and types:
+        lines += [f"        {call};", f"        let value = &given_{in_place};"]
+    else:
+        lines.append(f"        let value = {call};")
+    main = _RUST_MAIN.replace("COUNT", str(len(types))).replace("LINES", "\n".join(lines))
+    return f"{_rust_head(source)}\n{_part('driver.rs')}{main}"
+
+
+def _rust_head(source: str) -> str:
+    return f"#![allow(warnings)]\n{_rust_solution(source)}\n{_rust_nodes(source)}"
+
+
+def _rust_probe(source: str) -> str:
+    return f"{_rust_head(source)}\nfn main() {{}}\n"
+
+
+def _rust_argument(written: str, index: int) -> tuple[str, str]:
+    """Return the type of which a variable holds an argument, and how the variable is passed."""
+    reference = re.match(r"&\s*(?:'\w+\s*)?(mut\s+)?", written)
+    if reference is None:
+        return written, f"given_{index}"
+    inner = written[reference.end() :].strip()
+    if inner == "str":
+        return "String", f"&given_{index}"
+    if inner.startswith("[") and inner.endswith("]") and ";" not in inner:
+        inner = f"Vec<{inner[1:-1]}>"
+    return inner, f"&mut given_{index}" if reference[1] else f"&given_{index}"
+
+
+def _split_params(text: str) -> list[str]:
+    """Return the parameters of a definition, up to the bracket that ends them."""
+    depth, start, params = 0, 0, []
+    for index, char in enumerate(text):
+        if char in "([<":
+            depth += 1
+        elif char == ")" and depth == 0:
+            params.append(text[start:index])
+            break
+        elif char in ")]" or (char == ">" and text[index - 1] != "-"):
+            depth -= 1
+        elif char == "," and depth == 0:
+            params.append(text[start:index])
+            start = index + 1
+    return [" ".join(param.split()) for param in params if param.strip()]
+
+
+def _is_nested_rust(code: str, position: int) -> bool:
+    head = code[:position]
+    return head.count("{") != head.count("}")
+
+
+_COMPOSERS: Mapping[str, Callable[[str, Target], str]] = {
+    "cpp": _cpp,
+    "go": _go,
+    "java": _java,
+    "javascript": _javascript,
+    "rust": _rust,
+}
+_PROBES: Mapping[str, Callable[[str], str]] = {
+    "cpp": _cpp_probe,
+    "go": _go_probe,
+    "java": _java_probe,
+    "rust": _rust_probe,
+}
+LANGUAGES = tuple(_COMPOSERS)
+"""The languages that there are drivers for."""

@@ -1,0 +1,176 @@
+"""Functions called in other languages than Python, by a driver around the solution (`drivers`).
+
+    {"entry_point": "Solution().twoSum", "cases": [{"args": [[2, 7], 9], "expected": [0, 1]}]}, language cpp
+
+The suite is the one that judges Python: arguments go in as JSON, a line for each call, and what the function returns
+comes back on lines of its own. The solution's process sees no expected value, so that a forged line buys nothing but
+the value it states. Where a type of the program has no JSON, or the driver does not fit, nobody is at fault: the score
+is None.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from truegold.verifiers.code.checks.terms import Raised
+from truegold.verifiers.code.comparison.nodes import to_values
+from truegold.verifiers.code.drivers import NO_FORM, Signature, Target, compose, defines, language_name_of, probe
+from truegold.verifiers.code.execution import Backend, Program
+from truegold.verifiers.code.inside.wire import Array, Instance
+from truegold.verifiers.code.judging import CannotJudge, Judged, failed_end
+from truegold.verifiers.code.limits import Limits
+from truegold.verifiers.code.protocols.calls import judge_outcomes
+from truegold.verifiers.code.protocols.cases import NotCompiled
+from truegold.verifiers.code.protocols.results import CallOutcomes, ExpectedResults, read_results
+from truegold.verifiers.code.suite import CallCase, Calls
+
+TYPED = ("cpp", "go", "java", "rust")
+"""Languages whose functions have one type for each argument and result."""
+
+
+def judge_native_calls(
+    tests: Calls, source: str, language: str, backend: Backend, limits: Limits, run_all: bool
+) -> Judged:
+    """Have the driver call the entry point for every case, and compare what it returns with what is expected.
+
+    Raises NotCompiled, and CannotJudge where no driver fits.
+    """
+    lines = [json.dumps(_arguments(case), separators=(",", ":")) for case in tests.cases]
+    signature = tests.signature or Signature()
+    letters = any(len(text) == 1 for case in tests.cases for text in _texts([*case.args, case.expected]))
+    target = Target(tests.entry_point, tests.in_place, signature, letters)
+    program = Program(language, compose(language, source, target))
+    prepared = backend.prepare(program, limits)
+    if prepared.compiled is not None and not prepared.compiled.ok and b"overloaded" in prepared.compiled.stderr:
+        target = replace(target, arity=len(_arguments(tests.cases[0])))
+        prepared = backend.prepare(Program(language, compose(language, source, target)), limits)
+    if prepared.compiled is not None and not prepared.compiled.ok:
+        _explain(source, language, target, prepared.compiled.stderr, backend, limits)
+    execution = prepared.run("".join(f"{line}\n" for line in lines).encode())
+    replied = replace(execution, result=execution.stdout)
+    returned = read_results(replied, len(tests.cases), {}, limits, ExpectedResults([]))
+    _require_forms(returned)
+    cases = tuple(case._replace(expected=_comparable(case.expected)) for case in tests.cases)
+    outcomes = [_like(case.expected, outcome) for case, outcome in zip(cases, returned.outcomes, strict=True)]
+    judged = judge_outcomes(replace(tests, cases=cases), replace(returned, outcomes=outcomes), run_all)
+    if language_name_of(language) in TYPED:
+        _require_types(judged, cases)
+    return judged
+
+
+def _require_types(judged: Judged, cases: Sequence[CallCase]) -> None:
+    """Raise CannotJudge where a program fails a case whose values are of several types, which it cannot have."""
+    counts = Counter(kind for case in cases if (kind := _kind(case.expected)) is not None)
+    usual = counts.most_common(1)[0][0] if counts else None
+    for case, result in zip(cases, judged.cases, strict=False):
+        if result.passed:
+            continue
+        is_usual = _kind(case.expected) == usual or (case.expected is None and usual == "list")
+        if not is_usual or any(_mixes_types(value) for value in (*case.args, *case.kwargs.values(), case.expected)):
+            raise CannotJudge("the tests have values of several types, which no one type of the language holds")
+
+
+def _kind(value: Any) -> str | None:
+    """Return what sort of type holds a value; None for None."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return "truth value"
+        case int() | float():
+            return "number"
+        case str():
+            return "text"
+        case dict():
+            return "dictionary"
+    return "list"
+
+
+def _mixes_types(value: Any) -> bool:
+    """Whether a list, or a dictionary's keys or values, are of several types."""
+    if isinstance(value, tuple):  # A tuple has a type for each of its items.
+        return any(map(_mixes_types, value))
+    groups: list[list[Any]] = []
+    if isinstance(value, dict):
+        groups = [list(value), list(value.values())]
+    elif isinstance(value, list | set | frozenset):
+        groups = [list(value)]
+    for group in groups:
+        kinds = {_kind(item) for item in group} - {None}
+        if len(kinds) > 1 or any(map(_mixes_types, group)):
+            return True
+    return False
+
+
+def _explain(source: str, language: str, target: Target, message: bytes, backend: Backend, limits: Limits) -> None:
+    """Raise what follows from a driver that does not compile around a solution."""
+    alone = probe(language, source)
+    compiled = backend.prepare(Program(language, alone), limits).compiled if alone is not None else None
+    if compiled is not None and (failure := failed_end(compiled)) is not None:
+        raise NotCompiled(failure[1])
+    if not defines(source, target.name):
+        raise NotCompiled(f"the program has no {target.name!r}")
+    errors = [line.strip()[:300] for line in message.decode("utf-8", "replace").splitlines() if "error" in line]
+    raise CannotJudge(f"no driver fits the types of {target.name!r}: {next(iter(errors), 'it does not compile')}")
+
+
+def _require_forms(returned: CallOutcomes) -> None:
+    for outcome in returned.outcomes:
+        if isinstance(outcome, Raised) and NO_FORM in outcome.message:
+            raise CannotJudge(f"a type of the program has no form in JSON: {outcome.message}")
+
+
+def _arguments(case: CallCase) -> list[Any]:
+    """Return arguments in the form that drivers read; those that are named stand in the order of the function."""
+    return [_plain(value) for value in (*case.args, *case.kwargs.values())]
+
+
+def _plain(value: Any) -> Any:  # noqa: PLR0911  (One per type.)
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else f"float:{value}"
+        case Instance():
+            return _plain(to_values(value)) if to_values(value) is not value else _no_form(value)
+        case Array():
+            return _plain(value.elements)
+        case dict():
+            return ["dict", [[_plain(key), _plain(item)] for key, item in value.items()]]
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case set() | frozenset():
+            return sorted((_plain(item) for item in value), key=repr)
+    return _no_form(value)
+
+
+def _no_form(value: Any) -> Any:
+    raise CannotJudge(f"an argument of type {type(value).__name__} has no form in other languages than Python")
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    return [text for item in value for text in _texts(item)] if isinstance(value, list | tuple) else []
+
+
+def _comparable(expected: Any) -> Any:
+    return to_values(expected)
+
+
+def _like(expected: Any, outcome: Any) -> Any:
+    """Return a value as what it would be in Python, where other languages have one form for two of Python's."""
+    if isinstance(expected, set | frozenset) and isinstance(outcome, list):
+        return set(map(_hashable, outcome))
+    if expected is None and outcome == []:
+        return None  # An empty linked list or tree.
+    return outcome
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(map(_hashable, value)) if isinstance(value, list) else value
