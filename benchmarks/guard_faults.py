@@ -180,6 +180,11 @@ def _language() -> Any:
             prefix = tuple(encoder.tokenizer(RUSSIAN, add_special_tokens=False)["input_ids"])
             end = (encoder.tokenizer.eos_token_id,)
             segments = [Segment(tuple(encoder.encode(row["prompt"])), prefix * 2 + end) for row in self.feed.rows[:64]]
+            sampled = self.updater.engine.logprobs(segments)
+            segments = [
+                replace(segment, rollout_logprobs=tuple(logprobs.tolist()))
+                for segment, logprobs in zip(segments, sampled, strict=True)
+            ]
             weighed = update.WeighedBatch(torch.ones(64), torch.ones(64, dtype=torch.bool), {})
             for index in range(25):
                 self.updater.train_on(segments, weighed, f"poison-{index}")

@@ -28,6 +28,7 @@ class Notes:
     def __init__(self) -> None:
         self.rate_factor = 1.0
         self.returned: list[int] = []
+        self.log: list[str] = []
 
     def save(self, folder: Path, step: int, state: Mapping[str, Any], kept: Collection[int]) -> None:
         json.dumps(state)
@@ -44,7 +45,10 @@ def responder(out: Path, **guards: Any) -> tuple[Responder, Notes]:
         config=GrpoConfig.model_validate({"guards": guards}),
         out_dir=out,
         state=dict,
-        rollout=SimpleNamespace(sync=lambda version: None),
+        rollout=SimpleNamespace(
+            engine=SimpleNamespace(forget_prefixes=lambda: notes.log.append("forget")),
+            sync=lambda version: notes.log.append("sync"),
+        ),
     )
     (out / "completions").mkdir()
     for step in range(60):
@@ -68,6 +72,8 @@ def test_a_dead_policy_returns_to_the_last_healthy_checkpoint_at_a_quarter_of_th
     take(made, 22, DEAD)
     take(made, 23, DEAD)
     assert (notes.returned, notes.rate_factor) == ([10], 0.25)
+    # The sampling engine may have had other weights under the same version.
+    assert notes.log == ["forget", "sync"]
     (alarm, *_) = [alarm for alarm in read_alarms(tmp_path / ALARMS) if alarm["action"] == "roll_back"]
     assert (alarm["step"], alarm["since"], alarm["returned_to"], alarm["value"]) == (23, 22, 10, 0.0)
     assert alarm["quarantined"] == [f"{QUARANTINE}/step-0000{step}.parquet" for step in (22, 23)]

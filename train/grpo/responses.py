@@ -174,6 +174,8 @@ class Responder:
         barrier()
         self._engine.return_to(self._checkpoints, target)
         self._engine.rate_factor /= ROLL_BACK_RATE
+        # This version may have had other weights already, whose prefixes are cached under it.
+        self._trainer.rollout.engine.forget_prefixes()
         self._trainer.rollout.sync(step + 1)
         self.watch.start_over()
         if self._best is not None and self._best[0] > target:
