@@ -180,6 +180,8 @@ class Responder:
         self.watch.start_over()
         if self._best is not None and self._best[0] > target:
             self._best = None
+        elif self._best is not None and "heldout_pass_rate" in self.watch.series:
+            self.watch.series["heldout_pass_rate"].highest = self._best[1]
         self.save(step + 1)
         return target
 

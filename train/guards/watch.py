@@ -135,6 +135,7 @@ class Watch:
         self.streaks.clear()
         for series in self.series.values():
             series.recent = list(series.start)
+            series.highest, series.lowest = max(series.start, default=-math.inf), min(series.start, default=math.inf)
 
     def unfinished(self, step: int) -> list[Alarm]:
         """Return alarms for the streaks that are not long enough yet, the hardest action first: a run that ends cannot
