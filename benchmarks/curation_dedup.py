@@ -173,10 +173,10 @@ import resource, runpy, sys
 try:
     {body}
 finally:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     # Of this program alone: ru_maxrss also knows the process that started it.
     peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
-    print(usage.ru_utime + usage.ru_stime, peak // 1024, file=sys.stderr)
+    print(sum(usage.ru_utime + usage.ru_stime for usage in usages), peak // 1024, file=sys.stderr)
 """
 TRUEGOLD_SCRIPT = 'runpy.run_module("truegold.flows.cli", run_name="__main__")'
 
