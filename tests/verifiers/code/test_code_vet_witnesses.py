@@ -116,3 +116,10 @@ def test_inputs_can_be_made_of_anything(seen: list[tuple[Any, ...]]) -> None:
 
 def test_the_number_of_faults_is_a_setting() -> None:
     assert vet({"tests": THIN}, references=[CLIP], options=VetOptions(mutants=0)).kill_rate is None
+
+
+def test_suites_of_changed_arguments_are_vetted_by_what_the_argument_becomes() -> None:
+    cases = [{"args": [values], "expected": sorted(values)} for values in ([3, 1, 2], [2, 2, 1], [9, 4])]
+    tests = {"type": "calls", "entry_point": "sort", "in_place": True, "cases": cases}
+    vetting = vet({"tests": tests}, references=["def sort(values):\n    values.sort()\n"])
+    assert VetReason.REFERENCE_FAILS not in vetting.reasons, vetting.findings

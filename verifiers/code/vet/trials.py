@@ -23,7 +23,7 @@ from truegold.verifiers.code.extraction.completion_stub import stub_names
 from truegold.verifiers.code.judging import SEPARATE_PROCESSES, CannotJudge, CaseResult, failed_end
 from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.protocols.asserts import judge_code
-from truegold.verifiers.code.protocols.calls import CallArguments, make_calls
+from truegold.verifiers.code.protocols.calls import CallArguments, judge_calls, make_calls
 from truegold.verifiers.code.protocols.cases import NotCompiled
 from truegold.verifiers.code.protocols.inserted import judge_inserted
 from truegold.verifiers.code.protocols.results import CallOutcomes, failed_call
@@ -198,6 +198,11 @@ class Bench:
         return Trial(attempts, judged.total, *_cpu_times(watched.executions), judged.isolation)
 
     def _run_calls(self, tests: Calls, program: str, watched: Watched, limits: Limits) -> Trial:
+        if tests.signature is not None or tests.in_place >= 0:
+            # The result is not simply what the function returns.
+            judged = judge_calls(tests, _source(tests, program), watched, limits, run_all=True)
+            judged_attempts = [Attempt(case.passed, case.reason, _why(case)) for case in judged.cases]
+            return Trial(judged_attempts, judged.total, *_cpu_times(watched.executions))
         differs = call_checker_of(tests.checker)
         jobs = [(tests.entry_point, list(case.args), dict(case.kwargs)) for case in tests.cases]
         made = make_calls(_source(tests, program), jobs, tests.codecs, watched, limits)
