@@ -142,7 +142,8 @@ def _run(suite: Suite, code: str, stub: str, backend: Backend, local: Local, run
         return judge_native_calls(tests, code, suite.language, backend, suite.limits, run_all)
     if suite.language != PYTHON:
         raise CannotJudge(
-            f"tests of type {type(tests).__name__.lower()!r} are for Python, this row says {suite.language!r}"
+            f"tests of type {type(tests).__name__.lower()!r} are for Python (calls also for "
+            f"{', '.join(sorted(DRIVEN_LANGUAGES))}), this row says {suite.language!r}"
         )
     prelude = f"{tests.prelude}\n{stub_names(stub, _entry_point(suite) or '')}" if stub else tests.prelude
     if tests.entry_point:

@@ -162,7 +162,7 @@ def test_a_response_without_a_program_earns_nothing() -> None:
             {"tests": {**STDIO, "checker": {"type": "program", "code": "def check(i, o, a): return 'yes'"}}},
             "True or False",
         ),
-        ({"tests": CALLS, "language": "cpp"}, "Python"),
+        ({"tests": CALLS, "language": "ruby"}, "Python"),
     ],
 )
 def test_a_suite_that_cannot_be_used_is_no_verdict_on_the_program(info: dict[str, Any], says: str) -> None:
@@ -220,6 +220,19 @@ def test_a_completion_may_leave_out_what_its_prompt_gives() -> None:
     body = "    return sum(helper(x) for x in xs)"
     assert CodeVerifier()(fenced(whole), info={"tests": tests}).score == 1.0
     assert CodeVerifier()(body, info={"tests": tests}).score == 1.0
+
+
+VECTOR = (
+    "class V:\n    def __init__(self, x):\n        self.x = x\n    def __add__(self, other):\n        return V(self.x {} other.x)\n"
+    "    def __eq__(self, other):\n        return self.x == other.x\n    __hash__ = None"
+)
+
+
+@pytest.mark.parametrize("code", ["assert V(1) + V(2) == V(3)", "assert V(1) == V(1)\nassert (V(1) + V(2)).x == 3"])
+def test_objects_of_the_solution_s_classes_are_compared_where_they_live(verifier: CodeVerifier, code: str) -> None:
+    tests = {"type": "asserts", "code": code}
+    assert verifier(fenced(VECTOR.format("+")), info={"tests": tests}).score == 1.0
+    assert verifier(fenced(VECTOR.format("-")), info={"tests": tests}).score == 0.0
 
 
 def test_verdicts_are_the_same_every_time_and_in_threads(verifier: CodeVerifier) -> None:

@@ -85,6 +85,15 @@ def needs_one_process(code: str) -> str | None:
     return _class_reason(tree)
 
 
+@lru_cache(maxsize=CACHED_SUITES)
+def shares_classes(code: str) -> bool:
+    """Return whether the code derives from the solution's classes, or lets objects of them compare and compute."""
+    try:
+        return _class_reason(ast.parse(code)) is not None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+
+
 def is_solution_module(name: str) -> bool:
     """Return whether test code means the solution by a module of this name."""
     root = name.partition(".")[0]
