@@ -3,7 +3,7 @@
 In order of preference:
 
 1. assertions that are calls and comparisons become data: one process makes the calls, comparisons happen here
-   (`checks/lowering.py`), save where objects of the solution's own classes are compared;
+   (`checks/lowering.py`), save where objects of the solution's classes are compared with each other;
 2. other test code runs in a sandboxed process of its own, which calls the solution's process by message
    (`inside/test_session/`);
 3. test code that has to share the solution's process (it patches the solution's modules, reads its output, passes
@@ -23,7 +23,7 @@ from typing import Any
 from truegold.verifiers.code.checks.lowering import lower
 from truegold.verifiers.code.execution import Execution
 from truegold.verifiers.code.inside.confine.preload import warm_modules
-from truegold.verifiers.code.inside.test_code.isolation import needs_one_process, shares_classes
+from truegold.verifiers.code.inside.test_code.isolation import compares_objects, needs_one_process
 from truegold.verifiers.code.inside.wire import Undecodable, from_json, to_json
 from truegold.verifiers.code.judging import (
     ONE_PROCESS,
@@ -58,7 +58,7 @@ _LIMITS = (Reason.TIMEOUT, Reason.LIMIT)
 
 def judge_code(tests: Asserts | UnitTest, source: Source, local: Local, limits: Limits, run_all: bool) -> Judged:
     """Run test code against the program."""
-    becomes_data = isinstance(tests, Asserts) and (bool(tests.codecs) or not shares_classes(tests.code))
+    becomes_data = isinstance(tests, Asserts) and (bool(tests.codecs) or not compares_objects(tests.code))
     if isinstance(tests, Asserts) and becomes_data and (lowered := lower(tests)) is not None:
         try:
             return judge_lowered(lowered, source, tests.codecs, local, limits, run_all)

@@ -53,7 +53,7 @@ class Confinement:
     boxes: tuple[str, ...] = ()
     """The working folder of each seat. Empty where mount namespaces give each job its own."""
     box_links: Mapping[str, str] = field(default_factory=dict)
-    """Links that a box has which is mounted, and what they lead to (`view.temporary_links`)."""
+    """Links in /tmp, and what they lead to (`view.temporary_links`)."""
     counts_tasks: bool = False
     """Whether the kernel's limit on a user's tasks counts those of this sandbox alone."""
     user: User | None = None

@@ -4,8 +4,8 @@
     /opt/venv ...            the interpreter that runs the sandbox, and its packages
     /dev/null zero random urandom full
     /etc/passwd ...          one made-up user
-    /w/box                   the working folder: empty, private, in memory, limited in size; /tmp is the same. Where the
-                             interpreter lies below /tmp, the box has a link of its folder's name, which leads to it
+    /w/box                   the working folder: empty, private, in memory, limited in size; /tmp is the same
+    /w/tmp                   /tmp where the interpreter lies below it: a box as well, with a link of its folder's name
 
 No home folders, no data, no /proc, no /sys. With mount namespaces the rest does not exist; without them Landlock
 refuses to open it.
@@ -24,6 +24,7 @@ from . import kernel
 
 BOX_PARENT = "/w"
 BOX = "/w/box"
+BOX_FOR_TMP = "/w/tmp"
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 BOX_ENTRIES = 1000
@@ -99,12 +100,13 @@ def build_root(paths: list[str]) -> str:
         _expose(device, root + device)
     for path, text in _MADE_UP.items():
         _write(root + path, text)
-    for folder in (BOX, _PROC, _OLD_PROC):
+    for folder in (BOX, BOX_FOR_TMP, _PROC, _OLD_PROC):
         os.makedirs(root + folder, exist_ok=True)
     if not os.path.lexists(root + _TEMPORARY):
-        os.symlink(BOX, root + _TEMPORARY)
-        for name, target in temporary_links(paths).items():
-            os.symlink(target, f"{root}{BOX}/{name}")
+        links = temporary_links(paths)
+        os.symlink(BOX_FOR_TMP if links else BOX, root + _TEMPORARY)
+        for name, target in links.items():
+            os.symlink(target, f"{root}{BOX_FOR_TMP}/{name}")
     kernel.mount(_PROC, root + _OLD_PROC, None, kernel.MS_BIND | kernel.MS_REC)
     return root
 
@@ -137,19 +139,24 @@ def inner_path(path: str) -> str:
 
 
 def temporary_links(paths: Iterable[str]) -> dict[str, str]:
-    """Return the links that a box needs, since it is /tmp as well: exposed paths below /tmp go through them."""
+    """Return the links that /tmp needs: what is exposed of the real one is reached through them."""
     names = {path.split("/")[2] for path in paths if path.startswith(f"{_TEMPORARY}/")}
     return {name: f"{_EXPOSED_TEMPORARY}/{name}" for name in sorted(names)}
 
 
 def private_box_steps(size: int, links: Mapping[str, str]) -> list[Callable[[], int]]:
     """Return calls that give a job an empty box in a mount namespace of its own, which ends with its last process."""
-    return [
-        kernel.step("unshare", kernel.CLONE_NEWNS),
-        kernel.step("mount", b"box", BOX.encode(), b"tmpfs", ctypes.c_ulong(_BOX_FLAGS), _box_data(size).encode()),
-        enter_box_step(),
-        *(kernel.step("symlink", os.fsencode(target), os.fsencode(name)) for name, target in links.items()),
-    ]
+    steps = [kernel.step("unshare", kernel.CLONE_NEWNS)]
+    for folder in _boxes(links):
+        data = _box_data(size).encode()
+        steps.append(kernel.step("mount", b"box", folder.encode(), b"tmpfs", ctypes.c_ulong(_BOX_FLAGS), data))
+    for name, target in links.items():
+        steps.append(kernel.step("symlink", os.fsencode(target), os.fsencode(f"{BOX_FOR_TMP}/{name}")))
+    return [*steps, enter_box_step()]
+
+
+def _boxes(links: Mapping[str, str]) -> tuple[str, ...]:
+    return (BOX, BOX_FOR_TMP) if links else (BOX,)
 
 
 def enter_box_step() -> Callable[[], int]:
@@ -166,26 +173,29 @@ class SharedBox:
     def __init__(self, links: Mapping[str, str]) -> None:
         self._links = links
         self._size = 0
-        self._fresh_stat: os.stat_result | None = None
+        self._fresh_stats: dict[str, os.stat_result] = {}
 
     def make_ready(self, size: int) -> None:
         """Make it as new. No process of an earlier job may run any more."""
-        if self._size == size and self._is_fresh():
+        if self._size == size and all(map(self._is_fresh, self._fresh_stats)):
             return
-        if self._size:
-            kernel.detach(BOX)
-        kernel.mount("box", BOX, "tmpfs", _BOX_FLAGS, _box_data(size))
+        for folder in _boxes(self._links):
+            if self._size:
+                kernel.detach(folder)
+            kernel.mount("box", folder, "tmpfs", _BOX_FLAGS, _box_data(size))
         for name, target in self._links.items():
-            os.symlink(target, f"{BOX}/{name}")
-        os.utime(BOX, (0, 0))
-        self._size, self._fresh_stat = size, os.stat(BOX)
+            os.symlink(target, f"{BOX_FOR_TMP}/{name}")
+        for folder in _boxes(self._links):
+            os.utime(folder, (0, 0))
+            self._fresh_stats[folder] = os.stat(folder)
+        self._size = size
 
-    def _is_fresh(self) -> bool:
+    def _is_fresh(self, folder: str) -> bool:
         # A program can set every time back but that of the change, which may be too coarse to tell.
-        fresh = self._fresh_stat
-        if fresh is None or _fingerprint(os.stat(BOX)) != _fingerprint(fresh):
+        if _fingerprint(os.stat(folder)) != _fingerprint(self._fresh_stats[folder]):
             return False
-        return {name: os.readlink(f"{BOX}/{name}") for name in os.listdir(BOX)} == self._links
+        links = self._links if folder == BOX_FOR_TMP else {}
+        return {name: os.readlink(f"{folder}/{name}") for name in os.listdir(folder)} == links
 
 
 def _fingerprint(stat: os.stat_result) -> tuple[int, ...]:

@@ -86,12 +86,22 @@ def needs_one_process(code: str) -> str | None:
 
 
 @lru_cache(maxsize=CACHED_SUITES)
-def shares_classes(code: str) -> bool:
-    """Return whether the code derives from the solution's classes, or lets objects of them compare and compute."""
+def compares_objects(code: str) -> bool:
+    """Return whether the code compares objects of the solution's classes with each other: `V(1) + V(2) == V(3)`."""
     try:
-        return _class_reason(ast.parse(code)) is not None
+        tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
+    known = set(_defined_names(tree)) | vars(builtins).keys() | library_names(tree, None)
+
+    def is_object(node: ast.AST) -> bool:
+        if isinstance(node, ast.BinOp):
+            return is_object(node.left) or is_object(node.right)
+        name = _constructed_class(node.operand if isinstance(node, ast.UnaryOp) else node)
+        return name is not None and name not in known
+
+    compared = (node for node in ast.walk(tree) if isinstance(node, ast.Compare))
+    return any(is_object(node.left) and any(map(is_object, node.comparators)) for node in compared)
 
 
 def is_solution_module(name: str) -> bool:
