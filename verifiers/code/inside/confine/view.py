@@ -5,7 +5,7 @@
     /dev/null zero random urandom full
     /etc/passwd ...          one made-up user
     /w/box                   the working folder: empty, private, in memory, limited in size; /tmp is the same
-    /w/tmp                   /tmp where the interpreter lies below it: a box as well, with a link of its folder's name
+    /w/.tmp                  /tmp where the interpreter lies below it: a box as well, with a link of its folder's name
 
 No home folders, no data, no /proc, no /sys. With mount namespaces the rest does not exist; without them Landlock
 refuses to open it.
@@ -24,7 +24,7 @@ from . import kernel
 
 BOX_PARENT = "/w"
 BOX = "/w/box"
-BOX_FOR_TMP = "/w/tmp"
+BOX_FOR_TMP = "/w/.tmp"
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 BOX_ENTRIES = 1000
