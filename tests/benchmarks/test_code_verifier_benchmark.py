@@ -188,6 +188,7 @@ def test_rows_that_may_not_be_read_are_counted_and_not_shown(data: Path, monkeyp
     assert (found["apart_rows"], found["label_wrong"], found["apart"]) == (1, 1, [])
 
 
+@pytest.mark.long_run
 @pytest.mark.usefixtures("full_tier")
 def test_hostile_programs_are_counted_and_leave_nothing(
     data: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -212,6 +212,7 @@ def test_what_is_loaded_on_first_use_is_no_cost_of_a_verdict(broken: Path) -> No
     assert contract["stands hostile answers"].ok
 
 
+@pytest.mark.long_run
 def test_many_hangs_end_the_check_early(broken: Path) -> None:
     path = broken.with_name("always.py")
     path.write_text(HEAD + "def hangs(response, gold):\n    time.sleep(600)\n")

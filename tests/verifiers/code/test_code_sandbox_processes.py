@@ -327,7 +327,8 @@ except OSError: print("read-only")
 assert os.listdir("/tmp") == [sys.prefix.split("/")[2]] and os.path.isdir(sys.prefix + "/lib")
 with open("/tmp/mine", "w") as file: file.write("1")
 os.unlink("/tmp/" + sys.prefix.split("/")[2])
-print(open("mine").read())
+assert os.listdir(".") == []
+print(open("/tmp/mine").read())
 """
 
 
