@@ -25,9 +25,9 @@ FAMILIES = {
     ),
     "mistral": "Mistral models were seen to gain from RL alone, without distilled reasoning first (arXiv 2506.10910).",
     "llama": (
-        "Llama 3 models were seen to gain less from RL than Qwen 2.5 under the same recipe, since they seldom check or "
-        "take back a step by themselves (arXiv 2503.01307); examples that do (`sft`) or further pre-training on "
-        "mathematics (arXiv 2506.20512) helped."
+        "The architecture is Llama's, of which only Meta's models were compared: Llama 3 was seen to gain less from RL "
+        "than Qwen 2.5 under the same recipe, since it seldom checks or takes back a step by itself (arXiv 2503.01307); "
+        "examples that do (`sft`) or further pre-training on mathematics (arXiv 2506.20512) helped."
     ),
 }
 """What was reported of families, by the model_type of their configuration."""
