@@ -26,8 +26,8 @@ FAMILIES = {
     "mistral": "Mistral models were seen to gain from RL alone, without distilled reasoning first (arXiv 2506.10910).",
     "llama": (
         "The architecture is Llama's, of which only Meta's models were compared: Llama 3 was seen to gain less from RL "
-        "than Qwen 2.5 under the same recipe, since it seldom checks or takes back a step by itself (arXiv 2503.01307); "
-        "examples that do (`sft`) or further pre-training on mathematics (arXiv 2506.20512) helped."
+        "than Qwen 2.5 under the same recipe, since it seldom checks or takes back a step by itself (arXiv "
+        "2503.01307); examples that do (`sft`) or further pre-training on mathematics (arXiv 2506.20512) helped."
     ),
 }
 """What was reported of families, by the model_type of their configuration."""
