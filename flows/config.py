@@ -15,8 +15,9 @@ from pydantic import Field, ValidationError, model_validator
 from truegold.pipeline.config.curation import CurationConfig
 from truegold.pipeline.config.engines import ChatConfig, EngineConfig, ServerEngineConfig, VllmEngineConfig
 from truegold.pipeline.config.mistakes import describe_mistakes
+from truegold.pipeline.config.selection import SelectConfig
 from truegold.pipeline.config.sources import DemoSource
-from truegold.pipeline.config.stages import ExportConfig, ProfileConfig, SelectConfig
+from truegold.pipeline.config.stages import ExportConfig, ProfileConfig
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import ModelConfig, SftConfig, TinyModel
 from truegold.verifiers import ConfigError

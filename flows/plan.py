@@ -89,7 +89,7 @@ def _plan_profile(name: str, config: RunConfig, rows: dict[str, Path | Output], 
 
 def _plan_selection(config: RunConfig) -> Stage:
     inputs: dict[str, Path | Output] = {
-        name: Output("profile", f"{name}.parquet") for name in ("rows", "profile", "flags")
+        name: Output("profile", f"{name}.parquet") for name in ("rows", "profile", "flags", "suspicion")
     }
     section = config.select
     if config.train is not None and "group_size" not in section.model_fields_set:

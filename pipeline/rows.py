@@ -71,7 +71,12 @@ class Row(TypedDict):
     split: str
     meta: str
     pass_rate: NotRequired[float]
-    """Selection adds it to the rows that it chooses (SELECTED_SCHEMA)."""
+    """The expected one. Selection adds it, and what follows, to the rows that it chooses (SELECTED_SCHEMA)."""
+    posterior_a: NotRequired[float]
+    posterior_b: NotRequired[float]
+    """What the profile knows of the pass rate: Beta(a, b)."""
+    worth: NotRequired[float]
+    """The share of its groups that are expected to teach what is right."""
 
 
 ROW_SCHEMA = arrow_schema(Row)

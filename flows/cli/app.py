@@ -256,7 +256,9 @@ profile:
   max_tokens: 512
 
 select:
-  zero_share: 0.1             # share of never-passed problems: a few samples cannot tell 0 from rare
+  min_teaching: 0.2           # rows of which fewer groups are expected to teach are dropped
+  # max_rows: 20000
+  # target: balanced          # or open-r1, skywork, curriculum, or bands of pass rates with their shares
 
 # sft: {{}}                     # SFT cold start on the verified worked solutions
 

@@ -232,27 +232,6 @@ class ProfileConfig(VerdictConfig):
     two models at once."""
 
 
-class SelectConfig(StageConfig):
-    """Which profiled problems are trained on."""
-
-    min_pass_rate: float = Field(default=0.0, ge=0, le=1)
-    """The lower end of the band."""
-    max_pass_rate: float = Field(default=1.0, ge=0, le=1)
-    """The band, both ends excluded: a group of all-right or all-wrong samples carries no signal."""
-    zero_share: float = Field(default=0.0, ge=0, le=1)
-    """Problems without a pass may make up this share of the selection: a few samples cannot tell 0 from rare."""
-    max_rows: int | None = Field(default=None, ge=1)
-    """Rows that are selected at most; all where not given."""
-    bands: int = Field(default=4, ge=1)
-    """Pass-rate bands that the selection balances when `max_rows` makes it choose."""
-    group_size: int = Field(default=8, ge=2)
-    """The samples of one group in training; `train.group_size` where it is left out."""
-    min_teaching_share: float = Field(default=0.05, ge=0, le=1)
-    """A selection of whose groups a smaller share is expected to teach (neither all wrong nor all right) is refused."""
-    seed: int = 0
-    """It decides which rows stay where there are more than `max_rows`."""
-
-
 class ExportConfig(StageConfig):
     """The curated set as a folder with its data card."""
 

@@ -18,7 +18,7 @@ import polars as pl
 from truegold.pipeline.ledger import DROPPED_FILE, LEDGER_FILE
 from truegold.pipeline.report.run_files import RunFiles
 from truegold.pipeline.running.stage_table import ROW_STAGES
-from truegold.pipeline.select.stage import OVER_MAX_ROWS
+from truegold.pipeline.select.candidates import DropReason
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,9 @@ def count_rows_by_end(files: RunFiles) -> Account:
         ends = _losses(passages)
         reserve = sum(end.rows for end in ends if end.kind == "reserve")
         if (waiting := files.count("select", "reserve.parquet")) != reserve:
-            raise _does_not_add_up("select", f"{reserve:,} rows dropped as {OVER_MAX_ROWS}, {waiting:,} in the reserve")
+            raise _does_not_add_up(
+                "select", f"{reserve:,} rows dropped as {DropReason.IN_RESERVE}, {waiting:,} in the reserve"
+            )
         ends += [End("heldout", "select", "held out", heldout), End("selected", "select", "selected", selected)]
     else:
         ends.append(End("left", passages[-1].stage, "left", passages[-1].rows_out))
@@ -139,4 +141,4 @@ def _losses(passages: list[Passage]) -> list[End]:
 def _kind(stage: str, reason: str) -> str:
     if stage == "ingest":
         return "reject"
-    return "reserve" if (stage, reason) == ("select", OVER_MAX_ROWS) else "drop"
+    return "reserve" if (stage, reason) == ("select", DropReason.IN_RESERVE) else "drop"

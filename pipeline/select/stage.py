@@ -1,56 +1,52 @@
-"""Chooses the problems worth training on: those whose pass rate says a group of samples will carry signal.
+"""Chooses the problems worth training on: those whose groups are expected to teach, in the proportions asked for.
 
-    pass rate 0.375, no flag            ->  selected.parquet
-    pass rate 1.0                       ->  dropped, `all_pass`
-    pass rate 0.0                       ->  up to `zero_share` of the selection, the rest dropped, `no_pass`
-    flagged by the profile              ->  dropped, `held_for_review`
-    more rows than `max_rows`           ->  reserve.parquet in the order they would be taken, `over_max_rows`
+    68 % of its groups are expected to teach   ->  selected.parquet
+    9 %, because they would be all right       ->  dropped, `too_easy`
+    flagged by the profile                     ->  dropped, `held_for_review`
+    more than `max_rows`, target or quotas take    ->  reserve.parquet in the order they would follow, `in_reserve`
 
 Rows of the split `heldout` are never selected; they go to heldout.parquet. after.parquet holds the selected and the
 held-out rows, to be profiled again after training. Nothing is lost: dropped rows stay in dropped.parquet with their
-reason.
+reason (`candidates.DropReason`).
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from statistics import fmean
 
 import pyarrow as pa
 
-from truegold.pipeline.config.stages import SelectConfig
-from truegold.pipeline.ledger import FlagRecord, Ledger
+from truegold.pipeline.config.selection import SelectConfig
+from truegold.pipeline.ledger import Ledger
 from truegold.pipeline.profile.pass_rates import ProfileRow
-from truegold.pipeline.rows import ROW_SCHEMA, Row, RowKey, TableWriter, read_rows, read_table, row_key, write_rows
+from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, read_rows, row_key, write_rows
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.pipeline.select.teaching import remedy, teaching_facts
+from truegold.pipeline.select.candidates import Candidate, DropReason, Judgement
+from truegold.pipeline.select.choice import choose
+from truegold.pipeline.select.proportions import Fulfilment
+from truegold.pipeline.select.teaching import known_pass_rate, remedy, teaching_facts
 from truegold.verifiers import InputError
 
-OVER_MAX_ROWS = "over_max_rows"
-"""The drop reason of rows that wait in the reserve: good ones, more than were asked for."""
+SELECTED_SCHEMA = pa.schema(
+    [*ROW_SCHEMA, *(pa.field(name, pa.float64()) for name in ("pass_rate", "posterior_a", "posterior_b", "worth"))]
+)
+"""The columns of selected.parquet and reserve.parquet: `pass_rate` is the expected one, the mean of the posterior."""
 
-SELECTED_SCHEMA = ROW_SCHEMA.append(pa.field("pass_rate", pa.float64()))
-"""The columns of selected.parquet and reserve.parquet."""
 
-
-@stage_function(version=2)
+@stage_function(version=3)
 def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Select from the profile's `rows`, by its tables `profile` and `flags`.
+    """Select from the profile's `rows`, by its tables `profile`, `flags` and `suspicion`.
 
     Raises InputError where nothing is left, or nothing that teaches.
     """
     progress.start("selecting")
-    profile = {row_key(summary): summary for summary in read_table(inputs["profile"], ProfileRow)}
-    blocking_reasons: dict[RowKey, list[str]] = {}
-    for flag in read_table(inputs["flags"], FlagRecord):
-        if flag["blocks"]:
-            blocking_reasons.setdefault(row_key(flag), []).append(flag["reason"])
-
+    judgement = Judgement(inputs, config)
     rows_in = heldout_rows = 0
-    usable: list[Row] = []
-    zeros: list[Row] = []
+    candidates: list[Candidate] = []
     with (
         Ledger(out_dir, "select") as ledger,
         TableWriter(out_dir / "heldout.parquet", ROW_SCHEMA) as heldout,
@@ -61,87 +57,89 @@ def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, prog
                 heldout.write(row)
                 heldout_rows += 1
                 continue
-            summary = profile[row_key(row)]
-            rate, flags = summary["pass_rate"], blocking_reasons.get(row_key(row))
-            reason = _refusal(rate, flags, config)
-            if reason is not None and reason != "no_pass":
-                ledger.drop(row, reason, passes=summary["passes"], judged=summary["judged"], flags=flags)
-            elif rate is not None:
-                candidates = zeros if reason else usable
-                candidates.append({**row, "pass_rate": rate})
-
-        order = random.Random(config.seed)
-        usable.sort(key=row_key)
-        zeros.sort(key=row_key)
-        order.shuffle(zeros)
-        allowed_zeros = _zeros_allowed(len(usable), len(zeros), config)
-        for row in zeros[allowed_zeros:]:
-            ledger.drop(row, "no_pass", zero_share=config.zero_share)
-        ordered = balanced_order(usable + zeros[:allowed_zeros], config.bands, order)
-        selected, reserve = ordered[: config.max_rows], ordered[config.max_rows or len(ordered) :]
-        for row in reserve:
-            ledger.drop(row, OVER_MAX_ROWS, max_rows=config.max_rows, pass_rate=row["pass_rate"])
-        write_rows(out_dir / "selected.parquet", selected, SELECTED_SCHEMA)
-        write_rows(out_dir / "reserve.parquet", reserve, SELECTED_SCHEMA)
+            considered = judgement.consider(row)
+            if isinstance(considered, Candidate):
+                candidates.append(considered)
+            else:
+                _drop(ledger, row, considered, judgement, config)
+        kept, too_many = _limit_zeros(candidates, config)
+        for candidate in too_many:
+            _drop(ledger, candidate.row, DropReason.OVER_ZERO_SHARE, judgement, config)
+        selected, reserve, fulfilments = choose(kept, config)
+        for candidate in reserve:
+            _drop(ledger, candidate.row, DropReason.IN_RESERVE, judgement, config)
+        write_rows(out_dir / "selected.parquet", map(_record, selected), SELECTED_SCHEMA)
+        write_rows(out_dir / "reserve.parquet", map(_record, reserve), SELECTED_SCHEMA)
     with TableWriter(out_dir / "after.parquet", ROW_SCHEMA) as after:
-        for row in selected:
-            after.write({name: value for name, value in row.items() if name != "pass_rate"})
+        for candidate in selected:
+            after.write(candidate.row)
         for row in read_rows(out_dir / "heldout.parquet"):
             after.write(row)
-    training_rows = [summary for summary in profile.values() if summary["split"] != "heldout"]
     if not selected:
-        never, always = ledger.counts.get("drop:no_pass", 0), ledger.counts.get("drop:all_pass", 0)
-        hint = remedy(training_rows, never >= always) if never + always else "Raise profile.samples."
-        raise InputError(_nothing_left(rows_in, ledger.counts), hint)
-    rates = [row["pass_rate"] for row in selected]
-    teaching = teaching_facts([profile[row_key(row)] for row in selected], training_rows, config)
+        raise _nothing_left(judgement, rows_in, ledger.counts)
     facts = {
-        **teaching,
-        "mean_pass_rate": round(sum(rates) / len(rates), 4),
+        **teaching_facts([judgement.profile[row_key(candidate.row)] for candidate in selected], config),
+        "mean_pass_rate": round(fmean(candidate.pass_rate for candidate in selected), 4),
         "heldout": heldout_rows,
         "reserve": len(reserve),
+        "demands": [asdict(fulfilment) for fulfilment in fulfilments],
     }
+    for line in _misses(fulfilments, len(selected)):
+        progress.note(line)
     return StageReport(rows_in, len(selected), {**ledger.counts, "heldout": heldout_rows}, facts)
 
 
-def _refusal(rate: float | None, flags: list[str] | None, config: SelectConfig) -> str | None:
-    """Return the reason why a row is not selected, or None."""
-    if flags:
-        return "held_for_review"
-    if rate is None:
-        return "unjudged"
-    if rate == 1.0:
-        return "all_pass"
-    if rate == 0.0:
-        return "no_pass"
-    if not config.min_pass_rate < rate < config.max_pass_rate:
-        return "outside_band"
-    return None
+def _drop(ledger: Ledger, row: Row, reason: DropReason, judgement: Judgement, config: SelectConfig) -> None:
+    summary = judgement.profile[row_key(row)]
+    known = known_pass_rate(summary)
+    ledger.drop(
+        row,
+        reason,
+        passes=summary["passes"],
+        judged=summary["judged"],
+        expected_pass_rate=None if known is None else round(known.mean, 4),
+        teaching_share=None if known is None else round(known.teaching_share(config.group_size), 4),
+        flags=judgement.blocked_by.get(row_key(row)),
+    )
 
 
-def _zeros_allowed(usable: int, zeros: int, config: SelectConfig) -> int:
-    """Return how many never-passed rows make up `zero_share` of a selection with `usable` others."""
-    if config.zero_share >= 1.0:
-        return zeros
-    return min(zeros, int(usable * config.zero_share / (1 - config.zero_share)))
+def _record(candidate: Candidate) -> Row:
+    known = candidate.known
+    return {
+        **candidate.row,
+        "pass_rate": known.mean,
+        "posterior_a": known.a,
+        "posterior_b": known.b,
+        "worth": candidate.worth,
+    }
 
 
-def balanced_order(rows: Sequence[Row], bands: int, order: random.Random) -> list[Row]:
-    """Return all rows in an order whose every prefix takes from the pass-rate bands as evenly as they last.
-
-    Band i holds pass rates in [i/bands, (i+1)/bands); within a band the order is random.
-    """
-    groups: list[list[Row]] = [[] for _ in range(bands)]
-    for row in rows:
-        groups[min(int(row["pass_rate"] * bands), bands - 1)].append(row)
-    for group in groups:
-        order.shuffle(group)
-    ordered: list[Row] = []
-    while any(groups):
-        ordered.extend(group.pop() for group in groups if group)
-    return ordered
+def _limit_zeros(candidates: Sequence[Candidate], config: SelectConfig) -> tuple[list[Candidate], list[Candidate]]:
+    """Return the candidates of which `zero_share` at most never passed, and the others: those of the least worth."""
+    if config.zero_share == 1:
+        return list(candidates), []
+    kept = [candidate for candidate in candidates if not candidate.never_passed]
+    never = [candidate for candidate in candidates if candidate.never_passed]
+    never.sort(key=lambda candidate: (-candidate.worth, row_key(candidate.row)))
+    allowed = int(len(kept) * config.zero_share / (1 - config.zero_share))
+    return kept + never[:allowed], never[allowed:]
 
 
-def _nothing_left(rows_in: int, counts: Mapping[str, int]) -> str:
+def _misses(fulfilments: Sequence[Fulfilment], selected: int) -> list[str]:
+    """Return a sentence on each demand that could not be met."""
+    return [
+        f"{fulfilment.name}: {fulfilment.rows:,} of {selected:,} selected rows, not {fulfilment.share:.1%}; there are "
+        f"{fulfilment.available:,} such rows"
+        for fulfilment in fulfilments
+        if not fulfilment.is_met
+    ]
+
+
+def _nothing_left(judgement: Judgement, rows_in: int, counts: Mapping[str, int]) -> InputError:
     why = ", ".join(f"{count} {key.removeprefix('drop:')}" for key, count in sorted(counts.items()))
-    return f"None of {rows_in} profiled rows is left to train on ({why or 'there were no training rows'})."
+    training_rows: list[ProfileRow] = [row for row in judgement.profile.values() if row["split"] != "heldout"]
+    hard, easy = counts.get(f"drop:{DropReason.TOO_HARD}", 0), counts.get(f"drop:{DropReason.TOO_EASY}", 0)
+    hint = remedy(training_rows, hard >= easy) if hard + easy else "Raise profile.samples."
+    return InputError(
+        f"None of {rows_in} profiled rows is left to train on ({why or 'there were no training rows'}).", hint
+    )

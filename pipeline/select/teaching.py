@@ -7,31 +7,33 @@ right has no gradient.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from statistics import fmean
 
-from truegold.pipeline.config.stages import SelectConfig
+from truegold.pipeline.config.selection import SelectConfig
 from truegold.pipeline.profile.pass_rates import ProfileRow
-from truegold.pipeline.profile.posterior import expected_shares, fit_prior
+from truegold.pipeline.profile.posterior import Beta
 from truegold.verifiers import InputError
 
 OFTEN_CUT = 0.2
 """With a larger share of samples that were cut, more room for an answer is the first thing to try."""
 
 
-def teaching_facts(
-    selected: Sequence[ProfileRow], profiled: Iterable[ProfileRow], config: SelectConfig
-) -> dict[str, object]:
+def known_pass_rate(row: ProfileRow) -> Beta | None:
+    """Return what the profile knows of a row's pass rate, None where none of its samples could be judged."""
+    a, b = row["posterior_a"], row["posterior_b"]
+    return Beta(a, b) if a is not None and b is not None else None
+
+
+def teaching_facts(selected: Sequence[ProfileRow], config: SelectConfig) -> dict[str, object]:
     """Return what share of the selection's groups is expected to teach, for the stage's record.
 
-    profiled: all training rows, whose pass rates say what those of the selected ones are likely to be. Raises
-    InputError where the share is below `config.min_teaching_share`.
+    Raises InputError where the share is below `config.min_teaching_share`.
     """
     size = config.group_size
-    prior = fit_prior(_counts(profiled))
-    if prior is None:
-        return {}
-    _, dead, saturated = expected_shares(_counts(selected), prior, size)
+    known = [beta for row in selected if (beta := known_pass_rate(row)) is not None]
+    dead = fmean(beta.dead_share(size) for beta in known)
+    saturated = fmean(beta.saturated_share(size) for beta in known)
     teaching = max(0.0, 1 - dead - saturated)
     if teaching < config.min_teaching_share:
         raise InputError(
@@ -43,14 +45,10 @@ def teaching_facts(
     return {"expected_teaching_share": round(teaching, 4), "group_size": size}
 
 
-def _counts(rows: Iterable[ProfileRow]) -> Counter[tuple[int, int]]:
-    return Counter((row["judged"], row["passes"]) for row in rows if row["judged"])
-
-
-def remedy(selected: Sequence[ProfileRow], is_too_hard: bool) -> str:
+def remedy(rows: Sequence[ProfileRow], is_too_hard: bool) -> str:
     """Return what would help rows that are too hard, or too easy, to teach anything."""
     if not is_too_hard:
         return "Take a harder source, or set select.max_pass_rate lower."
-    cut = sum(row["truncated"] for row in selected) / len(selected)
+    cut = sum(row["truncated"] for row in rows) / len(rows)
     room = f"{cut:.0%} of their samples were cut: raise profile.max_tokens. Else take" if cut > OFTEN_CUT else "Take"
     return f"{room} an easier source, an SFT cold start (`sft`), or more samples of each row (profile.samples)."

@@ -58,6 +58,7 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "run.yaml").write_text(
         "name: small\ndata: {path: train.jsonl, preset: gsm8k}\nengine: {type: scripted, path: script.jsonl}\n"
         "profile: {samples: 4}\n"
+        "select: {min_passes: 2}\n"
     )
     return tmp_path
 
@@ -70,14 +71,14 @@ def test_a_run_without_a_model_server_goes_from_raw_rows_to_a_report(project: Pa
     profile = pl.read_parquet(run_dir / "profile" / "profile.parquet").sort("source_row")
     assert profile["pass_rate"].to_list() == [1.0, 0.5, 0.5, 0.25] * 2
     selected = pl.read_parquet(run_dir / "select" / "selected.parquet")
-    assert sorted(selected["source_row"]) == [2, 3, 4, 6, 7, 8]
+    assert sorted(selected["source_row"]) == [1, 2, 3, 5, 6, 7]
     dropped = pl.read_parquet(run_dir / "select" / "dropped.parquet")
-    assert dropped["drop_reason"].to_list() == ["all_pass"] * 2
+    assert dropped["drop_reason"].to_list() == ["too_few_passes"] * 2
     resolved = json.loads((run_dir / "config.resolved.json").read_text())
     assert resolved["profile"]["samples"] == 4
-    story = truegold("explain", "train.jsonl:1", "--run", run_dir, cwd=project)
+    story = truegold("explain", "train.jsonl:4", "--run", run_dir, cwd=project)
     assert story.returncode == 0, story.stderr
-    assert "all_pass" in story.stdout
+    assert "too_few_passes" in story.stdout
 
 
 def test_a_second_run_does_nothing_and_says_so(project: Path) -> None:

@@ -183,8 +183,8 @@ class FakeRun:
     def _select(self, out: Path) -> None:
         with Ledger(out, "select") as ledger:
             ledger.drop(self.rows[6], "held_for_review")
-            ledger.drop(self.rows[9], "all_pass")
-            ledger.drop(self.rows[11], "over_max_rows")
+            ledger.drop(self.rows[9], "too_easy")
+            ledger.drop(self.rows[11], "in_reserve")
         for name, lines in (("selected", (1, 3, 7, 13)), ("reserve", (11,))):
             chosen = [{**self.rows[n], "pass_rate": RATES[n] / 4} for n in lines]
             write_rows(out / f"{name}.parquet", chosen, SELECTED_SCHEMA)

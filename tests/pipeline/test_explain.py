@@ -44,7 +44,7 @@ def test_the_original_text_is_shown_and_the_edit(run: Path) -> None:
     [
         ("raw.jsonl:1", "selected for training"),
         ("heldout.jsonl:1", "held out for evaluation"),
-        ("raw.jsonl:11", "dropped by select: over_max_rows; kept in select/dropped.parquet"),
+        ("raw.jsonl:11", "dropped by select: in_reserve; kept in select/dropped.parquet"),
         ("raw.jsonl:2", "dropped by dedup: exact_duplicate; kept in dedup/dropped.parquet"),
     ],
 )
@@ -115,5 +115,5 @@ def test_the_lines_are_safe_to_print(run: Path) -> None:
     text = "\n".join(explain_lines(explain(run, "raw.jsonl:11")))
     assert not [mark for mark in text if mark < " " and mark != "\n"]
     assert "\u202e" not in text
-    for part in ("over_max_rows", "clean: edit whitespace", "missing_quantity", "profile: 0.250", fake.CHINESE):
+    for part in ("in_reserve", "clean: edit whitespace", "missing_quantity", "profile: 0.250", fake.CHINESE):
         assert part in text

@@ -48,9 +48,9 @@ def test_every_record_ends_somewhere(full: tuple[Path, str, dict[str, Any]]) -> 
         ("reject", "ingest", "missing_gold"): 1,
         ("drop", "dedup", "exact_duplicate"): 2,
         ("drop", "settle", "held_for_review"): 3,
-        ("drop", "select", "all_pass"): 1,
+        ("drop", "select", "too_easy"): 1,
         ("drop", "select", "held_for_review"): 1,
-        ("reserve", "select", "over_max_rows"): 1,
+        ("reserve", "select", "in_reserve"): 1,
         ("heldout", "select", "held out"): 2,
         ("selected", "select", "selected"): 4,
     }

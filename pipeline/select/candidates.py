@@ -1,0 +1,107 @@
+"""What a row is worth to training, by what the profile knows of it, and why it is not selected where it is not.
+
+0 passes of 8, prior mean .3    68 % of its groups of 8 are expected to teach    ->  a candidate
+8 passes of 8, prior mean .8    9 %                                             ->  dropped, `too_easy`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from truegold.pipeline.config.selection import SelectConfig
+from truegold.pipeline.ledger import FlagRecord
+from truegold.pipeline.profile.pass_rates import ProfileRow
+from truegold.pipeline.profile.posterior import Beta
+from truegold.pipeline.rows import KEY, Row, RowKey, RowReference, read_table, row_key
+from truegold.pipeline.select.teaching import known_pass_rate
+
+
+class DropReason(StrEnum):
+    """Why a profiled row is not selected."""
+
+    HELD = "held_for_review"
+    """A flag of the profile blocks it."""
+    UNJUDGED = "unjudged"
+    """None of its samples could be judged."""
+    TOO_HARD = "too_hard"
+    """Nearly all of its groups are expected to be all wrong."""
+    TOO_EASY = "too_easy"
+    """Nearly all of its groups are expected to be all right."""
+    TOO_FEW_PASSES = "too_few_passes"
+    """It has fewer right samples than `min_passes`."""
+    OUTSIDE_BAND = "outside_band"
+    """Its expected pass rate is one that is not to be selected."""
+    OVER_ZERO_SHARE = "over_zero_share"
+    """It never passed, and enough such rows are selected."""
+    IN_RESERVE = "in_reserve"
+    """It is good, and `max_rows`, the target or a quota has enough like it."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A row that may be selected."""
+
+    row: Row
+    known: Beta
+    """Its pass rate, as far as it is known."""
+    never_passed: bool
+    worth: float
+    """The share of its groups that are expected to teach what is right: those that teach, times the probability that
+    its label is."""
+    band: int
+    """The band of the target that its expected pass rate lies in."""
+
+    @property
+    def pass_rate(self) -> float:
+        """The expected pass rate."""
+        return self.known.mean
+
+
+class _Suspicion(RowReference):
+    """What is read of `suspicion.parquet`."""
+
+    suspicion: float
+
+
+class Judgement:
+    """Which rows are candidates."""
+
+    def __init__(self, inputs: Mapping[str, Path], config: SelectConfig) -> None:
+        """Read the profile's tables `profile`, `flags` and `suspicion`."""
+        self._config = config
+        self.profile = {row_key(summary): summary for summary in read_table(inputs["profile"], ProfileRow)}
+        """What the profile says of each row."""
+        self.blocked_by: dict[RowKey, list[str]] = {}
+        """The reasons of the flags that hold rows back."""
+        for flag in read_table(inputs["flags"], FlagRecord):
+            if flag["blocks"]:
+                self.blocked_by.setdefault(row_key(flag), []).append(flag["reason"])
+        self._suspicion = {
+            row_key(record): record["suspicion"]
+            for record in read_table(inputs["suspicion"], _Suspicion, [*KEY, "suspicion"])
+        }
+
+    def consider(self, row: Row) -> Candidate | DropReason:
+        """Return a row as a candidate, or why it is none."""
+        config, summary = self._config, self.profile[row_key(row)]
+        known = known_pass_rate(summary)
+        if row_key(row) in self.blocked_by:
+            return DropReason.HELD
+        if known is None:
+            return DropReason.UNJUDGED
+        size = config.group_size
+        teaching = known.teaching_share(size)
+        if teaching < config.min_teaching:
+            is_dead = known.dead_share(size) > known.saturated_share(size)
+            return DropReason.TOO_HARD if is_dead else DropReason.TOO_EASY
+        if summary["passes"] < config.min_passes:
+            return DropReason.TOO_FEW_PASSES
+        band = next(index for index, band in enumerate(config.bands) if known.mean <= band.up_to)
+        in_range = config.min_pass_rate <= known.mean <= config.max_pass_rate
+        if not in_range or (config.target is not None and config.bands[band].share == 0):
+            return DropReason.OUTSIDE_BAND
+        worth = teaching * (1 - self._suspicion.get(row_key(row), 0.0))
+        return Candidate(row, known, not summary["passes"], worth, band)

@@ -1,0 +1,277 @@
+"""Selection by what the profile knows: candidates, proportions, quotas, the reserve, and what is refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numbered_rows import make_row
+from pydantic import ValidationError
+
+from truegold.pipeline.config.selection import SelectConfig
+from truegold.pipeline.flag.suspicion.tables import SUSPICION_SCHEMA
+from truegold.pipeline.ledger import FLAG_SCHEMA, flag_record
+from truegold.pipeline.profile.pass_rates import PROFILE_SCHEMA
+from truegold.pipeline.profile.posterior import Beta
+from truegold.pipeline.rows import ROW_SCHEMA, Row, write_rows
+from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.select.proportions import Demand, solve_counts
+from truegold.pipeline.select.stage import select
+from truegold.verifiers import InputError
+
+PRIOR = Beta(1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A profiled problem, by what selection reads of it."""
+
+    passes: int
+    judged: int = 8
+    domain: str = "math"
+    source: str = "train.jsonl"
+    split: str = "train"
+    suspicion: float = 0.0
+    blocks: bool = False
+    truncated: float = 0.0
+
+
+class Notes(NullProgress):
+    """Keeps what a stage says to its user."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def note(self, message: str) -> None:
+        self.lines.append(message)
+
+
+def run_select(folder: Path, problems: Sequence[Problem], notes: Notes | None = None, **config: Any) -> StageReport:
+    """Select among problems, numbered from 1, with the prior Beta(1, 1)."""
+    rows: list[Row] = []
+    profile, suspicion, flags = [], [], []
+    for number, problem in enumerate(problems, 1):
+        row: Row = {**make_row(number, problem.split), "domain": problem.domain, "source": problem.source}
+        known = PRIOR.after(problem.judged, problem.passes)
+        reference = {name: row[name] for name in ("id", "source", "source_row")}  # type: ignore[literal-required]
+        summary: dict[str, Any] = {**reference, "split": problem.split, "n": problem.judged, "judged": problem.judged}
+        summary |= {"passes": problem.passes, "truncated": problem.truncated}
+        if problem.judged:
+            summary |= {"posterior_a": known.a, "posterior_b": known.b, "pass_rate": problem.passes / problem.judged}
+        rows.append(row)
+        profile.append(summary)
+        suspicion.append({**reference, "row_id": row["id"], "suspicion": problem.suspicion, "tier": "keep"})
+        if problem.blocks:
+            flags.append(flag_record(row, "suspect_gold", detector="profile", evidence={}))
+    inputs = {name: folder / f"{name}.parquet" for name in ("rows", "profile", "flags", "suspicion")}
+    write_rows(inputs["rows"], rows, ROW_SCHEMA)
+    write_rows(inputs["profile"], profile, PROFILE_SCHEMA)
+    write_rows(inputs["suspicion"], suspicion, SUSPICION_SCHEMA)
+    write_rows(inputs["flags"], flags, FLAG_SCHEMA)
+    out = folder / "select"
+    out.mkdir(exist_ok=True)
+    return select(inputs, SelectConfig(**config), out, notes or Notes())
+
+
+def selected(folder: Path) -> pl.DataFrame:
+    """Return the selected rows."""
+    return pl.read_parquet(folder / "select" / "selected.parquet")
+
+
+def dropped(folder: Path) -> dict[int, str]:
+    """Return the reasons of the dropped rows by their number."""
+    table = pl.read_parquet(folder / "select" / "dropped.parquet").sort("source_row")
+    return dict(table.select("source_row", "drop_reason").iter_rows())
+
+
+def test_rows_whose_groups_would_hardly_teach_are_dropped_as_too_hard_or_too_easy(tmp_path: Path) -> None:
+    problems = [
+        Problem(4),
+        Problem(0, judged=64),
+        Problem(64, judged=64),
+        Problem(3, blocks=True),
+        Problem(0, judged=0),
+        Problem(4, split="heldout"),
+    ]
+    report = run_select(tmp_path, problems)
+    assert selected(tmp_path)["source_row"].to_list() == [1]
+    assert dropped(tmp_path) == {2: "too_hard", 3: "too_easy", 4: "held_for_review", 5: "unjudged"}
+    assert pl.read_parquet(tmp_path / "select" / "heldout.parquet")["source_row"].to_list() == [6]
+    assert sorted(pl.read_parquet(tmp_path / "select" / "after.parquet")["source_row"]) == [1, 6]
+    assert report.rows_in == 6
+
+
+def test_a_row_that_failed_a_few_times_is_not_taken_for_one_that_never_passes(tmp_path: Path) -> None:
+    run_select(tmp_path, [Problem(0), Problem(8)])
+    table = selected(tmp_path).sort("source_row")
+    # Beta(1, 9): 1 - B(1, 17)/B(1, 9) - B(9, 9)/B(1, 9) = 1 - 9/17 - 0.00004.
+    assert table["pass_rate"].to_list() == pytest.approx([0.1, 0.9])
+    assert table["worth"].to_list() == pytest.approx([0.47055, 0.47055], abs=1e-5)
+
+
+def test_worth_counts_only_what_teaches_a_right_label(tmp_path: Path) -> None:
+    run_select(tmp_path, [Problem(4, suspicion=0.75), Problem(4)], max_rows=1)
+    assert selected(tmp_path)["source_row"].to_list() == [2]
+
+
+def test_rows_without_enough_passes_or_out_of_range_are_dropped(tmp_path: Path) -> None:
+    run_select(tmp_path, [Problem(0), Problem(4), Problem(7)], min_passes=1, max_pass_rate=0.6)
+    assert dropped(tmp_path) == {1: "too_few_passes", 3: "outside_band"}
+
+
+def test_rows_that_never_passed_make_up_at_most_their_share(tmp_path: Path) -> None:
+    run_select(tmp_path, [Problem(4), Problem(3), *[Problem(0)] * 6], zero_share=0.5)
+    assert selected(tmp_path).height == 4
+    assert Counter(dropped(tmp_path).values()) == {"over_zero_share": 4}
+
+
+def test_the_reserve_has_the_rest_in_the_order_in_which_it_would_follow(tmp_path: Path) -> None:
+    passes = [1] * 6 + [3] * 6 + [5] * 6 + [7] * 2
+    run_select(tmp_path, [Problem(count) for count in passes], max_rows=8)
+    bands = Counter((selected(tmp_path)["pass_rate"] * 4).cast(pl.Int64))
+    assert bands == {0: 2, 1: 2, 2: 2, 3: 2}
+    reserve = pl.read_parquet(tmp_path / "select" / "reserve.parquet")
+    assert (reserve["pass_rate"] * 4).cast(pl.Int64).to_list()[:6] == [0, 1, 2, 0, 1, 2]
+    assert set(dropped(tmp_path).values()) == {"in_reserve"}
+
+
+def test_the_same_seed_selects_the_same_rows_and_another_one_does_not(tmp_path: Path) -> None:
+    choices = []
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        (tmp_path / name).mkdir()
+        run_select(tmp_path / name, [Problem(4)] * 40, max_rows=10, seed=seed)
+        choices.append(selected(tmp_path / name)["source_row"].to_list())
+    assert choices[0] == choices[1] != choices[2]
+
+
+def test_quotas_that_cross_are_met_to_the_row(tmp_path: Path) -> None:
+    kinds = [("algebra", "a", 30), ("algebra", "b", 200), ("geometry", "a", 200), ("geometry", "b", 10)]
+    problems = [Problem(4, domain=domain, source=source) for domain, source, rows in kinds for _ in range(rows)]
+    report = run_select(tmp_path, problems, max_rows=100, quotas={"domain:algebra": 0.7, "source:a": 0.5})
+    table = selected(tmp_path)
+    assert (table["domain"] == "algebra").sum() == 70
+    assert (table["source"] == "a").sum() == 50
+    assert [demand["is_met"] for demand in report.facts["demands"] if ":" in demand["name"]] == [True, True]
+
+
+def test_a_quota_that_cannot_be_met_is_named_with_what_there_is(tmp_path: Path) -> None:
+    notes = Notes()
+    problems = [Problem(4, domain="algebra")] * 10 + [Problem(4, domain="geometry")] * 200
+    run_select(tmp_path, problems, notes, max_rows=100, quotas={"domain:algebra": 0.5})
+    assert (selected(tmp_path)["domain"] == "algebra").sum() == 10
+    assert "domain:algebra: 10 of 100 selected rows, not 50.0%; there are 10 such rows" in notes.lines
+
+
+def test_without_max_rows_quotas_decide_how_many_rows_are_selected(tmp_path: Path) -> None:
+    problems = [Problem(4, domain="algebra")] * 10 + [Problem(4, domain="geometry")] * 200
+    run_select(tmp_path, problems, quotas={"domain:algebra": 0.25})
+    domains = Counter(selected(tmp_path)["domain"])
+    assert domains["algebra"] == 10
+    assert 30 <= domains["geometry"] <= 32
+
+
+def test_a_quota_of_something_that_does_not_exist_names_what_does(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="domain:algebar, of which no row") as caught:
+        run_select(tmp_path, [Problem(4, domain="algebra")], quotas={"domain:algebar": 0.25})
+    assert "domain:algebra." in str(caught.value.hint)
+
+
+def test_a_target_of_bands_is_met_and_keeps_out_what_has_no_share(tmp_path: Path) -> None:
+    bands = [{"up_to": 0.3, "share": 0.25}, {"up_to": 0.6, "share": 0.75}, {"up_to": 1, "share": 0}]
+    run_select(tmp_path, [Problem(passes) for passes in [1] * 10 + [4] * 60 + [6] * 10], target=bands)
+    taken = Counter(selected(tmp_path)["pass_rate"].round(1))
+    assert taken == {0.2: 10, 0.5: pytest.approx(30, abs=2)}
+    assert Counter(dropped(tmp_path).values()) == {"in_reserve": 60 - taken[0.5], "outside_band": 10}
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("open-r1", [0.3, 0.55]),
+        ("skywork", [0.07, 0.3, 0.55, 0.8, 0.9]),
+        ("balanced", [0.07, 0.3, 0.55, 0.8]),
+        ("curriculum", [0.8, 0.55, 0.3]),
+    ],
+)
+def test_named_targets(tmp_path: Path, target: str, expected: list[float]) -> None:
+    rates = [0.07, 0.3, 0.55, 0.8, 0.9, 0.97]
+    run_select(tmp_path, [Problem(round(rate * 100) - 1, judged=98) for rate in rates], target=target, min_teaching=0)
+    taken = selected(tmp_path)["pass_rate"].to_list()
+    assert (taken if target == "curriculum" else sorted(taken)) == pytest.approx(expected)
+
+
+def test_a_selection_of_nothing_is_a_clear_error(tmp_path: Path) -> None:
+    expected = r"None of 2 profiled rows is left.*1 too_easy, 1 too_hard"
+    with pytest.raises(InputError, match=expected) as caught:
+        run_select(tmp_path, [Problem(64, judged=64), Problem(0, judged=64)])
+    assert "easier source" in str(caught.value.hint)
+    assert "SFT" in str(caught.value.hint)
+
+
+def test_a_selection_that_would_hardly_teach_is_refused_with_what_would_help(tmp_path: Path) -> None:
+    problems = [Problem(0, judged=400, truncated=1.0)] * 12
+    expected = r"groups of 8 .* 12 selected rows 2\.0% are expected to teach, 98\.0% to be all wrong"
+    with pytest.raises(InputError, match=expected) as caught:
+        run_select(tmp_path, problems, min_teaching=0)
+    assert "raise profile.max_tokens" in str(caught.value.hint)
+    assert run_select(tmp_path, problems, min_teaching=0, min_teaching_share=0).rows_out == 12
+
+
+def test_a_selection_says_what_share_of_its_groups_is_expected_to_teach(tmp_path: Path) -> None:
+    shares = [
+        run_select(tmp_path, [Problem(4)] * 6, group_size=size).facts["expected_teaching_share"] for size in (2, 16)
+    ]
+    # Beta(5, 5): 1 - 2 * (5 * 6) / (10 * 11) for pairs.
+    assert shares[0] == pytest.approx(0.4545, abs=1e-4)
+    assert shares[1] > 0.95
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ({"quotas": {"colour:red": 0.5}}, "domain:NAME"),
+        ({"quotas": {"domain:a": 1.5}}, "share from 0 to 1"),
+        ({"quotas": {"domain:a": 0.7, "domain:b": 0.6}}, "add up to more than 1"),
+        ({"target": [{"up_to": 0.5, "share": 1}]}, "go up to 1"),
+        ({"target": [{"up_to": 0.5, "share": 0.2}, {"up_to": 1, "share": 0.2}]}, "add up to 1"),
+        ({"target": "unheard-of"}, "balanced"),
+        ({"min_pass_rate": 0.8, "max_pass_rate": 0.2}, "below"),
+        ({"bands": 4}, "moved to target"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(section: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        SelectConfig.model_validate(section)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_demands_that_a_selection_of_that_size_can_meet_are_met(data: st.DataObject) -> None:
+    draw: Callable[..., Any] = data.draw
+    available = draw(st.lists(st.integers(0, 30), min_size=2, max_size=9))
+    witness = [draw(st.integers(0, rows)) for rows in available]
+    total = sum(witness)
+    cells = range(len(available))
+    members = [frozenset(draw(st.sets(st.sampled_from(cells), min_size=1))) for _ in range(draw(st.integers(0, 4)))]
+    demands = [
+        Demand(str(number), sum(witness[cell] for cell in group) / max(total, 1), group)
+        for number, group in enumerate(members)
+    ]
+    if total == 0 or total == sum(available):
+        return
+    counts, fulfilments = solve_counts(available, demands, total)
+    assert sum(counts) == total
+    assert all(0 <= count <= rows for count, rows in zip(counts, available, strict=True))
+    assert all(fulfilment.is_met for fulfilment in fulfilments)
+    largest, met = solve_counts(available, demands, None)
+    assert all(fulfilment.is_met for fulfilment in met)
+    assert sum(largest) >= total
