@@ -89,28 +89,28 @@ def _nearest(available: Sequence[int], demands: Sequence[Demand], total: int) ->
     import numpy as np
     from scipy.optimize import LinearConstraint
 
-    cells, number = len(available), len(demands)
+    cells, asked = len(available), len(demands)
     members = _membership(cells, demands)
     targets = np.array([round(demand.share * total) for demand in demands], dtype=float)
     usual = np.array(available, dtype=float) * total / sum(available)
     # The variables: the rows of each cell; by how many a demand is missed from below and from above; by how many the
     # rows of a cell exceed what they would be in proportion.
-    upper = np.concatenate([np.array(available, dtype=float), np.full(2 * number + cells, np.inf)])
-    identity, nothing = np.eye(number), np.zeros((number, cells))
-    whole = np.concatenate([np.ones(cells), np.zeros(2 * number + cells)])
+    upper = np.concatenate([np.array(available, dtype=float), np.full(2 * asked + cells, np.inf)])
+    identity, nothing = np.eye(asked), np.zeros((asked, cells))
+    whole = np.concatenate([np.ones(cells), np.zeros(2 * asked + cells)])
     constraints = [
         LinearConstraint(whole[None, :], total, total),
         LinearConstraint(
-            np.hstack([np.eye(cells), np.zeros((cells, 2 * number)), -np.eye(cells)]), -np.inf, np.ceil(usual)
+            np.hstack([np.eye(cells), np.zeros((cells, 2 * asked)), -np.eye(cells)]), -np.inf, np.ceil(usual)
         ),
     ]
-    missed = np.concatenate([np.zeros(cells), np.ones(2 * number), np.zeros(cells)])
-    if number:
+    missed = np.concatenate([np.zeros(cells), np.ones(2 * asked), np.zeros(cells)])
+    if asked:
         constraints.append(LinearConstraint(np.hstack([members, identity, -identity, nothing]), targets, targets))
         best = _minimise(missed, constraints, upper, cells)
         least = np.abs(members @ np.array(best, dtype=float) - targets).sum()
         constraints.append(LinearConstraint(missed[None, :], -np.inf, least + 0.5))
-    excess = np.concatenate([np.zeros(cells + 2 * number), np.ones(cells)])
+    excess = np.concatenate([np.zeros(cells + 2 * asked), np.ones(cells)])
     return _minimise(excess, constraints, upper, cells)
 
 
