@@ -49,23 +49,43 @@ class VllmEngineConfig(StageConfig):
 
 
 class ServerEngineConfig(StageConfig):
-    """A running vLLM server (its OpenAI-compatible API), which must serve the model that `model` names."""
+    """Running vLLM servers (their OpenAI-compatible API), which must serve the model that `model` names."""
 
     type: Literal["server"] = "server"
-    url: str
+    url: str | None = None
     """Such as http://localhost:8000/v1."""
+    urls: tuple[str, ...] = ()
+    """Several servers of the same model, instead of `url`. One that dies or answers nonsense is done without."""
     model: str | None = None
-    """The name it serves the model under; its only model where not given."""
+    """The name it is served under; each server's only model where not given."""
     api_key_env: str | None = None
     """The environment variable that holds the key."""
     concurrency: int = Field(default=32, ge=1)
-    """Requests that wait for an answer at once, at most."""
+    """Requests that wait for a server's answer at once, at most; a server that is slow or overloaded gets fewer."""
     timeout_seconds: float = Field(default=600, gt=0)
     """How long one request may take."""
+    late_seconds: float | None = Field(default=None, gt=0)
+    """When a request is sent to a second server as well; after three times what the fastest server needs for almost all
+    of its requests where not given."""
     retries: int = Field(default=3, ge=0)
     """How often a failed request is repeated."""
+    outage_seconds: float = Field(default=60, ge=0)
+    """How long a run waits for a server to come back when none is left."""
     weights_dir: str | None = None
     """A folder that this process and the server both see: training hands new weights over in it."""
+
+    @property
+    def all_urls(self) -> tuple[str, ...]:
+        """The servers, whichever of the two settings names them."""
+        return self.urls or (() if self.url is None else (self.url,))
+
+    @model_validator(mode="after")
+    def _names_each_server_once(self) -> ServerEngineConfig:
+        if (self.url is None) == (not self.urls):
+            raise ValueError("needs either url, of one server, or urls, of several")
+        if len({url.rstrip("/") for url in self.urls}) < len(self.urls):
+            raise ValueError("urls names a server twice")
+        return self
 
 
 class ScriptedEngineConfig(StageConfig):

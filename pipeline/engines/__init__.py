@@ -32,7 +32,7 @@ def build_engine(config: EngineConfig, chat: ChatConfig, model: Path | None) -> 
     if isinstance(config, ServerEngineConfig):
         from truegold.pipeline.engines.vllm_server import ServerEngine
 
-        return ServerEngine(config), encoder
+        return ServerEngine(config, encoder), encoder
     from truegold.pipeline.engines.vllm_local import VllmEngine
 
     return VllmEngine(_required(model), config), encoder

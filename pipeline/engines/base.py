@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 FinishReason = Literal["stop", "length", "abort"]
 
@@ -83,6 +83,10 @@ class Engine(Protocol):
         `take` is called between two completions only, from the thread that reads them. Every request leaves room for a
         token (`check_room`).
         """
+        ...
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the report says of the engine's work."""
         ...
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ The template is applied once and its text is encoded without special tokens, so 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,6 +22,11 @@ class PromptEncoder(Protocol):
     @property
     def stop_token_ids(self) -> tuple[int, ...]:
         """The tokens that end a completion."""
+        ...
+
+    @property
+    def vocabulary(self) -> int:
+        """The tokens of the model: every id is below."""
         ...
 
     def encode(self, problem: str) -> list[int]:
@@ -39,8 +45,12 @@ class PromptEncoder(Protocol):
 class ChatEncoder:
     """The encoder of a Hugging Face tokenizer."""
 
-    def __init__(self, tokenizer: Any, chat: ChatConfig, stop_token_ids: tuple[int, ...]) -> None:
+    def __init__(
+        self, tokenizer: Any, chat: ChatConfig, stop_token_ids: tuple[int, ...], model_tokens: int = 0
+    ) -> None:
+        """`model_tokens` are those of the model's output head, which often has more than the tokenizer."""
         self.tokenizer = tokenizer
+        self.vocabulary = max(len(tokenizer), model_tokens)
         self._chat = chat
         self._templated = chat.use_template and tokenizer.chat_template is not None
         self.stop_token_ids = stop_token_ids
@@ -83,6 +93,7 @@ class ByteEncoder:
     def __init__(self, chat: ChatConfig) -> None:
         self._chat = chat
         self.stop_token_ids = (self.END,)
+        self.vocabulary = self.END + 1
 
     def encode(self, problem: str) -> list[int]:
         """Return the bytes of the user message; the system message is left out."""
@@ -115,4 +126,11 @@ def load_encoder(model: Path, chat: ChatConfig) -> ChatEncoder:
             stops.append(generation_stops)
     if not stops:
         raise SetupError(f"The tokenizer in {model} names no end-of-sequence token.", "Set eos_token in its config.")
-    return ChatEncoder(tokenizer, chat, tuple(dict.fromkeys(stops)))
+    return ChatEncoder(tokenizer, chat, tuple(dict.fromkeys(stops)), _model_tokens(model))
+
+
+def _model_tokens(model: Path) -> int:
+    """Return how many tokens the checkpoint's output head has, 0 where its folder does not say."""
+    config = model / "config.json"
+    settings = json.loads(config.read_text(encoding="utf-8")) if config.exists() else {}
+    return int(settings.get("vocab_size") or settings.get("text_config", {}).get("vocab_size") or 0)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -64,6 +65,10 @@ class ScriptedEngine:
                 time.sleep(POLL_S)
             for request in requests:
                 yield request, self._answer(self._problem(request.prompt), request.sample, sampling)
+
+    def facts(self) -> dict[str, Any]:
+        """Return nothing: no work is done."""
+        return {}
 
     def close(self) -> None:
         """Do nothing: there is nothing to give back."""

@@ -56,6 +56,8 @@ class VllmEngine:
         self.max_model_len = config.max_model_len
         self._max_num_seqs = config.max_num_seqs
         self._streamed = 0
+        self._stream_s = 0.0
+        self._step_s = 0.0
         self._vllm = vllm
         self._version = 0
         self._times_forgotten = 0
@@ -125,6 +127,7 @@ class VllmEngine:
 
         engine = self._llm.llm_engine
         running: dict[str, Request] = {}
+        began = time.monotonic()
         while True:
             # As many again as are decoded wait inside of the engine, so that it never runs dry between two steps.
             requests = take(2 * self._max_num_seqs - len(running))
@@ -140,9 +143,17 @@ class VllmEngine:
                 name = f"stream-{self._streamed}"
                 engine.add_request(name, self._salted(request.prompt), params)
                 running[name] = request
-            for output in engine.step():
+            step_began = time.monotonic()
+            outputs = engine.step()
+            self._step_s += time.monotonic() - step_began
+            self._stream_s = time.monotonic() - began
+            for output in outputs:
                 if output.finished:
                     yield running.pop(output.request_id), _completion(output.outputs[0])
+
+    def facts(self) -> dict[str, Any]:
+        """Return the share of the time of its streams that the engine did not spend sampling."""
+        return {"idle_share": round(1 - self._step_s / self._stream_s, 3)} if self._stream_s else {}
 
     def _salted(self, prompt: Sequence[int]) -> dict[str, Any]:
         """Return the prompt with the salt that ties cached prefixes to the weights that computed them: a sync makes the

@@ -1,53 +1,53 @@
-"""A running vLLM server, over its OpenAI-compatible completions API with token ids in and out.
+"""Running vLLM servers, over their OpenAI-compatible completions API with token ids in and out.
 
-Start the server so that its log-probabilities are those of the distribution it samples from:
+Start each server so that its log-probabilities are those of the distribution it samples from:
 `vllm serve MODEL --logprobs-mode processed_logprobs --generation-config vllm`.
 """
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
+import queue
+import threading
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Any
-
-import httpx
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Future
+from typing import Any, TypeVar
 
 from truegold.pipeline.config.engines import ServerEngineConfig
-from truegold.pipeline.engines.base import (
-    FINISH_REASONS,
-    POLL_S,
-    Completion,
-    Request,
-    SamplingParams,
-    TakeRequests,
-    check_room,
-)
+from truegold.pipeline.engines.base import POLL_S, Completion, Request, SamplingParams, TakeRequests, check_room
+from truegold.pipeline.engines.chat import PromptEncoder
+from truegold.pipeline.engines.servers.pool import FIRST_PAUSE_S, Pool
+from truegold.pipeline.engines.servers.reply import Asked, Failure, Unsound
 from truegold.verifiers import SetupError
 
-BACKOFF_SECONDS = 1.0
-"""The pause before the first retry; each further one takes twice as long."""
+T = TypeVar("T")
 
 
 class ServerEngine:
-    """Samples from the server at `config.url`. Requests that fail for the network or an overload are tried again."""
+    """Samples from the servers at `config.url` or `config.urls`.
 
-    def __init__(self, config: ServerEngineConfig) -> None:
+    With an `encoder` their tokens are compared with their texts, and the weights of several servers with each other.
+    """
+
+    def __init__(self, config: ServerEngineConfig, encoder: PromptEncoder | None = None) -> None:
         self._config = config
         self._extra_body: dict[str, Any] = {}
         """Further fields of every request for completions."""
         key = os.environ.get(config.api_key_env, "") if config.api_key_env else ""
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        limits = httpx.Limits(max_connections=config.concurrency)
-        self._client = httpx.Client(
-            base_url=config.url.rstrip("/"), headers=headers, timeout=config.timeout_seconds, limits=limits
-        )
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="servers", daemon=True)
+        self._thread.start()
+        self._pool = Pool(config, headers, encoder)
         try:
-            self._model, self.max_model_len = self._served_model()
-        except SetupError:
-            self._client.close()
+            self._run(self._pool.start())
+        except BaseException:
+            self.close()
             raise
+        self.max_model_len = self._pool.max_model_len
 
     def generate(
         self,
@@ -58,81 +58,104 @@ class ServerEngine:
         """Sample as `Engine.generate` says; each prompt may have its own sampling parameters."""
         prompt_sampling = [sampling] * len(prompts) if isinstance(sampling, SamplingParams) else sampling
         check_room(prompts, self.max_model_len)
-        with ThreadPoolExecutor(self._config.concurrency) as pool:
-            return list(pool.map(self._complete, prompts, prompt_sampling, seeds))
+        pairs = zip(prompts, seeds, strict=True)
+        waiting = [Request(tuple(prompt), seed, index) for index, (prompt, seed) in enumerate(pairs)][::-1]
+
+        def take(count: int) -> list[Request] | None:
+            return [waiting.pop() for _ in range(min(count, len(waiting)))] if waiting else None
+
+        completions: dict[int, Completion] = {}
+        for request, completion in self._stream(take, lambda request: prompt_sampling[request.sample]):
+            completions[request.sample] = completion
+        return [completions[index] for index in range(len(prompts))]
 
     def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
-        """Sample as `Engine.stream` says, with a request on the way for each of `concurrency`."""
-        running: dict[Future[Completion], Request] = {}
-        with ThreadPoolExecutor(self._config.concurrency) as pool:
-            while True:
-                requests = take(self._config.concurrency - len(running))
-                if not running and not requests:
-                    if requests is None:
-                        return
-                    time.sleep(POLL_S)
-                    continue
-                for request in requests or ():
-                    running[pool.submit(self._complete, request.prompt, sampling, request.seed)] = request
-                finished, _ = wait(running, timeout=None if requests is None else POLL_S, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    yield running.pop(future), future.result()
+        """Sample as `Engine.stream` says, with as many requests on the way as the servers take."""
+        return self._stream(take, lambda _: sampling)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what each server has done, and why it is not up where it is not."""
+        return {"servers": [server.facts() for server in self._pool.servers]}
 
     def close(self) -> None:
-        """Close the connections; the server goes on running."""
-        self._client.close()
+        """Close the connections; the servers go on running."""
+        if not self._loop.is_closed():
+            self._run(self._pool.close())
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
 
-    def _served_model(self) -> tuple[str, int]:
-        models = self.request("GET", "/models")["data"]
-        names = [model["id"] for model in models]
-        model_name = self._config.model or (names[0] if len(names) == 1 else None)
-        for model in models:
-            if model["id"] == model_name:
-                return model_name, int(model["max_model_len"])
-        raise SetupError(
-            f"The server at {self._config.url} serves {', '.join(names)}, not {model_name or 'one model'}.",
-            "Set engine.model to one of these.",
-        )
+    def request(self, method: str, path: str, body: Any = None) -> Any:
+        """Return the JSON of the first server's reply, None where that is empty. Raises SetupError where there is
+        none after all tries."""
+        server = self._pool.servers[0]
+        for attempt in range(self._config.retries + 1):
+            if attempt:
+                time.sleep(FIRST_PAUSE_S * 2 ** (attempt - 1))
+            try:
+                content = self._run(server.call(method, path, body))
+                return json.loads(content) if content else None
+            except Failure as failure:
+                problem = str(failure)
+            except Unsound as unsound:
+                problem = str(unsound)
+                break
+        raise SetupError(f"The vLLM server at {server.url} fails {path}: {problem}.", "Check that it is running.")
 
-    def _complete(self, prompt: Sequence[int], sampling: SamplingParams, seed: int) -> Completion:
+    def _stream(
+        self, take: TakeRequests, sampling: Callable[[Request], SamplingParams]
+    ) -> Iterator[tuple[Request, Completion]]:
+        running: dict[Future[Completion], Request] = {}
+        finished: queue.SimpleQueue[Future[Completion]] = queue.SimpleQueue()
+        error: BaseException | None = None
+        try:
+            while error is None or running:
+                requests = take(max(0, self._pool.room - len(running))) if error is None else None
+                if not running and requests is None:
+                    break
+                for request in requests or ():
+                    coroutine = self._complete(request, sampling(request))
+                    future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+                    running[future] = request
+                    future.add_done_callback(finished.put)
+                try:
+                    future = finished.get(timeout=POLL_S)
+                except queue.Empty:
+                    continue
+                request = running.pop(future)
+                if future.cancelled():
+                    continue
+                if future.exception() is None:
+                    yield request, future.result()
+                elif error is None:
+                    # What others have finished meanwhile is kept: it is yielded before the error is raised.
+                    error = future.exception()
+                    _cancel(running)
+        finally:
+            _cancel(running)
+        if error is not None:
+            raise error
+
+    async def _complete(self, request: Request, sampling: SamplingParams) -> Completion:
+        max_tokens = min(sampling.max_tokens, self.max_model_len - len(request.prompt))
         body = {
-            "model": self._model,
-            "prompt": list(prompt),
+            "prompt": list(request.prompt),
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
             "top_k": sampling.top_k,
-            "max_tokens": min(sampling.max_tokens, self.max_model_len - len(prompt)),
+            "max_tokens": max_tokens,
             "stop_token_ids": list(sampling.stop_token_ids),
-            "seed": seed,
+            "seed": request.seed,
             **self._extra_body,
             "logprobs": 0 if sampling.logprobs else None,
             "return_token_ids": True,
         }
-        choice = self.request("POST", "/completions", body)["choices"][0]
-        token_ids = choice.get("token_ids")
-        if token_ids is None:
-            raise SetupError(
-                f"The server at {self._config.url} returns no token ids.", "truegold needs vLLM 0.11 or newer there."
-            )
-        logprobs = (choice.get("logprobs") or {}).get("token_logprobs") or []
-        return Completion(tuple(token_ids), tuple(logprobs), FINISH_REASONS.get(choice["finish_reason"], "abort"))
+        return await self._pool.complete(Asked("", request.prompt, max_tokens, sampling.logprobs), body)
 
-    def request(self, method: str, path: str, body: Any = None) -> Any:
-        """Return the JSON of the server's reply, None where that is empty. Raises SetupError where there is none."""
-        problem = ""
-        for attempt in range(self._config.retries + 1):
-            if attempt:
-                time.sleep(BACKOFF_SECONDS * 2 ** (attempt - 1))
-            try:
-                response = self._client.request(method, path, json=body)
-            except httpx.TransportError as error:
-                problem = str(error) or type(error).__name__
-                continue
-            if response.status_code < 400:
-                return response.json() if response.content else None
-            problem = f"HTTP {response.status_code}: {response.text[:300]}"
-            if response.status_code < 500 and response.status_code != 429:
-                break
-        raise SetupError(
-            f"The vLLM server at {self._config.url} does not answer {path}: {problem}.", "Check that it is running."
-        )
+    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+
+def _cancel(futures: dict[Future[Completion], Request]) -> None:
+    for future in futures:
+        future.cancel()

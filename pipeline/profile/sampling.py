@@ -12,8 +12,9 @@ import random
 import time
 from array import array
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.engines import Engine, PromptEncoder, SamplingParams
@@ -70,6 +71,8 @@ class SamplingCost:
     """The sampled tokens of those that were drawn."""
     seconds: float = 0.0
     """The time between the first request and the last completion."""
+    engine: dict[str, Any] = field(default_factory=dict)
+    """What the engine says of its work, such as what came of each server."""
 
 
 @dataclass(frozen=True)
@@ -188,6 +191,10 @@ class Sampling:
                     self._progress.note(f"the budget of {config.budget_tokens:,} tokens is spent; no row gets more")
                     self._schedule.stop()
         finally:
+            cost.engine = engine.facts()
+            for server in cost.engine.get("servers", ()):
+                if server["state"] != "up":
+                    self._progress.note(f"the server {server['url']} is {server['state']}: {server['why']}")
             engine.close()
 
     def _plan(self, total: int) -> Schedule:

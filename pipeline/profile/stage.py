@@ -135,6 +135,7 @@ def _sampling_facts(schedule: Schedule, cost: SamplingCost, prior: Beta | None) 
         "tokens": cost.tokens,
         "tokens_per_s": round(cost.tokens / cost.seconds, 1) if cost.seconds else None,
         "prior": [round(prior.a, 3), round(prior.b, 3)] if prior is not None else None,
+        **cost.engine,
     }
     if schedule.allocation is not None:
         facts["expected_samples"] = round(schedule.allocation.expected_samples, 2)

@@ -82,6 +82,23 @@ def test_completions_have_token_ids_logprobs_and_reasons(url: str) -> None:
     engine.close()
 
 
+def test_a_pool_of_real_servers_agrees_on_its_weights_and_passes_every_check(url: str, tiny_model: Path) -> None:
+    encoder = load_encoder(tiny_model, ChatConfig())
+    pool = ServerEngine(ServerEngineConfig(urls=(url, url.replace("127.0.0.1", "localhost"))), encoder)
+    alone = ServerEngine(ServerEngineConfig(url=url), encoder)
+    prompts = [[5 + index % 60, 7, 9] for index in range(64)]
+    sampling = SamplingParams(max_tokens=40, stop_token_ids=encoder.stop_token_ids, logprobs=False)
+    drawn = pool.generate(prompts, sampling, range(64))
+    assert [done.token_ids for done in drawn] == [
+        done.token_ids for done in alone.generate(prompts, sampling, range(64))
+    ]
+    for server in pool.facts()["servers"]:
+        assert (server["state"], server["failures"]) == ("up", 0)
+        assert server["completions"]
+    pool.close()
+    alone.close()
+
+
 def test_a_model_the_server_does_not_have_is_one_line(url: str) -> None:
     with pytest.raises(SetupError, match=r"serves .*, not other"):
         ServerEngine(ServerEngineConfig(url=url, model="other"))

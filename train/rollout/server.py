@@ -32,9 +32,14 @@ class ServerRollouts(ServerEngine):
             raise ConfigError(
                 "train.engine.weights_dir is not set.", "Name a folder that the trainer and the server both see."
             )
+        if len(config.all_urls) > 1:
+            raise ConfigError(
+                f"train.engine.urls has {len(config.all_urls)} servers, and training hands its weights to one.",
+                "Set train.engine.url; vLLM itself spreads a server over GPUs (--data-parallel-size).",
+            )
         super().__init__(config)
         self._folder = Path(config.weights_dir).resolve()
-        self._root = str(httpx.URL(config.url).copy_with(path="/")).rstrip("/")
+        self._root = str(httpx.URL(config.all_urls[0]).copy_with(path="/")).rstrip("/")
         # What an earlier run left in the server's prefix cache is of other weights.
         self._run_id = uuid.uuid4().hex
         self._version = 0

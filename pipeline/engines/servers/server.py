@@ -1,0 +1,225 @@
+"""One vLLM server: requests to it, how many of them may be on the way, and what has come of them.
+
+How many may be on the way follows TCP's congestion control (RFC 5681): from a few, twice as many with every round that
+succeeds, half as many when the server says that it is overloaded, then one more each round. A server that takes longer
+than the fastest one has fewer, in proportion: by Little's law all then answer after about the same time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import Mapping
+from dataclasses import replace
+from statistics import quantiles
+from typing import Any, Literal
+
+import httpx
+
+from truegold.pipeline.config.engines import ServerEngineConfig
+from truegold.pipeline.engines.base import Completion
+from truegold.pipeline.engines.chat import PromptEncoder
+from truegold.pipeline.engines.servers.reply import Asked, Failure, Unsound, read_json, read_reply
+from truegold.pipeline.engines.servers.testimony import Testimony, question, read_testimony
+
+FIRST_IN_FLIGHT = 8
+DURATIONS = 64
+"""The last requests that show how long the server takes."""
+ENOUGH_DURATIONS = 3
+MAX_REPLY_BYTES = 2**26
+"""A reply that is longer is none."""
+CONNECT_S = 10.0
+HEALTH_S = 10.0
+"""How long a server may take to say that it is healthy."""
+TESTIMONY_S = 60.0
+"""How long it may take to show its weights."""
+RETRY_STATUSES = (408, 425, 429)
+"""Besides 5xx, the statuses of requests that may succeed later."""
+
+State = Literal["starting", "up", "down", "out"]
+
+
+class Server:
+    """A server at `url`, as far as it is known."""
+
+    def __init__(self, url: str, config: ServerEngineConfig, headers: Mapping[str, str]) -> None:
+        self.url = url.rstrip("/")
+        self._config = config
+        self._root = str(httpx.URL(self.url).copy_with(path="/")).rstrip("/")
+        timeout = httpx.Timeout(config.timeout_seconds, connect=min(CONNECT_S, config.timeout_seconds))
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=config.concurrency)
+        self._client = httpx.AsyncClient(headers=dict(headers), timeout=timeout, limits=limits)
+        self.state: State = "starting"
+        """`down` servers are looked at again, those that are `out` are not."""
+        self.why = ""
+        """Why it is down or out."""
+        self.model = ""
+        self.max_model_len = 0
+        self.in_flight = 0
+        self.pace = 1.0
+        """The fastest server's time for a request, by this one's."""
+        self.completions = 0
+        self.tokens = 0
+        self.late = 0
+        """Requests that another server answered sooner, though it was asked later."""
+        self.late_in_a_row = 0
+        self.failures: Counter[str] = Counter()
+        self._sent = 0
+        self._window = float(min(FIRST_IN_FLIGHT, config.concurrency))
+        self._threshold = float(config.concurrency)
+        self._shrunk = 0.0
+        self._durations: deque[float] = deque(maxlen=DURATIONS)
+        self._busy_s = 0.0
+        self._busy_since = 0.0
+        self._began = time.monotonic()
+
+    @property
+    def limit(self) -> int:
+        """The requests that may be on the way."""
+        return max(1, min(int(self._window), round(self._config.concurrency * self.pace)))
+
+    @property
+    def typical_s(self) -> float | None:
+        """How long half of the requests take at most, None where that is not known yet."""
+        return self._quantile(0.5)
+
+    @property
+    def long_s(self) -> float | None:
+        """How long 95 of 100 requests take at most, None where that is not known yet."""
+        return self._quantile(0.95)
+
+    def reserve(self) -> None:
+        """Count a request as on the way."""
+        if not self.in_flight:
+            self._busy_since = time.monotonic()
+        self.in_flight += 1
+        self._sent += 1
+
+    def release(self) -> None:
+        """Count a request as ended."""
+        self.in_flight -= 1
+        if not self.in_flight:
+            self._busy_s += time.monotonic() - self._busy_since
+
+    def note_late(self, seconds: float) -> None:
+        """Count a request that another server answered sooner; it had taken so long already."""
+        self.late += 1
+        self.late_in_a_row += 1
+        self._durations.append(seconds)
+        self._shrink(time.monotonic() - seconds)
+
+    async def sample(self, body: Mapping[str, Any], asked: Asked, encoder: PromptEncoder | None) -> Completion:
+        """Return the completion that the request for `asked` brings."""
+        sent = time.monotonic()
+        try:
+            content = await self.call("POST", "/completions", body)
+            completion, _ = read_reply(content, asked, encoder)
+        except Failure as failure:
+            self.failures[str(failure)] += 1
+            if failure.overload:
+                self._shrink(sent)
+            raise
+        self._window += 1 if self._window < self._threshold else 1 / self._window
+        self._window = min(self._window, float(self._config.concurrency))
+        self._durations.append(time.monotonic() - sent)
+        self.late_in_a_row = 0
+        self.completions += 1
+        self.tokens += len(completion.token_ids)
+        return completion
+
+    async def testify(self, asked: Asked, encoder: PromptEncoder) -> Testimony:
+        """Let the server show which weights it has (`testimony`)."""
+        asked = replace(asked, model=self.model)
+        content = await self.call(
+            "POST", "/completions", question(asked), min(TESTIMONY_S, self._config.timeout_seconds)
+        )
+        return read_testimony(content, asked, encoder)
+
+    async def call(self, method: str, path: str, body: Any = None, limit_s: float | None = None) -> bytes:
+        """Return what the server replies; raises Failure where it may do so later, Unsound where it refuses."""
+        url = path if path.startswith("http") else self.url + path
+        try:
+            async with asyncio.timeout(limit_s or self._config.timeout_seconds):
+                async with self._client.stream(method, url, json=body) as response:
+                    content = bytearray()
+                    async for part in response.aiter_bytes():
+                        content += part
+                        if len(content) > MAX_REPLY_BYTES:
+                            raise Unsound(f"its reply is longer than {MAX_REPLY_BYTES:,} bytes")
+        except (TimeoutError, httpx.TimeoutException) as error:
+            raise Failure("no answer in time") from error
+        except httpx.DecodingError as error:
+            raise Unsound(f"its reply cannot be unpacked: {error}") from error
+        except httpx.TransportError as error:
+            raise Failure(f"it does not answer ({str(error) or type(error).__name__})") from error
+        status = response.status_code
+        if status >= 500 or status in RETRY_STATUSES:
+            raise Failure(f"HTTP {status}{_excerpt(content)}", overload=status in (429, 503))
+        if status >= 300:
+            raise Unsound(f"it refuses {path} with HTTP {status}{_excerpt(content)}")
+        return bytes(content)
+
+    async def check_health(self) -> None:
+        """Raise Failure where the server is not healthy, and Unsound where it does not serve the model."""
+        try:
+            await self.call("GET", f"{self._root}/health", limit_s=HEALTH_S)
+        except Unsound as error:
+            if "HTTP 404" not in str(error):
+                raise
+        await self.look_up_model()
+
+    async def look_up_model(self) -> None:
+        """Ask which models the server has, and how long prompt and completion may be."""
+        reply = read_json(await self.call("GET", "/models", limit_s=min(HEALTH_S, self._config.timeout_seconds)))
+        models = reply.get("data")
+        if not isinstance(models, list) or not all(isinstance(m, dict) and m.get("id") for m in models):
+            raise Unsound("it has no list of models")
+        names = [str(model["id"]) for model in models]
+        name = self._config.model or self.model or (names[0] if len(names) == 1 else None)
+        if name not in names:
+            raise Unsound(f"it serves {', '.join(names)}, not {name or 'one model'}")
+        longest = models[names.index(name)].get("max_model_len")
+        if not isinstance(longest, int) or longest < 1:
+            raise Unsound("it does not say its max_model_len: truegold needs a vLLM server")
+        self.model, self.max_model_len = name, longest
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the report says of the server."""
+        busy = self._busy_s + (time.monotonic() - self._busy_since if self.in_flight else 0.0)
+        facts: dict[str, Any] = {
+            "url": self.url,
+            "state": self.state,
+            "why": self.why or None,
+            "requests": self._sent,
+            "completions": self.completions,
+            "tokens": self.tokens,
+            "failures": self.failures.total(),
+            "late": self.late,
+            "seconds_a_request": round(self.typical_s, 3) if self.typical_s is not None else None,
+            "in_flight_at_most": self.limit,
+            "idle_share": round(1 - busy / max(time.monotonic() - self._began, 1e-9), 3),
+        }
+        if self.failures:
+            facts["failed_with"] = dict(self.failures.most_common(3))
+        return facts
+
+    def _shrink(self, sent: float) -> None:
+        """Halve the window, once for all requests that were on the way together."""
+        if sent > self._shrunk:
+            self._threshold = self._window = max(1.0, self._window / 2)
+            self._shrunk = time.monotonic()
+
+    def _quantile(self, share: float) -> float | None:
+        if len(self._durations) < ENOUGH_DURATIONS:
+            return None
+        return quantiles(self._durations, n=20, method="inclusive")[round(share * 20) - 1]
+
+
+def _excerpt(content: bytes | bytearray) -> str:
+    text = " ".join(content.decode("utf-8", "replace").split())
+    return f": {text[:200]}" if text else ""
