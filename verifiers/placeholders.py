@@ -41,5 +41,8 @@ def refers_elsewhere(gold: str) -> bool:
 def is_placeholder(gold: str) -> bool:
     """Return whether a gold stands in place of an answer that nobody wrote down."""
     text = gold.strip()
+    if text[:1].isdigit() or (text[:1] == "\\" and text[1:2] not in "bt"):
+        # No pattern begins like this, and most golds do.
+        return False
     is_nothing = text == _WRITTEN_NULL or (len(text) <= MAX_CHARS and _NOTHING.fullmatch(text) is not None)
     return is_nothing or refers_elsewhere(gold)

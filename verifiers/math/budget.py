@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from functools import lru_cache, wraps
+from functools import wraps
 from typing import Any, Self, TypeVar
 
 MAX_STEPS = 25_000
@@ -85,18 +85,22 @@ def remembered(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Remember what a function returns together with its price, which is charged each time."""
 
     def decorate(function: Callable[..., T]) -> Callable[..., T]:
-        @lru_cache(maxsize)
-        def priced(*args: Any) -> tuple[T, int]:
-            before = _ACCOUNT.steps_left
-            value = function(*args)
-            return value, before - _ACCOUNT.steps_left
+        known: dict[tuple[Any, ...], tuple[T, int]] = {}
 
         @wraps(function)
         def call(*args: Any) -> T:
+            entry = known.get(args)
+            if entry is not None:
+                value, price = entry
+                if price:
+                    charge(price)
+                return value
             before = _ACCOUNT.steps_left
-            value, price = priced(*args)
-            if price and _ACCOUNT.steps_left == before:
-                charge(price)
+            value = function(*args)
+            if len(known) >= maxsize:
+                # To forget all at once is quicker than to keep account of what was used last.
+                known.clear()
+            known[args] = value, before - _ACCOUNT.steps_left
             return value
 
         return call

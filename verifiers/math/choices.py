@@ -101,17 +101,17 @@ def letter_in_prose(answer_text: str) -> str | None:
 
 def _letter_of_text(answer_text: str, options: tuple[str, ...], same: SameText) -> str | None:
     """Return the letter of the only option that says the same."""
-    texts = _normal_options(options)
+    keyed_texts = _normal_options(options)
     key = key_of(answer_text).casefold()
-    indices = [index for index, text in enumerate(texts) if key_of(text).casefold() == key]
+    indices = [index for index, (option_key, _) in enumerate(keyed_texts) if option_key == key]
     if not indices:
         # Reading an option is dear, and none without its letter is the same as a lone letter.
         letter = key if len(key) == 1 and key.isalpha() else ""
-        indices = [i for i, text in enumerate(texts) if text and letter in text.casefold() and same(text, answer_text)]
+        indices = [i for i, (k, text) in enumerate(keyed_texts) if text and letter in k and same(text, answer_text)]
     return chr(ord("A") + indices[0]) if len(indices) == 1 else None
 
 
 @lru_cache(maxsize=1_024)
-def _normal_options(options: tuple[str, ...]) -> list[str]:
-    """Return the normal texts; they are cached, because each completion of a group has the same options."""
-    return [normal(option) for option in options]
+def _normal_options(options: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Return keys and normal texts; they are cached, because each completion of a group has the same options."""
+    return [(key_of(text).casefold(), text) for text in map(normal, options)]

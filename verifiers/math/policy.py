@@ -75,7 +75,7 @@ def parse_policy(arguments: Mapping[str, Any]) -> Policy:
 
 @lru_cache(maxsize=256)
 def _checked_policy(options: tuple[tuple[str, Any], ...]) -> Policy:
-    known = [field.name for field in fields(Policy)]
+    known = _ALLOWED
     mistakes = []
     for name, value in options:
         if name not in known:

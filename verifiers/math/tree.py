@@ -313,6 +313,9 @@ def facts(node: Node) -> Facts:
         kind = type(part)
         if kind is Num:
             continue
+        if isinstance(part, Mul):
+            waiting.extend(part.factors)
+            continue
         below = _CHILDREN.get(kind)
         if below is not None:
             waiting.extend(below(part))

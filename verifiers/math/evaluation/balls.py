@@ -32,6 +32,10 @@ MAX_GAMMA = 1e6
 """The largest argument of a factorial. Stops that of a number with a million digits."""
 
 
+MAX_KNOWN_RATIONALS = 512
+"""So many small rationals are remembered for each precision."""
+
+
 class NeedsComplex(Exception):
     """The expression has no real value."""
 
@@ -69,14 +73,21 @@ class Arithmetic:
         self.context = gmpy2.context(
             precision=bits, emin=gmpy2.get_emin_min(), emax=gmpy2.get_emax_max(), allow_complex=complex_
         )
+        self._rationals: dict[mpq, Ball] = {}
         self.pi = self.context.const_pi()
         self.e = self.context.exp(mpfr(1, bits))
 
     def from_rational(self, value: mpq) -> Ball:
-        """Return the ball of a rational number."""
-        midpoint = mpfr(value, self.bits)
-        exact = value.denominator == 1 and value.numerator.bit_length() <= self.bits
-        return Ball(midpoint, EXACT if exact else exponent_of(midpoint) - self.bits)
+        """Return the ball of a rational number; the small ones recur."""
+        ball = self._rationals.get(value)
+        if ball is None:
+            midpoint = mpfr(value, self.bits)
+            exact = value.denominator == 1 and value.numerator.bit_length() <= self.bits
+            ball = Ball(midpoint, EXACT if exact else exponent_of(midpoint) - self.bits)
+            is_small = abs(value.numerator) < MAX_KNOWN_RATIONALS and value.denominator < MAX_KNOWN_RATIONALS
+            if is_small and len(self._rationals) < MAX_KNOWN_RATIONALS:
+                self._rationals[value] = ball
+        return ball
 
     def add(self, a: Ball, b: Ball) -> Ball:
         """Return a + b."""
@@ -113,7 +124,10 @@ class Arithmetic:
         size = exponent_of(midpoint)
         if size > MAX_EXPONENT or not gmpy2.is_finite(midpoint):
             raise TooLarge("a number of astronomical size")
-        return Ball(midpoint, max(error_exponent, size - self.bits, EXACT))
+        rounding = size - self.bits
+        if rounding > error_exponent:
+            error_exponent = rounding
+        return Ball(midpoint, error_exponent if error_exponent > EXACT else EXACT)
 
     def whole_power(self, base: Ball, power: int) -> Ball:
         """Return a power with a whole exponent."""

@@ -83,7 +83,7 @@ class Evaluator(Arithmetic):
 
     def _power_value(self, node: Pow, point: Mapping[str, Ball]) -> Ball:
         charge(self.function_steps)
-        exponent = rational(node.exponent)
+        exponent = node.exponent.value if type(node.exponent) is Num else rational(node.exponent)
         base = self.value(node.base, point)
         if exponent is not None:
             if exponent.denominator == 1:

@@ -235,7 +235,9 @@ def _fits(value: mpq) -> bool:
 
 
 def _bits(value: mpq) -> int:
-    return int(max(value.numerator.bit_length(), value.denominator.bit_length()))
+    above: int = value.numerator.bit_length()
+    below: int = value.denominator.bit_length()
+    return above if above > below else below
 
 
 def _quotient_residue(above: mpz, below: mpz) -> mpz:

@@ -31,8 +31,8 @@ from truegold.verifiers.math.reading.lexer import lex
 from truegold.verifiers.math.reading.notation import USUAL, Notation
 from truegold.verifiers.math.reading.quantities import as_measure, read_letter_units, read_quantity, spelled_out
 from truegold.verifiers.math.reading.simple import simple_number
-from truegold.verifiers.math.reading.tokens import Token, nesting, split_at
-from truegold.verifiers.math.reading.wording import named_value, stated_value, text_of
+from truegold.verifiers.math.reading.tokens import NESTING, Token, kind_of, split_at, text_of
+from truegold.verifiers.math.reading.wording import named_value, stated_value, words_of
 from truegold.verifiers.math.refusals import TooLarge, Unreadable
 from truegold.verifiers.math.tree import BareList, BaseN, Chain, Family, Node, Ratio
 
@@ -95,7 +95,7 @@ class _AnswerReader:
         if not tokens:
             raise Unreadable("nothing")
         charge(3 * len(tokens))
-        kinds = {token[0] for token in tokens}
+        kinds = set(map(kind_of, tokens))
         if ("cmd" in kinds or "word" in kinds) and hold_congruences(tokens):
             congruences = read_congruences(tokens, self._read_expression)
             if congruences is not None:
@@ -115,7 +115,7 @@ class _AnswerReader:
 
     def _read_lists(self, tokens: list[Token]) -> Node:
         """Read one list, or several with semicolons between them."""
-        groups = split_at(tokens, ";")
+        groups = split_at(tokens, ";") if ";" in map(text_of, tokens) else ()
         if len(groups) > 1 and any(len(split_at(group, ",")) > 1 for group in groups):
             return BareList(tuple(map(self._read_list, groups)), ";")
         return self._read_list(tokens)
@@ -149,7 +149,7 @@ class _AnswerReader:
         charge(3 * len(tokens))
         if self.notation.letter_units and (measure := read_letter_units(tokens, self._read_expression)) is not None:
             return measure
-        has_words = not _WORDED.isdisjoint([token[0] for token in tokens])
+        has_words = not _WORDED.isdisjoint(map(kind_of, tokens))
         if not has_words or all(len(t.text) == 1 and t.text.isascii() for t in tokens if t.kind == "word"):
             try:
                 node = as_measure(self._read_expression(tokens))
@@ -196,7 +196,7 @@ class _AnswerReader:
                 return as_measure(self._read_expression(letters))
             except Unreadable:
                 pass
-        return text_of(tokens)
+        return words_of(tokens)
 
     def _read_repaired(self, tokens: list[Token]) -> Node:
         """Read what stands behind an idle `=` or mark of a conclusion; read `2 3 5` as three numbers."""
@@ -265,8 +265,8 @@ def _split_items(tokens: list[Token]) -> tuple[list[list[Token]], str]:
     joined = ","
     depth = 0
     for token in tokens:
-        depth += nesting(token)
-        if depth > 0 or token.kind not in _SEPARATING:
+        depth += NESTING.get(token[0], 0)
+        if depth > 0 or token[0] not in _SEPARATING:
             parts[-1].append(token)
         elif token.kind != "gap" or not (parts[-1] and parts[-1][-1].kind in ("rel", "op")):
             if token.text in ("or", "and") and joined != "or":

@@ -8,7 +8,7 @@ k\pi, k\in\mathbb{Z};  x^2, x > 0     items of a list that are no answers: a par
 
 from __future__ import annotations
 
-from truegold.verifiers.math.reading.tokens import Token, nesting
+from truegold.verifiers.math.reading.tokens import Token, nesting, text_of
 from truegold.verifiers.math.refusals import Unreadable
 from truegold.verifiers.math.tree import BareList, Chain, Named, Node, Sym
 
@@ -55,7 +55,7 @@ def without_conditions(tokens: list[Token]) -> tuple[list[Token], set[str]]:
 
     Raises Unreadable for a statement that begins with its condition.
     """
-    if not any(token[0] in ("word", "cmd") and token[1].lower() in _BEGINNING for token in tokens):
+    if _BEGINNING.isdisjoint(map(str.lower, map(text_of, tokens))):
         return tokens, set()
     parameters: set[str] = set()
     kept: list[Token] = []

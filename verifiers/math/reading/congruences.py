@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias
 
-from truegold.verifiers.math.reading.tokens import Token, nesting, split_at
+from truegold.verifiers.math.reading.tokens import Token, nesting, split_at, text_of
 from truegold.verifiers.math.substitute import mapped
 from truegold.verifiers.math.tree import MINUS_ONE, PLUS_ONE, BareList, Node, Residues, Sign, facts
 
@@ -20,7 +20,7 @@ _BRACKETS = frozenset({"open", "close", "brace", "unbrace"})
 
 def hold_congruences(tokens: list[Token]) -> bool:
     """Tell whether `mod` stands among the tokens."""
-    return not _MARKS.isdisjoint([token[1] for token in tokens])
+    return not _MARKS.isdisjoint(map(text_of, tokens))
 
 
 def read_congruences(tokens: list[Token], read_expression: ReadExpression) -> Node | None:

@@ -41,7 +41,7 @@ _WORDED_SUBSCRIPT = re.compile(
 
 def with_counts(text: str) -> str:
     r"""Return the text with binomial coefficients as `\binom`, and bases as subscripts."""
-    if "C" in text or "P" in text or "A" in text:
+    if "_" in text and ("C" in text or "P" in text or "A" in text):
         text = _PRESCRIPT.sub(_from_prescript, text)
         text = _SWAPPED.sub(lambda m: f"{m[1]}_{{{m[4] or m[5]}}}^{{{m[2] or m[3]}}}", text)
     if "choose" in text:

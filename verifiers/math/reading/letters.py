@@ -15,7 +15,7 @@ from truegold.verifiers.math.reading.names import (
     NUMBER_WORDS,
     STOP_WORDS,
 )
-from truegold.verifiers.math.reading.tokens import Token
+from truegold.verifiers.math.reading.tokens import Token, plain_token
 
 MAX_VARIABLES_IN_A_RUN = 3
 """`xyz` is a product; longer runs of letters that no list knows are words."""
@@ -45,32 +45,32 @@ _VALUE_ENDS = frozenset({"num", "close", "unbrace"})
 def add_letters(run: str, spaced: bool, tokens: list[Token]) -> None:
     """Add the tokens of a run of letters outside of text commands."""
     if len(run) == 1:
-        tokens.append(Token("name", run, spaced))
+        tokens.append(plain_token("name", run, spaced))
         return
     lower = run.lower()
     if lower in _CONNECTIVES:
-        tokens.append(Token("sep", _CONNECTIVES[lower], spaced))
+        tokens.append(plain_token("sep", _CONNECTIVES[lower], spaced))
     elif run == "choose" and tokens:
-        tokens.append(Token("op", run, spaced))
+        tokens.append(plain_token("op", run, spaced))
     elif run in FUNCTIONS:
-        tokens.append(Token("func", FUNCTIONS[run], spaced))
+        tokens.append(plain_token("func", FUNCTIONS[run], spaced))
     elif run in CONSTANTS:
-        tokens.append(Token("const", CONSTANTS[run], spaced))
+        tokens.append(plain_token("const", CONSTANTS[run], spaced))
     elif run in GREEK_NAMES and run != "eta":
-        tokens.append(Token("name", CANONICAL_GREEK.get(run, run), spaced))
+        tokens.append(plain_token("name", CANONICAL_GREEK.get(run, run), spaced))
     elif _is_word(run, lower) or not _add_parts(run, spaced, tokens):
-        tokens.append(Token("word", run, spaced))
+        tokens.append(plain_token("word", run, spaced))
 
 
 def add_word(run: str, spaced: bool, tokens: list[Token]) -> None:
     """Add the token of a run of letters inside of a text command."""
     lower = run.lower()
     if lower in _CONNECTIVES:
-        tokens.append(Token("sep", _CONNECTIVES[lower], spaced))
+        tokens.append(plain_token("sep", _CONNECTIVES[lower], spaced))
     elif run in _TEXT_FUNCTIONS:
-        tokens.append(Token("func", _TEXT_FUNCTIONS[run], spaced))
+        tokens.append(plain_token("func", _TEXT_FUNCTIONS[run], spaced))
     else:
-        tokens.append(Token(*_TEXT_SYMBOLS.get(run, ("word", run)), spaced))
+        tokens.append(plain_token(*_TEXT_SYMBOLS.get(run, ("word", run)), spaced))
 
 
 def _is_word(run: str, lower: str) -> bool:
@@ -86,14 +86,14 @@ def _add_parts(run: str, spaced: bool, tokens: list[Token]) -> bool:
     """Add the parts of `sinx`, `piR`, `xyz` or the `orx` behind a value; return False for any other run."""
     head, last = run[:-1], run[-1]
     if head == "pi" or (2 <= len(head) <= MAX_FUNCTION_LETTERS and head in FUNCTIONS):
-        known = Token("const", "pi", spaced) if head == "pi" else Token("func", FUNCTIONS[head], spaced)
-        tokens.extend((known, Token("name", last, False)))
+        known = plain_token("const", "pi", spaced) if head == "pi" else plain_token("func", FUNCTIONS[head], spaced)
+        tokens.extend((known, plain_token("name", last, False)))
         return True
     if head in ("or", "and") and tokens and tokens[-1].kind in _VALUE_ENDS:
-        tokens.extend((Token("sep", head, False), Token("name", last, False)))
+        tokens.extend((plain_token("sep", head, False), plain_token("name", last, False)))
         return True
     if len(run) > MAX_VARIABLES_IN_A_RUN:
         return False
-    tokens.append(Token("name", run[0], spaced))
-    tokens.extend(Token("name", letter, False) for letter in run[1:])
+    tokens.append(plain_token("name", run[0], spaced))
+    tokens.extend(plain_token("name", letter, False) for letter in run[1:])
     return True

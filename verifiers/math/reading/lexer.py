@@ -33,7 +33,7 @@ from truegold.verifiers.math.reading.numerals import (
     number_token,
     repeating_token,
 )
-from truegold.verifiers.math.reading.tokens import MAX_DEPTH, Token
+from truegold.verifiers.math.reading.tokens import MAX_DEPTH, Token, kind_of, plain_token
 from truegold.verifiers.math.refusals import TooLarge, Unreadable
 
 MAX_CHARS = 4_000
@@ -96,7 +96,7 @@ def lex(text: str, *, group_digits: bool = True) -> list[Token]:
         raise TooLarge(f"{len(tokens)} tokens, the limit is {MAX_TOKENS}")
     if "]" in text or "[" in text:
         tokens = _with_reversed_brackets(tokens)
-    return _without_idle_gaps(tokens) if "gap" in [token[0] for token in tokens] else tokens
+    return _without_idle_gaps(tokens) if "gap" in map(kind_of, tokens) else tokens
 
 
 def _with_reversed_brackets(tokens: list[Token]) -> list[Token]:
@@ -185,7 +185,7 @@ class _Scanner:
             position = self._add_command(text[1:], position, spaced)
         elif kind == "space":
             if text.count("\n") > 1:
-                self.tokens.append(Token("gap", "", True))
+                self.tokens.append(plain_token("gap", "", True))
             return position, True
         elif kind in ("number", "exponent"):
             separates = not self.group_digits or (bool(self.brackets) and self.brackets[-1] != "{")
@@ -194,9 +194,9 @@ class _Scanner:
         elif kind == "repeating":
             self.tokens.append(repeating_token(text, spaced))
         elif kind == "relation":
-            self.tokens.append(Token("rel", RELATIONS.get(text, text), spaced))
+            self.tokens.append(plain_token("rel", RELATIONS.get(text, text), spaced))
         elif kind == "foreign":
-            self.tokens.append(Token("word", text, spaced))
+            self.tokens.append(plain_token("word", text, spaced))
         elif kind == "escape":
             self._add_escape(text[1], spaced)
         else:
@@ -207,7 +207,7 @@ class _Scanner:
         """Add what a command stands for; return where to read on."""
         known = COMMAND_TOKENS.get(name)
         if known is not None:
-            self.tokens.append(Token(*known, spaced))
+            self.tokens.append(plain_token(*known, spaced))
         elif name in IGNORED:
             if name in ("left", "right") and self.text.startswith(".", position):
                 position += 1
@@ -220,7 +220,7 @@ class _Scanner:
         elif name not in TYPEFACES:
             start = _known_start(name)
             if start is None:
-                self.tokens.append(Token("cmd", name, spaced))
+                self.tokens.append(plain_token("cmd", name, spaced))
             else:
                 position = self._add_command(start, position, spaced)
                 add_letters(name[len(start) :], False, self.tokens)
@@ -230,7 +230,7 @@ class _Scanner:
         """Close the bracket of `\\left\\{`, as `\\right.` does."""
         opened = next((token.text for token in reversed(self.tokens) if token.kind == "open"), None)
         if opened is not None:
-            self.tokens.append(Token("close", opened, spaced))
+            self.tokens.append(plain_token("close", opened, spaced))
 
     def _add_text(self, name: str, position: int, spaced: bool) -> int:
         text, tokens = self.text, self.tokens
@@ -255,7 +255,7 @@ class _Scanner:
         if match is None:
             raise Unreadable(f"\\{name} without the name of an environment")
         environment, position = match.group(1).rstrip("*"), match.end()
-        self.tokens.append(Token(name, environment, spaced))
+        self.tokens.append(plain_token(name, environment, spaced))
         if name == "begin" and environment in MATRIX_ENVIRONMENTS:
             if columns := _COLUMNS.match(self.text, position):
                 position = columns.end()
@@ -268,23 +268,23 @@ class _Scanner:
     def _add_escape(self, mark: str, spaced: bool) -> None:
         if mark == "{":
             self.brackets.append("\\{")
-            self.tokens.append(Token("open", "{", spaced))
+            self.tokens.append(plain_token("open", "{", spaced))
         elif mark == "}":
             if self.brackets:
                 self.brackets.pop()
-            self.tokens.append(Token("close", "{", spaced))
+            self.tokens.append(plain_token("close", "{", spaced))
         elif mark in _ESCAPES:
-            self.tokens.append(Token(*_ESCAPES[mark], spaced))
+            self.tokens.append(plain_token(*_ESCAPES[mark], spaced))
         elif mark not in _IDLE_ESCAPES:
             raise Unreadable(f"\\{mark}")
 
     def _add_other(self, mark: str, spaced: bool) -> None:
         if mark in ".!":
-            self.tokens.append(Token("op", mark, spaced))
+            self.tokens.append(plain_token("op", mark, spaced))
         elif mark in _MONEY:
-            self.tokens.append(Token("money", "$" if mark == DOLLAR else mark, spaced))
+            self.tokens.append(plain_token("money", "$" if mark == DOLLAR else mark, spaced))
         elif mark in UNITS:
-            self.tokens.append(Token("word", mark, spaced))
+            self.tokens.append(plain_token("word", mark, spaced))
         elif mark not in '~"':
             raise Unreadable(f"the character {mark!r}")
 

@@ -93,7 +93,6 @@ _HTML = [
     (re.compile("&nbsp;"), " "),
 ]
 _DELIMITERS = re.compile(r"(?<!\\)\\[()\[\]]|\$\$")
-_DELIMITING = (r"\(", r"\)", r"\[", r"\]")
 _ENDING = re.compile(r"(?:\\[,;:! ](?![A-Za-z])|\s|(?<!\\right)(?<!\\left)(?<!\\)(?<!\.)[.,;:?]|(?<!\\)\\\\)+$")
 _STARTING = re.compile(r"^(?:\\[,;:! ](?![A-Za-z])|\s|[,;:.](?!\d))+")
 _PLAIN = re.compile(r"-?(?:\d+(?:\.\d+)?|\d+/\d+|\\frac\{\d+\}\{\d+\}|[A-Za-z])", re.ASCII)
@@ -103,7 +102,9 @@ _MAY_START = frozenset("\\,;:.")
 _LONG_BLANK = re.compile(r"\s{3,}")
 """Every pattern that begins with blanks would try each of them as its beginning."""
 
-_COMMAND = re.compile(r"\\[A-Za-z]")
+_WORDED = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2}")
+"""What all phrases have besides the `h` of `3h20`: two letters that are no command."""
+
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{")
 
 
@@ -128,7 +129,7 @@ def normal(text: str) -> str:
         for pattern, plain in _HTML:
             text = pattern.sub(plain, text)
     text = _unwrapped(text)
-    if "   " in text or not text.isprintable():
+    if "   " in text or not (text.isascii() and text.isprintable()):
         text = _LONG_BLANK.sub(_with_short_blank, text)
     return text if len(text) > MAX_RESPELLED_CHARS else _as_formula(text, is_ascii)
 
@@ -152,6 +153,8 @@ def _as_formula(text: str, is_ascii: bool) -> str:
     if ")" in text or "art" in text:
         text = with_numbered_parts(text)
     text = with_counts(text)
+    if is_ascii and "h" not in text and _WORDED.search(text) is None:
+        return text
     is_one_word = is_ascii and " " not in text and "-" not in text
     if is_one_word:
         return with_usual_phrases(text) if text[:1].isdigit() and text[-1:].isalpha() else text
@@ -170,14 +173,15 @@ def _unwrapped(text: str) -> str:
         text = _strip(text[2:-2])
     if "$" not in text and "\\" not in text:
         return text
-    text = text.replace("US$", "$").replace(r"US\$", r"\$").replace(r"\$", DOLLAR)
-    if "$" in text or any(mark in text for mark in _DELIMITING):
+    if "$" in text:
+        text = text.replace("US$", "$").replace(r"US\$", r"\$").replace(r"\$", DOLLAR)
+    if "$$" in text or "\\(" in text or "\\)" in text or "\\[" in text or "\\]" in text:
         text = _DELIMITERS.sub(" ", text)
     if "$" in text:
         text = text.replace("$", " " if text.count("$") % 2 == 0 else DOLLAR)
     text = _strip(text)
     for _ in range(MAX_BOXES):
-        box = _BOX.match(text)
+        box = _BOX.match(text) if text.startswith(("\\b", "\\f")) else None
         if box is None:
             break
         closing = matching_brace(text, box.end() - 1)
@@ -198,7 +202,7 @@ def _strip(text: str) -> str:
     if text and (text[-1] in _MAY_END or text[-2:-1] == "\\"):
         ending = _ENDING.search(text, max(len(text) - MAX_ENDING_CHARS, 0))
         text = text[: ending.start()].strip() if ending else text
-    if text and text[0] in _MAY_START and not _COMMAND.match(text):
+    if text and text[0] in _MAY_START and not (text[0] == "\\" and text[1:2].isalpha()):
         text = _STARTING.sub("", text).strip()
     return text
 

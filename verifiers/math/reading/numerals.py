@@ -7,6 +7,7 @@ lexer decides.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from gmpy2 import mpq
 
@@ -40,8 +41,9 @@ INTEGER = re.compile(r"\d+(?![\d.~\u2009]|,\d|,\s?\\!|\\[!,;: t]|\{,| \d|[eE][-+
 _DIGITS = re.compile(r"\d+")
 
 
+@lru_cache(maxsize=2_048)
 def integer_token(digits: str, spaced: bool) -> Token:
-    """Return the token of a whole number. Raises TooLarge."""
+    """Return the token of a whole number; the small ones recur. Raises TooLarge."""
     if len(digits) > MAX_DIGITS:
         raise TooLarge(f"a number of {len(digits)} digits, the limit is {MAX_DIGITS}")
     return Token("num", digits, spaced, mpq(int(digits)))

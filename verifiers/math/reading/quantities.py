@@ -81,6 +81,9 @@ def _start_of_letters(tokens: list[Token], end: int) -> int:
 
 def as_measure(node: Node) -> Node:
     """Return `30^\\circ` as 30 degrees, which it is where it stands alone; other nodes stay as they are."""
+    kind = type(node)
+    if kind is not Call and kind is not Mul:
+        return node
     if isinstance(node, Call) and node.name == "degree":
         return Measure(node.args[0], DEGREE)
     if isinstance(node, Mul) and len(node.factors) == 2:

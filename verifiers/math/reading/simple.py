@@ -3,6 +3,7 @@ r"""The commonest answers, read without a detour: 7, -0.5, 3/4, \frac{3}{4}."""
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from gmpy2 import mpq
 
@@ -12,7 +13,11 @@ _SIMPLE = re.compile(
     r"(-?)(?:(\d{1,60})(?:\.(\d{1,60})|/(\d{1,60}))?|\\[dt]?frac\{(-?\d{1,60})\}\{(\d{1,60})\})", re.ASCII
 )
 
+REMEMBERED_TEXTS = 4_096
+"""So many texts are remembered: the ladder asks for a number before the reader does."""
 
+
+@lru_cache(maxsize=REMEMBERED_TEXTS)
 def simple_number(text: str) -> Num | None:
     """Return the number that a normal text is as a whole; None for all other texts and for a division by zero."""
     match = _SIMPLE.fullmatch(text)

@@ -24,6 +24,9 @@ _THOUSANDS = re.compile(r"^([+-]?\d{1,3}(?:\.\d{3}){2,})(?![\d.])")
 _BRACED_COMMA = re.compile(r"(?<![\d},])(\d{1,9})\{,\}(\d{1,2}|\d{4,9})(?!\d|\{,\})")
 _TEMPERATURE = re.compile(r"\^\s*\{?\s*\\circ\s*\}?\s*(?:\\(?:text|mathrm)\s*\{\s*([CF])\s*\}|([CF])(?![A-Za-z]))")
 _SCALES = {"C": r"\text{ celsius}", "F": r"\text{ fahrenheit}"}
+MAX_APPROXIMATION_CHARS = 120
+"""So much of the end is searched for an approximation."""
+
 _APPROXIMATION = re.compile(
     r"(?<=[\w})])\s*[,;]?\s*(?:\\q?quad\s*)?(?:\\text\s*\{\s*)?\(?\s*(?:or\s+)?(?:approximately|approx\.?|about)\s*\}?\s*"
     r"(-?\d[\d,]{0,20}(?:\.\d{1,40})?)\s*(?:\\text\s*\{\s*)?\)?\s*\}?$"
@@ -61,7 +64,8 @@ def with_usual_notation(text: str) -> str:
     """Return the text with sets, signs and units in the notation that the lexer knows."""
     if "U" in text and (")" in text or "]" in text or "}" in text):
         text = _UNION.sub(r" \\cup ", text)
-    if (")" in text or "]" in text) and ("nd" in text or "or" in text) and _UNBOUNDED.search(text):
+    may_be_unbounded = ("inf" in text or "oo" in text) and ("nd" in text or "or" in text)
+    if may_be_unbounded and (")" in text or "]" in text) and _UNBOUNDED.search(text):
         text = _UNION_IN_WORDS.sub(r" \\cup ", text)
     if "\\ne" in text and (unequal := _UNEQUAL.fullmatch(text)) is not None:
         return rf"\mathbb{{R}} \setminus \{{{unequal[2]}, {unequal[3]}\}}"
@@ -76,7 +80,7 @@ def with_usual_notation(text: str) -> str:
         text = text.replace("+/-", r" \pm ")
     if "\\in" in text:
         text = _BOLD_SET.sub(r"\1\\mathbb{\2}", text)
-    if "." in text:
+    if "sq." in text or "cu." in text:
         text = _SHORT_UNIT.sub(lambda m: _POWERS[m[1]], text)
     if "frac" in text and ("\\text" in text or "\\mathrm" in text):
         text = _FRACTION_OF_UNITS.sub(r"\1/\2", text)
@@ -85,8 +89,9 @@ def with_usual_notation(text: str) -> str:
 
 def with_usual_marks(text: str) -> str:
     """Return the text with the marks that the lexer knows."""
-    if "appro" in text or "about" in text:
-        text = _APPROXIMATION.sub(r" \\approx \1", text)
+    ending = text[-MAX_APPROXIMATION_CHARS:]
+    if ("appro" in ending or "about" in ending) and (stated := _APPROXIMATION.search(ending)) is not None:
+        text = text[: len(text) - len(ending) + stated.start()] + rf" \approx {stated[1]}"
     if "," in text and "." in text:
         text = _THOUSANDS_AND_COMMA.sub(lambda m: f"{m[1].replace('.', '')}.{m[2]}", text)
     if "{,}" in text:

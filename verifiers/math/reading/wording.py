@@ -96,7 +96,7 @@ def named_value(tokens: list[Token]) -> Node | None:
     return Named(name) if name else None
 
 
-def text_of(tokens: list[Token]) -> Text:
+def words_of(tokens: list[Token]) -> Text:
     """Return the words. Raises Unreadable where mathematics stands among them."""
     words: list[str] = []
     for index, token in enumerate(tokens):
