@@ -14,6 +14,7 @@ from truegold.verifiers.math.reading.normal import key_of, normal
 
 _TEXT_COMMAND = r"\\(?:text|mathrm|textbf|mathbf)\s*\{"
 _LETTER = re.compile(rf"(?:{_TEXT_COMMAND}\s*)?\(?\s*(?:{_TEXT_COMMAND})?\s*\(?\s*([A-Za-z])\s*\)?\s*\}}?\s*\)?\s*\}}?")
+_MAY_BEGIN_LETTER = frozenset("\\( ABCDEFGHIJ")
 _LETTER_AND_TEXT = re.compile(rf"(?:{_TEXT_COMMAND}\s*)?\(?([A-Ja-j])(?:\)|\.|:(?=\s|\\))\s*(\S.*)", re.DOTALL)
 _LABEL = re.compile(r"(?:the\s+)?(?:correct\s+)?(?:option|choice|answer)\s*(?:is\s*)?[:：]?\s*", re.IGNORECASE)
 _MARKUP = re.compile(r"\\[A-Za-z]+|[{}$]")
@@ -52,7 +53,7 @@ SameText: TypeAlias = Callable[[str, str], bool]
 
 def choice_letter(gold_text: str) -> str | None:
     """Return the letter that a normal gold is, or None."""
-    match = _LETTER.fullmatch(gold_text)
+    match = _LETTER.fullmatch(gold_text) if gold_text[0] in _MAY_BEGIN_LETTER else None
     return match.group(1) if match is not None and match.group(1) in "ABCDEFGHIJ" else None
 
 

@@ -29,7 +29,7 @@ from truegold.verifiers.math import worker
 from truegold.verifiers.math.budget import MAX_GOLD_STEPS, MAX_STEPS, Budget, Spent, seconds_left
 from truegold.verifiers.math.choices import choice_letter, names_choice
 from truegold.verifiers.math.comparison import compare
-from truegold.verifiers.math.outcome import Outcome
+from truegold.verifiers.math.outcome import OTHER_NUMBER, SAME_NUMBER, Outcome
 from truegold.verifiers.math.policy import DEFAULT, Policy, parse_policy
 from truegold.verifiers.math.reading.alternatives import other_readings
 from truegold.verifiers.math.reading.cached import (
@@ -41,7 +41,7 @@ from truegold.verifiers.math.reading.cached import (
     read_text,
 )
 from truegold.verifiers.math.reading.lexer import MAX_CHARS
-from truegold.verifiers.math.reading.normal import key_of
+from truegold.verifiers.math.reading.normal import key_of, same_but_for_looks
 from truegold.verifiers.math.reading.simple import simple_number
 from truegold.verifiers.math.refusals import TooLarge
 from truegold.verifiers.math.show import MAX_SHOWN_CHARS, show
@@ -49,9 +49,6 @@ from truegold.verifiers.math.substitute import with_log_base_ten
 from truegold.verifiers.math.tree import BareList, Node, Text
 from truegold.verifiers.placeholders import is_placeholder
 from truegold.verifiers.verdict import Reason, Verdict
-
-_WHOLE_NUMBER = re.compile(r"-?\d{1,200}", re.ASCII)
-"""In most comparisons both sides are whole numbers."""
 
 _UNSURE = re.compile(
     r"\b(?:maybe|perhaps|possibly|probably|either|(?:not|un) ?sure|alternatively|guess)\b", re.IGNORECASE
@@ -155,24 +152,25 @@ def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str,
     if gold_text == answer_text or key_of(gold_text) == key_of(answer_text):
         return _same_text(extracted, answer_text)
     exact = policy.decimals is None and policy.tolerance is None
-    if exact and _WHOLE_NUMBER.fullmatch(gold_text) and _WHOLE_NUMBER.fullmatch(answer_text):
-        return _verdict_of(Outcome(int(gold_text) == int(answer_text), "exact"), extracted, gold_text, answer_text)
     if exact and (outcome := _compare_simple(gold_text, answer_text)) is not None:
         return _verdict_of(outcome, extracted, gold_text, answer_text)
     if not gold_text:
         return Verdict(None, Reason.GOLD_UNPARSED, extracted, {"rung": "text", "gold": gold[:MAX_SHOWN_CHARS]})
+    if same_but_for_looks(gold_text, answer_text):
+        return _same_text(extracted, answer_text)
     letter = choice_letter(gold_text)
     return None if letter is None else _compare_with_choice(letter, answer_text, extracted, policy)
 
 
 def _compare_simple(gold_text: str, answer_text: str) -> Outcome | None:
     """Compare two plain numbers; None where a side is none, or where one may be the other rounded."""
-    gold, answer = simple_number(gold_text), simple_number(answer_text)
+    gold = simple_number(gold_text)
+    answer = simple_number(answer_text) if gold is not None else None
     if gold is None or answer is None:
         return None
     if gold.value == answer.value:
-        return Outcome(True, "exact")
-    return Outcome(False, "exact") if gold.decimals is None and answer.decimals is None else None
+        return SAME_NUMBER
+    return OTHER_NUMBER if gold.decimals is None and answer.decimals is None else None
 
 
 def _compare_with_choice(letter: str, answer_text: str, extracted: str, policy: Policy) -> Verdict | None:

@@ -124,10 +124,7 @@ class Arithmetic:
         size = exponent_of(midpoint)
         if size > MAX_EXPONENT or not gmpy2.is_finite(midpoint):
             raise TooLarge("a number of astronomical size")
-        rounding = size - self.bits
-        if rounding > error_exponent:
-            error_exponent = rounding
-        return Ball(midpoint, error_exponent if error_exponent > EXACT else EXACT)
+        return Ball(midpoint, max(error_exponent, size - self.bits, EXACT))
 
     def whole_power(self, base: Ball, power: int) -> Ball:
         """Return a power with a whole exponent."""

@@ -69,18 +69,18 @@ def read_gold(text: str, mixed: MixedNumbers) -> Node | Refused:
 
 
 def _read_gold(text: str, mixed: MixedNumbers) -> Node | Refused:
-    first_refusal: Refused | None = None
-    for candidate in _candidates(text):
+    first_reading = read_text(text, mixed)
+    if not isinstance(first_reading, Refused):
+        return first_reading
+    for candidate in _parts_of_gold(text):
         reading = read_text(candidate, mixed)
         if not isinstance(reading, Refused):
             return reading
-        first_refusal = first_refusal or reading
-    assert first_refusal is not None
-    return first_refusal
+    return first_reading
 
 
-def _candidates(text: str) -> Iterator[str]:
-    yield text
+def _parts_of_gold(text: str) -> Iterator[str]:
+    """Yield what may be the answer in a gold that is none as a whole."""
     if "\\boxed" in text:
         committed = committed_answer(text, several=True)
         if committed is not None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from truegold.verifiers.math.reading.braces import matching_brace, with_balanced_braces
 from truegold.verifiers.math.reading.chinese import with_chinese_numbers
@@ -101,6 +102,13 @@ _MAY_END = frozenset(".,;:?\\!")
 _MAY_START = frozenset("\\,;:.")
 _LONG_BLANK = re.compile(r"\s{3,}")
 """Every pattern that begins with blanks would try each of them as its beginning."""
+
+_LOOKS = (
+    (r"\left(", "("), (r"\right)", ")"), (r"\left[", "["), (r"\right]", "]"), (r"\left\{", r"\{"),
+    (r"\right\}", r"\}"), (r"\dfrac", r"\frac"),
+)  # fmt: skip
+_DIVIDING_BLANK = re.compile(r"[\w.] +[\w.]|\n")
+REMEMBERED_LOOKS = 2_048
 
 _WORDED = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2}")
 """What all phrases have besides the `h` of `3h20`: two letters that are no command."""
@@ -195,6 +203,21 @@ def _unwrapped(text: str) -> str:
 def key_of(text: str) -> str:
     """Return a key that two normal texts share when they differ only in blanks that mean nothing."""
     return " ".join(text.split()) if " " in text or not text.isprintable() else text
+
+
+def same_but_for_looks(text: str, other: str) -> bool:
+    """Tell whether two normal texts differ only in the size of brackets and fractions, and in blanks beside marks."""
+    may_differ_so = "\\left" in text or "\\left" in other or "\\dfrac" in text or "\\dfrac" in other
+    may_differ_so = may_differ_so or text.count(" ") != other.count(" ")
+    return may_differ_so and _without_looks(text) == _without_looks(other)
+
+
+@lru_cache(maxsize=REMEMBERED_LOOKS)
+def _without_looks(text: str) -> str:
+    if "\\" in text:
+        for written, plain in _LOOKS:
+            text = text.replace(written, plain)
+    return text if " " not in text or _DIVIDING_BLANK.search(text) is not None else text.replace(" ", "")
 
 
 def _strip(text: str) -> str:

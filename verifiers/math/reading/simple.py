@@ -1,4 +1,4 @@
-r"""The commonest answers, read without a detour: 7, -0.5, 3/4, \frac{3}{4}."""
+r"""The commonest answers, read without a detour: 7, -0.5, 3/4, \frac{3}{4}, 1,234, 1{,}234."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from gmpy2 import mpq
 from truegold.verifiers.math.tree import Num
 
 _SIMPLE = re.compile(
-    r"(-?)(?:(\d{1,60})(?:\.(\d{1,60})|/(\d{1,60}))?|\\[dt]?frac\{(-?\d{1,60})\}\{(\d{1,60})\})", re.ASCII
+    r"(-?)(?:(\d{1,200})(?:\.(\d{1,60})|/(\d{1,60}))?|\\[dt]?frac\{(-?\d{1,60})\}\{(\d{1,60})\}"
+    r"|([1-9]\d{0,2}(?:(?:,|\{,\}|,\\!|\\,)\d{3}){1,20}))",
+    re.ASCII,
 )
 
 REMEMBERED_TEXTS = 4_096
@@ -23,7 +25,9 @@ def simple_number(text: str) -> Num | None:
     match = _SIMPLE.fullmatch(text)
     if match is None:
         return None
-    sign, whole, decimals, divisor, above, below = match.groups()
+    sign, whole, decimals, divisor, above, below, grouped = match.groups()
+    if grouped is not None:
+        whole = "".join(filter(str.isdigit, grouped))
     if decimals is not None:
         value = mpq(int(whole + decimals), 10 ** len(decimals))
         return Num(-value if sign else value, len(decimals))
