@@ -21,6 +21,7 @@ from unittest import mock
 
 from guard_faults import FAULTS, Fault, clock
 from guard_runs import train
+from guard_unforeseen import UNFORESEEN
 from publishing import publish
 
 from truegold.train.guards.doctor import replay
@@ -140,7 +141,8 @@ def main() -> None:
     *runs, out = arguments.folders
     out.mkdir(parents=True, exist_ok=True)
     if arguments.what == "faults":
-        chosen = [fault for fault in (HEALTHY, *FAULTS) if not arguments.only or fault.name in arguments.only]
+        known = (HEALTHY, *FAULTS, *UNFORESEEN)
+        chosen = [fault for fault in known if not arguments.only or fault.name in arguments.only]
         for guarded in (True, False):
             for fault in chosen:
                 run_fault(runs[0], out, fault, guarded, arguments.steps)

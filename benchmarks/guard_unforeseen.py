@@ -1,0 +1,237 @@
+"""Faults that no guard was written for, of the kinds that the table of guards is meant for.
+
+They came after the guards, to see what those do with what nobody had in mind. Two of them do no harm.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+from unittest import mock
+
+import torch
+from guard_faults import PLANTED, Clock, Fault
+
+from truegold.pipeline.engines.chat import ChatEncoder
+from truegold.train.grpo import rewards, update
+from truegold.train.grpo.feed import Feed
+from truegold.train.grpo.text_metrics import repeated_share
+from truegold.train.model.engine import TrainingEngine
+from truegold.train.rollout.rollout import Rollout
+from truegold.verifiers import Reward
+
+TOKEN_PAYS = 0.05
+REPETITION_PAYS = 2.0
+
+
+def is_in_second_domain(row: Any) -> bool:
+    """Say whether a row belongs to the half of the problems that is called another domain."""
+    return bool(zlib.crc32(row["id"].encode()) % 2)
+
+
+def _is_planted(start: int) -> bool:
+    return Clock.step >= start
+
+
+def _completions(change: Callable[[Any, Any, float], float], start: int) -> Callable[[], Any]:
+    """Plant another reward: `change` has the row, the completion and the true reward."""
+
+    def plant() -> Any:
+        score = rewards.score_completions
+
+        def scored(rows: Any, groups: Any, encoder: Any, config: Any, **others: Any) -> Any:
+            scores = score(rows, groups, encoder, config, **others)
+            if not _is_planted(start) or others.get("correctness_only"):
+                return scores
+            answered = [(row, done) for row, group in zip(rows, groups, strict=True) for done in group]
+            return [
+                judged
+                if judged.reward.value is None
+                else replace(judged, reward=Reward(change(row, done, judged.reward.value), judged.reward.parts))
+                for (row, done), judged in zip(answered, scores, strict=True)
+            ]
+
+        return mock.patch("truegold.train.grpo.step.score_completions", scored)
+
+    return plant
+
+
+@contextmanager
+def _constant_in_one_domain() -> Iterator[None]:
+    """Half of the problems belong to another domain, and there the reward is the same for everything."""
+    take = Feed.take
+
+    def taken(self: Feed, count: int) -> Any:
+        return [{**row, "domain": "other"} if is_in_second_domain(row) else row for row in take(self, count)]
+
+    def change(row: Any, done: Any, reward: float) -> float:
+        del done
+        return 0.5 if is_in_second_domain(row) else reward
+
+    with mock.patch.object(Feed, "take", taken), _completions(change, PLANTED)():
+        yield
+
+
+def _advantages(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[], Any]:
+    """Plant other advantages."""
+
+    def plant() -> Any:
+        weigh = update.weigh_segments
+
+        def weighed(*arguments: Any) -> Any:
+            batch = weigh(*arguments)
+            return replace(batch, advantages=change(batch.advantages)) if _is_planted(PLANTED) else batch
+
+        return mock.patch("truegold.train.grpo.step.weigh_segments", weighed)
+
+    return plant
+
+
+def _loss_of_the_other_sign() -> Any:
+    """The optimizer climbs where it should descend."""
+    loss = update.StepLoss.__call__
+
+    def turned(self: Any, *arguments: Any) -> Any:
+        value, reported = loss(self, *arguments)
+        return (-value if _is_planted(PLANTED) else value), reported
+
+    return mock.patch.object(update.StepLoss, "__call__", turned)
+
+
+def _stale_weights() -> Any:
+    """The sampling engine is sent nothing any more."""
+    sync = Rollout.sync
+
+    def synced(self: Any, version: int) -> Any:
+        if not _is_planted(PLANTED):
+            return sync(self, version)
+        with mock.patch.object(self.engine, "update_weights"):
+            return sync(self, version)
+
+    return mock.patch.object(Rollout, "sync", synced)
+
+
+def _rollouts(change: Callable[[list[Any]], list[Any]]) -> Callable[[], Any]:
+    """Plant other completions than were sampled, as the groups of each row."""
+
+    def plant() -> Any:
+        sample = Rollout.sample
+
+        def sampled(self: Any, *arguments: Any) -> Any:
+            prompts, groups = sample(self, *arguments)
+            return prompts, (change(groups) if _is_planted(PLANTED) else groups)
+
+        return mock.patch.object(Rollout, "sample", sampled)
+
+    return plant
+
+
+def _without_last_token(groups: Sequence[Any]) -> list[Any]:
+    def cut(done: Any) -> Any:
+        return replace(done, token_ids=done.token_ids[:-1], logprobs=done.logprobs[:-1])
+
+    return [[cut(done) if len(done.token_ids) > 1 else done for done in group] for group in groups]
+
+
+def _prompts_without_last_token() -> Any:
+    encode = ChatEncoder.encode
+    return mock.patch.object(ChatEncoder, "encode", lambda self, prompt: encode(self, prompt)[:-1])
+
+
+def _slow_row() -> Any:
+    """The verifier takes two seconds for every hundredth problem."""
+    score = rewards.score_completions
+
+    def scored(rows: Any, *arguments: Any, **others: Any) -> Any:
+        if _is_planted(PLANTED):
+            time.sleep(2.0 * sum(zlib.crc32(row["id"].encode()) % 100 == 0 for row in rows))
+        return score(rows, *arguments, **others)
+
+    return mock.patch("truegold.train.grpo.step.score_completions", scored)
+
+
+@contextmanager
+def _nan_in_one_parameter() -> Iterator[None]:
+    """The gradient of the last norm's weights, 128 of 400,000, is NaN."""
+    made = TrainingEngine.__init__
+
+    def init(self: Any, *arguments: Any, **others: Any) -> None:
+        made(self, *arguments, **others)
+        norm = self.causal_lm.model.norm.weight
+        norm.register_hook(lambda gradient: gradient * float("nan") if _is_planted(PLANTED) else gradient)
+
+    with mock.patch.object(TrainingEngine, "__init__", init):
+        yield
+
+
+def _shuffled_golds() -> Any:
+    """Every row gets the gold of the next one."""
+    take = Feed.take
+
+    def taken(self: Feed, count: int) -> Any:
+        rows = take(self, count)
+        if not _is_planted(PLANTED):
+            return rows
+        return [{**row, "gold": other["gold"]} for row, other in zip(rows, rows[1:] + rows[:1], strict=True)]
+
+    return mock.patch.object(Feed, "take", taken)
+
+
+def _broken_layer() -> Any:
+    """One matrix is a hundred times itself, once, as after a bit that flipped."""
+    sync = Rollout.sync
+
+    def synced(self: Any, version: int) -> Any:
+        if Clock.step == PLANTED and version == PLANTED + 1:
+            with torch.no_grad():
+                self.trainer.causal_lm.model.layers[0].mlp.down_proj.weight.mul_(100.0)
+        return sync(self, version)
+
+    return mock.patch.object(Rollout, "sync", synced)
+
+
+def _heldout_is_trained_on() -> Any:
+    """The held-out rows are among those that are trained on."""
+    from truegold.train.grpo import stage
+
+    read = stage.read_rows
+
+    def rows(path: Any) -> Any:
+        yield from read(path)
+        if path.name == "selected.parquet":
+            yield from read(path.with_name("heldout.parquet"))
+
+    return mock.patch.object(stage, "read_rows", rows)
+
+
+UNFORESEEN = (
+    Fault("reward is constant in one domain", _constant_in_one_domain),
+    Fault("advantages of the other sign", _advantages(torch.neg)),
+    Fault("loss of the other sign", _loss_of_the_other_sign),
+    Fault("only what is wrong has an advantage", _advantages(lambda advantages: advantages.clamp(max=0))),
+    Fault(
+        "a token pays, from the start",
+        _completions(lambda _, done, reward: reward + TOKEN_PAYS * len(done.token_ids), 0),
+        start=0,
+    ),
+    Fault(
+        "repeated text pays, from the start",
+        _completions(lambda _, done, reward: reward + REPETITION_PAYS * (repeated_share(done.token_ids) or 0.0), 0),
+        start=0,
+    ),
+    Fault("weights are not sent", _stale_weights),
+    Fault("completions lose their last token", _rollouts(_without_last_token)),
+    Fault("completions of the problem before", _rollouts(lambda groups: groups[-1:] + groups[:-1])),
+    Fault("prompts lose their last token, from the start", _prompts_without_last_token, start=0),
+    Fault("golds of the next row", _shuffled_golds),
+    Fault("one matrix a hundred times itself, once", _broken_layer),
+    Fault("NaN in the gradient of one parameter", _nan_in_one_parameter),
+    Fault("rate x 30 after a warm-up", settings={"optimizer.lr": 1.2e-2, "optimizer.warmup_steps": 10}, start=0),
+    Fault("held-out rows are trained on", _heldout_is_trained_on, start=0, harmless=True),
+    Fault("verifier is slow on some rows", _slow_row, harmless=True),
+)
+"""All of them."""
