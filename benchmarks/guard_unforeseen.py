@@ -103,16 +103,17 @@ def _loss_of_the_other_sign() -> Any:
 
 
 def _stale_weights() -> Any:
-    """The sampling engine is sent nothing any more."""
-    sync = Rollout.sync
+    """The sampling engine is sent the weights of the planted step for ever."""
+    tensors = TrainingEngine.named_tensors
+    held: dict[str, torch.Tensor] = {}
 
-    def synced(self: Any, version: int) -> Any:
-        if not _is_planted(PLANTED):
-            return sync(self, version)
-        with mock.patch.object(self.engine, "update_weights"):
-            return sync(self, version)
+    def with_old_weights(self: Any) -> Any:
+        for name, tensor in tensors(self):
+            if not _is_planted(PLANTED) or name not in held:
+                held[name] = tensor.clone()
+            yield name, held[name]
 
-    return mock.patch.object(Rollout, "sync", synced)
+    return mock.patch.object(TrainingEngine, "named_tensors", with_old_weights)
 
 
 def _rollouts(change: Callable[[list[Any]], list[Any]]) -> Callable[[], Any]:
@@ -223,7 +224,7 @@ UNFORESEEN = (
         _completions(lambda _, done, reward: reward + REPETITION_PAYS * (repeated_share(done.token_ids) or 0.0), 0),
         start=0,
     ),
-    Fault("weights are not sent", _stale_weights),
+    Fault("weights of an earlier step are sent", _stale_weights),
     Fault("completions lose their last token", _rollouts(_without_last_token)),
     Fault("completions of the problem before", _rollouts(lambda groups: groups[-1:] + groups[:-1])),
     Fault("prompts lose their last token, from the start", _prompts_without_last_token, start=0),

@@ -16,13 +16,19 @@ from importlib.metadata import version
 from pathlib import Path
 
 from truegold.flows.config import RunConfig
-from truegold.flows.console import Terminal
+from truegold.flows.console import Terminal, errors, print_line
 from truegold.flows.plan import GROUP_SIZE, report_stage
+from truegold.pipeline.config.stages import ReportConfig
 from truegold.pipeline.running.aside import write_whole
 from truegold.pipeline.running.digest import DigestCache
 from truegold.pipeline.running.disk import full_disk_reported
-from truegold.pipeline.running.stage import Stage, StageResult, cached_result, load_record, run_stage
-from truegold.verifiers import ConfigError, InputError
+from truegold.pipeline.running.stage import Stage, StageResult, cached_result, load_record, run_stage, work_folder
+from truegold.train.guards.logs import unfinished_training
+from truegold.train.guards.stops import record_stop
+from truegold.verifiers import ConfigError, GuardError, InputError
+
+TRAIN = "train"
+"""The stage whose stops are alarms."""
 
 Call = Callable[[Stage], StageResult]
 
@@ -78,12 +84,38 @@ def all_cached(stages: Sequence[Stage], run_dir: Path) -> list[StageResult] | No
 
 
 def execute(stages: Sequence[Stage], run_dir: Path, call: Call) -> list[StageResult]:
-    """Call every stage in order and return the results; the manifest is brought up to date after each."""
-    finished = []
+    """Call every stage in order and return the results; the manifest is brought up to date after each.
+
+    A run that is stopped leaves its report too.
+    """
+    finished: list[StageResult] = []
     for stage in stages:
-        finished.append(call(stage))
+        try:
+            finished.append(call(stage))
+        except Exception as error:
+            _leave_traces(stage, [result.name for result in finished], stages[-1], run_dir, call, error)
+            raise
         write_manifest(run_dir, finished)
     return finished
+
+
+def _leave_traces(
+    stage: Stage, finished: Sequence[str], last: Stage, run_dir: Path, call: Call, error: Exception
+) -> None:
+    """Write the report of a run that a guard or its training has stopped, with the alarm that says by what."""
+    unfinished = None
+    if stage.name == TRAIN:
+        unfinished = work_folder(stage, run_dir, DigestCache(run_dir / ".digests.json"))
+        record_stop(unfinished, error)
+    elif not isinstance(error, GuardError):
+        return
+    if not isinstance(last.config, ReportConfig) or "ingest" not in finished:
+        return
+    try:
+        call(report_stage(last.config.name, finished, last.config.group_size, unfinished))
+    except Exception as mistake:
+        # What stopped the run must not be hidden by what the report stumbles over.
+        print_line(f"the report could not be written: {mistake}", errors)
 
 
 def write_manifest(run_dir: Path, finished: Sequence[StageResult]) -> None:
@@ -113,19 +145,21 @@ def _write_json(path: Path, content: object) -> None:
 
 
 def report_again(run_dir: Path, terminal: Terminal) -> StageResult:
-    """Run the report stage over those stages of a run that are finished; raise InputError where `run_dir` is no run."""
+    """Run the report stage over those stages of a run that are finished, and over the training that is not; raise
+    InputError where `run_dir` is no run."""
     manifest = run_dir / "manifest.json"
     if not manifest.exists():
         raise InputError(f"{run_dir} is not the directory of a run: it has no manifest.json.")
     names = [entry["name"] for entry in json.loads(manifest.read_text())["stages"] if entry["name"] != "report"]
     finished = [name for name in names if load_record(run_dir / name) is not None]
+    unfinished = None if TRAIN in finished else unfinished_training(run_dir)
     resolved = run_dir / "config.resolved.json"
     train = json.loads(resolved.read_text()).get("train") if resolved.exists() else None
     group_size = int((train or {}).get("group_size", GROUP_SIZE))
     # The user has asked for the report by name, so it is made anew.
     shutil.rmtree(run_dir / "report", ignore_errors=True)
     with full_disk_reported(run_dir):
-        return stage_caller(run_dir, terminal)(report_stage(run_dir.name, finished, group_size))
+        return stage_caller(run_dir, terminal)(report_stage(run_dir.name, finished, group_size, unfinished))
 
 
 def describe(result: StageResult) -> str:

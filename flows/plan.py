@@ -23,12 +23,14 @@ from truegold.pipeline.curation.plan import DEMO_SFT_TEXTS, curation_stages, dat
 from truegold.pipeline.export import export
 from truegold.pipeline.profile import profile
 from truegold.pipeline.report import report
+from truegold.pipeline.report.run_files import UNFINISHED
 from truegold.pipeline.running.stage import RECORD, Output, Stage, plan_stage
 from truegold.pipeline.running.stage_table import Phase
 from truegold.pipeline.select import select
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import PathModel, SftConfig, SmolLM2Model, TinyModel
 from truegold.train.grpo import grpo
+from truegold.train.guards.logs import ALARMS
 from truegold.train.model.checkpoints import build_tiny, check_local, convert_smollm2, download, is_local
 from truegold.train.sft import sft
 from truegold.verifiers import ConfigError, fingerprint
@@ -132,9 +134,12 @@ def _plan_training(config: RunConfig) -> list[Stage]:
     return stages
 
 
-def report_stage(name: str, stages: Sequence[str], group_size: int) -> Stage:
-    """Plan the report on `stages`."""
+def report_stage(name: str, stages: Sequence[str], group_size: int, unfinished: Path | None = None) -> Stage:
+    """Plan the report on `stages`, and on the training in the folder `unfinished`, if there is one that has not ended
+    well."""
     inputs: dict[str, Path | Output] = {stage: Output(stage, RECORD) for stage in stages}
+    if unfinished is not None:
+        inputs[UNFINISHED] = unfinished / ALARMS
     return plan_stage("report", report, ReportConfig(name=name, stages=tuple(stages), group_size=group_size), inputs)
 
 

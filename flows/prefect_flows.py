@@ -25,7 +25,7 @@ from truegold.flows.execute import Call, describe, execute, open_run, stage_call
 from truegold.flows.plan import plan
 from truegold.pipeline.running.stage import Stage, StageResult
 from truegold.pipeline.running.stage_table import Phase, phase_of
-from truegold.train.guards.logs import ALARMS, read_alarms
+from truegold.train.guards.logs import ALARMS, read_alarms, unfinished_training
 
 
 @task(task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False)
@@ -84,20 +84,19 @@ def _flow(config: RunConfig, until: Phase) -> Path:
 
         try:
             finished = execute(stages, run_dir, as_task)
-        finally:
+        except Exception:
             # A run that a guard has stopped is the one whose alarms are looked for.
-            _publish_alarms(config.name, run_dir)
+            _publish_alarms(config.name, unfinished_training(run_dir))
+            _publish_report(config.name, run_dir)
+            raise
+    _publish_alarms(config.name, run_dir / "train")
     _publish(config.name, run_dir, finished)
     return run_dir
 
 
-def _publish_alarms(name: str, run_dir: Path) -> None:
-    """Leave what the guards of the training did in Prefect, if they did anything."""
-    logs = [run_dir / "train" / ALARMS, *(run_dir / ".partial").glob(f"train-*/{ALARMS}")]
-    existing = [path for path in logs if path.exists()]
-    if not existing:
-        return
-    alarms = read_alarms(max(existing, key=lambda path: path.stat().st_mtime))
+def _publish_alarms(name: str, training: Path | None) -> None:
+    """Leave in Prefect what the guards of the training in that folder did, if they did anything."""
+    alarms = [] if training is None else read_alarms(training / ALARMS)
     columns = ("step", "guard", "action", "metric", "value", "causes", "remedy")
     table = [{column: alarm[column] for column in columns} for alarm in alarms]
     if table:
@@ -120,6 +119,10 @@ def _publish(name: str, run_dir: Path, finished: Sequence[StageResult]) -> None:
     ]
     if table:
         create_table_artifact(table, key=f"{slug}-reasons", description="Rows by stage and reason")
+    _publish_report(name, run_dir)
+
+
+def _publish_report(name: str, run_dir: Path) -> None:
     report = run_dir / "report" / "index.html"
     if report.exists():
-        create_link_artifact(report.resolve().as_uri(), key=f"{slug}-report", link_text="The report")
+        create_link_artifact(report.resolve().as_uri(), key=f"{_slug(name)}-report", link_text="The report")

@@ -14,6 +14,7 @@ from typing import Any
 
 from truegold.pipeline.running.aside import write_whole
 from truegold.train.config.models import Tracker
+from truegold.train.guards.logs import read_metrics
 from truegold.train.model.distributed import rank
 from truegold.verifiers import SetupError
 
@@ -83,16 +84,3 @@ def _start_tracker(name: Tracker, folder: Path) -> Any:
     if name == "wandb":
         return tracker.init(id=ids[name], resume="allow", dir=str(folder))
     return tracker.init(project="truegold", name=ids[name], resume="allow")
-
-
-def read_metrics(path: Path) -> list[dict[str, float]]:
-    """Return all whole lines of a metrics file; a line cut short by a kill is left out."""
-    if not path.exists():
-        return []
-    lines = []
-    for line in path.read_text().splitlines():
-        try:
-            lines.append(json.loads(line))
-        except json.JSONDecodeError:
-            break
-    return lines

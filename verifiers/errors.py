@@ -27,7 +27,7 @@ class TruegoldError(Exception):
     def __str__(self) -> str:
         return f"{self.message} {self.hint}" if self.hint else self.message
 
-    def __reduce__(self) -> tuple[type[TruegoldError], tuple[str, str | None]]:
+    def __reduce__(self) -> tuple[type[TruegoldError], tuple[str | None, ...]]:
         return type(self), (self.message, self.hint)
 
 
@@ -53,6 +53,14 @@ class GuardError(TruegoldError):
     """A guard stopped the run because going on would have trained on something wrong."""
 
     exit_code = 5
+
+    def __init__(self, message: str, hint: str | None = None, guard: str = "stop") -> None:
+        super().__init__(message, hint)
+        self.guard = guard
+        """The name of what stopped it, as the record of alarms has it."""
+
+    def __reduce__(self) -> tuple[type[TruegoldError], tuple[str | None, ...]]:
+        return type(self), (self.message, self.hint, self.guard)
 
 
 ERROR_TYPES: dict[str, type[TruegoldError]] = {

@@ -86,9 +86,10 @@ class FlowRow:
 def line_chart(curve: Curve) -> LineChart:
     """Lay out a curve; shares have an axis from 0 to 1."""
     points = [point for metric in curve.metrics for point in metric.points]
-    first, last = min(step for step, _ in points), max(step for step, _ in points)
-    share = all(0 <= value <= 1 for _, value in points) and "rate" in curve.metrics[0].name
-    low, high = min(0.0, *(value for _, value in points)), max(value for _, value in points)
+    steps_shown = [*(step for step, _ in points), *(alarm.step for alarm in curve.alarms)]
+    first, last = min(steps_shown), max(steps_shown)
+    share = all(0 <= value <= 1 for _, value in points) and "rate" in curve.title
+    low, high = min([0.0, *(value for _, value in points)]), max((value for _, value in points), default=1.0)
     up = ticks(low, 1.0 if share else high)
     bottom, top = up[0], up[-1]
 
@@ -114,7 +115,6 @@ def line_chart(curve: Curve) -> LineChart:
         tuple(
             Tick(locate((alarm.step, bottom))[0], f"step {alarm.step}: {alarm.guard}, {alarm.action}")
             for alarm in curve.alarms
-            if first <= alarm.step <= last
         ),
     )
 

@@ -124,4 +124,12 @@ def _rename_planted(fields: list[tuple[str, Any]]) -> dict[str, Any]:
 def _training_numbers(training: Training) -> dict[str, Any]:
     metrics = {metric.name: {"first": metric.points[0], "last": metric.points[-1]} for metric in training.table}
     curves = {metric.name: metric.points for curve in training.curves for metric in curve.metrics}
-    return {"steps": training.steps, "problems_seen": training.problems_seen, "metrics": metrics, "curves": curves}
+    return {
+        "steps": training.steps,
+        "problems_seen": training.problems_seen,
+        "is_finished": training.is_finished,
+        "ending": training.ending and asdict(training.ending),
+        "moved": [asdict(shift) for shift in training.moved],
+        "metrics": metrics,
+        "curves": curves,
+    }

@@ -21,6 +21,9 @@ from truegold.verifiers import InputError
 SOURCE_KEY = ["source", "source_row"]
 """The columns that say where a row came from; no two rows of a run came from the same."""
 
+UNFINISHED = "unfinished_training"
+"""The name of an input of the report: the alarms of a training that has not ended well, in whose folder is the rest."""
+
 Fields = dict[str, Any]
 """Some columns of one row of a table."""
 
@@ -32,13 +35,16 @@ class RunFiles:
     folders: Mapping[str, Path]
     records: Mapping[str, Mapping[str, Any]]
     """The `stage.json` of each stage."""
+    training: Path | None = None
+    """The folder of the training, whether it has ended well or not; None where the run has none."""
 
     @classmethod
     def open(cls, inputs: Mapping[str, Path], stages: Iterable[str]) -> RunFiles:
         """Open a run by the `stage.json` of each stage, which `inputs` has under its name."""
         names = list(stages)
         folders = {name: inputs[name].parent for name in names}
-        return cls(folders, {name: orjson.loads(inputs[name].read_bytes()) for name in names})
+        training = folders.get("train", inputs[UNFINISHED].parent if UNFINISHED in inputs else None)
+        return cls(folders, {name: orjson.loads(inputs[name].read_bytes()) for name in names}, training)
 
     def __contains__(self, stage: str) -> bool:
         return stage in self.folders
@@ -46,7 +52,8 @@ class RunFiles:
     def only(self, stages: Iterable[str]) -> RunFiles:
         """Return the same run as if it had these stages alone."""
         names = [name for name in stages if name in self]
-        return RunFiles({name: self.folders[name] for name in names}, {name: self.records[name] for name in names})
+        folders = {name: self.folders[name] for name in names}
+        return RunFiles(folders, {name: self.records[name] for name in names}, folders.get("train"))
 
     def path(self, stage: str, name: str) -> Path | None:
         """Return a stage's file, or None where the run has no such stage or the stage no such file."""

@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from truegold.pipeline.report.run_files import RunFiles
+from truegold.pipeline.report.shifts import Shift, shifts
 
 CURVES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Pass rate of the rollouts", ("pass_rate",)),
@@ -41,6 +42,9 @@ TABLE_ONLY = (
 )
 """The metrics that have no chart."""
 
+ENDINGS = ("pause", "stop")
+"""What guards do that ends a run."""
+MOVED_SHOWN = 12
 PROBLEMS_SHOWN = 3
 COMPLETIONS_SHOWN = 2
 """How many completions of each problem are shown at the first and at the last step."""
@@ -66,8 +70,9 @@ class GuardAlarm:
     step: int
     guard: str
     action: str
-    metric: str
-    value: float
+    metric: str | None
+    """What it watches; None where an error has ended the run."""
+    value: float | None
     causes: str
     remedy: str
     returned_to: int | None
@@ -125,6 +130,12 @@ class Training:
     table: tuple[Metric, ...]
     alarms: tuple[GuardAlarm, ...]
     """Of all guards, in order."""
+    is_finished: bool
+    """Whether it has come to its end."""
+    ending: GuardAlarm | None
+    """What has ended one that is not finished, if it is known."""
+    moved: tuple[Shift, ...]
+    """How far metrics have moved since the first steps, the furthest first."""
     first_step: int | None
     last_step: int | None
     pairings: tuple[Pairing, ...]
@@ -132,36 +143,50 @@ class Training:
 
 def read_training(files: RunFiles) -> Training | None:
     """Return what the run's training left, None where it has not trained."""
-    if "train" not in files:
+    folder = files.training
+    if folder is None:
         return None
-    lines = _lines(files.path("train", "metrics.jsonl"))
-    alarms = tuple(_alarms(files.path("train", "alarms.jsonl")))
+    is_finished = "train" in files
+    lines = _lines(folder / "metrics.jsonl")
+    alarms = tuple(_alarms(folder / "alarms.jsonl"))
     acted = tuple(alarm for alarm in alarms if alarm.action != "warn")
+    is_ended = bool(alarms) and not is_finished and alarms[-1].action in ENDINGS
     curves = [Curve(title, tuple(_metrics(lines, names)), acted) for title, names in CURVES]
     drawn = [name for _, names in CURVES for name in names]
-    paths = sorted((files.folders["train"] / "completions").glob("step-*.parquet"))
+    paths = sorted((folder / "completions").glob("step-*.parquet"))
     # Each rank writes its own part of a step.
     steps = [list(parts) for _, parts in groupby(paths, key=_step)]
     return Training(
         steps=sum("pass_rate" in line for line in lines),
         problems_seen=_problems_seen(steps),
-        curves=tuple(curve for curve in curves if curve.metrics),
+        # The first chart is the time line too: what stops a run at its start stands there alone.
+        curves=tuple(curve for curve in curves if curve.metrics or (curve is curves[0] and acted)),
         table=tuple(_metrics(lines, (*drawn, *TABLE_ONLY))),
         alarms=alarms,
+        is_finished=is_finished,
+        ending=alarms[-1] if is_ended else None,
+        moved=tuple(shifts([(int(line["step"]), line) for line in lines])[:MOVED_SHOWN]),
         first_step=_step(steps[0][0]) if steps else None,
         last_step=_step(steps[-1][0]) if len(steps) > 1 else None,
         pairings=_pairings(steps),
     )
 
 
-def _lines(path: Path | None) -> list[dict[str, Any]]:
-    """Return the lines of metrics or alarms. Python's own JSON reader takes them: a diverged loss is written as NaN."""
-    if path is None:
+def _lines(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of metrics or alarms, none where the file is not there. Python's own JSON reader takes them: a
+    diverged loss is written as NaN. A line that a kill has cut short ends them."""
+    if not path.exists():
         return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            lines.append(json.loads(line))
+        except json.JSONDecodeError:
+            break
+    return lines
 
 
-def _alarms(path: Path | None) -> Iterator[GuardAlarm]:
+def _alarms(path: Path) -> Iterator[GuardAlarm]:
     for alarm in _lines(path):
         shown: dict[str, Any] = {field.name: alarm.get(field.name) for field in fields(GuardAlarm)}
         yield GuardAlarm(**shown)

@@ -80,7 +80,7 @@ def call_isolated(
         ]
         for outcome in outcomes:
             if "error" in outcome:
-                raise ERROR_TYPES[outcome["error"]](outcome["message"], outcome["hint"])
+                raise ERROR_TYPES[outcome["error"]](*outcome["arguments"])
         if outcomes and not status:
             report: dict[str, Any] = outcomes[0]["report"]
             return report

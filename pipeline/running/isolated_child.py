@@ -37,7 +37,7 @@ def main() -> None:
             report = function(inputs, config, Path(spec["out_dir"]), progress)
         outcome: dict[str, Any] = {"report": asdict(report)}
     except TruegoldError as error:
-        outcome = {"error": _known_type(error), "message": error.message, "hint": error.hint}
+        outcome = {"error": _known_type(error), "arguments": error.__reduce__()[1]}
     answer = Path(spec["answers"]) / f"answer-{int(os.environ.get('RANK', '0')):05d}.json"
     write_whole(answer, orjson.dumps(outcome, option=orjson.OPT_SERIALIZE_NUMPY))
     sys.stdout.flush()

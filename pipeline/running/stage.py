@@ -225,6 +225,11 @@ def work_key(stage: Stage, run_dir: Path, digests: DigestCache) -> str:
     return _key(stage, settings, run_dir, digests)
 
 
+def work_folder(stage: Stage, run_dir: Path, digests: DigestCache) -> Path:
+    """Return the folder of the stage's unfinished work."""
+    return run_dir / ".partial" / f"{stage.name}-{work_key(stage, run_dir, digests)[:12]}"
+
+
 def _key(stage: Stage, settings: dict[str, Any], run_dir: Path, digests: DigestCache) -> str:
     inputs = {}
     for name, source in stage.inputs.items():
@@ -283,7 +288,7 @@ def run_stage(stage: Stage, run_dir: Path, digests: DigestCache, progress: Progr
     """
     key = stage_key(stage, run_dir, digests)
     final = run_dir / stage.name
-    partial = run_dir / ".partial" / f"{stage.name}-{work_key(stage, run_dir, digests)[:12]}"
+    partial = work_folder(stage, run_dir, digests)
     _restore(run_dir, stage.name, key, partial)
     cached = _current_result(final, key)
     if cached is not None:

@@ -20,7 +20,7 @@ from truegold.pipeline.running.digest import DigestCache
 from truegold.pipeline.running.isolate import StageCrashed
 from truegold.pipeline.running.progress import NullProgress, Progress
 from truegold.pipeline.running.stage import Output, Stage, StageReport, StageResult, cached_result, run_stage, work_key
-from truegold.verifiers import ConfigError, InputError, SetupError
+from truegold.verifiers import ConfigError, GuardError, InputError, SetupError
 
 HERE = f"{__name__}:"
 
@@ -254,7 +254,7 @@ import os, signal, time
 from pathlib import Path
 from truegold.pipeline.config.stages import StageConfig
 from truegold.pipeline.running.stage import StageReport
-from truegold.verifiers import InputError
+from truegold.verifiers import GuardError, InputError
 
 class Config(StageConfig):
     do: str = "finish"
@@ -265,6 +265,8 @@ def work(inputs, config, out_dir, progress):
         raise RuntimeError("a bug in the stage")
     if config.do == "input":
         raise InputError("row 7 is odd.", "Mend it.")
+    if config.do == "guard":
+        raise GuardError("The engines disagree.", "Sample at one.", "probe")
     if config.do == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
     if config.do == "wait":
@@ -282,7 +284,7 @@ def child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     folder = tmp_path / "modules"
     folder.mkdir()
     (folder / "child_stage.py").write_text(CHILD)
-    monkeypatch.setenv("PYTHONPATH", str(folder))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]))
     monkeypatch.syspath_prepend(str(folder))
     import child_stage
 
@@ -321,6 +323,12 @@ def test_an_isolated_stage_reports_from_another_process(child: Any, tmp_path: Pa
 def test_an_isolated_stage_raises_its_own_error_here(child: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"row 7 is odd\. Mend it\."):
         go(isolated(child, "input"), tmp_path / "run")
+
+
+def test_what_stopped_an_isolated_stage_keeps_its_name(child: Any, tmp_path: Path) -> None:
+    with pytest.raises(GuardError, match=r"The engines disagree\. Sample at one\.") as stopped:
+        go(isolated(child, "guard"), tmp_path / "run")
+    assert (stopped.value.exit_code, stopped.value.guard) == (5, "probe")
 
 
 def test_a_bug_in_an_isolated_stage_shows_the_end_of_its_log(child: Any, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.changes import changes_of
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import OptimizerConfig
-from truegold.train.metrics import read_metrics
+from truegold.train.guards.logs import read_metrics
 from truegold.verifiers import GuardError
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]

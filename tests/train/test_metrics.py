@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from truegold.train import metrics
-from truegold.train.metrics import MetricsLog, read_metrics
+from truegold.train.guards.logs import read_metrics
+from truegold.train.metrics import MetricsLog
 from truegold.verifiers import SetupError
 
 pytestmark = pytest.mark.filterwarnings("default")

@@ -11,7 +11,7 @@ from truegold.pipeline.config.base import LaunchConfig, StageConfig, VerdictConf
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, VllmEngineConfig
 from truegold.train.config.models import TUNABLE_OPTIMIZER, OptimizerConfig, Tracker
 from truegold.train.config.objective import ObjectiveConfig, PassRateBand, lowest_band
-from truegold.train.guards.table import GUARDS
+from truegold.train.guards.table import GUARDS, PROBE, SEVERITY
 from truegold.verifiers import Term
 from truegold.verifiers.reward import find_mistakes
 
@@ -218,18 +218,23 @@ class GuardConfig(StageConfig):
     """What watches a run, and how far it goes (`train.guards`, the table of guards in docs/training.md)."""
 
     off: tuple[str, ...] = ()
-    """Names of guards that do not watch; `all` for every one."""
+    """Names of guards that do not watch, `all` for every one; `probe` for the comparison of the two engines; or of
+    actions, such as roll_back, in whose place there is a warning."""
     roll_backs: int = Field(default=4, ge=0)
     """How often a run returns to an earlier checkpoint before it stops."""
 
     @field_validator("off")
     @classmethod
     def _check_names(cls, off: tuple[str, ...]) -> tuple[str, ...]:
-        known = [guard.name for guard in GUARDS]
-        unknown = sorted(set(off) - {*known, "all"})
+        guards = [*(guard.name for guard in GUARDS), PROBE]
+        actions = [action for action, severity in SEVERITY.items() if severity]
+        unknown = sorted(set(off) - {*guards, *actions, "all"})
         if unknown:
-            raise ValueError(f"there is no guard {', '.join(unknown)}; the guards are {', '.join(known)}, or all")
-        return tuple(known) if "all" in off else off
+            raise ValueError(
+                f"there is no guard {', '.join(unknown)}; the guards are {', '.join(guards)}, or all; the actions "
+                f"{', '.join(actions)}"
+            )
+        return (*guards, *(name for name in off if name in actions)) if "all" in off else off
 
 
 class GrpoConfig(StageConfig):

@@ -18,7 +18,7 @@ from truegold.train.grpo.batch_metrics import Metrics
 from truegold.train.grpo.step import Trainer
 from truegold.train.guards.logs import ALARMS, read_alarms
 from truegold.train.guards.retention import healthy_checkpoint, kept_checkpoints
-from truegold.train.guards.table import SEVERITY, Action
+from truegold.train.guards.table import ENDINGS, SEVERITY, Action
 from truegold.train.guards.watch import Alarm, Watch
 from truegold.train.model.distributed import barrier, gathered, rank
 from truegold.train.model.engine import TrainingEngine, checkpoint_steps
@@ -55,7 +55,8 @@ class Responder:
         trainer.may_train = self.may_train
         if rank() == 0:
             path = self._folder / ALARMS
-            kept = [line for line in read_alarms(path) if line["step"] < first_step]
+            # Steps are taken again from here on; what ended the run before is what it was.
+            kept = [line for line in read_alarms(path) if line["step"] < first_step or line["action"] in ENDINGS]
             write_whole(path, "".join(json.dumps(line) + "\n" for line in kept).encode())
 
     def evaluated(self, step: int, metrics: Metrics) -> None:
@@ -135,7 +136,7 @@ class Responder:
             action = "roll_back"
         if action == "roll_back" and self._counts["roll_back"] >= self._trainer.config.guards.roll_backs:
             action = "stop"
-        return action
+        return "warn" if action in self._trainer.config.guards.off else action
 
     def _act(self, step: int, alarm: Alarm, action: Action) -> None:
         if action in self._counts:
@@ -154,11 +155,11 @@ class Responder:
             evidence["returned_to"] = self._last_healthy(alarm)
         self._log(alarm, action, {**evidence, "rate_factor": self._engine.rate_factor})
         if action == "pause":
-            raise GuardError(f"{alarm.line()} The run is paused; the same command goes on.", alarm.remedy)
+            raise GuardError(f"{alarm.line()} The run is paused; the same command goes on.", alarm.remedy, alarm.guard)
         if action == "stop":
             if evidence["returned_to"] is not None:
                 self._engine.return_to(self._checkpoints, evidence["returned_to"])
-            raise GuardError(f"{alarm.line()} The run has stopped.", alarm.remedy)
+            raise GuardError(f"{alarm.line()} The run has stopped.", alarm.remedy, alarm.guard)
 
     def _last_healthy(self, alarm: Alarm) -> int | None:
         """Return the step of the checkpoint to return to: the best one where the held-out pass rate is what fell."""

@@ -19,7 +19,8 @@ from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.train.config.changes import changes_of, record_settings
 from truegold.train.config.grpo import TUNABLE_GRPO, GrpoConfig
 from truegold.train.grpo.feed import Feed
-from truegold.train.metrics import MetricsLog, read_metrics
+from truegold.train.guards.logs import read_metrics
+from truegold.train.metrics import MetricsLog
 from truegold.verifiers import InputError
 
 if TYPE_CHECKING:

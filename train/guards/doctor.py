@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from truegold.train.guards.logs import RunLog, read_log
-from truegold.train.guards.shifts import shifts
-from truegold.train.guards.table import SEVERITY
+from truegold.pipeline.report.shifts import shifts
+from truegold.train.guards.logs import ALARMS, RunLog, read_alarms, read_log
+from truegold.train.guards.table import ENDINGS, SEVERITY
 from truegold.train.guards.watch import Alarm, Watch
 
 SHOWN_SHIFTS = 8
@@ -19,18 +20,29 @@ def examine_log(path: Path) -> Iterator[str]:
     alarms = replay(log)
     first, last = (log.lines[0][0], log.lines[-1][0]) if log.lines else (0, 0)
     yield f"{log.path}: {log.trainer}, steps {first} to {last}, {len(alarms)} alarms"
+    stop = recorded_stop(log.path.with_name(ALARMS))
+    if stop is not None:
+        yield f"what ended it: Step {stop['step']}: {stop['guard']}: {stop['causes']}."
+        yield f"what to do: {stop['remedy']}"
     if alarms:
         worst = diagnose(alarms)
         yield f"what went wrong: {worst.line()}"
         yield f"what to do: {worst.remedy}"
         yield from _other_lines(alarms, worst)
-    else:
+    elif stop is None:
         yield "no guard fires."
     moved = shifts(log.lines)[:SHOWN_SHIFTS]
     if moved:
         yield "what moved most, first steps -> last steps:"
     for shift in moved:
         yield f"  {shift.metric:<28} {shift.start:>10.4g} -> {shift.end:<10.4g} {shift.deviations:+.0f} deviations"
+
+
+def recorded_stop(path: Path) -> dict[str, Any] | None:
+    """Return the alarm that has ended a run without a guard of the table, by the run's own record; None where there is
+    none."""
+    stops = [alarm for alarm in read_alarms(path) if alarm["action"] in ENDINGS and alarm["metric"] is None]
+    return stops[-1] if stops else None
 
 
 def replay(log: RunLog) -> list[Alarm]:

@@ -65,6 +65,8 @@ class RunLog:
 def read_log(path: Path) -> RunLog:
     """Read a run's metrics. Raises InputError where there are none that are understood."""
     file = _find_file(path)
+    if file.name == ALARMS:
+        return RunLog("truegold", file, [])
     text = file.read_text(encoding="utf-8")
     if file.name == "trainer_state.json" or '"log_history"' in text[:4096]:
         history = json.loads(text)["log_history"]
@@ -87,6 +89,25 @@ def read_log(path: Path) -> RunLog:
     return RunLog("truegold", file, _merge(steps))
 
 
+def read_metrics(path: Path) -> list[dict[str, float]]:
+    """Return all whole lines of a metrics file; a line cut short by a kill is left out."""
+    if not path.exists():
+        return []
+    lines = []
+    for line in path.read_text().splitlines():
+        try:
+            lines.append(json.loads(line))
+        except json.JSONDecodeError:
+            break
+    return lines
+
+
+def unfinished_training(run_dir: Path) -> Path | None:
+    """Return the folder of a run's training that has not ended well, the newest one; None where there is none."""
+    folders = [path.parent for path in run_dir.glob(f".partial/train-*/{ALARMS}")]
+    return max(folders, key=lambda folder: (folder / ALARMS).stat().st_mtime, default=None)
+
+
 def read_alarms(path: Path) -> list[dict[str, Any]]:
     """Return the alarms of a run; none where it has no such file."""
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
@@ -102,6 +123,9 @@ def _find_file(path: Path) -> Path:
         ".partial/train-*/metrics.jsonl",
         "trainer_state.json",
         "checkpoint-*/trainer_state.json",
+        # A training that was stopped before its first step has nothing else.
+        ALARMS,
+        f".partial/train-*/{ALARMS}",
     )
     for pattern in patterns:
         files = sorted(path.glob(pattern), key=lambda file: file.stat().st_mtime)

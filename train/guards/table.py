@@ -247,6 +247,12 @@ SEVERITY: dict[Action, int] = {
 }
 """Where several guards fire, the hardest action is taken."""
 
+ENDINGS: tuple[Action, ...] = ("pause", "stop")
+"""The actions that end a run."""
+PROBE = "probe"
+"""What `guards.off` and the alarms call the comparison of the two engines after each sync, which stops a run by
+itself."""
+
 BLIND = 0.1
 """Right completions earn more than wrong ones by at least this share of what rewards differ by."""
 ALMOST_ALL = 0.9

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
+from truegold.pipeline.report.shifts import TO_DEVIATION
 from truegold.train.guards.table import GUARDS, SEVERITY, Action, Guard, derived_metrics
 
 WINDOW = 20
@@ -27,8 +28,6 @@ FEWEST = 3
 """With fewer values a deviation says nothing, and the floor and the ratio decide."""
 QUIET = 20
 """A guard that has warned is silent for so many steps."""
-TO_DEVIATION = 1.4826
-"""The median absolute deviation of normal values times this is their standard deviation."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class Watch:
     """The state of all guards."""
 
     off: Collection[str] = ()
-    """Names of guards that do not watch."""
+    """Names of guards that do not watch, and of actions in whose place there is a warning."""
     guards: Sequence[Guard] = GUARDS
     series: dict[str, Series] = field(default_factory=dict)
     """By metric."""
@@ -120,9 +119,10 @@ class Watch:
             since, length = self.streaks.get(guard.name, [step, 0])
             self.streaks[guard.name] = [since, length + 1]
             if length + 1 >= guard.steps:
-                alarms.append(_alarm(guard, step, value, bound, int(since)))
+                alarm = self._alarm(guard, step, value, bound, int(since))
+                alarms.append(alarm)
                 del self.streaks[guard.name]
-                if guard.action in ("warn", "halve_rate"):
+                if alarm.action in ("warn", "halve_rate"):
                     self.quiet_until[guard.name] = step + QUIET
         watched = {guard.metric for guard in self.guards}
         for name, value in values.items():
@@ -142,7 +142,7 @@ class Watch:
         wait whether they go on."""
         by_name = {guard.name: guard for guard in self.guards}
         alarms = [
-            _alarm(by_name[name], step, self.latest[by_name[name].metric], (None, by_name[name].floor), int(since))
+            self._alarm(by_name[name], step, self.latest[by_name[name].metric], (None, by_name[name].floor), int(since))
             for name, (since, _) in self.streaks.items()
         ]
         return sorted(alarms, key=lambda alarm: -SEVERITY[alarm.action])
@@ -166,6 +166,10 @@ class Watch:
         distance = max(guard.mads * deviation, guard.floor, error, guard.ratio * abs(baseline))
         return baseline, baseline + distance if guard.direction == "up" else baseline - distance
 
+    def _alarm(self, guard: Guard, step: int, value: float, bound: tuple[float | None, float], since: int) -> Alarm:
+        action: Action = "warn" if guard.action in self.off else guard.action
+        return Alarm(step, guard.name, action, guard.metric, value, *bound, since, guard.causes, guard.remedy)
+
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps."""
         series = {name: asdict(values) for name, values in self.series.items()}
@@ -188,10 +192,3 @@ def _is_beyond(guard: Guard, value: float, threshold: float) -> bool:
     if not math.isfinite(value):
         return True
     return value > threshold if guard.direction == "up" else value < threshold
-
-
-def _alarm(guard: Guard, step: int, value: float, bound: tuple[float | None, float], since: int) -> Alarm:
-    baseline, threshold = bound
-    return Alarm(
-        step, guard.name, guard.action, guard.metric, value, baseline, threshold, since, guard.causes, guard.remedy
-    )

@@ -210,6 +210,7 @@ class TrainingEngine:
             raise NotFiniteError(
                 f"The {spoilt} of optimizer step {step} is not finite; the step was not taken.",
                 "Lower the learning rate, or look for a reward or a weight that is not finite.",
+                "not_finite",
             )
         return {**metrics, "grad_norm": grad_norm, "lr": lr}
 

@@ -16,6 +16,7 @@ import torch
 
 from truegold.pipeline.engines.base import SamplingParams, sample_seed
 from truegold.train.config.grpo import GrpoConfig
+from truegold.train.guards.table import PROBE
 from truegold.train.model.distributed import all_max
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.segment import Segment, collate
@@ -57,13 +58,16 @@ class Probe:
 
     def check(self, version: int) -> Mismatch:
         """Compare the engines; every rank calls it. Raises GuardError with the cause where those of any rank
-        disagree."""
+        disagree, unless `guards.off` has the probe."""
         distance = self._measure_mismatch(self._sample(version))
+        if PROBE in self.config.guards.off:
+            return distance
         if not math.isfinite(distance.mean_abs):
             raise GuardError(
                 f"At weights version {version} log-probabilities are not finite: the weights of one of the engines are "
                 "spoilt.",
                 "Go on from an earlier checkpoint, with a lower learning rate.",
+                PROBE,
             )
         if self.floor is None:
             self.floor = max(distance.mean_abs, MIN_FLOOR[self.config.optimizer.dtype])
@@ -74,6 +78,7 @@ class Probe:
                 f"At weights version {version} the sampling and the training engine disagree: mean |Δ log p| is "
                 f"{distance.mean_abs:.2g} over {distance.tokens} probe tokens, the limit {limit:.2g}. {cause}",
                 remedy,
+                PROBE,
             )
         return distance
 

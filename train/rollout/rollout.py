@@ -57,6 +57,7 @@ class Rollout:
             raise GuardError(
                 f"The sampling engine died at step {step}: {type(error).__name__}: {reason}",
                 "The same command goes on from the last checkpoint; where it dies again, see the log of the stage.",
+                "engine",
             ) from error
         return prompts, [completions[start : start + group_size] for start in range(0, len(completions), group_size)]
 

@@ -68,4 +68,5 @@ class TimeoutTally:
                 f"{self._deadline_s:g} s, the last on gold {row.gold!r:.60}.",
                 "Mend it or bound its work; deadline_s and max_timeouts beside its workers say how long a verdict may "
                 f"take, and which share may take longer (now {self._max_share:g}).",
+                "timeouts",
             )

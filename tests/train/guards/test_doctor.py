@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from truegold.pipeline.report.shifts import shifts
 from truegold.train.guards.doctor import diagnose, examine_log, replay
 from truegold.train.guards.logs import read_log
-from truegold.train.guards.shifts import shifts
-from truegold.verifiers import InputError
+from truegold.train.guards.stops import record_stop
+from truegold.verifiers import GuardError, InputError
 
 RECORDED = Path(__file__).parents[2] / "data" / "guards"
 
@@ -48,6 +49,20 @@ def test_our_dead_run_is_told_by_the_step_at_which_it_died() -> None:
     lines = list(examine_log(RECORDED / "rate_x100.jsonl"))
     assert lines[1].startswith("what went wrong: Step 2: pass_rate_start")
     assert "learning rate" in lines[1]
+
+
+@pytest.mark.parametrize("has_metrics", [True, False])
+def test_what_ended_our_run_besides_the_guards_is_told_first(tmp_path: Path, has_metrics: bool) -> None:
+    if has_metrics:
+        (tmp_path / "metrics.jsonl").write_text((RECORDED / "healthy.jsonl").read_text())
+    record_stop(tmp_path, GuardError("The engines disagree. Cause: temperature.", "Sample at one.", "probe"))
+    step = 120 if has_metrics else 0
+    lines = list(examine_log(tmp_path))
+    assert lines[1:3] == [
+        f"what ended it: Step {step}: probe: The engines disagree. Cause: temperature.",
+        "what to do: Sample at one.",
+    ]
+    assert "no guard fires." not in lines
 
 
 def test_trl_is_read_from_the_newest_checkpoint(tmp_path: Path) -> None:

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from truegold.train.guards.watch import TO_DEVIATION, WARM_UP
-
-FEWEST_STEPS = 2 * WARM_UP
+TO_DEVIATION = 1.4826
+"""The median absolute deviation of normal values times this is their standard deviation."""
+EDGE = 8
+"""The first so many steps are the start, the last so many the end."""
+FEWEST_STEPS = 2 * EDGE
 """A shorter run has no end that its start could be compared with."""
 LEAST_SHIFT = 0.05
 """A smaller shift, as a share of the start, is left out however steady the metric was."""
@@ -41,8 +43,8 @@ def shifts(lines: Sequence[tuple[int, dict[str, float | None]]]) -> list[Shift]:
     for name, values in series.items():
         if len(values) < FEWEST_STEPS:
             continue
-        start, end = median(values[:WARM_UP]), median(values[-WARM_UP:])
-        spread = TO_DEVIATION * median(abs(value - start) for value in values[:WARM_UP])
+        start, end = median(values[:EDGE]), median(values[-EDGE:])
+        spread = TO_DEVIATION * median(abs(value - start) for value in values[:EDGE])
         if abs(end - start) <= LEAST_SHIFT * max(abs(start), 1e-3):
             continue
         moved.append(Shift(name, start, end, (end - start) / max(spread, LEAST_SHIFT * abs(start), 1e-3)))
