@@ -17,7 +17,8 @@ import torch
 from guard_faults import PLANTED, Clock, Fault
 
 from truegold.pipeline.engines.chat import ChatEncoder
-from truegold.train.grpo import rewards, update
+from truegold.pipeline.engines.vllm_local import VllmEngine
+from truegold.train.grpo import rewards, start_checks, update
 from truegold.train.grpo.feed import Feed
 from truegold.train.grpo.text_metrics import repeated_share
 from truegold.train.model.engine import TrainingEngine
@@ -104,16 +105,16 @@ def _loss_of_the_other_sign() -> Any:
 
 def _stale_weights() -> Any:
     """The sampling engine is sent the weights of the planted step for ever."""
-    tensors = TrainingEngine.named_tensors
+    update_weights = VllmEngine.update_weights
     held: dict[str, torch.Tensor] = {}
 
-    def with_old_weights(self: Any) -> Any:
-        for name, tensor in tensors(self):
+    def with_old_weights(self: Any, named_tensors: Any, version: int) -> None:
+        for name, tensor in named_tensors:
             if not _is_planted(PLANTED) or name not in held:
                 held[name] = tensor.clone()
-            yield name, held[name]
+        update_weights(self, iter(held.items()), version)
 
-    return mock.patch.object(TrainingEngine, "named_tensors", with_old_weights)
+    return mock.patch.object(VllmEngine, "update_weights", with_old_weights)
 
 
 def _rollouts(change: Callable[[list[Any]], list[Any]]) -> Callable[[], Any]:
@@ -197,16 +198,15 @@ def _broken_layer() -> Any:
 
 def _heldout_is_trained_on() -> Any:
     """The held-out rows are among those that are trained on."""
-    from truegold.train.grpo import stage
-
-    read = stage.read_rows
+    read = start_checks.read_rows
 
     def rows(path: Any) -> Any:
         yield from read(path)
         if path.name == "selected.parquet":
-            yield from read(path.with_name("heldout.parquet"))
+            for row in read(path.with_name("heldout.parquet")):
+                yield {**row, "pass_rate": None}
 
-    return mock.patch.object(stage, "read_rows", rows)
+    return mock.patch.object(start_checks, "read_rows", rows)
 
 
 UNFORESEEN = (

@@ -31,6 +31,7 @@ from truegold.train.rollout.probe import Probe
 
 HARM = 0.10
 """Points of held-out pass rate by which a fault has to hurt to count."""
+SIDES = ("guarded", "unguarded")
 HEALTHY = Fault("healthy", harmless=True)
 
 
@@ -133,6 +134,7 @@ def main() -> None:
     parser.add_argument("what", choices=["faults", "healthy", "table"])
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--only", nargs="*", default=())
+    parser.add_argument("--sides", nargs="*", choices=SIDES, default=SIDES)
     parser.add_argument("--seeds", nargs="*", type=int, default=())
     parser.add_argument("--refills", type=int, default=0)
     parser.add_argument("--steps", type=int, default=30)
@@ -143,7 +145,7 @@ def main() -> None:
     if arguments.what == "faults":
         known = (HEALTHY, *FAULTS, *UNFORESEEN)
         chosen = [fault for fault in known if not arguments.only or fault.name in arguments.only]
-        for guarded in (True, False):
+        for guarded in [side == "guarded" for side in arguments.sides]:
             for fault in chosen:
                 run_fault(runs[0], out, fault, guarded, arguments.steps)
     elif arguments.what == "healthy":

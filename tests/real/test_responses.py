@@ -86,9 +86,44 @@ def test_a_run_that_dies_again_and_again_stops_with_exit_code_5(tmp_path: Path) 
         take(made, step, HEALTHY)
     with pytest.raises(GuardError, match=r"pass_rate is 0 .* The run has stopped") as stopped:
         for step in range(10, 40):
-            take(made, step, DEAD)
+            take(made, step, HEALTHY if step % 3 == 0 else DEAD)
     assert stopped.value.exit_code == 5
     assert len(notes.returned) == 3
+
+
+def test_healthy_weights_that_are_as_wrong_straight_after_the_return_are_not_to_blame(tmp_path: Path) -> None:
+    made, _ = responder(tmp_path)
+    for step in range(22):
+        take(made, step, HEALTHY)
+    take(made, 22, DEAD)
+    take(made, 23, DEAD)
+    take(made, 24, DEAD)
+    with pytest.raises(GuardError, match=r"not the policy: its weights of step 10 had 0\.6") as stopped:
+        take(made, 25, DEAD)
+    assert stopped.value.guard == "not_the_policy"
+    assert [alarm["action"] for alarm in read_alarms(tmp_path / ALARMS)][-1] == "stop"
+
+
+def test_weights_that_die_again_later_are_to_blame(tmp_path: Path) -> None:
+    made, _ = responder(tmp_path)
+    for step in range(22):
+        take(made, step, HEALTHY)
+    for step, metrics in enumerate([DEAD, DEAD, HEALTHY, DEAD, DEAD, HEALTHY, DEAD], start=22):
+        take(made, step, metrics)
+    assert [alarm["action"] for alarm in read_alarms(tmp_path / ALARMS) if alarm["action"] != "warn"] == [
+        "roll_back",
+        "roll_back",
+    ]
+
+
+def test_a_gradient_that_is_nan_straight_after_the_return_is_not_the_policy_s(tmp_path: Path) -> None:
+    made, _ = responder(tmp_path)
+    take(made, 0, HEALTHY)
+    with pytest.raises(GuardError, match="not the policy"):
+        for step in range(1, 9):
+            made.may_train(step, dict(HEALTHY))
+            made.respond(step, {**HEALTHY, "not_finite": 1.0})
+    assert [alarm["action"] for alarm in read_alarms(tmp_path / ALARMS)] == ["skip_step"] * 3 + ["roll_back", "stop"]
 
 
 def test_a_batch_that_shows_what_is_wrong_is_kept_from_the_optimizer(tmp_path: Path) -> None:
@@ -112,7 +147,7 @@ def test_steps_that_are_not_finite_are_left_out_three_times_and_then_the_run_ret
 
 def test_a_pause_keeps_what_was_learnt_and_says_that_the_same_command_goes_on(tmp_path: Path) -> None:
     made, notes = responder(tmp_path)
-    far = {**HEALTHY, "profile_pass_rate": 0.1}
+    far = {**HEALTHY, "profile_pass_rate": 0.1, "judged": 64.0}
     take(made, 0, far)
     with pytest.raises(GuardError, match="The run is paused; the same command goes on"):
         take(made, 1, far)

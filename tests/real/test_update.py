@@ -107,6 +107,18 @@ def all_trained(*advantages: float) -> WeighedBatch:
     return WeighedBatch(torch.tensor(advantages), torch.ones(len(advantages), dtype=torch.bool), {})
 
 
+@pytest.mark.parametrize("loss", ["ppo", "gspo", "cispo", "topr"])
+def test_it_is_measured_which_way_right_and_wrong_completions_are_pushed(tiny_model: Path, loss: str) -> None:
+    batch = [segment(1.0, 0, 3), segment(0.0, 0, 6), segment(1.0, 1, 5), segment(0.0, 1, 2)]
+    update = updater(tiny_model, loss=loss)
+    (forward,) = update.train_on(batch, all_trained(1.0, -1.0, 1.0, -1.0), "0")
+    assert 1.5 < forward["push_gap"] < 2.5
+    (backward,) = update.train_on(batch, all_trained(-1.0, 1.0, -1.0, 1.0), "0")
+    assert -2.5 < backward["push_gap"] < -1.5
+    (one_kind,) = update.train_on(batch[1::2], all_trained(-1.0, -1.0), "0")
+    assert "push_gap" not in one_kind and "push_size" not in one_kind
+
+
 def test_the_first_step_on_a_batch_is_on_policy_and_later_ones_are_not(tiny_model: Path) -> None:
     segments = [segment(1.0, length=length) for length in (3, 6, 4, 8)]
     steps = updater(tiny_model, num_iterations=2).train_on(segments, all_trained(1.0, -1.0, 0.5, -0.5), "seed")

@@ -68,6 +68,26 @@ def test_by_default_the_reward_is_the_score_of_the_row_s_own_verifier() -> None:
     assert [completion.score.correct.score for completion in completions] == [1.0, 0.0, 1.0, 0.0, None]
 
 
+def test_with_several_domains_each_has_its_share_its_rates_and_its_spread() -> None:
+    rows: list[Row] = [
+        {**row(0), "domain": "algebra", "pass_rate": 0.5},
+        {**row(1), "domain": "counting", "pass_rate": 0.25},
+    ]
+    completions = scored(RewardConfig(), rows, [["\\boxed{4}", "\\boxed{5}"], ["\\boxed{4}"] * 2])
+    completions[0].trained = completions[1].trained = True
+    metrics = reward_metrics(completions, RewardConfig().composition)
+    assert metrics["judged"] == 4
+    of_algebra, of_counting = (
+        {name.removesuffix(f"/{domain}"): value for name, value in metrics.items() if name.endswith(f"/{domain}")}
+        for domain in ("algebra", "counting")
+    )
+    names = ("domain", "trained", "pass_rate", "profile_pass_rate", "reward_spread")
+    assert of_algebra == dict(zip(names, (0.5, 1.0, 0.5, 0.5, 1.0), strict=True))
+    assert of_counting == dict(zip(names, (0.5, 0.0, 1.0, 0.25, 0.0), strict=True))
+    alone = reward_metrics(completions[:2], RewardConfig().composition)
+    assert [name for name in alone if name.endswith("/algebra")] == ["domain/algebra"]
+
+
 def test_terms_are_composed_and_length_counts_sampled_tokens() -> None:
     long = f"<think>{'x' * 27}</think>\\boxed{{4}}"
     assert len(completion(long).token_ids) == 52

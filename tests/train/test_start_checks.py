@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import cast
 
 import polars as pl
 import pytest
@@ -16,6 +17,7 @@ from truegold.train.grpo.start_checks import (
     check_prompts,
     choose_eval_sampling,
     choose_max_tokens,
+    split_by_leak,
     split_by_room,
 )
 from truegold.train.rollout.engines import check_engine
@@ -41,6 +43,17 @@ def samples(path: Path, right: list[int], wrong: list[int]) -> Path:
         schema_overrides={"token_ids": pl.List(pl.Int32)},
     ).write_parquet(path)
     return path
+
+
+def test_held_out_rows_that_are_trained_on_are_not_evaluated() -> None:
+    def rows(*prompts: str) -> list[Row]:
+        return [cast("Row", {"prompt": prompt}) for prompt in prompts]
+
+    heldout, leaked = split_by_leak(rows("1+1=?", "What is 2+2?"), rows("What is  2+2?\n"), rows("3+3=?"))
+    assert [row["prompt"] for row in heldout] == ["1+1=?"]
+    assert [row["prompt"] for row in leaked] == ["What is 2+2?"]
+    with pytest.raises(InputError, match="All 1 held-out rows"):
+        split_by_leak(rows("1+1=?"), rows("1+1=?"))
 
 
 def test_max_tokens_come_from_the_lengths_of_right_completions(tmp_path: Path) -> None:

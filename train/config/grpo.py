@@ -11,7 +11,7 @@ from truegold.pipeline.config.base import LaunchConfig, StageConfig, VerdictConf
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, VllmEngineConfig
 from truegold.train.config.models import TUNABLE_OPTIMIZER, OptimizerConfig, Tracker
 from truegold.train.config.objective import ObjectiveConfig, PassRateBand, lowest_band
-from truegold.train.guards.table import GUARDS, PROBE, SEVERITY
+from truegold.train.guards.table import GUARDS, NOT_THE_POLICY, PROBE, SEVERITY
 from truegold.verifiers import Term
 from truegold.verifiers.reward import find_mistakes
 
@@ -226,7 +226,7 @@ class GuardConfig(StageConfig):
     @field_validator("off")
     @classmethod
     def _check_names(cls, off: tuple[str, ...]) -> tuple[str, ...]:
-        guards = [*(guard.name for guard in GUARDS), PROBE]
+        guards = [*(guard.name for guard in GUARDS), NOT_THE_POLICY, PROBE]
         actions = [action for action, severity in SEVERITY.items() if severity]
         unknown = sorted(set(off) - {*guards, *actions, "all"})
         if unknown:

@@ -16,10 +16,13 @@ Metrics = dict[str, float | None]
 
 
 def reward_metrics(completions: Sequence[StepCompletion], terms: Sequence[Term]) -> Metrics:
-    """Return pass rate, the one that the profile expects of these problems, reward, how it spreads and by how much it
-    is higher for right completions than for wrong ones, timeouts, unjudged share, all-right and all-wrong groups,
-    lengths and truncation of one rollout batch; for each term the mean of its scores (`score/NAME`) and of what it
-    added to the reward (`reward/NAME`)."""
+    """Return what is measured of the rewards of one rollout batch.
+
+    These are pass rate and the one that the profile expects of these problems; reward, how it spreads, and by how much
+    it is higher for right completions than for wrong ones; timeouts, how many are judged and the share that is not;
+    all-right and all-wrong groups; lengths, truncation and domains; for each term the mean of its scores (`score/NAME`)
+    and of what it added to the reward (`reward/NAME`).
+    """
     segments = [completion.segment for completion in completions]
     scores = [completion.score for completion in completions]
     correct_scores = [score.correct.score for score in scores]
@@ -47,6 +50,7 @@ def reward_metrics(completions: Sequence[StepCompletion], terms: Sequence[Term])
         "reward_spread": max(judged) - min(judged) if judged else None,
         "reward_gap": None if right is None or wrong is None else right - wrong,
         "timeouts": sum(verdict.reason is Reason.TIMEOUT for verdict in verdicts) / len(verdicts),
+        "judged": float(sum(score is not None for score in correct_scores)),
         "unjudged": sum(score.reward.value is None for score in scores) / len(scores),
         "groups_all_right": sum(mean == 1.0 for mean in group_means) / len(group_means),
         "groups_all_wrong": sum(mean == 0.0 for mean in group_means) / len(group_means),
@@ -56,12 +60,35 @@ def reward_metrics(completions: Sequence[StepCompletion], terms: Sequence[Term])
         "length_max": float(max(lengths)),
         "truncated": sum(segment.truncated for segment in segments) / len(segments),
     }
-    domains = [completion.row.get("domain") for completion in completions]
-    for domain in sorted({domain for domain in domains if domain}):
-        metrics[f"domain/{domain}"] = domains.count(domain) / len(domains)
+    metrics |= _domain_metrics(completions)
     for index, term in enumerate(terms):
         metrics[f"score/{term.name}"] = _mean([score.verdicts[index].score for score in scores])
         metrics[f"reward/{term.name}"] = _mean([score.reward.parts[term.name] for score in scores])
+    return metrics
+
+
+def _domain_metrics(completions: Sequence[StepCompletion]) -> Metrics:
+    """Return what share of the sampled completions each domain has; where there are several, also of those trained on,
+    its pass rate, the one that the profile expects, and how its rewards spread."""
+    by_domain: dict[str, list[StepCompletion]] = {}
+    for completion in completions:
+        by_domain.setdefault(completion.row.get("domain") or "", []).append(completion)
+    trained = sum(completion.trained for completion in completions)
+    metrics: Metrics = {}
+    for domain, members in sorted(by_domain.items()):
+        if not domain:
+            continue
+        metrics[f"domain/{domain}"] = len(members) / len(completions)
+        if len(by_domain) < 2:
+            continue
+        rewards = [reward for member in members if (reward := member.score.reward.value) is not None]
+        passed = [member.score.correct.passed for member in members if member.score.correct.score is not None]
+        metrics |= {
+            f"trained/{domain}": sum(member.trained for member in members) / trained if trained else None,
+            f"pass_rate/{domain}": fmean(passed) if passed else None,
+            f"profile_pass_rate/{domain}": _mean([member.row.get("pass_rate") for member in members]),
+            f"reward_spread/{domain}": max(rewards) - min(rewards) if rewards else None,
+        }
     return metrics
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from truegold.train.grpo.batch_metrics import Metrics
 from truegold.train.grpo.step import Trainer
 from truegold.train.guards.logs import ALARMS, read_alarms
 from truegold.train.guards.retention import healthy_checkpoint, kept_checkpoints
-from truegold.train.guards.table import ENDINGS, SEVERITY, Action
+from truegold.train.guards.table import ENDINGS, NOT_THE_POLICY, SEVERITY, Action, derived_metrics
 from truegold.train.guards.watch import Alarm, Watch
 from truegold.train.model.distributed import barrier, gathered, rank
 from truegold.train.model.engine import TrainingEngine, checkpoint_steps
@@ -30,6 +31,8 @@ MOST_SKIPS = 3
 """Steps that are left out before leaving out is taken not to help."""
 ROLL_BACK_RATE = 4
 """The rate is divided by this at each return: three of them make up for a rate a hundred times too high nearly."""
+SAMPLED = ("pass_rate", "truncated", "repetition", "foreign_script", "idle", "not_finite")
+"""What is measured of a batch before it is trained on: straight after a return it is what those weights had."""
 HEALED = 50
 """After so many steps without an alarm, the run may return as often again."""
 
@@ -45,13 +48,17 @@ class Responder:
         off = set(trainer.config.guards.off)
         if any(term.verifier is None and term.weight == 0 for term in trainer.config.reward.terms):
             # The reward is not meant to be about correctness.
-            off |= {"reward_sign", "reward_blind"}
+            off |= {"reward_sign", "reward_blind", "update_sign"}
         self.watch = Watch(off)
         self._pending: list[Alarm] = []
         self._observed: set[str] = set()
         self._counts = {"roll_back": 0, "skip_step": 0}
         self._last_alarm = -HEALED
         self._best: tuple[int, float] | None = None
+        self._sampled: dict[int, dict[str, float]] = {}
+        """What the weights of checkpoints, and the present ones, were measured to do first, by their steps."""
+        self._returned: tuple[int, int] | None = None
+        """The step after which the run returned last, and that of the checkpoint."""
         trainer.may_train = self.may_train
         if rank() == 0:
             path = self._folder / ALARMS
@@ -77,15 +84,18 @@ class Responder:
         """Take in the metrics of a whole step, and act on its alarms. Raises GuardError where the run has to end."""
         self._observe(step, {name: value for name, value in metrics.items() if name not in self._observed})
         alarms, self._pending, self._observed = self._pending, [], set()
+        values = {"not_finite": 0.0, **derived_metrics(metrics), **metrics}
+        self._sampled[step] = {name: value for name in SAMPLED if (value := values.get(name)) is not None}
         if step - self._last_alarm >= HEALED:
             self._counts = dict.fromkeys(self._counts, 0)
         if not alarms:
             return
         self._last_alarm = step
-        worst = max(alarms, key=lambda alarm: SEVERITY[alarm.action])
+        hardest = max(alarms, key=lambda alarm: SEVERITY[alarm.action])
+        worst = self._look_elsewhere(hardest)
         action = self._escalate(worst.action)
         for alarm in alarms:
-            if alarm is not worst:
+            if alarm is not hardest:
                 self._log(alarm, "warn", {})
         self._act(step, worst, action)
 
@@ -103,6 +113,7 @@ class Responder:
         """Write a checkpoint, and drop those that nobody would return to."""
         steps = {*checkpoint_steps(self._checkpoints), step}
         kept = kept_checkpoints(steps, step, self._best[0] if self._best else None)
+        self._sampled = {at: values for at, values in self._sampled.items() if at in kept or at >= step - 1}
         self._engine.save(self._checkpoints, step, {**self._trainer.state(), "guards": self.state()}, kept)
 
     def state(self) -> dict[str, Any]:
@@ -114,6 +125,8 @@ class Responder:
             "counts": self._counts,
             "last_alarm": self._last_alarm,
             "best": self._best,
+            "sampled": {str(step): values for step, values in self._sampled.items()},
+            "returned": self._returned,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -124,6 +137,8 @@ class Responder:
             self._engine.rate_factor = state["rate_factor"]
         self._counts, self._last_alarm = dict(state["counts"]), state["last_alarm"]
         self._best = None if state["best"] is None else tuple(state["best"])
+        self._sampled = {int(step): values for step, values in state["sampled"].items()}
+        self._returned = None if state["returned"] is None else tuple(state["returned"])
 
     def _observe(self, step: int, metrics: Metrics) -> None:
         self._observed |= set(metrics)
@@ -137,6 +152,25 @@ class Responder:
         if action == "roll_back" and self._counts["roll_back"] >= self._trainer.config.guards.roll_backs:
             action = "stop"
         return "warn" if action in self._trainer.config.guards.off else action
+
+    def _look_elsewhere(self, alarm: Alarm) -> Alarm:
+        """Return the alarm that stops the run where healthy weights are as wrong straight after a return to them: then
+        it is not the policy that has changed."""
+        if self._returned is None or alarm.metric not in SAMPLED or alarm.action not in ("roll_back", "skip_step"):
+            return alarm
+        returned, target = self._returned
+        known = self._sampled.get(target, {}).get(alarm.metric)
+        is_down = alarm.value < alarm.threshold
+        was_healthy = known is not None and (known >= alarm.threshold if is_down else known <= alarm.threshold)
+        if alarm.since != returned + 1 or not was_healthy or NOT_THE_POLICY in self._trainer.config.guards.off:
+            return alarm
+        causes = (
+            f"not the policy: its weights of step {target} had {known:.3g}, and are as wrong as the later ones "
+            "straight after the return to them; golds, prompts, the verifier, the sampling engine, or completions that "
+            "belong to other prompts have changed"
+        )
+        remedy = "Compare completions/ of these steps with those before: prompt, gold, completion and verdict."
+        return replace(alarm, guard=NOT_THE_POLICY, action="stop", causes=causes, remedy=remedy)
 
     def _act(self, step: int, alarm: Alarm, action: Action) -> None:
         if action in self._counts:
@@ -179,6 +213,7 @@ class Responder:
         self._trainer.rollout.engine.forget_prefixes()
         self._trainer.rollout.sync(step + 1)
         self.watch.start_over()
+        self._returned = (step, target)
         if self._best is not None and self._best[0] > target:
             self._best = None
         elif self._best is not None and "heldout_pass_rate" in self.watch.series:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from truegold.pipeline.engines.base import SamplingParams
 from truegold.pipeline.engines.chat import load_encoder
-from truegold.pipeline.rows import read_rows
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.train.config.changes import changes_of, record_settings
@@ -21,7 +20,6 @@ from truegold.train.config.grpo import TUNABLE_GRPO, GrpoConfig
 from truegold.train.grpo.feed import Feed
 from truegold.train.guards.logs import read_metrics
 from truegold.train.metrics import MetricsLog
-from truegold.verifiers import InputError
 
 if TYPE_CHECKING:
     from truegold.train.grpo.batch_metrics import Metrics
@@ -39,7 +37,7 @@ PROBE_POOL = 256
 """The probe's prompts are chosen among those of so many rows."""
 
 
-@stage_function(version=5, isolated=True, judges="rows", tunable=TUNABLE_GRPO)
+@stage_function(version=6, isolated=True, judges="rows", tunable=TUNABLE_GRPO)
 def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Train a model on selected rows.
 
@@ -62,16 +60,8 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
 
     check_engine(config.engine)
     encoder, longest = load_encoder(inputs["model"], config.chat), max_length(config.engine)
-    (rows, cramped), (reserve, _), (heldout, _) = (
-        start_checks.split_by_room(read_rows(inputs[name]), inputs.get("samples"), encoder, longest)
-        for name in ("rows", "reserve", "heldout")
-    )
-    if not rows:
-        raise InputError(
-            f"None of the {len(cramped)} selected rows leaves the model room for as many tokens as right answers "
-            "took in the profile.",
-            f"Raise train.engine.max_model_len (now {longest}).",
-        )
+    data = start_checks.read_training_rows(inputs, encoder, longest)
+    rows, reserve, heldout = data.rows, data.reserve, data.heldout
     max_tokens, max_tokens_from = start_checks.choose_max_tokens(
         config.sampling.max_tokens, inputs.get("samples"), longest
     )
@@ -123,8 +113,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
         "changes": changes_of(out_dir),
         **_pass_rate_facts(out_dir),
     }
-    counts = {"skip:prompt_too_long_for_model": len(cramped)}
-    return StageReport(len(rows) + len(cramped), len(rows), counts, facts)
+    return StageReport(data.rows_in, len(rows), data.skipped, facts)
 
 
 def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Progress) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import polars as pl
 
 from truegold.pipeline.engines.chat import ChatEncoder
-from truegold.pipeline.rows import Row
+from truegold.pipeline.rows import Row, read_rows
 from truegold.train.config.grpo import EvaluationConfig, SamplingConfig
 from truegold.verifiers import InputError
 
@@ -54,6 +54,40 @@ def choose_max_tokens(configured: int | None, samples: Path | None, longest: int
     return min(derived, longest - 1), f"{LENGTH_MARGIN} x {quantile:.0f}, the 99.5 % quantile of right completions"
 
 
+@dataclass(frozen=True)
+class TrainingRows:
+    """The rows of a training, without those that it cannot use."""
+
+    rows: list[Row]
+    reserve: list[Row]
+    heldout: list[Row]
+    rows_in: int
+    """Selected rows that were read."""
+    skipped: dict[str, int]
+    """How many were left out, by reason."""
+
+
+def read_training_rows(inputs: Mapping[str, Path], encoder: ChatEncoder, longest: int) -> TrainingRows:
+    """Read the inputs `rows`, `reserve` and `heldout` of a training.
+
+    longest: prompt plus completion that the engine takes. Raises InputError where nothing is left to train on, or
+    nothing to hold out.
+    """
+    (rows, cramped), (reserve, _), (heldout, _) = (
+        split_by_room(read_rows(inputs[name]), inputs.get("samples"), encoder, longest)
+        for name in ("rows", "reserve", "heldout")
+    )
+    if not rows:
+        raise InputError(
+            f"None of the {len(cramped)} selected rows leaves the model room for as many tokens as right answers "
+            "took in the profile.",
+            f"Raise train.engine.max_model_len (now {longest}).",
+        )
+    heldout, leaked = split_by_leak(heldout, rows, reserve)
+    skipped = {"skip:prompt_too_long_for_model": len(cramped), "skip:heldout_is_trained_on": len(leaked)}
+    return TrainingRows(rows, reserve, heldout, len(rows) + len(cramped), skipped)
+
+
 def split_by_room(
     rows: Iterable[Row], samples: Path | None, encoder: ChatEncoder, longest: int
 ) -> tuple[list[Row], list[Row]]:
@@ -69,6 +103,26 @@ def split_by_room(
         room = longest - len(encoder.encode(row["prompt"]))
         (fitting if room >= lengths.get(row["id"], usual) else cramped).append(row)
     return fitting, cramped
+
+
+def split_by_leak(heldout: Iterable[Row], *trained: Iterable[Row]) -> tuple[list[Row], list[Row]]:
+    """Return the held-out rows that are not trained on, and those whose prompt is: they would measure what was learnt
+    by heart."""
+    prompts = {_normal(row["prompt"]) for rows in trained for row in rows}
+    apart: list[Row] = []
+    leaked: list[Row] = []
+    for row in heldout:
+        (leaked if _normal(row["prompt"]) in prompts else apart).append(row)
+    if leaked and not apart:
+        raise InputError(
+            f"All {len(leaked)} held-out rows have prompts that are trained on: nothing could be learnt from them.",
+            "Hold other rows back (data.heldout), or decontaminate: truegold decontaminate.",
+        )
+    return apart, leaked
+
+
+def _normal(prompt: str) -> str:
+    return " ".join(prompt.split()).casefold()
 
 
 def _right_lengths(samples: Path | None) -> tuple[dict[str, float], float]:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from truegold.pipeline.engines.base import Completion, SamplingParams
@@ -256,5 +257,6 @@ def _to_segment(
 
 
 def _mean_metrics(updates: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the mean of each metric over the optimizer steps of one batch."""
-    return {name: sum(step[name] for step in updates) / len(updates) for name in updates[0]} if updates else {}
+    """Return the mean of each metric over those optimizer steps of one batch that have it."""
+    names = {name for step in updates for name in step}
+    return {name: fmean(step[name] for step in updates if name in step) for name in sorted(names)}

@@ -11,8 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from truegold.train.guards.logs import ALARMS, read_metrics
-from truegold.train.guards.table import GUARDS
+from truegold.train.guards.logs import ALARMS, read_alarms, read_metrics
 from truegold.verifiers import ConfigError, GuardError, InputError, SetupError, TruegoldError
 
 NAMES: tuple[tuple[type[Exception], str], ...] = (
@@ -26,7 +25,8 @@ NAMES: tuple[tuple[type[Exception], str], ...] = (
 def record_stop(folder: Path, error: Exception) -> None:
     """Write what has ended the training in `folder` into its alarms, unless a guard of the table has done so."""
     guard = error.guard if isinstance(error, GuardError) else _name(error)
-    if guard in {known.name for known in GUARDS}:
+    alarms = read_alarms(folder / ALARMS)
+    if alarms and alarms[-1]["guard"] == guard and alarms[-1]["metric"] is not None:
         return
     steps = [line["step"] for line in read_metrics(folder / "metrics.jsonl") if "pass_rate" in line]
     message, hint, exit_code = str(error), None, 1

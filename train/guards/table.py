@@ -18,6 +18,7 @@ Baselines, `against`:
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -62,7 +63,7 @@ class Guard:
     steps: int = 1
     """How many steps in a row."""
     error: str | None = None
-    """A metric with the standard error of this one; the difference is four of them at least."""
+    """A metric with the standard error of this one; the difference, or an upper limit, is four of them at least."""
     until: int | None = None
     """The guard watches the steps before this one only."""
 
@@ -117,17 +118,42 @@ GUARDS: tuple[Guard, ...] = (
         floor=-0.05, steps=2,
     ),
     Guard(
+        "update_sign", "push_gap", "down", "limit", "stop",
+        "the update makes right completions less likely and wrong ones likelier, though the reward pays for being "
+        "right: advantages or a loss of the other sign, or advantages that belong to other completions",
+        "Look at the advantages in completions/, and at the loss.",
+        floor=-0.2, steps=2,
+    ),
+    Guard(
         "reward_blind", "reward_blind", "up", "limit", "pause",
         "a reward that hardly depends on being right: it pays for length or form, or correctness has too little weight",
         "Look at train.reward and at reward/NAME of each term; the same command goes on if this is meant.",
         floor=0.5, steps=4,
     ),
     Guard(
+        "domain_constant", "domain_constant", "up", "limit", "warn",
+        "in one domain the reward is the same for right and for wrong completions, so that nothing is learnt there",
+        "reward_spread/NAME says in which; look at the verifier of its rows.",
+        floor=0.5, steps=3,
+    ),
+    Guard(
+        "reward_fall", "reward", "down", "recent", "warn",
+        "a learning rate that is too high, or terms of the reward that work against each other",
+        LOOK_AT_REWARD, floor=0.1, mads=8.0, ratio=0.5, steps=3,
+    ),
+    Guard(
+        "teaching_fall", "groups_teaching", "down", "recent", "warn",
+        "problems that are now all too easy or all too hard, or completions of a group that are all alike",
+        "Raise sampling.refills, take harder problems, or look at distinct_answers.",
+        floor=0.4, mads=8.0, steps=3,
+    ),
+    Guard(
         "profile", "profile_distance", "up", "limit", "pause",
-        "before any training has told, the pass rate is far from what the profile measured on the same problems: "
+        "before any training has told, the odds of passing are four times or a quarter of what the profile measured on "
+        "the same problems: "
         "another verifier, prompt, temperature or max_tokens than in the profile",
         "Compare completions of step 0 with the profile's samples; the same command goes on if this is meant.",
-        floor=0.4, steps=2, until=3,
+        floor=1.4, steps=2, until=3, error="profile_error",
     ),
     Guard(
         "truncation", "truncated", "up", "start", "roll_back",
@@ -249,6 +275,8 @@ SEVERITY: dict[Action, int] = {
 
 ENDINGS: tuple[Action, ...] = ("pause", "stop")
 """The actions that end a run."""
+NOT_THE_POLICY = "not_the_policy"
+"""What `guards.off` and the alarms call it where a return to healthy weights mends nothing."""
 PROBE = "probe"
 """What `guards.off` and the alarms call the comparison of the two engines after each sync, which stops a run by
 itself."""
@@ -259,7 +287,11 @@ ALMOST_ALL = 0.9
 """From this pass rate on, that nothing teaches means that nothing is left to learn."""
 
 
-def derived_metrics(metrics: dict[str, float | None]) -> dict[str, float]:
+SPREAD = "reward_spread/"
+"""Metrics whose names begin so are of one domain."""
+
+
+def derived_metrics(metrics: Mapping[str, float | None]) -> dict[str, float]:
     """Return what guards watch that no step logs: single metrics that are only wrong in the light of others."""
     derived: dict[str, float] = {}
     passed, profile, spread = (metrics.get(name) for name in ("pass_rate", "profile_pass_rate", "reward_spread"))
@@ -275,7 +307,26 @@ def derived_metrics(metrics: dict[str, float | None]) -> dict[str, float]:
     if passed is not None and spread is not None:
         derived["reward_constant"] = float(spread == 0 and 0.02 < passed < 0.98)
     if passed is not None and profile is not None:
-        derived["profile_distance"] = abs(passed - profile)
+        derived |= _profile_distance(passed, profile, metrics.get("judged"))
+    derived["domain_constant"] = float(
+        any(
+            value == 0 and 0.1 < (metrics.get(f"pass_rate/{name.removeprefix(SPREAD)}") or 0.0) < ALMOST_ALL
+            for name, value in metrics.items()
+            if name.startswith(SPREAD)
+        )
+    )
     if metrics.get("clip_share") is None and metrics.get("clipped_low") is not None:
         derived["clip_share"] = (metrics["clipped_low"] or 0.0) + (metrics.get("clipped_high") or 0.0)
     return derived
+
+
+def _profile_distance(passed: float, profile: float, judged: float | None) -> dict[str, float]:
+    """Return how far two pass rates on the same problems are apart, in log odds, and the standard error of that;
+    nothing where it is not known of how many completions they are."""
+    if not judged:
+        return {}
+    # Half a completion more of each kind keeps the odds finite.
+    smooth = [(rate * judged + 0.5) / (judged + 1.0) for rate in (passed, profile)]
+    odds = [math.log(rate / (1.0 - rate)) for rate in smooth]
+    variances = [1.0 / ((judged + 1.0) * rate * (1.0 - rate)) for rate in smooth]
+    return {"profile_distance": abs(odds[0] - odds[1]), "profile_error": math.sqrt(sum(variances))}

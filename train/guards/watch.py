@@ -102,7 +102,7 @@ class Watch:
 
         A step may be observed in parts, each with the metrics that are known by then, as long as no metric comes twice.
         """
-        derived = derived_metrics(dict(metrics))
+        derived = derived_metrics(metrics)
         values = {name: value for name, value in {**derived, **metrics}.items() if value is not None}
         self.latest |= values
         alarms, wrong = [], set()
@@ -150,8 +150,9 @@ class Watch:
     def _bound(self, guard: Guard, values: Mapping[str, float]) -> tuple[float | None, float] | None:
         """Return the baseline, if there is one, and the value from which the metric is wrong; None where there is
         nothing yet to compare with."""
+        error = 4.0 * values.get(guard.error, 0.0) if guard.error else 0.0
         if guard.against == "limit":
-            return None, guard.floor
+            return None, max(guard.floor, error)
         series = self.series.get(guard.metric)
         if series is None or not series.start:
             return None
@@ -162,7 +163,6 @@ class Watch:
         if guard.against == "best":
             baseline = series.highest if guard.direction == "down" else series.lowest
         deviation = TO_DEVIATION * median(abs(value - baseline) for value in past) if len(past) >= FEWEST else 0.0
-        error = 4.0 * values.get(guard.error, 0.0) if guard.error else 0.0
         distance = max(guard.mads * deviation, guard.floor, error, guard.ratio * abs(baseline))
         return baseline, baseline + distance if guard.direction == "up" else baseline - distance
 

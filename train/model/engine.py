@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -165,9 +166,9 @@ class TrainingEngine:
         """Take one optimizer step on this rank's `segments`. Its number `step`, from 0, of the run's `steps` sets the
         learning rate.
 
-        Returns loss, grad_norm, lr and, divided by the number of tokens, whatever sums the loss function reports; over
-        all ranks. Raises NotFiniteError, on every rank, where the loss or the gradient of any rank is not finite: the
-        step is not taken then, and weights and optimizer are what they were.
+        Returns loss, grad_norm, lr, push_gap and, divided by the number of tokens, whatever sums the loss function
+        reports; over all ranks. Raises NotFiniteError, on every rank, where the loss or the gradient of any rank is not
+        finite: the step is not taken then, and weights and optimizer are what they were.
         """
         self._engine.train()
         world = torch.distributed.get_world_size()
@@ -180,6 +181,8 @@ class TrainingEngine:
         for batch_index, (indices, batch) in enumerate(batches):
             logprobs, entropy = self._engine(batch)
             if indices:
+                right = torch.tensor([segments[index].right for index in indices], device=self.device)
+                logprobs.register_hook(partial(_add_push, sums, batch.mask, right))
                 loss, reported = loss_function(logprobs, entropy, batch, indices)
                 for name, value in {"loss": loss, **reported}.items():
                     sums[name] = sums.get(name, torch.zeros((), device=self.device)) + value.detach()
@@ -203,7 +206,7 @@ class TrainingEngine:
             if not is_last and self.device.type == "cpu":
                 # Otherwise what this micro-batch freed in pieces lies beside the next one's.
                 trim()
-        metrics = self._sum_over_ranks(sums, segments)
+        metrics = _with_push_gap(self._sum_over_ranks(sums, segments))
         grad_norm = unsharded_norm if self._clips_itself else float(self._engine.get_global_grad_norm() or 0.0)
         if not (is_taken and self._engine.was_step_applied()):
             spoilt = "gradient" if math.isfinite(metrics["loss"]) else "loss"
@@ -322,6 +325,31 @@ class TrainingEngine:
 def checkpoint_steps(folder: Path) -> list[int]:
     """Return the steps of a folder's checkpoints, in order."""
     return sorted(int(path.name.removeprefix("step-")) for path in folder.glob("step-*") if path.is_dir())
+
+
+PUSH = ("push_right", "push_wrong", "push_size", "tokens_right", "tokens_wrong")
+"""Sums over tokens of which `_with_push_gap` makes one metric."""
+
+
+def _add_push(sums: dict[str, Tensor], mask: Tensor, right: Tensor, gradient: Tensor) -> None:
+    """Add up which way the gradient at the log-probabilities [B, T] pushes tokens of right and of wrong completions.
+
+    It is asked on its way back, whatever loss and advantages have made of it.
+    """
+    push = -gradient.detach() * mask
+    of_right, of_wrong = (mask * is_kind.unsqueeze(1) for is_kind in (right, ~right))
+    values = ((push * of_right), (push * of_wrong), push.abs(), of_right, of_wrong)
+    for name, value in zip(PUSH, values, strict=True):
+        sums[name] = sums.get(name, torch.zeros((), device=mask.device)) + value.sum()
+
+
+def _with_push_gap(metrics: dict[str, float]) -> dict[str, float]:
+    """Replace the sums of `_add_push` by `push_gap`: how much more a token of right completions is pushed up than one
+    of wrong ones, relative to the mean push; left out where the batch lacks one of the two."""
+    up_right, up_wrong, size, right, wrong = (metrics.pop(name, 0.0) for name in PUSH)
+    if right and wrong and size > 0:
+        metrics["push_gap"] = (up_right / right - up_wrong / wrong) * (right + wrong) / size
+    return metrics
 
 
 def _are_close(logprobs: Sequence[Tensor], others: Sequence[Tensor]) -> bool:

@@ -39,9 +39,24 @@ SAME_DISTANCE = 1e-6
 TEMPERATURES = tuple(step / 20 for step in range(2, 41))
 """Tried in search of the one that the sampling engine really uses."""
 
+VECTOR_TOLERANCE = 1e-2
+"""The largest difference between norms or biases of the two engines that bfloat16 explains."""
+
 HEAD_TOLERANCE = {"float32": 1e-3, "bfloat16": 0.05}
 """The largest difference between the logits of the two output heads for the same hidden states, relative to the
 largest logit."""
+
+NOT_ARRIVING = (
+    "Cause: stale weights. Norms and biases of the sampling engine are others than the trainer's, also after all "
+    "weights have been sent again: they do not arrive.",
+    "Look at what hands the weights over: another copy of the model takes them, or an older one is sent.",
+)
+UNEXPLAINED = (
+    "Neither another temperature, nor the output head, the prefix cache or sending the weights again explains it.",
+    "Another dtype or quantization, another rope scaling, or model code that differs between vLLM and transformers are "
+    "the usual causes: compare the two on one prompt.",
+)
+"""Causes with their remedies."""
 
 
 @dataclass
@@ -152,12 +167,7 @@ class Probe:
                 "not all of it.",
                 "Sync after every update, all tensors by their Hugging Face names.",
             )
-        return (
-            "Neither another temperature, nor the output head, the prefix cache or sending the weights again explains "
-            "it.",
-            "Another dtype or quantization, another rope scaling, or model code that differs between vLLM and "
-            "transformers are the usual causes: compare the two on one prompt.",
-        )
+        return NOT_ARRIVING if vector_difference > VECTOR_TOLERANCE else UNEXPLAINED
 
     def _vector_difference(self) -> float:
         """Return the largest difference between the one-dimensional weights (norms, biases) that both engines hold."""

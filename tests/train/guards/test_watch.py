@@ -50,6 +50,12 @@ FAULTS: dict[str, tuple[Callable[[Line], Line], str, str]] = {
     "the verdicts turn around": (lambda line: {"canaries_changed": 1.0}, "verdicts_changed", "stop"),
     "right answers are punished": (lambda line: {"reward_gap": -line["reward_gap"]}, "reward_sign", "stop"),
     "a reward is NaN": (lambda line: {"reward": float("nan"), "reward_gap": float("nan")}, "reward_not_finite", "stop"),
+    "the update has the other sign": (lambda line: {"push_gap": -1.9}, "update_sign", "stop"),
+    "a domain has one reward": (
+        lambda line: {"reward_spread/chemistry": 0.0, "pass_rate/chemistry": 0.5, "reward_spread/algebra": 1.0},
+        "domain_constant",
+        "warn",
+    ),
     "the reward is blind to being right": (lambda line: {"reward_gap": 0.03}, "reward_blind", "pause"),
     "every reward is the same": (lambda line: {"reward_spread": 0.0, "pass_rate": 0.5}, "reward_constant", "stop"),
     "completions run on": (lambda line: {"truncated": 0.9, "length_mean": 32.0}, "truncation", "roll_back"),
@@ -74,6 +80,14 @@ def test_a_fault_is_noticed_within_five_steps_by_its_guard(fault: str) -> None:
     assert all(alarm.step < first + 5 for alarm in alarms)
 
 
+@pytest.mark.parametrize(("metric", "guard"), [("reward", "reward_fall"), ("groups_teaching", "teaching_fall")])
+def test_what_falls_though_the_pass_rate_does_not_is_warned_of(metric: str, guard: str) -> None:
+    lines = [{"step": step, metric: 0.8 + 0.02 * (step % 3)} for step in range(40)]
+    assert watch_run(lines) == []
+    lines += [{"step": 40 + step, metric: 0.1} for step in range(3)]
+    assert [(alarm.guard, alarm.step, alarm.action) for alarm in watch_run(lines)] == [(guard, 42, "warn")]
+
+
 def test_guards_can_be_turned_off_by_name() -> None:
     lines = [{**line, "truncated": 0.9} for line in recorded("healthy")]
     lines[:20] = recorded("healthy")[:20]
@@ -93,6 +107,34 @@ def test_nothing_to_learn_is_no_fault_where_all_is_learnt() -> None:
     assert watch_run(lines) == []
     unlearnt = [{**line, "pass_rate": 0.0} for line in lines]
     assert [alarm.guard for alarm in watch_run(unlearnt)][:1] == ["nothing_teaches"]
+
+
+@pytest.mark.parametrize(
+    ("passed", "judged", "is_wrong"),
+    [
+        (0.05, 256, True),  # Another prompt than the profile's.
+        (1.0, 256, True),
+        (0.19, 256, False),  # Temperature 1.5 in place of 1.
+        (0.45, 256, False),
+        (0.0, 8, False),  # Eight completions may all be wrong.
+    ],
+)
+def test_the_first_pass_rates_are_compared_with_the_profile_s_as_far_as_chance_allows(
+    passed: float, judged: float, is_wrong: bool
+) -> None:
+    lines = [
+        {"step": step, "pass_rate": passed, "profile_pass_rate": 0.32, "judged": judged, "trained_completions": 8.0}
+        for step in range(5)
+    ]
+    alarms = [(alarm.guard, alarm.step, alarm.action) for alarm in watch_run(lines)]
+    assert alarms == ([("profile", 1, "pause")] if is_wrong else [])
+
+
+def test_an_action_that_is_off_is_a_warning() -> None:
+    lines = recorded("healthy")[:20] + [{**line, "truncated": 0.9} for line in recorded("healthy")[20:30]]
+    assert {(alarm.guard, alarm.action) for alarm in watch_run(lines, Watch(off={"roll_back"}))} == {
+        ("truncation", "warn")
+    }
 
 
 def test_a_step_may_be_observed_in_parts() -> None:
