@@ -113,7 +113,7 @@ class Responder:
         """Write a checkpoint, and drop those that nobody would return to."""
         steps = {*checkpoint_steps(self._checkpoints), step}
         kept = kept_checkpoints(steps, step, self._best[0] if self._best else None)
-        self._sampled = {at: values for at, values in self._sampled.items() if at in kept or at >= step - 1}
+        self._sampled = {taken: values for taken, values in self._sampled.items() if taken in kept or taken >= step - 1}
         self._engine.save(self._checkpoints, step, {**self._trainer.state(), "guards": self.state()}, kept)
 
     def state(self) -> dict[str, Any]:
