@@ -145,6 +145,15 @@ def test_steps_that_are_not_finite_are_left_out_three_times_and_then_the_run_ret
     assert notes.returned == [0]
 
 
+def test_what_is_derived_from_metrics_before_the_update_is_not_forgotten_after_it(tmp_path: Path) -> None:
+    made, _ = responder(tmp_path)
+    constant = {**HEALTHY, "reward_spread/algebra": 0.0, "pass_rate/algebra": 0.5}
+    for step in range(3):
+        made.may_train(step, dict(constant))
+        made.respond(step, {**constant, "loss": 0.1})
+    assert [(alarm["guard"], alarm["step"]) for alarm in read_alarms(tmp_path / ALARMS)] == [("domain_constant", 2)]
+
+
 def test_a_pause_keeps_what_was_learnt_and_says_that_the_same_command_goes_on(tmp_path: Path) -> None:
     made, notes = responder(tmp_path)
     far = {**HEALTHY, "profile_pass_rate": 0.1, "judged": 64.0}

@@ -183,6 +183,22 @@ def test_training_on_the_highest_entropies_leaves_the_other_tokens_out(tiny_mode
     assert step["kept_tokens"] == pytest.approx(0.25, abs=0.11)  # Alike segments have alike entropies.
 
 
+def test_tokens_of_high_covariance_are_left_out_or_pulled_back(tiny_model: Path) -> None:
+    segments = [segment(1.0, length=10), segment(0.0, 0, 10)]
+    advantages = all_trained(1.0, -1.0)
+    clip = {"kind": "clip", "share": 0.25, "low": -50.0, "high": 50.0}
+    (step,) = updater(tiny_model, covariance=clip).train_on(segments, advantages, "seed")
+    assert step["kept_tokens"] == pytest.approx(0.75)
+    plain, pulled = (
+        updater(tiny_model, num_iterations=2, **settings).train_on(segments, advantages, "seed")
+        for settings in ({}, {"covariance": {"kind": "kl", "share": 0.5, "weight": 10.0}})
+    )
+    assert pulled[0]["loss"] == pytest.approx(plain[0]["loss"], abs=1e-6)
+    assert pulled[1]["loss"] > plain[1]["loss"]
+    with pytest.raises(ValueError, match="kind kl pulls back to the old policy"):
+        ObjectiveConfig.model_validate({"covariance": {"kind": "kl"}})
+
+
 @pytest.mark.parametrize(
     ("model", "loss"),
     [

@@ -13,13 +13,16 @@ import torch
 from real_data import real_data
 from torch import Tensor
 
+from truegold.train.config.objective import CovarianceConfig
 from truegold.train.objective import (
     AGGREGATIONS,
     CORRECTIONS,
     LOSSES,
     Totals,
     aggregate,
+    choose_covariant,
     cispo,
+    covariances,
     distillation_weights,
     engine_weights,
     entropy_threshold,
@@ -263,6 +266,23 @@ def test_the_highest_fifth_of_the_entropies_is_kept() -> None:
     kept = top_entropy_mask(entropy, mask, entropy_threshold(entropy.flatten(), 0.2))
     assert kept.tolist() == [[0, 0, 0, 0, 0], [0, 0, 0, 1, 1]]
     assert entropy_threshold(torch.empty(0), 0.2) == float("-inf")
+
+
+def test_covariances_are_those_of_the_paper() -> None:
+    logprobs, advantages = torch.tensor([-1.0, -3.0, -2.0, -2.0]), torch.tensor([1.0, -1.0, 0.5, -0.5])
+    assert covariances(logprobs, advantages).tolist() == [1.0, 1.0, 0.0, 0.0]
+
+
+def test_kl_cov_takes_the_highest_share_and_clip_cov_a_part_of_the_range() -> None:
+    values = torch.tensor([0.0, 6.0, 2.0, 1.5, 3.0, -4.0, 0.5, 0.9, 4.0, 0.0])
+    highest = choose_covariant(values, CovarianceConfig(kind="kl", share=0.2), seed=0)
+    assert highest.nonzero().flatten().tolist() == [1, 8]
+    clipped = [choose_covariant(values, CovarianceConfig(kind="clip", share=0.2), seed) for seed in range(20)]
+    assert all(mask.sum() == 2 for mask in clipped)
+    assert {index for mask in clipped for index in mask.nonzero().flatten().tolist()} == {2, 3, 4, 8}
+    # One token at least, and none where the range has none.
+    assert choose_covariant(values, CovarianceConfig(kind="clip", share=1e-4), 0).sum() == 1
+    assert choose_covariant(values, CovarianceConfig(kind="clip", low=10.0, high=20.0), 0).sum() == 0
 
 
 def test_the_positive_weight_lifts_the_positive_side_to_the_floor() -> None:

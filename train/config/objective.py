@@ -99,6 +99,28 @@ class MaskConfig(StageConfig):
     """Train on this share of the tokens only, those of the highest entropy."""
 
 
+class CovarianceConfig(StageConfig):
+    """What is done with the few tokens that lower the entropy most: those whose log-probability and advantage are high
+    together (Clip-Cov and KL-Cov, arXiv 2505.22617). Off without a kind."""
+
+    kind: Literal["clip", "kl"] | None = None
+    """clip: a random share of the tokens within `low` and `high` is left out of the loss. kl: the share of the highest
+    covariance is pulled back to the old policy, which needs several updates on a batch."""
+    share: float = Field(default=2e-4, gt=0, lt=1)
+    """The share of the batch's tokens, at least one."""
+    low: float = 1.0
+    high: float = 5.0
+    """The range of the covariance for `clip`."""
+    weight: float = Field(default=1.0, gt=0)
+    """The weight of the penalty |log ratio| for `kl`."""
+
+    @model_validator(mode="after")
+    def _check_range(self) -> CovarianceConfig:
+        if self.low >= self.high:
+            raise ValueError(f"low ({self.low}) must be below high ({self.high})")
+        return self
+
+
 class KlConfig(StageConfig):
     """A penalty for leaving the model that training began from. Off without weight."""
 
@@ -146,6 +168,8 @@ class ObjectiveConfig(StageConfig):
     """One that weighs, and masks, multiplied. Empty: none."""
     masks: MaskConfig = MaskConfig()
     """Tokens and completions that have no part in the loss."""
+    covariance: CovarianceConfig = CovarianceConfig()
+    """What is done with the tokens that lower the entropy most."""
     kl: KlConfig = KlConfig()
     """The penalty for leaving the reference policy."""
     positives: PositivesConfig = PositivesConfig()
@@ -161,6 +185,15 @@ class ObjectiveConfig(StageConfig):
             raise ValueError(f"clip.dual belongs to the loss ppo, not to {self.loss}")
         if self.loss in ("cispo", "topr") and (self.clip.low is not None or self.clip.high is not None):
             raise ValueError(f"the loss {self.loss} has no clip.low and clip.high; cispo has clip.is_max")
+        return self
+
+    @model_validator(mode="after")
+    def _check_covariance_does_something(self) -> ObjectiveConfig:
+        if self.covariance.kind == "kl" and self.updates == 1:
+            raise ValueError(
+                "covariance.kind kl pulls back to the old policy, which is the present one where a batch is updated on "
+                "once: set minibatches or num_iterations to 2 or more, or take the kind clip"
+            )
         return self
 
     @model_validator(mode="after")

@@ -21,7 +21,9 @@ from truegold.train.objective import (
     TokenLoss,
     Totals,
     advantages,
+    choose_covariant,
     clip_causes,
+    covariances,
     effective_size,
     engine_weights,
     entropy_threshold,
@@ -145,7 +147,7 @@ class Updater:
         totals = Totals(whole.tokens / parts, whole.sequences / parts)
         segments = [segment for segment, trained in zip(batch, weighed.trained, strict=True) if trained]
         advantages = weighed.advantages[weighed.trained]
-        prepared = self._prepare(segments)
+        prepared = self._prepare(segments, advantages, int(self.steps))
         metrics = []
         for update in range(config.updates):
             iteration, minibatch = divmod(update, config.minibatches)
@@ -168,12 +170,12 @@ class Updater:
                 self.steps += 1
         return metrics
 
-    def _prepare(self, segments: Sequence[Segment]) -> PreparedBatch:
+    def _prepare(self, segments: Sequence[Segment], advantages: Tensor, seed: int) -> PreparedBatch:
         """Find out what has to be known of the whole batch before its first step."""
-        top_entropy = self.config.masks.top_entropy
+        top_entropy, covariance = self.config.masks.top_entropy, self.config.covariance.kind
         # With one optimizer step a batch, the old policy is the current one: its log-probs come with the update.
         is_off_policy = self.config.updates > 1
-        measured = self.engine.measure(segments) if is_off_policy or top_entropy is not None else []
+        measured = self.engine.measure(segments) if is_off_policy or top_entropy is not None or covariance else []
         threshold = float("-inf")
         if top_entropy is not None:
             local_entropies = torch.cat([torch.empty(0), *(entropy for _, entropy in measured)])
@@ -182,7 +184,19 @@ class Updater:
             threshold,
             [logprobs for logprobs, _ in measured] if is_off_policy else None,
             self.reference.logprobs(segments) if self.reference is not None else None,
+            self._choose_covariant([logprobs for logprobs, _ in measured], advantages, seed) if covariance else None,
         )
+
+    def _choose_covariant(self, logprobs: Sequence[Tensor], advantages: Tensor, seed: int) -> list[Tensor]:
+        """Return which tokens of each segment have the covariance that the objective means, of all ranks' tokens."""
+        lengths = [len(values) for values in logprobs]
+        local_tokens = torch.cat([torch.empty(0), *logprobs])
+        local_advantages = advantages.cpu().repeat_interleave(torch.tensor(lengths, dtype=torch.int64))
+        of_ranks = gathered((local_tokens, local_advantages))
+        tokens, token_advantages = (torch.cat(parts) for parts in zip(*of_ranks, strict=True))
+        chosen = choose_covariant(covariances(tokens, token_advantages), self.config.covariance, seed)
+        start = sum(len(part) for part, _ in of_ranks[: torch.distributed.get_rank()])
+        return list(torch.split(chosen[start : start + sum(lengths)], lengths))
 
 
 @dataclass(frozen=True)
@@ -195,6 +209,8 @@ class PreparedBatch:
     """Each segment's log-probabilities under the old policy; None where the current one is the old one."""
     reference: Sequence[Tensor] | None
     """Each segment's log-probabilities under the reference, if there is one."""
+    covariant: Sequence[Tensor] | None = None
+    """Which tokens of each segment lower the entropy most, as 1 and 0; None where nothing is done with them."""
 
     def select(self, indices: Sequence[int]) -> PreparedBatch:
         """Return the same of some of the segments."""
@@ -202,7 +218,9 @@ class PreparedBatch:
         def select_rows(logprobs: Sequence[Tensor] | None) -> Sequence[Tensor] | None:
             return None if logprobs is None else [logprobs[index] for index in indices]
 
-        return PreparedBatch(self.entropy_threshold, select_rows(self.old), select_rows(self.reference))
+        return PreparedBatch(
+            self.entropy_threshold, select_rows(self.old), select_rows(self.reference), select_rows(self.covariant)
+        )
 
 
 @dataclass(frozen=True)
@@ -238,8 +256,15 @@ class StepLoss:
             factors = factors * kept.unsqueeze(1)
         if config.masks.top_entropy is not None:
             factors = factors * top_entropy_mask(entropy, mask, self.prepared.entropy_threshold)
+        token_loss = token.loss
+        if self.prepared.covariant is not None:
+            covariant = _pad_rows(self.prepared.covariant, indices, detached)
+            if config.covariance.kind == "clip":
+                factors = factors * (1.0 - covariant)
+            else:
+                token_loss = token_loss + config.covariance.weight * covariant * (current - old).abs()
         weights = token_weights(mask, config.resolved_aggregation, self.totals, self.max_tokens)
-        loss = (token.loss * factors * weights).sum()
+        loss = (token_loss * factors * weights).sum()
         reported = {
             "clipped_low": (token.clipped_low * mask).sum(),
             "clipped_high": (token.clipped_high * mask).sum(),

@@ -308,13 +308,11 @@ def derived_metrics(metrics: Mapping[str, float | None]) -> dict[str, float]:
         derived["reward_constant"] = float(spread == 0 and 0.02 < passed < 0.98)
     if passed is not None and profile is not None:
         derived |= _profile_distance(passed, profile, metrics.get("judged"))
-    derived["domain_constant"] = float(
-        any(
-            value == 0 and 0.1 < (metrics.get(f"pass_rate/{name.removeprefix(SPREAD)}") or 0.0) < ALMOST_ALL
-            for name, value in metrics.items()
-            if name.startswith(SPREAD)
-        )
-    )
+    domains = [name.removeprefix(SPREAD) for name in metrics if name.startswith(SPREAD)]
+    if domains:
+        is_mixed = [0.1 < (metrics.get(f"pass_rate/{domain}") or 0.0) < ALMOST_ALL for domain in domains]
+        is_constant = [metrics[SPREAD + domain] == 0 for domain in domains]
+        derived["domain_constant"] = float(any(map(all, zip(is_mixed, is_constant, strict=True))))
     if metrics.get("clip_share") is None and metrics.get("clipped_low") is not None:
         derived["clip_share"] = (metrics["clipped_low"] or 0.0) + (metrics.get("clipped_high") or 0.0)
     return derived

@@ -152,7 +152,7 @@ class Watch:
         nothing yet to compare with."""
         error = 4.0 * values.get(guard.error, 0.0) if guard.error else 0.0
         if guard.against == "limit":
-            return None, max(guard.floor, error)
+            return None, max(guard.floor, error) if guard.error else guard.floor
         series = self.series.get(guard.metric)
         if series is None or not series.start:
             return None

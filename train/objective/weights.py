@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from truegold.train.config.objective import Aggregation, Correction
+from truegold.train.config.objective import Aggregation, Correction, CovarianceConfig
 
 AGGREGATIONS: tuple[str, ...] = get_args(Aggregation)
 CORRECTIONS: tuple[str, ...] = get_args(Correction)
@@ -91,6 +91,24 @@ def top_entropy_mask(entropy: Tensor, mask: Tensor, threshold: float) -> Tensor:
     The forks of a derivation, a fifth of its tokens, carry the gain (arXiv 2506.01939).
     """
     return ((entropy >= threshold) & (mask > 0)).to(mask)
+
+
+def covariances(logprobs: Tensor, advantages: Tensor) -> Tensor:
+    """Return how far each of N tokens makes log-probability and advantage rise together:
+    (log p - mean log p)(A - mean A), arXiv 2505.22617, eq. 9. All are of the whole batch."""
+    return (logprobs - logprobs.mean()) * (advantages - advantages.mean())
+
+
+def choose_covariant(values: Tensor, config: CovarianceConfig, seed: int) -> Tensor:
+    """Return a mask [N] of the tokens that `config` means, by their covariances [N]; the same on every rank."""
+    count = max(1, int(config.share * len(values)))
+    if config.kind == "kl":
+        candidates = values.topk(min(count, len(values))).indices
+    else:
+        inside = ((values > config.low) & (values < config.high)).nonzero().flatten()
+        order = torch.randperm(len(inside), generator=torch.Generator().manual_seed(seed))
+        candidates = inside[order[:count]]
+    return torch.zeros_like(values).index_fill_(0, candidates, 1.0)
 
 
 def length_outliers(lengths: Tensor, fence: float = 3.0) -> Tensor:

@@ -45,6 +45,7 @@ def test_a_rate_100_times_too_high_is_noticed_at_the_second_dead_step() -> None:
     assert "learning rate" in alarms[0].causes
 
 
+FLOORS = {guard.name: guard.floor for guard in GUARDS}
 FAULTS: dict[str, tuple[Callable[[Line], Line], str, str]] = {
     "the verifier raises": (lambda line: {"unjudged": 1.0, "pass_rate": None, "reward_gap": None}, "unjudged", "stop"),
     "the verdicts turn around": (lambda line: {"canaries_changed": 1.0}, "verdicts_changed", "stop"),
@@ -77,6 +78,7 @@ def test_a_fault_is_noticed_within_five_steps_by_its_guard(fault: str) -> None:
     lines = recorded("healthy")[: first + 5]
     alarms = watch_run(lines[:first] + [{**line, **spoil(line)} for line in lines[first:]])
     assert (guard, action) in {(alarm.guard, alarm.action) for alarm in alarms}
+    assert all(alarm.baseline is not None or alarm.threshold == FLOORS[alarm.guard] for alarm in alarms)
     assert all(alarm.step < first + 5 for alarm in alarms)
 
 
