@@ -5,24 +5,33 @@ A fault is a context manager that patches what a user, a machine or a bug would 
 
 from __future__ import annotations
 
+import fcntl
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest import mock
 
 import torch
 
 from truegold.train.grpo import rewards, update
+from truegold.train.grpo.feed import Feed
 from truegold.train.grpo.step import Trainer
 from truegold.train.model import engine as engines
-from truegold.train.model import shared_prompts
+from truegold.train.model import operators, shared_prompts
 from truegold.train.model.segment import Segment
 from truegold.train.rollout.rollout import Rollout
 from truegold.verifiers import Reward, Verdict
 
 PLANTED = 12
 """The step at which a fault sets in."""
+
+HANGING = f"{Path(__file__).with_name('guard_hanging.py')}:hang"
+QUICK_DEADLINE = {"reward.deadline_s": 1.0}
+NO_DEADLINE = {"reward.deadline_s": 1e6, "reward.max_timeouts": 1.0}
 
 RUSSIAN = "\u041e\u0442\u0432\u0435\u0442 "
 
@@ -38,6 +47,8 @@ class Fault:
     """The step at which it sets in."""
     harmless: bool = False
     """Whether it is one that must not be acted on."""
+    unguarded: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the run without guards besides."""
 
 
 class Clock:
@@ -195,6 +206,36 @@ def _language() -> Any:
     return mock.patch.object(Trainer, "step", poisoned)
 
 
+def _hanging(every: int) -> Callable[[], Any]:
+    """From the planted step on the verifier of every so many-th problem never answers."""
+
+    def plant() -> Any:
+        take = Feed.take
+
+        def taken(self: Feed, count: int) -> Any:
+            rows = take(self, count)
+            if Clock.step < PLANTED:
+                return rows
+            return [{**row, "verifier": HANGING} if not index % every else row for index, row in enumerate(rows)]
+
+        return mock.patch.object(Feed, "take", taken)
+
+    return plant
+
+
+@contextmanager
+def _locked_operator() -> Iterator[None]:
+    """Another process holds the lock on DeepSpeed's operator and does not give it back."""
+    with (
+        TemporaryDirectory() as folder,
+        mock.patch.dict(os.environ, {"TORCH_EXTENSIONS_DIR": folder}),
+        mock.patch.object(operators, "PATIENCE_S", 20.0),
+        (Path(folder) / "truegold.lock").open("w") as lock,
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 FAULTS = (
     Fault("rate x 10", settings={"optimizer.lr": 4e-3}, start=0),
     Fault("rate x 100", settings={"optimizer.lr": 4e-2}, start=0),
@@ -212,7 +253,10 @@ FAULTS = (
     Fault("reward pays for length", _rewards(lambda reward, tokens: tokens / 32)),
     Fault("reward pays for length, from the start", _rewards(lambda reward, tokens: tokens / 32, 0), start=0),
     Fault("policy switches to another script", _language),
+    Fault("verifier hangs", _hanging(1), QUICK_DEADLINE, unguarded=NO_DEADLINE),
+    Fault("verifier hangs on every fourth problem", _hanging(4), QUICK_DEADLINE, unguarded=NO_DEADLINE),
     Fault("sampling engine dies", _dead_engine),
+    Fault("operator build is locked", _locked_operator, start=0),
     Fault("loss is NaN", _nan_loss()),
     Fault("loss is NaN in a single step", _nan_loss(PLANTED), harmless=True),
     Fault("rate x 2", settings={"optimizer.lr": 8e-4}, start=0, harmless=True),

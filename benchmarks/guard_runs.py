@@ -11,6 +11,8 @@ from typing import Any
 from truegold.flows.config import load_config
 from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.grpo import GrpoConfig
+from truegold.train.guards.logs import read_metrics
+from truegold.train.guards.stops import record_stop
 from truegold.train.rollout import engines
 from truegold.verifiers import TruegoldError
 
@@ -49,7 +51,8 @@ def train(run: Path, out: Path, steps: int, changes: Mapping[str, Any]) -> dict[
         grpo(inputs, settings(steps, changes), out, NullProgress())
     except TruegoldError as stopped:
         error = {"exit_code": stopped.exit_code, "line": str(stopped)}
-    lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+        record_stop(out, stopped)
+    lines = read_metrics(out / "metrics.jsonl")
     return {
         "changes": dict(changes),
         "error": error,

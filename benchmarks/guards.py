@@ -13,8 +13,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import shutil
-from contextlib import AbstractContextManager, nullcontext
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -26,8 +29,7 @@ from publishing import publish
 
 from truegold.train.guards.doctor import replay
 from truegold.train.guards.logs import ALARMS, read_alarms, read_log
-from truegold.train.rollout.mismatch import Mismatch
-from truegold.train.rollout.probe import Probe
+from truegold.train.model import operators
 
 HARM = 0.10
 """Points of held-out pass rate by which a fault has to hurt to count."""
@@ -35,8 +37,33 @@ SIDES = ("guarded", "unguarded")
 HEALTHY = Fault("healthy", harmless=True)
 
 
-def _without_probe() -> AbstractContextManager[Any]:
-    return mock.patch.object(Probe, "check", lambda self, version: Mismatch(0.0, 0.0, 0.0, 0))
+LIMIT_S = 300
+"""A run that takes longer, of about a minute, hangs."""
+
+
+class HangsError(Exception):
+    """A run that would not end."""
+
+
+@contextmanager
+def _time_limit() -> Iterator[None]:
+    """Raise HangsError where what is done within takes longer than any run does."""
+
+    def stop(*_: object) -> None:
+        raise HangsError(f"still waiting after {LIMIT_S} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(LIMIT_S)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _without_patience() -> AbstractContextManager[Any]:
+    """Wait for a locked operator as torch does, for ever."""
+    return mock.patch.object(operators, "PATIENCE_S", math.inf)
 
 
 def run_fault(run: Path, out: Path, fault: Fault, guarded: bool, steps: int) -> None:
@@ -54,9 +81,9 @@ def run_fault(run: Path, out: Path, fault: Fault, guarded: bool, steps: int) -> 
         **fault.settings,
     }
     if not guarded:
-        changes["guards.off"] = ["all"]
+        changes |= {"guards.off": ["all"], **fault.unguarded}
     outcome: dict[str, Any]
-    with clock(), fault.plant(), nullcontext() if guarded else _without_probe():
+    with clock(), fault.plant(), nullcontext() if guarded else _without_patience(), _time_limit():
         try:
             outcome = train(run, folder, steps, changes)
         except Exception as error:
@@ -84,21 +111,8 @@ def table(out: Path) -> str:
     """Return the table of all runs as Markdown."""
     records = [json.loads(path.read_text()) for path in sorted(out.glob("*.json"))]
     runs = {(record["fault"], record["guarded"]): record for record in records if "fault" in record}
-    reference = _last_heldout(runs[("healthy", True)])
-    lines = [
-        "| fault | without guards: held-out, exported | noticed (steps after) | by | ends | held-out, exported |",
-        "|---|---|---|---|---|---|",
-    ]
-    for fault in (HEALTHY, *FAULTS):
-        guarded, unguarded = runs.get((fault.name, True)), runs.get((fault.name, False))
-        if guarded is None:
-            continue
-        without = "" if unguarded is None else _ending(unguarded, reference)
-        first = guarded["alarms"][0] if guarded["alarms"] else None
-        delay, by = ("", "") if first is None else (str(first["step"] - fault.start + 1), first["guard"])
-        if first is None and guarded["error"]:
-            delay, by = "1", "the probe" if "weights version" in guarded["error"]["line"] else "the engine's error"
-        lines.append(f"| {fault.name} | {without} | {delay} | {by} | {_end(guarded)} | {_ending(guarded, None)} |")
+    lines = [*_fault_lines(runs, (HEALTHY, *FAULTS)), "", "Faults that no guard was written for:", ""]
+    lines += _fault_lines(runs, UNFORESEEN)
     healthy = [replay(read_log(path)) for path in sorted(out.glob("seed-*.jsonl"))]
     alarmed = sum(bool(alarms) for alarms in healthy)
     lines += [
@@ -106,6 +120,23 @@ def table(out: Path) -> str:
         f"Healthy runs, their metrics put through the table of guards: {len(healthy)}; with any alarm: {alarmed}.",
     ]
     return "\n".join(lines)
+
+
+def _fault_lines(runs: Mapping[tuple[str, bool], dict[str, Any]], faults: Sequence[Fault]) -> list[str]:
+    reference = _last_heldout(runs[("healthy", True)])
+    lines = [
+        "| fault | without guards: held-out, exported | noticed (steps after) | by | ends | held-out, exported |",
+        "|---|---|---|---|---|---|",
+    ]
+    for fault in faults:
+        guarded, unguarded = runs.get((fault.name, True)), runs.get((fault.name, False))
+        if guarded is None:
+            continue
+        without = "" if unguarded is None else _ending(unguarded, reference)
+        first = next((alarm for alarm in guarded["alarms"] if alarm["action"] != "warn"), None)
+        delay, by = ("", "") if first is None else (str(first["step"] - fault.start + 1), first["guard"])
+        lines.append(f"| {fault.name} | {without} | {delay} | {by} | {_end(guarded)} | {_ending(guarded, None)} |")
+    return lines
 
 
 def _end(record: dict[str, Any]) -> str:
@@ -119,7 +150,11 @@ def _ending(record: dict[str, Any], reference: float | None) -> str:
     rate = _last_heldout(record)
     exported = "yes" if record["exported"] else "no"
     shown = "none" if rate is None else f"{rate:.3f}"
-    harm = "" if reference is None or (rate is not None and rate > reference - HARM) else " (harm)"
+    if reference is None:
+        return f"{shown}, {exported}"
+    if record["error"]:
+        return f"{'hangs' if HangsError.__name__ in record['error']['line'] else 'dies'}, {exported} (harm)"
+    harm = "" if rate is not None and rate > reference - HARM else " (harm)"
     return f"{shown}, {exported}{harm}"
 
 

@@ -39,8 +39,8 @@ SAME_DISTANCE = 1e-6
 TEMPERATURES = tuple(step / 20 for step in range(2, 41))
 """Tried in search of the one that the sampling engine really uses."""
 
-VECTOR_TOLERANCE = 1e-2
-"""The largest difference between norms or biases of the two engines that bfloat16 explains."""
+VECTOR_TOLERANCE = {"float32": 1e-5, "bfloat16": 1e-2}
+"""The largest difference between norms or biases of the two engines that rounding explains."""
 
 HEAD_TOLERANCE = {"float32": 1e-3, "bfloat16": 0.05}
 """The largest difference between the logits of the two output heads for the same hidden states, relative to the
@@ -167,7 +167,7 @@ class Probe:
                 "not all of it.",
                 "Sync after every update, all tensors by their Hugging Face names.",
             )
-        return NOT_ARRIVING if vector_difference > VECTOR_TOLERANCE else UNEXPLAINED
+        return NOT_ARRIVING if vector_difference > VECTOR_TOLERANCE[self.config.optimizer.dtype] else UNEXPLAINED
 
     def _vector_difference(self) -> float:
         """Return the largest difference between the one-dimensional weights (norms, biases) that both engines hold."""
