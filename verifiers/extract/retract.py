@@ -5,6 +5,7 @@ r"""Answers that are taken back behind their announcement.
     Answer: 15? Hmm, or 16?                    15 or 16: a hedge
     Answer: 7. Scratch that.                   nothing
     答案：5？不对，是6                           6
+    Answer: 14? No: 15? No: 16                 16
     Answer: 5. No further step is needed.      5: nothing is taken back
 
 Weak words take an answer back only where another value follows them at once; strong ones do so in any case. Not
@@ -76,6 +77,10 @@ def retraction(tail: str, answer: str | None) -> Retraction | None:
     value = _value_of(follows) if _VALUE_FIRST.match(follows) or match["strong"] else None
     if value is None:
         return Retraction(None) if match["strong"] else None
+    behind = follows.partition(value)[2]
+    again = retraction(behind, value) if behind else None
+    if again is not None and again.answer is not None:
+        return again
     is_doubt = _DOUBT.search(rest[: len(rest) - len(follows)]) is not None
     return Retraction(f"{answer} or {value}" if is_doubt and answer else value)
 

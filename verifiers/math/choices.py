@@ -31,7 +31,7 @@ MAX_PROSE_CHARS = 400
 """Only the end of a long answer says what it commits to."""
 
 _CLAUSE_END = re.compile(
-    r"[.;,:，。；：！!?？()（）]|\b(?:because|since|so|therefore|thus|hence|but|which|although|donc|also|luego|daher)\b"
+    r"[.;,:，。；：！!?？()（）]|\b(?:because|since|so|therefore|thus|hence|but|which|although|donc|also|luego|daher|sondern|sino|mais|et)\b"
     r"|因此|所以|因为|故",
     re.IGNORECASE,
 )
@@ -43,7 +43,7 @@ _NAMED_LETTER = re.compile(r"(?<![\w'])(?:[B-HJ]|A(?!\s+[a-zà-ÿ]))(?![\w'])|(?
 """A letter that is no article and no pronoun."""
 _ANNOUNCING = re.compile(
     r"\b(?:is|be|are|it's|that's|answers?|option|choice|correct|works|choose|pick|select|est|ist|lautet|es|é|è|sono|to|je)\b"
-    r"|[—–=选是为は]|은|는|ответ|هو|هي",
+    r"|[—–=选是为は]|은|는|ответ|هو|هي|उत्तर|উত্তর|cevap|yanıt",
     re.IGNORECASE,
 )
 _UNSURE = re.compile(r"\b(?:or|maybe|perhaps|possibly|either|both)\b|可能|或", re.IGNORECASE)

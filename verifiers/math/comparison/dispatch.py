@@ -23,7 +23,7 @@ from truegold.verifiers.math.comparison.relations import is_repeated_list, same_
 from truegold.verifiers.math.comparison.residues import same_residues, with_residues_joined
 from truegold.verifiers.math.comparison.sets import same_sets
 from truegold.verifiers.math.comparison.values import same_amounts, same_values
-from truegold.verifiers.math.comparison.vectors import as_array_beside, worked_out
+from truegold.verifiers.math.comparison.vectors import as_array_beside, with_vector_worked_out, worked_out
 from truegold.verifiers.math.labels import label_of
 from truegold.verifiers.math.outcome import OTHER_STRUCTURE, SAME_NUMBER, Outcome
 from truegold.verifiers.math.policy import Policy
@@ -150,6 +150,8 @@ _AMOUNT_TYPES = VALUE_TYPES | {Measure}
 
 def _plain(node: Node) -> Node:
     """Return the point (2, 3) for A(2, 3), 11 for the [11] that programs print, and one congruence for several."""
+    if isinstance(node, Chain):
+        return with_vector_worked_out(node)
     if isinstance(node, Group) and node.opening == "[" and node.closing == "]" and len(node.elements) == 1:
         return node.elements[0]
     if isinstance(node, Group) and len(node.elements) > 1 and all(map(label_of, node.elements)):

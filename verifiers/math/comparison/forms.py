@@ -17,6 +17,9 @@ from truegold.verifiers.math.tree import PLUS_ONE, VALUES, BaseN, Chain, Mul, Na
 _ALL = frozenset({"all", "any", "every", "each", "for", "must"})
 _LAST_HOUR = 24
 
+MAX_INVERTED_WORDS = 2
+"""Of more words, their order says who does what."""
+
 MAX_PHRASE_WORDS = 4
 """More words are a sentence, which can be put otherwise: rules cannot tell."""
 
@@ -91,6 +94,7 @@ def same_texts(gold: Node, answer: Node) -> Outcome:
     if gold_words is not None and answer_words is not None:
         same = gold_words == answer_words or "".join(gold_words) == "".join(answer_words)
         same = same or _is_letter_with_word(gold_words, answer_words)
+        same = same or _say_the_same(gold, answer, set(gold_words), set(answer_words))
         if same or _predicate(gold) == answer_words or _predicate(answer) == gold_words:
             return Outcome(True, "words")
     is_sentence = isinstance(gold, Text) and len(gold.words) > MAX_PHRASE_WORDS
@@ -103,6 +107,22 @@ def same_names(gold: Node, answer: Node) -> Outcome:
     return Outcome(name is not None and name == _name_of(answer), "words")
 
 
+def _say_the_same(gold: Node, answer: Node, gold_words: set[str], answer_words: set[str]) -> bool:
+    """Tell whether a copula or a subject is all that differs: `the triangle is isosceles`, `the series diverges`."""
+    if not isinstance(gold, Text) or not isinstance(answer, Text):
+        return False
+    if gold_words == answer_words and len(gold_words) == MAX_INVERTED_WORDS:
+        return ("is" in gold.words) != ("is" in answer.words)
+    (verb, *others) = gold.words
+    is_verb = not others and verb.endswith("s") and answer.words[-1] == verb
+    subject = [word for word in answer.words[:-1] if word not in STOP_WORDS]
+    return is_verb and len(subject) <= 1 and not _DENIALS.intersection(subject)
+
+
+_DENIALS = frozenset({"not", "never", "no", "nor", "neither", "hardly", "seldom", "sometimes", "nowhere", "nothing"})
+_COPULAS = ("is", "are", "was", "were")
+
+
 def _is_letter_with_word(gold_words: tuple[str, ...], answer_words: tuple[str, ...]) -> bool:
     """Tell whether both say one word of one letter: `odd n`, `n odd`, `n is odd`, `all odd n`."""
     gold_set, answer_set = set(gold_words) - _ALL, set(answer_words) - _ALL
@@ -111,8 +131,11 @@ def _is_letter_with_word(gold_words: tuple[str, ...], answer_words: tuple[str, .
 
 def _predicate(node: Node) -> tuple[str, ...] | None:
     """Return `odd` for `the function is odd`, which it answers as well as the sentence."""
-    if isinstance(node, Text) and "is" in node.words:
-        rest = node.words[len(node.words) - node.words[::-1].index("is") :]
+    if not isinstance(node, Text):
+        return None
+    verb = next((word for word in _COPULAS if word in node.words), None)
+    if verb is not None:
+        rest = node.words[len(node.words) - node.words[::-1].index(verb) :]
         return tuple(word for word in rest if word not in STOP_WORDS) or None
     return None
 

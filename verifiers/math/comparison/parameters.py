@@ -24,7 +24,7 @@ MAX_RENAMED = 3
 
 _INTEGER_LETTERS = frozenset("klmnj")
 _LINE_LETTERS = frozenset({"s", "t", "r", "u", "k", "lambda", "mu"})
-_CONSTANT = re.compile(r"[CKAB](?:_\d)?|[ck]_\d")
+_CONSTANT = re.compile(r"[CKABDck](?:_\d)?")
 _USUAL_CONSTANT = re.compile(r"[CK](?:_\d)?|c_\d")
 """What arbitrary constants are called on at least one side; A and B may be given by the problem."""
 
@@ -81,7 +81,8 @@ def _may_be_renamed(gold: Node, answer: Node, letters: frozenset[str]) -> bool:
     if all(_CONSTANT.fullmatch(letter) for letter in letters):
         has_variable = bool(symbols(gold) & symbols(answer))
         sides = (letters & symbols(gold), letters & symbols(answer))
-        return has_variable and any(all(map(_USUAL_CONSTANT.fullmatch, side)) for side in sides)
+        if has_variable and any(all(map(_USUAL_CONSTANT.fullmatch, side)) for side in sides):
+            return True
     if letters <= _INTEGER_LETTERS and _has_pi(gold) and _has_pi(answer):
         return True
     if letters <= _LINE_LETTERS and facts(gold).has_array and facts(answer).has_array:

@@ -74,6 +74,9 @@ def same_amounts(gold: Node, answer: Node, policy: Policy) -> Outcome:  # noqa: 
     if policy.units == "strict" and gold_unit is not None and not gold_unit.is_label and answer_unit is None:
         return OTHER_UNIT
     if PERCENT in (gold_unit, answer_unit):
+        other = answer_unit if gold_unit == PERCENT else gold_unit
+        if other not in (None, PERCENT):
+            return UNKNOWN_UNIT if other is not None and other.is_label else OTHER_UNIT
         return _same_percentages(gold_value, gold_unit == PERCENT, answer_value, answer_unit == PERCENT, policy)
     has_degrees = DEGREE in (gold_unit, answer_unit) and gold_unit != answer_unit and policy.degrees == "convert"
     if has_degrees and _same_angles(gold_value, gold_unit == DEGREE, answer_value, answer_unit == DEGREE):

@@ -20,6 +20,7 @@ from truegold.verifiers.math.tree import (
     VALUES,
     ZERO,
     Add,
+    Chain,
     Const,
     Group,
     Matrix,
@@ -47,6 +48,13 @@ _TUPLE_OPENINGS = frozenset("(<[")
 def worked_out(node: Node) -> Node:
     """Return the vector or matrix that a sum or a product is; any other node as it is."""
     return _worked_out(node) if _holds_array(node) else node
+
+
+def with_vector_worked_out(node: Node) -> Node:
+    """Return (x, y) = (1+3t, 2+t) for (x, y) = (1, 2) + t(3, 1)."""
+    if isinstance(node, Chain) and node.operators == ("=",) and isinstance(node.parts[1], (Add, Mul)):
+        return Chain((node.parts[0], worked_out(node.parts[1])), node.operators)
+    return node
 
 
 def as_array_beside(node: Node, other: Node) -> Node:

@@ -56,6 +56,18 @@ CACHED_VALUES = 1_024
 _REGIONS = ((0.2, 0.9), (-3.0, -1.2), (1.2, 3.0), (-0.9, -0.2), (0.05, 0.5), (-3.0, 3.0), (0.5, 0.95), (0.2, 6.0))
 """Where the coordinates of the points lie."""
 
+_WIDE_REGIONS = (
+    (2.0, 9.0),
+    (10.0, 50.0),
+    (-40.0, -3.0),
+    (90.0, 900.0),
+    (1e3, 9e3),
+    (0.2, 6.0),
+    (-900.0, -50.0),
+    (2e4, 9e4),
+)
+"""The same for whole parts: near zero, many of them are the same."""
+
 _PAIR_STEPS = 10
 """What the comparison of two values costs besides their evaluation."""
 
@@ -228,9 +240,12 @@ def _same_at_points(gold: Node, answer: Node, names: frozenset[str]) -> bool | N
     if len(names) > MAX_VARIABLES:
         return None
     whole_names = _whole_names(gold, answer)
+    has_steps = any(
+        type(part) is Call and part.name in ("floor", "ceil") for node in (gold, answer) for part in walk(node)
+    )
     for complex_ in (False, True):
         agreeing = 0
-        for point in _points(names, whole_names):
+        for point in _points(names, whole_names, wide=has_steps):
             try:
                 if not _agree_at(gold, answer, point, complex_, POINT_BITS):
                     return False
@@ -246,9 +261,9 @@ def _same_at_points(gold: Node, answer: Node, names: frozenset[str]) -> bool | N
     return None
 
 
-def _points(names: frozenset[str], whole_names: frozenset[str]) -> Iterator[Point]:
+def _points(names: frozenset[str], whole_names: frozenset[str], *, wide: bool = False) -> Iterator[Point]:
     """Yield one point of each region; the names that have to be whole are 2 to 7 in all of them."""
-    for salt, (low, high) in enumerate(_REGIONS):
+    for salt, (low, high) in enumerate(_WIDE_REGIONS if wide else _REGIONS):
         charge(_COORDINATE_STEPS * (1 + len(names)))
         point = {}
         for name in names:

@@ -22,6 +22,7 @@ from truegold.verifiers.math.reading.conditions import (
     is_condition,
     without_conditions,
     without_remark,
+    worded_integers,
 )
 from truegold.verifiers.math.reading.congruences import hold_congruences, read_congruences
 from truegold.verifiers.math.reading.dates import may_name_day, read_day
@@ -131,6 +132,9 @@ class _AnswerReader:
         if labelled is not None:
             return _regrouped(labelled, joined)
         for part in slices:
+            if len(slices) > 1 and (worded := worded_integers(part)):
+                self.parameters |= worded
+                continue
             node = self._read_item(part)
             letters = declared_integers(node)
             if letters and len(slices) > 1:
@@ -139,6 +143,8 @@ class _AnswerReader:
                 self.conditions.append(node)
             else:
                 nodes.append(node)
+        if not nodes:
+            raise Unreadable("nothing but conditions")
         return nodes[0] if len(nodes) == 1 else _regrouped(nodes, joined)
 
     def _read_item(self, tokens: list[Token]) -> Node:  # noqa: PLR0911, one for each form

@@ -19,6 +19,8 @@ _BEGINNING = _QUALIFYING | {"forall"}
 _UNIVERSAL = frozenset({
     "all", "any", "every", "each", "some", "integer", "integers", "integral", "natural", "positive", "arbitrary",
 })  # fmt: skip
+_INTEGER_WORDS = frozenset({"integer", "integers"})
+_DECLARING = _INTEGER_WORDS | {"is", "are", "an", "a", "any", "all", "every", "some", "arbitrary", "being"}
 _NO_REMARK_AFTER = frozenset({"op", "rel", "sep", "func", "big", "cmd"})
 """A bracket behind one of these belongs to it."""
 
@@ -109,6 +111,14 @@ def integers_in(tokens: list[Token]) -> set[str]:
     if not (has_word or has_set):
         return set()
     return (names - {"Z", "N", "R", "Q"}) | {word for word in words if len(word) == 1 and word != "a"}
+
+
+def worded_integers(tokens: list[Token]) -> set[str]:
+    """Return the letters that an item such as `n an integer` declares, which says nothing else."""
+    said = {token.text.lower() for token in tokens if token.kind == "word"}
+    if not said & _INTEGER_WORDS or not said <= _DECLARING or not all(t.kind in ("word", "name") for t in tokens):
+        return set()
+    return integers_in(tokens)
 
 
 def is_condition(node: Node) -> bool:

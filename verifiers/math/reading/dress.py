@@ -47,6 +47,8 @@ _LOST_DEGREE = re.compile(r"(?<=\d)\s*\^\s*$")
 """What is left of `60^\\circ` where a program took the command away."""
 _EMPTY_TEXT = re.compile(r"\\text\{[\s.,;]*\}")
 _LOST_BACKSLASH = re.compile(r"(?<![\\A-Za-z])([dt]?frac)(?=\{)")
+_NUMBER_MACRO = re.compile(r"\\(?:num|(SI|qty))\{([^{}]{1,60})\}(?:(?<=\})\{\\?([^{}]{1,30})\})?")
+"""Numbers and quantities of the package siunitx."""
 _LONE_BAR = re.compile(r"\\left\s*\|\s*\\right\s*\.|\\left\s*\.\s*\\right\s*\|")
 _ESCAPED = re.compile(r"\\u(00[A-Fa-f][0-9A-Fa-f]|2[0-9A-Fa-f]{3}|0[34][0-9A-Fa-f]{2})")
 _ORDINAL = re.compile(r"(?<=\d)\s*\^\s*\{?\s*(?:\\(?:text|mathrm|rm|textrm)\s*\{?\s*)?(?:st|nd|rd|th)\b\s*\}{0,2}")
@@ -64,6 +66,8 @@ def without_dress(text: str) -> str:
         text = text.replace("\\sqrt[]", "\\sqrt")
     if "frac{" in text and _LOST_BACKSLASH.search(text) is not None:
         text = _LOST_BACKSLASH.sub(r"\\\1", text)
+    if "\\num{" in text or "\\SI{" in text or "\\qty{" in text:
+        text = _NUMBER_MACRO.sub(_without_macro, text)
     if "right" in text:
         text = _LONE_BAR.sub(r"\\mid ", text)
     match = _DRESSED.search(text)
@@ -82,6 +86,12 @@ def without_dress(text: str) -> str:
             position = _end_of_group(text, position)
         match = _DRESSED.search(text, position)
     return "".join((*kept, text[position:]))
+
+
+def _without_macro(match: re.Match[str]) -> str:
+    if match[3] is None:
+        return match[2]
+    return rf"{match[2]}\text{{ {match[3]}}}" if match[1] else f"{match[2]}{{{match[3]}}}"
 
 
 def with_escapes_decoded(text: str) -> str:

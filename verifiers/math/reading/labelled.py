@@ -19,7 +19,8 @@ ReadItem: TypeAlias = Callable[[list[Token]], Node]
 MAX_LABEL_TOKENS = 8
 MAX_WORD_LETTERS = 20
 
-_WORDED = frozenset({"word", "func"})
+_LABEL_FUNCTIONS = frozenset({"max", "min"})
+"""Of functions only these label a value: `\\ln 3, \\ln 5` are two values."""
 _LABEL_KINDS = frozenset({"word", "name", "func", "const", "num"})
 _VERBS = frozenset({"has", "have", "is", "are", "gets", "was", "were", "=", "为", "是"})
 _IDLE = frozenset({"the", "of", "value", "values", "a", "an"})
@@ -35,7 +36,7 @@ _SAME_LABELS = {
 
 def read_labelled(slices: list[list[Token]], read_item: ReadItem) -> list[Node] | None:
     """Return the items as equations of their labels; None where an item has no label in words."""
-    if len(slices) < 2 or not any(token[0] in _WORDED or token[1] == ":" for token in slices[0]):
+    if len(slices) < 2 or not any(map(_begins_label, slices[0])):
         return None
     slices = [_with_words_whole(tokens) for tokens in slices]
     cuts = [_label_end(tokens) for tokens in slices]
@@ -53,6 +54,10 @@ def read_labelled(slices: list[list[Token]], read_item: ReadItem) -> list[Node] 
             return None
         nodes.append(Chain((Sym(_label_name(tokens[:end])), value), ("=",)))
     return nodes
+
+
+def _begins_label(token: Token) -> bool:
+    return token[0] == "word" or token[1] == ":" or (token[0] == "func" and token[1] in _LABEL_FUNCTIONS)
 
 
 def _with_words_whole(tokens: list[Token]) -> list[Token]:

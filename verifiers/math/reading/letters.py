@@ -22,7 +22,10 @@ MAX_VARIABLES_IN_A_RUN = 3
 
 MAX_FUNCTION_LETTERS = 6
 
-_CONNECTIVES = {"or": "or", "and": "and", "oder": "or", "und": "and"}
+_CONNECTIVES = {"or": "or", "and": "and", "oder": "or", "und": "and", "et": "and"}
+FOREIGN_CONNECTIVES = {
+    **dict.fromkeys(("или", "또는", "または", "أو", "या"), ("sep", "or")), "и": ("sep", "and"),
+}  # fmt: skip
 _TEXT_FUNCTIONS = {
     name: FUNCTIONS[name] for name in FUNCTIONS.keys() - {
         "max", "min", "sign", "floor", "ceil", "ceiling", "abs", "Abs", "choose", "comb", "perm", "factorial", "det",

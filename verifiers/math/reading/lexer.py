@@ -14,13 +14,14 @@ from typing import TypeAlias
 
 from truegold.verifiers.math.measures import UNITS
 from truegold.verifiers.math.reading.braces import matching_brace
-from truegold.verifiers.math.reading.letters import add_letters, add_word
+from truegold.verifiers.math.reading.letters import FOREIGN_CONNECTIVES, add_letters, add_word
 from truegold.verifiers.math.reading.names import (
     COMMAND_TOKENS,
     COMMANDS,
     IGNORED,
     MATRIX_ENVIRONMENTS,
     RELATIONS,
+    STOP_WORDS,
     TEXT_COMMANDS,
     TYPEFACES,
 )
@@ -42,9 +43,15 @@ MAX_CHARS = 4_000
 MAX_TOKENS = 1_500
 """The most tokens of one text. Stops `1+1+1+...`, whose comparison takes a step for each of them."""
 
+_LATIN = "\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1ea0-\u1ef9"
+"""Letters with accents, which belong to the word around them."""
+_MARKS_OF_LETTERS = "\u0300-\u036f\u064b-\u065f\u0900-\u0963\u0971-\u09e5\u0a01-\u0dff\u0e31-\u0e4e"
+"""Vowel signs of Arabic, Indic scripts and Thai, which are no letters on their own."""
+
 _TOKEN = re.compile(
-    rf"(?P<letters>[A-Za-z]+)|\\(?P<command>[A-Za-z]+)|(?P<space>\s+)|{REPEATING}|{NUMERAL}|\\(?P<escape>.)"
-    r"|(?P<foreign>[^\x00-\x7f\W\d_]+)|(?P<relation><=>|<=|>=|!=|==|=<|=>|[=<>])|(?P<other>.)",
+    rf"(?P<letters>[A-Za-z]+(?![A-Za-z{_LATIN}]))|\\(?P<command>[A-Za-z]+)|(?P<space>\s+)|{REPEATING}|{NUMERAL}|\\(?P<escape>.)"
+    rf"|(?P<foreign>[A-Za-z]*[{_LATIN}][A-Za-z{_LATIN}]*|[^\x00-\x7f\W\d_](?:[^\x00-\x7f\W\d_]|[{_MARKS_OF_LETTERS}])*)"
+    r"|(?P<relation><=>|<=|>=|!=|==|=<|=>|[=<>])|(?P<other>.)",
     re.DOTALL,
 )
 _TIMES_TEN = re.compile(r"(?<=[\d.])\s*x\s*(?=10\s*\^)")
@@ -180,7 +187,8 @@ class _Scanner:
         assert match is not None
         kind, text, position = match.lastgroup, match.group(), match.end()
         if kind == "letters":
-            (add_word if self.level else add_letters)(text, spaced, self.tokens)
+            is_raised = self.text.startswith("^", position)
+            self._add_letters(text, spaced, is_raised)
         elif kind == "command":
             position = self._add_command(text[1:], position, spaced)
         elif kind == "space":
@@ -196,12 +204,21 @@ class _Scanner:
         elif kind == "relation":
             self.tokens.append(plain_token("rel", RELATIONS.get(text, text), spaced))
         elif kind == "foreign":
-            self.tokens.append(plain_token("word", text, spaced))
+            self.tokens.append(plain_token(*FOREIGN_CONNECTIVES.get(text, ("word", text)), spaced))
         elif kind == "escape":
             self._add_escape(text[1], spaced)
         else:
             self._add_other(text, spaced)
         return position, False
+
+    def _add_letters(self, run: str, spaced: bool, is_raised: bool) -> None:
+        if self.level:
+            add_word(run, spaced, self.tokens)
+        elif is_raised and run.lower() in STOP_WORDS:
+            # The `be` of `be^{2x}` is no word.
+            self.tokens.extend(plain_token("name", c, spaced and not i) for i, c in enumerate(run))
+        else:
+            add_letters(run, spaced, self.tokens)
 
     def _add_command(self, name: str, position: int, spaced: bool) -> int:
         """Add what a command stands for; return where to read on."""

@@ -22,7 +22,7 @@ FUNCTIONS: dict[str, str] = {
         "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "arccot", "arcsec", "arccsc",
         "sinh", "cosh", "tanh", "coth", "sech", "csch", "arcsinh", "arccosh", "arctanh",
         "ln", "log", "lg", "exp", "sqrt", "cbrt", "abs", "floor", "ceil", "max", "min", "gcd", "lcm", "det", "sgn",
-        "Re", "Im", "binom", "comb", "perm", "factorial",
+        "Re", "Im", "binom", "comb", "perm", "factorial", "cis",
     )},
     "asin": "arcsin", "acos": "arccos", "atan": "arctan", "acot": "arccot", "asinh": "arcsinh", "acosh": "arccosh",
     "atanh": "arctanh", "arsinh": "arcsinh", "arcosh": "arccosh", "artanh": "arctanh", "arcctg": "arccot",

@@ -8,6 +8,8 @@ r"""Phrases of English that are one value, as a whole answer.
     half a litre    5 over 8                 0.5 litre   \frac{5}{8}
     between 1 and 3, inclusive               [1, 3]
     yes, it is                               yes
+    one hundred and ten                      one hundred ten
+    not 10 but 20                            20
 
 Not covered: such phrases inside of a sentence.
 """
@@ -17,13 +19,14 @@ from __future__ import annotations
 import re
 
 from truegold.verifiers.math.measures import MULTIPLIERS, unit_of
+from truegold.verifiers.math.reading.names import NUMBER_WORDS
 
 MAX_PHRASE_CHARS = 120
 """Longer texts are sentences."""
 
 _MAY_HOLD = re.compile(
-    r"\band\b|\d\s?(?:h|hrs?|min)\s?\d|\b(?:dozen|hundred|[mb]illion|thousand|either|root|except|other than)\b"
-    r"|^(?:yes|no|half)\b| over ",
+    r"\b(?:and|not|nicht|pas)\b|^no es |\d\s?(?:h|hrs?|min)\s?\d"
+    r"|\b(?:dozen|hundred|[mb]illion|thousand|either|root|except|other than)\b|^(?:yes|no|half)\b| over ",
     re.IGNORECASE,
 )
 _WRAPPED = re.compile(r"\\(?:text|mathrm|textrm|mbox)\s*\{([^{}]*)\}")
@@ -44,6 +47,12 @@ _EXCEPT = re.compile(
 )
 _ROOT = re.compile(rf"(?:({_N}) (?:times )?)?(?:the )?(?:(square|cube) )?root (?:of )?(\d+)", re.IGNORECASE)
 _AFFIRMED = re.compile(r"(yes|no)[,.;:] ?((?:[a-z']+,? ?){1,8})\.?", re.IGNORECASE)
+_INSTEAD = re.compile(
+    r"(?:it(?:'s| is) |es ist |es )?(?:not|nicht|no|pas) (?:es )?\S{1,20},?"
+    r" (?:but|it's|it is|sondern|es ist|sino|es|mais) (\S{1,30})",
+    re.IGNORECASE,
+)
+_HUNDRED_AND = re.compile(rf"\b(hundred|thousand) and (?=(?:{'|'.join(NUMBER_WORDS)})\b)", re.IGNORECASE)
 _OPPOSING = re.compile(r"\b(?:yes|no|not|but|however|unless|except|wrong|false|true|cannot|n't)\b|n't\b", re.IGNORECASE)
 
 
@@ -82,6 +91,10 @@ def with_usual_phrases(text: str) -> str:  # noqa: PLR0911, one for each form
     affirmed = _AFFIRMED.fullmatch(plain)
     if affirmed is not None:
         return text if _OPPOSING.search(affirmed[2]) else affirmed[1]
+    instead = _INSTEAD.fullmatch(plain)
+    if instead is not None:
+        return instead[1]
+    text = _HUNDRED_AND.sub(r"\1 ", text)
     return _EITHER.sub("", text) if "ither" in text else text
 
 

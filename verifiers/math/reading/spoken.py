@@ -4,6 +4,7 @@ r"""Ratios, fractions and bounds in words, as a whole answer.
     7 out of 12    1 in 6                     \frac{7}{12}   \frac{1}{6}
     three fourths    two and a half           \frac{3}{4}   2\frac{1}{2}
     x is at least 3    大于3                   t \ge 3   t > 3, whatever the letter
+    all nonnegative real numbers              t \ge 0
 
 Not covered: such words inside of a sentence.
 """
@@ -33,7 +34,7 @@ _RATIO = re.compile(
 _SHARE = re.compile(rf"({_N}) (?:out of|in|of) (?:every )?({_N})(?: [a-z]{{1,20}})?", re.IGNORECASE)
 _FRACTION = re.compile(rf"(?:(?:({_N}) and )?(an?|{_N})[- ])({_PART})(?: of [a-z ]{{1,30}})?", re.IGNORECASE)
 _SPOKEN = re.compile(
-    rf"\b(?:to|out of|in|of|half|halves|negative|minus|quarters?|{_PART}|than|least|most)\b"
+    rf"\b(?:to|out of|in|of|half|halves|(?:non-?)?(?:negative|positive)|minus|quarters?|{_PART}|than|least|most)\b"
     r"|[大小多少]于|[至最][少多]|不[大小超]",
     re.IGNORECASE,
 )
@@ -49,6 +50,12 @@ _BOUNDS = {
     "多于": ">", "小于或等于": r"\le", "小于等于": r"\le", "不大于": r"\le", "不超过": r"\le", "至多": r"\le",
     "最多": r"\le", "小于": "<", "少于": "<",
 }  # fmt: skip
+_SIGNED_REALS = re.compile(
+    r"(?:the set of )?(?:all |any )?(?:the )?(non-?negative|non-?positive|positive|negative) "
+    r"(?:real numbers?|reals|real values?)(?: of [a-z])?",
+    re.IGNORECASE,
+)
+_SIDES = {"nonnegative": r"\ge", "nonpositive": r"\le", "positive": ">", "negative": "<"}
 _OF_THE_NUMBERS = re.compile(r"(?<=\d)的(?:所有|一切)?(?:实数|数)$")
 _BOUND = re.compile(
     r"(?:(?:all|any) (?:real )?(?:numbers?|values?|reals|x)(?: of ([a-z]))?(?: that are| which are)?"
@@ -76,6 +83,9 @@ def with_spoken_numbers(text: str) -> str:  # noqa: PLR0911, one for each form
     negative = _NEGATIVE.fullmatch(plain)
     if negative is not None:
         return f"-{_digits(negative[1])}"
+    signed = _SIGNED_REALS.fullmatch(plain)
+    if signed is not None:
+        return f"t {_SIDES[signed[1].lower().replace('-', '')]} 0"
     bound = _BOUND.fullmatch(_OF_THE_NUMBERS.sub("", plain))
     if bound is not None:
         return f"{bound[1] or bound[2] or 't'} {_BOUNDS[bound[3].lower()]} {bound[4]}"

@@ -1,6 +1,8 @@
 r"""Marks in and behind numbers that other countries, or other authors, write otherwise.
 
     12.345,67   1.000.000   2{,}75         12345.67   1000000   2.75
+    1'234'567   ,5                         1234567   0.5
+    98 degrees Fahrenheit                  98 fahrenheit
     20^\circ\text{C}                       20\text{ celsius}
     \frac{1}{3} (approximately 0.333)      \frac{1}{3} \approx 0.333
     (1, 2                                  (1, 2), where the text is one bracket that was never closed
@@ -21,6 +23,9 @@ import re
 _THOUSANDS_AND_COMMA = re.compile(r"^([+-]?\d{1,3}(?:\.\d{3})+),(\d{1,9})(?![\d,])")
 """At the start of the text only: in brackets the comma separates."""
 _THOUSANDS = re.compile(r"^([+-]?\d{1,3}(?:\.\d{3}){2,})(?![\d.])")
+_APOSTROPHES = re.compile(r"[+-]?\d{1,3}(?:'\d{3})+(?:\.\d+)?", re.ASCII)
+_LEADING_COMMA = re.compile(r"^,(?=\d{1,9}$)")
+_DEGREES_OF_SCALE = re.compile(r"\bdegrees?\s+(?=(?:celsius|fahrenheit|kelvin)\b)", re.IGNORECASE)
 _BRACED_COMMA = re.compile(r"(?<![\d},])(\d{1,9})\{,\}(\d{1,2}|\d{4,9})(?!\d|\{,\})")
 _TEMPERATURE = re.compile(r"\^\s*\{?\s*\\circ\s*\}?\s*(?:\\(?:text|mathrm)\s*\{\s*([CF])\s*\}|([CF])(?![A-Za-z]))")
 _SCALES = {"C": r"\text{ celsius}", "F": r"\text{ fahrenheit}"}
@@ -72,6 +77,12 @@ def with_usual_notation(text: str) -> str:
     if ("|" in text or "\\mid" in text) and (bare := _BARE_SET.fullmatch(text)) is not None:
         is_condition = re.search(rf"(?<![A-Za-z\\]){bare[1]}(?![A-Za-z])", bare[2]) and _RELATION.search(bare[2])
         return rf"\{{{bare[1]} \mid {bare[2]}\}}" if is_condition else text
+    if "'" in text and _APOSTROPHES.fullmatch(text) is not None:
+        return text.replace("'", "")
+    if "per cent" in text:
+        text = text.replace("per cent", "percent")
+    if "degree" in text:
+        text = _DEGREES_OF_SCALE.sub("", text)
     if text.endswith('"'):
         text = _INCH_MARK.sub(r"\1''", text)
     if "\\mathrm" in text:
@@ -94,6 +105,8 @@ def with_usual_marks(text: str) -> str:
         text = text[: len(text) - len(ending) + stated.start()] + rf" \approx {stated[1]}"
     if "," in text and "." in text:
         text = _THOUSANDS_AND_COMMA.sub(lambda m: f"{m[1].replace('.', '')}.{m[2]}", text)
+    if text[:1] == ",":
+        text = _LEADING_COMMA.sub("0.", text)
     if "{,}" in text:
         text = _BRACED_COMMA.sub(r"\1.\2", text)
     if "..." in text or "dots" in text:

@@ -7,6 +7,7 @@ June 20                                                                   Text
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from truegold.verifiers.math.reading.names import NAMED_WORDS
@@ -15,7 +16,10 @@ from truegold.verifiers.math.reading.units import MEANING_WORDS
 from truegold.verifiers.math.refusals import Unreadable
 from truegold.verifiers.math.tree import INFINITY, Named, Node, Text, negated
 
-_VERBS = frozenset({"is", "are", "be", "equals", "equal", "was", "were", "being", "是", "为", "等于", "共有", "共"})
+_VERBS = frozenset({
+    "is", "are", "be", "equals", "equal", "was", "were", "being", "是", "为", "等于", "共有", "共", "一共",
+    "一共有", "总共", "总共有",
+})  # fmt: skip
 _LEADING = frozenset({
     "approximately", "about", "around", "roughly", "exactly", "only", "the", "a", "an", "answer", "answers", "solution",
     "solutions", "final", "value", "values", "therefore", "so", "thus", "hence", "total", "result", "roots", "root",
@@ -23,6 +27,10 @@ _LEADING = frozenset({
     "因此", "解集", "最小值", "最大值", "为",
 })  # fmt: skip
 _UNSURE = frozenset({"sure", "maybe", "perhaps", "possibly", "or", "wrong", "incorrect", "guess"})
+_NOTHING = re.compile(
+    r"(?:(?:the|this) (?:equation|system|inequality|problem) has |there (?:is|are) |it has )?"
+    r"no (?:real |valid |integer |possible |such )*(?:solutions?|roots?|values?)(?: (?:of|for) [a-z])?(?: exists?)?"
+)
 _WORDLIKE = frozenset({"word", "name", "func", "num", "const"})
 
 
@@ -88,7 +96,8 @@ def named_value(tokens: list[Token]) -> Node | None:
     if any(token.kind not in ("word", "name", "const") for token in tokens):
         return None
     spelled = "".join(f" {token.text}" if token.spaced or token.kind == "word" else token.text for token in tokens)
-    name = NAMED_WORDS.get(spelled.strip().lower())
+    phrase = spelled.strip().lower()
+    name = NAMED_WORDS.get(phrase) or ("empty" if _NOTHING.fullmatch(phrase) else None)
     if name == "inf":
         return INFINITY
     if name == "-inf":

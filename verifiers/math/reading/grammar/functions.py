@@ -60,7 +60,7 @@ def read_function(reader: Grammar, name: str) -> Node:
     return call if exponent is None else Pow(call, exponent)
 
 
-def _apply(name: str, base: Node | None, args: tuple[Node, ...]) -> Node:
+def _apply(name: str, base: Node | None, args: tuple[Node, ...]) -> Node:  # noqa: PLR0911, one for each function
     fewest, most = _ARITIES.get(name, (1, 1))
     if not fewest <= len(args) <= most:
         raise Unreadable(f"{name} of {len(args)} arguments")
@@ -68,6 +68,8 @@ def _apply(name: str, base: Node | None, args: tuple[Node, ...]) -> Node:
         return Pow(args[0], HALF)
     if name == "exp":
         return Pow(Const("e"), args[0])
+    if name == "cis":
+        return Pow(Const("e"), product_of([Const("i"), args[0]]))
     if name == "cbrt":
         return Call("root", (args[0], Num(mpq(3))))
     if name == "lg":
