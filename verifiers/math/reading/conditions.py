@@ -115,8 +115,8 @@ def integers_in(tokens: list[Token]) -> set[str]:
 
 def worded_integers(tokens: list[Token]) -> set[str]:
     """Return the letters that an item such as `n an integer` declares, which says nothing else."""
-    said = {token.text.lower() for token in tokens if token.kind == "word"}
-    if not said & _INTEGER_WORDS or not said <= _DECLARING or not all(t.kind in ("word", "name") for t in tokens):
+    words = {token.text.lower() for token in tokens if token.kind == "word"}
+    if not words & _INTEGER_WORDS or not words <= _DECLARING or not all(t.kind in ("word", "name") for t in tokens):
         return set()
     return integers_in(tokens)
 

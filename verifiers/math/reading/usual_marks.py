@@ -79,10 +79,8 @@ def with_usual_notation(text: str) -> str:
         return rf"\{{{bare[1]} \mid {bare[2]}\}}" if is_condition else text
     if "'" in text and _APOSTROPHES.fullmatch(text) is not None:
         return text.replace("'", "")
-    if "per cent" in text:
-        text = text.replace("per cent", "percent")
-    if "degree" in text:
-        text = _DEGREES_OF_SCALE.sub("", text)
+    if "degree" in text or "per cent" in text:
+        text = _DEGREES_OF_SCALE.sub("", text).replace("per cent", "percent")
     if text.endswith('"'):
         text = _INCH_MARK.sub(r"\1''", text)
     if "\\mathrm" in text:
