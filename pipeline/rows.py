@@ -75,8 +75,8 @@ class Row(TypedDict):
     posterior_a: NotRequired[float]
     posterior_b: NotRequired[float]
     """What the profile knows of the pass rate: Beta(a, b)."""
-    worth: NotRequired[float]
-    """The share of its groups that are expected to teach what is right."""
+    suspicion: NotRequired[float]
+    """How probable it is that its label is at fault."""
 
 
 ROW_SCHEMA = arrow_schema(Row)

@@ -15,12 +15,14 @@ from trainer_peers.setting import SEED, Setting, load_problems
 from truegold.pipeline.config.engines import VllmEngineConfig
 from truegold.pipeline.rows import row_id, write_rows
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
+from truegold.train.config.feed import FeedConfig, Order
 from truegold.train.config.grpo import GrpoConfig, SamplingConfig
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.config.objective import MaskConfig, ObjectiveConfig
 from truegold.train.grpo import grpo
 from truegold.train.grpo.feed import Feed
 
+FEED = FeedConfig(order=Order.UNIFORM)
 REWARD = Path(__file__).with_name("reward.py")
 MAX_MODEL_LEN = 512
 MICRO_BATCH_TOKENS = 1280
@@ -55,6 +57,7 @@ def _config(setting: Setting, checkpointing: bool) -> GrpoConfig:
         steps=setting.steps,
         prompts_per_step=setting.prompts,
         group_size=setting.group,
+        feed=FEED,
         sampling=SamplingConfig(max_tokens=setting.tokens, temperature=1.0, refills=0),
         objective=ObjectiveConfig(masks=MaskConfig(truncated=False)),
         checkpoint_every=setting.steps,
@@ -74,8 +77,15 @@ def _main() -> None:
     setting = Setting.load(folder)
     problems = load_problems(folder)
     # The stage shuffles its rows; these are laid so that it takes the problems in their order.
-    positions = Feed(range(len(problems)), [], SEED).take(len(problems))  # type: ignore[arg-type]
-    shuffled = [problem for _, problem in sorted(zip(positions, problems, strict=True))]
+    positions = Feed(
+        [{"row": position} for position in range(len(problems))],  # type: ignore[typeddict-item]
+        [],
+        FEED,
+        group_size=setting.group,
+        steps=setting.steps,
+        seed=SEED,
+    ).take(len(problems))
+    shuffled = [problem for _, problem in sorted(zip((row["row"] for row in positions), problems, strict=True))]
     rows = [
         {"id": row_id(problem, None), "prompt": problem, "domain": "math", "verifier": f"{REWARD}:vowels"}
         | {

@@ -48,6 +48,8 @@ class Candidate:
     known: Beta
     """Its pass rate, as far as it is known."""
     never_passed: bool
+    suspicion: float
+    """How probable it is that its label is at fault."""
     worth: float
     """The share of its groups that are expected to teach what is right: those that teach, times the probability that
     its label is."""
@@ -103,5 +105,5 @@ class Judgement:
         in_range = config.min_pass_rate <= known.mean <= config.max_pass_rate
         if not in_range or (config.target is not None and config.bands[band].share == 0):
             return DropReason.OUTSIDE_BAND
-        worth = teaching * (1 - self._suspicion.get(row_key(row), 0.0))
-        return Candidate(row, known, not summary["passes"], worth, band)
+        suspicion = self._suspicion.get(row_key(row), 0.0)
+        return Candidate(row, known, not summary["passes"], suspicion, teaching * (1 - suspicion), band)

@@ -32,7 +32,7 @@ from truegold.pipeline.select.teaching import known_pass_rate, remedy, teaching_
 from truegold.verifiers import InputError
 
 SELECTED_SCHEMA = pa.schema(
-    [*ROW_SCHEMA, *(pa.field(name, pa.float64()) for name in ("pass_rate", "posterior_a", "posterior_b", "worth"))]
+    [*ROW_SCHEMA, *(pa.field(name, pa.float64()) for name in ("pass_rate", "posterior_a", "posterior_b", "suspicion"))]
 )
 """The columns of selected.parquet and reserve.parquet: `pass_rate` is the expected one, the mean of the posterior."""
 
@@ -110,7 +110,7 @@ def _record(candidate: Candidate) -> Row:
         "pass_rate": known.mean,
         "posterior_a": known.a,
         "posterior_b": known.b,
-        "worth": candidate.worth,
+        "suspicion": candidate.suspicion,
     }
 
 

@@ -115,7 +115,10 @@ def test_a_row_that_failed_a_few_times_is_not_taken_for_one_that_never_passes(tm
     table = selected(tmp_path).sort("source_row")
     # Beta(1, 9): 1 - B(1, 17)/B(1, 9) - B(9, 9)/B(1, 9) = 1 - 9/17 - 0.00004.
     assert table["pass_rate"].to_list() == pytest.approx([0.1, 0.9])
-    assert table["worth"].to_list() == pytest.approx([0.47055, 0.47055], abs=1e-5)
+    assert table.select("posterior_a", "posterior_b").rows() == [(1.0, 9.0), (9.0, 1.0)]
+    assert run_select(tmp_path, [Problem(0), Problem(8)], min_teaching=0.4705).rows_out == 2
+    with pytest.raises(InputError):
+        run_select(tmp_path, [Problem(0), Problem(8)], min_teaching=0.4706)
 
 
 def test_worth_counts_only_what_teaches_a_right_label(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from truegold.pipeline.rows import Row
+from truegold.train.config.feed import FeedConfig, Order
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo.feed import Feed
 from truegold.train.grpo.group_choice import choose_groups
@@ -44,7 +45,14 @@ UNUSED = cast("Any", SimpleNamespace())
 def entered(rows: Sequence[int], reserve: Sequence[int], **settings: Any) -> tuple[list[int], Feed]:
     """How many are right in each group that enters, and the feed as the step left it."""
     config = GrpoConfig.model_validate({"prompts_per_step": len(rows), "group_size": SIZE, "sampling": settings})
-    feed = Feed([row(right) for right in rows], [row(right) for right in reserve], seed=0)
+    feed = Feed(
+        [row(right) for right in rows],
+        [row(right) for right in reserve],
+        FeedConfig(order=Order.UNIFORM),
+        group_size=SIZE,
+        steps=1,
+        seed=0,
+    )
     trainer = Judged(feed, [], config, UNUSED, UNUSED, 8, UNUSED, UNUSED)
     scores = list(trainer._score_groups(trainer._roll_out(0)).values())
     chosen = choose_groups(scores, config.prompts_per_step, config.sampling.right_share)

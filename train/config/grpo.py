@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, PositiveFloat, Tag, field_validator,
 
 from truegold.pipeline.config.base import LaunchConfig, StageConfig, VerdictConfig, by_type, moved_error
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, VllmEngineConfig
+from truegold.train.config.feed import FeedConfig
 from truegold.train.config.models import TUNABLE_OPTIMIZER, OptimizerConfig, Tracker
 from truegold.train.config.objective import ObjectiveConfig, PassRateBand, lowest_band
 from truegold.train.guards.table import GUARDS, NOT_THE_POLICY, PROBE, SEVERITY
@@ -271,6 +272,8 @@ class GrpoConfig(StageConfig):
     """Groups that a step samples."""
     group_size: int = Field(default=8, ge=2)
     """Completions of each prompt."""
+    feed: FeedConfig = FeedConfig()
+    """Which problems come next."""
     sampling: SamplingConfig = SamplingConfig()
     """How completions are sampled."""
     reward: RewardConfig = RewardConfig()

@@ -87,7 +87,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     rollout = Rollout(sampler, encoder, engine, config.seed, probe)
     rollout.sync(state["weights_version"] if state else 0)
     trainer = Trainer(
-        Feed(rows, reserve, config.seed),
+        Feed(rows, reserve, config.feed, group_size=config.group_size, steps=config.steps, seed=config.seed),
         heldout[: config.evaluation.problems],
         config,
         Updater(engine, objective, max_tokens, config.steps * objective.updates, reference),

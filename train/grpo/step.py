@@ -68,6 +68,7 @@ class Trainer:
         started = time.monotonic()
         completions = self._roll_out(step)
         scores = self._score_groups(completions)
+        foretold = self.feed.finish_step(scores)
         groups = list(scores)
         chosen = choose_groups(list(scores.values()), config.prompts_per_step, config.sampling.right_share)
         entered = {groups[index] for index in chosen}
@@ -89,6 +90,8 @@ class Trainer:
             **diversity_metrics(all_completions, chain(*gathered(group_ngrams(completions)))),
             **text_metrics(completions, self.rollout.encoder),
             **weighed.metrics,
+            **foretold,
+            "tokens_per_teaching_group": _tokens_per_teaching_group(all_completions, scores),
             "groups_entered": float(len(entered)),
             "groups_teaching": sum(score.teaches for score in scores.values()) / max(len(scores), 1),
             "right_share": right_share([scores[group] for group in entered]),
@@ -227,6 +230,12 @@ class Trainer:
         self.rollout.probe.floor = state["probe_floor"]
         self.canaries.completions, self.canaries.judgements = state["canaries"]
         self.feed.restore(state)
+
+
+def _tokens_per_teaching_group(completions: Sequence[StepCompletion], scores: Mapping[int, GroupScore]) -> float | None:
+    """Return how many tokens were sampled for each group that teaches, None where none does."""
+    teaching = sum(score.teaches for score in scores.values())
+    return sum(len(completion.segment.output_ids) for completion in completions) / teaching if teaching else None
 
 
 def _judgement(score: CompletionScore) -> tuple[float | None, float | None]:

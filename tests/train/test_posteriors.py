@@ -1,0 +1,75 @@
+"""What is known of pass rates while the policy moves, against simulated policies whose pass rates are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from truegold.train.grpo.posteriors import Posteriors
+
+GROUP = 8
+
+
+def simulate(speed: float, wander: float, seed: int, steps: int = 60) -> tuple[list[float], list[float], Posteriors]:
+    """Train on 32 problems a step of 600, whose log-odds all rise by `speed` a step and wander by `wander`; return the
+    foretold and the observed share of teaching groups of each step."""
+    random = np.random.default_rng(seed)
+    log_odds = random.normal(-1, 1.2, 600)
+    passes = random.binomial(GROUP, expit(log_odds))
+    posteriors = Posteriors((0.8 + passes).tolist(), (1.6 + GROUP - passes).tolist(), GROUP)
+    foretold, observed = [], []
+    for _ in range(steps):
+        rows = random.choice(600, 32, replace=False)
+        right = random.binomial(GROUP, expit(log_odds[rows]))
+        foretold.append(float(posteriors.teaching()[rows].mean()))
+        observed.append(float(((right > 0) & (right < GROUP)).mean()))
+        posteriors.observe(rows.tolist(), right.tolist(), [GROUP] * 32, [1.0] * 32)
+        log_odds += speed + random.normal(0, wander, 600)
+    return foretold, observed, posteriors
+
+
+@pytest.mark.parametrize(("speed", "wander"), [(0.0, 0.0), (0.05, 0.1), (-0.05, 0.1), (0.02, 0.3)])
+def test_the_share_of_teaching_groups_is_foretold_within_three_points(speed: float, wander: float) -> None:
+    errors = []
+    for seed in range(5):
+        foretold, observed, _ = simulate(speed, wander, seed)
+        errors.append(np.mean(foretold) - np.mean(observed))
+    assert abs(np.mean(errors)) < 0.03
+
+
+def test_a_policy_that_stands_still_is_remembered_and_one_that_wanders_is_forgotten() -> None:
+    assert np.mean([simulate(0.0, 0.0, seed)[2].forget for seed in range(5)]) > 0.97
+    assert np.mean([simulate(0.0, 0.8, seed)[2].forget for seed in range(5)]) < 0.95
+
+
+def test_the_drift_of_all_problems_is_followed() -> None:
+    drifts = [simulate(0.05, 0.0, seed)[2].drift for seed in range(5)]
+    assert np.mean(drifts) == pytest.approx(60 * 0.05, rel=0.25)
+
+
+def test_unseen_problems_move_with_those_that_are_seen() -> None:
+    posteriors = Posteriors([2.0] * 40, [6.0] * 40, GROUP)
+    for _ in range(30):
+        posteriors.observe(list(range(20)), [7] * 20, [8] * 20, [1.0] * 20)
+    a, b = posteriors.now()
+    assert (a / (a + b))[20:].min() > 0.6
+
+
+def test_a_group_without_verdicts_teaches_nothing() -> None:
+    posteriors, untouched = Posteriors([2.0, 3.0], [6.0, 3.0], GROUP), Posteriors([2.0, 3.0], [6.0, 3.0], GROUP)
+    posteriors.observe([0, 1], [0, 0], [0, 0], [1.0, 1.0])
+    assert [array.tolist() for array in posteriors.now()] == [array.tolist() for array in untouched.now()]
+
+
+def test_moments_are_those_of_all_problems_although_the_hard_ones_are_hardly_ever_chosen() -> None:
+    random = np.random.default_rng(0)
+    rates = np.concatenate([np.full(300, 0.02), np.full(300, 0.5)])
+    chances = np.concatenate([np.full(300, 0.1), np.full(300, 1.0)])
+    posteriors = Posteriors([0.2] * 300 + [5.0] * 300, [9.8] * 300 + [5.0] * 300, GROUP)
+    for _ in range(60):
+        rows = [index for index in random.permutation(600)[:64] if random.random() < chances[index]]
+        right = random.binomial(GROUP, rates[rows])
+        posteriors.observe(rows, right.tolist(), [GROUP] * len(rows), chances[rows].tolist())
+    a, b = posteriors.now()
+    assert (a / (a + b)).mean() == pytest.approx(0.26, abs=0.04)
