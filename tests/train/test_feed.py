@@ -20,7 +20,8 @@ def rows(names: str, **fields: Any) -> list[Row]:
 
 
 def make_feed(rows: list[Row], reserve: list[Row] | None = None, seed: int = 0, **config: Any) -> Feed:
-    return Feed(rows, reserve or [], FeedConfig.model_validate(config), group_size=8, steps=12, seed=seed)
+    settings = FeedConfig.model_validate({"order": "signal", **config})
+    return Feed(rows, reserve or [], settings, group_size=8, steps=12, seed=seed)
 
 
 def ids(taken: list[Row]) -> str:

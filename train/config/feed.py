@@ -23,7 +23,7 @@ class Order(StrEnum):
 class FeedConfig(StageConfig):
     """Which problems come next."""
 
-    order: Order = Order.SIGNAL
-    """`signal`, `uniform` or `curriculum`."""
+    order: Order = Order.UNIFORM
+    """`uniform`, `signal` or `curriculum`."""
     stages: int = Field(default=3, ge=1)
     """The stages of a curriculum, of equally many steps."""

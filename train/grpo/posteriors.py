@@ -11,6 +11,9 @@ what they passed. A problem also goes a way of its own: what was seen of it s st
 pass rates of late fills its place. How fast to forget depends on how fast the policy moves. Several rates run side by
 side, and the one counts that has foretold the latest groups best.
 
+Some problems never pass, since their label or their text is at fault. One that is all wrong again and again while the
+others pass is ever more probably one of those, by Bayes' rule.
+
 Training drives pass rates to both ends, while a Beta distribution that has forgotten much lies between them and
 foretells too many teaching groups. So foretold shares are multiplied by the ratio in which the latest ones came true.
 """
@@ -31,6 +34,10 @@ FORGET = (0.8, 0.9, 0.95, 0.98, 0.995)
 """The weights, after a step, of what is known: half is forgotten after 3 to 140 steps."""
 SCORE_MEMORY = 0.95
 """The weight, after a step, of how well groups were foretold."""
+HOPELESS = 0.05
+"""The share of problems that never pass, whatever is learnt: their labels or their texts are at fault."""
+HOPELESS_MEMORY = 0.99
+"""The weight, after a step, of what is known of that, so that such problems are looked at again."""
 DRIFT_PER_STEP = 0.1
 """The standard deviation of a step's drift, in log-odds."""
 RECENT_GROUPS = 150.0
@@ -49,6 +56,11 @@ class Posteriors:
     def __init__(self, a: Sequence[float], b: Sequence[float], group_size: int) -> None:
         """Begin with the profile's Beta(a, b) of each problem, of which groups of `group_size` will be sampled."""
         self._group_size = group_size
+        self._hopeless = np.full(len(a), HOPELESS)
+        """How probable it was, when each problem was seen last, that it never passes whatever the policy learns."""
+        self._seen = np.zeros(len(a))
+        """The step at which each problem was seen last."""
+        self._step = 0
         self._teaching_ratio = 1.0
         """How many of the latest groups taught, for each that was foretold to."""
         start = np.array(a, dtype=np.float64), np.array(b, dtype=np.float64)
@@ -81,8 +93,14 @@ class Posteriors:
         dead, saturated = (
             np.exp(betaln(a + right, b + self._group_size - right) - whole) for right in (0, self._group_size)
         )
-        shares: Floats = np.clip((1 - dead - saturated) * self._teaching_ratio, 0.0, 1.0)
+        chance = (1 - dead - saturated) * (1 - self._hopeless_now()) * self._teaching_ratio
+        shares: Floats = np.clip(chance, 0.0, 1.0)
         return shares
+
+    def _hopeless_now(self) -> Floats:
+        """Return how probable it is that each problem never passes; little by little that is forgotten."""
+        known: Floats = HOPELESS + (self._hopeless - HOPELESS) * HOPELESS_MEMORY ** (self._step - self._seen)
+        return known
 
     def observe(
         self, problems: Sequence[int], right: Sequence[int], judged: Sequence[int], chances: Sequence[float]
@@ -102,13 +120,26 @@ class Posteriors:
         taught = int(((passed > 0) & (passed < seen)).sum())
         ratio = self._teaching_ratio * (taught + RATIO_GROUPS) / (expected + RATIO_GROUPS)
         self._teaching_ratio = float(np.clip(ratio, *TEACHING_RATIOS))
+        self._learn_hopeless(rows, passed, seen)
         for index, track in enumerate(self._tracks):
             likelihood = track.observe(rows, passed, seen, weights)
             self._scores[index] = SCORE_MEMORY * self._scores[index] + likelihood
 
+    def _learn_hopeless(self, rows: Indices, passed: Floats, seen: Floats) -> None:
+        """Compare how well "never" and the Beta distributions explain groups that are all wrong (Bayes)."""
+        a, b = (array[rows] for array in self.now())
+        by_chance = np.exp(betaln(a, b + seen) - betaln(a, b))
+        before = self._hopeless_now()[rows]
+        self._hopeless[rows] = np.where(passed == 0, before / (before + (1 - before) * by_chance), 0.0)
+        self._step += 1
+        self._seen[rows] = self._step
+
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps."""
         return {
+            "hopeless": self._hopeless.tolist(),
+            "seen": self._seen.tolist(),
+            "step": self._step,
             "scores": self._scores.tolist(),
             "teaching_ratio": self._teaching_ratio,
             "tracks": [track.state() for track in self._tracks],
@@ -117,6 +148,7 @@ class Posteriors:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on with what was known at that state."""
         self._scores, self._teaching_ratio = np.array(state["scores"]), state["teaching_ratio"]
+        self._hopeless, self._seen, self._step = np.array(state["hopeless"]), np.array(state["seen"]), state["step"]
         for track, track_state in zip(self._tracks, state["tracks"], strict=True):
             track.restore(track_state)
 
