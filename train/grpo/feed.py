@@ -68,7 +68,7 @@ class Feed:
         self._step = 0
         self._position = 0
         """Rows that came up in the stream, in a curriculum in its stage."""
-        self._refilled = 0
+        self.refilled = 0
         """Rows that came from the reserve."""
         self._skipped = 0
         """Rows that came up in the step and were not taken."""
@@ -84,9 +84,9 @@ class Feed:
 
     def refill(self, count: int) -> list[Row]:
         """Return the next `count` rows in place of groups that taught nothing."""
-        first = self._rows + self._refilled
+        first = self._rows + self.refilled
         reserved = range(first, min(first + count, len(self._pool)))
-        self._refilled += len(reserved)
+        self.refilled += len(reserved)
         teaching = self._posteriors.teaching()
         self._draws += [Draw(index, 1.0, float(teaching[index])) for index in reserved]
         return [self._pool[index] for index in reserved] + self.take(count - len(reserved))
@@ -171,7 +171,7 @@ class Feed:
             "feed": {
                 "step": self._step,
                 "position": self._position,
-                "refilled": self._refilled,
+                "refilled": self.refilled,
                 "unjudged": dict(self._unjudged),
                 "posteriors": self._posteriors.state(),
             }
@@ -180,7 +180,7 @@ class Feed:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on where the feed was at that state."""
         saved = state["feed"]
-        self._step, self._position, self._refilled = saved["step"], saved["position"], saved["refilled"]
+        self._step, self._position, self.refilled = saved["step"], saved["position"], saved["refilled"]
         self._unjudged = dict(saved["unjudged"])
         self._posteriors.restore(saved["posteriors"])
 

@@ -175,9 +175,9 @@ class _Track:
         """Return a and b of each problem."""
         weight = self.forget ** (self._step - self._seen)
         others = max(self._center * (1 - self._center) / self._spread - 1, 0.05)
-        own, filled = weight * self._strength, (1 - weight) * others
-        a = own * expit(self._log_odds + self.drift) + filled * self._center
-        return a, own + filled - a
+        kept, filled = weight * self._strength, (1 - weight) * others
+        a = kept * expit(self._log_odds + self.drift) + filled * self._center
+        return a, kept + filled - a
 
     def observe(self, rows: Indices, passed: Floats, seen: Floats, weights: Floats) -> float:
         """Learn from a step's groups, and return the log-likelihood at which they were foretold."""

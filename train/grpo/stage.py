@@ -17,7 +17,6 @@ from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.train.config.changes import changes_of, record_settings
 from truegold.train.config.grpo import TUNABLE_GRPO, GrpoConfig
-from truegold.train.grpo.feed import Feed
 from truegold.train.guards.logs import read_metrics
 from truegold.train.metrics import MetricsLog
 
@@ -48,6 +47,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     progress.start("loading the trainer")
     from truegold.train.grpo import start_checks
     from truegold.train.grpo.advice import advise
+    from truegold.train.grpo.feed import Feed
     from truegold.train.grpo.responses import Responder
     from truegold.train.grpo.step import Trainer
     from truegold.train.grpo.update import Updater, resolve_loss
