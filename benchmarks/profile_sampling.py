@@ -24,8 +24,9 @@ from typing import Any
 import polars as pl
 
 from truegold.pipeline.config.stages import ProfileConfig
-from truegold.pipeline.engines import SamplingParams, build_encoder, build_engine
+from truegold.pipeline.engines import build_encoder, build_engine
 from truegold.pipeline.engines.base import Engine, sample_seed
+from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.pipeline.profile import stage as profile_stage
 from truegold.pipeline.profile.allocation import decide
 from truegold.pipeline.profile.posterior import fit_prior
@@ -75,22 +76,32 @@ def profile(rows: Path, model: Path, config: ProfileConfig, out: Path) -> dict[s
 
 
 def generate(rows: Path, model: Path, config: ProfileConfig) -> dict[str, float]:
-    """Sample the same completions with one call of vLLM."""
+    """Sample the same completions with one call of vLLM, as a user would write it."""
+    from vllm import SamplingParams
+
     encoder = build_encoder(config.engine, config.chat, model)
     engine, _ = build_engine(config.engine, config.chat, model)
+    assert isinstance(engine, VllmEngine)
     loaded = cpu_seconds()
     prompts = [encoder.encode(row["prompt"]) for row in read_rows(rows)]
     prompts = [prompt for prompt in prompts if len(prompt) < engine.max_model_len]
-    sampling = SamplingParams(
-        config.temperature, config.top_p, config.max_tokens, encoder.stop_token_ids, logprobs=config.logprobs
-    )
-    seeds = [
-        sample_seed(config.seed, prompt_key(prompt), sample) for prompt in prompts for sample in range(config.samples)
+    sampling = [
+        SamplingParams(
+            temperature=config.temperature,
+            top_p=config.top_p,
+            max_tokens=min(config.max_tokens, engine.max_model_len - len(prompt)),
+            stop_token_ids=list(encoder.stop_token_ids),
+            seed=sample_seed(config.seed, prompt_key(prompt), sample),
+            logprobs=0 if config.logprobs else None,
+            detokenize=False,
+        )
+        for prompt in prompts
+        for sample in range(config.samples)
     ]
-    repeated = [prompt for prompt in prompts for _ in range(config.samples)]
-    completions = engine.generate(repeated, sampling, seeds)
+    repeated = [{"prompt_token_ids": prompt} for prompt in prompts for _ in range(config.samples)]
+    outputs = engine.llm.generate(repeated, sampling, use_tqdm=False)
     engine.close()
-    return {"tokens": sum(len(completion.token_ids) for completion in completions), "cpu_s": cpu_seconds() - loaded}
+    return {"tokens": sum(len(output.outputs[0].token_ids) for output in outputs), "cpu_s": cpu_seconds() - loaded}
 
 
 def throughput(arguments: argparse.Namespace) -> None:

@@ -51,6 +51,7 @@ class ChatEncoder:
         """`model_tokens` are those of the model's output head, which often has more than the tokenizer."""
         self.tokenizer = tokenizer
         self.vocabulary = max(len(tokenizer), model_tokens)
+        self._decodes_plainly = _decodes_plainly(tokenizer)
         self._chat = chat
         self._templated = chat.use_template and tokenizer.chat_template is not None
         self.stop_token_ids = stop_token_ids
@@ -73,6 +74,9 @@ class ChatEncoder:
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """Return the text without special tokens."""
+        if self._decodes_plainly:
+            # What the wrapper does, without its look at every id, which takes four times as long.
+            return str(self.tokenizer.backend_tokenizer.decode(token_ids, skip_special_tokens=True))
         return str(self.tokenizer.decode(list(token_ids), skip_special_tokens=True))
 
     def _check_single_bos(self) -> None:
@@ -127,6 +131,19 @@ def load_encoder(model: Path, chat: ChatConfig) -> ChatEncoder:
     if not stops:
         raise SetupError(f"The tokenizer in {model} names no end-of-sequence token.", "Set eos_token in its config.")
     return ChatEncoder(tokenizer, chat, tuple(dict.fromkeys(stops)), _model_tokens(model))
+
+
+def _decodes_plainly(tokenizer: Any) -> bool:
+    """Return whether the tokenizer's text is that of its backend: nothing is overridden or cleaned up."""
+    from transformers import PreTrainedTokenizerFast
+
+    kind = type(tokenizer)
+    return (
+        isinstance(tokenizer, PreTrainedTokenizerFast)
+        and kind.decode is PreTrainedTokenizerFast.decode
+        and kind._decode is PreTrainedTokenizerFast._decode
+        and not tokenizer.clean_up_tokenization_spaces
+    )
 
 
 def _model_tokens(model: Path) -> int:

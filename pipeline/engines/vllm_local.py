@@ -8,6 +8,7 @@ back only at exit.
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -82,7 +83,7 @@ class VllmEngine:
             # One engine in each rank, within the group of ranks that is already there.
             options["distributed_executor_backend"] = "external_launcher"
         try:
-            self._llm = vllm.LLM(
+            self.llm = vllm.LLM(
                 model=str(model),
                 dtype=config.dtype,
                 max_model_len=config.max_model_len,
@@ -102,7 +103,7 @@ class VllmEngine:
             raise SetupError(f"vLLM cannot load {model}: {reason}") from error
         if on_cpu:
             # The cache is full of zeros that vLLM wrote, and would hold memory that nothing uses yet.
-            self._llm.collective_rpc(release_cache)
+            self.llm.collective_rpc(release_cache)
             trim()
 
     def generate(
@@ -118,16 +119,18 @@ class VllmEngine:
             self._vllm_params(params, len(prompt), seed)
             for prompt, params, seed in zip(prompts, prompt_sampling, seeds, strict=True)
         ]
-        outputs = self._llm.generate([self._salted(prompt) for prompt in prompts], vllm_params, use_tqdm=False)
+        outputs = self.llm.generate([self._salted(prompt) for prompt in prompts], vllm_params, use_tqdm=False)
         return [_completion(output.outputs[0]) for output in outputs]
 
     def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
         """Sample as `Engine.stream` says."""
         from vllm.sampling_params import RequestOutputKind
 
-        engine = self._llm.llm_engine
+        engine = self.llm.llm_engine
         running: dict[str, Request] = {}
-        began = time.monotonic()
+        # A million objects of vLLM and torch live as long as the engine: Python's collector need not go through them.
+        gc.freeze()
+        earlier_s, began = self._stream_s, time.monotonic()
         while True:
             # As many again as are decoded wait inside of the engine, so that it never runs dry between two steps.
             requests = take(2 * self._max_num_seqs - len(running))
@@ -141,12 +144,13 @@ class VllmEngine:
                 params.output_kind = RequestOutputKind.FINAL_ONLY
                 self._streamed += 1
                 name = f"stream-{self._streamed}"
-                engine.add_request(name, self._salted(request.prompt), params)
+                # With its type the prompt is what vLLM would make of it, and is taken as it is.
+                engine.add_request(name, {"type": "token", **self._salted(request.prompt)}, params)
                 running[name] = request
             step_began = time.monotonic()
             outputs = engine.step()
             self._step_s += time.monotonic() - step_began
-            self._stream_s = time.monotonic() - began
+            self._stream_s = earlier_s + time.monotonic() - began
             for output in outputs:
                 if output.finished:
                     yield running.pop(output.request_id), _completion(output.outputs[0])
@@ -170,6 +174,8 @@ class VllmEngine:
             seed=seed,
             logprobs=0 if sampling.logprobs else None,
             detokenize=False,
+            # vLLM would copy them deeply, in case that somebody changes them later.
+            skip_clone=True,
         )
 
     def update_weights(self, named_tensors: Iterator[tuple[str, torch.Tensor]], version: int) -> None:
@@ -178,7 +184,7 @@ class VllmEngine:
         A model with tied embeddings needs `lm_head.weight` as well: the CPU build keeps a packed copy that the
         embedding alone would leave stale.
         """
-        self._llm.collective_rpc("reload_weights", kwargs={"weights_iterator": named_tensors})
+        self.llm.collective_rpc("reload_weights", kwargs={"weights_iterator": named_tensors})
         self._version = version
 
     def sleep(self) -> None:
@@ -188,18 +194,18 @@ class VllmEngine:
         """
         if self._on_cpu:
             self.forget_prefixes()
-            self._llm.collective_rpc(release_cache)
-            self._llm.collective_rpc(release_weights)
+            self.llm.collective_rpc(release_cache)
+            self.llm.collective_rpc(release_weights)
             trim()
         elif self._sleeps:
-            self._llm.sleep(level=1)
+            self.llm.sleep(level=1)
 
     def wake(self) -> None:
         """Undo `sleep`; on CPU, what others have freed meanwhile is given back first."""
         if self._on_cpu:
             trim()
         elif self._sleeps:
-            self._llm.wake_up()
+            self.llm.wake_up()
 
     def forget_prefixes(self) -> None:
         """Make every cached prefix unreachable, whatever weights computed it."""
@@ -207,19 +213,19 @@ class VllmEngine:
 
     def head_logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """Return the logits [N, V] that the engine's own output head gives for hidden states [N, H]."""
-        logits: torch.Tensor = self._llm.apply_model(lambda model: model.compute_logits(hidden))[0]
+        logits: torch.Tensor = self.llm.apply_model(lambda model: model.compute_logits(hidden))[0]
         return logits
 
     def vectors(self) -> dict[str, torch.Tensor]:
         """Return the model's one-dimensional weights, such as norms', which vLLM keeps under their own names."""
-        named_vectors: dict[str, torch.Tensor] = self._llm.apply_model(
+        named_vectors: dict[str, torch.Tensor] = self.llm.apply_model(
             lambda model: {name: value.detach() for name, value in model.named_parameters() if value.dim() == 1}
         )[0]
         return named_vectors
 
     def close(self) -> None:
         """Let go of the engine; its memory comes back when the process ends."""
-        del self._llm
+        del self.llm
 
 
 def _completion(output: Any) -> Completion:

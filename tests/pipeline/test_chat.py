@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.engines.chat import ByteEncoder, ChatEncoder
@@ -78,3 +81,28 @@ def test_a_completion_ends_with_the_stop_token() -> None:
     assert made.decode(ids) == "\\boxed{2}"
     scripted = ByteEncoder(ChatConfig())
     assert scripted.decode(scripted.encode_completion("½ 答案")) == "½ 答案"
+
+
+@settings(max_examples=30)
+@given(st.lists(st.integers(0, 257), max_size=30))
+def test_a_completion_decodes_as_its_tokenizer_says(ids: list[int]) -> None:
+    made = plain_encoder()
+    assert made.decode(ids) == made.tokenizer.decode(ids, skip_special_tokens=True)
+
+
+@cache
+def plain_encoder() -> ChatEncoder:
+    """Return one encoder for all examples."""
+    return encoder(None, ChatConfig())
+
+
+def test_a_tokenizer_with_a_decoder_of_its_own_is_asked() -> None:
+    raw = tokenizer(None, adds_bos=True)
+
+    class Own(type(raw)):  # type: ignore[misc]
+        def decode(self, *_: Any, **__: Any) -> str:
+            """Decode in another way."""
+            return "its own"
+
+    raw.__class__ = Own
+    assert ChatEncoder(raw, ChatConfig(), (1,)).decode([5, 6]) == "its own"
