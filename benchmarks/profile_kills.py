@@ -3,8 +3,9 @@
     python benchmarks/profile_kills.py RUN [--rows 1024] [--kills 10] [--seed 0]
 
 RUN is the folder of a run that has been profiled: its rows, model, chat and engine are taken, with 4 to 16 samples a
-problem. A kill comes at a moment that is drawn uniformly from the time that the profile takes in peace, loading
-included. Fails where a sample is lost or drawn twice, or a table differs.
+problem. A kill comes when a share of the samples' bytes is written that is drawn uniformly between 0 and 1.1; beyond 1
+it comes while the tables are written, up to a second later. (Moments drawn from the whole time would mostly hit the
+loading of vLLM.) Fails where a sample is lost or drawn twice, or a table differs.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from truegold.pipeline.profile.stage import profile
 from truegold.pipeline.profile.store import RecordLog
 from truegold.pipeline.running.progress import NullProgress
 
+AFTERWARDS = 0.1
 TABLES = ("samples", "profile", "flags", "suspicion", "rows")
 
 
@@ -54,6 +56,11 @@ def differing_tables(calm: Path, killed: Path) -> list[str]:
     ]
 
 
+def written(folder: Path) -> int:
+    """Return the bytes of the samples that are on disk."""
+    return sum(path.stat().st_size for path in (folder / "store").glob("*/*.jsonl"))
+
+
 def finish(run: Path, folder: Path) -> float:
     """Let the profile of a folder run to its end; return the seconds."""
     began = time.monotonic()
@@ -70,15 +77,14 @@ def compare(run: Path, rows: int, kills: int, draw: random.Random, work: Path) -
         some_rows(run, rows, folder)
     duration = finish(run, calm)
     print(f"in peace: {duration:.0f} s, {len(drawn(calm)):,} samples", flush=True)
-    for kill in range(1, kills + 1):
-        moment = draw.uniform(0, duration)
+    for kill, share in enumerate(sorted(draw.uniform(0, 1 + AFTERWARDS) for _ in range(kills)), 1):
         child = start(run, killed)
-        try:
-            child.wait(timeout=moment)
-        except subprocess.TimeoutExpired:
-            child.send_signal(signal.SIGKILL)
-            child.wait()
-        print(f"kill {kill} after {moment:.1f} s: {len(drawn(killed)):,} samples so far", flush=True)
+        while child.poll() is None and written(killed) < min(share, 1) * written(calm):
+            time.sleep(0.002)
+        time.sleep(max(0.0, share - 1) / AFTERWARDS)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        print(f"kill {kill} at {share:.3f}: {len(drawn(killed)):,} samples so far", flush=True)
     finish(run, killed)
     ever, peaceful = drawn(killed), drawn(calm)
     lost, doubled = set(peaceful) - set(ever), len(ever) - len(set(ever))

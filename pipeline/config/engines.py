@@ -46,6 +46,11 @@ class VllmEngineConfig(StageConfig):
     """Give the GPU's memory to the trainer while it updates: weights go to host memory, the cache is dropped."""
     tensor_parallel_size: int = Field(default=1, ge=1)
     """GPUs that the model is spread over."""
+    data_parallel_size: int = Field(default=1, ge=1)
+    """Engines side by side, each with GPUs of its own, through Ray. Not beside the trainer, where each rank has one."""
+    ray_address: str | None = None
+    """The Ray cluster whose nodes they are on (`auto` for the one that this machine belongs to); this machine alone
+    where not given."""
 
 
 class ServerEngineConfig(StageConfig):

@@ -33,6 +33,10 @@ def build_engine(config: EngineConfig, chat: ChatConfig, model: Path | None) -> 
         from truegold.pipeline.engines.vllm_server import ServerEngine
 
         return ServerEngine(config, encoder), encoder
+    if config.data_parallel_size > 1:
+        from truegold.pipeline.engines.vllm_ray import RayEngine
+
+        return RayEngine(_required(model), config), encoder
     from truegold.pipeline.engines.vllm_local import VllmEngine
 
     return VllmEngine(_required(model), config), encoder

@@ -57,11 +57,11 @@ class RolloutEngine(Protocol):
 
 def check_engine(config: VllmEngineConfig | ServerEngineConfig) -> None:
     """Raise ConfigError for an engine that could not take new weights."""
-    if isinstance(config, VllmEngineConfig) and config.tensor_parallel_size > 1:
+    if isinstance(config, VllmEngineConfig) and config.tensor_parallel_size * config.data_parallel_size > 1:
+        name = "tensor_parallel_size" if config.tensor_parallel_size > 1 else "data_parallel_size"
         raise ConfigError(
-            "Beside the trainer vLLM takes one GPU a rank, and engine.tensor_parallel_size is "
-            f"{config.tensor_parallel_size}.",
-            "Set train.engine with tensor_parallel_size: 1, or sample from a vLLM server.",
+            f"Beside the trainer vLLM takes one GPU a rank, and engine.{name} is {getattr(config, name)}.",
+            f"Set train.engine with {name}: 1, or sample from a vLLM server.",
         )
 
 

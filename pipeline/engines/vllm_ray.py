@@ -1,0 +1,206 @@
+"""Several in-process vLLM engines side by side, each on GPUs of its own or on a node of its own, through Ray.
+
+    take  ->  requests  ->  engine on node A, GPU 0   ->  completions
+                        ->  engine on node A, GPU 1   ->
+                        ->  engine on node B, GPU 0   ->
+
+vLLM itself refuses data parallelism in one process. Here every engine is an actor that Ray places; it ends with this
+process, even if that is killed. The requests of an engine that is lost go to the others.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from truegold.pipeline.config.engines import VllmEngineConfig
+from truegold.pipeline.engines.base import POLL_S, Completion, Request, SamplingParams, TakeRequests, check_room
+from truegold.verifiers import SetupError
+
+WORK_S = 0.25
+"""How long an engine samples before it hands over what is finished and takes new requests."""
+
+
+class Replica:
+    """One engine, in an actor."""
+
+    def __init__(self, model: str, config: VllmEngineConfig) -> None:
+        from truegold.pipeline.engines.vllm_local import VllmEngine
+
+        self._engine = VllmEngine(Path(model), config)
+        self._todo: list[tuple[int, Request]] = []
+        self._outstanding: dict[Request, int] = {}
+        self._stream: Iterator[tuple[Request, Completion]] | None = None
+
+    def work(self, requests: list[tuple[int, Request]], sampling: SamplingParams) -> list[tuple[int, Completion]]:
+        """Take requests, sample for a while, and return what is finished, by the callers' numbers."""
+        self._todo.extend(requests)
+        self._outstanding.update((request, index) for index, request in requests)
+        if self._stream is None:
+            self._stream = self._engine.stream(self._take, sampling)
+        ended = time.monotonic() + WORK_S
+        finished: list[tuple[int, Completion]] = []
+        while self._outstanding and (not finished or time.monotonic() < ended):
+            request, completion = next(self._stream)
+            finished.append((self._outstanding.pop(request), completion))
+        return finished
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the engine says of its work."""
+        return self._engine.facts()
+
+    def _take(self, count: int) -> list[Request]:
+        taken, self._todo = self._todo[:count], self._todo[count:]
+        return [request for _, request in taken]
+
+
+@dataclass
+class _Worker:
+    """An actor, as this process sees it."""
+
+    name: str
+    actor: Any
+    running: dict[int, Request] = field(default_factory=dict)
+    completions: int = 0
+    tokens: int = 0
+    why: str | None = None
+    """Why it is lost."""
+
+
+class RayEngine:
+    """Samples from `config.data_parallel_size` engines on the checkpoint in folder `model`."""
+
+    def __init__(self, model: Path, config: VllmEngineConfig) -> None:
+        try:
+            import ray
+        except ImportError as error:
+            raise SetupError(
+                f"engine.data_parallel_size is {config.data_parallel_size}, and Ray is not installed.",
+                "Install it: pip install 'truegold[ray]', or set engine.data_parallel_size: 1.",
+            ) from error
+        self._ray: Any = ray
+        self.max_model_len = config.max_model_len
+        self._max_num_seqs = config.max_num_seqs
+        self._numbered = 0
+        self._joined = ray.is_initialized()
+        if not self._joined:
+            try:
+                ray.init(address=config.ray_address, log_to_driver=False, include_dashboard=False)
+            except ConnectionError as error:
+                raise SetupError(
+                    f"There is no Ray cluster at {config.ray_address}: {str(error).splitlines()[0]}",
+                    "Start it (`ray start --head`), or leave engine.ray_address out for this machine alone.",
+                ) from error
+        options = _resources(ray.cluster_resources(), config)
+        alone = config.model_copy(update={"data_parallel_size": 1})
+        make = ray.remote(**options)(Replica)
+        self._workers = [
+            _Worker(f"engine {index}", make.remote(str(model.resolve()), alone))
+            for index in range(config.data_parallel_size)
+        ]
+
+    def generate(
+        self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seeds: Sequence[int]
+    ) -> list[Completion]:
+        """Sample as `Engine.generate` says."""
+        check_room(prompts, self.max_model_len)
+        pairs = zip(prompts, seeds, strict=True)
+        waiting = [Request(tuple(prompt), seed, index) for index, (prompt, seed) in enumerate(pairs)][::-1]
+
+        def take(count: int) -> list[Request] | None:
+            return [waiting.pop() for _ in range(min(count, len(waiting)))] if waiting else None
+
+        completions = {request.sample: completion for request, completion in self.stream(take, sampling)}
+        return [completions[index] for index in range(len(prompts))]
+
+    def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
+        """Sample as `Engine.stream` says."""
+        working: dict[Any, _Worker] = {}
+        orphans: list[Request] = []
+        while True:
+            ended = self._hand_out(take, sampling, working, orphans)
+            if not working:
+                if ended and not orphans:
+                    return
+                time.sleep(POLL_S)
+                continue
+            done, _ = self._ray.wait(list(working), num_returns=1, timeout=WORK_S)
+            for reference in done:
+                worker = working.pop(reference)
+                try:
+                    finished = self._ray.get(reference)
+                except self._ray.exceptions.RayError as error:
+                    orphans += self._lose(worker, error)
+                    continue
+                for index, completion in finished:
+                    worker.completions += 1
+                    worker.tokens += len(completion.token_ids)
+                    yield worker.running.pop(index), completion
+
+    def facts(self) -> dict[str, Any]:
+        """Return what each engine has done."""
+        return {
+            "engines": [
+                {"engine": w.name, "completions": w.completions, "tokens": w.tokens, "lost": w.why}
+                for w in self._workers
+            ]
+        }
+
+    def close(self) -> None:
+        """End the engines, and Ray where it was started here."""
+        for worker in self._workers:
+            self._ray.kill(worker.actor)
+        if not self._joined:
+            self._ray.shutdown()
+
+    def _hand_out(
+        self, take: TakeRequests, sampling: SamplingParams, working: dict[Any, _Worker], orphans: list[Request]
+    ) -> bool:
+        """Give requests to the workers that are waiting; return whether no further ones will come."""
+        busy = {worker.name for worker in working.values()}
+        for worker in [w for w in self._workers if w.why is None and w.name not in busy]:
+            room = 2 * self._max_num_seqs - len(worker.running)
+            batch = [orphans.pop() for _ in range(min(room, len(orphans)))]
+            taken = take(room - len(batch)) if room > len(batch) else []
+            for request in (*batch, *(taken or ())):
+                worker.running[self._numbered] = request
+                self._numbered += 1
+            newest = list(worker.running.items())[-len(batch) - len(taken or ()) :] if batch or taken else []
+            if worker.running:
+                working[worker.actor.work.remote(_bare(newest), sampling)] = worker
+            elif taken is None:
+                return True
+        return False
+
+    def _lose(self, worker: _Worker, error: Exception) -> list[Request]:
+        """Note that an engine is lost, and return the requests that it had."""
+        worker.why = str(error).strip().splitlines()[-1][:300]
+        if all(other.why is not None for other in self._workers):
+            raise SetupError(
+                f"All vLLM engines are lost; the last for {worker.why}.", "Finished samples are kept: run again."
+            ) from error
+        requests = list(worker.running.values())
+        worker.running.clear()
+        return requests
+
+
+def _bare(numbered: Sequence[tuple[int, Request]]) -> list[tuple[int, Request]]:
+    """Return the requests without what their makers have added to them, which need not travel."""
+    return [(index, Request(request.prompt, request.seed, index)) for index, request in numbered]
+
+
+def _resources(cluster: dict[str, float], config: VllmEngineConfig) -> dict[str, Any]:
+    """Return what an actor asks Ray for; raises SetupError where the cluster does not have it for all."""
+    gpus, engines = int(cluster.get("GPU", 0)), config.data_parallel_size
+    if not gpus and config.tensor_parallel_size == 1:
+        return {"num_cpus": min(1.0, cluster.get("CPU", 1.0) / engines)}
+    if engines * config.tensor_parallel_size > gpus:
+        raise SetupError(
+            f"{engines} engines on {config.tensor_parallel_size} GPUs each need {engines * config.tensor_parallel_size}"
+            f" GPUs; Ray has {gpus}.",
+            "Lower engine.data_parallel_size or engine.tensor_parallel_size, or set engine.ray_address.",
+        )
+    return {"num_gpus": config.tensor_parallel_size}
