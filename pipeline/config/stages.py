@@ -218,6 +218,9 @@ class ProfileConfig(VerdictConfig):
     """Tokens are drawn from the smallest set with this much probability."""
     max_tokens: int = Field(default=512, ge=1)
     """The longest completion."""
+    stop_loops: bool = True
+    """End a completion whose last 150 to 190 tokens only repeat a stretch, where vLLM is new enough to notice; counted
+    as `repeating`."""
     seed: int = 0
     """Each sample's own seed is made from it."""
     logprobs: bool = False

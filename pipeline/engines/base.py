@@ -7,10 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-FinishReason = Literal["stop", "length", "abort"]
+FinishReason = Literal["stop", "length", "repetition", "abort"]
 
-FINISH_REASONS: dict[str | None, FinishReason] = {"stop": "stop", "length": "length"}
+FINISH_REASONS: dict[str | None, FinishReason] = {"stop": "stop", "length": "length", "repetition": "repetition"}
 """vLLM's finish reasons that tell what ended a completion; all others are `abort`."""
+
+
+LOOP = {"min_pattern_size": 49, "max_pattern_size": 64, "min_count": 3}
+"""vLLM's detection of repetition: the last 147 to 192 tokens repeat one stretch. Every period up to 21, and most up to
+32, has a multiple between 49 and 64, so that these sixteen lengths are enough, which vLLM tries after each token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,8 @@ class SamplingParams:
     """The most likely tokens that are sampled from; 0 for all."""
     logprobs: bool = True
     """Whether the engine computes the log-probability of each token."""
+    stop_loops: bool = False
+    """Whether a completion ends that only repeats itself (`LOOP`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +63,8 @@ class Completion:
     """The natural-log probability of each token under the distribution that was sampled from, temperature applied;
     empty where the engine gives none."""
     finish_reason: FinishReason
-    """`stop` at a stop token, `length` at `max_tokens` or the model's limit, `abort` otherwise."""
+    """`stop` at a stop token, `length` at `max_tokens` or the model's limit, `repetition` where only a loop would have
+    followed, `abort` otherwise."""
 
 
 class Engine(Protocol):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from truegold.pipeline.config.engines import VllmEngineConfig
 from truegold.pipeline.engines.base import (
     FINISH_REASONS,
+    LOOP,
     POLL_S,
     Completion,
     Request,
@@ -49,6 +50,7 @@ class VllmEngine:
         os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
         try:
             import vllm
+            from vllm import sampling_params as vllm_sampling
             from vllm.platforms import current_platform
         except ImportError as error:
             raise SetupError(
@@ -62,6 +64,9 @@ class VllmEngine:
         self._vllm = vllm
         self._version = 0
         self._times_forgotten = 0
+        # Older versions cannot detect loops: there they go on until max_tokens.
+        detection = getattr(vllm_sampling, "RepetitionDetectionParams", None)
+        self._loop_detection = detection(**LOOP) if detection is not None else None
         self._on_cpu = on_cpu = current_platform.is_cpu()
         options: dict[str, Any] = {}
         if on_cpu:
@@ -165,6 +170,9 @@ class VllmEngine:
         return {"prompt_token_ids": list(prompt), "cache_salt": f"weights-{self._version}-{self._times_forgotten}"}
 
     def _vllm_params(self, sampling: SamplingParams, prompt_tokens: int, seed: int) -> Any:
+        options: dict[str, Any] = {}
+        if sampling.stop_loops and self._loop_detection is not None:
+            options["repetition_detection"] = self._loop_detection
         return self._vllm.SamplingParams(
             temperature=sampling.temperature,
             top_p=sampling.top_p,
@@ -176,6 +184,7 @@ class VllmEngine:
             detokenize=False,
             # vLLM would copy them deeply, in case that somebody changes them later.
             skip_clone=True,
+            **options,
         )
 
     def update_weights(self, named_tensors: Iterator[tuple[str, torch.Tensor]], version: int) -> None:

@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from truegold.pipeline.config.engines import ServerEngineConfig
-from truegold.pipeline.engines.base import POLL_S, Completion, Request, SamplingParams, TakeRequests, check_room
+from truegold.pipeline.engines.base import LOOP, POLL_S, Completion, Request, SamplingParams, TakeRequests, check_room
 from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.engines.servers.pool import FIRST_PAUSE_S, Pool
 from truegold.pipeline.engines.servers.reply import Asked, Failure, Unsound
@@ -146,6 +146,7 @@ class ServerEngine:
             "max_tokens": max_tokens,
             "stop_token_ids": list(sampling.stop_token_ids),
             "seed": request.seed,
+            **({"repetition_detection": LOOP} if sampling.stop_loops else {}),
             **self._extra_body,
             "logprobs": 0 if sampling.logprobs else None,
             "return_token_ids": True,

@@ -56,7 +56,7 @@ class ProfileRow(RowReference):
     truncated: float
     """The share of samples that ended at a length limit."""
     repeating: float
-    """The share of samples that ended there in a loop."""
+    """The share of samples that ended in a loop: there, or where the engine noticed it (`stop_loops`)."""
     answers: Int32
     """How many different answers the samples give."""
     majority_answer: str | None
@@ -83,6 +83,7 @@ def summarise(row: Row, samples: Sequence[SampleRow], prior: Beta | None) -> Pro
     decision, probability = decide(known) if known is not None else (None, None)
     lengths = [len(sample["token_ids"]) for sample in samples]
     cut = [sample["token_ids"] for sample in samples if sample["finish_reason"] == "length"]
+    loops = sum(sample["finish_reason"] == "repetition" for sample in samples)
     clusters = _answer_clusters(row, samples)
     answer, votes = max(clusters, key=lambda cluster: cluster[1], default=(None, 0))
     return {
@@ -104,7 +105,7 @@ def summarise(row: Row, samples: Sequence[SampleRow], prior: Beta | None) -> Pro
         "tokens_mean": sum(lengths) / len(lengths),
         "tokens_max": max(lengths),
         "truncated": len(cut) / len(samples),
-        "repeating": sum(map(ends_in_a_loop, cut)) / len(samples),
+        "repeating": (loops + sum(map(ends_in_a_loop, cut))) / len(samples),
         "answers": len(clusters),
         "majority_answer": answer,
         "majority_agreement": votes / len(samples),
@@ -196,6 +197,8 @@ class PassRateTotals:
     repeating: float = 0.0
     """The sum of their shares of samples that ended in a loop."""
     decisions: Counter[str] = field(default_factory=Counter)
+    spent: dict[str, Counter[str]] = field(default_factory=dict)
+    """What the problems of each decision have cost: problems, samples, tokens."""
     right_lengths: Counter[int] = field(default_factory=Counter)
     """The tokens of the samples that pass."""
 
@@ -206,6 +209,9 @@ class PassRateTotals:
         self.unjudged_samples += summary["n"] - summary["judged"]
         self.truncated += summary["truncated"]
         self.repeating += summary["repeating"]
+        decision = summary["decision"] or "undecided"
+        tokens = sum(len(sample["token_ids"]) for sample in samples)
+        self.spent.setdefault(decision, Counter()).update(problems=1, samples=len(samples), tokens=tokens)
         self.right_lengths.update(len(sample["token_ids"]) for sample in samples if sample["score"] == 1.0)
         rate = summary["pass_rate"]
         if rate is not None:
@@ -228,6 +234,7 @@ class PassRateTotals:
             "truncated": round(self.truncated / self.problems, 4) if self.problems else None,
             "repeating": round(self.repeating / self.problems, 4) if self.problems else None,
             "decisions": {str(decision): self.decisions[decision] for decision in Decision if self.decisions[decision]},
+            "spent": {name: dict(self.spent[name]) for name in (*Decision, "undecided") if name in self.spent},
             "right_tokens_p99": self.right_tokens(0.99),
         }
 

@@ -176,6 +176,7 @@ class Sampling:
             config.max_tokens,
             self._source.encoder.stop_token_ids,
             logprobs=config.logprobs,
+            stop_loops=config.stop_loops,
         )
         began = time.monotonic()
         try:

@@ -112,7 +112,9 @@ def _identity(inputs: Mapping[str, Path], config: ProfileConfig, source: SampleS
     scratch.mkdir(parents=True, exist_ok=True)
     digests = DigestCache(scratch / "digests.json")
     identity: dict[str, Any] = {
-        **config.model_dump(mode="json", include={"temperature", "top_p", "max_tokens", "seed", "logprobs"}),
+        **config.model_dump(
+            mode="json", include={"temperature", "top_p", "max_tokens", "seed", "logprobs", "stop_loops"}
+        ),
         "max_model_len": source.max_model_len,
         "stop_token_ids": source.encoder.stop_token_ids,
         "model": digests.path(inputs["model"]) if "model" in inputs else None,
@@ -133,6 +135,7 @@ def _sampling_facts(schedule: Schedule, cost: SamplingCost, prior: Beta | None) 
         "drawn": cost.drawn,
         "kept": cost.kept,
         "tokens": cost.tokens,
+        "seconds": round(cost.seconds, 1),
         "tokens_per_s": round(cost.tokens / cost.seconds, 1) if cost.seconds else None,
         "prior": [round(prior.a, 3), round(prior.b, 3)] if prior is not None else None,
         **cost.engine,

@@ -57,6 +57,11 @@ class Contents:
         return self.account.total("selected") + self.account.total("left")
 
     @property
+    def sampled(self) -> tuple[StageLine, ...]:
+        """The stages that drew samples."""
+        return tuple(stage for stage in self.stages if "sampling" in stage.facts)
+
+    @property
     def heldout(self) -> tuple[Distribution | None, Distribution | None]:
         """The held-out pass rates before and after training."""
         return next(((group.before, group.after) for group in self.groups if group.name == HELDOUT), (None, None))

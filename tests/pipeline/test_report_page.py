@@ -43,6 +43,32 @@ def test_no_row_becomes_markup(full: tuple[Path, str, dict[str, Any]]) -> None:
     assert fake.CHINESE in html
 
 
+def test_the_page_says_what_sampling_cost_and_what_came_of_each_server(tmp_path: Path) -> None:
+    run = fake.FakeRun(tmp_path / "run")
+    run.build(fake.FULL)
+    path = tmp_path / "run" / "profile" / "stage.json"
+    record = json.loads(path.read_text())
+    server = {"url": "http://a:1/v1", "state": "out", "why": "its text <b>lies</b>", "requests": 9, "completions": 7}
+    server |= {"tokens": 1234, "failures": 2, "late": 1, "idle_share": 0.25}
+    record["report"]["facts"] |= {
+        "train": {"spent": {"useful": {"problems": 4, "samples": 34, "tokens": 700}}},
+        "sampling": {
+            "drawn": 34,
+            "kept": 3,
+            "tokens": 1234,
+            "seconds": 2.5,
+            "tokens_per_s": 493.6,
+            "servers": [server],
+        },
+    }
+    path.write_text(json.dumps(record))
+    page = Page(run_report(tmp_path / "run", fake.FULL)[1])
+    text = page.visible_text
+    assert "What sampling cost" in text
+    assert "useful 4 34 8.5 700" in text
+    assert "http://a:1/v1 out 9 7 1,234 2 1 25.0 % its text <b>lies</b>" in text
+
+
 def test_the_page_needs_nothing_from_outside(full: tuple[Path, str, dict[str, Any]]) -> None:
     page = Page(full[1])
     links = [attrs[name] for _, attrs in page.tags for name in ("src", "href", "action") if name in attrs]

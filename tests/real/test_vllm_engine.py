@@ -13,6 +13,7 @@ from truegold.pipeline.config.engines import ChatConfig, VllmEngineConfig
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams
 from truegold.pipeline.engines.chat import load_encoder
 from truegold.pipeline.engines.vllm_local import VllmEngine
+from truegold.pipeline.profile.pass_rates import ends_in_a_loop
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.model.engine import TrainingEngine
@@ -33,7 +34,7 @@ SAMPLING = SamplingParams(temperature=1.0, max_tokens=12)
 
 @pytest.fixture(scope="module")
 def engine(tiny_model: Path) -> Iterator[VllmEngine]:
-    made = VllmEngine(tiny_model, VllmEngineConfig(dtype="float32", max_model_len=192, cpu_kv_cache_gib=1))
+    made = VllmEngine(tiny_model, VllmEngineConfig(dtype="float32", max_model_len=256, cpu_kv_cache_gib=1))
     yield made
     made.close()
 
@@ -100,9 +101,21 @@ def test_a_completion_ends_at_the_stop_token_and_keeps_it(engine: VllmEngine) ->
     assert len(stopped.logprobs) == len(stopped.token_ids)
 
 
+def test_a_loop_is_ended_where_it_is_asked_for(engine: VllmEngine) -> None:
+    prompt = [[5, 6, 7]]
+    free = engine.generate(prompt, SamplingParams(temperature=0, max_tokens=250), [1])[0]
+    assert (len(free.token_ids), free.finish_reason) == (250, "length")
+    assert ends_in_a_loop(free.token_ids)
+    ended = engine.generate(prompt, SamplingParams(temperature=0, max_tokens=250, stop_loops=True), [1])[0]
+    assert ended.finish_reason == "repetition"
+    assert ended.token_ids == free.token_ids[: len(ended.token_ids)]
+    assert 147 <= len(ended.token_ids) < 250
+    assert ends_in_a_loop(ended.token_ids)
+
+
 def test_a_prompt_that_leaves_no_room_is_an_error(engine: VllmEngine) -> None:
-    with pytest.raises(ValueError, match="prompt 0 has 192 tokens"):
-        engine.generate([[7] * 192], SAMPLING, [0])
+    with pytest.raises(ValueError, match="prompt 0 has 256 tokens"):
+        engine.generate([[7] * 256], SAMPLING, [0])
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
