@@ -34,13 +34,15 @@ class Replica:
         self._todo: list[tuple[int, Request]] = []
         self._outstanding: dict[Request, int] = {}
         self._stream: Iterator[tuple[Request, Completion]] | None = None
+        self._sampling: SamplingParams | None = None
 
     def work(self, requests: list[tuple[int, Request]], sampling: SamplingParams) -> list[tuple[int, Completion]]:
         """Take requests, sample for a while, and return what is finished, by the callers' numbers."""
         self._todo.extend(requests)
         self._outstanding.update((request, index) for index, request in requests)
-        if self._stream is None:
-            self._stream = self._engine.stream(self._take, sampling)
+        if self._stream is None or sampling != self._sampling:
+            # Other sampling comes with another stream of the caller, who has waited for the end of the first.
+            self._stream, self._sampling = self._engine.stream(self._take, sampling), sampling
         ended = time.monotonic() + WORK_S
         finished: list[tuple[int, Completion]] = []
         while self._outstanding and (not finished or time.monotonic() < ended):
