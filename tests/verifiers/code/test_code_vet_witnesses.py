@@ -60,8 +60,17 @@ def test_faults_that_change_nothing_do_not_count() -> None:
     assert vetting.kills.tried == vetting.kills.mutants + vetting.kills.equivalent + vetting.kills.undecided
 
 
-def test_what_stands_for_no_answer_is_left_open() -> None:
-    program = "def first_even(values):\n    return next((value for value in values if value % 2 == 0), -1)\n"
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    return next((value for value in values if value % 2 == 0), -1)",
+        "    even = [value for value in values if value % 2 == 0]\n    return even[0] if even else -1",
+        "    place = -1\n    for value in values[::-1]:\n        if value % 2 == 0:\n            place = value\n"
+        "    return place",
+    ],
+)
+def test_what_stands_for_no_answer_is_left_open(body: str) -> None:
+    program = f"def first_even(values):\n{body}\n"
     known = (([1, 2], 2), ([4, 3, 6], 4), ([5, 7, 8], 8), ([2], 2))
     cases = [{"args": [values], "expected": expected} for values, expected in known]
     tests = {"type": "calls", "entry_point": "first_even", "cases": cases}
@@ -77,6 +86,10 @@ def test_cases_whose_inputs_cannot_be_read_are_no_ground_for_a_finding() -> None
     assert vetting.kills.undecided > 0
 
 
+def is_rotated(values: list[int]) -> bool:
+    return any(values[start:] + values[:start] == sorted(values) for start in range(len(values)))
+
+
 @pytest.mark.parametrize(
     ("seen", "holds"),
     [
@@ -89,6 +102,7 @@ def test_cases_whose_inputs_cannot_be_read_are_no_ground_for_a_finding() -> None
         ([([[1, 2], [3, 4]],), ([[5, 6, 7], [8, 9, 1]],)], lambda rows: len({len(row) for row in rows}) == 1),
         ([(1.5,), (2.25,)], lambda number: isinstance(number, float) and number > 0),
         ([({"a": 1, "b": 2},), ({"c": 5},)], lambda table: set(map(type, table.values())) == {int}),
+        ([([6, 8, 9, 1, 3],), ([4, 7, 2, 3],), ([1, 2, 5, 9],)], is_rotated),
     ],
 )  # fmt: skip
 def test_inputs_keep_what_all_seen_ones_share(seen: list[tuple[Any, ...]], holds: Any) -> None:

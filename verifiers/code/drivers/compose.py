@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 
 from truegold.verifiers.code.drivers.signature import Signature, signature_of_comment
-from truegold.verifiers.code.languages import language_name
+from truegold.verifiers.code.languages import language_name, without_package
 
 NO_FORM = "TRUEGOLD_NO_FORM"
 """Stands in what a compiler or a driver says of a type that has no form in JSON."""
@@ -167,7 +167,7 @@ def _cpp_probe(source: str) -> str:
 
 
 def _java_solution(source: str) -> str:
-    source = re.sub(r"(?m)^\s*package\s+[\w.]+\s*;", "", source)
+    source = without_package(source)
     # A file has one public class, which is the driver's.
     return _PUBLIC_TYPE.sub(r"\1\2", source)
 

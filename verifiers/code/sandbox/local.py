@@ -177,7 +177,8 @@ class Local:
         box = sandbox(kind)
         if (closed := closed_folder(toolchain.expose, box.tier)) is not None:
             raise SandboxError(_describe_closed(program.language, closed))
-        files = {language.file_for(program.source): program.source.encode("utf-8", "replace"), **program.files}
+        text = language.text_of(program.source).encode("utf-8", "replace")
+        files = {language.file_for(program.source): text, **program.files}
         run = [*language.command(toolchain.run, program.source, limits), *arguments]
         compiled = None
         if toolchain.compile is not None:

@@ -1,4 +1,5 @@
-"""Sandboxes shared by all threads of a process, each with a zygote per core that starts when it is needed.
+"""Sandboxes shared by all threads of a process, each with a zygote per core and group of jobs that starts when it is
+needed.
 
     box = sandbox()                                   the strongest tier that this machine gives
     box.run(Job("main", payload, Limits()))           an Execution
@@ -16,11 +17,13 @@ import sys
 import threading
 import warnings
 import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from queue import LifoQueue
 
 from truegold.verifiers.code.execution import Execution, MachineBusy, SandboxError
+from truegold.verifiers.code.inside.confine.preload import group_of
 from truegold.verifiers.code.sandbox.job import Job
 from truegold.verifiers.code.sandbox.seat import Seat, TierNotPossible
 from truegold.verifiers.code.sandbox.tiers import AUTOMATIC_TIERS, VARIABLE, Tier, tier_from_environment
@@ -52,8 +55,9 @@ class Sandbox:
         self.stronger_tier = stronger_tier
         """A stronger tier that this machine allows and that is not in force."""
         self._kind = kind
-        self._all = [Seat(tier, kind.python, kind.hash_seed, kind.expose) for _ in range(seats)]
-        self._free = self._queue_all()
+        self._seats = seats
+        self._groups: dict[str, _Group] = {}
+        self._lock = threading.Lock()
 
     def run(self, job: Job) -> Execution:
         """Run a job and return what became of it. Raises SandboxError where the sandbox itself failed."""
@@ -69,25 +73,26 @@ class Sandbox:
 
     def close(self) -> None:
         """End all its processes. It can be used again."""
-        for seat in self._all:
+        for seat in self._all():
             seat.stop()
 
     def pids(self) -> list[int]:
         """Return the process ids of the zygotes that run now."""
-        return [seat.pid for seat in self._all if seat.pid is not None]
+        return [seat.pid for seat in self._all() if seat.pid is not None]
 
     def folders(self) -> list[str]:
         """Return the working folders on disk, which only tiers without mount namespaces have."""
-        return [folder for seat in self._all for folder in seat.folders]
+        return [folder for seat in self._all() for folder in seat.folders]
 
     def forget(self) -> None:
         """Let go of the zygotes. In a forked copy of this process they belong to the original."""
-        for seat in self._all:
+        for seat in self._all():
             seat.forget()
-        self._free = self._queue_all()
+        self._groups, self._lock = {}, threading.Lock()
 
     def _run(self, jobs: list[Job], piped: bool = False) -> list[Execution]:
-        seat = self._free.get()
+        group = self._group(group_of([job.role for job in jobs], [name for job in jobs for name in job.warm]))
+        seat = group.free.get()
         try:
             for attempt in range(ATTEMPTS):
                 try:
@@ -102,14 +107,29 @@ class Sandbox:
                         raise
             raise AssertionError("the last attempt returns or raises")
         finally:
-            self._free.put(seat)
+            group.free.put(seat)
 
-    def _queue_all(self) -> LifoQueue[Seat]:
-        """Return all seats. The one that is given back last is taken next, since it has a zygote already."""
-        free: LifoQueue[Seat] = LifoQueue()
-        for seat in self._all:
-            free.put(seat)
-        return free
+    def _group(self, name: str) -> _Group:
+        with self._lock:
+            if name not in self._groups:
+                kind = self._kind
+                seats = [Seat(self.tier, kind.python, kind.hash_seed, kind.expose, name) for _ in range(self._seats)]
+                self._groups[name] = _Group(seats)
+            return self._groups[name]
+
+    def _all(self) -> list[Seat]:
+        return [seat for group in list(self._groups.values()) for seat in group.seats]
+
+
+class _Group:
+    """The seats of the jobs that need the same modules (`preload.group_of`)."""
+
+    def __init__(self, seats: Sequence[Seat]) -> None:
+        self.seats = seats
+        self.free: LifoQueue[Seat] = LifoQueue()
+        """The seat that is given back last is taken next, since it has a zygote already."""
+        for seat in seats:
+            self.free.put(seat)
 
 
 _SHARED: dict[Kind, Sandbox] = {}

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from truegold.verifiers.code.execution import End, Execution, MachineBusy, SandboxError
+from truegold.verifiers.code.inside.confine.preload import PLAIN
 from truegold.verifiers.code.limits import IDLE_S, MB
 from truegold.verifiers.code.sandbox.boxes import Box, remove_abandoned
 from truegold.verifiers.code.sandbox.job import Job
@@ -46,13 +47,10 @@ _CHUNK_BYTES = 2**20
 _INSIDE = Path(__file__).resolve().parent.parent / "inside"
 _PACKAGE = "_truegold_inside"
 _BOOT = f"""
-import importlib.util, json, sys
-folder = sys.argv[1]
-init = folder + '/__init__.py'
-spec = importlib.util.spec_from_file_location({_PACKAGE!r}, init, submodule_search_locations=[folder])
-package = importlib.util.module_from_spec(spec)
+import json, sys
+package = type(sys)({_PACKAGE!r})
+package.__path__ = [sys.argv[1]]
 sys.modules[{_PACKAGE!r}] = package
-spec.loader.exec_module(package)
 from {_PACKAGE}.confine.start import main
 from {_PACKAGE}.roles import ROLES
 main(json.loads(sys.argv[2]), ROLES)
@@ -123,12 +121,13 @@ def _anonymous_descriptor() -> int:
 class Seat:
     """Room for one job, or a pair, at a time."""
 
-    def __init__(self, tier: Tier, python: str, hash_seed: int, expose: Sequence[str] = ()) -> None:
+    def __init__(self, tier: Tier, python: str, hash_seed: int, expose: Sequence[str] = (), group: str = PLAIN) -> None:
         self.tier = tier
         self.greeting: dict[str, Any] = {}
         self._python = python
         self._hash_seed = hash_seed
         self._expose = list(expose)
+        self._group = group
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._boxes: list[Box] = []
@@ -172,7 +171,7 @@ class Seat:
         if self.tier is not Tier.FULL:
             remove_abandoned()
             self._boxes = [Box() for _ in range(MAX_JOBS)]
-        options = {"tier": str(self.tier), "boxes": self.folders, "expose": self._expose}
+        options = {"tier": str(self.tier), "boxes": self.folders, "expose": self._expose, "group": self._group}
         command = [self._python, "-s", "-c", _BOOT, str(_INSIDE), json.dumps(options)]
         environment = {**_ENVIRONMENT, "PYTHONHASHSEED": str(self._hash_seed)}
         with zygote_end:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from truegold.verifiers.code.languages import CPP_EDITIONS, DEFAULT_CPP, JAVA_EDITIONS
+from truegold.verifiers.code.languages import CPP_EDITIONS, DEFAULT_CPP, JAVA_EDITIONS, without_package
 from truegold.verifiers.code.limits import Limits
 
 ASK_S = 20.0
@@ -61,6 +61,10 @@ class Language:
     def file_for(self, source: str) -> str:
         """Return what the source file has to be called: a public Java class has to be in a file of its name."""
         return f"{_java_class(source)}.java" if self.file == JAVA_FILE else self.file
+
+    def text_of(self, source: str) -> str:
+        """Return the source as it is compiled."""
+        return without_package(source) if self.file == JAVA_FILE else source
 
     def command(self, argv: list[str], source: str, limits: Limits) -> list[str]:
         """Fill in a command line of its toolchain."""

@@ -19,6 +19,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 _BOUNDARY: dict[type[ast.cmpop], tuple[str, ...]] = {
     ast.Lt: ("<=", ">="),
@@ -138,10 +139,28 @@ def _fallbacks(node: ast.AST) -> Iterator[ast.expr]:
                 yield default
         case ast.Call(keywords=keywords):
             yield from (keyword.value for keyword in keywords if keyword.arg == "default")
-        case ast.Return(value=ast.UnaryOp(op=ast.USub(), operand=ast.Constant()) as value):
+        case ast.Return(value=value) if _is_negative(value):
             yield value
         case ast.Return(value=ast.Constant(value=str()) as value) if " " in str(value.value):
             yield value
+        case ast.IfExp(body=body, orelse=orelse):
+            yield from filter(_is_negative, (body, orelse))
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            yield from _negative_starts(node)
+
+
+def _negative_starts(function: ast.AST) -> Iterator[ast.expr]:
+    """Yield what a variable holds until an answer is there, as in `place = -1`, `place = i`, `return place`."""
+    nodes = list(ast.walk(function))
+    returned = {node.value.id for node in nodes if isinstance(node, ast.Return) and isinstance(node.value, ast.Name)}
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in returned and _is_negative(value):
+                yield value
+
+
+def _is_negative(node: ast.expr | None) -> TypeGuard[ast.expr]:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant)
 
 
 class _Finder:

@@ -4,13 +4,14 @@
     seen "24-01-2000", "01-12-1999" texts of digits and dashes in these places
     seen ([1, 2], 2), ([7], 1)      the number is the length of the list
 
-Whatever all seen values share is kept: types, signs, sorted order, distinct items, equal lengths, brackets that match,
-the sort of character in each place. Ranges are widened by half of what was seen, and signs and emptiness never change:
-a problem may not allow what its tests do not show.
+Whatever all seen values share is kept: types, signs, sorted order (rotated too), distinct items, equal lengths,
+brackets that match, the sort of character in each place. Ranges are widened by half of what was seen, and signs and
+emptiness never change: a problem may not allow what its tests do not show.
 """
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from collections.abc import Callable, Sequence
@@ -20,6 +21,11 @@ from typing import Any
 
 FEW_VALUES = 2
 """So few different values, in more cases than that, are taken for a choice between them."""
+
+MAX_CHANCE = 0.01
+"""How likely a rule may be by chance that is learnt all the same."""
+
+MAX_FACTORIAL = 20
 
 MAX_POOL = 500
 """Parts of seen values that are kept to be used again."""
@@ -60,6 +66,8 @@ def learn(values: Sequence[Any]) -> Shape:
         elements = [item for value in values for item in value]
         shape.parts = learn(elements) if elements else None
         shape.rules = [rule for rule in _LIST_RULES if all(rule(value) for value in values)]
+        if kind is not set and _are_rotated(values):
+            shape.rules.append(_is_rotated)
         if len({len(value) for value in values}) == 1 and len(values) > 1:
             length = len(values[0])
             shape.rules.append(lambda value: len(value) == length)
@@ -88,6 +96,24 @@ def _are_ordered(elements: list[Any]) -> bool:
         return all(first <= second for first, second in pairwise(elements))
     except TypeError:
         return False
+
+
+def _is_rotated(value: Any) -> bool:
+    """Whether a part was moved from the front of a sorted list to its end, or none was."""
+    elements = list(value)
+    try:
+        falls = sum(first > second for first, second in pairwise([*elements, *elements[:1]]))
+    except TypeError:
+        return False
+    return falls <= 1
+
+
+def _are_rotated(values: Sequence[Any]) -> bool:
+    """Whether all lists are rotated, which short ones are by chance: of n items in any order, n in n! times."""
+    chance = 1.0
+    for value in values:
+        chance *= len(value) / math.factorial(min(len(value), MAX_FACTORIAL)) if value else 1.0
+    return chance < MAX_CHANCE and all(map(_is_rotated, values))
 
 
 def _is_distinct(value: Any) -> bool:
@@ -174,7 +200,7 @@ def _vary(value: Any, shape: Shape, rng: random.Random) -> Any:  # noqa: PLR0911
             index = rng.randrange(len(value)) if value else 0
             return (*value[:index], *_vary_item(value[index : index + 1], shape, rng), *value[index + 1 :])
         case list():
-            return _order(_vary_items(value, shape, rng), shape)
+            return _order(_vary_items(value, shape, rng), shape, rng)
         case set():
             return set(_vary_items(sorted(value, key=repr), shape, rng))
         case dict() if value and shape.parts is not None:
@@ -227,12 +253,14 @@ def _vary_items(elements: list[Any], shape: Shape, rng: random.Random) -> list[A
     return elements
 
 
-def _order(elements: list[Any], shape: Shape) -> list[Any]:
+def _order(elements: list[Any], shape: Shape, rng: random.Random) -> list[Any]:
     rises, falls = _is_sorted in shape.rules, _is_falling in shape.rules
-    if rises == falls:
+    if rises == falls and _is_rotated not in shape.rules:
         return elements
     try:
-        return sorted(elements, reverse=falls)
+        ordered = sorted(elements, reverse=falls)
+        start = 0 if rises or falls or not elements else rng.randrange(len(elements))
+        return ordered[start:] + ordered[:start]
     except TypeError:  # They are of several types; the rule, which is asked afterwards, refuses them.
         return elements
 

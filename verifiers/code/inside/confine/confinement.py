@@ -16,8 +16,8 @@ import math
 import os
 import resource
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from . import kernel, landlock, seccomp, view
 
@@ -34,8 +34,7 @@ Step = Callable[[], int]
 """A prepared call of the kernel; 0 is success."""
 
 
-@dataclass(frozen=True)
-class User:
+class User(NamedTuple):
     """A user id that jobs get instead of root's."""
 
     uid: int
@@ -43,8 +42,7 @@ class User:
     """Whether this user can still import Python's modules."""
 
 
-@dataclass(frozen=True)
-class Confinement:
+class Confinement(NamedTuple):
     """What a zygote found possible, and prepared once for all its jobs."""
 
     tier: str
@@ -52,7 +50,7 @@ class Confinement:
     """Landlock's rule sets: one for each box, or a single one where the boxes are made for each job."""
     boxes: tuple[str, ...] = ()
     """The working folder of each seat. Empty where mount namespaces give each job its own."""
-    box_links: Mapping[str, str] = field(default_factory=dict)
+    box_links: Mapping[str, str] = MappingProxyType({})
     """Links in /tmp, and what they lead to (`view.temporary_links`)."""
     counts_tasks: bool = False
     """Whether the kernel's limit on a user's tasks counts those of this sandbox alone."""

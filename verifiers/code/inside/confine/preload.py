@@ -1,7 +1,9 @@
 """The modules that a zygote loads before it forks.
 
-Too many cost every job, since each megabyte that they take up costs 0.04 ms a fork. Too few cost the programs that
-import them. What few programs import is therefore loaded once a program names it (`WARMABLE`), and stays.
+Too many cost every job: a megabyte and the files of a package take 0.04 ms a fork and more. Too few cost the programs
+that import them. So a zygote starts with those that nearly all programs use, and loads others once a program names them
+(`LOADED_WHEN_NAMED`); they stay. Packages, and what runs test code, take so much that their jobs get zygotes of their
+own (`group_of`): else every job after one that imports sympy would cost four times as much.
 """
 
 from __future__ import annotations
@@ -14,42 +16,77 @@ import sys
 from collections.abc import Iterable
 
 PRELOADED = """
-abc array ast bisect builtins calendar cmath collections contextlib copy dataclasses datetime decimal enum fractions
-functools heapq inspect io itertools json linecache math numbers operator os queue random re sortedcontainers statistics
-string struct sys textwrap threading time traceback types typing unittest
+bisect collections contextlib copy functools heapq itertools json linecache math operator re string threading time
+traceback types typing
 """.split()
 """The modules that programs import all the time; a job finds them loaded."""
 
-WARMABLE = frozenset({"asyncio", "hashlib", "networkx", "numpy", "pandas", "scipy", "sympy", "tempfile"})
-"""Packages that are loaded before the fork once a program has asked for them."""
+LOADED_WHEN_NAMED = frozenset(
+    """
+    abc array ast asyncio calendar cmath csv dataclasses datetime decimal enum fractions hashlib inspect io numbers
+    pathlib queue random sortedcontainers statistics struct tempfile textwrap unittest
+    """.split()
+)
+"""Modules that are loaded before the fork once a program has named them."""
 
-_WARM_IMPORT = re.compile(rf"^[ \t]*(?:import|from)[ \t]+({'|'.join(sorted(WARMABLE))})\b", re.MULTILINE)
+PACKAGES = frozenset({"networkx", "numpy", "pandas", "scipy", "sympy"})
+"""The same for packages."""
+
+PLAIN, TESTS, NUMPY, ANY_PACKAGE = "plain", "tests", "numpy", "any"
+"""The groups of jobs that share zygotes."""
+
+PLAIN_ROLES = frozenset({"main", "script", "to_end", "native", "calls"})
+"""What the group `plain` can do."""
+
+_SEED = 0
+"""What `random` starts with in every process."""
+
+_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(\w+)|import[ \t]+([^#;\n]+))", re.MULTILINE)
 
 
 def warm_modules(source: str) -> tuple[str, ...]:
-    """Return the packages that a program imports and that are worth having loaded before it starts."""
-    return tuple(sorted(set(_WARM_IMPORT.findall(source))))
+    """Return the modules that a program imports and that are worth having loaded before it starts."""
+    names: set[str] = set()
+    for origin, listed in _IMPORT.findall(source):
+        names.update([origin] if origin else re.findall(r"(?:^|,)\s*(\w+)", listed))
+    return tuple(sorted(names & (LOADED_WHEN_NAMED | PACKAGES)))
+
+
+def group_of(roles: Iterable[str], warm: Iterable[str]) -> str:
+    """Return the group of jobs that play these roles in programs with these modules."""
+    packages = PACKAGES.intersection(warm)
+    if packages:
+        return NUMPY if packages == {"numpy"} else ANY_PACKAGE
+    return PLAIN if PLAIN_ROLES.issuperset(roles) else TESTS
 
 
 def preload() -> None:
     """Load the modules that programs use, before the process gives up its rights."""
     for name in PRELOADED:
         _load(name)
+    freeze()
+
+
+def load_warm(names: Iterable[str]) -> None:
+    """Load further modules; names that are in neither list are left alone."""
+    for name in names:
+        if name in LOADED_WHEN_NAMED or name in PACKAGES:
+            _load(name)
+
+
+def freeze() -> None:
+    """Keep the garbage collector off what is loaded: its first run in a job would copy every page of that."""
     gc.collect()
-    gc.freeze()  # Otherwise the first collection in a job would copy every page of what is loaded.
-
-
-def load_warmable(names: Iterable[str]) -> None:
-    """Load further packages; names that are not in `WARMABLE` are left alone."""
-    missing = [name for name in names if name in WARMABLE and name not in sys.modules]
-    for name in missing:
-        _load(name)
-    if missing:
-        gc.collect()
-        gc.freeze()
+    gc.freeze()
 
 
 def _load(name: str) -> None:
+    if name in sys.modules:
+        return
     # A package may be missing, or fail in its own way where there is no home folder; then the program finds out.
     with contextlib.suppress(Exception):
-        importlib.import_module(name)
+        module = importlib.import_module(name)
+        if name == "random":
+            module.seed(_SEED)
+        elif name in PACKAGES and "numpy" in sys.modules:
+            sys.modules["numpy"].random.seed(_SEED)

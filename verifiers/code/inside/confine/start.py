@@ -18,12 +18,11 @@ import resource
 import signal
 import socket
 import sys
-import traceback
 from typing import Any
 
 from . import kernel, landlock, syscalls, view
 from .confinement import Confinement, User
-from .preload import preload
+from .preload import PLAIN, PLAIN_ROLES, preload
 from .zygote import Roles, Zygote
 
 STACK_BYTES = 256 * 2**20
@@ -47,21 +46,26 @@ class NotPossible(Exception):
 def main(options: dict[str, Any], roles: Roles) -> None:
     """Enter the tier and serve jobs until the parent is gone.
 
-    options: `{"tier": "full", "boxes": [folder, ...], "expose": [path, ...]}`, and `staged` in the second stage.
+    options: `{"tier": "full", "boxes": [folder, ...], "expose": [path, ...], "group": "plain"}`, and in the
+    second stage `staged` and the paths of the `interpreter`.
     """
     if not options.get("staged"):
         _exec_with_stack(options)
     control = socket.socket(fileno=_move_high(os.dup(0)))
     preload()
+    # The folder that they are loaded from is out of reach afterwards.
+    loaded_roles = {name: roles[name] for name in roles if options["group"] != PLAIN or name in PLAIN_ROLES}
     _silence()
     _die_with(os.getppid())
     try:
         enter_tier = {"full": _enter_full, "container": _enter_container, "weak": _enter_weak}[options["tier"]]
         confinement, proc, pid_namespace = enter_tier(control, options)
-        Zygote(control, confinement, roles, proc, pid_namespace).serve()
+        Zygote(control, confinement, loaded_roles, proc, pid_namespace).serve()
     except (NotPossible, OSError) as error:
         control.sendall(json.dumps({"failed": str(error)}).encode() + b"\n")
     except Exception:
+        import traceback  # Nothing else here needs it.
+
         control.sendall(json.dumps({"bug": traceback.format_exc()}).encode() + b"\n")
 
 
@@ -69,7 +73,7 @@ def _exec_with_stack(options: dict[str, Any]) -> None:
     hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
     soft = STACK_BYTES if hard == resource.RLIM_INFINITY else min(STACK_BYTES, hard)
     resource.setrlimit(resource.RLIMIT_STACK, (soft, hard))
-    staged = json.dumps({**options, "staged": True})
+    staged = json.dumps({**options, "interpreter": view.interpreter_paths(), "staged": True})
     os.execv(sys.executable, [*sys.orig_argv[:-1], staged])
 
 
@@ -93,7 +97,7 @@ def _die_with(parent: int) -> None:
 def _enter_full(control: socket.socket, options: dict[str, Any]) -> Entered:
     _check_filter_possible()
     parent = os.getppid()
-    paths = view.exposed_paths(options["expose"])
+    paths = view.exposed_paths([*options["interpreter"], *options["expose"]])
     proc = _move_high(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY))
     if os.geteuid() == 0 and _can_unshare(kernel.CLONE_NEWNS):
         # As root the view is built first: it may lead through folders that the unprivileged user could not enter.
@@ -126,8 +130,8 @@ def _enter_container(control: socket.socket, options: dict[str, Any]) -> Entered
     if landlock.version() == 0:
         raise NotPossible("Landlock: not in this kernel, or switched off")
     boxes = tuple(options["boxes"])
-    paths = view.exposed_paths(options["expose"])
-    user = _unused_user(boxes) if os.geteuid() == 0 else None
+    paths = view.exposed_paths([*options["interpreter"], *options["expose"]])
+    user = _unused_user(boxes, [*options["interpreter"], *view.loaded_libraries()]) if os.geteuid() == 0 else None
     proc = _move_high(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY))
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
@@ -182,19 +186,18 @@ def _become_user(uid: int) -> None:
     os.setresuid(uid, uid, uid)
 
 
-def _unused_user(boxes: tuple[str, ...]) -> User | None:
+def _unused_user(boxes: tuple[str, ...], needed: list[str]) -> User | None:
     """Return a user that nobody else is; None where this root may not change its user.
 
     Jobs run as that user because limits on tasks do not bind root. The boxes become the user's, and stay open to root's
     group.
     """
     uid = FIRST_UNUSED_UID + os.getpid()
-    paths = view.interpreter_paths()
     child = os.fork()
     if child == 0:
         try:
             _become_user(uid)
-            os._exit(0 if all(os.access(path, os.R_OK | os.X_OK) for path in paths) else 1)
+            os._exit(0 if all(os.access(path, os.R_OK | os.X_OK) for path in needed) else 1)
         except OSError:
             os._exit(2)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

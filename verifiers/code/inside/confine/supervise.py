@@ -14,7 +14,6 @@ import select
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 TICK_S = 0.02
@@ -43,24 +42,23 @@ ENDLESS = 2**50
 PAGE_BYTES = resource.getpagesize()
 
 
-@dataclass
 class Watched:
     """One process under watch, and what became of it."""
 
-    pid: int
-    limits: Mapping[str, Any]
-    native: bool = False
-    """Whether it starts further processes, which all count."""
-    handle: int = -1
-    started: float = field(default_factory=time.monotonic)
-    looked: float = field(default_factory=time.monotonic)
-    """When its limits were last looked at."""
-    idle_s: float = 0.0
-    """How long no process of the request could run."""
-    ended_by: str | None = None
-    """Why it was ended from here: cpu, wall, busy, memory, tasks, files or partner."""
-    report: dict[str, Any] | None = None
-    """What became of it; None while it runs."""
+    def __init__(self, pid: int, limits: Mapping[str, Any], native: bool = False) -> None:
+        self.pid = pid
+        self.limits = limits
+        self.native = native
+        """Whether it starts further processes, which all count."""
+        self.handle = -1
+        self.started = self.looked = time.monotonic()
+        """`looked` is when its limits were last looked at."""
+        self.idle_s = 0.0
+        """How long no process of the request could run."""
+        self.ended_by: str | None = None
+        """Why it was ended from here: cpu, wall, busy, memory, tasks, files or partner."""
+        self.report: dict[str, Any] | None = None
+        """What became of it; None while it runs."""
 
     @property
     def running(self) -> bool:

@@ -6,7 +6,7 @@ have the call.
 
 from __future__ import annotations
 
-import platform
+import os
 
 _X86_64, _AARCH64 = 0, 1
 _ARCHITECTURES = {"x86_64": _X86_64, "AMD64": _X86_64, "aarch64": _AARCH64, "arm64": _AARCH64}
@@ -91,7 +91,7 @@ def _read_numbers(text: str) -> tuple[int, int | None]:
 _WORDS = _TABLE.split()
 _NUMBERS = {name: _read_numbers(text) for name, text in zip(_WORDS[::2], _WORDS[1::2], strict=True)}
 
-_architecture = _ARCHITECTURES.get(platform.machine())
+_architecture = _ARCHITECTURES.get(os.uname().machine)
 
 
 def is_supported() -> bool:
@@ -124,5 +124,5 @@ def required_call_number(name: str) -> int:
 
 def _known_architecture() -> int:
     if _architecture is None:
-        raise OSError(f"system calls of {platform.machine()} are not known here")
+        raise OSError(f"system calls of {os.uname().machine} are not known here")
     return _architecture

@@ -15,9 +15,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-import site
 import sys
-import sysconfig
 from collections.abc import Callable, Iterable, Mapping
 
 from . import kernel
@@ -59,15 +57,17 @@ _PROC = "/proc"
 
 def interpreter_paths() -> list[str]:
     """Return the folders that this interpreter and its packages need, without those of editable installs."""
+    import site  # What these load is of no use to whoever runs jobs, and would be part of each of them.
+    import sysconfig
+
     folders = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, *site.getsitepackages()]
     folders += [path for name in ("stdlib", "platstdlib", "purelib", "platlib") if (path := sysconfig.get_path(name))]
-    folders += [os.path.dirname(os.path.realpath(sys.executable)), *_loaded_libraries()]
-    return folders
+    return [*folders, os.path.dirname(os.path.realpath(sys.executable))]
 
 
 def exposed_paths(extra: Iterable[str]) -> list[str]:
     """Return the existing paths that a program may read, outermost only, and never the root folder itself."""
-    readable = {os.path.normpath(path) for path in (*_SYSTEM, *_SETTINGS, *interpreter_paths(), *extra)}
+    readable = {os.path.normpath(path) for path in (*_SYSTEM, *_SETTINGS, *loaded_libraries(), *extra)}
     readable |= {os.path.realpath(path) for path in readable}
     existing = sorted(path for path in readable if path != "/" and os.path.lexists(path))
     kept: list[str] = []
@@ -78,7 +78,7 @@ def exposed_paths(extra: Iterable[str]) -> list[str]:
     return kept
 
 
-def _loaded_libraries() -> set[str]:
+def loaded_libraries() -> set[str]:
     """Return the folders of shared libraries in use, such as a conda environment's."""
     try:
         with open("/proc/self/maps") as maps:

@@ -14,21 +14,20 @@ when the second one does.
 
 from __future__ import annotations
 
+import _thread
 import atexit
-import gc
 import json
 import mmap
 import os
 import socket
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import kernel, supervise, view
 from .cleaning import empty_folder
 from .confinement import Confinement, Step, filter_for, lock_in, set_limits
-from .preload import load_warmable
+from .preload import freeze, load_warm
 from .seccomp import Filter
 
 DESCRIPTORS_PER_JOB = 5
@@ -78,9 +77,8 @@ class Zygote:
         _occupy_low_descriptors()
         _fresh_streams()
         atexit._clear()
-        threading.stack_size(THREAD_STACK_BYTES)
-        gc.collect()
-        gc.freeze()  # Otherwise the first collection in a job would copy every page of what is loaded.
+        _thread.stack_size(THREAD_STACK_BYTES)
+        freeze()
         self._reply({"ready": True})
         while (message := self._receive()) is not None:
             request, descriptors = message
@@ -97,7 +95,7 @@ class Zygote:
         jobs = request["jobs"]
         if len(descriptors) != DESCRIPTORS_PER_JOB * len(jobs):
             raise OSError(f"{len(descriptors)} descriptors came for {len(jobs)} jobs")
-        load_warmable(request["warm"])
+        self._load(request)
         piped = len(jobs) == 2 and bool(request.get("piped"))
         lines = socket.socketpair() if len(jobs) == 2 and not piped else ()
         pipes = _Pipes() if piped else None
@@ -119,6 +117,13 @@ class Zygote:
         if any(self._unlocked[: len(jobs)]):
             return {"trouble": "a process could not lock itself in, and ran nothing"}
         return {"jobs": [job.report for job in watched]}
+
+    def _load(self, request: Mapping[str, Any]) -> None:
+        """Load what the jobs need and this process does not have yet."""
+        loaded = len(sys.modules)
+        load_warm(request["warm"])
+        if len(sys.modules) > loaded:
+            freeze()
 
     def _fork(self, seat: int, job: Mapping[str, Any], job_descriptors: Sequence[int], peer: int | None) -> int:
         """Fork a process that locks itself in and then plays the job's role; returns its id."""

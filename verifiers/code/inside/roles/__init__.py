@@ -10,21 +10,37 @@ one_process       run a program and its tests in one process
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 
-from ..test_session import run_serve, run_tests
-from .calls import run_calls
-from .native import run_native
-from .one_process import run_in_one_process
-from .script import run_main, run_script, run_to_end
+Role = Callable[[bytes], None]
 
-ROLES: dict[str, Callable[[bytes], None]] = {
-    "main": run_main,
-    "script": run_script,
-    "to_end": run_to_end,
-    "native": run_native,
-    "calls": run_calls,
-    "serve": run_serve,
-    "tests": run_tests,
-    "one_process": run_in_one_process,
+_MODULES = {
+    "main": ("roles.script", "run_main"),
+    "script": ("roles.script", "run_script"),
+    "to_end": ("roles.script", "run_to_end"),
+    "native": ("roles.native", "run_native"),
+    "calls": ("roles.calls", "run_calls"),
+    "serve": ("test_session", "run_serve"),
+    "tests": ("test_session", "run_tests"),
+    "one_process": ("roles.one_process", "run_in_one_process"),
 }
+
+
+class _Roles(Mapping[str, Role]):
+    """Loads what plays a role when it is asked for: whatever a zygote has loaded makes each of its jobs dearer."""
+
+    def __getitem__(self, name: str) -> Role:
+        module, function = _MODULES[name]
+        package = __name__.rpartition(".")[0]
+        role: Role = getattr(import_module(f"{package}.{module}"), function)
+        return role
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_MODULES)
+
+    def __len__(self) -> int:
+        return len(_MODULES)
+
+
+ROLES: Mapping[str, Role] = _Roles()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
@@ -55,6 +56,9 @@ _FILE_OWNERS = frozenset({"os", "path", "Path", "pathlib"})
 
 _STATE = frozenset({"sys.stdin", "sys.stdout", "sys.stderr", "sys.argv", "sys.path", "os.environ", "sys.modules"})
 
+_CAPITALISED_CALL = re.compile(r"\b_*[A-Z]\w*[\s)\\]*\(")
+"""What every call of a class has, in code of ASCII. Most test code has none, and need not be read for that."""
+
 _COMPARING = frozenset(
     "assertEqual assertNotEqual assertGreater assertGreaterEqual assertLess assertLessEqual assertAlmostEqual"
     " assertNotAlmostEqual assertCountEqual assertFalse assertTrue hash sorted sum max min abs round bool".split()
@@ -88,6 +92,8 @@ def needs_one_process(code: str) -> str | None:
 @lru_cache(maxsize=CACHED_SUITES)
 def compares_objects(code: str) -> bool:
     """Return whether the code compares objects of the solution's classes with each other: `V(1) + V(2) == V(3)`."""
+    if code.isascii() and not _CAPITALISED_CALL.search(code):
+        return False
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

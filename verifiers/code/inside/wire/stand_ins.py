@@ -6,12 +6,13 @@
     Instance("ListNode", {...})        an object of a class whose fields are known, where the class is not
 
 Two `Instance`s are equal where they show the same fields however far one follows them, cycles included.
+
+These are no dataclasses: every sandboxed process would carry along what those import.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 Codecs = Mapping[str, Sequence[str]]
@@ -29,11 +30,13 @@ class ResultTooLarge(ValueError):
     """The value does not fit into the bounds of one result."""
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Opaque:
     """A value of which only its type's name is known."""
 
-    type_name: str
+    __slots__ = ("type_name",)
+
+    def __init__(self, type_name: str) -> None:
+        self.type_name = type_name
 
     def __eq__(self, other: object) -> bool:
         return False
@@ -44,32 +47,57 @@ class Opaque:
         return f"<{self.type_name}>"
 
 
-@dataclass(slots=True)
 class Iterated:
     """The elements that an iterator gave. It is no list: `f() == [1, 2]` does not hold for a generator."""
 
-    elements: list[Any]
-    kind: str = field(default="iterator", compare=False)
-    """The name of the iterator's type."""
+    __slots__ = ("elements", "kind")
+
+    def __init__(self, elements: list[Any], kind: str = "iterator") -> None:
+        self.elements = elements
+        self.kind = kind
+        """The name of the iterator's type."""
+
+    def __eq__(self, other: object) -> bool:
+        return self.elements == other.elements if type(other) is Iterated else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Iterated({self.elements!r}, {self.kind!r})"
 
 
-@dataclass(slots=True)
 class Array:
     """An array of numpy's."""
 
-    dtype: str
-    """numpy's name of the type, or "str"."""
-    shape: tuple[int, ...]
-    elements: Any
-    """Nested lists, or one number where the shape is ()."""
+    __slots__ = ("dtype", "elements", "shape")
+
+    def __init__(self, dtype: str, shape: tuple[int, ...], elements: Any) -> None:
+        self.dtype = dtype
+        """numpy's name of the type, or "str"."""
+        self.shape = shape
+        self.elements = elements
+        """Nested lists, or one number where the shape is ()."""
+
+    def __eq__(self, other: object) -> bool:
+        return self._parts() == other._parts() if type(other) is Array else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Array({self.dtype!r}, {self.shape!r}, {self.elements!r})"
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self.dtype, self.shape, self.elements
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Instance:
     """An object of a class that this process does not have."""
 
-    class_name: str
-    fields: dict[str, Any]
+    __slots__ = ("class_name", "fields")
+
+    def __init__(self, class_name: str, fields: dict[str, Any]) -> None:
+        self.class_name = class_name
+        self.fields = fields
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Instance and _same_graphs(self, other)

@@ -1,0 +1,56 @@
+"""Which modules a program finds loaded: its own, never those that another program asked for at its cost."""
+
+import pytest
+
+from truegold.verifiers.code.inside.confine.preload import ANY_PACKAGE, NUMPY, PLAIN, TESTS, group_of, warm_modules
+from truegold.verifiers.code.limits import Limits
+from truegold.verifiers.code.sandbox import Job, sandbox
+
+LOADED = b"import sys\nprint('numpy' in sys.modules, 'unittest' in sys.modules)"
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("import numpy as np", ("numpy",)),
+        ("import os, numpy as np, random", ("numpy", "random")),
+        ("def f():\n    from scipy.stats import norm", ("scipy",)),
+        ("from collections import deque; import sys", ()),
+        ("text = 'we import numpy'  # import numpy", ()),
+        ("import numpyro, randomness", ()),
+        ("from dataclasses import dataclass\nimport datetime  # import pandas", ("dataclasses", "datetime")),
+    ],
+)
+def test_named_modules_are_loaded_before_the_program_starts(source: str, names: tuple[str, ...]) -> None:
+    assert warm_modules(source) == names
+
+
+@pytest.mark.parametrize(
+    ("roles", "warm", "group"),
+    [
+        (["main"], ["random"], PLAIN),
+        (["calls"], [], PLAIN),
+        (["serve", "tests"], [], TESTS),
+        (["one_process"], ["datetime"], TESTS),
+        (["serve", "tests"], ["numpy"], NUMPY),
+        (["main"], ["numpy", "pandas"], ANY_PACKAGE),
+        (["main"], ["sympy"], ANY_PACKAGE),
+    ],
+)
+def test_jobs_share_zygotes_with_their_like(roles: list[str], warm: list[str], group: str) -> None:
+    assert group_of(roles, warm) == group
+
+
+def test_a_program_does_not_pay_for_what_others_import() -> None:
+    box = sandbox()
+    numpy_too = box.run(Job("main", b"import numpy\n" + LOADED, Limits(), warm=("numpy",)))
+    assert numpy_too.stdout.split()[0] == b"True"
+    assert box.run(Job("main", LOADED, Limits())).stdout == b"False False\n"
+
+
+def test_random_numbers_start_alike_in_every_run() -> None:
+    box = sandbox()
+    job = Job("main", b"import random\nprint(random.random())", Limits(), warm=("random",))
+    before = box.run(job).stdout
+    box.close()
+    assert box.run(job).stdout == before != b""
