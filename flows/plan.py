@@ -106,8 +106,8 @@ def _plan_export(config: RunConfig, stages: Sequence[Stage]) -> Stage:
     if last == "select":
         tables = {name: Output("select", f"{name}.parquet") for name in ("selected", "heldout")}
     records: dict[str, Path | Output] = {stage.name: Output(stage.name, RECORD) for stage in stages}
-    evidence_paths = {"suspicion": config.export.suspicion, "matches": config.export.matches}
-    evidence: dict[str, Path | Output] = {name: data_file(path) for name, path in evidence_paths.items() if path}
+    suspicion = config.export.suspicion
+    evidence: dict[str, Path | Output] = {} if suspicion is None else {"suspicion": data_file(suspicion)}
     return plan_stage("export", export, config.export, {**tables, **records, **evidence})
 
 

@@ -209,7 +209,9 @@ def verify(
     from truegold.pipeline.verify.file import verify_file
 
     with full_disk_reported(output_), Terminal(errors).stage("verify") as terminal:
-        columns = ProblemColumns(prompt_column, gold_column, id_column, response_column)
+        columns = ProblemColumns(
+            prompt_column, gold_column, id_column, response_column, spelling="--{role}-column COLUMN"
+        )
         counts = verify_file(input_, output_, verifier, workers, terminal, columns, deadline_s, max_timeouts)
     for reason, count in sorted(counts.items(), key=lambda entry: -entry[1]):
         output.print(f"{count:>10,}  {reason}")

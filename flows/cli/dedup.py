@@ -82,7 +82,9 @@ def decontaminate(
     from truegold.pipeline.running.disk import full_disk_reported
 
     columns = ProblemColumns(prompt_column, gold_column, id_column)
-    against_columns = ProblemColumns(against_prompt_column, against_gold_column, against_id_column)
+    against_columns = ProblemColumns(
+        against_prompt_column, against_gold_column, against_id_column, spelling="--against-{role}-column COLUMN"
+    )
     with full_disk_reported(out), Terminal(errors).stage("decontaminate") as terminal:
         terminal.note(describe_reading(data, columns))
         encoder = None if embedder is None else load_encoder(embedder)

@@ -29,7 +29,8 @@ class StageConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, protected_namespaces=())
 
     moved: ClassVar[Mapping[str, str]] = {}
-    """Settings that this section once had, with their new spelling, counted from this section."""
+    """Settings that this section once had, with their new spelling, counted from this section; behind a slash, from the
+    whole configuration."""
 
     @model_validator(mode="wrap")
     @classmethod

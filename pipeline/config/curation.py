@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from truegold.pipeline.config.base import StageConfig
+from truegold.pipeline.config.decontaminate import DecontaminateConfig
 from truegold.pipeline.config.sources import DataConfig
 from truegold.pipeline.config.stages import (
     CleanConfig,
@@ -21,6 +22,8 @@ class CurationConfig(StageConfig):
     """Where the raw rows come from."""
     clean: CleanConfig = CleanConfig()
     """How texts are cleaned."""
+    decontaminate: DecontaminateConfig | None = None
+    """The evaluation sets that no training row may stand in; nothing is compared with any where it is left out."""
     dedup: DedupConfig = DedupConfig()
     """Which copies and rewordings go."""
     verify_gold: VerifyGoldConfig = VerifyGoldConfig()

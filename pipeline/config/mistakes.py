@@ -29,7 +29,8 @@ def _explain_mistake(problem: Any, root: type[BaseModel]) -> str:
         meant = f"; did you mean {close}?" if close else f"; known: {', '.join(sorted(known))}"
         return f"{field}: unknown setting{meant if known else ''}"
     if problem["type"] == MOVED:
-        return f"{field}: moved to {'.'.join([*path[:-1], problem['ctx']['new']])}"
+        new = str(problem["ctx"]["new"])
+        return f"{field}: moved to {new[1:] if new.startswith('/') else '.'.join([*path[:-1], new])}"
     message = problem["msg"].removeprefix("Value error, ")
     setting = "" if problem["type"] == "missing" else f" (given: {problem['input']!r:.80})"
     return f"{field}: {message}{setting}" if path else message

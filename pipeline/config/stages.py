@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -243,8 +244,8 @@ class ExportConfig(StageConfig):
     suspicion: str | None = None
     """A suspicion.parquet of `truegold flag`, from which the card estimates the share of wrong labels; the profile's
     own where not given."""
-    matches: str | None = None
-    """A matches.parquet of `truegold decontaminate`, which the card reports."""
+
+    moved: ClassVar[Mapping[str, str]] = {"matches": "/decontaminate.against"}
 
 
 class ReportConfig(StageConfig):

@@ -1,6 +1,6 @@
 """The stages that need no model, wired: from raw rows to rows that may be profiled. Nothing is run here.
 
-make_data -> ingest -> clean -> dedup -> verify_gold -> vet_tests -> flag -> well_posed -> settle
+make_data -> ingest -> clean -> decontaminate -> dedup -> verify_gold -> vet_tests -> flag -> well_posed -> settle
 """
 
 from __future__ import annotations
@@ -11,8 +11,11 @@ from pathlib import Path
 
 from truegold.pipeline.clean import clean
 from truegold.pipeline.config.curation import CurationConfig
+from truegold.pipeline.config.decontaminate import DecontaminateConfig
 from truegold.pipeline.config.sources import Columns, DemoSource, FileSource, HubSource
 from truegold.pipeline.config.stages import SampleSource, SuspicionConfig, WellPosedConfig
+from truegold.pipeline.decontaminate import decontaminate
+from truegold.pipeline.decontaminate.eval_sets import find_local
 from truegold.pipeline.dedup import dedup
 from truegold.pipeline.flag import flag
 from truegold.pipeline.flag.rules import detector_versions
@@ -21,7 +24,7 @@ from truegold.pipeline.flag.suspicion.tables import SampleFile
 from truegold.pipeline.flag.well_posed import well_posed
 from truegold.pipeline.ingest import ingest
 from truegold.pipeline.ingest.demo import make_demo_data
-from truegold.pipeline.ingest.layouts import may_hold_code
+from truegold.pipeline.ingest.layouts import check_preset, may_hold_code
 from truegold.pipeline.ingest.readers import check_file
 from truegold.pipeline.review import settle
 from truegold.pipeline.running.stage import Output, Stage, plan_stage
@@ -44,7 +47,11 @@ def curation_stages(config: CurationConfig) -> list[Stage]:
     stages += [
         plan_stage("ingest", ingest, source, files),
         plan_stage("clean", clean, config.clean, rows_of("ingest")),
-        plan_stage("dedup", dedup, config.dedup, rows_of("clean")),
+    ]
+    if config.decontaminate is not None:
+        stages.append(_compare_with_eval_sets(config.decontaminate))
+    stages += [
+        plan_stage("dedup", dedup, config.dedup, rows_of(stages[-1].name)),
         plan_stage("verify_gold", verify_gold, config.verify_gold, rows_of("dedup")),
     ]
     if config.vet_tests.enabled and not isinstance(config.data, DemoSource) and _may_hold_code(source, files):
@@ -66,6 +73,16 @@ def curation_stages(config: CurationConfig) -> list[Stage]:
         settled["decisions"] = _decisions_folder(config.decisions)
     stages.append(plan_stage("settle", settle, config.settle, settled))
     return stages
+
+
+def _compare_with_eval_sets(config: DecontaminateConfig) -> Stage:
+    """Plan the comparison; files and folders are inputs, so that it is made again when their content changes."""
+    inputs = rows_of("clean")
+    for index, entry in enumerate(config.against):
+        check_preset(entry.preset)
+        if (path := find_local(entry.set)) is not None:
+            inputs[f"against {index}"] = path
+    return plan_stage("decontaminate", decontaminate, config, inputs)
 
 
 def _ask_model(config: WellPosedConfig) -> Stage:

@@ -1,1 +1,5 @@
-"""Which problems of a file stand in evaluation sets: copies, parts of longer texts, rewordings."""
+"""Which problems stand in evaluation sets: copies, parts of longer texts, rewordings. `decontaminate` is the stage."""
+
+from truegold.pipeline.decontaminate.stage import decontaminate
+
+__all__ = ["decontaminate"]

@@ -2,6 +2,7 @@
 
 "math500"                    the test split of HuggingFaceH4/MATH-500, streamed from the hub
 "evals/mine.jsonl"           a file
+"evals/saved@test"           a folder that `save_to_disk` wrote, and its split (`test` where not given)
 "owner/name:subset@split"    any other set of the hub; subset and split (`test` where not given) may be left out
 """
 
@@ -9,13 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from truegold.pipeline.config.sources import HubSource
 from truegold.pipeline.ingest.hub import open_hub
 from truegold.pipeline.ingest.problem_batches import Batch, ProblemColumns, problems_of, read_problems
+from truegold.pipeline.ingest.readers import check_file
 from truegold.verifiers import InputError
+from truegold.verifiers.user_code import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -48,20 +51,48 @@ EVAL_SETS = {
 _HUB_NAME = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(?::(?P<subset>[\w.-]+))?(?:@(?P<split>[\w.-]+))?")
 
 
+def find_local(spec: str) -> Path | None:
+    """Return the file or folder that holds an evaluation set, None for one of the hub.
+
+    Raises InputError where there is neither, or the file cannot be read.
+    """
+    path = _split_folder(spec)[0]
+    if spec in EVAL_SETS or (not path.exists() and not path.suffix and _HUB_NAME.fullmatch(spec)):
+        return None
+    if not path.exists():
+        near = did_you_mean(spec, EVAL_SETS)
+        hint = f"{near + ' ' if near else ''}Known by name: {', '.join(EVAL_SETS)}; or name a file."
+        raise InputError(f"There is no evaluation set or file {spec}.", hint)
+    if path.is_file():
+        check_file(path)
+    return path
+
+
 def read_eval_set(spec: str, columns: ProblemColumns) -> Iterator[Batch]:
-    """Return the problems of a known set, a file, or a set of the hub, in batches.
+    """Return the problems of a known set, a file, a folder, or a set of the hub, in batches.
 
     Columns that are not named are known or go by their usual names. Raises InputError where there is no such set or
     file, SetupError where the hub is needed and cannot be reached.
     """
+    path = find_local(spec)
+    if path is not None and path.is_file():
+        return read_problems(path, columns)
+    if path is not None:
+        return problems_of(open_hub(HubSource(name=str(path), split=_split_folder(spec)[1])), columns)
     known = EVAL_SETS.get(spec)
-    path = Path(spec).expanduser()
-    if known is None and not path.exists() and (match := _HUB_NAME.fullmatch(spec)) and not path.suffix:
+    if known is None:
+        match = _HUB_NAME.fullmatch(spec)
+        assert match is not None  # Else `find_local` has raised.
         known = EvalSet(match["name"], match["subset"], match["split"] or "test")
-    if known is not None:
-        source = open_hub(HubSource(name=known.name, subset=known.subset, split=known.split))
-        return problems_of(source, columns if columns != ProblemColumns() else known.columns)
-    if not path.exists():
-        names = ", ".join(EVAL_SETS)
-        raise InputError(f"There is no evaluation set or file {spec}.", f"Known by name: {names}; or name a file.")
-    return read_problems(path, columns)
+    source = open_hub(HubSource(name=known.name, subset=known.subset, split=known.split))
+    prompt, gold = columns.prompt or known.columns.prompt, columns.gold or known.columns.gold
+    return problems_of(source, replace(columns, prompt=prompt, gold=gold))
+
+
+def _split_folder(spec: str) -> tuple[Path, str]:
+    """Return the path that a set is named by, and the split that is named behind it."""
+    path = Path(spec).expanduser()
+    folder, at_sign, split = spec.rpartition("@")
+    if at_sign and not path.exists() and Path(folder).expanduser().is_dir():
+        return Path(folder).expanduser(), split
+    return path, "test"

@@ -24,14 +24,18 @@ that a person can judge each pair. Memory: some 500 bytes for each distinct text
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from truegold.pipeline.config.decontaminate import MatchKind
 from truegold.pipeline.decontaminate.eval_sets import read_eval_set
 from truegold.pipeline.dedup.near import (
     Comparer,
@@ -46,10 +50,11 @@ from truegold.pipeline.dedup.near.arrays import Floats, Ints
 from truegold.pipeline.dedup.near.embedding import Encoder, add_proposed_links
 from truegold.pipeline.dedup.near.grams import GramIndex
 from truegold.pipeline.dedup.near.quantities import SPELLING_MARGIN
-from truegold.pipeline.ingest.problem_batches import ProblemColumns, read_problems
+from truegold.pipeline.ingest.problem_batches import Batch, ProblemColumns, read_problems
 from truegold.pipeline.rows import TableWriter, dump_json
 from truegold.pipeline.running.aside import written_aside
 from truegold.pipeline.running.progress import Progress
+from truegold.verifiers import InputError
 
 MATCHES_FILE = "matches.parquet"
 MATCH_SCHEMA = pa.schema(
@@ -74,7 +79,9 @@ MIN_CONTEXTS = 0.75
 SHOWN_CHARS = 500
 """Characters shown of each text."""
 
-KINDS = ("exact", "overlap", "reworded")
+KINDS = tuple(MatchKind)
+ReadData = Callable[[], Iterable[Batch]]
+"""Reads the data from its start, in batches."""
 
 
 @dataclass
@@ -129,23 +136,43 @@ def decontaminate_file(
 
     Raises InputError where a file or set cannot be read or has no column for the prompt.
     """
+    sets = dict.fromkeys(against, against_columns)
+    return find_matches(partial(read_problems, data, columns), sets, out_dir, progress, encoder)
+
+
+def find_matches(
+    read_data: ReadData,
+    against: Mapping[str, ProblemColumns],
+    out_dir: Path,
+    progress: Progress,
+    encoder: Encoder | None = None,
+) -> dict[str, int]:
+    """Do what `decontaminate_file` does, with the data from wherever `read_data` reads it.
+
+    `against` has the columns of each evaluation set that are not to be guessed. Raises InputError where no item of a
+    set has a prompt: comparing with it would prove nothing.
+    """
     out_dir.mkdir(parents=True, exist_ok=True)
     builder, grams = CorpusBuilder(out_dir), GramIndex()
     eval_items = _Records()
     builder.listen(grams.learn)
     progress.start("reading evaluation sets")
-    for set_index, spec in enumerate(against):
+    for set_index, (spec, against_columns) in enumerate(against.items()):
+        has_prompt = False
         for batch in read_eval_set(spec, against_columns):
             eval_items.ids += batch.ids
             eval_items.prompts += [prompt[:SHOWN_CHARS] for prompt in batch.prompts]
             eval_items.sets += [set_index] * len(batch)
+            has_prompt = has_prompt or any(batch.prompts)
             builder.add(batch.prompts, batch.golds, batch.solution_chars)
             progress.advance(len(batch))
+        if not has_prompt:
+            raise InputError(f"{spec}: no record has a prompt to compare with.", against_columns.spell("prompt"))
     item_texts = builder.texts
     builder.listen(grams.look_up)
     rows = _Records()
     progress.start("reading the data")
-    for batch in read_problems(data, columns):
+    for batch in read_data():
         rows.ids += batch.ids
         rows.numbers += batch.row_numbers
         builder.add(batch.prompts, batch.golds, batch.solution_chars)
@@ -153,8 +180,14 @@ def decontaminate_file(
     corpus = builder.finish()
     comparer = Comparer(corpus.features)
     pairs = _find_pairs(corpus, comparer, grams, item_texts, out_dir, progress, encoder)
-    comparison = _Comparison(against, eval_items, rows, corpus, comparer, pairs)
-    return _write_matches(data, columns, out_dir / MATCHES_FILE, comparison, progress)
+    comparison = _Comparison(list(against), eval_items, rows, corpus, comparer, pairs)
+    return _write_matches(read_data, out_dir / MATCHES_FILE, comparison, progress)
+
+
+def items_by_set(matches: Path) -> dict[str, int]:
+    """Return the numbers of items of the sets that a table of matches was made from, matches or not."""
+    sizes = (pq.read_schema(matches).metadata or {})[AGAINST.encode()]
+    return {str(name): int(size) for name, size in orjson.loads(sizes).items()}
 
 
 def _find_pairs(
@@ -193,9 +226,7 @@ def _find_pairs(
     return _Pairs(text[kept], item[kept], kind[kept], score[kept].astype(np.float32))
 
 
-def _write_matches(
-    data: Path, columns: ProblemColumns, target: Path, comparison: _Comparison, progress: Progress
-) -> dict[str, int]:
+def _write_matches(read_data: ReadData, target: Path, comparison: _Comparison, progress: Progress) -> dict[str, int]:
     eval_sets, eval_items = comparison.eval_sets, comparison.eval_items
     rows, pairs, corpus = comparison.rows, comparison.pairs, comparison.corpus
     # The evidence is of the training text (here) and the item (there).
@@ -206,7 +237,7 @@ def _write_matches(
     matched = np.flatnonzero((last > first) & (text >= 0))
     counts = {"records": len(rows.ids), "matching": len(matched)}
     progress.start("writing", len(matched))
-    prompts = _read_prompts(data, columns, matched)
+    prompts = _read_prompts(read_data, matched)
     sizes = {spec: eval_items.sets.count(set_index) for set_index, spec in enumerate(eval_sets)}
     schema = MATCH_SCHEMA.with_metadata({AGAINST: dump_json(sizes)})
     with written_aside(target) as aside, TableWriter(aside, schema) as writer:
@@ -238,12 +269,12 @@ def _rows_by_text(text: Ints) -> dict[int, list[int]]:
     return rows
 
 
-def _read_prompts(data: Path, columns: ProblemColumns, rows: Ints) -> Iterator[str]:
-    """Yield the prompts of some records as they are shown; reading the file once more saves holding all of them."""
+def _read_prompts(read_data: ReadData, rows: Ints) -> Iterator[str]:
+    """Yield the prompts of some records as they are shown; reading the data once more saves holding all of them."""
     start = 0
     marks = np.zeros(int(rows.max(initial=-1)) + 1, dtype=bool)
     marks[rows] = True
-    for batch in read_problems(data, columns) if len(rows) else ():
+    for batch in read_data() if len(rows) else ():
         for index in np.flatnonzero(marks[start : start + len(batch)]).tolist():
             yield batch.prompts[index][:SHOWN_CHARS]
         start += len(batch)

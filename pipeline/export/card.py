@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 
 from truegold.pipeline.config.stages import ExportConfig
+from truegold.pipeline.decontaminate.file import MATCHES_FILE
 from truegold.pipeline.export.decontamination import Decontamination, read_decontamination
 from truegold.pipeline.export.label_errors import LabelErrors, estimate_from_reviews, estimate_from_suspicion
 from truegold.pipeline.export.tables import Split, Tally
@@ -82,7 +83,7 @@ def gather_card(
         languages=_ordered(tally.languages),
         gold_types=_ordered(tally.gold_types),
         label_errors=_label_errors(files, inputs, tables),
-        decontamination=read_decontamination(inputs.get("matches"), tables, _leaked_heldout(files)),
+        decontamination=read_decontamination(files.path("decontaminate", MATCHES_FILE), tables, _leaked_heldout(files)),
     )
 
 

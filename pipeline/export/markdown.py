@@ -104,17 +104,17 @@ def _label_errors(estimate: LabelErrors, rows: int) -> str:
 
 def _decontamination(outcome: Decontamination) -> str:
     heldout = f"Against this run's own held-out rows: {outcome.leaked_heldout:,} rows dropped."
-    if outcome.table is None:
+    if not outcome.is_run:
         return f"Against evaluation sets: not run. {heldout}"
     sets = [f"{_cell(name)} ({size:,} items)" for name, size in outcome.sets.items()]
-    compared = f"Compared with {', '.join(sets)}. " if sets else ""
+    compared = f"{heldout} Compared with {', '.join(sets)}: "
     if not outcome.matches:
-        return f"Against evaluation sets: {compared}`{_cell(outcome.table)}` holds no match. {heldout}"
+        return f"{compared}no row matches."
     match_table = _table(
-        ("against", "kind", "rows matched", "still in this set"),
-        [(match.against, match.kind, match.rows, match.in_set) for match in outcome.matches],
+        ("against", "kind", "rows matched", "still in train", "in heldout"),
+        [(match.against, match.kind, match.rows, match.in_train, match.in_heldout) for match in outcome.matches],
     )
-    return f"{heldout} {compared}Matches of `{_cell(outcome.table)}`:\n\n{match_table}"
+    return f"{compared}\n\n{match_table}"
 
 
 def _counts(card: Card) -> str:

@@ -6,7 +6,7 @@
     export/card.json             the card's numbers
 
 The inputs are the tables of rows, under `rows` or under `selected` and `heldout`; the `stage.json` of every earlier
-stage, under its name; and the tables `suspicion` and `matches` where the configuration names them.
+stage, under its name; and the table `suspicion` where the configuration names it.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ CARD = "README.md"
 NUMBERS = "card.json"
 
 
-@stage_function(version=3)
+@stage_function(version=4)
 def export(inputs: Mapping[str, Path], config: ExportConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Write the set and its card. InputError where `suspicion` or `matches` lacks a column."""
+    """Write the set and its card. InputError where `suspicion` lacks a column."""
     tables = [inputs[name] for name in ("rows", "selected", "heldout") if name in inputs]
     stages = [name for name, path in inputs.items() if path.name == RECORD]
     progress.start("writing the curated set")

@@ -93,11 +93,21 @@ def _cannot_open(config: HubSource, local: bool, error: Exception) -> InputError
     message = f"Cannot open the dataset {config.name}: {reason}."
     if isinstance(error, ConnectionError):
         return SetupError(
-            message, "Check the name and the network, or save it to a folder where there is one and name that."
+            message,
+            "Check the name and the network. Where there is one, this writes a file to name instead: "
+            + _export_line(config),
         )
     if not local and "split" not in reason:
         return InputError(message, "A hub name has the form owner/name; gated datasets need `hf auth login`.")
     return InputError(message)
+
+
+def _export_line(config: HubSource) -> str:
+    """Return the command that writes a split of the hub to a JSON Lines file."""
+    subset = f", {config.subset!r}" if config.subset else ""
+    loading = f"load_dataset({config.name!r}{subset}, split={config.split!r})"
+    file = f"{config.name.rpartition('/')[2]}.jsonl"
+    return f'python -c "from datasets import load_dataset; {loading}.to_json({file!r})"'
 
 
 def _read_records(dataset: Any, location: str, config: HubSource, datasets: ModuleType) -> Iterator[Record | Reject]:

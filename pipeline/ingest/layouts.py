@@ -8,7 +8,7 @@ reads is read by all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -37,6 +37,20 @@ def check_preset(name: str | None) -> None:
         )
 
 
+def layout_of_preset(name: str, samples: Samples, location: str, taken: Set[str] = frozenset()) -> Layout:
+    """Return the layout that a preset gives records such as `samples`; columns that are `taken` need not be there.
+
+    `location` names the source in errors. Raises ConfigError for a preset that does not exist, InputError where it does
+    not fit the columns.
+    """
+    check_preset(name)
+    fits, shape = PRESETS[name]
+    layout = fits(_column_names(samples) | taken, samples)
+    if layout is None:
+        raise InputError(f"{location} does not have the columns of preset {name}: {shape}.", _list_columns(samples))
+    return layout
+
+
 def guess_columns(samples: Samples) -> Columns:
     """Return which column is which, by the names and values of the sample records; what is not there is left out.
 
@@ -59,20 +73,12 @@ def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layo
     `location` names the source in errors. Raises ConfigError for a preset that does not exist or a prompt without gold,
     InputError where the columns fit no preset or a configured one is missing.
     """
-    check_preset(config.preset)
-    names = _column_names(samples)
-    layout: Layout | None
     if config.preset is not None:
-        layout = PRESETS[config.preset][0](names | _taken_elsewhere(config), samples)
-        if layout is None:
-            raise InputError(
-                f"{location} does not have the columns of preset {config.preset}: {PRESETS[config.preset][1]}.",
-                _list_columns(samples),
-            )
+        layout = layout_of_preset(config.preset, samples, location, _taken_elsewhere(config))
     elif config.columns.prompt is not None:
         layout = _layout_without_preset(config)
     else:
-        layout = _fit_preset(config, location, names, samples)
+        layout = _fit_preset(config, location, _column_names(samples), samples)
     configured = {name: spec for name, spec in config.columns if spec is not None}
     layout = replace(layout, columns=_add_id(layout.columns, samples).model_copy(update=configured))
     check_columns(config, layout, location, samples)

@@ -12,7 +12,7 @@ lost: one without a prompt, or one that cannot be read, comes with an empty prom
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from truegold.pipeline.config.sources import Columns, ColumnSpec
 from truegold.pipeline.ingest.column_names import CHOICE_COLUMNS, NAMES, describe_columns, gold_spec
 from truegold.pipeline.ingest.columns import MISSING, Column, compile_column, read_prompt, text_of
 from truegold.pipeline.ingest.jsonl import Line, has_long_number, is_packed, parse_lines, read_jsonl, read_line_lists
-from truegold.pipeline.ingest.layouts import guess_columns
+from truegold.pipeline.ingest.layouts import guess_columns, layout_of_preset
 from truegold.pipeline.ingest.readers import form_by_suffix, open_file
 from truegold.pipeline.ingest.records import LOOK_AHEAD, Record, Reject, Source, sample_values
 from truegold.verifiers import InputError
@@ -54,21 +54,28 @@ class Batch:
 
 @dataclass(frozen=True)
 class ProblemColumns:
-    """The columns that a user has named on the command line; the others are guessed."""
+    """The columns that a user has named; the others are guessed."""
 
     prompt: str | None = None
     gold: str | None = None
     id: str | None = None
     response: str | None = None
+    preset: str | None = None
+    """The shape of the records, where it is named rather than guessed."""
+    spelling: str = "--{role}-column COLUMN, or {role}=COLUMN in Python"
+    """What a user types to name a column, for errors."""
+
+    def spell(self, role: str) -> str:
+        """Say what to type to name the column of a role."""
+        return f"Name the {role} column: {self.spelling.replace('{role}', role)}"
 
     def _check(self, samples: list[Mapping[str, Any]], location: str) -> None:
         """Raise InputError where a named column is in none of the records; `location` names the file."""
-        for role, name in asdict(self).items():
+        for role in ("prompt", "gold", "id", "response"):
+            name = getattr(self, role)
             if name is not None and all(Column(name)(values) is MISSING for values in samples):
-                in_python = "" if role == "response" else f", or {role}=COLUMN in Python"
                 raise InputError(
-                    f"{location} has no column {name!r}; it has: {describe_columns(samples)}.",
-                    f"Name the {role} column: --{role}-column COLUMN{in_python}",
+                    f"{location} has no column {name!r}; it has: {describe_columns(samples)}.", self.spell(role)
                 )
 
     def resolve(self, samples: list[Mapping[str, Any]], location: str) -> Columns:
@@ -80,6 +87,8 @@ class ProblemColumns:
         named = {role: ColumnSpec(column=name) for role in ("prompt", "id") if (name := getattr(self, role))}
         if self.gold is not None:
             named["gold"] = gold_spec(self.gold, samples)
+        if self.preset is not None:
+            return layout_of_preset(self.preset, samples, location).columns.model_copy(update=named)
         return guess_columns(samples).model_copy(update=named)
 
 
@@ -200,8 +209,7 @@ def _make_reader(location: str, ahead: list[Record | Reject], named: ProblemColu
     if columns.prompt is None:
         names = describe_columns(samples) if samples else "no record that can be read"
         raise InputError(
-            f"{location} has no prompt column ({', '.join(NAMES['prompt'])}); it has: {names}.",
-            "Name it: --prompt-column COLUMN, or prompt=COLUMN in Python",
+            f"{location} has no prompt column ({', '.join(NAMES['prompt'])}); it has: {names}.", named.spell("prompt")
         )
     specs = {"gold": columns.gold, "solution": columns.solution, "id": columns.id}
     options = next((name for name in CHOICE_COLUMNS if any(values.get(name) for values in samples)), None)

@@ -35,6 +35,7 @@ STAGES = (
     StageEntry("make_data", Phase.CURATE),
     StageEntry("ingest", Phase.CURATE),
     StageEntry("clean", Phase.CURATE, passes_rows=True),
+    StageEntry("decontaminate", Phase.CURATE, passes_rows=True),
     StageEntry("dedup", Phase.CURATE, passes_rows=True),
     StageEntry("verify_gold", Phase.CURATE, passes_rows=True),
     StageEntry("vet_tests", Phase.CURATE, passes_rows=True),

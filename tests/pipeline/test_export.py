@@ -12,10 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from truegold.pipeline.decontaminate.file import decontaminate_file
 from truegold.pipeline.export.label_errors import estimate_from_reviews, estimate_from_suspicion
-from truegold.pipeline.ingest.problem_batches import ProblemColumns
-from truegold.pipeline.running.progress import NullProgress
 from truegold.verifiers import InputError
 
 PROBLEMS = [
@@ -148,32 +145,16 @@ def test_label_errors_from_reviewers_look_at_rows_that_no_flag_held_back():
     assert estimate_from_reviews(ledger.filter(pl.col("reason") == "held_for_review")).rate is None
 
 
-def test_suspicion_and_matches_named_in_the_configuration_are_on_the_card(curate, tmp_path):
+def test_suspicion_named_in_the_configuration_is_on_the_card(curate, tmp_path):
     data = {"columns": {"prompt": "question", "gold": "answer", "id": "question"}}
-    prompts = [prompt for prompt, _ in PROBLEMS]
     suspicion = tmp_path / "suspicion.parquet"
     pl.DataFrame(
         {"source": ["train.jsonl"] * 4, "source_row": [1, 2, 3, 4], "suspicion": [0.0, 0.0, 0.5, 0.5]}
     ).write_parquet(suspicion)
-    matches = tmp_path / "matches.parquet"
-    pl.DataFrame(
-        {"id": [prompts[0], prompts[0], prompts[22]], "against": ["math500", "gsm8k", "math500"], "kind": ["exact"] * 3}
-    ).write_parquet(matches)
-    run_dir = curate(tmp_path, PROBLEMS, data=data, export={"suspicion": str(suspicion), "matches": str(matches)})
+    run_dir = curate(tmp_path, PROBLEMS, data=data, export={"suspicion": str(suspicion)})
     _, body = card_of(run_dir)
     assert "Estimated share of wrong labels: 25.00%" in body
     assert "by suspicions from samples, which tell of 4 rows" in body
-    assert "| math500 | exact | 2 | 1 |" in body
-    assert "| gsm8k | exact | 1 | 1 |" in body
-
-
-def test_the_card_names_sets_without_a_match(curate, tmp_path):
-    data, evals = tmp_path / "data.jsonl", tmp_path / "evals.jsonl"
-    data.write_text(json.dumps({"id": "a", "prompt": "How many legs have nine cats?"}) + "\n")
-    evals.write_text('{"prompt": "What is the capital of Peru?"}\n{"prompt": "Who wrote the first novel?"}\n')
-    decontaminate_file(data, [str(evals)], tmp_path / "out", ProblemColumns(), ProblemColumns(), NullProgress())
-    _, body = card_of(curate(tmp_path, PROBLEMS, export={"matches": str(tmp_path / "out" / "matches.parquet")}))
-    assert "evals.jsonl (2 items). `matches.parquet` holds no match." in body
 
 
 def test_a_table_of_another_shape_is_one_helpful_line(curate, tmp_path):
@@ -181,5 +162,3 @@ def test_a_table_of_another_shape_is_one_helpful_line(curate, tmp_path):
     pl.DataFrame({"id": ["x"]}).write_parquet(other)
     with pytest.raises(InputError, match=r"has no column source, source_row, suspicion"):
         curate(tmp_path, PROBLEMS, export={"suspicion": str(other)})
-    with pytest.raises(InputError, match=r"has no column against, kind"):
-        curate(tmp_path, PROBLEMS, export={"matches": str(other)})

@@ -1,0 +1,104 @@
+"""Stage `decontaminate`: training rows that stand in an evaluation set go, before anything is sampled of them.
+
+    train.jsonl:3  "tom has 3 red cars and  buys 4 more. How many ..."    drop evaluation_copy
+    train.jsonl:9  "Solve: Tom has 3 red cars and buys 4 more. How ..."   drop evaluation_overlap
+    train.jsonl:12 "Tom, who owned three red cars, buys 4 more. ..."      drop evaluation_rewording
+                   {"against": "evals.jsonl", "against_id": "g1", "item": "Tom has 3 red cars ...", "score": 0.97}
+
+Inputs: `rows`, and the files and folders of `against` under `against 0`, `against 1` and so on, for the sake of the
+stage's key. Rows are compared before duplicates go, each for itself, because the rewording that stays of a problem need
+not be the one that is recognised. `matches.parquet` has every pair with both texts (`decontaminate.file`); its `row` is
+the row's number in `rows`. Held-out rows that match stay, with a ledger record: nothing is trained on them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+
+from truegold.pipeline.config.decontaminate import DecontaminateConfig, EvalSetConfig, MatchKind
+from truegold.pipeline.decontaminate.file import MATCHES_FILE, find_matches, items_by_set
+from truegold.pipeline.ingest.problem_batches import BATCH_ROWS, Batch, ProblemColumns
+from truegold.pipeline.ledger import Ledger
+from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, read_rows
+from truegold.pipeline.running.progress import Progress, paced
+from truegold.pipeline.running.stage import StageReport, stage_function
+
+ROWS_FILE = "rows.parquet"
+REASONS = {
+    MatchKind.EXACT: "evaluation_copy",
+    MatchKind.OVERLAP: "evaluation_overlap",
+    MatchKind.REWORDED: "evaluation_rewording",
+}
+"""The reason of the ledger for each kind of match."""
+ITEMS_NAMED = 5
+"""The further items that the evidence names, where a row matches several."""
+
+
+@stage_function(version=1)
+def decontaminate(
+    inputs: Mapping[str, Path], config: DecontaminateConfig, out_dir: Path, progress: Progress
+) -> StageReport:
+    """Drop the training rows that stand in an evaluation set. InputError where a set cannot be read."""
+    path = inputs["rows"]
+    sets = {entry.set: _columns(entry) for entry in config.against}
+    find_matches(lambda: _batches(path), sets, out_dir, progress)
+    matches = pl.read_parquet(out_dir / MATCHES_FILE)
+    by_row = matches.partition_by("row", as_dict=True, maintain_order=True)
+    matching: Counter[str] = Counter(matches.unique(["row", "against"])["against"].to_list())
+    total = count_rows(path)
+    with Ledger(out_dir, "decontaminate") as ledger, TableWriter(out_dir / ROWS_FILE, ROW_SCHEMA) as rows:
+        for row_number, row in enumerate(paced(read_rows(path), progress, "dropping what matches", total), 1):
+            row_matches = by_row.get((row_number,))
+            if row_matches is None or not _drops(row, row_matches, config, ledger):
+                rows.write(row)
+        counts = dict(ledger.counts)
+    sizes = items_by_set(out_dir / MATCHES_FILE)
+    compared = {name: {"items": size, "rows": matching[name]} for name, size in sizes.items()}
+    return StageReport(total, rows.rows, counts, {"against": compared})
+
+
+def _columns(entry: EvalSetConfig) -> ProblemColumns:
+    named = entry.columns
+    spelling = f"decontaminate.against: [{{set: {entry.set}, columns: {{{{role}}: COLUMN}}}}]"
+    return ProblemColumns(named.prompt, named.gold, named.id, preset=entry.preset, spelling=spelling)
+
+
+def _batches(path: Path) -> Iterator[Batch]:
+    numbered = enumerate(read_rows(path, ["id", "prompt", "gold"]), 1)
+    while chunk := list(islice(numbered, BATCH_ROWS)):
+        yield Batch(
+            [row["id"] for _, row in chunk],
+            [row_number for row_number, _ in chunk],
+            [row["prompt"] for _, row in chunk],
+            [row["gold"] for _, row in chunk],
+            [0] * len(chunk),
+        )
+
+
+def _drops(row: Row, matches: pl.DataFrame, config: DecontaminateConfig, ledger: Ledger) -> bool:
+    """Record what a row matches, by its surest match, and say whether the row goes for it."""
+    order = list(MatchKind)
+    surest, *others = sorted(
+        matches.iter_rows(named=True), key=lambda match: (order.index(match["kind"]), -match["score"])
+    )
+    evidence: dict[str, Any] = {
+        "against": surest["against"],
+        "against_id": surest["against_id"],
+        "item": orjson.loads(surest["evidence"])["item"],
+        "score": round(surest["score"], 3),
+    }
+    if others:
+        evidence["others"] = [f"{match['against']}:{match['against_id']}" for match in others[:ITEMS_NAMED]]
+    kind = MatchKind(surest["kind"])
+    if row["split"] != "heldout" and kind in config.drop:
+        ledger.drop(row, REASONS[kind], **evidence)
+        return True
+    ledger.keep(row, REASONS[kind], **evidence)
+    return False
