@@ -155,7 +155,7 @@ def test_settings_are_those_of_a_run_and_a_wrong_one_is_one_line() -> None:
     ("call", "message"),
     [
         (lambda: pipeline.curate(ROWS, flags={}), "curate has no argument 'flags'. Did you mean 'flag'?"),
-        (lambda: pipeline.curate(ROWS, data={}), "curate has no argument 'data'. There are: clean, decontaminate, dedup"),
+        (lambda: pipeline.curate(ROWS, data={}), "curate has no argument 'data'. There are: clean, decontaminate"),
         (lambda: pipeline.find_flags(ROWS, promt="x"), "find_flags has no argument 'promt'. Did you mean 'prompt'?"),
         (
             lambda: pipeline.find_flags(ROWS, columns={"question": "x"}),
