@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 from truegold.pipeline.flag.suspicion.answer_classes import differ_for_certain, key_of
 from truegold.pipeline.profile.allocation import Decision, decide
+from truegold.pipeline.profile.lengths import propose_max_tokens, right_tokens
 from truegold.pipeline.profile.posterior import Beta
 from truegold.pipeline.profile.sampling import SampleRow
 from truegold.pipeline.rows import Int32, Row, RowReference, arrow_schema, dump_json
@@ -200,7 +201,9 @@ class PassRateTotals:
     spent: dict[str, Counter[str]] = field(default_factory=dict)
     """What the problems of each decision have cost: problems, samples, tokens."""
     right_lengths: Counter[int] = field(default_factory=Counter)
-    """The tokens of the samples that pass."""
+    """The tokens of the samples that pass and end by themselves."""
+    lengths: Counter[int] = field(default_factory=Counter)
+    """The tokens of all samples."""
 
     def add(self, summary: ProfileRow, samples: Sequence[SampleRow]) -> None:
         """Count one problem with its samples."""
@@ -212,7 +215,12 @@ class PassRateTotals:
         decision = summary["decision"] or "undecided"
         tokens = sum(len(sample["token_ids"]) for sample in samples)
         self.spent.setdefault(decision, Counter()).update(problems=1, samples=len(samples), tokens=tokens)
-        self.right_lengths.update(len(sample["token_ids"]) for sample in samples if sample["score"] == 1.0)
+        self.lengths.update(len(sample["token_ids"]) for sample in samples)
+        self.right_lengths.update(
+            len(sample["token_ids"])
+            for sample in samples
+            if sample["score"] == 1.0 and sample["finish_reason"] == "stop"
+        )
         rate = summary["pass_rate"]
         if rate is not None:
             self.judged += 1
@@ -224,6 +232,7 @@ class PassRateTotals:
 
     def facts(self) -> dict[str, object]:
         """Return the totals as the stage reports them."""
+        proposed = propose_max_tokens(self.right_lengths)
         return {
             "problems": self.problems,
             "mean_pass_rate": round(self.rates / self.judged, 4) if self.judged else None,
@@ -234,16 +243,19 @@ class PassRateTotals:
             "truncated": round(self.truncated / self.problems, 4) if self.problems else None,
             "repeating": round(self.repeating / self.problems, 4) if self.problems else None,
             "decisions": {str(decision): self.decisions[decision] for decision in Decision if self.decisions[decision]},
+<<<<<<< HEAD
             "spent": {name: dict(self.spent[name]) for name in (*Decision, "undecided") if name in self.spent},
             "right_tokens_p99": self.right_tokens(0.99),
+=======
+            "right_tokens": right_tokens(self.right_lengths),
+            "proposed_max_tokens": proposed,
+            "tokens_beyond": self._tokens_beyond(proposed),
+>>>>>>> 4afb883 (max_tokens from what right completions need; means of posteriors in the report)
         }
 
-    def right_tokens(self, share: float) -> int | None:
-        """Return the length that this share of the passing samples does not exceed, None where none passes."""
-        total = self.right_lengths.total()
-        seen = 0
-        for length in sorted(self.right_lengths):
-            seen += self.right_lengths[length]
-            if seen >= share * total:
-                return length
-        return None
+    def _tokens_beyond(self, limit: int | None) -> float | None:
+        """Return the share of all tokens that lie beyond a limit."""
+        tokens = sum(length * count for length, count in self.lengths.items())
+        if limit is None or not tokens:
+            return None
+        return round(sum((length - limit) * n for length, n in self.lengths.items() if length > limit) / tokens, 4)

@@ -1,7 +1,8 @@
 """Pass rates before and after training: of the held-out problems, of those selected, and of all that were profiled.
 
-The mean is over problems. Its interval is Wilson's at the effective number of samples: the samples of one problem
-resemble each other, so that eight of them say less than eight problems would (Kish's design effect).
+The mean is over problems; where they got different numbers of samples, over the means of their posteriors. Its
+interval is Wilson's at the effective number of samples: the samples of one problem resemble each other, so that eight
+of them say less than eight problems would (Kish's design effect).
 """
 
 from __future__ import annotations
@@ -75,15 +76,15 @@ def _describe(profile: pl.LazyFrame | None) -> Distribution | None:
     """Return the pass rates of a profile, None where there are no problems."""
     if profile is None:
         return None
-    rate = pl.col("pass_rate")
+    rate, (expected, doubt) = pl.col("pass_rate"), _expected_rate(profile)
     totals = profile.select(
         problems=pl.len(),
         judged_problems=rate.count(),
         samples=pl.col("n").sum(),
         judged=pl.col("judged").sum(),
         most=pl.col("n").max(),
-        mean=rate.mean(),
-        variance=rate.var(),
+        mean=expected.mean(),
+        variance=expected.var() + doubt,
         never=(rate == 0).sum(),
         always=(rate == 1).sum(),
         truncated=pl.col("truncated").mean(),
@@ -107,6 +108,19 @@ def _describe(profile: pl.LazyFrame | None) -> Distribution | None:
         tokens_mean=row["tokens_mean"],
         bars=_bars(profile, min(row["most"], MAX_STEPS)),
     )
+
+
+def _expected_rate(profile: pl.LazyFrame) -> tuple[pl.Expr, pl.Expr]:
+    """Return the pass rate of each problem, and the mean variance of what is not known of it.
+
+    Where some problems got further samples because of what their first ones showed, observed rates are biased, and the
+    means of the posteriors are not.
+    """
+    rate, a, b = pl.col("pass_rate"), pl.col("posterior_a"), pl.col("posterior_b")
+    sampled_alike = profile.select(pl.col("n").n_unique() <= 1).collect(engine="streaming").item()
+    if sampled_alike:
+        return rate, pl.lit(0.0)
+    return a / (a + b), (a * b / ((a + b) ** 2 * (a + b + 1))).mean()
 
 
 def _interval(row: Mapping[str, float]) -> tuple[float | None, float | None]:

@@ -12,7 +12,7 @@ import pytest
 from truegold.pipeline.config.engines import ChatConfig, VllmEngineConfig
 from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.rows import Row
-from truegold.train.config.grpo import EvaluationConfig
+from truegold.train.config.grpo import EvaluationConfig, SamplingConfig
 from truegold.train.grpo.start_checks import (
     check_prompts,
     choose_eval_sampling,
@@ -58,7 +58,7 @@ def test_held_out_rows_that_are_trained_on_are_not_evaluated() -> None:
 
 def test_max_tokens_come_from_the_lengths_of_right_completions(tmp_path: Path) -> None:
     path = samples(tmp_path / "samples.parquet", [40] * 399 + [100], [900] * 50)
-    max_tokens, why = choose_max_tokens(None, path, 2048)
+    max_tokens, why = choose_max_tokens(SamplingConfig(), path, 2048)
     assert max_tokens == 50  # Of the right ones 99.5 % have 40 tokens.
     assert "99.5 % quantile of right completions" in why
 
@@ -85,14 +85,25 @@ def test_a_prompt_that_leaves_less_room_than_right_answers_need_is_set_apart(tmp
 
 
 def test_max_tokens_are_bounded_by_the_model_s_room(tmp_path: Path) -> None:
-    assert choose_max_tokens(None, samples(tmp_path / "samples.parquet", [1900], []), 2048)[0] == 2047
+    assert choose_max_tokens(SamplingConfig(), samples(tmp_path / "samples.parquet", [1900], []), 2048)[0] == 2047
 
 
 def test_max_tokens_that_are_configured_or_cannot_be_known(tmp_path: Path) -> None:
     path = samples(tmp_path / "samples.parquet", [], [50])
-    assert choose_max_tokens(None, path, 2048) == (512, "default: the profile has no right completion")
-    assert choose_max_tokens(None, None, 2048) == (512, "default: there is no profile")
-    assert choose_max_tokens(64, path, 2048) == (64, "configured")
+    assert choose_max_tokens(SamplingConfig(), path, 2048) == (512, "default: the profile has no right completion")
+    assert choose_max_tokens(SamplingConfig(), None, 2048) == (512, "default: there is no profile")
+    assert choose_max_tokens(SamplingConfig(max_tokens=64), path, 2048) == (64, "configured")
+
+
+def test_max_tokens_wildly_above_what_right_answers_need_are_refused_without_a_word(tmp_path: Path) -> None:
+    path = samples(tmp_path / "samples.parquet", [100] * 50, [])
+    assert choose_max_tokens(SamplingConfig(max_tokens=1000), path, 4096)[0] == 1000
+    with pytest.raises(InputError, match=r"max_tokens is 1001, .* end within 100 tokens") as caught:
+        choose_max_tokens(SamplingConfig(max_tokens=1001), path, 4096)
+    assert "125 then" in str(caught.value.hint)
+    assert choose_max_tokens(SamplingConfig(max_tokens=1001, allow_long=True), path, 4096)[0] == 1001
+    few = samples(tmp_path / "few.parquet", [3] * 50, [])
+    assert choose_max_tokens(SamplingConfig(max_tokens=512), few, 4096)[0] == 512
 
 
 def card(folder: Path, **settings: object) -> Path:

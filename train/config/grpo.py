@@ -81,6 +81,8 @@ class SamplingConfig(StageConfig):
 
     max_tokens: int | None = Field(default=None, ge=1)
     """The longest completion. Left out: 1.25 times the 99.5 % quantile of the profile's right completions."""
+    allow_long: bool = False
+    """Whether `max_tokens` may be more than 8 times what it would be if it were left out."""
     temperature: PositiveFloat | TemperatureSchedule = 1.0
     """Rollout temperature; each completion keeps its own, and the trainer's log-probabilities are at the same. top_p is
     1: anything else would bias the importance ratio."""

@@ -62,9 +62,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     encoder, longest = load_encoder(inputs["model"], config.chat), max_length(config.engine)
     data = start_checks.read_training_rows(inputs, encoder, longest)
     rows, reserve, heldout = data.rows, data.reserve, data.heldout
-    max_tokens, max_tokens_from = start_checks.choose_max_tokens(
-        config.sampling.max_tokens, inputs.get("samples"), longest
-    )
+    max_tokens, max_tokens_from = start_checks.choose_max_tokens(config.sampling, inputs.get("samples"), longest)
     evaluation = start_checks.choose_eval_sampling(config.evaluation, inputs["model"])
     prompts = sorted((encoder.encode(row["prompt"]) for row in rows[:PROBE_POOL]), key=len)
     start_checks.check_prompts(prompts, encoder.tokenizer.bos_token_id)

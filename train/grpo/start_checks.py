@@ -4,7 +4,6 @@ run. The rollouts' sampling has nothing to check: only temperature can be set (`
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,14 +11,11 @@ from pathlib import Path
 import polars as pl
 
 from truegold.pipeline.engines.chat import ChatEncoder
+from truegold.pipeline.profile.lengths import MARGIN, is_wildly_above_need, propose_max_tokens, right_tokens
 from truegold.pipeline.rows import Row, read_rows
 from truegold.train.config.grpo import EvaluationConfig, SamplingConfig
 from truegold.verifiers import InputError
 
-LENGTH_QUANTILE = 0.995
-"""The profile's right completions up to this quantile of their lengths count; the few longer ones do not."""
-LENGTH_MARGIN = 1.25
-"""A completion may be so many times as long as the longest right ones of the profile."""
 FALLBACK_MAX_TOKENS = 512
 """The longest completion where the profile has no right one."""
 
@@ -35,23 +31,37 @@ class EvalSampling:
     """Where the settings come from."""
 
 
-def choose_max_tokens(configured: int | None, samples: Path | None, longest: int) -> tuple[int, str]:
+def choose_max_tokens(config: SamplingConfig, samples: Path | None, longest: int) -> tuple[int, str]:
     """Return the longest completion of a rollout, in tokens, and why it is that.
 
-    samples: the profile's. longest: prompt plus completion that the engine takes. Right answers end within the 99.5 %
-    quantile of right lengths; a completion that rambles on past 1.25 times that costs time and teaches length.
+    samples: the profile's. longest: prompt plus completion that the engine takes. Raises InputError for a configured
+    limit that is wildly above what right completions need: what rambles on to it costs time and teaches length.
     """
+    lengths = _count_right_lengths(samples)
+    configured, proposed = config.max_tokens, propose_max_tokens(lengths)
     if configured is not None:
+        if is_wildly_above_need(configured, lengths) and not config.allow_long:
+            raise InputError(
+                f"train.sampling.max_tokens is {configured}, while 99.5 % of the profile's right completions end "
+                f"within {right_tokens(lengths)} tokens: what runs on to the limit would take most of the time.",
+                f"Leave it out ({proposed} then), or set train.sampling.allow_long where answers are to grow.",
+            )
         return configured, "configured"
     if samples is None:
         return min(FALLBACK_MAX_TOKENS, longest - 1), "default: there is no profile"
-    right = pl.scan_parquet(samples).filter((pl.col("score") == 1.0) & (pl.col("finish_reason") == "stop"))
-    lengths = right.select(pl.col("token_ids").list.len().quantile(LENGTH_QUANTILE, "higher")).collect()
-    quantile: float | None = lengths.item()
-    if quantile is None:
+    if proposed is None:
         return min(FALLBACK_MAX_TOKENS, longest - 1), "default: the profile has no right completion"
-    derived = math.ceil(LENGTH_MARGIN * quantile)
-    return min(derived, longest - 1), f"{LENGTH_MARGIN} x {quantile:.0f}, the 99.5 % quantile of right completions"
+    why = f"{MARGIN} x {right_tokens(lengths)}, the 99.5 % quantile of right completions"
+    return min(proposed, longest - 1), why
+
+
+def _count_right_lengths(samples: Path | None) -> dict[int, int]:
+    """Return the profile's right completions by their tokens."""
+    if samples is None:
+        return {}
+    right = pl.scan_parquet(samples).filter((pl.col("score") == 1.0) & (pl.col("finish_reason") == "stop"))
+    lengths = right.group_by(length=pl.col("token_ids").list.len()).agg(pl.len()).collect()
+    return dict(lengths.iter_rows())
 
 
 @dataclass(frozen=True)
