@@ -243,14 +243,10 @@ class PassRateTotals:
             "truncated": round(self.truncated / self.problems, 4) if self.problems else None,
             "repeating": round(self.repeating / self.problems, 4) if self.problems else None,
             "decisions": {str(decision): self.decisions[decision] for decision in Decision if self.decisions[decision]},
-<<<<<<< HEAD
             "spent": {name: dict(self.spent[name]) for name in (*Decision, "undecided") if name in self.spent},
-            "right_tokens_p99": self.right_tokens(0.99),
-=======
             "right_tokens": right_tokens(self.right_lengths),
             "proposed_max_tokens": proposed,
             "tokens_beyond": self._tokens_beyond(proposed),
->>>>>>> 4afb883 (max_tokens from what right completions need; means of posteriors in the report)
         }
 
     def _tokens_beyond(self, limit: int | None) -> float | None:
