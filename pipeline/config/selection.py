@@ -72,8 +72,9 @@ class SelectConfig(StageConfig):
     """Both ends of the expected pass rates that are taken."""
     min_passes: int = Field(default=0, ge=0)
     """A row needs so many right samples, such as 1 where its positives are to be trained on."""
-    zero_share: float = Field(default=1.0, ge=0, le=1)
-    """Rows without a right sample may make up this share of the selection. Wrong labels are more frequent there."""
+    zero_share: float = Field(default=0.1, ge=0, le=1)
+    """Rows without a right sample may make up this share of the selection, the worthiest ones. Wrong labels and broken
+    texts are more frequent among them than elsewhere."""
     target: TargetName | tuple[TargetBand, ...] | None = None
     """The histogram of expected pass rates: a name, or bands. Left out: `balanced` as far as rows last where `max_rows`
     makes a choice necessary, and all rows otherwise."""

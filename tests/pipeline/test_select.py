@@ -79,7 +79,7 @@ def run_select(folder: Path, problems: Sequence[Problem], notes: Notes | None = 
     write_rows(inputs["flags"], flags, FLAG_SCHEMA)
     out = folder / "select"
     out.mkdir(exist_ok=True)
-    return select(inputs, SelectConfig(**config), out, notes or Notes())
+    return select(inputs, SelectConfig.model_validate({"zero_share": 1.0, **config}), out, notes or Notes())
 
 
 def selected(folder: Path) -> pl.DataFrame:
@@ -129,6 +129,11 @@ def test_worth_counts_only_what_teaches_a_right_label(tmp_path: Path) -> None:
 def test_rows_without_enough_passes_or_out_of_range_are_dropped(tmp_path: Path) -> None:
     run_select(tmp_path, [Problem(0), Problem(4), Problem(7)], min_passes=1, max_pass_rate=0.6)
     assert dropped(tmp_path) == {1: "too_few_passes", 3: "outside_band"}
+
+
+def test_by_default_a_tenth_of_the_selection_may_never_have_passed(tmp_path: Path) -> None:
+    run_select(tmp_path, [*[Problem(4)] * 18, *[Problem(0)] * 6], zero_share=SelectConfig().zero_share)
+    assert Counter(dropped(tmp_path).values()) == {"over_zero_share": 4}
 
 
 def test_rows_that_never_passed_make_up_at_most_their_share(tmp_path: Path) -> None:
