@@ -13,6 +13,7 @@ from truegold.pipeline.config.stages import ReportConfig
 from truegold.pipeline.report.accounting import Account, count_rows_by_end
 from truegold.pipeline.report.changes import Changes, gather_changes
 from truegold.pipeline.report.distribution import HELDOUT, Distribution, ProblemGroup, measure_pass_rates
+from truegold.pipeline.report.filter_shifts import FilterShift, measure_filter_shifts
 from truegold.pipeline.report.flagged import Review, rank_flagged_rows
 from truegold.pipeline.report.planted import Planted, score_planted
 from truegold.pipeline.report.rewards import Rewards, measure_rewards
@@ -45,6 +46,8 @@ class Contents:
     account: Account
     planted: Planted | None
     groups: tuple[ProblemGroup, ...]
+    shifts: tuple[FilterShift, ...]
+    """What the filters moved, the most moved first."""
     rewards: Rewards | None
     training: Training | None
     review: Review | None
@@ -81,6 +84,7 @@ def gather(files: RunFiles, config: ReportConfig) -> Contents:
         account=count_rows_by_end(files),
         planted=score_planted(files),
         groups=measure_pass_rates(files),
+        shifts=tuple(measure_filter_shifts(files)),
         rewards=measure_rewards(files, config.group_size),
         training=read_training(files),
         review=rank_flagged_rows(files, config.max_items),
@@ -105,6 +109,7 @@ def summarise(contents: Contents) -> dict[str, Any]:
         "accounting": asdict(contents.account),
         "planted": contents.planted and asdict(contents.planted, dict_factory=_rename_planted),
         "pass_rates": [asdict(group) for group in contents.groups],
+        "shifts": [asdict(shift) for shift in contents.shifts],
         "reward_ratio": [asdict(ratio) for ratio in contents.rewards.ratios] if contents.rewards else None,
         "training": contents.training and _training_numbers(contents.training),
         "flagged": contents.review
