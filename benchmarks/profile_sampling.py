@@ -1,11 +1,12 @@
 """Compares a profile with bare vLLM in tokens per CPU-second, and the rule of further samples with a fixed count.
 
-    python benchmarks/profile_sampling.py throughput RUN [--rows 512] [--samples 8] [--repeats 3]
+    python benchmarks/profile_sampling.py throughput RUN [--rows 512] [--samples 8] [--max-tokens 96] [--repeats 3]
     python benchmarks/profile_sampling.py decisions RUN [--rows 512] [--samples 16]
 
 RUN is the folder of a run that has been profiled: its rows, model, chat and engine are taken. Each side of a comparison
-is a process of its own, whose CPU time counts from the moment its engine is loaded. Bare vLLM is one call of
-`LLM.generate` with the same prompts, seeds and sampling parameters; the profile judges and writes its tables as well.
+is a process of its own, whose CPU time counts from the moment its engine is loaded to that before it is ended. Bare
+vLLM is one call of `LLM.generate` with the same prompts, seeds and sampling parameters; the profile judges and writes
+its tables as well.
 """
 
 from __future__ import annotations
@@ -69,10 +70,18 @@ def profile(rows: Path, model: Path, config: ProfileConfig, out: Path) -> dict[s
         loaded.append(cpu_seconds())
         return built
 
-    profile_stage.build_engine = timed
+    closing: list[float] = []
+    close = VllmEngine.close
+
+    def timed_close(engine: VllmEngine) -> None:
+        began = cpu_seconds()
+        close(engine)
+        closing.append(cpu_seconds() - began)
+
+    profile_stage.build_engine, VllmEngine.close = timed, timed_close  # type: ignore[method-assign]
     out.mkdir()
     report = profile_stage.profile({"rows": rows, "model": model}, config, out, NullProgress())
-    return {"tokens": report.facts["sampling"]["tokens"], "cpu_s": cpu_seconds() - loaded[0]}
+    return {"tokens": report.facts["sampling"]["tokens"], "cpu_s": cpu_seconds() - loaded[0] - closing[0]}
 
 
 def generate(rows: Path, model: Path, config: ProfileConfig) -> dict[str, float]:
@@ -100,7 +109,6 @@ def generate(rows: Path, model: Path, config: ProfileConfig) -> dict[str, float]
     ]
     repeated = [{"prompt_token_ids": prompt} for prompt in prompts for _ in range(config.samples)]
     outputs = engine.llm.generate(repeated, sampling, use_tqdm=False)
-    engine.close()
     return {"tokens": sum(len(output.outputs[0].token_ids) for output in outputs), "cpu_s": cpu_seconds() - loaded}
 
 
@@ -111,9 +119,9 @@ def throughput(arguments: argparse.Namespace) -> None:
         rates = {}
         for side in ("profile", "generate"):
             command = [sys.executable, "-P", __file__, side, str(arguments.run), f"--rows={arguments.rows}"]
-            done = subprocess.run(
-                [*command, f"--samples={arguments.samples}"], check=True, capture_output=True, text=True
-            )
+            command += [f"--samples={arguments.samples}"]
+            command += [f"--max-tokens={arguments.max_tokens}"] if arguments.max_tokens else []
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
             figures = json.loads(done.stdout.splitlines()[-1])
             rates[side] = figures["tokens"] / figures["cpu_s"]
             print(f"{repeat} {side}: {figures['tokens']:,} tokens, {figures['cpu_s']:.1f} s", flush=True)
@@ -161,6 +169,7 @@ def main() -> None:
     parser.add_argument("run", type=Path)
     parser.add_argument("--rows", type=int, default=512)
     parser.add_argument("--samples", type=int, default=8)
+    parser.add_argument("--max-tokens", type=int, help="the run's where left out")
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
     if arguments.what == "throughput":
@@ -168,7 +177,8 @@ def main() -> None:
     elif arguments.what == "decisions":
         decisions(arguments)
     else:
-        config, model = settings(arguments.run, samples=arguments.samples, first_samples=None)
+        changes = {"max_tokens": arguments.max_tokens} if arguments.max_tokens else {}
+        config, model = settings(arguments.run, samples=arguments.samples, first_samples=None, **changes)
         with tempfile.TemporaryDirectory() as folder:
             rows = some_rows(arguments.run, arguments.rows, Path(folder))
             if arguments.what == "profile":

@@ -166,8 +166,11 @@ class VllmEngine:
 
     def _salted(self, prompt: Sequence[int]) -> dict[str, Any]:
         """Return the prompt with the salt that ties cached prefixes to the weights that computed them: a sync makes the
-        old ones unreachable."""
-        return {"prompt_token_ids": list(prompt), "cache_salt": f"weights-{self._version}-{self._times_forgotten}"}
+        old ones unreachable. The first weights need none, which vLLM would hash with every block."""
+        salted: dict[str, Any] = {"prompt_token_ids": list(prompt)}
+        if self._version or self._times_forgotten:
+            salted["cache_salt"] = f"weights-{self._version}-{self._times_forgotten}"
+        return salted
 
     def _vllm_params(self, sampling: SamplingParams, prompt_tokens: int, seed: int) -> Any:
         options: dict[str, Any] = {}

@@ -79,16 +79,22 @@ class Judging:
             self._judge.close()
 
     def _judge_batch(self, batch: list[tuple[Draw, str]]) -> list[Verdict]:
-        responses = [
-            Item(
-                text, sampled.row["gold"], sampled.row["verifier"], sampled.row["verifier_args"], sampled.row["prompt"]
-            )
-            for (sampled, _), text in batch
-        ]
-        config = self._config
+        """Return the verdicts, one for each sample. Samples of a row with the same text, which a small model has many
+        of, are judged once."""
+        texts: dict[tuple[int, str], Item] = {}
+        for (sampled, _), text in batch:
+            if (sampled.index, text) not in texts:
+                row = sampled.row
+                texts[sampled.index, text] = Item(
+                    text, row["gold"], row["verifier"], row["verifier_args"], row["prompt"]
+                )
+        config, responses = self._config, list(texts.values())
         verdicts = list(
             verify_batch(responses, config.workers, item_deadline_s=config.deadline_s, max_timeouts=config.max_timeouts)
         )
         for response, verdict in zip(responses, verdicts, strict=True):
             self._timeouts.add(response, verdict)
-        return verdicts if self._judge is None else self._judge(responses, verdicts)
+        if self._judge is not None:
+            verdicts = self._judge(responses, verdicts)
+        verdict_of = dict(zip(texts, verdicts, strict=True))
+        return [verdict_of[sampled.index, text] for (sampled, _), text in batch]
