@@ -243,7 +243,7 @@ class PassRateTotals:
             "truncated": round(self.truncated / self.problems, 4) if self.problems else None,
             "repeating": round(self.repeating / self.problems, 4) if self.problems else None,
             "decisions": {str(decision): self.decisions[decision] for decision in Decision if self.decisions[decision]},
-            "spent": {name: dict(self.spent[name]) for name in (*Decision, "undecided") if name in self.spent},
+            "spent": {str(name): dict(self.spent[name]) for name in (*Decision, "undecided") if name in self.spent},
             "right_tokens": right_tokens(self.right_lengths),
             "proposed_max_tokens": proposed,
             "tokens_beyond": self._tokens_beyond(proposed),

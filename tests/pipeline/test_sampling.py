@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import orjson
 import polars as pl
 import pytest
 from numbered_rows import make_row
@@ -85,6 +86,15 @@ def test_further_samples_go_to_open_problems_only(tmp_path: Path) -> None:
     assert train["n"].max() > 4
     assert set(summaries.filter(pl.col("split") == "heldout")["n"]) == {12}
     assert report.facts["sampling"]["drawn"] == summaries["n"].sum()
+
+
+def test_what_each_decision_cost_adds_up_and_can_be_written(tmp_path: Path) -> None:
+    facts = orjson.loads(orjson.dumps(run(tmp_path).facts))
+    samples, summaries, _, _ = tables(tmp_path)
+    spent = [cost for split in ("train", "heldout") for cost in facts[split]["spent"].values()]
+    assert sum(cost["problems"] for cost in spent) == summaries.height
+    assert sum(cost["samples"] for cost in spent) == samples.height
+    assert sum(cost["tokens"] for cost in spent) == samples["token_ids"].list.len().sum() == facts["sampling"]["tokens"]
 
 
 def test_a_profile_killed_again_and_again_ends_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
