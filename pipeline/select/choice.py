@@ -22,8 +22,10 @@ def choose(
     """Return the selected candidates, the others in the order in which they would follow, and the fate of the demands.
 
     Of candidates that no demand tells apart, those of the greatest worth are selected. Raises InputError for a quota of
-    which there is no row.
+    which there is no row, and for shares that no selection has.
     """
+    if not candidates:
+        return [], [], []
     ordered = sorted(candidates, key=lambda candidate: row_key(candidate.row))
     random.Random(config.seed).shuffle(ordered)
     ordered.sort(key=lambda candidate: -candidate.worth)
@@ -34,6 +36,12 @@ def choose(
     keys = sorted(cells)
     demands = _band_demands(keys, config) + _quota_demands(keys, columns, config)
     counts, fulfilments = solve_counts([len(cells[key]) for key in keys], demands, config.max_rows)
+    if not any(counts):
+        raise InputError(
+            f"No selection has all the shares that are asked for: {', '.join(demand.name for demand in demands)}.",
+            "Where every source or domain has a quota, let them add up to 1. With select.max_rows they are met as far as "
+            "rows allow.",
+        )
     selected = in_turn([cells[key][:count] for key, count in zip(keys, counts, strict=True)])
     if config.target is TargetName.CURRICULUM:
         selected.sort(key=lambda candidate: -candidate.band)

@@ -6,8 +6,9 @@
     more than `max_rows`, target or quotas take    ->  reserve.parquet in the order they would follow, `in_reserve`
 
 Rows of the split `heldout` are never selected; they go to heldout.parquet. after.parquet holds the selected and the
-held-out rows, to be profiled again after training. Nothing is lost: dropped rows stay in dropped.parquet with their
-reason (`candidates.DropReason`).
+held-out rows, to be profiled again after training. hard.parquet lists what was dropped because it (nearly) never passes:
+rows that lack positives. Nothing is lost: dropped rows stay in dropped.parquet with their reason
+(`candidates.DropReason`).
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, prog
     with (
         Ledger(out_dir, "select") as ledger,
         TableWriter(out_dir / "heldout.parquet", ROW_SCHEMA) as heldout,
+        TableWriter(out_dir / "hard.parquet", ROW_SCHEMA) as hard,
     ):
         for row in read_rows(inputs["rows"]):
             rows_in += 1
@@ -62,9 +64,12 @@ def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, prog
                 candidates.append(considered)
             else:
                 _drop(ledger, row, considered, judgement, config)
+                if considered is DropReason.TOO_HARD:
+                    hard.write(row)
         kept, too_many = _limit_zeros(candidates, config)
         for candidate in too_many:
             _drop(ledger, candidate.row, DropReason.OVER_ZERO_SHARE, judgement, config)
+            hard.write(candidate.row)
         selected, reserve, fulfilments = choose(kept, config)
         for candidate in reserve:
             _drop(ledger, candidate.row, DropReason.IN_RESERVE, judgement, config)

@@ -137,9 +137,11 @@ def test_by_default_a_tenth_of_the_selection_may_never_have_passed(tmp_path: Pat
 
 
 def test_rows_that_never_passed_make_up_at_most_their_share(tmp_path: Path) -> None:
-    run_select(tmp_path, [Problem(4), Problem(3), *[Problem(0)] * 6], zero_share=0.5)
+    run_select(tmp_path, [Problem(4), Problem(3), *[Problem(0)] * 6, Problem(0, judged=64)], zero_share=0.5)
     assert selected(tmp_path).height == 4
-    assert Counter(dropped(tmp_path).values()) == {"over_zero_share": 4}
+    assert sorted(pl.read_parquet(tmp_path / "select" / "hard.parquet")["source_row"])[-1] == 9
+    assert pl.read_parquet(tmp_path / "select" / "hard.parquet").height == 5
+    assert Counter(dropped(tmp_path).values()) == {"over_zero_share": 4, "too_hard": 1}
 
 
 def test_the_reserve_has_the_rest_in_the_order_in_which_it_would_follow(tmp_path: Path) -> None:
@@ -191,6 +193,15 @@ def test_a_quota_of_something_that_does_not_exist_names_what_does(tmp_path: Path
     with pytest.raises(InputError, match="domain:algebar, of which no row") as caught:
         run_select(tmp_path, [Problem(4, domain="algebra")], quotas={"domain:algebar": 0.25})
     assert "domain:algebra." in str(caught.value.hint)
+
+
+def test_shares_that_no_selection_can_have_are_refused_unless_its_size_is_set(tmp_path: Path) -> None:
+    problems = [*[Problem(4, domain="algebra")] * 40, *[Problem(4, domain="geometry")] * 40]
+    quotas = {"domain:algebra": 0.2, "domain:geometry": 0.3}
+    with pytest.raises(InputError, match="No selection has all the shares") as caught:
+        run_select(tmp_path, problems, quotas=quotas)
+    assert "max_rows" in str(caught.value.hint)
+    assert run_select(tmp_path, problems, quotas=quotas, max_rows=20).rows_out == 20
 
 
 def test_a_target_of_bands_is_met_and_keeps_out_what_has_no_share(tmp_path: Path) -> None:
