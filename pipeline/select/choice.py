@@ -39,8 +39,8 @@ def choose(
     if not any(counts):
         raise InputError(
             f"No selection has all the shares that are asked for: {', '.join(demand.name for demand in demands)}.",
-            "Where every source or domain has a quota, let them add up to 1. With select.max_rows they are met as far as "
-            "rows allow.",
+            "Where every source or domain has a quota, let them add up to 1. With select.max_rows they are met as far "
+            "as rows allow.",
         )
     selected = in_turn([cells[key][:count] for key, count in zip(keys, counts, strict=True)])
     if config.target is TargetName.CURRICULUM:

@@ -6,7 +6,7 @@
     more than `max_rows`, target or quotas take    ->  reserve.parquet in the order they would follow, `in_reserve`
 
 Rows of the split `heldout` are never selected; they go to heldout.parquet. after.parquet holds the selected and the
-held-out rows, to be profiled again after training. hard.parquet lists what was dropped because it (nearly) never passes:
+held-out rows, to be profiled again after training. hard.parquet lists what was dropped because it hardly ever passes:
 rows that lack positives. Nothing is lost: dropped rows stay in dropped.parquet with their reason
 (`candidates.DropReason`).
 """
