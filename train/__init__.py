@@ -3,6 +3,7 @@
 config      the settings of models, SFT and RL; without torch
 objective   the mathematics: advantages, losses, weights
 model       the policy, the training record `Segment`, and the engine that takes one optimizer step
+guards      what is watched while a run trains, and what a finished one's log says
 rollout     the sampling engine that is kept in step, and the probe that says where the two disagree
 grpo, sft   the stages that put these together
 """

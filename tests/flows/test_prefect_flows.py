@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from truegold.train.guards.stops import record_stop
+from truegold.verifiers import GuardError
+
 pytestmark = pytest.mark.filterwarnings("default")
 
 FLOWS = Path(__file__).parents[2] / "flows" / "prefect_flows.py"
@@ -28,3 +31,20 @@ def test_a_wrong_configuration_is_refused_before_the_flow_runs() -> None:
     flow = load_flow_from_entrypoint(f"{FLOWS}:run")
     with pytest.raises(ParameterTypeError, match=r"config\.nmae"):
         flow.validate_parameters({"config": {"data": {"path": "train.jsonl"}, "nmae": "x"}})
+
+
+def test_the_alarms_of_a_training_are_a_table_in_prefect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from truegold.flows import prefect_flows
+
+    published: list[tuple[str, list[dict[str, object]]]] = []
+    monkeypatch.setattr(
+        prefect_flows, "create_table_artifact", lambda table, key, description: published.append((key, table))
+    )
+    prefect_flows._publish_alarms("My run", None)
+    prefect_flows._publish_alarms("My run", tmp_path)
+    assert published == []
+    record_stop(tmp_path, GuardError("The engines disagree.", "Sample at one.", "probe"))
+    prefect_flows._publish_alarms("My run", tmp_path)
+    ((key, (row,)),) = published
+    assert key == "my-run-alarms"
+    assert (row["step"], row["guard"], row["action"], row["remedy"]) == (0, "probe", "stop", "Sample at one.")

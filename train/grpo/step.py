@@ -258,7 +258,6 @@ def _to_segment(
         version=version,
         temperature=temperature,
         reward=score.reward.value,
-        reward_terms=score.reward.parts,
         right=score.correct.passed,
         group=group,
         truncated=completion.finish_reason == "length",

@@ -6,8 +6,8 @@ values: a pad token that is also the end-of-sequence token must not drop the end
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -34,8 +34,6 @@ class Segment:
     origin: Origin = "policy"
     reward: float | None = None
     """None where it could not be judged."""
-    reward_terms: Mapping[str, float | None] = field(default_factory=dict)
-    """What each term added to the reward, by name."""
     right: bool = False
     """Whether it passed its verifier."""
     group: int = 0
