@@ -9,7 +9,8 @@ from __future__ import annotations
 import ctypes
 import mmap
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -35,6 +36,29 @@ def trim() -> None:
     release = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     if release is not None:
         release(0)
+
+
+@contextmanager
+def lazy_zeros() -> Iterator[None]:
+    """Let torch make large buffers of zero bytes, as vLLM makes its key-value cache, of pages that come into being when
+    they are first used. `torch.zeros` writes every one of them, and loading would need the memory of the whole cache.
+    """
+    import torch
+
+    zeros = torch.zeros
+
+    def lazily(*shape: Any, dtype: Any = None, device: Any = None, **others: Any) -> Tensor:
+        is_buffer = len(shape) == 1 and isinstance(shape[0], int) and shape[0] >= LARGE and not others
+        if is_buffer and dtype is torch.int8 and torch.device(device or "cpu").type == "cpu":
+            pages = mmap.mmap(-1, shape[0], flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            return torch.frombuffer(pages, dtype=torch.int8)
+        return zeros(*shape, dtype=dtype, device=device, **others)
+
+    torch.zeros = lazily
+    try:
+        yield
+    finally:
+        torch.zeros = zeros
 
 
 def release_cache(worker: Any) -> None:

@@ -12,6 +12,7 @@ import gc
 import os
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from truegold.pipeline.engines.base import (
     TakeRequests,
     check_room,
 )
-from truegold.pipeline.engines.host_memory import release_cache, release_weights, trim
+from truegold.pipeline.engines.host_memory import lazy_zeros, release_cache, release_weights, trim
 from truegold.verifiers import SetupError
 
 if TYPE_CHECKING:
@@ -88,27 +89,26 @@ class VllmEngine:
             # One engine in each rank, within the group of ranks that is already there.
             options["distributed_executor_backend"] = "external_launcher"
         try:
-            self.llm = vllm.LLM(
-                model=str(model),
-                dtype=config.dtype,
-                max_model_len=config.max_model_len,
-                max_num_seqs=config.max_num_seqs,
-                tensor_parallel_size=config.tensor_parallel_size,
-                enforce_eager=config.enforce_eager,
-                # Log-probabilities are those of the distribution that was sampled from, temperature applied.
-                logprobs_mode="processed_logprobs",
-                # A checkpoint's own sampling defaults would bias the importance ratio.
-                generation_config="vllm",
-                disable_log_stats=True,
-                seed=0,
-                **options,
-            )
+            with lazy_zeros() if on_cpu else nullcontext():
+                self.llm = vllm.LLM(
+                    model=str(model),
+                    dtype=config.dtype,
+                    max_model_len=config.max_model_len,
+                    max_num_seqs=config.max_num_seqs,
+                    tensor_parallel_size=config.tensor_parallel_size,
+                    enforce_eager=config.enforce_eager,
+                    # Log-probabilities are those of the distribution that was sampled from, temperature applied.
+                    logprobs_mode="processed_logprobs",
+                    # A checkpoint's own sampling defaults would bias the importance ratio.
+                    generation_config="vllm",
+                    disable_log_stats=True,
+                    seed=0,
+                    **options,
+                )
         except (ValueError, OSError) as error:
             reason = str(error).strip().split("\n", 1)[0]
             raise SetupError(f"vLLM cannot load {model}: {reason}") from error
         if on_cpu:
-            # The cache is full of zeros that vLLM wrote, and would hold memory that nothing uses yet.
-            self.llm.collective_rpc(release_cache)
             trim()
 
     def generate(

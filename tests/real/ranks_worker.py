@@ -39,7 +39,7 @@ class Case:
     """"even" gives each rank every other group, "one" gives all to rank 0."""
     checkpoints: str | None = None
     """The folder to save to after each step, and to go on from."""
-    logit_chunk: int = policy.LOGIT_CHUNK
+    logit_chunk: int = policy.LOGIT_CHUNK["cpu"]
     spoilt: int | None = None
     """The step in which an advantage of the last rank is NaN."""
     left_out: int | None = None
@@ -62,7 +62,7 @@ def rollout_batch(step: int) -> list[Segment]:
 
 
 def train(case: Case) -> None:
-    policy.LOGIT_CHUNK = case.logit_chunk
+    policy.LOGIT_CHUNK["cpu"] = case.logit_chunk
     optimizer = OptimizerConfig.model_validate(
         {"lr": 1e-3, "dtype": case.dtype, "zero_stage": case.zero_stage, "micro_batch_tokens": 96}
     )

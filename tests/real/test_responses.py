@@ -173,6 +173,23 @@ def test_what_is_exported_is_not_what_died_last(tmp_path: Path) -> None:
     assert notes.returned == [0]
 
 
+def test_a_discarded_evaluation_is_no_measure_of_what_comes(tmp_path: Path) -> None:
+    made, notes = responder(tmp_path)
+    made.evaluated(0, {"heldout_pass_rate": 0.3, "heldout_error": 0.01})
+    for step in range(9):
+        take(made, step, HEALTHY)
+    made.evaluated(9, {"heldout_pass_rate": 0.6, "heldout_error": 0.01})
+    for step in (9, 10):
+        take(made, step, {**HEALTHY, "truncated": 0.9})
+    assert notes.returned == [0]
+    made.evaluated(20, {"heldout_pass_rate": 0.35, "heldout_error": 0.01})
+    take(made, 20, HEALTHY)
+    assert notes.returned == [0]
+    made.evaluated(30, {"heldout_pass_rate": 0.2, "heldout_error": 0.01})
+    take(made, 30, HEALTHY)
+    assert len(notes.returned) == 2
+
+
 def test_a_guard_that_is_off_does_nothing(tmp_path: Path) -> None:
     made, notes = responder(tmp_path, off=["all"])
     for step in range(30):

@@ -20,7 +20,7 @@ from truegold.train.grpo.step import Trainer
 from truegold.train.guards.logs import ALARMS, read_alarms
 from truegold.train.guards.retention import healthy_checkpoint, kept_checkpoints
 from truegold.train.guards.table import ENDINGS, NOT_THE_POLICY, SEVERITY, Action, derived_metrics
-from truegold.train.guards.watch import Alarm, Watch
+from truegold.train.guards.watch import Alarm, Series, Watch
 from truegold.train.model.distributed import barrier, gathered, rank
 from truegold.train.model.engine import TrainingEngine, checkpoint_steps
 from truegold.verifiers import GuardError
@@ -54,6 +54,8 @@ class Responder:
         self._observed: set[str] = set()
         self._counts = {"roll_back": 0, "skip_step": 0}
         self._last_alarm = -HEALED
+        self._heldout: dict[int, float] = {}
+        """The held-out pass rates of the weights in force and of those before them, by their steps."""
         self._best: tuple[int, float] | None = None
         self._sampled: dict[int, dict[str, float]] = {}
         """What the weights of checkpoints, and the present ones, were measured to do first, by their steps."""
@@ -69,6 +71,8 @@ class Responder:
     def evaluated(self, step: int, metrics: Metrics) -> None:
         """Keep the best checkpoint: take in an evaluation of the weights that step `step` begins with."""
         rate = metrics.get("heldout_pass_rate")
+        if rate is not None:
+            self._heldout[step] = rate
         if rate is not None and (self._best is None or rate > self._best[1]):
             self._best = (step, rate)
             if step not in checkpoint_steps(self._checkpoints):
@@ -124,6 +128,7 @@ class Responder:
             "rate_factor": self._engine.rate_factor,
             "counts": self._counts,
             "last_alarm": self._last_alarm,
+            "heldout": {str(evaluated): rate for evaluated, rate in self._heldout.items()},
             "best": self._best,
             "sampled": {str(step): values for step, values in self._sampled.items()},
             "returned": self._returned,
@@ -136,6 +141,7 @@ class Responder:
         if state["lr"] == self._trainer.config.optimizer.lr:
             self._engine.rate_factor = state["rate_factor"]
         self._counts, self._last_alarm = dict(state["counts"]), state["last_alarm"]
+        self._heldout = {int(evaluated): rate for evaluated, rate in state["heldout"].items()}
         self._best = None if state["best"] is None else tuple(state["best"])
         self._sampled = {int(step): values for step, values in state["sampled"].items()}
         self._returned = None if state["returned"] is None else tuple(state["returned"])
@@ -214,10 +220,13 @@ class Responder:
         self._trainer.rollout.sync(step + 1)
         self.watch.start_over()
         self._returned = (step, target)
+        # What has been discarded is no measure of what comes.
+        self._heldout = {evaluated: rate for evaluated, rate in self._heldout.items() if evaluated <= target}
+        self.watch.series["heldout_pass_rate"] = Series()
+        for rate in self._heldout.values():
+            self.watch.series["heldout_pass_rate"].add(rate)
         if self._best is not None and self._best[0] > target:
             self._best = None
-        elif self._best is not None and "heldout_pass_rate" in self.watch.series:
-            self.watch.series["heldout_pass_rate"].highest = self._best[1]
         self.save(step + 1)
         return target
 

@@ -118,7 +118,7 @@ GUARDS: tuple[Guard, ...] = (
         floor=-0.05, steps=2,
     ),
     Guard(
-        "update_sign", "push_gap", "down", "limit", "stop",
+        "update_sign", "rewarded_push", "down", "limit", "stop",
         "the update makes right completions less likely and wrong ones likelier, though the reward pays for being "
         "right: advantages or a loss of the other sign, or advantages that belong to other completions",
         "Look at the advantages in completions/, and at the loss.",
@@ -300,6 +300,9 @@ def derived_metrics(metrics: Mapping[str, float | None]) -> dict[str, float]:
     gap = metrics.get("reward_gap")
     if gap is not None and spread:
         derived["reward_blind"] = float(abs(gap) < BLIND * spread)
+    push = metrics.get("push_gap")
+    if gap is not None and spread and push is not None and gap > BLIND * spread:
+        derived["rewarded_push"] = push
     if rewards:
         derived["reward_not_finite"] = float(not all(map(math.isfinite, rewards)))
     if passed is not None and trained is not None:

@@ -96,13 +96,18 @@ class Watch:
     """By guard: the step from which it watches again."""
     latest: dict[str, float] = field(default_factory=dict)
     """By metric: its last value."""
+    known: tuple[int, dict[str, float | None]] = (-1, {})
+    """The present step, and what is known of it."""
 
     def observe(self, step: int, metrics: Mapping[str, float | None]) -> list[Alarm]:
         """Take in metrics of a step, and return the alarms that they raise, the hardest action first.
 
         A step may be observed in parts, each with the metrics that are known by then, as long as no metric comes twice.
         """
-        derived = derived_metrics(metrics)
+        before = self.known[1] if self.known[0] == step else {}
+        self.known = step, {**before, **metrics}
+        derived_before = derived_metrics(before)
+        derived = {name: value for name, value in derived_metrics(self.known[1]).items() if name not in derived_before}
         values = {name: value for name, value in {**derived, **metrics}.items() if value is not None}
         self.latest |= values
         alarms, wrong = [], set()

@@ -23,8 +23,9 @@ from truegold.train.model.prefix_cache import PrefixCache, PromptCache
 from truegold.train.model.segment import Batch, Prefix, Segment, collate, micro_batches
 from truegold.verifiers import SetupError
 
-LOGIT_CHUNK = 4096 * 4096
-"""Logits computed at a time (tokens x vocabulary): 64 MiB in float32, of which some five copies are held."""
+LOGIT_CHUNK = {"cuda": 4096 * 4096, "cpu": 2048 * 2048}
+"""Logits computed at a time (tokens x vocabulary): 64 MiB in float32, or 16, of which some five copies are held. A GPU
+needs many tokens at a time to be busy, a CPU few."""
 
 
 def load_causal_lm(model: Path, dtype: str) -> Any:
@@ -90,7 +91,7 @@ class Policy(nn.Module):
         temperature = batch.temperature.unsqueeze(1).expand_as(batch.mask)
         flat_inputs = (hidden, batch.targets[is_output], temperature[is_output])
         head = self.head()
-        chunk = max(1, LOGIT_CHUNK // self.causal_lm.get_output_embeddings().weight.shape[0])
+        chunk = max(1, LOGIT_CHUNK[hidden.device.type] // self.causal_lm.get_output_embeddings().weight.shape[0])
         pieces = [
             self._chunk(head, *(flat[start : start + chunk] for flat in flat_inputs))
             for start in range(0, len(hidden), chunk)

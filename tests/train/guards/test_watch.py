@@ -51,7 +51,11 @@ FAULTS: dict[str, tuple[Callable[[Line], Line], str, str]] = {
     "the verdicts turn around": (lambda line: {"canaries_changed": 1.0}, "verdicts_changed", "stop"),
     "right answers are punished": (lambda line: {"reward_gap": -line["reward_gap"]}, "reward_sign", "stop"),
     "a reward is NaN": (lambda line: {"reward": float("nan"), "reward_gap": float("nan")}, "reward_not_finite", "stop"),
-    "the update has the other sign": (lambda line: {"push_gap": -1.9}, "update_sign", "stop"),
+    "the update has the other sign": (
+        lambda line: {"push_gap": -1.9, "reward_gap": 1.0, "reward_spread": 1.0},
+        "update_sign",
+        "stop",
+    ),
     "a domain has one reward": (
         lambda line: {"reward_spread/chemistry": 0.0, "pass_rate/chemistry": 0.5, "reward_spread/algebra": 1.0},
         "domain_constant",
@@ -130,6 +134,18 @@ def test_the_first_pass_rates_are_compared_with_the_profile_s_as_far_as_chance_a
     ]
     alarms = [(alarm.guard, alarm.step, alarm.action) for alarm in watch_run(lines)]
     assert alarms == ([("profile", 1, "pause")] if is_wrong else [])
+
+
+def test_an_update_against_a_reward_that_does_not_pay_for_being_right_is_not_the_update_s_fault() -> None:
+    watch = Watch()
+    for step in range(5):
+        assert watch.observe(step, {"reward_gap": 0.02, "reward_spread": 1.0}) == []
+        assert {alarm.guard for alarm in watch.observe(step, {"push_gap": -0.5})} <= {"reward_blind"}
+    # The two are known at different times of a step.
+    for step in range(5, 7):
+        watch.observe(step, {"reward_gap": 0.9, "reward_spread": 1.0})
+        alarms = watch.observe(step, {"push_gap": -0.5})
+    assert [alarm.guard for alarm in alarms] == ["update_sign"]
 
 
 def test_an_action_that_is_off_is_a_warning() -> None:
