@@ -49,7 +49,7 @@ def settings(run: Path, **changes: Any) -> tuple[ProfileConfig, Path]:
     """Return how the run's profile was made, with changes, and the folder of its model."""
     record = json.loads((run / "profile" / "stage.json").read_text())
     known = {name: value for name, value in record["config"].items() if name in ProfileConfig.model_fields}
-    model = run / "sft" / "checkpoint" if (run / "sft" / "checkpoint").exists() else run / "model" / "model"
+    model = run / "sft" / "checkpoint" if (run / "sft" / "checkpoint").exists() else run / "model" / "checkpoint"
     return ProfileConfig.model_validate({**known, **changes}), model
 
 

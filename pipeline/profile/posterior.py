@@ -75,7 +75,7 @@ def expected_shares(counts: Counts, prior: Beta, group_size: int) -> tuple[float
     """Return the shares of ones, of dead groups and of saturated groups to expect of these problems."""
     total = sum(counts.values())
     ones = dead = saturated = 0.0
-    for (judged, passes), rows in counts.items():
+    for (judged, passes), rows in sorted(counts.items()):
         known = prior.after(judged, passes)
         ones += rows * known.mean
         dead += rows * known.dead_share(group_size)
@@ -106,7 +106,8 @@ def fit_prior(counts: Counts) -> Beta | None:
 def _likelihood(counts: Counts, mean: float, weight: float) -> float:
     a, b = mean * weight, (1 - mean) * weight
     whole = _log_beta(a, b)
-    return sum(rows * (_log_beta(a + c, b + n - c) - whole) for (n, c), rows in counts.items())
+    # Rounded once: rows are settled in any order, and a killed profile has to end with the same prior to the last bit.
+    return math.fsum(rows * (_log_beta(a + c, b + n - c) - whole) for (n, c), rows in counts.items())
 
 
 def _log_beta(a: float, b: float) -> float:

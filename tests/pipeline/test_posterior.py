@@ -106,3 +106,18 @@ def test_an_interval_by_hand():
 def test_without_a_judged_sample_there_is_no_prior():
     assert fit_prior({}) is None
     assert fit_prior({(0, 0): 7}) is None
+
+
+@settings(max_examples=10)
+@given(
+    st.dictionaries(
+        st.integers(1, 16).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))), st.integers(1, 500), min_size=1
+    ),
+    st.randoms(),
+)
+def test_the_prior_does_not_depend_on_the_order_of_problems(
+    counts: dict[tuple[int, int], int], draw: random.Random
+) -> None:
+    shuffled = list(counts.items())
+    draw.shuffle(shuffled)
+    assert fit_prior(counts) == fit_prior(dict(shuffled))
