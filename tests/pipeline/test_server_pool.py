@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from vllm_servers import FakeServer, Reply, slow, text_of
+from hypothesis import given
+from hypothesis import strategies as st
+from vllm_servers import MODEL, FakeServer, Reply, slow, sound_reply, text_of
 
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams
 from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.engines.servers import pool, server
+from truegold.pipeline.engines.servers.reply import Asked, Failure, Unsound, read_reply
 from truegold.pipeline.engines.vllm_server import ServerEngine
 from truegold.verifiers import SetupError
 
@@ -234,6 +237,35 @@ def test_a_server_that_answers_garbage_is_put_out_and_named(kind: str, start: St
     assert why in facts["why"]
     assert facts_of(engine, good)["state"] == "up"
     engine.close()
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 300) | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["token_logprobs", "x"]), inner),
+    max_leaves=5,
+)
+
+
+@given(st.data())
+def test_whatever_field_is_changed_a_reply_is_read_as_it_was_or_refused(data: st.DataObject) -> None:
+    prompt = (1, 2, 3)
+    body = {"model": MODEL, "prompt": list(prompt), "max_tokens": 64, "seed": 5, "logprobs": 0}
+    reply = sound_reply(body)
+    asked, encoder = Asked(MODEL, prompt, 64, logprobs=True), ByteEncoder(ChatConfig())
+    sound, _ = read_reply(json.dumps(reply).encode(), asked, encoder)
+    part = data.draw(st.sampled_from([reply, reply["choices"][0], reply["usage"]]))
+    part[data.draw(st.sampled_from(sorted(part)))] = data.draw(VALUES)
+    try:
+        completion, _ = read_reply(json.dumps(reply).encode(), asked, encoder)
+    except (Unsound, Failure):
+        return
+    assert completion.token_ids == sound.token_ids
+
+
+@given(st.binary(max_size=40) | st.just(b"[" * 100_000))
+def test_no_bytes_are_a_reply(content: bytes) -> None:
+    with pytest.raises(Unsound):
+        read_reply(content, Asked(MODEL, (1,), 4, logprobs=False), None)
 
 
 def test_servers_of_other_weights_are_put_out_by_the_majority(start: Start) -> None:

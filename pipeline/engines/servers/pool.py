@@ -313,6 +313,10 @@ class Pool:
     def _raise_conflict(self) -> None:
         if self._conflict is not None:
             raise self._conflict
+        for keeper in self._keepers:
+            if keeper.done():
+                # It ends when its server is out; a bug must not leave everybody waiting for that server.
+                keeper.result()
 
     def _none_left(self) -> SetupError:
         return SetupError(

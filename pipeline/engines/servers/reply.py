@@ -73,11 +73,11 @@ def read_json(content: bytes) -> dict[str, Any]:
     """Return the object that the reply is."""
     try:
         reply = json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Unsound(f"its reply is no JSON: {content[:80]!r}") from error
     if not isinstance(reply, dict):
         raise Unsound(f"its reply is no object: {content[:80]!r}")
-    if "error" in reply or reply.get("object") == "error":
+    if reply.get("error") is not None or reply.get("object") == "error":
         raise Unsound(f"it reports an error as a success: {json.dumps(reply.get('error', reply))[:200]}")
     return reply
 
@@ -153,7 +153,8 @@ def _bare(text: str) -> str:
 
 
 def _logprobs(choice: dict[str, Any], count: int) -> tuple[float, ...]:
-    logprobs = (choice.get("logprobs") or {}).get("token_logprobs")
+    entry = choice.get("logprobs")
+    logprobs = entry.get("token_logprobs") if isinstance(entry, dict) else None
     if not isinstance(logprobs, list) or len(logprobs) != count:
         raise Unsound("its reply has not one log-probability for each token")
     if not all(is_logprob(value) for value in logprobs):
