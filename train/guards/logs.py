@@ -117,20 +117,17 @@ def _find_file(path: Path) -> Path:
     """Return the file that holds the metrics of what `path` names."""
     if path.is_file():
         return path
-    patterns = (
-        "metrics.jsonl",
-        "train/metrics.jsonl",
-        ".partial/train-*/metrics.jsonl",
-        "trainer_state.json",
-        "checkpoint-*/trainer_state.json",
+    choices = (
+        # A run may have a finished training and a newer one that has not ended well.
+        ("metrics.jsonl", "train/metrics.jsonl", ".partial/train-*/metrics.jsonl"),
+        ("trainer_state.json", "checkpoint-*/trainer_state.json"),
         # A training that was stopped before its first step has nothing else.
-        ALARMS,
-        f".partial/train-*/{ALARMS}",
+        (ALARMS, f".partial/train-*/{ALARMS}"),
     )
-    for pattern in patterns:
-        files = sorted(path.glob(pattern), key=lambda file: file.stat().st_mtime)
+    for patterns in choices:
+        files = [file for pattern in patterns for file in path.glob(pattern)]
         if files:
-            return files[-1]
+            return max(files, key=lambda file: file.stat().st_mtime)
     raise InputError(f"{path} has no metrics of a training.", "Give a run's folder or its metrics file.")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,17 @@ def test_what_ended_our_run_besides_the_guards_is_told_first(tmp_path: Path, has
         "what to do: Sample at one.",
     ]
     assert "no guard fires." not in lines
+
+
+def test_of_a_run_the_training_that_was_touched_last_is_read(tmp_path: Path) -> None:
+    finished, stopped = tmp_path / "train", tmp_path / ".partial" / "train-0123"
+    for age, folder in ((100, finished), (0, stopped)):
+        folder.mkdir(parents=True)
+        path = write_lines(folder / "metrics.jsonl", [{"step": 0, "pass_rate": 0.5}])
+        os.utime(path, (path.stat().st_atime, path.stat().st_mtime - age))
+    assert read_log(tmp_path).path == stopped / "metrics.jsonl"
+    os.utime(stopped / "metrics.jsonl", (0, 0))
+    assert read_log(tmp_path).path == finished / "metrics.jsonl"
 
 
 def test_trl_is_read_from_the_newest_checkpoint(tmp_path: Path) -> None:
