@@ -20,6 +20,7 @@ import polars as pl
 from curation_decontamination import is_odd, rows
 
 from truegold.pipeline.decontaminate.file import decontaminate_file
+from truegold.pipeline.dedup.near.embedding import Encoder
 from truegold.pipeline.ingest.problem_batches import ProblemColumns
 from truegold.pipeline.running.progress import NullProgress
 
@@ -50,7 +51,7 @@ def renamed(text: str, common: set[str], draw: random.Random) -> str | None:
     return changed
 
 
-def measure(folder: Path, work: Path) -> dict[str, str]:
+def measure(folder: Path, work: Path, encoder: Encoder | None = None) -> dict[str, str]:
     """How many of the exchanges are found, by half, and how many other pairs match."""
     draw = random.Random(5)
     train = rows(folder, "gsm8k_train")
@@ -63,7 +64,13 @@ def measure(folder: Path, work: Path) -> dict[str, str]:
         lines = (json.dumps({"id": key, "prompt": text}) + "\n" for key, text in pairs)
         (work / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
     decontaminate_file(
-        work / "records.jsonl", [str(work / "evals.jsonl")], work, ProblemColumns(), ProblemColumns(), NullProgress()
+        work / "records.jsonl",
+        [str(work / "evals.jsonl")],
+        work,
+        ProblemColumns(),
+        ProblemColumns(),
+        NullProgress(),
+        encoder,
     )
     matches = pl.read_parquet(work / "matches.parquet")
     matched = set(zip(matches["id"], matches["against_id"], strict=True))

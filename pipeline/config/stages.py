@@ -69,6 +69,9 @@ class DedupConfig(StageConfig):
     """How likely two rows with different golds must be the same problem for both to be flagged; neither goes."""
     template_cap: int | None = Field(default=None, ge=1)
     """Problems of one template (the same words, other quantities) that stay; null keeps all. Needs `reworded`."""
+    embedder: str | None = None
+    """An encoder that proposes more pairs to compare, translations among them: a model on the hub, a folder, or an
+    import string (`path/to/encoder.py:encode`). Its time grows with the square of the rows. Needs `reworded`."""
 
 
 class VerifyGoldConfig(VerdictConfig):

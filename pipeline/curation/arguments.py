@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from truegold.pipeline.config.curation import CurationConfig
 from truegold.pipeline.config.mistakes import describe_mistakes
 from truegold.pipeline.config.sources import Columns
+from truegold.pipeline.ingest.column_names import find_column
 from truegold.pipeline.ingest.problem_batches import MAX_ROW_BYTES, ProblemColumns, guess_columns_with_options
 from truegold.pipeline.ingest.readers import open_file
 from truegold.pipeline.ingest.records import LOOK_AHEAD, sample_values
@@ -72,17 +73,23 @@ def merge_columns(columns: Mapping[str, Any] | None, **names: str | None) -> dic
 def add_guessed_columns(path: Path, columns: Mapping[str, Any], *, options_apart: bool) -> dict[str, Any]:
     """Return the named columns and those that a run would ask for beside them, guessed as everywhere.
 
-    A prompt that is named alone gets its gold. With `options_apart` a question counts as a prompt although its answer
-    options stand in a column of their own.
+    A prompt that is named alone gets its gold, and its worked solution in any case: without it, rules that read the
+    solution would be silent. With `options_apart` a question counts as a prompt although its answer options stand in a
+    column of their own.
     """
     if options_apart and not columns:
         return dict(guess_columns_with_options(path) or {})
-    if "prompt" not in columns or columns.keys() & {"gold", "tests", "verifier"}:
+    if "prompt" not in columns:
         return dict(columns)
     source = open_file(path, "auto", MAX_ROW_BYTES)
     samples = sample_values(islice(source.records, LOOK_AHEAD))
-    guessed = ProblemColumns().resolve(samples, source.location).gold
-    return {**columns, "gold": guessed} if guessed is not None else dict(columns)
+    guessed: dict[str, Any] = {}
+    if not columns.keys() & {"gold", "tests", "verifier"}:
+        guessed["gold"] = ProblemColumns().resolve(samples, source.location).gold
+    if "solution" not in columns:
+        taken = [name for name in columns.values() if isinstance(name, str)]
+        guessed["solution"] = find_column("solution", samples, exclude=taken)
+    return {**columns, **{role: name for role, name in guessed.items() if name is not None}}
 
 
 @contextmanager

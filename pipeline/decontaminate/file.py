@@ -16,6 +16,8 @@ evidence. A pair has the first kind that fits:
   instance of the item has not.
 - `reworded` pairs are the same problem in other words, with the same quantities (`near.relation`); the score is the
   probability of that.
+- `translated` pairs, with an encoder only, are in two scripts and agree in numbers and question
+  (`near.reading.translation`).
 
 Items of fewer than five words have no runs; they match as exact or reworded ones. The evidence has both texts, so
 that a person can judge each pair. Memory: some 500 bytes for each distinct text of 250 characters.
@@ -47,7 +49,7 @@ from truegold.pipeline.dedup.near import (
     find_links,
 )
 from truegold.pipeline.dedup.near.arrays import Floats, Ints
-from truegold.pipeline.dedup.near.embedding import Encoder, add_proposed_links
+from truegold.pipeline.dedup.near.embedding import Encoder, add_proposed_links, find_translations, propose
 from truegold.pipeline.dedup.near.grams import GramIndex
 from truegold.pipeline.dedup.near.quantities import SPELLING_MARGIN
 from truegold.pipeline.ingest.problem_batches import Batch, ProblemColumns, read_problems
@@ -79,7 +81,10 @@ MIN_CONTEXTS = 0.75
 SHOWN_CHARS = 500
 """Characters shown of each text."""
 
-KINDS = tuple(MatchKind)
+KINDS: tuple[str, ...] = (*MatchKind, "translated")
+"""The last kind occurs with an encoder only."""
+TRANSLATION_SCORE = 0.5
+"""Nothing says how likely a translation is one, beyond that numbers and question agree."""
 ReadData = Callable[[], Iterable[Batch]]
 """Reads the data from its start, in batches."""
 
@@ -210,15 +215,21 @@ def _find_pairs(
     sound &= comparer.share_of_contexts(held.item, held.text) >= MIN_CONTEXTS
     texts = math.isqrt(2 * item_texts * (len(side) - item_texts))
     links = find_links(corpus.features, comparer, split=side, texts=texts, scratch=scratch, progress=progress)
+    translated = np.zeros(0, np.int64), np.zeros(0, np.int64)
     if encoder is not None:
         progress.start("encoding")
-        links = add_proposed_links(links, corpus, comparer, encoder, item_texts, texts)
+        proposals = propose(corpus, encoder, item_texts)
+        links = add_proposed_links(links, comparer, proposals, texts)
+        translations = find_translations(corpus, proposals)
+        translated = translations.right[translations.is_sure], translations.left[translations.is_sure]
     links = confirm_links(links, corpus, comparer, texts).having(Relation.SAME_PROBLEM)
     probability = 1 / (1 + np.exp(-links.score.astype(np.float64)))
-    text = np.concatenate([exact, held.text[sound], links.right])
-    item = np.concatenate([exact, held.item[sound], links.left])
-    kind = np.repeat(np.arange(3, dtype=np.int8), [len(exact), int(sound.sum()), len(links)])
-    score = np.concatenate([np.ones(len(exact)), held.share[sound], probability])
+    text = np.concatenate([exact, held.text[sound], links.right, translated[0]])
+    item = np.concatenate([exact, held.item[sound], links.left, translated[1]])
+    kinds = [len(exact), int(sound.sum()), len(links), len(translated[0])]
+    kind = np.repeat(np.arange(len(KINDS), dtype=np.int8), kinds)
+    unknown = np.full(len(translated[0]), TRANSLATION_SCORE)
+    score = np.concatenate([np.ones(len(exact)), held.share[sound], probability, unknown])
     order = np.lexsort((kind, item, text))
     first = np.ones(len(order), dtype=bool)
     first[1:] = (np.diff(text[order]) != 0) | (np.diff(item[order]) != 0)

@@ -10,9 +10,11 @@ them apart, and their tests are part of the problem.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +24,7 @@ from truegold.pipeline.config.stages import DedupConfig
 from truegold.pipeline.dedup.copy_table import ExactCopies
 from truegold.pipeline.dedup.near import (
     Comparer,
+    Corpus,
     CorpusBuilder,
     Cuts,
     Duplicates,
@@ -32,11 +35,22 @@ from truegold.pipeline.dedup.near import (
     find_links,
 )
 from truegold.pipeline.dedup.near.arrays import Ints, Marks
+from truegold.pipeline.dedup.near.embedding import Translations, add_proposed_links, find_translations, propose
+from truegold.pipeline.engines.encoder import load_encoder
 from truegold.pipeline.rows import Row, read_rows
 from truegold.pipeline.running.progress import Progress
 
 COLUMNS = ["prompt", "gold", "solution", "split", "domain"]
 BATCH_ROWS = 10_000
+
+
+class Translation(NamedTuple):
+    """Two rows in different scripts that may be one problem."""
+
+    row: int
+    other: int
+    is_sure: bool
+    """Whether the questions agree as well as the numbers."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +69,8 @@ class Outcome:
     """Whether it goes because its template has enough instances."""
     evidence: dict[int, str]
     """JSON for rows that go and are no copies, by position."""
+    translations: Sequence[Translation] = ()
+    """What an encoder proposed and the reading did not deny; both rows stay."""
 
     @property
     def has_duplicates(self) -> Marks:
@@ -98,6 +114,12 @@ def compare_rows(path: Path, copies: ExactCopies, config: DedupConfig, scratch: 
     positions = np.concatenate(compared)
     comparer = Comparer(corpus.features)
     links = find_links(corpus.features, comparer, scratch=scratch, progress=progress)
+    translations: list[Translation] = []
+    if config.embedder is not None:
+        progress.start("encoding")
+        proposals = propose(corpus, load_encoder(config.embedder))
+        links = add_proposed_links(links, comparer, proposals, len(corpus.features))
+        translations = _translations(find_translations(corpus, proposals), corpus, positions)
     links = confirm_star_links(links, corpus, comparer, Cuts(config.confidence, config.conflict_confidence))
     duplicates = find_duplicates(corpus, links, config.template_cap)
     reworded = (duplicates.relation != Relation.EXACT) & (duplicates.other == duplicates.kept_for)
@@ -105,7 +127,17 @@ def compare_rows(path: Path, copies: ExactCopies, config: DedupConfig, scratch: 
     here, there = corpus.text[gone], corpus.text[duplicates.kept_for[gone]]
     described = describe_pairs(corpus.features, comparer, here, there, duplicates.score[gone])
     evidence = dict(zip(positions[gone].tolist(), described.to_list(), strict=True))
-    return _merge(copies, positions, duplicates, evidence)
+    return replace(_merge(copies, positions, duplicates, evidence), translations=translations)
+
+
+def _translations(pairs_of_texts: Translations, corpus: Corpus, positions: Ints) -> list[Translation]:
+    """Return the pairs of texts as pairs of rows: the first row that has each text."""
+    first_row: dict[int, int] = {}
+    for index, text in enumerate(corpus.text.tolist()):
+        first_row.setdefault(text, int(positions[index]))
+    columns = (pairs_of_texts.left, pairs_of_texts.right, pairs_of_texts.is_sure)
+    pairs = zip(*(column.tolist() for column in columns), strict=True)
+    return [Translation(first_row[left], first_row[right], sure) for left, right, sure in pairs]
 
 
 def _add_rows(builder: CorpusBuilder, rows: list[Row]) -> None:

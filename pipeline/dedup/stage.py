@@ -11,7 +11,8 @@ Input: `rows`. A held-out row wins over train rows, which are dropped as `leaked
 (`near.copies` says what they are). What is left is compared for rewordings (`rewordings`), unless `reworded` is off or
 case counts. Of copies and of rewordings a row with gold stays rather than one without, then a complete text, then the
 longer worked solution, then the first. Golds that cannot be compared are no conflict (`near.golds`): both rows stay.
-A conflict between copies holds its rows back for review; one between rewordings only advises.
+A conflict between copies holds its rows back for review; one between rewordings only advises. With `embedder` rows that
+may be translations of each other are flagged `possible_translation`, which only advises (`translations`).
 With `template_cap` rows beyond the best of a template are dropped as `template_cap`. The evidence of a rewording is
 explained in `near.evidence`. The file is read four times: for hashes (`copy_table`), for rewordings (some 500 bytes
 for each row that is no copy), for the evidence, and to write.
@@ -32,6 +33,7 @@ from truegold.pipeline.dedup.copy_table import KEY_COLUMNS, CopyTable
 from truegold.pipeline.dedup.near import Relation
 from truegold.pipeline.dedup.near.copies import gold_key
 from truegold.pipeline.dedup.rewordings import Outcome, compare_rows, keep_all_but_copies
+from truegold.pipeline.dedup.translations import TRANSLATION_REASON, translation_evidence, translation_flag
 from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger
 from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, read_rows
 from truegold.pipeline.running.progress import Progress, paced
@@ -54,6 +56,7 @@ def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progre
     else:
         outcome = keep_all_but_copies(copies)
     witnesses = _read_witnesses(path, outcome)
+    translations = translation_evidence(path, outcome.translations)
     with (
         Ledger(out_dir, "dedup") as ledger,
         TableWriter(out_dir / ROWS_FILE, ROW_SCHEMA) as rows,
@@ -72,6 +75,9 @@ def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progre
                 evidence = witnesses.conflicts[conflict].evidence()
                 ledger.flag(row, REASON, **evidence)
                 flags.write(conflict_flag(row, evidence, bool(outcome.copies_conflict[position])))
+            for evidence in translations.get(position, ()):
+                ledger.flag(row, TRANSLATION_REASON, **evidence)
+                flags.write(translation_flag(row, evidence))
     return StageReport(total, rows.rows, dict(ledger.counts))
 
 

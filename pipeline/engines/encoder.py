@@ -1,6 +1,7 @@
-"""Loads an encoder that makes a vector of each text: any model of transformers, its last hidden states averaged.
+"""Loads an encoder that makes a vector of each text: a model of transformers, or a function of the user's.
 
 load_encoder("intfloat/multilingual-e5-small")(["Tom has 3 cars.", "Tom owns three cars."])  ->  two unit vectors
+load_encoder("path/to/encoder.py:encode")     a function from texts to an array with a row for each
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from truegold.verifiers import SetupError
+from truegold.verifiers import ConfigError, SetupError
+from truegold.verifiers.user_code import load_object, split_spelling
 
 BATCH = 32
 """Texts that are encoded at a time."""
@@ -21,10 +23,18 @@ Vectors = npt.NDArray[np.float32]
 
 
 def load_encoder(name: str) -> Callable[[Sequence[str]], Vectors]:
-    """Load an encoder by its name on the hub or its folder; a vector is the mean of the last hidden states."""
-    import torch
-    from transformers import AutoModel, AutoTokenizer
+    """Load an encoder by its name on the hub, its folder or its import string.
 
+    The vector of a model is the mean of its last hidden states. Raises SetupError and ConfigError.
+    """
+    spelling = split_spelling(name)
+    if spelling is not None:
+        return _users_encoder(load_object(*spelling, f"encoder {name!r}"), name)
+    try:
+        import torch
+        from transformers import AutoModel, AutoTokenizer
+    except ImportError as error:
+        raise SetupError("An encoder needs transformers and torch.", "pip install 'truegold[embed]'") from error
     try:
         tokenizer, model = AutoTokenizer.from_pretrained(name), AutoModel.from_pretrained(name).eval()
     except (OSError, ValueError) as error:
@@ -47,8 +57,27 @@ def load_encoder(name: str) -> Callable[[Sequence[str]], Vectors]:
                 states = model(**batch).last_hidden_state.float()
                 mask = batch["attention_mask"].unsqueeze(-1)
                 parts.append(((states * mask).sum(1) / mask.sum(1).clamp(min=1)).numpy())
-        vectors = np.concatenate([np.zeros((0, model.config.hidden_size), np.float32), *parts])
-        unit: Vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
-        return unit
+        return _of_unit_length(np.concatenate([np.zeros((0, model.config.hidden_size), np.float32), *parts]))
 
     return encode
+
+
+def _users_encoder(function: object, name: str) -> Callable[[Sequence[str]], Vectors]:
+    if not callable(function):
+        raise ConfigError(f"encoder {name!r} is no function.", "It takes a list of texts and returns an array.")
+
+    def encode(texts: Sequence[str]) -> Vectors:
+        vectors = np.asarray(function(list(texts)), dtype=np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(texts):
+            raise ConfigError(
+                f"encoder {name!r} returned an array of shape {vectors.shape} for {len(texts)} texts.",
+                "It has to have a row for each text.",
+            )
+        return _of_unit_length(vectors)
+
+    return encode
+
+
+def _of_unit_length(vectors: Vectors) -> Vectors:
+    unit: Vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    return unit

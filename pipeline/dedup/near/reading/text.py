@@ -135,8 +135,12 @@ _TERM_NUMBERS = {term: position for position, term in enumerate(_TERM_LIST)}
 def read_text(text: str) -> ReadText:
     """Read a problem as it is written."""
     unified, drawing = unify_layout(text)
-    is_chinese = not text.isascii() and any("\u4e00" <= char <= "\u9fff" for char in text)
-    return _Reader(is_chinese).read(unified, drawing)
+    return _Reader(holds_chinese(text)).read(unified, drawing)
+
+
+def holds_chinese(text: str) -> bool:
+    """Tell whether Chinese characters stand in a text."""
+    return not text.isascii() and any("\u4e00" <= char <= "\u9fff" for char in text)
 
 
 class _Reader:

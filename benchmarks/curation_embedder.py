@@ -1,0 +1,86 @@
+"""Measures what an encoder adds to the search for leaks: translations, and other names of persons.
+
+    python benchmarks/curation_embedder.py DATA_DIR MODEL [--json FILE]
+
+MODEL is an encoder on the hub, a folder, or an import string such as encoder.py:encode. DATA_DIR is laid out like the
+labelled corpora. All by halves of a hash of the item.
+
+- Translations: problems of GSM8K's reviewed test in Chinese (`tests/data/dedup/translations.jsonl`, translated by hand
+  from a fixed draw, before the reading of translations was tried on them), among the problems of GSM8K train, CMATH,
+  ape210k and CARP. Sure: the reading says so. Open: it leaves the question open. Near: the encoder proposes the pair
+  at all. Whatever else it calls a translation is listed, to be read: none of those problems is one, as far as is known.
+- Names: `curation_names.py`, without the encoder and with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from curation_decontamination import is_odd, rows
+from curation_names import measure as measure_names
+
+from truegold.pipeline.dedup.near import CorpusBuilder
+from truegold.pipeline.dedup.near.embedding import Encoder, find_translations, propose
+from truegold.pipeline.engines.encoder import load_encoder
+
+TRANSLATIONS = Path(__file__).parent.parent / "tests" / "data" / "dedup" / "translations.jsonl"
+POOL = {"gsm8k_train": "question", "qwen_cmath": "question", "ape210k_test": "original_text", "qwen_carp_en": "content"}
+SHOWN_CHARS = 200
+
+
+def measure_translations(folder: Path, encoder: Encoder) -> dict[str, Any]:
+    """How many translations are proposed and accepted, by half, and which other pairs are."""
+    originals = {str(row["id"]): row["question"] for row in rows(folder, "gsm8k_platinum")}
+    translated = [json.loads(line) for line in TRANSLATIONS.read_text(encoding="utf8").splitlines()]
+    pool = [row[column] for name, column in POOL.items() for row in rows(folder, name)]
+    # The items are all originals, so that those without a translation can only match wrongly.
+    items = list(originals)
+    texts = [*(originals[key] for key in items), *(row["chinese"] for row in translated), *pool]
+    builder = CorpusBuilder()
+    builder.add(texts, [None] * len(texts), [0] * len(texts))
+    corpus = builder.finish()
+    proposals = propose(corpus, encoder, len(items))
+    accepted = find_translations(corpus, proposals)
+    number = {text: index for index, text in enumerate(corpus.texts.read(range(len(corpus.features))))}
+    proposed = set(zip(proposals.translated_left.tolist(), proposals.translated_right.tolist(), strict=True))
+    columns = (accepted.left, accepted.right, accepted.is_sure)
+    said = {(left, right): sure for left, right, sure in zip(*(column.tolist() for column in columns), strict=True)}
+    true_pairs = {(number[originals[row["id"]]], number[row["chinese"]]): row["id"] for row in translated}
+    figures: dict[str, Any] = {}
+    for half in ("even", "odd"):
+        pairs = [pair for pair, key in true_pairs.items() if is_odd(f"translated{key}") == (half == "odd")]
+        figures[half] = {
+            "translations": len(pairs),
+            "near": sum(pair in proposed for pair in pairs),
+            "sure": sum(said.get(pair) is True for pair in pairs),
+            "open": sum(said.get(pair) is False for pair in pairs),
+        }
+    others = {pair: sure for pair, sure in said.items() if pair not in true_pairs}
+    listed = [[text[:SHOWN_CHARS] for text in corpus.texts.read(list(pair))] for pair, sure in others.items() if sure]
+    return {**figures, "other pairs": {"sure": len(listed), "open": len(others) - len(listed)}, "sure pairs": listed}
+
+
+def main() -> None:
+    """Measure, and print it."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("data_dir", type=Path)
+    parser.add_argument("model")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    encoder = load_encoder(arguments.model)
+    figures: dict[str, Any] = {"translations": measure_translations(arguments.data_dir, encoder)}
+    for name, used in (("names, without", None), ("names, with", encoder)):
+        with tempfile.TemporaryDirectory() as work:
+            figures[name] = measure_names(arguments.data_dir, Path(work), used)
+    text = json.dumps(figures, ensure_ascii=False, indent=1)
+    print(text)
+    if arguments.json:
+        arguments.json.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
