@@ -45,21 +45,21 @@ def measure_translations(folder: Path, encoder: Encoder) -> dict[str, Any]:
     corpus = builder.finish()
     proposals = propose(corpus, encoder, len(items))
     accepted = find_translations(corpus, proposals)
-    number = {text: index for index, text in enumerate(corpus.texts.read(range(len(corpus.features))))}
+    text_index = {text: index for index, text in enumerate(corpus.texts.read(range(len(corpus.features))))}
     proposed = set(zip(proposals.translated_left.tolist(), proposals.translated_right.tolist(), strict=True))
     columns = (accepted.left, accepted.right, accepted.is_sure)
-    said = {(left, right): sure for left, right, sure in zip(*(column.tolist() for column in columns), strict=True)}
-    true_pairs = {(number[originals[row["id"]]], number[row["chinese"]]): row["id"] for row in translated}
+    verdicts = {(left, right): sure for left, right, sure in zip(*(column.tolist() for column in columns), strict=True)}
+    true_pairs = {(text_index[originals[row["id"]]], text_index[row["chinese"]]): row["id"] for row in translated}
     figures: dict[str, Any] = {}
     for half in ("even", "odd"):
         pairs = [pair for pair, key in true_pairs.items() if is_odd(f"translated{key}") == (half == "odd")]
         figures[half] = {
             "translations": len(pairs),
             "near": sum(pair in proposed for pair in pairs),
-            "sure": sum(said.get(pair) is True for pair in pairs),
-            "open": sum(said.get(pair) is False for pair in pairs),
+            "sure": sum(verdicts.get(pair) is True for pair in pairs),
+            "open": sum(verdicts.get(pair) is False for pair in pairs),
         }
-    others = {pair: sure for pair, sure in said.items() if pair not in true_pairs}
+    others = {pair: sure for pair, sure in verdicts.items() if pair not in true_pairs}
     listed = [[text[:SHOWN_CHARS] for text in corpus.texts.read(list(pair))] for pair, sure in others.items() if sure]
     return {**figures, "other pairs": {"sure": len(listed), "open": len(others) - len(listed)}, "sure pairs": listed}
 

@@ -16,6 +16,7 @@ from truegold.pipeline.flag.rules.answer_kinds import unit_mismatch
 from truegold.pipeline.flag.rules.arithmetic import arithmetic_error, number_from_nowhere
 from truegold.pipeline.flag.rules.detector import Detector
 from truegold.pipeline.flag.rules.encoding import foreign_fragment, mojibake
+from truegold.pipeline.flag.rules.gaps import gap_in_text
 from truegold.pipeline.flag.rules.garbled import garbled_number, lost_number
 from truegold.pipeline.flag.rules.guessable import choice_remnant, yes_no_answer
 from truegold.pipeline.flag.rules.leaks import answer_in_prompt, solution_in_prompt
@@ -43,6 +44,7 @@ BUILT_IN: dict[str, Detector] = {
         foreign_fragment,
         garbled_number,
         lost_number,
+        gap_in_text,
         lost_unit,
         solution_of_another_problem,
         gold_slip,
