@@ -38,12 +38,12 @@ def measure_translations(folder: Path, encoder: Encoder) -> dict[str, Any]:
     translated = [json.loads(line) for line in TRANSLATIONS.read_text(encoding="utf8").splitlines()]
     pool = [row[column] for name, column in POOL.items() for row in rows(folder, name)]
     # The items are all originals, so that those without a translation can only match wrongly.
-    items = list(originals)
-    texts = [*(originals[key] for key in items), *(row["chinese"] for row in translated), *pool]
+    item_keys = list(originals)
+    texts = [*(originals[key] for key in item_keys), *(row["chinese"] for row in translated), *pool]
     builder = CorpusBuilder()
     builder.add(texts, [None] * len(texts), [0] * len(texts))
     corpus = builder.finish()
-    proposals = propose(corpus, encoder, len(items))
+    proposals = propose(corpus, encoder, len(item_keys))
     accepted = find_translations(corpus, proposals)
     text_index = {text: index for index, text in enumerate(corpus.texts.read(range(len(corpus.features))))}
     proposed = set(zip(proposals.translated_left.tolist(), proposals.translated_right.tolist(), strict=True))
