@@ -1,9 +1,9 @@
 """Measures what an encoder adds to the search for leaks: translations, and other names of persons.
 
-    python benchmarks/curation_embedder.py DATA_DIR MODEL [--json FILE]
+    python benchmarks/curation_embedder.py DATA_DIR MODEL [--pool N] [--json FILE]
 
 MODEL is an encoder on the hub, a folder, or an import string such as encoder.py:encode. DATA_DIR is laid out like the
-labelled corpora. All by halves of a hash of the item.
+labelled corpora. All by halves of a hash of the item. With --pool only the first N problems of each corpus are encoded.
 
 - Translations: problems of GSM8K's reviewed test in Chinese (`tests/data/dedup/translations.jsonl`, translated by hand
   from a fixed draw, before the reading of translations was tried on them), among the problems of GSM8K train, CMATH,
@@ -32,13 +32,14 @@ POOL = {"gsm8k_train": "question", "qwen_cmath": "question", "ape210k_test": "or
 SHOWN_CHARS = 200
 
 
-def measure_translations(folder: Path, encoder: Encoder) -> dict[str, Any]:
+def measure_translations(folder: Path, encoder: Encoder, pool_size: int | None) -> dict[str, Any]:
     """How many translations are proposed and accepted, by half, and which other pairs are."""
     originals = {str(row["id"]): row["question"] for row in rows(folder, "gsm8k_platinum")}
     translated = [json.loads(line) for line in TRANSLATIONS.read_text(encoding="utf8").splitlines()]
-    pool = [row[column] for name, column in POOL.items() for row in rows(folder, name)]
-    # The items are all originals, so that those without a translation can only match wrongly.
-    item_keys = list(originals)
+    pool = [row[column] for name, column in POOL.items() for row in rows(folder, name)[:pool_size]]
+    # Originals without a translation are items as well: they can only match wrongly.
+    item_keys = [row["id"] for row in translated]
+    item_keys += [key for key in originals if key not in item_keys][:pool_size]
     texts = [*(originals[key] for key in item_keys), *(row["chinese"] for row in translated), *pool]
     builder = CorpusBuilder()
     builder.add(texts, [None] * len(texts), [0] * len(texts))
@@ -69,17 +70,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data_dir", type=Path)
     parser.add_argument("model")
+    parser.add_argument("--pool", type=int, help="so many problems of each corpus; all by default")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     encoder = load_encoder(arguments.model)
-    figures: dict[str, Any] = {"translations": measure_translations(arguments.data_dir, encoder)}
+    figures: dict[str, Any] = {"translations": measure_translations(arguments.data_dir, encoder, arguments.pool)}
+    print(json.dumps(figures, ensure_ascii=False, indent=1), flush=True)
     for name, used in (("names, without", None), ("names, with", encoder)):
         with tempfile.TemporaryDirectory() as work:
-            figures[name] = measure_names(arguments.data_dir, Path(work), used)
-    text = json.dumps(figures, ensure_ascii=False, indent=1)
-    print(text)
+            figures[name] = measure_names(arguments.data_dir, Path(work), used, arguments.pool)
+            print(name, figures[name], flush=True)
     if arguments.json:
-        arguments.json.write_text(text)
+        arguments.json.write_text(json.dumps(figures, ensure_ascii=False, indent=1))
 
 
 if __name__ == "__main__":

@@ -51,15 +51,15 @@ def renamed(text: str, common: set[str], draw: random.Random) -> str | None:
     return changed
 
 
-def measure(folder: Path, work: Path, encoder: Encoder | None = None) -> dict[str, str]:
+def measure(folder: Path, work: Path, encoder: Encoder | None = None, pool_size: int | None = None) -> dict[str, str]:
     """How many of the exchanges are found, by half, and how many other pairs match."""
     draw = random.Random(5)
     train = rows(folder, "gsm8k_train")
     common = {word for row in train for word in re.findall(r"\b[a-z]+\b", row["question"])}
-    eval_items = {str(row["id"]): row["question"] for row in rows(folder, "gsm8k_platinum")}
+    eval_items = {str(row["id"]): row["question"] for row in rows(folder, "gsm8k_platinum")[:pool_size]}
     planted = {key: renamed(text, common, draw) for key, text in eval_items.items()}
     planted = {key: text for key, text in planted.items() if text is not None}
-    records = [*planted.items(), *((f"train-{n}", row["question"]) for n, row in enumerate(train))]
+    records = [*planted.items(), *((f"train-{n}", row["question"]) for n, row in enumerate(train[:pool_size]))]
     for name, pairs in (("records", records), ("evals", list(eval_items.items()))):
         lines = (json.dumps({"id": key, "prompt": text}) + "\n" for key, text in pairs)
         (work / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")

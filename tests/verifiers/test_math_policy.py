@@ -9,6 +9,7 @@ import pytest
 
 from truegold.verifiers import ConfigError, MathVerifier, Reason, Verdict, equivalent
 from truegold.verifiers.math import Policy
+from truegold.verifiers.math.choices import choice_letter
 
 CASES = [
     ("21.93", "21\\frac{13}{14}", {}, True),
@@ -93,3 +94,7 @@ def test_a_wrong_option_is_named_with_what_it_may_be() -> None:
 def test_gold_is_taken_by_keyword_only(call: Callable[[], Verdict]) -> None:
     with pytest.raises(ConfigError, match=r"Type equivalent\(answer, gold=gold\)\.$"):
         call()
+
+
+def test_an_empty_gold_names_no_choice():
+    assert choice_letter("") is None

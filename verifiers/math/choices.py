@@ -53,7 +53,7 @@ SameText: TypeAlias = Callable[[str, str], bool]
 
 def choice_letter(gold_text: str) -> str | None:
     """Return the letter that a normal gold is, or None."""
-    match = _LETTER.fullmatch(gold_text) if gold_text[0] in _MAY_BEGIN_LETTER else None
+    match = _LETTER.fullmatch(gold_text) if gold_text[:1] in _MAY_BEGIN_LETTER else None
     return match.group(1) if match is not None and match.group(1) in "ABCDEFGHIJ" else None
 
 
