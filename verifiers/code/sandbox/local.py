@@ -182,6 +182,7 @@ class Local:
         run = [*language.command(toolchain.run, program.source, limits), *arguments]
         compiled = None
         if toolchain.compile is not None:
+            toolchain.make_ready()
             argv = language.command(toolchain.compile, program.source, limits)
             if is_kept:
                 compiled, binaries = _compile_once(kind, program.language, tuple(argv), tuple(files.items()), limits)

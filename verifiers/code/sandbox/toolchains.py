@@ -13,17 +13,22 @@ import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from truegold.verifiers.code.languages import CPP_EDITIONS, DEFAULT_CPP, JAVA_EDITIONS, without_package
 from truegold.verifiers.code.limits import Limits
+from truegold.verifiers.code.sandbox import go_cache
 
 ASK_S = 20.0
 """Seconds that a toolchain may take to say where it lives."""
 
 
 JAVA_FILE = "Main.java"
+
+
+def _do_nothing() -> None:
+    pass
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,8 @@ class Toolchain:
     expose: list[str] = field(default_factory=list)
     """Folders outside the system's own that the toolchain lives in."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    make_ready: Callable[[], None] = _do_nothing
+    """What has to be done once on a machine before the first program is compiled."""
 
 
 @dataclass(frozen=True)
@@ -159,8 +166,14 @@ def _go() -> Toolchain | None:
         "CGO_ENABLED": "0",
         "GOFLAGS": "-p=2",
     }
+    expose, make_ready = _outside_system(home), _do_nothing
+    version = (_output_of([f"{home}/bin/go", "env", "GOVERSION"]) or "").removeprefix("go")
+    if (folder := go_cache.cache_folder(version)) is not None:
+        make_ready = partial(go_cache.fill, folder, f"{home}/bin/go", dict(environment))
+        environment["GOCACHE"] = str(folder)
+        expose = [*expose, str(folder)]
     argv = [f"{home}/bin/go", "build", "-o", "main", "main.go"]
-    return Toolchain(argv, ["./main"], ["main"], _outside_system(home), environment)
+    return Toolchain(argv, ["./main"], ["main"], expose, environment, make_ready)
 
 
 def _cpp(standard: str) -> Callable[[], Toolchain | None]:

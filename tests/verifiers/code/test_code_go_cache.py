@@ -1,0 +1,54 @@
+"""Go's library is compiled once on a machine, for whoever may write there, and read by all."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from truegold.verifiers.code.sandbox import go_cache
+
+TOOL = """#!/bin/sh
+echo "$@" >> {log}
+[ "$#" -eq 2 ] || [ {all_at_once} = yes ] || exit 1
+[ "$2" != maps ] || [ {all_at_once} = yes ] || exit 1
+(umask 077; mkdir -p "$GOCACHE/00"; echo "$CGO_ENABLED" > "$GOCACHE/00/$(basename "$2")")
+"""
+
+
+def make_tool(folder: Path, all_at_once: bool) -> tuple[Path, Path]:
+    log, tool = folder / "log", folder / "go"
+    tool.write_text(TOOL.format(log=log, all_at_once="yes" if all_at_once else "no"))
+    tool.chmod(0o755)
+    return tool, log
+
+
+def test_the_library_is_compiled_once_and_everybody_can_read_it(tmp_path: Path) -> None:
+    tool, log = make_tool(tmp_path, all_at_once=True)
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    for _ in range(2):
+        go_cache.fill(cache, str(tool), {"CGO_ENABLED": "0"})
+    assert log.read_text() == f"build {' '.join(go_cache.PACKAGES)}\n"
+    assert (cache / "00" / "bufio").read_text() == "0\n"
+    assert stat.S_IMODE((cache / "00").stat().st_mode) == 0o755
+    assert stat.S_IMODE((cache / "00" / "bufio").stat().st_mode) == 0o644
+
+
+def test_packages_that_a_version_lacks_are_left_out(tmp_path: Path) -> None:
+    tool, log = make_tool(tmp_path, all_at_once=False)
+    go_cache.fill(tmp_path, str(tool), {})
+    assert len(log.read_text().splitlines()) == 1 + len(go_cache.PACKAGES)
+    assert (tmp_path / "00" / "fmt").exists()
+    assert not (tmp_path / "00" / "maps").exists()
+
+
+def test_each_version_has_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(go_cache, "FOLDER_FOR_ALL", tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = go_cache.cache_folder("1.22")
+    assert folder == tmp_path / "truegold" / "go-1.22"
+    assert folder.is_dir()
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(go_cache, "FOLDER_FOR_ALL", tmp_path / "file")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert go_cache.cache_folder("1.22") is None
