@@ -21,7 +21,7 @@ from truegold.verifiers import Reason, Verdict
 from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.code.bad_suite import BadSuite
 from truegold.verifiers.code.comparison.nodes import to_nodes, to_values
-from truegold.verifiers.code.drivers import signature_of_stub
+from truegold.verifiers.code.drivers import Target, compose, signature_of_stub
 from truegold.verifiers.code.drivers.signature import Signature, signature_of_comment
 from truegold.verifiers.code.sandbox import Tier, installed_languages
 from truegold.verifiers.code.suite import read_suite
@@ -199,3 +199,26 @@ def test_a_signature_that_cannot_be_read_is_told(change: dict[str, Any], message
     with pytest.raises(BadSuite) as caught:
         read_suite({"tests": {**TWO_SUM, **change}})
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ('"strings"', False),
+        ('"math"', True),
+        ('"math/rand/v2"', True),
+        ('m "strings"', None),
+        ('"unicode/utf8"', False),
+    ],
+)
+def test_go_forgives_imports_of_the_prompt_that_a_solution_does_not_use(line: str, kept: bool | None) -> None:
+    body = "// strings.Fields would do\nfunc f(n int) int { return int(math.Abs(float64(n))) + rand.IntN(1) }\n"
+    program = compose("go", f"package main\nimport (\n    {line}\n)\n{body}", Target("f"))
+    assert (f"    {line}\n" in program) is (kept is not False)
+    assert (f"_ {line}" in program) is (kept is False)
+
+
+def test_a_name_in_no_way_of_writing_names_is_the_one_of_the_same_letters() -> None:
+    program = "function minsubarraysum(a) { return Math.min(...a); }\nfunction other(a) { return 0; }"
+    tests = {"type": "calls", "entry_point": "minSubArraySum", "cases": [{"args": [[3, -2]], "expected": -2}]}
+    assert judge("javascript", program, tests).score == 1.0

@@ -103,10 +103,16 @@ def name_in(source: str, name: str, *patterns: str) -> str:
     camel = "".join(word.capitalize() for word in words)
     candidates = [name, "_".join(words).lower(), camel[:1].lower() + camel[1:], camel]
     code = _COMMENT.sub(" ", source)
+    # Some collections write `minsubarraysum`.
+    candidates += sorted(word for word in set(re.findall(r"\w+", code)) if _letters(word) == _letters(name))
     for candidate in candidates:
         if any(re.search(pattern.replace("{}", re.escape(candidate)), code) for pattern in patterns):
             return candidate
     return name
+
+
+def _letters(name: str) -> str:
+    return name.replace("_", "").lower()
 
 
 def defines(source: str, name: str) -> bool:
@@ -231,6 +237,16 @@ def _go_head(source: str) -> str:
 
 def _go_solution(source: str) -> str:
     source = re.sub(r"(?m)^\s*package\s+\w+[^\n]*\n?", "", source, count=1)
+    head, keyword, body = source.partition("func ")
+    code = _COMMENT.sub(" ", body)
+
+    def keep_if_used(line: re.Match[str]) -> str:
+        package = re.sub(r"/v\d+$", "", line[2]).rpartition("/")[2]
+        is_used = re.search(rf"\b{package}\.", code) is not None
+        return line[0] if is_used else f'{line[1]}_ "{line[2]}"'
+
+    # Collections import in the prompt what not every solution uses, which Go takes for an error.
+    source = re.sub(r'(?m)^(\s*(?:import\s+)?)"([\w/]+)"', keep_if_used, head) + keyword + body
     return re.sub(r"(?m)^func\s+main\s*\(\s*\)", "func truegoldSolutionMain()", source)
 
 
