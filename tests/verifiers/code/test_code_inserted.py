@@ -145,3 +145,21 @@ def test_the_verifier_card_counts_weak_verdicts(tmp_path, monkeypatch: pytest.Mo
     shown = card.as_json(card.Card(report, [], "weak@1", "golds", "2026-01-31"))
     assert shown["weaknesses"] == dict(report.weaknesses)
     assert any("weak: it believes" in limit for limit in shown["limits"])
+
+
+RUST_UNIT_TESTS = (
+    "#<INSERT>\n#[cfg(test)]\nmod tests {\n    use super::*;\n"
+    "    #[test]\n    fn adds() { assert_eq!(add(1, 2), 3); }\n}\n"
+)
+
+
+@pytest.mark.parametrize(("sign", "score"), [("+", 1.0), ("-", 0.0)])
+@pytest.mark.parametrize("beside", ["", "fn main() {}", "#[test]\nfn fine() {}"])
+def test_tests_of_rust_run_whatever_a_solution_brings_along(beside: str, sign: str, score: float) -> None:
+    if "rust" not in installed_languages():
+        pytest.skip("there is no toolchain for rust on this machine")
+    program = f"~~~~rust\n{beside}\nfn add(a: i64, b: i64) -> i64 {{ a {sign} b }}\n~~~~"
+    info = {"tests": {"type": "inserted", "code": RUST_UNIT_TESTS, "marker": "#<INSERT>"}, "language": "rust"}
+    verdict = CodeVerifier()(program, info=info)
+    assert verdict.score == score, verdict
+    assert "exit status" in verdict.evidence["weakness"]

@@ -72,3 +72,25 @@ def test_lowered_assertions_leave_helpers_to_the_tests_own_process() -> None:
 def test_the_function_under_test_is_not_a_helper() -> None:
     assert functions_under_test("assert isclose(area(2), 3.5)") == ["area"]
     assert functions_under_test("assert gcd(4, 6) == 2") == ["gcd"]
+
+
+@pytest.mark.parametrize(
+    ("code", "program"),
+    [
+        ("datetime.strptime('17:05', '%H:%M').hour", "from datetime import datetime\ndef f(n): return 17"),
+        ("datetime.datetime(2020, 1, 2).day + 15", "import datetime\ndef f(n): return 17"),
+        ("math.floor(17.5)", "import math\ndef f(n): return 17"),
+    ],
+)
+def test_a_name_that_is_module_and_class_is_the_one_with_the_attributes_used(code: str, program: str) -> None:
+    assert check(program, f"expected = [{code}]\nfor n in range(2):\n    assert [f(n)] == expected", "f").paid
+
+
+def test_arrays_of_a_solution_that_imports_numpy_can_be_indexed() -> None:
+    pytest.importorskip("numpy")
+    code = "import unittest\nclass T(unittest.TestCase):\n    def test(self):\n        s = Seats()\n"
+    code += "        self.assertEqual(s.taken[0][1], 1)\n        self.assertEqual(s.taken.shape, (2, 2))"
+    program = "import numpy as np\nclass Seats:\n    def __init__(self): self.taken = np.array([[0, 1], [0, 0]])"
+    info = {"tests": {"type": "unittest", "code": code}}
+    verdict = CodeVerifier()(f"```python\n{program}\n```", info=info)
+    assert (verdict.score, verdict.evidence["isolation"]) == (1.0, "apart"), verdict

@@ -54,6 +54,8 @@ MAX_MESSAGE_PARTS = 2_000_000
 too."""
 
 _LIMITS = (Reason.TIMEOUT, Reason.LIMIT)
+_WITH_NUMPY = frozenset({"numpy", "pandas", "scipy"})
+"""Packages whose users may return arrays of numpy's, which then are arrays for test code as well."""
 
 
 def judge_code(tests: Asserts | UnitTest, source: Source, local: Local, limits: Limits, run_all: bool) -> Judged:
@@ -84,6 +86,7 @@ def _request(tests: Asserts | UnitTest, source: Source, run_all: bool) -> dict[s
         "codecs": tests.codecs,
         "stop_first": not run_all,
         "seed": _seed(tests.code, source.program),
+        "numpy": not _WITH_NUMPY.isdisjoint(source.warm),
     }
 
 

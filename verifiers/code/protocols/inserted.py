@@ -11,6 +11,7 @@ switched assertions off. What stays possible is in `Judged.weakness` (`harness.p
 from __future__ import annotations
 
 import os
+import re
 
 from truegold.verifiers.code.execution import Backend, Execution, Program
 from truegold.verifiers.code.inside.confine.preload import warm_modules
@@ -25,6 +26,9 @@ from truegold.verifiers.code.sandbox.local import PYTHON, Local
 from truegold.verifiers.code.suite import Inserted
 
 WORD_BYTES = 16
+
+_RUST_TEST = re.compile(r"^\s*#\[test\]", re.MULTILINE)
+_RUST_MAIN = re.compile(r"^\s*(?:pub\s+)?fn\s+main\b", re.MULTILINE)
 
 
 def judge_inserted(
@@ -44,7 +48,9 @@ def judge_inserted(
         solution += lines_after_solution(family)
     source = harness.source.replace(tests.marker, solution)
     files = {name: _insert(text, tests.marker, solution) for name, text in harness.files.items()}
-    program = Program(language, source, files, reads_once=True)
+    # The tests decide this: a solution with a main function, or with tests of its own, changes nothing.
+    is_set_of_tests = family == "rust" and bool(_RUST_TEST.search(tests.code)) and not _RUST_MAIN.search(tests.code)
+    program = Program(language, source, files, reads_once=True, is_set_of_tests=is_set_of_tests)
     execution = prepare(backend, program, limits).run(f"{word}\n".encode())
     is_complete = not harness.has_end or word.encode() in execution.stdout.splitlines()[-1:]
     return _judge(execution, is_complete, harness.weakness)

@@ -184,6 +184,8 @@ class Local:
         if toolchain.compile is not None:
             toolchain.make_ready()
             argv = language.command(toolchain.compile, program.source, limits)
+            if program.is_set_of_tests:
+                argv[1:1] = toolchain.test_flags
             if is_kept:
                 compiled, binaries = _compile_once(kind, program.language, tuple(argv), tuple(files.items()), limits)
             else:

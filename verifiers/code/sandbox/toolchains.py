@@ -44,6 +44,8 @@ class Toolchain:
     expose: list[str] = field(default_factory=list)
     """Folders outside the system's own that the toolchain lives in."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    test_flags: list[str] = field(default_factory=list)
+    """What the compiler is told where the source is a set of tests and not a program."""
     make_ready: Callable[[], None] = _do_nothing
     """What has to be done once on a machine before the first program is compiled."""
 
@@ -152,6 +154,7 @@ def _rust() -> Toolchain | None:
         ["main"],
         _outside_system(home),
         {"LD_LIBRARY_PATH": f"{home}/lib"},
+        ["--test"],
     )
 
 
@@ -173,7 +176,7 @@ def _go() -> Toolchain | None:
         environment["GOCACHE"] = str(folder)
         expose = [*expose, str(folder)]
     argv = [f"{home}/bin/go", "build", "-o", "main", "main.go"]
-    return Toolchain(argv, ["./main"], ["main"], expose, environment, make_ready)
+    return Toolchain(argv, ["./main"], ["main"], expose, environment, make_ready=make_ready)
 
 
 def _cpp(standard: str) -> Callable[[], Toolchain | None]:

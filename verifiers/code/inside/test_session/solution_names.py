@@ -43,9 +43,12 @@ class SolutionNames(dict[str, Any]):
             raise KeyError(name)
         if name in self._modules:
             try:
-                return shared_module(name)
+                module = shared_module(name)
             except LookupError:
-                pass
+                module = None
+            # `datetime.now()` asks the class of that name, which the solution imports as well.
+            if module is not None and all(hasattr(module, attribute) for attribute in self._modules[name]):
+                return module
         if name in self._library:
             try:
                 self[name] = library_function(name)
@@ -140,11 +143,11 @@ def _innermost_names(tree: ast.AST) -> set[str]:
     }
 
 
-def _names_of_modules(tree: ast.Module) -> set[str]:
-    """Return the names of which only attributes are used, as those of modules are."""
-    bases = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    used: dict[str, bool] = {}
+def _names_of_modules(tree: ast.Module) -> dict[str, set[str]]:
+    """Return the names of which only attributes are used, as those of modules are, with these attributes."""
+    attribute_of = {id(node.value): node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    used: dict[str, set[str | None]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
-            used[node.id] = used.get(node.id, True) and id(node) in bases
-    return {name for name, only in used.items() if only}
+            used.setdefault(node.id, set()).add(attribute_of.get(id(node)))
+    return {name: {str(each) for each in attributes} for name, attributes in used.items() if None not in attributes}

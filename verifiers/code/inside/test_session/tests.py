@@ -1,7 +1,7 @@
 """Role `tests`: runs test code here and the solution in a partner's process (`serve.py`).
 
     {"kind": "asserts", "code": "assert add(1, 2) == 3", "entry_point": "add", "prelude": "", "codecs": {},
-     "stop_first": true, "seed": 17}
+     "stop_first": true, "seed": 17, "numpy": false}
 
 kind: `asserts` or `unittest`. The lines that come of it are those of `test_code/report.py`, and further
 
@@ -46,7 +46,7 @@ def run_tests(payload: bytes) -> None:
         write_result({"bad_suite": describe_error(error)[:2]})
         return
     uses_numpy = "numpy" in request["code"] or "numpy" in request["prelude"] or "np." in request["code"]
-    uses_numpy = uses_numpy or may_use_numpy(request["code"])
+    uses_numpy = uses_numpy or request.get("numpy", False) or may_use_numpy(request["code"])
     session = Session(module.__dict__, request["codecs"], uses_numpy, ArgumentUse(plan.tree, FILE))
     report = Report(session, request["stop_first"])
     try:
