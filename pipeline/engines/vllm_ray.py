@@ -22,6 +22,8 @@ from truegold.verifiers import SetupError
 
 WORK_S = 0.25
 """How long an engine samples before it hands over what is finished and takes new requests."""
+HANDFUL = 16
+"""The requests that an engine gets at a time, before it is the next one's turn."""
 
 
 class Replica:
@@ -161,21 +163,29 @@ class RayEngine:
     def _hand_out(
         self, take: TakeRequests, sampling: SamplingParams, working: dict[Any, _Worker], orphans: list[Request]
     ) -> bool:
-        """Give requests to the workers that are waiting; return whether no further ones will come."""
+        """Give requests to the workers that are waiting, in turn, so that few requests are spread as well; return
+        whether no further ones will come."""
         busy = {worker.name for worker in working.values()}
-        for worker in [w for w in self._workers if w.why is None and w.name not in busy]:
-            room = 2 * self._max_num_seqs - len(worker.running)
-            batch = [orphans.pop() for _ in range(min(room, len(orphans)))]
-            taken = take(room - len(batch)) if room > len(batch) else []
-            for request in (*batch, *(taken or ())):
+        idle = [worker for worker in self._workers if worker.why is None and worker.name not in busy]
+        batches: dict[str, list[tuple[int, Request]]] = {worker.name: [] for worker in idle}
+        hungry, ended = list(idle), False
+        while hungry:
+            worker = hungry.pop(0)
+            count = min(HANDFUL, 2 * self._max_num_seqs - len(worker.running))
+            requests = [orphans.pop() for _ in range(min(count, len(orphans)))]
+            taken = take(count - len(requests)) if len(requests) < count else []
+            ended = ended or taken is None
+            requests += taken or ()
+            for request in requests:
                 worker.running[self._numbered] = request
+                batches[worker.name].append((self._numbered, request))
                 self._numbered += 1
-            newest = list(worker.running.items())[-len(batch) - len(taken or ()) :] if batch or taken else []
+            if requests:
+                hungry.append(worker)
+        for worker in idle:
             if worker.running:
-                working[worker.actor.work.remote(_bare(newest), sampling)] = worker
-            elif taken is None:
-                return True
-        return False
+                working[worker.actor.work.remote(_bare(batches[worker.name]), sampling)] = worker
+        return ended
 
     def _lose(self, worker: _Worker, error: Exception) -> list[Request]:
         """Note that an engine is lost, and return the requests that it had."""
