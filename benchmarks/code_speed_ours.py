@@ -21,7 +21,11 @@ from math_peers.cpu import tree_s
 
 from truegold.verifiers.code.verifier import CodeVerifier
 
-WARM_UP = {"tests": {"type": "calls", "entry_point": "f", "cases": [{"args": [], "expected": 1}]}}
+WARM_UP = (
+    {"tests": {"type": "calls", "entry_point": "f", "cases": [{"args": [], "expected": 1}]}},
+    {"tests": {"type": "unittest", "code": "import unittest\nclass T(unittest.TestCase):\n    def test(self): f()"}},
+)
+"""A suite of each group of jobs whose sandboxes HumanEval needs."""
 
 
 def main() -> None:
@@ -35,8 +39,9 @@ def main() -> None:
 
     with ThreadPoolExecutor(workers) as pool:
         # Programs that wait for each other's start take every sandbox.
-        slow = {"response": "```python\nimport time\ntime.sleep(0.2)\ndef f(): return 1\n```", "info": WARM_UP}
-        list(pool.map(judge, [slow] * 2 * workers))
+        for info in WARM_UP:
+            slow = {"response": "```python\nimport time\ntime.sleep(0.2)\ndef f(): return 1\n```", "info": info}
+            list(pool.map(judge, [slow] * 2 * workers))
         measured: dict[str, Any] = {}
         for name in ("", "warm_"):
             cpu, began = tree_s(os.getpid()), time.perf_counter()

@@ -102,10 +102,10 @@ def _is_rotated(value: Any) -> bool:
     """Whether a part was moved from the front of a sorted list to its end, or none was."""
     elements = list(value)
     try:
-        falls = sum(first > second for first, second in pairwise([*elements, *elements[:1]]))
+        falls = [first > second for first, second in pairwise([*elements, *elements[:1]])]
     except TypeError:
         return False
-    return falls <= 1
+    return sum(falls) <= 1
 
 
 def _are_rotated(values: Sequence[Any]) -> bool:
