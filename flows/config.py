@@ -16,7 +16,7 @@ from truegold.pipeline.config.curation import CurationConfig
 from truegold.pipeline.config.engines import ChatConfig, EngineConfig, ServerEngineConfig, VllmEngineConfig
 from truegold.pipeline.config.mistakes import describe_mistakes
 from truegold.pipeline.config.selection import SelectConfig
-from truegold.pipeline.config.sources import DemoSource
+from truegold.pipeline.config.sources import ROUNDING, DemoSource, source_quotas
 from truegold.pipeline.config.stages import ExportConfig, ProfileConfig
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import ModelConfig, SftConfig, TinyModel
@@ -54,6 +54,9 @@ class RunConfig(CurationConfig):
 
     @model_validator(mode="after")
     def _parts_fit_together(self) -> RunConfig:
+        by_source = {name: share for name, share in self.selection.quotas.items() if name.startswith("source:")}
+        if (total := sum(by_source.values())) > 1 + ROUNDING:
+            raise ValueError(f"the shares of the sources in data and select.quotas add up to {total:g}, more than 1")
         if self.model is None and (self.sft or self.train):
             raise ValueError("sft and train need a model: set model.path")
         if isinstance(self.model, TinyModel) and self.sft is None:
@@ -73,6 +76,12 @@ class RunConfig(CurationConfig):
                 "its own: set train.engine.type to vllm"
             )
         return self
+
+    @property
+    def selection(self) -> SelectConfig:
+        """The section `select` with the shares that the sources set, where it sets no others itself."""
+        quotas = source_quotas(self.data, self.select.quotas)
+        return self.select if quotas == self.select.quotas else self.select.model_copy(update={"quotas": quotas})
 
     @property
     def run_dir(self) -> Path:
@@ -144,12 +153,17 @@ def _apply_override(values: dict[str, Any], override: str) -> None:
     if not separator:
         raise ConfigError(f"--set {override}: expected FIELD=VALUE.", "Such as --set data.limit=200.")
     *parents, last = path.split(".")
-    section = values
+    section: Any = values
     for parent in parents:
-        child = section.setdefault(parent, {})
-        if not isinstance(child, dict):
+        if isinstance(section, dict):
+            child = section.setdefault(parent, {})
+        else:
+            child = section[int(parent)] if parent.isdecimal() and int(parent) < len(section) else None
+        if not isinstance(child, dict | list):
             raise ConfigError(f"--set {override}: {parent} is not a section.")
         section = child
+    if isinstance(section, list):
+        raise ConfigError(f"--set {override}: {'.'.join(parents)} is a list.", "Such as --set data.0.limit=200.")
     try:
         section[last] = yaml.safe_load(text)
     except yaml.YAMLError as error:

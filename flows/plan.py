@@ -93,7 +93,7 @@ def _plan_selection(config: RunConfig) -> Stage:
     inputs: dict[str, Path | Output] = {
         name: Output("profile", f"{name}.parquet") for name in ("rows", "profile", "flags", "suspicion")
     }
-    section = config.select
+    section = config.selection
     if config.train is not None and "group_size" not in section.model_fields_set:
         section = section.model_copy(update={"group_size": config.train.group_size})
     return plan_stage("select", select, section, inputs)

@@ -86,10 +86,16 @@ def _as_init_error(error: ErrorDetails) -> InitErrorDetails:
     return InitErrorDetails(type=kind, loc=error["loc"], input=error["input"], ctx=context)
 
 
+LIST = "list"
+"""The tag of a union's member that is a list."""
+
+
 def by_type(default: str) -> Discriminator:
     """Tell the members of a union apart by their `type`, which may be left out for the default one."""
 
     def kind_of(value: Any) -> str:
+        if isinstance(value, list | tuple):
+            return LIST
         kind = value.get("type", default) if isinstance(value, dict) else getattr(value, "type", default)
         return str(kind)
 

@@ -19,7 +19,7 @@ class CurationConfig(StageConfig):
     """Everything that `truegold curate` needs. Sections that are left out take their defaults."""
 
     data: DataConfig
-    """Where the raw rows come from."""
+    """Where the raw rows come from: one source, or a list of them with the most trusted first."""
     clean: CleanConfig = CleanConfig()
     """How texts are cleaned."""
     decontaminate: DecontaminateConfig | None = None

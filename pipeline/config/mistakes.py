@@ -6,13 +6,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from truegold.pipeline.config.base import MOVED
+from truegold.pipeline.config.base import LIST, MOVED
+from truegold.pipeline.config.sources import Listing
 from truegold.verifiers.user_code import close_match
+
+_LIST_ENTRY = re.compile(rf"\.{LIST}(?:(\.\d+)(?:\.\w+)?)?")
+"""An entry of a list is called by its number: `data.1.path`, not `data.list.1.file.path`."""
 
 
 def describe_mistakes(error: ValidationError, root: type[BaseModel]) -> list[str]:
@@ -22,7 +27,7 @@ def describe_mistakes(error: ValidationError, root: type[BaseModel]) -> list[str
 
 def _explain_mistake(problem: Any, root: type[BaseModel]) -> str:
     path = [str(part) for part in problem["loc"]]
-    field = ".".join(path) or "(whole file)"
+    field = _LIST_ENTRY.sub(r"\1", ".".join(path)) or "(whole file)"
     if problem["type"] == "extra_forbidden":
         known = _known_settings(path[:-1], root)
         close = close_match(path[-1], known)
@@ -32,7 +37,8 @@ def _explain_mistake(problem: Any, root: type[BaseModel]) -> str:
         new = str(problem["ctx"]["new"])
         return f"{field}: moved to {new[1:] if new.startswith('/') else '.'.join([*path[:-1], new])}"
     message = problem["msg"].removeprefix("Value error, ")
-    setting = "" if problem["type"] == "missing" else f" (given: {problem['input']!r:.80})"
+    is_shown = problem["type"] != "missing" and path[-1:] != [LIST]
+    setting = f" (given: {problem['input']!r:.80})" if is_shown else ""
     return f"{field}: {message}{setting}" if path else message
 
 
@@ -40,6 +46,10 @@ def _known_settings(path: Sequence[str], root: type[BaseModel]) -> list[str]:
     """Return the settings of the section at `path`, in which a union's member follows as its `type`."""
     sections = [root]
     for step in path:
+        if step == LIST:
+            sections = [section for section in sections if issubclass(section, Listing)]
+        if step == LIST or step.isdecimal():
+            continue
         members = [section for section in sections if _type_of(section) == step]
         sections = members or [
             model

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, Tag, model_validator
+from pydantic import AfterValidator, Field, Tag, model_validator
 
-from truegold.pipeline.config.base import StageConfig, by_type
+from truegold.pipeline.config.base import LIST, StageConfig, by_type
+
+MAX_SOURCES = 64
+"""The sources that one run may have."""
+ROUNDING = 1e-6
+"""Shares such as three of .333333 count as adding up to 1."""
 
 
 class ColumnSpec(StageConfig):
@@ -107,7 +115,114 @@ class DemoSource(StageConfig):
     """It decides the problems and where the defects are planted."""
 
 
+class Listing(StageConfig):
+    """What a source has where it is one of several."""
+
+    source: str | None = Field(default=None, min_length=1)
+    """What the column `source` of its rows says; the file's or the hub's name where not given."""
+    quota: float | None = Field(default=None, ge=0, le=1)
+    """Its share of the selection, the default of `select.quotas`."""
+    weight: float | None = Field(default=None, gt=0)
+    """How its share of what quotas leave of the selection compares with that of other sources, which have 1."""
+
+
+class ListedFile(Listing, FileSource):
+    """A file that is one of several sources."""
+
+    @property
+    def label(self) -> str:
+        """What its rows are called by."""
+        return self.source or Path(self.path).name
+
+
+class ListedHub(Listing, HubSource):
+    """A Hugging Face dataset that is one of several sources."""
+
+    @property
+    def label(self) -> str:
+        """What its rows are called by."""
+        folder = Path(self.name).expanduser()
+        return self.source or (folder.resolve().name if folder.is_dir() else self.name)
+
+
+ListedSource = Annotated[Annotated[ListedFile, Tag("file")] | Annotated[ListedHub, Tag("hf")], by_type("file")]
+
+
+class SeveralSources(StageConfig):
+    """Sources that are read into one table, the most trusted first."""
+
+    sources: tuple[ListedSource, ...]
+    """In the order of their priority: of duplicates and of conflicts the row of the earlier source stays."""
+
+
+def heldout_label(label: str) -> str:
+    """Return what the rows of a listed source's `heldout_path` are called by."""
+    return f"{label}/heldout"
+
+
+def _check_sources(sources: tuple[ListedSource, ...]) -> tuple[ListedSource, ...]:
+    """Raise ValueError for sources that cannot be told apart, or whose shares cannot be."""
+    labels = [source.label for source in sources]
+    for first, source in enumerate(sources):
+        for index, other in enumerate(sources[first + 1 :], first + 1):
+            if _what_is_read(source) == _what_is_read(other):
+                raise ValueError(
+                    f"data.{first} ({source.label!r}) and data.{index} ({other.label!r}) read the same rows in the "
+                    "same way; leave one out"
+                )
+    for index, label in enumerate(labels):
+        if (first := labels.index(label)) != index:
+            raise ValueError(f"data.{first} and data.{index} are both called {label!r}; set source: NAME in one")
+        if label in map(heldout_label, labels):
+            raise ValueError(f"data.{index}: rows of a heldout_path are called {label!r}; set another source: NAME")
+        if sources[index].quota is not None and sources[index].weight is not None:
+            raise ValueError(f"data.{index} ({label!r}) has a quota and a weight; one of them is its share")
+    if (total := sum(source.quota or 0 for source in sources)) > 1 + ROUNDING:
+        raise ValueError(f"the quotas of the sources add up to {total:g}, more than 1")
+    return sources
+
+
+def _what_is_read(source: ListedSource) -> tuple[Any, ...]:
+    """Return what has to differ between two sources: what is read, and how."""
+    if isinstance(source, ListedFile):
+        origin: tuple[Any, ...] = (Path(source.path).expanduser().resolve(),)
+    else:
+        origin = (source.name, source.subset, source.split, source.revision)
+    return (
+        *origin,
+        source.preset,
+        source.columns,
+        source.verifier,
+        json.dumps(source.verifier_args, sort_keys=True, default=str),
+    )
+
+
 DataConfig = Annotated[
-    Annotated[FileSource, Tag("file")] | Annotated[HubSource, Tag("hf")] | Annotated[DemoSource, Tag("demo")],
+    Annotated[FileSource, Tag("file")]
+    | Annotated[HubSource, Tag("hf")]
+    | Annotated[DemoSource, Tag("demo")]
+    | Annotated[
+        tuple[ListedSource, ...],
+        Field(min_length=1, max_length=MAX_SOURCES),
+        AfterValidator(_check_sources),
+        Tag(LIST),
+    ],
     by_type("file"),
 ]
+
+
+def source_quotas(data: DataConfig, quotas: Mapping[str, float]) -> dict[str, float]:
+    """Return `select.quotas` with the shares that the sources set themselves, where it does not name them.
+
+    Weights divide what quotas by source leave; a source with neither has the weight 1 there, and no quota.
+    """
+    if not isinstance(data, tuple):
+        return dict(quotas)
+    by_name = {f"source:{source.label}": source for source in data}
+    by_source = {name: source.quota for name, source in by_name.items() if source.quota is not None}
+    shares = {**by_source, **quotas}
+    left = max(0.0, 1 - sum(share for name, share in shares.items() if name.startswith("source:")))
+    weights = {name: source.weight or 1.0 for name, source in by_name.items() if name not in shares}
+    total = sum(weights.values())
+    weighted = {name: left * weights[name] / total for name in weights if by_name[name].weight is not None}
+    return {**shares, **weighted}

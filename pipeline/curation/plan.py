@@ -12,7 +12,16 @@ from pathlib import Path
 from truegold.pipeline.clean import clean
 from truegold.pipeline.config.curation import CurationConfig
 from truegold.pipeline.config.decontaminate import DecontaminateConfig
-from truegold.pipeline.config.sources import Columns, DemoSource, FileSource, HubSource
+from truegold.pipeline.config.sources import (
+    Columns,
+    DemoSource,
+    FileSource,
+    HubSource,
+    ListedFile,
+    ListedHub,
+    ListedSource,
+    SeveralSources,
+)
 from truegold.pipeline.config.stages import SampleSource, SuspicionConfig, WellPosedConfig
 from truegold.pipeline.decontaminate import decontaminate
 from truegold.pipeline.decontaminate.eval_sets import find_local
@@ -26,11 +35,12 @@ from truegold.pipeline.ingest import ingest
 from truegold.pipeline.ingest.demo import make_demo_data
 from truegold.pipeline.ingest.layouts import check_preset, may_hold_code
 from truegold.pipeline.ingest.readers import check_file
+from truegold.pipeline.ingest.stage import SOURCES_FILE
 from truegold.pipeline.review import settle
 from truegold.pipeline.running.stage import Output, Stage, plan_stage
 from truegold.pipeline.verify import verify_gold
 from truegold.pipeline.verify.vet import vet_tests
-from truegold.verifiers import InputError
+from truegold.verifiers import ConfigError, InputError, fingerprint
 
 DEMO_COLUMNS = Columns.model_validate({"prompt": "question", "gold": "answer", "solution": "solution"})
 DEMO_SFT_TEXTS = Output("make_data", "sft.jsonl")
@@ -44,14 +54,17 @@ def curation_stages(config: CurationConfig) -> list[Stage]:
     be loaded.
     """
     stages, source, files = _source(config)
+    _check_verifiers(source)
     stages += [
         plan_stage("ingest", ingest, source, files),
         plan_stage("clean", clean, config.clean, rows_of("ingest")),
     ]
     if config.decontaminate is not None:
         stages.append(_compare_with_eval_sets(config.decontaminate))
+    is_list = isinstance(source, SeveralSources)
+    priority: dict[str, Path | Output] = {"sources": Output("ingest", SOURCES_FILE)} if is_list else {}
     stages += [
-        plan_stage("dedup", dedup, config.dedup, rows_of(stages[-1].name)),
+        plan_stage("dedup", dedup, config.dedup, {**rows_of(stages[-1].name), **priority}),
         plan_stage("verify_gold", verify_gold, config.verify_gold, rows_of("dedup")),
     ]
     if config.vet_tests.enabled and not isinstance(config.data, DemoSource) and _may_hold_code(source, files):
@@ -133,9 +146,15 @@ def data_file(path: str) -> Path:
     return file
 
 
-def _source(config: CurationConfig) -> tuple[list[Stage], FileSource | HubSource, dict[str, Path | Output]]:
-    """Return what has to be run before `ingest`, and the source and files that it reads."""
+def _source(
+    config: CurationConfig,
+) -> tuple[list[Stage], FileSource | HubSource | SeveralSources, dict[str, Path | Output]]:
+    """Return what has to be run before `ingest`, and the source or sources and files that it reads."""
     data = config.data
+    if isinstance(data, tuple):
+        # Shares of the selection are none of ingest's business, and no reason to read everything again.
+        sources = tuple(source.model_copy(update={"quota": None, "weight": None}) for source in data)
+        return [], SeveralSources(sources=sources), _listed_files(data)
     files: dict[str, Path | Output] = {}
     if isinstance(data, DemoSource):
         files = {"data": Output("make_data", "raw.jsonl"), "heldout": Output("make_data", "heldout.jsonl")}
@@ -150,7 +169,40 @@ def _source(config: CurationConfig) -> tuple[list[Stage], FileSource | HubSource
     return [], data, files
 
 
-def _may_hold_code(source: FileSource | HubSource, files: dict[str, Path | Output]) -> bool:
+def _listed_files(sources: Sequence[ListedSource]) -> dict[str, Path | Output]:
+    files: dict[str, Path | Output] = {}
+    for index, source in enumerate(sources):
+        if isinstance(source, ListedFile):
+            try:
+                files[f"data {index}"] = data_file(source.path)
+                if source.heldout_path:
+                    files[f"heldout {index}"] = data_file(source.heldout_path)
+            except InputError as error:
+                raise InputError(f"Source {source.label!r} (data.{index}): {error.message}", error.hint) from None
+    return files
+
+
+def _check_verifiers(source: FileSource | HubSource | SeveralSources) -> None:
+    """Raise ConfigError for a verifier that cannot be loaded: hours of cleaning should not come before that line."""
+    parts = source.sources if isinstance(source, SeveralSources) else (source,)
+    for index, part in enumerate(parts):
+        if part.verifier is None:
+            continue
+        try:
+            fingerprint(part.verifier)
+        except ConfigError as error:
+            if isinstance(part, ListedFile | ListedHub):
+                raise ConfigError(f"Source {part.label!r} (data.{index}): {error.message}", error.hint) from None
+            raise
+
+
+def _may_hold_code(source: FileSource | HubSource | SeveralSources, files: dict[str, Path | Output]) -> bool:
+    if isinstance(source, SeveralSources):
+        paths = [files.get(f"data {index}") for index in range(len(source.sources))]
+        return any(
+            may_hold_code(part, path if isinstance(path, Path) else None)
+            for part, path in zip(source.sources, paths, strict=True)
+        )
     file = files.get("data")
     return may_hold_code(source, file if isinstance(file, Path) else None)
 

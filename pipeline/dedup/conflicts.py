@@ -53,7 +53,10 @@ def shown_text(prompt: str, gold: str | None) -> dict[str, str]:
     return {"prompt": prompt[:PROMPT_CHARS], "gold": (gold or "")[:GOLD_CHARS]}
 
 
-def conflict_flag(row: RowReference, evidence: Mapping[str, Any], are_copies: bool) -> FlagRecord:
-    """Return the flag of a row in a conflict; only one between copies holds rows back."""
+def conflict_flag(
+    row: RowReference, evidence: Mapping[str, Any], are_copies: bool, is_settled: bool = False
+) -> FlagRecord:
+    """Return the flag of a row in a conflict; only one between copies that no better source settles holds rows back."""
     confidence = CONFIDENCE if are_copies else REWORDED_CONFIDENCE
-    return flag_record(row, REASON, detector="dedup", evidence=evidence, confidence=confidence, blocks=are_copies)
+    blocks = are_copies and not is_settled
+    return flag_record(row, REASON, detector="dedup", evidence=evidence, confidence=confidence, blocks=blocks)

@@ -36,6 +36,7 @@ class _Waiting(NamedTuple):
     gold: str | None
     solution_chars: int
     is_heldout: bool
+    rank: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +64,19 @@ class CopyTable:
         self._is_empty = Growing(np.bool_)
         self._golds = [pl.Series([], dtype=pl.String)]
 
-    def add(self, row: Row) -> None:
-        """Take in one more row, which has KEY_COLUMNS."""
+    def add(self, row: Row, rank: int = 0) -> None:
+        """Take in one more row, which has KEY_COLUMNS; `rank` is that of its source, 0 for the best."""
         # Tests may be megabytes long, so that only a hash of them waits for the batch to be full.
         tests = _digest(row["verifier_args"]) if row["domain"] == "code" else None
         is_heldout = row["split"] == "heldout"
-        self._waiting.append(_Waiting(row["prompt"], tests, row["gold"], len(row["solution"] or ""), is_heldout))
+        self._waiting.append(_Waiting(row["prompt"], tests, row["gold"], len(row["solution"] or ""), is_heldout, rank))
         if len(self._waiting) == BATCH_ROWS:
             self._hash_batch()
 
     def _hash_batch(self) -> None:
         if not self._waiting:
             return
-        texts, all_tests, golds, solutions, heldout = zip(*self._waiting, strict=True)
+        texts, all_tests, golds, solutions, heldout, ranks = zip(*self._waiting, strict=True)
         prompts = tidy_prompts(pl.Series(texts, dtype=pl.String))
         tests = pl.Series(all_tests, dtype=pl.String)
         gold = gold_keys(golds)
@@ -83,7 +84,7 @@ class CopyTable:
         self._is_empty.extend(~prompts.filled)
         self._gold.extend(gold)
         self._golds.append(pl.Series(list(map(writable, golds)), dtype=pl.String))
-        self._quality.extend(row_quality(gold, solutions, prompts.complete, heldout))
+        self._quality.extend(row_quality(gold, solutions, prompts.complete, heldout, ranks if any(ranks) else None))
         self._waiting = []
 
     def resolve(self) -> ExactCopies:

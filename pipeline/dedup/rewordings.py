@@ -71,6 +71,10 @@ class Outcome:
     """JSON for rows that go and are no copies, by position."""
     translations: Sequence[Translation] = ()
     """What an encoder proposed and the reading did not deny; both rows stay."""
+    overruled: Marks | None = None
+    """Whether it goes because a better source has another gold (`priority`); None where no source is better."""
+    settled: Marks | None = None
+    """Whether its conflict is settled by that."""
 
     @property
     def has_duplicates(self) -> Marks:
@@ -92,10 +96,12 @@ def keep_all_but_copies(copies: ExactCopies) -> Outcome:
     return Outcome(copies.winner, copies.conflict, copies.conflict >= 0, relation, np.zeros(rows, dtype=bool), {})
 
 
-def compare_rows(path: Path, copies: ExactCopies, config: DedupConfig, scratch: Path, progress: Progress) -> Outcome:
+def compare_rows(
+    path: Path, copies: ExactCopies, config: DedupConfig, scratch: Path, progress: Progress, ranks: Ints | None = None
+) -> Outcome:
     """Compare the rows that the exact half keeps.
 
-    `scratch` is a folder for temporary files, some 300 bytes a row.
+    `scratch` is a folder for temporary files, some 300 bytes a row. `ranks` are those of the rows' sources.
     """
     builder = CorpusBuilder(scratch)
     compared = [np.zeros(0, np.int64)]
@@ -108,7 +114,7 @@ def compare_rows(path: Path, copies: ExactCopies, config: DedupConfig, scratch: 
     )
     while batch := list(islice(rows, BATCH_ROWS)):
         compared.append(np.array([position for position, _ in batch], dtype=np.int64))
-        _add_rows(builder, [row for _, row in batch])
+        _add_rows(builder, [row for _, row in batch], None if ranks is None else ranks[compared[-1]].tolist())
         progress.advance(len(batch))
     corpus = builder.finish()
     positions = np.concatenate(compared)
@@ -140,12 +146,13 @@ def _translations(pairs_of_texts: Translations, corpus: Corpus, positions: Ints)
     return [Translation(first_row[left], first_row[right], sure) for left, right, sure in pairs]
 
 
-def _add_rows(builder: CorpusBuilder, rows: list[Row]) -> None:
+def _add_rows(builder: CorpusBuilder, rows: list[Row], ranks: list[int] | None) -> None:
     builder.add(
         [row["prompt"] for row in rows],
         [row["gold"] for row in rows],
         [len(row["solution"] or "") for row in rows],
         [row["split"] == "heldout" for row in rows],
+        ranks,
     )
 
 

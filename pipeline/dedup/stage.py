@@ -7,15 +7,16 @@
     train.jsonl:20  the problem of train.jsonl:3 in other words
                                                    drop same_problem {"kept": ..., "score": 4.2, "words": 0.81, ...}
 
-Input: `rows`. A held-out row wins over train rows, which are dropped as `leaked_heldout`. Exact copies come first
-(`near.copies` says what they are). What is left is compared for rewordings (`rewordings`), unless `reworded` is off or
-case counts. Of copies and of rewordings a row with gold stays rather than one without, then a complete text, then the
-longer worked solution, then the first. Golds that cannot be compared are no conflict (`near.golds`): both rows stay.
-A conflict between copies holds its rows back for review; one between rewordings only advises. With `embedder` rows that
-may be translations of each other are flagged `possible_translation`, which only advises (`translations`).
-With `template_cap` rows beyond the best of a template are dropped as `template_cap`. The evidence of a rewording is
-explained in `near.evidence`. The file is read four times: for hashes (`copy_table`), for rewordings (some 500 bytes
-for each row that is no copy), for the evidence, and to write.
+Inputs: `rows`, and `sources` where a run has several (`priority`). A held-out row wins over train rows, which are
+dropped as `leaked_heldout`. Exact copies come first (`near.copies` says what they are). What is left is compared for
+rewordings (`rewordings`), unless `reworded` is off or case counts. Of copies and of rewordings a row with gold stays
+rather than one without, then a complete text, then the longer worked solution, then the first. Golds that cannot be
+compared are no conflict (`near.golds`): both rows stay.
+A conflict between copies holds its rows back for review, unless a better source settles it; one between rewordings only
+advises. With `embedder` rows that may be translations of each other are flagged `possible_translation`, which only
+advises (`translations`). With `template_cap` rows beyond the best of a template are dropped as `template_cap`. The
+evidence of a rewording is explained in `near.evidence`. The file is read four times: for hashes (`copy_table`), for
+rewordings (some 500 bytes for each row that is no copy), for the evidence, and to write.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from truegold.pipeline.dedup.conflicts import MAX_SHOWN, REASON, GoldCounts, con
 from truegold.pipeline.dedup.copy_table import KEY_COLUMNS, CopyTable
 from truegold.pipeline.dedup.near import Relation
 from truegold.pipeline.dedup.near.copies import gold_key
+from truegold.pipeline.dedup.priority import overrule, read_ranks
 from truegold.pipeline.dedup.rewordings import Outcome, compare_rows, keep_all_but_copies
 from truegold.pipeline.dedup.translations import TRANSLATION_REASON, translation_evidence, translation_flag
 from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger
@@ -40,6 +42,8 @@ from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
 
 ROWS_FILE = "rows.parquet"
+OVERRULED = "conflict_with_better_source"
+"""The reason for which a row goes whose gold a better source contradicts."""
 
 
 @stage_function(version=5)
@@ -47,14 +51,17 @@ def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progre
     """Drop duplicates and flag conflicting labels."""
     path = inputs["rows"]
     total = count_rows(path)
+    ranks = read_ranks(path, inputs["sources"]) if "sources" in inputs else None
     table = CopyTable(config.case_sensitive)
-    for row in paced(read_rows(path, KEY_COLUMNS), progress, "hashing", total):
-        table.add(row)
+    for position, row in enumerate(paced(read_rows(path, KEY_COLUMNS), progress, "hashing", total)):
+        table.add(row, 0 if ranks is None else int(ranks[position]))
     copies = table.resolve()
     if config.reworded and not config.case_sensitive:
-        outcome = compare_rows(path, copies, config, out_dir, progress)
+        outcome = compare_rows(path, copies, config, out_dir, progress, ranks)
     else:
         outcome = keep_all_but_copies(copies)
+    if ranks is not None:
+        outcome = overrule(outcome, ranks)
     witnesses = _read_witnesses(path, outcome)
     translations = translation_evidence(path, outcome.translations)
     with (
@@ -68,13 +75,19 @@ def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progre
                 split, kept, kept_id = witnesses.kept_row(winner)
                 leaked = split == "heldout" and row["split"] != "heldout"
                 reason = "leaked_heldout" if leaked else _drop_reason(outcome, position)
-                ledger.drop(row, reason, kept=kept, kept_id=kept_id, **outcome.drop_evidence(position))
+                evidence = outcome.drop_evidence(position)
+                if ranks is not None and ranks[winner] < ranks[position]:
+                    evidence["priority"] = f"{kept.rpartition(':')[0]} before {row['source']}"
+                if reason == OVERRULED:
+                    evidence |= witnesses.conflicts[int(outcome.conflict[winner])].evidence()
+                ledger.drop(row, reason, kept=kept, kept_id=kept_id, **evidence)
                 continue
             rows.write(row)
             if (conflict := int(outcome.conflict[position])) >= 0:
                 evidence = witnesses.conflicts[conflict].evidence()
                 ledger.flag(row, REASON, **evidence)
-                flags.write(conflict_flag(row, evidence, bool(outcome.copies_conflict[position])))
+                is_settled = outcome.settled is not None and bool(outcome.settled[position])
+                flags.write(conflict_flag(row, evidence, bool(outcome.copies_conflict[position]), is_settled))
             for evidence in translations.get(position, ()):
                 ledger.flag(row, TRANSLATION_REASON, **evidence)
                 flags.write(translation_flag(row, evidence))
@@ -82,6 +95,8 @@ def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progre
 
 
 def _drop_reason(outcome: Outcome, position: int) -> str:
+    if outcome.overruled is not None and outcome.overruled[position]:
+        return OVERRULED
     if outcome.capped[position]:
         return "template_cap"
     return "exact_duplicate" if outcome.relation[position] == Relation.EXACT else "same_problem"

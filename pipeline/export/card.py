@@ -20,6 +20,7 @@ from truegold.pipeline.export.tables import Split, Tally
 from truegold.pipeline.ledger import LEDGER_FILE
 from truegold.pipeline.report.accounting import count_rows_by_end
 from truegold.pipeline.report.run_files import RunFiles
+from truegold.pipeline.report.sources import SourceAccount, count_by_source
 from truegold.pipeline.rows import KEY, RowKey
 from truegold.pipeline.running.digest import digest_json
 from truegold.verifiers import fingerprint
@@ -40,6 +41,8 @@ class Card:
     removed: tuple[tuple[str, str, int], ...]
     """(stage, reason, rows) of what was rejected, dropped or left in reserve. With the splits it adds up to
     `records_in`."""
+    by_source: tuple[SourceAccount, ...]
+    """The same by source; none where there is a single one."""
     edits: tuple[tuple[str, str, int], ...]
     """(stage, reason, edits)."""
     flags: Mapping[str, int]
@@ -75,6 +78,7 @@ def gather_card(
         splits=tuple(splits),
         records_in=account.records_in,
         removed=tuple(removed),
+        by_source=count_by_source(files),
         edits=_edits(files),
         flags=_flags(files, tables),
         verifiers=_ordered(Counter({fingerprint(name): rows for name, rows in tally.verifiers.items()})),

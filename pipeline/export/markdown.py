@@ -21,6 +21,7 @@ from truegold.pipeline.export.card import Card
 from truegold.pipeline.export.decontamination import Decontamination
 from truegold.pipeline.export.label_errors import LabelErrors
 from truegold.pipeline.report.shown_text import visible
+from truegold.pipeline.report.sources import describe_losses
 
 SOURCES_SHOWN = 20
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
@@ -76,6 +77,7 @@ def _body(card: Card) -> str:
         f"Configuration `{card.configuration}`.",
         "## Where the records went",
         _table(("stage", "reason", "rows"), [*card.removed, ("", "**in this set**", rows)]),
+        *_by_source(card),
         "## Edits",
         _table(("stage", "reason", "edits"), card.edits) if card.edits else "Nothing was edited.",
         "## Flags on rows of this set",
@@ -90,6 +92,17 @@ def _body(card: Card) -> str:
         _counts(card),
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def _by_source(card: Card) -> list[str]:
+    if not card.by_source:
+        return []
+    head = ("source", "records", "rejected", "dropped", "train", "heldout", "most went for")
+    lines = [
+        (line.source, line.records, line.rejected, line.dropped, line.left, line.heldout, describe_losses(line))
+        for line in card.by_source
+    ]
+    return ["By source, the most trusted first:", _table(head, lines)]
 
 
 def _label_errors(estimate: LabelErrors, rows: int) -> str:

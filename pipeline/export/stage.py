@@ -22,6 +22,7 @@ from truegold.pipeline.export.card import Card, gather_card, reasons_by_row
 from truegold.pipeline.export.markdown import render
 from truegold.pipeline.export.tables import write_splits
 from truegold.pipeline.report.run_files import RunFiles
+from truegold.pipeline.report.sources import describe_losses
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import RECORD, StageReport, stage_function
 
@@ -39,6 +40,9 @@ def export(inputs: Mapping[str, Path], config: ExportConfig, out_dir: Path, prog
     splits, schema, tally = write_splits(tables, reasons_by_row(files), out_dir)
     progress.start("writing its card")
     card = gather_card(files, config, splits, schema, tally, tables, inputs)
+    for account in card.by_source:
+        if account.records and not account.left and not account.heldout:
+            progress.note(f"nothing is left of source {account.source!r}: {describe_losses(account)}")
     (out_dir / CARD).write_text(render(card), encoding="utf-8")
     (out_dir / NUMBERS).write_bytes(_numbers(card))
     rows = sum(split.rows for split in splits)

@@ -11,7 +11,6 @@ that order of precedence. Whatever the source has beyond what was taken whole go
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,13 +25,11 @@ from truegold.pipeline.ingest.columns import (
     read_prompt,
     text_of,
 )
+from truegold.pipeline.ingest.heldout import is_heldout
 from truegold.pipeline.ingest.jsonl import parse_structure
 from truegold.pipeline.ingest.layout import Derived, Layout
 from truegold.pipeline.ingest.records import Record, Unusable
 from truegold.pipeline.rows import Row, dump_json, row_id
-
-HELDOUT_STEPS = 2**32
-"""The hash by which rows are set aside has this many values."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +69,7 @@ class RowBuilder:
             "solution": solution,
             "source": self.source,
             "source_row": record.row_number,
-            "split": "heldout" if self.all_heldout or _is_heldout(identity, self.config.heldout) else "train",
+            "split": "heldout" if self.all_heldout or is_heldout(identity, self.config.heldout) else "train",
             "meta": dump_json(json_safe(self._meta(values, keep_prompt=messages > 1))),
         }
 
@@ -154,14 +151,6 @@ def make_builder(config: SourceConfig, layout: Layout, source: str, all_heldout:
     """Return a builder of rows for a source of this layout and name."""
     columns = {field: compile_column(spec, field) for field, spec in layout.columns if spec is not None}
     return RowBuilder(config, layout, columns, source, all_heldout)
-
-
-def _is_heldout(identity: str, share: float) -> bool:
-    """Say whether a row of this id is set aside: by a hash of its own, so that nothing else sorts by the same bits."""
-    if share <= 0:
-        return False
-    digest = hashlib.sha256(b"heldout:" + identity.encode()).digest()
-    return int.from_bytes(digest[:4], "big") < share * HELDOUT_STEPS
 
 
 def _describe_absence(column: Column, values: Mapping[str, Any]) -> str:

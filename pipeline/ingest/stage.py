@@ -5,9 +5,10 @@
     {"source": "train.jsonl", "source_row": 2, "reason": "missing_gold", "detail": "column 'answer' is null", ...}
 
 Inputs: `data` (a file source's path; none for a hub source) and optionally `heldout`, a file whose rows are all set
-aside. Memory does not grow with the source, save 24 bytes a row where it has a column of ids. `limit` bounds the
-records that are read of each file. Rejects are not in the ledger: they never were rows. `rows_in` counts the records
-that were read, so that `rows_in == rows_out +` the sum of all `reject:*` counts.
+aside; of several sources `data 0`, `heldout 0`, `data 1` and so on. They are read into one table in their order, which
+`sources.json` has: that of their priority. Memory does not grow with the source, save 24 bytes a row where it has a
+column of ids. `limit` bounds the records that are read of each file. Rejects are not in the ledger: they never were
+rows. `rows_in` counts the records that were read, so that `rows_in == rows_out +` the sum of all `reject:*` counts.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,8 +26,16 @@ from types import TracebackType
 import numpy as np
 import orjson
 
-from truegold.pipeline.config.sources import FileSource, HubSource
+from truegold.pipeline.config.sources import (
+    FileSource,
+    HubSource,
+    ListedFile,
+    ListedHub,
+    SeveralSources,
+    heldout_label,
+)
 from truegold.pipeline.ingest.columns import compile_column
+from truegold.pipeline.ingest.heldout import set_apart
 from truegold.pipeline.ingest.hub import open_hub
 from truegold.pipeline.ingest.layout import Layout
 from truegold.pipeline.ingest.layouts import check_columns, check_preset, choose_layout
@@ -36,36 +46,77 @@ from truegold.pipeline.ledger import Ledger
 from truegold.pipeline.rows import ROW_SCHEMA, TableWriter
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.verifiers import InputError
+from truegold.verifiers import InputError, TruegoldError
 
 ROWS_FILE = "rows.parquet"
 REJECTS_FILE = "rejects.jsonl"
+SOURCES_FILE = "sources.json"
 
 
 @stage_function(version=1)
 def ingest(
-    inputs: Mapping[str, Path], config: FileSource | HubSource, out_dir: Path, progress: Progress
+    inputs: Mapping[str, Path], config: FileSource | HubSource | SeveralSources, out_dir: Path, progress: Progress
 ) -> StageReport:
-    """Read the source (and the held-out file) into `rows.parquet` and `rejects.jsonl`."""
-    check_preset(config.preset)
-    # A bad extract is an error of the configuration, which is reported before files are opened.
-    for field, spec in config.columns:
-        if spec is not None:
-            compile_column(spec, field)
-    sources = _open_sources(inputs, config)
-    layout: Layout | None = None
+    """Read the sources (and their held-out files) into `rows.parquet` and `rejects.jsonl`."""
+    opened = _open_all(inputs, config)
+    names = [source.name for _, sources in opened for source in sources]
     with (
         Ledger(out_dir, "ingest"),
         TableWriter(out_dir / ROWS_FILE, ROW_SCHEMA) as rows,
         _Rejects(out_dir / REJECTS_FILE) as rejects,
     ):
         ids = _SourceIds()
-        reader = _Reader(config, rows, rejects, ids, progress)
-        for index, source in enumerate(sources):
-            layout = reader.read(source, layout, all_heldout=index > 0)
+        for part, sources in opened:
+            reader = _Reader(part, rows, rejects, ids, progress)
+            layout: Layout | None = None
+            with _source_named(part):
+                for index, source in enumerate(sources):
+                    layout = reader.read(source, layout, all_heldout=index > 0)
+    if isinstance(config, SeveralSources):
+        set_apart(out_dir / ROWS_FILE, {part.label: part.heldout for part in config.sources})
+        (out_dir / SOURCES_FILE).write_bytes(orjson.dumps(names))
     counts = {f"reject:{reason}": count for reason, count in rejects.counts.items()} | ids.warn(progress)
     rows_in = rows.rows + sum(rejects.counts.values())
-    return StageReport(rows_in, rows.rows, counts, {"sources": [source.name for source in sources]})
+    return StageReport(rows_in, rows.rows, counts, {"sources": names})
+
+
+def _open_all(
+    inputs: Mapping[str, Path], config: FileSource | HubSource | SeveralSources
+) -> list[tuple[FileSource | HubSource, list[Source]]]:
+    """Open every source; a bad extract is an error of the configuration, which is reported before files are opened."""
+    parts = config.sources if isinstance(config, SeveralSources) else (config,)
+    opened: list[tuple[FileSource | HubSource, list[Source]]] = []
+    for part in parts:
+        with _source_named(part):
+            check_preset(part.preset)
+            for field, spec in part.columns:
+                if spec is not None:
+                    compile_column(spec, field)
+    for index, part in enumerate(parts):
+        with _source_named(part):
+            if not isinstance(part, ListedFile | ListedHub):
+                opened.append((part, _open_sources(inputs, part)))
+                continue
+            files = {name: inputs[f"{name} {index}"] for name in ("data", "heldout") if f"{name} {index}" in inputs}
+            labels = (part.label, heldout_label(part.label))
+            sources = [
+                replace(source, name=name) for source, name in zip(_open_sources(files, part), labels, strict=False)
+            ]
+            # Each source has its share to the row, which is known when all of it has been read.
+            opened.append((part.model_copy(update={"heldout": 0.0}), sources))
+    return opened
+
+
+@contextmanager
+def _source_named(part: FileSource | HubSource) -> Iterator[None]:
+    """Name one of several sources in errors about it."""
+    try:
+        yield
+    except TruegoldError as error:
+        if isinstance(part, ListedFile | ListedHub):
+            error.message = f"Source {part.label!r}: {error.message}"
+            error.args = (error.message,)
+        raise
 
 
 def _open_sources(inputs: Mapping[str, Path], config: FileSource | HubSource) -> list[Source]:

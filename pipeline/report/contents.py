@@ -18,6 +18,7 @@ from truegold.pipeline.report.flagged import Review, rank_flagged_rows
 from truegold.pipeline.report.planted import Planted, score_planted
 from truegold.pipeline.report.rewards import Rewards, measure_rewards
 from truegold.pipeline.report.run_files import RunFiles
+from truegold.pipeline.report.sources import SourceAccount, count_by_source
 from truegold.pipeline.report.training import Training, read_training
 
 _PLANTED_KEYS = {"detected": "found", "detected_by_any": "found_by_any"}
@@ -44,6 +45,7 @@ class Contents:
     run_dir: str
     """The run's folder as it is typed in a command."""
     account: Account
+    sources: tuple[SourceAccount, ...]
     planted: Planted | None
     groups: tuple[ProblemGroup, ...]
     shifts: tuple[FilterShift, ...]
@@ -82,6 +84,7 @@ def gather(files: RunFiles, config: ReportConfig) -> Contents:
         name=config.name,
         run_dir=str(files.folders["ingest"].parent),
         account=count_rows_by_end(files),
+        sources=count_by_source(files),
         planted=score_planted(files),
         groups=measure_pass_rates(files),
         shifts=tuple(measure_filter_shifts(files)),
@@ -107,6 +110,7 @@ def summarise(contents: Contents) -> dict[str, Any]:
             "adds_up": True,
         },
         "accounting": asdict(contents.account),
+        "sources": [asdict(source) for source in contents.sources],
         "planted": contents.planted and asdict(contents.planted, dict_factory=_rename_planted),
         "pass_rates": [asdict(group) for group in contents.groups],
         "shifts": [asdict(shift) for shift in contents.shifts],

@@ -28,6 +28,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import polars as pl
 
+from truegold.pipeline.config.sources import MAX_SOURCES
 from truegold.pipeline.dedup.near.arrays import Floats, Hashes, Ints, Marks
 from truegold.pipeline.dedup.near.tidy import fold_case, tidy
 from truegold.pipeline.rows import normalise_for_id
@@ -116,14 +117,25 @@ def gold_keys(golds: Iterable[str | None]) -> Ints:
     return np.fromiter(map(gold_key, golds), dtype=np.int64)
 
 
-def row_quality(gold: Ints, solutions: Sequence[int], complete: Marks, preferred: Sequence[bool] | None) -> Floats:
+def row_quality(
+    gold: Ints,
+    solutions: Sequence[int],
+    complete: Marks,
+    preferred: Sequence[bool] | None,
+    ranks: Sequence[int] | None = None,
+) -> Floats:
     """Rank preferred rows first, then rows with gold, then complete texts, then longer worked solutions.
 
-    `solutions` has the characters of each worked solution. Of copies and of rewordings the best row stays.
+    `solutions` has the characters of each worked solution. Of copies and of rewordings the best row stays. `ranks` are
+    those of the rows' sources, 0 for the best: of rows with gold that of the better source is the better one.
     """
     length = np.minimum(np.asarray(solutions, dtype=np.float32), MAX_SOLUTION_CHARS) / (MAX_SOLUTION_CHARS + 1)
     first = np.zeros(len(gold)) if preferred is None else np.asarray(preferred, dtype=np.float32)
-    quality: Floats = (4 * first + 2 * (gold != NO_GOLD) + complete + length).astype(np.float32)
+    text = complete + length
+    if ranks is not None:
+        # The step between two sources is as large as all that texts and solutions can make of a row.
+        text = (MAX_SOURCES - 1 - np.asarray(ranks, dtype=np.float64) + text / 2) / MAX_SOURCES
+    quality: Floats = (4 * first + 2 * (gold != NO_GOLD) + text).astype(np.float32)
     return quality
 
 

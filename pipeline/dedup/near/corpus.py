@@ -65,10 +65,12 @@ class CorpusBuilder:
         golds: Sequence[str | None],
         solutions: Sequence[int],
         preferred: Sequence[bool] | None = None,
+        ranks: Sequence[int] | None = None,
     ) -> None:
         """Take in more rows.
 
-        `solutions` has the characters of each worked solution, `preferred` marks rows to keep before others.
+        `solutions` has the characters of each worked solution, `preferred` marks rows to keep before others,
+        `ranks` are those of the rows' sources, 0 for the best.
         """
         series = pl.Series(prompts, dtype=pl.String)
         tidied = tidy_prompts(series)
@@ -85,7 +87,7 @@ class CorpusBuilder:
         self._text.append(text)
         self._gold.append(gold)
         self._golds.append(pl.Series([writable(gold_text) for gold_text in golds], dtype=pl.String))
-        self._quality.append(row_quality(gold, solutions, tidied.complete, preferred))
+        self._quality.append(row_quality(gold, solutions, tidied.complete, preferred, ranks))
 
     @property
     def texts(self) -> int:
