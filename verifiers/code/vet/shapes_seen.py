@@ -102,7 +102,7 @@ def _is_rotated(value: Any) -> bool:
     """Whether a part was moved from the front of a sorted list to its end, or none was."""
     elements = list(value)
     try:
-        falls = [first > second for first, second in pairwise([*elements, *elements[:1]])]
+        falls: list[bool] = [first > second for first, second in pairwise([*elements, *elements[:1]])]
     except TypeError:
         return False
     return sum(falls) <= 1
