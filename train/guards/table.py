@@ -329,5 +329,6 @@ def _profile_distance(passed: float, profile: float, judged: float | None) -> di
     # Half a completion more of each kind keeps the odds finite.
     smooth = [(rate * judged + 0.5) / (judged + 1.0) for rate in (passed, profile)]
     odds = [math.log(rate / (1.0 - rate)) for rate in smooth]
-    variances = [1.0 / ((judged + 1.0) * rate * (1.0 - rate)) for rate in smooth]
-    return {"profile_distance": abs(odds[0] - odds[1]), "profile_error": math.sqrt(sum(variances))}
+    # The error is that of two draws at the profile's rate: at the other rate's, which may be 0 or 1, it has no bound.
+    variance = 2.0 / ((judged + 1.0) * smooth[1] * (1.0 - smooth[1]))
+    return {"profile_distance": abs(odds[0] - odds[1]), "profile_error": math.sqrt(variance)}

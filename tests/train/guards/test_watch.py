@@ -120,6 +120,7 @@ def test_nothing_to_learn_is_no_fault_where_all_is_learnt() -> None:
     [
         (0.05, 256, True),  # Another prompt than the profile's.
         (1.0, 256, True),
+        (1.0, 64, True),
         (0.19, 256, False),  # Temperature 1.5 in place of 1.
         (0.45, 256, False),
         (0.0, 8, False),  # Eight completions may all be wrong.
