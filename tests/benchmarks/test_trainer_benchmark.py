@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -14,7 +16,7 @@ sys.path.insert(0, str(BENCHMARKS))
 import pytest  # noqa: E402
 import trainer_tables  # noqa: E402
 from trainer_peers.marks import LOADED, STEP, Marks, read_marks  # noqa: E402
-from trainer_peers.memory import MemoryWatch  # noqa: E402
+from trainer_peers.memory import MemoryWatch, rss_mb, share_memory, total_mb  # noqa: E402
 from trainer_peers.reward import vowels  # noqa: E402
 from trainer_peers.setting import Setting, load_problems  # noqa: E402
 
@@ -53,6 +55,23 @@ def test_the_warm_up_stands_apart_and_the_highest_peak_counts():
     assert found["tokens_per_s"] == pytest.approx(64.0)
     assert found["first_s"] == 40.0
     assert found["peak_mb"] == 1200.0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+def test_a_memory_that_two_processes_share_is_counted_once():
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        # The kernel has threads as processes that share their memory.
+        assert share_memory(os.getpid(), thread.native_id)
+        assert not share_memory(os.getpid(), child.pid)
+        both = total_mb([os.getpid(), thread.native_id, child.pid])
+        assert both == pytest.approx(rss_mb(os.getpid()) + rss_mb(child.pid), rel=0.1)
+    finally:
+        done.set()
+        child.communicate(b"\n")
 
 
 def test_the_report_has_a_table_for_each_setting_that_was_run():
