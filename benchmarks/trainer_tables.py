@@ -64,8 +64,9 @@ def _head(figures: Figures) -> str:
         "temperature 1, no KL penalty, a reward that costs nothing. A step is generation, reward, update and, in",
         "truegold, weight sync and probe; the first one and loading stand apart. Seconds are medians over the measured",
         "steps of all runs. Peak memory is of the process and its children at one moment (RSS), loading included,",
-        "saving not; a process that has just been started shares its parent's memory, which is counted once. Load: the machine's load average at the end; above the number of threads the seconds are those",
-        "of a busy machine, and CPU seconds say more.",
+        "saving not; a process that has just been started shares its parent's memory, which is counted once. Load: the",
+        "machine's load average at the end; above the number of threads the seconds are those of a busy machine, and",
+        "CPU seconds say more.",
     ]
     versions = [
         f"{trainer}: " + ", ".join(f"{name} {version}" for name, version in sorted(packages.items()))
