@@ -42,6 +42,8 @@ TRAINERS: dict[str, tuple[str, list[str]]] = {
     f"{TRUEGOLD}, gradient checkpointing": ("trainer_peers.ours", ["--checkpointing"]),
     "TRL": ("trainer_peers.trl", []),
     "TRL, gradient checkpointing": ("trainer_peers.trl", ["--checkpointing"]),
+    "TRL, micro-batches of 2": ("trainer_peers.trl", ["--micro", "2"]),
+    "TRL, mixed precision, micro-batches of 2": ("trainer_peers.trl", ["--mixed", "--micro", "2"]),
     "TRL, mixed precision": ("trainer_peers.trl", ["--mixed"]),
     "TRL, mixed precision, gradient checkpointing": ("trainer_peers.trl", ["--mixed", "--checkpointing"]),
 }

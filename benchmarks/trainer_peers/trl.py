@@ -1,6 +1,6 @@
 """TRL's GRPOTrainer, generating with Hugging Face `generate`: its vLLM modes do not run on a CPU.
 
-Its micro-batch is the default of 8 completions. Not its defaults, unless asked for: no gradient checkpointing
+Its micro-batch is the default of 8 completions, or as many as asked for (`--micro N`: less memory). Not its defaults, unless asked for: no gradient checkpointing
 (`--checkpointing`: slower, less memory), and in bfloat16 weights, gradients and optimizer state all bfloat16
 (`--mixed`: float32 ones, the forward pass in bfloat16). No trackers, no saving.
 """
@@ -70,7 +70,8 @@ def _main() -> None:
     setting = Setting.load(folder)
     problems = load_problems(folder)
     mixed = "--mixed" in sys.argv
-    micro_batch = min(MICRO_BATCH, setting.completions)
+    asked_for = int(sys.argv[sys.argv.index("--micro") + 1]) if "--micro" in sys.argv else MICRO_BATCH
+    micro_batch = min(asked_for, setting.completions)
     arguments = GRPOConfig(
         output_dir=str(folder / "out"),
         per_device_train_batch_size=micro_batch,
