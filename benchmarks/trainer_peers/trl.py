@@ -1,8 +1,9 @@
 """TRL's GRPOTrainer, generating with Hugging Face `generate`: its vLLM modes do not run on a CPU.
 
-Its micro-batch is the default of 8 completions, or as many as asked for (`--micro N`: less memory). Not its defaults, unless asked for: no gradient checkpointing
-(`--checkpointing`: slower, less memory), and in bfloat16 weights, gradients and optimizer state all bfloat16
-(`--mixed`: float32 ones, the forward pass in bfloat16). No trackers, no saving.
+Its micro-batch is the default of 8 completions, or as many as are asked for (`--micro N`: less memory). Not its
+defaults, unless asked for: no gradient checkpointing (`--checkpointing`: slower, less memory), and in bfloat16 weights,
+gradients and optimizer state all bfloat16 (`--mixed`: float32 ones, the forward pass in bfloat16). No trackers, no
+saving.
 """
 
 from __future__ import annotations
