@@ -63,8 +63,8 @@ class Contents:
 
     @property
     def sampled(self) -> tuple[StageLine, ...]:
-        """The stages that drew samples."""
-        return tuple(stage for stage in self.stages if "sampling" in stage.facts)
+        """The profiles, which say what their samples cost."""
+        return tuple(stage for stage in self.stages if "drawn" in stage.facts.get("sampling", {}))
 
     @property
     def heldout(self) -> tuple[Distribution | None, Distribution | None]:

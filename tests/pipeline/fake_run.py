@@ -201,7 +201,7 @@ class FakeRun:
         for step, problems in ((0, (1, 3)), (2, (13, 1))):
             attempts = [self._attempt(step, n, score) for n in problems for score in (1.0, 0.0)]
             write_rows(out / "completions" / f"step-{step:06d}.parquet", attempts, COMPLETIONS)
-        self.record("train", 4, 4, steps=3)
+        self.record("train", 4, 4, steps=3, sampling={"rollout": {"temperature": 1.0, "max_tokens": 32}})
 
     def _attempt(self, step: int, line: int, score: float) -> dict[str, Any]:
         row = self.rows[line]

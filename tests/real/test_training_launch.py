@@ -36,7 +36,7 @@ def short_lines(response: str, gold: str) -> bool:
 
 @pytest.fixture
 def inputs(tiny_model: Path, tmp_path: Path) -> dict[str, Path]:
-    """Twelve problems that an untrained model gets right by chance."""
+    """Twelve problems that an untrained model gets right by chance, and twelve others that are held out."""
     verifier = tmp_path / "parity.py"
     verifier.write_text(VERIFIER)
     problems = [
@@ -49,11 +49,12 @@ def inputs(tiny_model: Path, tmp_path: Path) -> dict[str, Path]:
             "split": "train",
             "pass_rate": 0.5,
         }
-        for index in range(12)
+        for index in range(24)
     ]
-    rows = tmp_path / "rows.parquet"
-    pl.DataFrame(problems).write_parquet(rows)
-    return {"model": tiny_model, "rows": rows, "heldout": rows, "reserve": rows}
+    rows, heldout = tmp_path / "rows.parquet", tmp_path / "heldout.parquet"
+    pl.DataFrame(problems[:12]).write_parquet(rows)
+    pl.DataFrame(problems[12:]).write_parquet(heldout)
+    return {"model": tiny_model, "rows": rows, "heldout": heldout, "reserve": rows}
 
 
 def config(**changes: object) -> GrpoConfig:
