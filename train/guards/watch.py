@@ -24,6 +24,8 @@ WINDOW = 20
 """The recent baseline is of so many healthy steps."""
 WARM_UP = 8
 """The recent baseline is not used before it has so many; the first so many healthy steps are the start."""
+ERRORS = 4.0
+"""What was measured on few samples is not wrong before it is so many standard errors away."""
 FEWEST = 3
 """With fewer values a deviation says nothing, and the floor and the ratio decide."""
 QUIET = 20
@@ -129,7 +131,7 @@ class Watch:
                 del self.streaks[guard.name]
                 if alarm.action in ("warn", "halve_rate"):
                     self.quiet_until[guard.name] = step + QUIET
-        watched = {guard.metric for guard in self.guards}
+        watched = {name for guard in self.guards for name in (guard.metric, guard.error)}
         for name, value in values.items():
             if name in watched and name not in wrong and math.isfinite(value):
                 self.series.setdefault(name, Series()).add(value)
@@ -155,9 +157,9 @@ class Watch:
     def _bound(self, guard: Guard, values: Mapping[str, float]) -> tuple[float | None, float] | None:
         """Return the baseline, if there is one, and the value from which the metric is wrong; None where there is
         nothing yet to compare with."""
-        error = 4.0 * values.get(guard.error, 0.0) if guard.error else 0.0
+        error = values.get(guard.error, 0.0) if guard.error else 0.0
         if guard.against == "limit":
-            return None, max(guard.floor, error) if guard.error else guard.floor
+            return None, max(guard.floor, ERRORS * error) if guard.error else guard.floor
         series = self.series.get(guard.metric)
         if series is None or not series.start:
             return None
@@ -168,7 +170,9 @@ class Watch:
         if guard.against == "best":
             baseline = series.highest if guard.direction == "down" else series.lowest
         deviation = TO_DEVIATION * median(abs(value - baseline) for value in past) if len(past) >= FEWEST else 0.0
-        distance = max(guard.mads * deviation, guard.floor, error, guard.ratio * abs(baseline))
+        if guard.error and guard.error in self.series:
+            error = math.hypot(error, max(self.series[guard.error].highest, 0.0))  # The baseline was measured, too.
+        distance = max(guard.mads * deviation, guard.floor, ERRORS * error, guard.ratio * abs(baseline))
         return baseline, baseline + distance if guard.direction == "up" else baseline - distance
 
     def _alarm(self, guard: Guard, step: int, value: float, bound: tuple[float | None, float], since: int) -> Alarm:

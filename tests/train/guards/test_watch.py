@@ -94,6 +94,24 @@ def test_what_falls_though_the_pass_rate_does_not_is_warned_of(metric: str, guar
     assert [(alarm.guard, alarm.step, alarm.action) for alarm in watch_run(lines)] == [(guard, 42, "warn")]
 
 
+@pytest.mark.parametrize(
+    ("error_before", "fallen", "error", "alarms"),
+    [
+        (0.06, 0.133, 0.045, []),  # 15 rows with 4 samples each: 2.4 standard errors of the difference.
+        (0.06, 0.0, 0.0, ["heldout_fall"]),
+        (0.01, 0.133, 0.01, ["heldout_fall"]),
+    ],
+)
+def test_the_held_out_rows_are_unlearnt_only_where_both_measurements_are_sure(
+    error_before: float, fallen: float, error: float, alarms: list[str]
+) -> None:
+    lines = [
+        {"step": 0, "heldout_pass_rate": 0.317, "heldout_error": error_before},
+        {"step": 2, "heldout_pass_rate": fallen, "heldout_error": error},
+    ]
+    assert [alarm.guard for alarm in watch_run(lines)] == alarms
+
+
 def test_guards_can_be_turned_off_by_name() -> None:
     lines = [{**line, "truncated": 0.9} for line in recorded("healthy")]
     lines[:20] = recorded("healthy")[:20]
