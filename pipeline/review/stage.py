@@ -14,6 +14,8 @@ The stage `settle` lets pass what is fit for profiling:
     drop                                 dropped                                   ledger: drop reviewer_drop
     reviewers who contradict each other  dropped here as `reviewers_disagree`, to be settled among them
 
+`open_flags.parquet` has the flags of the rows that pass undecided: they advise, and later stages may weigh them.
+
 A decision applies to every row of its id, which is the row's content: it holds in the next run too, while the content
 is the same. Decisions about rows that are no longer there are reported as stale.
 """
@@ -32,12 +34,14 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from truegold.pipeline.config.stages import SettleConfig
-from truegold.pipeline.ledger import FlagRecord, Ledger
+from truegold.pipeline.ledger import FLAG_SCHEMA, FlagRecord, Ledger
 from truegold.pipeline.rows import ROW_SCHEMA, Row, RowKey, TableWriter, count_rows, read_rows, read_table, row_key
 from truegold.pipeline.running.progress import Progress, track
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.verifiers import InputError
 
+OPEN_FLAGS_FILE = "open_flags.parquet"
+"""The flags that no reviewer has decided about, of the rows that pass."""
 STALE_SHOWN = 20
 """How many stale decisions a report lists by id; their count is in it as well."""
 
@@ -152,13 +156,14 @@ def append_decision(folder: Path, decision: Decision) -> Path:
     return path
 
 
-@stage_function(version=1)
+@stage_function(version=2)
 def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Apply the reviewers' decisions and hold back what still waits for one."""
     blocking = _blocking_reasons(inputs["flags"])
     decisions_by_id = load_decisions(inputs["decisions"]) if "decisions" in inputs else {}
     total = count_rows(inputs["rows"])
     seen: set[str] = set()
+    undecided: set[RowKey] = set()
 
     with Ledger(out_dir, "settle") as ledger, TableWriter(out_dir / "rows.parquet", ROW_SCHEMA) as cleared:
         for row in track(read_rows(inputs["rows"]), progress, "settle", total):
@@ -168,6 +173,12 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
             settled = _settle_row(row, blocking.get(row_key(row), []), decisions, ledger)
             if settled is not None:
                 cleared.write(settled)
+                if not decisions:
+                    undecided.add(row_key(row))
+    with TableWriter(out_dir / OPEN_FLAGS_FILE, FLAG_SCHEMA) as open_flags:
+        for flag in read_table(inputs["flags"], FlagRecord):
+            if row_key(flag) in undecided:
+                open_flags.write(flag)
 
     stale = sorted(decisions_by_id.keys() - seen)
     return StageReport(

@@ -48,6 +48,8 @@ class Candidate:
     known: Beta
     """Its pass rate, as far as it is known."""
     never_passed: bool
+    is_flagged: bool
+    """Whether a rule advises against it, which no reviewer has decided about."""
     suspicion: float
     """How probable it is that its label is at fault."""
     worth: float
@@ -72,7 +74,7 @@ class Judgement:
     """Which rows are candidates."""
 
     def __init__(self, inputs: Mapping[str, Path], config: SelectConfig) -> None:
-        """Read the profile's tables `profile`, `flags` and `suspicion`."""
+        """Read the profile's tables `profile`, `flags` and `suspicion`, and `open_flags` of `settle` where it ran."""
         self._config = config
         self.profile = {row_key(summary): summary for summary in read_table(inputs["profile"], ProfileRow)}
         """What the profile says of each row."""
@@ -81,6 +83,9 @@ class Judgement:
         for flag in read_table(inputs["flags"], FlagRecord):
             if flag["blocks"]:
                 self.blocked_by.setdefault(row_key(flag), []).append(flag["reason"])
+        self._flagged: set[RowKey] = set()
+        if "open_flags" in inputs:
+            self._flagged = {row_key(flag) for flag in read_table(inputs["open_flags"], RowReference, KEY)}
         self._suspicion = {
             row_key(record): record["suspicion"]
             for record in read_table(inputs["suspicion"], _Suspicion, [*KEY, "suspicion"])
@@ -106,4 +111,5 @@ class Judgement:
         if not in_range or (config.target is not None and config.bands[band].share == 0):
             return DropReason.OUTSIDE_BAND
         suspicion = self._suspicion.get(row_key(row), 0.0)
-        return Candidate(row, known, not summary["passes"], suspicion, teaching * (1 - suspicion), band)
+        is_flagged = row_key(row) in self._flagged
+        return Candidate(row, known, not summary["passes"], is_flagged, suspicion, teaching * (1 - suspicion), band)

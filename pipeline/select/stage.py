@@ -38,9 +38,10 @@ SELECTED_SCHEMA = pa.schema(
 """The columns of selected.parquet and reserve.parquet: `pass_rate` is the expected one, the mean of the posterior."""
 
 
-@stage_function(version=3)
+@stage_function(version=4)
 def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Select from the profile's `rows`, by its tables `profile`, `flags` and `suspicion`.
+    """Select from the profile's `rows`, by its tables `profile`, `flags` and `suspicion`, and by `open_flags` of
+    `settle` where there are any.
 
     Raises InputError where nothing is left, or nothing that teaches.
     """
@@ -120,12 +121,13 @@ def _record(candidate: Candidate) -> Row:
 
 
 def _limit_zeros(candidates: Sequence[Candidate], config: SelectConfig) -> tuple[list[Candidate], list[Candidate]]:
-    """Return the candidates of which `zero_share` at most never passed, and the others: those of the least worth."""
+    """Return the candidates of which `zero_share` at most never passed, and the others: those that are flagged, since
+    a row that never passes is either hard or at fault, then those of the least worth."""
     if config.zero_share == 1:
         return list(candidates), []
     kept = [candidate for candidate in candidates if not candidate.never_passed]
     never = [candidate for candidate in candidates if candidate.never_passed]
-    never.sort(key=lambda candidate: (-candidate.worth, row_key(candidate.row)))
+    never.sort(key=lambda candidate: (candidate.is_flagged, -candidate.worth, row_key(candidate.row)))
     allowed = int(len(kept) * config.zero_share / (1 - config.zero_share))
     return kept + never[:allowed], never[allowed:]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import polars as pl
 import pytest
 from pydantic import ValidationError
 
@@ -104,6 +105,14 @@ def test_each_word_does_what_it_says_on_flagged_and_plain_rows(decide, name, wor
         assert (edit["before"], edit["after"]) == (str(source_row), "9")
         assert json.loads(edit["evidence"])["column"] == "gold"
         assert cleared[source_row]["id"] == name
+
+
+def test_flags_of_rows_that_pass_stay_open_until_somebody_decides(decide, tmp_path):
+    rows = [make_row("a", 1), make_row("b", 2), make_row("c", 3)]
+    flags = [make_flag(row, "multi_part", blocks=False) for row in rows[:2]] + [make_flag(rows[2], "proof")]
+    decide(("b", "keep", "ada", None), rows=rows, flags=flags)
+    open_flags = pl.read_parquet(next(tmp_path.rglob("open_flags.parquet")))
+    assert open_flags.select("id", "reason").rows() == [("a", "multi_part")]
 
 
 def test_flags_that_do_not_block_hold_nothing_back(decide):

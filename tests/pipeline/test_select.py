@@ -41,6 +41,7 @@ class Problem:
     split: str = "train"
     suspicion: float = 0.0
     blocks: bool = False
+    is_flagged: bool = False
     truncated: float = 0.0
 
 
@@ -58,7 +59,7 @@ class Notes(NullProgress):
 def run_select(folder: Path, problems: Sequence[Problem], notes: Notes | None = None, **config: Any) -> StageReport:
     """Select among problems, numbered from 1, with the prior Beta(1, 1)."""
     rows: list[Row] = []
-    profile, suspicion, flags = [], [], []
+    profile, suspicion, flags, open_flags = [], [], [], []
     for number, problem in enumerate(problems, 1):
         row: Row = {**make_row(number, problem.split), "domain": problem.domain, "source": problem.source}
         known = PRIOR.after(problem.judged, problem.passes)
@@ -72,7 +73,10 @@ def run_select(folder: Path, problems: Sequence[Problem], notes: Notes | None = 
         suspicion.append({**reference, "row_id": row["id"], "suspicion": problem.suspicion, "tier": "keep"})
         if problem.blocks:
             flags.append(flag_record(row, "suspect_gold", detector="profile", evidence={}))
-    inputs = {name: folder / f"{name}.parquet" for name in ("rows", "profile", "flags", "suspicion")}
+        if problem.is_flagged:
+            open_flags.append(flag_record(row, "missing_quantity", detector="missing_quantity", evidence={}))
+    inputs = {name: folder / f"{name}.parquet" for name in ("rows", "profile", "flags", "suspicion", "open_flags")}
+    write_rows(inputs["open_flags"], open_flags, FLAG_SCHEMA)
     write_rows(inputs["rows"], rows, ROW_SCHEMA)
     write_rows(inputs["profile"], profile, PROFILE_SCHEMA)
     write_rows(inputs["suspicion"], suspicion, SUSPICION_SCHEMA)
@@ -134,6 +138,15 @@ def test_rows_without_enough_passes_or_out_of_range_are_dropped(tmp_path: Path) 
 def test_by_default_a_tenth_of_the_selection_may_never_have_passed(tmp_path: Path) -> None:
     run_select(tmp_path, [*[Problem(4)] * 18, *[Problem(0)] * 6], zero_share=SelectConfig().zero_share)
     assert Counter(dropped(tmp_path).values()) == {"over_zero_share": 4}
+
+
+def test_of_rows_that_never_passed_the_flagged_ones_come_last(tmp_path: Path) -> None:
+    run_select(
+        tmp_path,
+        [*[Problem(4)] * 3, Problem(0, is_flagged=True), Problem(0, suspicion=0.5), Problem(1, is_flagged=True)],
+        zero_share=0.2,
+    )
+    assert dropped(tmp_path) == {4: "over_zero_share"}
 
 
 def test_rows_that_never_passed_make_up_at_most_their_share(tmp_path: Path) -> None:
