@@ -37,7 +37,7 @@ train:
   sampling: {max_tokens: 20}
   objective: {minibatches: 2, masks: {truncated: false}}
   evaluation: {every: 2}
-  optimizer: {lr: 1.0e-3, dtype: float32}
+  optimizer: {lr: 3.0e-4, dtype: float32}
 """
 
 
