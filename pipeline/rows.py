@@ -139,6 +139,7 @@ class TableWriter:
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._schema = schema
+        self._names = frozenset(schema.names)
         self._writer = pq.ParquetWriter(path, schema, compression="zstd")
         self._buffer: list[Mapping[str, Any]] = []
         self._bytes = 0
@@ -146,11 +147,12 @@ class TableWriter:
 
     def write(self, row: Mapping[str, Any]) -> None:
         """Queue one row; missing columns become null, unknown ones are an error."""
-        unknown = row.keys() - set(self._schema.names)
-        if unknown:
-            raise KeyError(f"columns not in the table: {sorted(unknown)}")
+        if not row.keys() <= self._names:
+            raise KeyError(f"columns not in the table: {sorted(row.keys() - self._names)}")
         self._buffer.append(row)
-        self._bytes += sum(len(value) for value in row.values() if isinstance(value, str))
+        for value in row.values():
+            if isinstance(value, str):
+                self._bytes += len(value)
         self.rows += 1
         if len(self._buffer) >= BATCH_ROWS or self._bytes >= BATCH_BYTES:
             self._flush()

@@ -106,6 +106,7 @@ def _known_class(form: Form) -> int | None:
     return UNJUDGED_CLASS if form.unjudged else None
 
 
+@lru_cache(maxsize=256)
 def key_of(text: str) -> str:
     """Return a key that is equal for texts that mean the same for certain.
 
