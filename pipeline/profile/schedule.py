@@ -18,8 +18,9 @@ from truegold.pipeline.profile.allocation import Allocation, allocate
 from truegold.pipeline.profile.posterior import fit_prior
 from truegold.pipeline.rows import Row
 
-PILOT_ROWS = 512
-"""The rows that the prior of the stopping rule is fitted to."""
+PILOT_ROWS = 4096
+"""The rows that the prior of the stopping rule is fitted to. By 512, which 4 samples each say little of, rare decisions
+came out as impossible in one simulation of four, and nothing was spent on them."""
 FURTHER_SAMPLES = 2
 """The samples that an open row gets at a time."""
 OPEN_ROWS = 4096
