@@ -102,12 +102,12 @@ def truegold(outcomes: Outcomes) -> Lengths:
     pilot = random.Random(0).sample(range(len(outcomes)), min(PILOT_ROWS, len(outcomes)))
     chosen = set(pilot)
     others = (_sampled_row(index) for index in range(len(outcomes)) if index not in chosen)
-    schedule = Schedule([_sampled_row(index) for index in sorted(pilot)], others, FIRST, SAMPLES)
+    schedule = Schedule([_sampled_row(index) for index in sorted(pilot)], others, FIRST, SAMPLES, 1.0)
     lengths = np.zeros(len(outcomes), dtype=np.int64)
     while not schedule.finished:
         for sampled, sample in schedule.draws(1024):
             lengths[sampled.index] += 1
-            schedule.record(sampled, float(outcomes[sampled.index, sample]))
+            schedule.record(sampled, float(outcomes[sampled.index, sample]), None)
     return lengths
 
 

@@ -208,12 +208,12 @@ class ProfileConfig(VerdictConfig):
     """Where completions come from; the run's `engine` where it is left out."""
     chat: ChatConfig = ChatConfig()
     """How a prompt is put to the model; the run's `chat` where it is left out."""
-    samples: int = Field(default=8, ge=1)
+    samples: int = Field(default=16, ge=1)
     """Completions per problem, at most."""
-    first_samples: int | None = Field(default=None, ge=1)
-    """Completions that every problem gets, such as 4 of 16. It gets further ones only while they can change whether it
-    is dead, hard, useful, easy or saturated. Each problem gets all of `samples` where not given, as held-out ones do in
-    any case."""
+    first_samples: int | None = Field(default=4, ge=1)
+    """Completions that every problem gets. It gets further ones only while they can change whether it is dead, hard,
+    useful, easy or saturated, or where they agree that its gold is wrong. Each problem gets all of `samples` where this
+    is null, as held-out ones do in any case."""
     budget_tokens: int | None = Field(default=None, ge=1)
     """Sampled tokens after which no further sample is started; rows without a sample are dropped as `not_sampled`."""
     temperature: float = Field(default=1.0, ge=0)

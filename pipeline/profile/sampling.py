@@ -101,10 +101,11 @@ class Sampling:
         self._rows, self._config, self._source, self._store, self._progress = rows, config, source, store, progress
         self._verdict_log = verdicts
         self._verdicts: dict[int, dict[int, Position]] = {}
-        self._scores: dict[tuple[int, int], float | None] = {}
+        self._scores: dict[tuple[int, int], tuple[float | None, str | None]] = {}
+        """Score and answer of what was judged before, by row and sample."""
         for position, record in verdicts.scan():
             self._verdicts.setdefault(record["row"], {})[record["sample"]] = position
-            self._scores[record["row"], record["sample"]] = record["score"]
+            self._scores[record["row"], record["sample"]] = record["score"], record["extracted"]
         self._prompts: dict[int, array[int]] = {}
         """The encoded prompts: the template costs as much as many a verdict, and is applied once a row."""
         self._held_back: list[RowRequest] = []
@@ -208,7 +209,8 @@ class Sampling:
         training = [(index, row) for index, row in zip(sorted(pilot), rows, strict=False) if row["split"] != "heldout"]
         in_pilot = {index for index, _ in training}
         others = ((index, row) for index, row in enumerate(read_rows(self._rows)) if index not in in_pilot)
-        return Schedule(list(self._sampled_rows(training)), self._sampled_rows(others), first, config.samples)
+        pilot_rows = list(self._sampled_rows(training))
+        return Schedule(pilot_rows, self._sampled_rows(others), first, config.samples, config.suspect_agreement)
 
     def _sampled_rows(self, rows: Iterable[tuple[int, Row]]) -> Iterator[SampledRow]:
         """Yield the rows whose prompts leave room."""
@@ -234,7 +236,7 @@ class Sampling:
                 break
             for sampled, sample in draws:
                 if (sampled.index, sample) in self._scores:
-                    self._schedule.record(sampled, self._scores[sampled.index, sample])
+                    self._schedule.record(sampled, *self._scores[sampled.index, sample])
                 elif (sampled.prompt_key, sample) in self._store:
                     self.cost.kept += 1
                     completion = self._store.read(sampled.prompt_key, sample)
@@ -247,7 +249,7 @@ class Sampling:
     def _collect(self) -> None:
         for (sampled, sample), record in self._judging.collect():
             self._verdicts.setdefault(sampled.index, {})[sample] = self._verdict_log.append(record)
-            self._schedule.record(sampled, record["score"])
+            self._schedule.record(sampled, record["score"], record["extracted"])
         newly_settled = self._schedule.settled - self._settled
         if newly_settled:
             self._settled += newly_settled

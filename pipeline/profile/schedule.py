@@ -3,6 +3,7 @@
     pilot rows, a random choice   4 samples each  ->  the prior, and from it the stopping rule (`allocation`)
     all rows, in their order      4 samples each, drawn meanwhile
     rows that are still open      2 more, judged, and again, until the rule says enough or `samples` are reached
+    rows whose gold is doubtful   the same, whatever the rule says: none of their samples passes, and most agree
 
 Which samples a row gets depends on the verdicts of the pilot and on its own alone, never on what was finished first: a
 killed profile comes to the same samples. Rows of the split `heldout` measure a model, so that they get all samples.
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from truegold.pipeline.profile.allocation import Allocation, allocate
 from truegold.pipeline.profile.posterior import fit_prior
@@ -45,6 +46,8 @@ class SampledRow:
     judged: int = 0
     """Those with a score."""
     passes: int = 0
+    answers: Counter[str] = field(default_factory=Counter)
+    """What the samples that did not pass answered."""
 
 
 Draw = tuple[SampledRow, int]
@@ -55,13 +58,20 @@ class Schedule:
     """The rows that are being sampled, and what comes next."""
 
     def __init__(
-        self, pilot: Sequence[SampledRow], others: Iterator[SampledRow], first_samples: int, samples: int
+        self,
+        pilot: Sequence[SampledRow],
+        others: Iterator[SampledRow],
+        first_samples: int,
+        samples: int,
+        suspect_agreement: float,
     ) -> None:
         """Plan for each row `first_samples` and at most `samples`; where these are equal the pilot is like the others.
 
-        The rows of the pilot are training rows, and `others` are all rows that are not in it.
+        The rows of the pilot are training rows, and `others` are all rows that are not in it. A row without a pass of
+        whose samples at least `suspect_agreement` give one answer gets all `samples`: a few may agree by chance.
         """
         self._others = others
+        self._suspect_agreement = suspect_agreement
         self._first, self._most = first_samples, samples
         self._ready: deque[Draw] = deque()
         self._open: dict[int, SampledRow] = {}
@@ -98,9 +108,11 @@ class Schedule:
             self._admit(sampled)
         return [self._ready.popleft() for _ in range(min(count, len(self._ready)))]
 
-    def record(self, sampled: SampledRow, score: float | None) -> None:
-        """Count the verdict on one sample of a row, and plan what follows from it."""
+    def record(self, sampled: SampledRow, score: float | None, answer: str | None) -> None:
+        """Count the verdict on one sample of a row, with the answer that was read, and plan what follows from it."""
         sampled.unjudged -= 1
+        if answer is not None and score != 1.0:
+            sampled.answers[answer] += 1
         sampled.judged += score is not None
         sampled.passes += score == 1.0
         if sampled.unjudged:
@@ -156,6 +168,8 @@ class Schedule:
         if self.allocation is None or not sampled.judged:
             # Nothing can be judged of it, or of any row: further samples would show as little.
             return True
+        if not sampled.passes and max(sampled.answers.values(), default=0) >= self._suspect_agreement * sampled.planned:
+            return False
         return self.allocation.is_enough(sampled.judged, sampled.passes)
 
     def _settle(self, sampled: SampledRow) -> None:

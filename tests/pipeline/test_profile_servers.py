@@ -35,7 +35,7 @@ def run(folder: Path, out: str, *servers: FakeServer, **engine: Any) -> StageRep
     (folder / "model").mkdir(exist_ok=True)
     (folder / out).mkdir(exist_ok=True)
     config = ServerEngineConfig(urls=tuple(fake.url for fake in servers), late_seconds=0.2, concurrency=8, **engine)
-    settings = ProfileConfig(engine=config, chat=ChatConfig(), samples=8, max_tokens=64)
+    settings = ProfileConfig(engine=config, chat=ChatConfig(), samples=8, first_samples=None, max_tokens=64)
     inputs = {"rows": folder / "rows.parquet", "model": folder / "model", "store": folder / "store"}
     return profile(inputs, settings, folder / out, NullProgress())
 

@@ -30,12 +30,13 @@ def run(
     score: Callable[[int, int], float | None] = coin,
     heldout: frozenset[int] = frozenset(),
     stop_after: int | None = None,
+    answer: Callable[[int, int], str | None] = lambda index, sample: None,
 ) -> tuple[dict[int, int], Schedule]:
     """Draw until the end, verdicts in a random order; return how many samples each row got."""
     rows = [sampled_row(index, "heldout" if index in heldout else "train") for index in range(ROWS)]
     pilot_rows = [row for row in rows[:pilot] if row.index not in heldout]
     others: Iterator[SampledRow] = (row for row in rows if row not in pilot_rows)
-    schedule = Schedule(pilot_rows, others, FIRST, MOST)
+    schedule = Schedule(pilot_rows, others, FIRST, MOST, suspect_agreement=0.75)
     on_their_way: list[tuple[SampledRow, int]] = []
     samples: dict[int, int] = {}
     recorded = 0
@@ -47,7 +48,7 @@ def run(
         for _ in range(order.randint(0, len(on_their_way))):
             sampled, sample = on_their_way.pop()
             samples[sampled.index] = samples.get(sampled.index, 0) + 1
-            schedule.record(sampled, score(sampled.index, sample))
+            schedule.record(sampled, score(sampled.index, sample), answer(sampled.index, sample))
             recorded += 1
     assert not on_their_way
     assert not schedule.draws(10)
@@ -69,6 +70,19 @@ def test_open_rows_get_more_than_obvious_ones() -> None:
     assert samples[0] < max(samples.values())
     assert all(FIRST <= count <= MOST for count in samples.values())
     assert schedule.allocation is not None
+
+
+def test_rows_whose_samples_agree_on_another_answer_get_all() -> None:
+    def never(index: int, sample: int) -> float:
+        return 0.0
+
+    def answer(index: int, sample: int) -> str:
+        return "7" if index < 3 and sample != 1 else str(sample)
+
+    samples, _ = run(16, random.Random(4), score=never, answer=answer)
+    assert [samples[index] for index in range(5)] == [MOST, MOST, MOST, FIRST, FIRST]
+    passing, _ = run(16, random.Random(4), score=lambda index, sample: float(sample == 0), answer=answer)
+    assert passing[0] == passing[4]
 
 
 def test_held_out_rows_get_all_samples_and_do_not_count() -> None:
