@@ -87,7 +87,7 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
     votes = _read_votes(out_dir / "samples.parquet", step=1)
     if "earlier" in inputs:
         votes = chain(_read_votes(inputs["earlier"], step=0), votes)
-    _, suspicion = score_rows(out_dir / "rows.parquet", votes, 1, out_dir)
+    _, suspicion = score_rows(out_dir / "rows.parquet", votes, 1, out_dir, by_source_id=False)
     facts = {split: split_totals.facts() for split, split_totals in totals.items()}
     facts["suspicion"] = {"expected_faulty": suspicion["expected_faulty"], "rows": suspicion["items_with_samples"]}
     facts["sampling"] = _sampling_facts(schedule, sampling.cost, prior)

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import TypedDict
 
-from truegold.pipeline.config.selection import SelectConfig
+from truegold.pipeline.config.selection import QUOTA_COLUMNS, SelectConfig
 from truegold.pipeline.ledger import FlagRecord
 from truegold.pipeline.profile.pass_rates import ProfileRow
 from truegold.pipeline.profile.posterior import Beta
@@ -34,6 +35,8 @@ class DropReason(StrEnum):
     """It has fewer right samples than `min_passes`."""
     OUTSIDE_BAND = "outside_band"
     """Its expected pass rate is one that is not to be selected."""
+    ZERO_QUOTA = "zero_quota"
+    """Its source or domain has the quota 0."""
     OVER_ZERO_SHARE = "over_zero_share"
     """It never passed, and enough such rows are selected."""
     IN_RESERVE = "in_reserve"
@@ -64,10 +67,13 @@ class Candidate:
         return self.known.mean
 
 
-class _Suspicion(RowReference):
-    """What is read of `suspicion.parquet`."""
+class _Suspicion(TypedDict):
+    """What is read of `suspicion.parquet`, whose column `id` is the name by which samples know a row."""
 
-    suspicion: float
+    row_id: str
+    source: str
+    source_row: int
+    suspicion: float | None
 
 
 class Judgement:
@@ -87,8 +93,8 @@ class Judgement:
         if "open_flags" in inputs:
             self._flagged = {row_key(flag) for flag in read_table(inputs["open_flags"], RowReference, KEY)}
         self._suspicion = {
-            row_key(record): record["suspicion"]
-            for record in read_table(inputs["suspicion"], _Suspicion, [*KEY, "suspicion"])
+            (record["row_id"], record["source"], record["source_row"]): record["suspicion"]
+            for record in read_table(inputs["suspicion"], _Suspicion, list(_Suspicion.__annotations__))
         }
 
     def consider(self, row: Row) -> Candidate | DropReason:
@@ -107,9 +113,18 @@ class Judgement:
         if summary["passes"] < config.min_passes:
             return DropReason.TOO_FEW_PASSES
         band = next(index for index, band in enumerate(config.bands) if known.mean <= band.up_to)
-        in_range = config.min_pass_rate <= known.mean <= config.max_pass_rate
-        if not in_range or (config.target is not None and config.bands[band].share == 0):
-            return DropReason.OUTSIDE_BAND
-        suspicion = self._suspicion.get(row_key(row), 0.0)
+        if reason := self._exclude(row, known.mean, band):
+            return reason
+        # Where no answer was read nothing is known.
+        suspicion = self._suspicion[row_key(row)] or 0.0
         is_flagged = row_key(row) in self._flagged
         return Candidate(row, known, not summary["passes"], is_flagged, suspicion, teaching * (1 - suspicion), band)
+
+    def _exclude(self, row: Row, pass_rate: float, band: int) -> DropReason | None:
+        """Return why a row that would teach is not to be selected, None where it may be."""
+        config = self._config
+        in_range = config.min_pass_rate <= pass_rate <= config.max_pass_rate
+        if not in_range or (config.target is not None and config.bands[band].share == 0):
+            return DropReason.OUTSIDE_BAND
+        names = (f"{column}:{row[column]}" for column in QUOTA_COLUMNS)  # type: ignore[literal-required]
+        return DropReason.ZERO_QUOTA if any(config.quotas.get(name) == 0 for name in names) else None

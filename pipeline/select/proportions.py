@@ -4,12 +4,14 @@
     the same with no `max_rows`                                             ->  60 and 60: the largest that keeps it
     quota algebra 3/4, at most 100                                          ->  60 and 40, and algebra is named as short
 
-Rows that no demand tells apart form a cell. Their counts are integers that miss the demands by as few rows as possible
-and, among those, keep as near as possible to the proportions in which the cells have rows (HiGHS, by scipy).
+Rows that no demand tells apart form a cell. Their counts are integers that miss the demands by as few rows as possible,
+have no more rows that never passed than their share (`Limit`) and, among those, keep as near as possible to the
+proportions in which the cells have rows (HiGHS, by scipy).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 HALF_A_ROW = 0.5
 """A share of a number of rows is met by the whole number next to it."""
+ROUNDING = 1e-9
+"""A share such as .1 of 20 rows is 2, whatever floating point makes of it."""
 MOST_SECONDS = 20.0
 """The solver gives its best answer so far after so long."""
 
@@ -32,6 +36,27 @@ class Demand:
     name: str
     share: float
     cells: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The share that rows of one kind may have in the selection at most: those that never passed."""
+
+    share: float
+    rows: Sequence[int]
+    """The rows of the kind in each cell."""
+    last: Sequence[int]
+    """Those of them that are taken only where no other rows meet the demands."""
+
+    def within(self, total: int) -> int:
+        """Return how many such rows a selection of `total` may have."""
+        return math.floor(self.share * total + ROUNDING)
+
+    def beside(self, others: int) -> int:
+        """Return how many such rows there may be beside so many rows of other kinds."""
+        if self.share == 1:
+            return sum(self.rows)
+        return math.floor(others * self.share / (1 - self.share) + ROUNDING)
 
 
 @dataclass(frozen=True)
@@ -49,88 +74,142 @@ class Fulfilment:
 
 
 def solve_counts(
-    available: Sequence[int], demands: Sequence[Demand], most: int | None
-) -> tuple[list[int], list[Fulfilment]]:
-    """Return how many rows to take of each cell, and what became of the demands.
+    available: Sequence[int], demands: Sequence[Demand], most: int | None, limit: Limit | None = None
+) -> list[int]:
+    """Return how many rows to take of each cell.
 
-    With `most`, that many rows are taken, or all: demands that cannot be met are missed by as little as possible.
-    Without, all demands are met, by the largest selection that can.
+    With `most`, that many rows are taken, or all that the limit allows: demands that cannot be met are missed by as
+    little as possible. Without, all demands are met, by the largest selection that can.
     """
-    total = sum(available) if most is None else min(most, sum(available))
-    if total == sum(available) and (most is not None or not demands):
-        counts = list(available)
-    elif most is None:
-        counts = _largest(available, demands)
-    else:
-        counts = _nearest(available, demands, total)
-    return counts, [_fulfilment(demand, counts, available) for demand in demands]
+    limit = limit or Limit(1.0, [0] * len(available), [0] * len(available))
+    others = sum(available) - sum(limit.rows)
+    total = others + min(sum(limit.rows), limit.beside(others))
+    if most is not None:
+        total = min(most, total)
+    elif demands:
+        total = sum(_Program(available, demands, limit, None).largest())
+    if total in (0, sum(available)):
+        return list(available) if total else [0] * len(available)
+    return _Program(available, demands, limit, total).nearest(is_exact=most is None)
+
+
+def fulfilments(demands: Sequence[Demand], counts: Sequence[int], available: Sequence[int]) -> list[Fulfilment]:
+    """Return what becomes of each demand where so many rows of each cell are selected."""
+    return [_fulfilment(demand, counts, available) for demand in demands]
 
 
 def _fulfilment(demand: Demand, counts: Sequence[int], available: Sequence[int]) -> Fulfilment:
-    rows = sum(counts[cell] for cell in demand.cells)
-    # A share of a number of rows need not be a whole number.
-    is_met = abs(rows - demand.share * sum(counts)) < 1
-    return Fulfilment(demand.name, demand.share, rows, sum(available[cell] for cell in demand.cells), is_met)
+    rows, there_are = (sum(values[cell] for cell in demand.cells) for values in (counts, available))
+    # A share of a number of rows need not be a whole number, but no row at all is not a share.
+    is_met = abs(rows - demand.share * sum(counts)) < 1 and (there_are > 0 or demand.share == 0)
+    return Fulfilment(demand.name, demand.share, rows, there_are, is_met)
 
 
-def _largest(available: Sequence[int], demands: Sequence[Demand]) -> list[int]:
-    """Return the counts of the largest selection in which every demand has its share, to the row."""
-    import numpy as np
-    from scipy.optimize import LinearConstraint
+class _Program:
+    """The integer program of one selection.
 
-    members = _membership(len(available), demands)
-    shares = np.array([demand.share for demand in demands])
-    misses = LinearConstraint(members - shares[:, None], -HALF_A_ROW, HALF_A_ROW)
-    return _minimise(-np.ones(len(available)), [misses], np.array(available, dtype=float), len(available))
+    Its variables, each for every cell or demand: the `rows` of a cell; how many of them are `rare`, of the kind that is
+    limited, and how many `last` ones; by how many rows a demand is missed from `below` and from `above`; by how many
+    the rows of a cell `exceed` what they would be in proportion.
+    """
 
+    def __init__(self, available: Sequence[int], demands: Sequence[Demand], limit: Limit, total: int | None) -> None:
+        import numpy as np
 
-def _nearest(available: Sequence[int], demands: Sequence[Demand], total: int) -> list[int]:
-    """Return the counts of `total` rows that miss the demands by as few rows as possible."""
-    import numpy as np
-    from scipy.optimize import LinearConstraint
+        cells = len(available)
+        self._demands, self._total = demands, total
+        self._available = np.array(available, dtype=float)
+        sizes = {"rows": cells, "rare": cells, "last": cells, "below": len(demands), "above": len(demands)}
+        self._sizes = {**sizes, "exceed": cells}
+        # 1 where a cell belongs to a demand, else 0. Shape [demands, cells].
+        self._members = np.array([[float(cell in demand.cells) for cell in range(cells)] for demand in demands])
+        self._members = self._members.reshape(len(demands), cells)
+        self._shares = np.array([demand.share for demand in demands])
+        last = np.array(limit.last, dtype=float)
+        rare = np.array(limit.rows, dtype=float) - last
+        unbounded = np.full(2 * len(demands) + cells, np.inf)
+        self._upper = np.concatenate([self._available, rare, last, unbounded])
+        identity, ones = np.eye(cells), np.ones((1, cells))
+        self._constraints: list[Any] = []
+        # What exceeds a cell's other rows is of the limited kind.
+        self._bind(-np.inf, self._available - rare - last, rows=identity, rare=-identity, last=-identity)
+        if total is None:
+            self._bind(-np.inf, 0.0, rows=-limit.share * ones, rare=ones, last=ones)
+            return
+        self._bind(-np.inf, float(limit.within(total)), rare=ones, last=ones)
+        self._bind(total, total, rows=ones)
+        usable = self._available - rare - last + np.minimum(rare + last, limit.within(total))
+        self._bind(-np.inf, np.ceil(usable * total / usable.sum()), rows=identity, exceed=-identity)
 
-    cells, asked = len(available), len(demands)
-    members = _membership(cells, demands)
-    targets = np.array([round(demand.share * total) for demand in demands], dtype=float)
-    usual = np.array(available, dtype=float) * total / sum(available)
-    # The variables: the rows of each cell; by how many a demand is missed from below and from above; by how many the
-    # rows of a cell exceed what they would be in proportion.
-    upper = np.concatenate([np.array(available, dtype=float), np.full(2 * asked + cells, np.inf)])
-    identity, nothing = np.eye(asked), np.zeros((asked, cells))
-    whole = np.concatenate([np.ones(cells), np.zeros(2 * asked + cells)])
-    constraints = [
-        LinearConstraint(whole[None, :], total, total),
-        LinearConstraint(
-            np.hstack([np.eye(cells), np.zeros((cells, 2 * asked)), -np.eye(cells)]), -np.inf, np.ceil(usual)
-        ),
-    ]
-    missed = np.concatenate([np.zeros(cells), np.ones(2 * asked), np.zeros(cells)])
-    if asked:
-        constraints.append(LinearConstraint(np.hstack([members, identity, -identity, nothing]), targets, targets))
-        best = _minimise(missed, constraints, upper, cells)
-        least = np.abs(members @ np.array(best, dtype=float) - targets).sum()
-        constraints.append(LinearConstraint(missed[None, :], -np.inf, least + 0.5))
-    excess = np.concatenate([np.zeros(cells + 2 * asked), np.ones(cells)])
-    return _minimise(excess, constraints, upper, cells)
+    def largest(self) -> list[int]:
+        """Return the counts of the largest selection in which every demand has its share, to the row."""
+        import numpy as np
 
+        self._bind(-HALF_A_ROW, HALF_A_ROW, rows=self._members - self._shares[:, None])
+        return self._counts(self._minimise(self._row(rows=-np.ones((1, self._sizes["rows"])))))
 
-def _membership(cells: int, demands: Sequence[Demand]) -> Array:
-    """Return 1 where a cell belongs to a demand, else 0. Shape [demands, cells]."""
-    import numpy as np
+    def nearest(self, *, is_exact: bool) -> list[int]:
+        """Return the counts of `total` rows that miss the demands by as few rows as possible.
 
-    return np.array([[float(cell in demand.cells) for cell in range(cells)] for demand in demands])
+        `is_exact` says that they can be met, and must be.
+        """
+        import numpy as np
 
+        assert self._total is not None
+        targets = self._shares * self._total
+        if is_exact and self._demands:
+            slack = HALF_A_ROW + ROUNDING
+            self._bind(targets - slack, targets + slack, rows=self._members)
+        elif self._demands:
+            identity, ones = np.eye(len(self._demands)), np.ones((1, len(self._demands)))
+            whole = np.round(targets)
+            self._bind(whole, whole, rows=self._members, below=identity, above=-identity)
+            self._keep_least(below=ones, above=ones)
+        ones = np.ones((1, self._sizes["rows"]))
+        if self._upper[self._columns("last")].any():
+            self._keep_least(last=ones)
+        return self._counts(self._minimise(self._row(exceed=ones)))
 
-def _minimise(cost: Array, constraints: Sequence[Any], upper: Array, cells: int) -> list[int]:
-    """Return the first `cells` variables, which are whole numbers, of the solution of least cost."""
-    import numpy as np
-    from scipy.optimize import Bounds, milp
+    def _columns(self, name: str) -> slice:
+        names = list(self._sizes)
+        start = sum(self._sizes[before] for before in names[: names.index(name)])
+        return slice(start, start + self._sizes[name])
 
-    integrality = (np.arange(len(cost)) < cells).astype(int)
-    options = {"time_limit": MOST_SECONDS}
-    solution = milp(
-        cost, integrality=integrality, bounds=Bounds(0, upper), constraints=list(constraints), options=options
-    )
-    if solution.x is None:
-        raise RuntimeError(f"The counts of a selection could not be solved for: {solution.message}")
-    return [round(value) for value in solution.x[:cells]]
+    def _row(self, **parts: Array) -> Array:
+        """Return coefficients, 0 for the variables that are not named. Shape [constraints, variables]."""
+        import numpy as np
+
+        height = next(iter(parts.values())).shape[0]
+        return np.hstack([parts.get(name, np.zeros((height, size))) for name, size in self._sizes.items()])
+
+    def _bind(self, low: Any, high: Any, **parts: Array) -> None:
+        from scipy.optimize import LinearConstraint
+
+        self._constraints.append(LinearConstraint(self._row(**parts), low, high))
+
+    def _keep_least(self, **parts: Array) -> None:
+        """Bind a sum of whole numbers to the least that it can be."""
+        import numpy as np
+
+        cost = self._row(**parts)
+        least = float((cost @ self._minimise(cost)).item())
+        self._bind(-np.inf, round(least) + HALF_A_ROW, **parts)
+
+    def _minimise(self, cost: Array) -> Array:
+        """Return the variables of the solution of least cost."""
+        import numpy as np
+        from scipy.optimize import Bounds, milp
+
+        solution = milp(
+            cost.ravel(),
+            integrality=(np.arange(cost.size) < self._sizes["rows"]).astype(int),
+            bounds=Bounds(0, self._upper),
+            constraints=self._constraints,
+            options={"time_limit": MOST_SECONDS, "mip_rel_gap": 0.0},
+        )
+        if solution.x is None:
+            raise RuntimeError(f"The counts of a selection could not be solved for: {solution.message}")
+        return np.asarray(solution.x)
+
+    def _counts(self, variables: Array) -> list[int]:
+        return [round(value) for value in variables[self._columns("rows")].tolist()]

@@ -13,7 +13,7 @@ rows that lack positives. Nothing is lost: dropped rows stay in dropped.parquet 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
@@ -27,8 +27,7 @@ from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, read_rows, row_
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.select.candidates import Candidate, DropReason, Judgement
-from truegold.pipeline.select.choice import choose
-from truegold.pipeline.select.proportions import Fulfilment
+from truegold.pipeline.select.choice import Choice, choose
 from truegold.pipeline.select.teaching import known_pass_rate, remedy, teaching_facts
 from truegold.verifiers import InputError
 
@@ -38,7 +37,7 @@ SELECTED_SCHEMA = pa.schema(
 """The columns of selected.parquet and reserve.parquet: `pass_rate` is the expected one, the mean of the posterior."""
 
 
-@stage_function(version=4)
+@stage_function(version=5)
 def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Select from the profile's `rows`, by its tables `profile`, `flags` and `suspicion`, and by `open_flags` of
     `settle` where there are any.
@@ -67,11 +66,11 @@ def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, prog
                 _drop(ledger, row, considered, judgement, config)
                 if considered is DropReason.TOO_HARD:
                     hard.write(row)
-        kept, too_many = _limit_zeros(candidates, config)
-        for candidate in too_many:
+        choice = choose(candidates, config)
+        selected, reserve = choice.selected, choice.reserve
+        for candidate in choice.over_zero_share:
             _drop(ledger, candidate.row, DropReason.OVER_ZERO_SHARE, judgement, config)
             hard.write(candidate.row)
-        selected, reserve, fulfilments = choose(kept, config)
         for candidate in reserve:
             _drop(ledger, candidate.row, DropReason.IN_RESERVE, judgement, config)
         write_rows(out_dir / "selected.parquet", map(_record, selected), SELECTED_SCHEMA)
@@ -88,9 +87,9 @@ def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, prog
         "mean_pass_rate": round(fmean(candidate.pass_rate for candidate in selected), 4),
         "heldout": heldout_rows,
         "reserve": len(reserve),
-        "demands": [asdict(fulfilment) for fulfilment in fulfilments],
+        "demands": [asdict(fulfilment) for fulfilment in choice.fulfilments],
     }
-    for line in _misses(fulfilments, len(selected)):
+    for line in _misses(choice, config):
         progress.note(line)
     return StageReport(rows_in, len(selected), {**ledger.counts, "heldout": heldout_rows}, facts)
 
@@ -120,26 +119,23 @@ def _record(candidate: Candidate) -> Row:
     }
 
 
-def _limit_zeros(candidates: Sequence[Candidate], config: SelectConfig) -> tuple[list[Candidate], list[Candidate]]:
-    """Return the candidates of which `zero_share` at most never passed, and the others: those that are flagged, since
-    a row that never passes is either hard or at fault, then those of the least worth."""
-    if config.zero_share == 1:
-        return list(candidates), []
-    kept = [candidate for candidate in candidates if not candidate.never_passed]
-    never = [candidate for candidate in candidates if candidate.never_passed]
-    never.sort(key=lambda candidate: (candidate.is_flagged, -candidate.worth, row_key(candidate.row)))
-    allowed = int(len(kept) * config.zero_share / (1 - config.zero_share))
-    return kept + never[:allowed], never[allowed:]
-
-
-def _misses(fulfilments: Sequence[Fulfilment], selected: int) -> list[str]:
-    """Return a sentence on each demand that could not be met."""
-    return [
+def _misses(choice: Choice, config: SelectConfig) -> list[str]:
+    """Return a sentence on each demand that could not be met, and on a selection that its demands keep small."""
+    selected = len(choice.selected)
+    lines = [
         f"{fulfilment.name}: {fulfilment.rows:,} of {selected:,} selected rows, not {fulfilment.share:.1%}; there are "
         f"{fulfilment.available:,} such rows"
-        for fulfilment in fulfilments
+        for fulfilment in choice.fulfilments
         if not fulfilment.is_met
     ]
+    if config.max_rows is None and len(choice.reserve) > selected:
+        used_up = [each.name for each in choice.fulfilments if 0 < each.available == each.rows]
+        reason = f": all rows of {' and '.join(used_up)} are selected" if used_up else ""
+        lines.append(
+            f"the shares leave {len(choice.reserve):,} of {selected + len(choice.reserve):,} rows in reserve{reason}; "
+            "with select.max_rows shares are met as far as rows allow"
+        )
+    return lines
 
 
 def _nothing_left(judgement: Judgement, rows_in: int, counts: Mapping[str, int]) -> InputError:

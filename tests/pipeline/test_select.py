@@ -23,7 +23,7 @@ from truegold.pipeline.profile.posterior import Beta
 from truegold.pipeline.rows import ROW_SCHEMA, Row, write_rows
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
-from truegold.pipeline.select.proportions import Demand, solve_counts
+from truegold.pipeline.select.proportions import Demand, Limit, fulfilments, solve_counts
 from truegold.pipeline.select.stage import select
 from truegold.verifiers import InputError
 
@@ -39,7 +39,7 @@ class Problem:
     domain: str = "math"
     source: str = "train.jsonl"
     split: str = "train"
-    suspicion: float = 0.0
+    suspicion: float | None = 0.0
     blocks: bool = False
     is_flagged: bool = False
     truncated: float = 0.0
@@ -70,7 +70,9 @@ def run_select(folder: Path, problems: Sequence[Problem], notes: Notes | None = 
             summary |= {"posterior_a": known.a, "posterior_b": known.b, "pass_rate": problem.passes / problem.judged}
         rows.append(row)
         profile.append(summary)
-        suspicion.append({**reference, "row_id": row["id"], "suspicion": problem.suspicion, "tier": "keep"})
+        suspicion.append(
+            {**reference, "id": str(number), "row_id": row["id"], "suspicion": problem.suspicion, "tier": "keep"}
+        )
         if problem.blocks:
             flags.append(flag_record(row, "suspect_gold", detector="profile", evidence={}))
         if problem.is_flagged:
@@ -126,8 +128,13 @@ def test_a_row_that_failed_a_few_times_is_not_taken_for_one_that_never_passes(tm
 
 
 def test_worth_counts_only_what_teaches_a_right_label(tmp_path: Path) -> None:
-    run_select(tmp_path, [Problem(4, suspicion=0.75), Problem(4)], max_rows=1)
-    assert selected(tmp_path)["source_row"].to_list() == [2]
+    run_select(tmp_path, [*[Problem(4, suspicion=0.75)] * 5, *[Problem(4)] * 5], max_rows=5)
+    assert sorted(selected(tmp_path)["source_row"]) == [6, 7, 8, 9, 10]
+
+
+def test_a_row_of_which_no_answer_was_read_has_no_suspicion(tmp_path: Path) -> None:
+    run_select(tmp_path, [Problem(0, suspicion=None), Problem(4, suspicion=0.25)])
+    assert selected(tmp_path).sort("source_row")["suspicion"].to_list() == [0.0, 0.25]
 
 
 def test_rows_without_enough_passes_or_out_of_range_are_dropped(tmp_path: Path) -> None:
@@ -155,6 +162,64 @@ def test_rows_that_never_passed_make_up_at_most_their_share(tmp_path: Path) -> N
     assert sorted(pl.read_parquet(tmp_path / "select" / "hard.parquet")["source_row"])[-1] == 9
     assert pl.read_parquet(tmp_path / "select" / "hard.parquet").height == 5
     assert Counter(dropped(tmp_path).values()) == {"over_zero_share": 4, "too_hard": 1}
+
+
+def test_rows_that_never_passed_have_their_share_of_the_selection_itself(tmp_path: Path) -> None:
+    never = [*[Problem(0)] * 10, *[Problem(0, is_flagged=True)] * 10]
+    passing = [Problem(3 + number % 5) for number in range(180)]
+    run_select(tmp_path, [*never, *passing], target="balanced", max_rows=40, zero_share=0.1)
+    rows = selected(tmp_path)["source_row"].to_list()
+    assert len(rows) == 40
+    assert len([row for row in rows if row <= 20]) == 4
+    assert not [row for row in rows if 10 < row <= 20]
+    reserve = pl.read_parquet(tmp_path / "select" / "reserve.parquet")["source_row"].to_list()
+    assert len([row for row in reserve if row <= 20]) == 16
+
+
+def test_of_a_band_the_rows_that_passed_are_taken_where_others_would_be_too_many(tmp_path: Path) -> None:
+    hard = [*[Problem(0, suspicion=0.0)] * 10, *[Problem(1, suspicion=0.9)] * 10]
+    run_select(tmp_path, [*hard, *[Problem(3), Problem(5), Problem(7)] * 30], max_rows=40, zero_share=0.1)
+    bands = Counter((selected(tmp_path)["pass_rate"] * 4).cast(pl.Int64))
+    assert bands == {0: 10, 1: 10, 2: 10, 3: 10}
+    assert (selected(tmp_path)["source_row"] <= 10).sum() == 4
+
+
+@pytest.mark.parametrize("zero_share", [0.1, 1.0])
+def test_a_band_without_rows_leaves_its_share_to_the_others_and_is_named(tmp_path: Path, zero_share: float) -> None:
+    notes = Notes()
+    problems = [Problem(0), *[Problem(passes) for passes in [3] * 40 + [5] * 60]]
+    report = run_select(tmp_path, problems, notes, target="balanced", zero_share=zero_share, min_teaching=0)
+    taken = Counter((selected(tmp_path)["pass_rate"] * 4).cast(pl.Int64))
+    assert taken == ({0: 1, 1: 7, 2: 7} if zero_share == 0.1 else {0: 1, 1: 1, 2: 1})
+    (empty,) = [demand for demand in report.facts["demands"] if not demand["available"]]
+    assert not empty["is_met"]
+    assert any(line.startswith("pass rates 0.75 to 1: 0 of") for line in notes.lines)
+    assert any("rows in reserve: all rows of pass rates 0 to 0.25 are selected" in line for line in notes.lines)
+
+
+def test_without_max_rows_an_empty_band_does_not_empty_the_others(tmp_path: Path) -> None:
+    run_select(tmp_path, [Problem(passes) for passes in [1] * 40 + [3] * 60 + [5] * 50], target="balanced")
+    assert Counter((selected(tmp_path)["pass_rate"] * 4).cast(pl.Int64)) == {0: 40, 1: 40, 2: 40}
+
+
+def test_quotas_without_max_rows_take_the_worthiest_of_all_bands(tmp_path: Path) -> None:
+    code = [Problem(4, source="code")] * 50
+    others = [Problem(passes, suspicion=0.5 * (index % 2)) for passes in (1, 3, 5, 7) for index in range(250)]
+    run_select(tmp_path, [*code, *others], quotas={"source:code": 0.2})
+    table = selected(tmp_path)
+    assert (table["source"] == "code").sum() == 50
+    rest = table.filter(pl.col("source") != "code")
+    assert 198 <= rest.height <= 202
+    # Rows of 3 and 5 passes are worth most, and there are 250 whose label is not suspicious.
+    assert rest["suspicion"].to_list() == [0.0] * rest.height
+    assert set(rest["pass_rate"].round(1)) == {0.4, 0.6}
+
+
+def test_what_has_the_quota_0_is_no_candidate(tmp_path: Path) -> None:
+    problems = [*[Problem(4, source="a")] * 3, *[Problem(4, source="b")] * 3]
+    run_select(tmp_path, problems, quotas={"source:b": 0}, max_rows=10)
+    assert set(selected(tmp_path)["source"]) == {"a"}
+    assert set(dropped(tmp_path).values()) == {"zero_quota"}
 
 
 def test_the_reserve_has_the_rest_in_the_order_in_which_it_would_follow(tmp_path: Path) -> None:
@@ -300,10 +365,28 @@ def test_demands_that_a_selection_of_that_size_can_meet_are_met(data: st.DataObj
     ]
     if total == 0 or total == sum(available):
         return
-    counts, fulfilments = solve_counts(available, demands, total)
+    counts = solve_counts(available, demands, total)
     assert sum(counts) == total
     assert all(0 <= count <= rows for count, rows in zip(counts, available, strict=True))
-    assert all(fulfilment.is_met for fulfilment in fulfilments)
-    largest, met = solve_counts(available, demands, None)
-    assert all(fulfilment.is_met for fulfilment in met)
+    assert all(fulfilment.is_met for fulfilment in fulfilments(demands, counts, available))
+    largest = solve_counts(available, demands, None)
+    assert all(fulfilment.is_met for fulfilment in fulfilments(demands, largest, available))
     assert sum(largest) >= total
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.data())
+def test_no_demand_brings_in_more_rows_that_never_passed_than_their_share(data: st.DataObject) -> None:
+    draw: Callable[..., Any] = data.draw
+    never = draw(st.lists(st.integers(0, 20), min_size=2, max_size=6))
+    passing = [draw(st.integers(0, 20)) for _ in never]
+    available = [sum(rows) for rows in zip(never, passing, strict=True)]
+    limit = Limit(draw(st.sampled_from([0.0, 0.1, 0.25, 0.5])), never, [draw(st.integers(0, rows)) for rows in never])
+    share = draw(st.sampled_from([0.2, 0.5, 0.8]))
+    demands = [Demand("first", share, frozenset({0}))] if available[0] else []
+    most = draw(st.none() | st.integers(1, 80))
+    counts = solve_counts(available, demands, most, limit)
+    needed = sum(max(0, count - rows) for count, rows in zip(counts, passing, strict=True))
+    assert needed <= limit.within(sum(counts))
+    if most is not None:
+        assert sum(counts) == min(most, sum(passing) + min(sum(never), limit.beside(sum(passing))))

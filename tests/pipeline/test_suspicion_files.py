@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from numbered_rows import make_row
 from real_data import real_data
 
+from truegold.pipeline.flag.suspicion.item import Sample
+from truegold.pipeline.flag.suspicion.stage import score_rows
 from truegold.pipeline.flag.suspicion.tables import SampleFile, sample_files
+from truegold.pipeline.rows import write_rows
 from truegold.verifiers import InputError
 
 REPOSITORY = Path(__file__).parents[2]
@@ -156,3 +161,17 @@ def test_on_reviewed_gsm8k_drops_stay_right_however_many_labels_are_replaced(sha
     dropped = benchmark.measure(rows, systems, "math").dropped & odd
     assert (dropped & bad).sum() >= 0.25 * bad.sum()
     assert (dropped & ~bad).sum() <= max(1, dropped.sum() / 40)
+
+
+def test_rows_of_two_sources_with_one_source_id_are_judged_apart(tmp_path):
+    rows = [
+        {**make_row(number, gold=gold), "source": source, "meta": '{"source_id": "1"}'}
+        for number, (source, gold) in enumerate([("maths", "5"), ("code", "7")])
+    ]
+    write_rows(tmp_path / "rows.parquet", rows)
+    samples = [Sample(row["id"], "policy", answer="5", score=score, judged=True) for row in rows for score in [1.0] * 4]
+    samples = [replace(sample, score=0.0) if sample.id == rows[1]["id"] else sample for sample in samples]
+    score_rows(tmp_path / "rows.parquet", samples, 1, tmp_path, by_source_id=False)
+    table = pl.read_parquet(tmp_path / "suspicion.parquet")
+    assert table["id"].to_list() == [row["id"] for row in rows]
+    assert table["suspicion"][0] < table["suspicion"][1]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
@@ -49,7 +49,7 @@ def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, 
     ]
     in_files = chain.from_iterable(read_samples(file, counts) for file in files)
     samples: Iterator[Sample] = iter(track(in_files, progress, "reading samples")) if files else iter(())
-    tiers, facts = score_rows(inputs["rows"], samples, config.workers, out_dir)
+    tiers, facts = score_rows(inputs["rows"], samples, config.workers, out_dir, by_source_id=True)
     if counts.read and facts["samples_of_unknown_rows"] + counts.rejected >= counts.read:
         names = ", ".join(str(file.path) for file in files)
         keys = ", ".join(islice((_key(row) for row in read_rows(inputs["rows"], ["id", "meta"])), 3))
@@ -62,13 +62,18 @@ def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, 
 
 
 def score_rows(
-    rows: Path, samples: Iterable[Sample], workers: int, out_dir: Path
+    rows: Path, samples: Iterable[Sample], workers: int, out_dir: Path, *, by_source_id: bool
 ) -> tuple[dict[str, int], dict[str, Any]]:
-    """Write suspicion.parquet for a table of rows; return the count of items in each tier, and facts for a report."""
+    """Write suspicion.parquet for a table of rows; return the count of items in each tier, and facts for a report.
+
+    `by_source_id` says whether samples may name rows by the ids of their source. Samples of truegold's own do not, and
+    rows of several sources may share such ids.
+    """
     problems: dict[str, Item] = {}
     keys: dict[str, str] = {}  # Maps truegold's ids to the keys that samples name rows by.
+    key_of = _key if by_source_id else _row_id
     for row in read_rows(rows, COLUMNS):
-        key = _key(row)
+        key = key_of(row)
         problems.setdefault(key, _item(key, row))
         keys.setdefault(row["id"], key)
     ballot = Ballot(list(problems.values()), workers)
@@ -76,7 +81,7 @@ def score_rows(
     votes = ballot.count()
     fit, assessments = assess(list(problems.values()), votes)
     by_key = {assessment.id: assessment for assessment in assessments}
-    write_suspicion(out_dir / SUSPICION_FILE, _rows_with_keys(rows), by_key)
+    write_suspicion(out_dir / SUSPICION_FILE, _rows_with_keys(rows, key_of), by_key)
     tiers = Counter(str(assessment.tier) for assessment in by_key.values())
     facts = _facts(fit, by_key.values(), votes.systems) | {"samples_of_unknown_rows": votes.unknown_items}
     return {f"tier:{tier}": tiers[str(tier)] for tier in Tier}, facts
@@ -127,9 +132,14 @@ def _with_keys(samples: Iterable[Sample], problems: Mapping[str, Item], keys: Ma
             yield sample
 
 
-def _rows_with_keys(path: Path) -> Iterator[dict[str, Any]]:
+def _rows_with_keys(path: Path, key_of: Callable[[Mapping[str, Any]], str]) -> Iterator[dict[str, Any]]:
     for row in read_rows(path, ["id", "source", "source_row", "meta"]):
-        yield {**row, "key": _key(row)}
+        yield {**row, "key": key_of(row)}
+
+
+def _row_id(row: Mapping[str, Any]) -> str:
+    row_id: str = row["id"]
+    return row_id
 
 
 def _key(row: Mapping[str, Any]) -> str:
