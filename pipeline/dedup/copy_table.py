@@ -52,8 +52,9 @@ class ExactCopies:
 class CopyTable:
     """Takes rows in order (`add`) and finds the copies among them (`resolve`, once, which empties it)."""
 
-    def __init__(self, case_sensitive: bool) -> None:
-        self._case_sensitive = case_sensitive
+    def __init__(self, case_sensitive: bool, *, has_ranks: bool = False) -> None:
+        """`has_ranks` says that rows come from several sources, of which some are better than others."""
+        self._case_sensitive, self._has_ranks = case_sensitive, has_ranks
         self._waiting: list[_Waiting] = []
         self._clear()
 
@@ -84,7 +85,9 @@ class CopyTable:
         self._is_empty.extend(~prompts.filled)
         self._gold.extend(gold)
         self._golds.append(pl.Series(list(map(writable, golds)), dtype=pl.String))
-        self._quality.extend(row_quality(gold, solutions, prompts.complete, heldout, ranks if any(ranks) else None))
+        self._quality.extend(
+            row_quality(gold, solutions, prompts.complete, heldout, ranks if self._has_ranks else None)
+        )
         self._waiting = []
 
     def resolve(self) -> ExactCopies:

@@ -4,8 +4,9 @@
     scraped.jsonl:9   "What is 6*7?"  gold 48   goes      drop conflict_with_better_source
 
 Of duplicates the better source's row stays (`near.copies.row_quality`). Of copies with golds that differ it does too:
-whoever lists a source first trusts it more. Where the better source contradicts itself, its rows are held for review as
-ever. Rewordings with other golds are mostly siblings that read alike, so that both stay.
+whoever lists a source first trusts it more; a training row that contradicts a held-out one leaves as `leaked_heldout`.
+Where the better source contradicts itself, its rows are held for review as ever. Rewordings with other golds are mostly
+siblings that read alike, so that both stay.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 import orjson
 import polars as pl
 
-from truegold.pipeline.dedup.near.arrays import Ints
+from truegold.pipeline.dedup.near.arrays import Ints, Marks
 from truegold.pipeline.dedup.rewordings import Outcome
 
 
@@ -28,8 +29,17 @@ def read_ranks(rows: Path, sources: Path) -> Ints:
     return column.replace_strict(order, return_dtype=pl.Int64).to_numpy()
 
 
-def overrule(outcome: Outcome, ranks: Ints) -> Outcome:
-    """Let the row of the better source stand for the rows of worse ones that contradict it in a copy."""
+def read_heldout(rows: Path) -> Marks:
+    """Return which rows are held out."""
+    return (pl.read_parquet(rows, columns=["split"])["split"] == "heldout").to_numpy()
+
+
+def overrule(outcome: Outcome, ranks: Ints, heldout: Marks) -> Outcome:
+    """Let the row of the better source stand for the rows of worse ones that contradict it in a copy.
+
+    A held-out row is better than any training row: what is measured must not change with what is trained on.
+    """
+    ranks = np.where(heldout, ranks - ranks.max(initial=0) - 1, ranks)
     rows = np.arange(len(ranks))
     disputed = np.flatnonzero((outcome.winner == rows) & outcome.copies_conflict & (outcome.conflict >= 0))
     if not len(disputed):

@@ -33,7 +33,7 @@ from truegold.pipeline.dedup.conflicts import MAX_SHOWN, REASON, GoldCounts, con
 from truegold.pipeline.dedup.copy_table import KEY_COLUMNS, CopyTable
 from truegold.pipeline.dedup.near import Relation
 from truegold.pipeline.dedup.near.copies import gold_key
-from truegold.pipeline.dedup.priority import overrule, read_ranks
+from truegold.pipeline.dedup.priority import overrule, read_heldout, read_ranks
 from truegold.pipeline.dedup.rewordings import Outcome, compare_rows, keep_all_but_copies
 from truegold.pipeline.dedup.translations import TRANSLATION_REASON, translation_evidence, translation_flag
 from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger
@@ -46,13 +46,13 @@ OVERRULED = "conflict_with_better_source"
 """The reason for which a row goes whose gold a better source contradicts."""
 
 
-@stage_function(version=5)
+@stage_function(version=6)
 def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Drop duplicates and flag conflicting labels."""
     path = inputs["rows"]
     total = count_rows(path)
     ranks = read_ranks(path, inputs["sources"]) if "sources" in inputs else None
-    table = CopyTable(config.case_sensitive)
+    table = CopyTable(config.case_sensitive, has_ranks=ranks is not None)
     for position, row in enumerate(paced(read_rows(path, KEY_COLUMNS), progress, "hashing", total)):
         table.add(row, 0 if ranks is None else int(ranks[position]))
     copies = table.resolve()
@@ -61,7 +61,7 @@ def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progre
     else:
         outcome = keep_all_but_copies(copies)
     if ranks is not None:
-        outcome = overrule(outcome, ranks)
+        outcome = overrule(outcome, ranks, read_heldout(path))
     witnesses = _read_witnesses(path, outcome)
     translations = translation_evidence(path, outcome.translations)
     with (
@@ -76,7 +76,7 @@ def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progre
                 leaked = split == "heldout" and row["split"] != "heldout"
                 reason = "leaked_heldout" if leaked else _drop_reason(outcome, position)
                 evidence = outcome.drop_evidence(position)
-                if ranks is not None and ranks[winner] < ranks[position]:
+                if ranks is not None and ranks[winner] < ranks[position] and split == row["split"]:
                     evidence["priority"] = f"{kept.rpartition(':')[0]} before {row['source']}"
                 if reason == OVERRULED:
                     evidence |= witnesses.conflicts[int(outcome.conflict[winner])].evidence()

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from truegold.pipeline.config.stages import DedupConfig
+from truegold.pipeline.dedup.copy_table import BATCH_ROWS, CopyTable
 from truegold.pipeline.dedup.near.copies import gold_form
 from truegold.pipeline.dedup.stage import dedup
 from truegold.pipeline.rows import ROW_SCHEMA, Row, read_rows, row_id, write_rows
@@ -226,8 +227,6 @@ def test_it_agrees_with_the_obvious_way_to_do_it(tmp_path, rows):
 def test_memory_is_tens_of_bytes_a_row():
     import tracemalloc
 
-    from truegold.pipeline.dedup.copy_table import CopyTable
-
     count = 40_000
     tracemalloc.start()
     table = CopyTable(case_sensitive=False)
@@ -330,3 +329,13 @@ def test_copies_whose_golds_differ_in_the_unit_are_a_conflict(tmp_path):
     for reworded in (True, False):
         result = run(tmp_path, make("How far?" * 3, "5 km"), make("How far?" * 3, "5 cm"), reworded=reworded)
         assert (result.kept, len(result.flags)) == ([1, 2], 2)
+
+
+def test_the_better_source_wins_whatever_batch_its_rows_are_hashed_in() -> None:
+    table = CopyTable(case_sensitive=False, has_ranks=True)
+    trusted = [make(f"Problem {problem} breaks off in the") for problem in range(BATCH_ROWS)]
+    for row in trusted:
+        table.add(row, 0)
+    for row in trusted[:3]:
+        table.add(row, 1)
+    assert table.resolve().winner[-3:].tolist() == [0, 1, 2]

@@ -164,6 +164,17 @@ def test_a_better_source_that_contradicts_itself_is_held_for_review(tmp_path):
     assert drops(run_dir, "settle") == [("a.jsonl", "held_for_review")] * 2
 
 
+def test_a_held_out_row_wins_over_a_better_source_that_contradicts_it(tmp_path):
+    first = entry(tmp_path, "a.jsonl", (SUM, "42"), ("How many legs have nine healthy cats?", "36"))
+    second = entry(tmp_path, "b.jsonl", ("How many tails has a cat?", "1"))
+    heldout = entry(tmp_path, "heldout.jsonl", (SUM, "43"))
+    run_dir = curate(tmp_path, first, {**second, "heldout_path": heldout["path"]})
+    (record,) = pl.read_parquet(run_dir / "dedup" / "ledger.parquet").filter(action="drop").to_dicts()
+    assert (record["source"], record["reason"]) == ("a.jsonl", "leaked_heldout")
+    assert "priority" not in json.loads(record["evidence"])
+    assert drops(run_dir, "settle") == []
+
+
 def test_a_source_of_which_nothing_is_left_is_named(tmp_path, capsys):
     rows = [(SUM, "42"), ("How many legs have nine healthy cats?", "36")]
     values = {"name": "few", "runs_dir": str(tmp_path / "runs"), "data": [entry(tmp_path, "a.jsonl", *rows)]}
