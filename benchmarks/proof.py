@@ -88,8 +88,8 @@ def prepare(arm: Arm, records: Sequence[Mapping[str, Any]], run: Path, work: Pat
         stages.append(_plan(name, config, [stage.name for stage in stages], run))
     digests = DigestCache(work / ".digests.json")
     finished = {stage.name: run_stage(stage, work, digests, NullProgress()) for stage in stages}
-    inputs = {"model": run / "sft" / "checkpoint", "heldout": work / "heldout.parquet"}
-    _heldout_rows(work, digests)
+    heldout = heldout_rows(work.parent / "data" / "heldout.jsonl", work, digests)
+    inputs = {"model": run / "sft" / "checkpoint", "heldout": heldout}
     if "select" in finished:
         inputs |= {"rows": work / "select" / "selected.parquet", "reserve": work / "select" / "reserve.parquet"}
         inputs["samples"] = work / "profile" / "samples.parquet"
@@ -111,6 +111,9 @@ def _plan(name: str, config: RunConfig, before: Sequence[str], run: Path) -> Sta
     flags = {"dedup_flags": "dedup", "gold_flags": "verify_gold"}
     section = config.profile.model_copy(update={"engine": config.engine, "chat": config.chat})
     tables = ("rows", "profile", "flags", "suspicion")
+    selected: dict[str, Path | Output] = {table: Output("profile", f"{table}.parquet") for table in tables}
+    if "settle" in before:
+        selected["open_flags"] = Output("settle", "open_flags.parquet")
     plans = {
         "clean": (clean, config.clean, rows),
         "dedup": (dedup, config.dedup, rows),
@@ -122,33 +125,34 @@ def _plan(name: str, config: RunConfig, before: Sequence[str], run: Path) -> Sta
         ),
         "settle": (settle, config.settle, rows | {"flags": Output("flag", "flags.parquet")}),
         "profile": (profile, section, rows | {"model": run / "sft" / "checkpoint"}),
-        "select": (select, config.select, {table: Output("profile", f"{table}.parquet") for table in tables}),
+        "select": (select, config.select, selected),
     }
     return plan_stage(name, *plans[name])
 
 
-def _heldout_rows(work: Path, digests: DigestCache) -> None:
-    """Write the held-out problems as rows that are judged rightly."""
+def heldout_rows(problems: Path, work: Path, digests: DigestCache) -> Path:
+    """Write the held-out problems as rows that are judged rightly, and return their table."""
     folder = work / "heldout"
     folder.mkdir()
-    source = FileSource(path="heldout.jsonl", columns=DEMO_COLUMNS, verifier=MATH, domain="math")
-    stage = plan_stage("ingest", ingest, source, {"data": work.parent / "data" / "heldout.jsonl"})
+    source = FileSource(path=problems.name, columns=DEMO_COLUMNS, verifier=MATH, domain="math")
+    stage = plan_stage("ingest", ingest, source, {"data": problems})
     run_stage(stage, folder, digests, NullProgress())
     rows = pl.read_parquet(folder / "ingest" / "rows.parquet").with_columns(split=pl.lit("heldout"))
     rows.write_parquet(work / "heldout.parquet")
+    return work / "heldout.parquet"
 
 
-def train(inputs: Mapping[str, Path], seed: int, steps: int, work: Path) -> list[tuple[int, int, float]]:
-    """Train, and return step, tokens sampled so far and held-out accuracy of each evaluation."""
+def train(inputs: Mapping[str, Path], work: Path, changes: Mapping[str, Any]) -> list[tuple[int, int, float]]:
+    """Train into a folder, with changed settings by their dotted names; return step, tokens sampled so far and held-out
+    accuracy of each evaluation."""
     settings = {
-        "steps": steps,
-        "seed": seed,
-        "checkpoint_every": steps,
         "optimizer.schedule": "constant",
         "evaluation.every": EVAL_EVERY,
         "evaluation.problems": HELDOUT,
         "evaluation.samples": EVAL_SAMPLES,
         "evaluation.temperature": 1.0,
+        "checkpoint_every": changes["steps"],
+        **changes,
     }
     config = load_config(DEMO, [f"train.{name}={json.dumps(value)}" for name, value in settings.items()])
     assert config.train is not None
@@ -191,7 +195,7 @@ def run_arm(arm: Arm, share: float, seed: int, run: Path, budget: int | None) ->
         if budget is not None:
             # Tokens of a step differ between arms: some more steps than the raw arm's would need.
             steps = max(EVAL_EVERY, round(STEPS * 1.4 * (1 - spent / budget)))
-        points = train(inputs, seed, steps, work / "arm")
+        points = train(inputs, work / "arm", {"steps": steps, "seed": seed})
     return {"rows": rows, "spent": spent, "points": points, "defects": count_defects(records)}
 
 
@@ -215,7 +219,7 @@ def _report(measured: Mapping[str, dict[str, Any]]) -> str:
                 f"{statistics.fmean(result['rows'] for result in runs):,.0f}",
                 f"{statistics.fmean(result['spent'] for result in runs):,.0f}",
                 f"{statistics.fmean(rates.values()):.3f} ({len(rates)} seeds)",
-                "" if arm.name == "raw" else _interval(gains),
+                "" if arm.name == "raw" else interval(gains),
             ]
             lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -234,7 +238,7 @@ def _accuracies(measured: Mapping[str, dict[str, Any]], share: str, arm: str) ->
     return rates
 
 
-def _interval(gains: Sequence[float]) -> str:
+def interval(gains: Sequence[float]) -> str:
     """Return mean and Student's interval of the differences with the same seeds."""
     from scipy.stats import t
 

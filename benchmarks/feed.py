@@ -1,0 +1,148 @@
+"""Compares the orders in which a training's feed draws its problems, in rollout tokens, on the demo's tiny model.
+
+    truegold select examples/demo.yaml
+    python benchmarks/feed.py runs/demo --json feed.json [--seeds 0 1 2 3 4] [--defects] [--write PAGE.md]
+
+A training that goes on from a policy which solves most of its problems already: the cold start is trained for WARM_UP
+steps, all problems are profiled with the result, and none is selected away, so that many groups would be all right.
+From there each order trains with the same seeds, learning rate and groups that teach in a step; tokens are all that
+were sampled for steps and their refills. The demo's planted defects are left out, or kept with --defects.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from proof import HELDOUT, accuracy_at, heldout_rows, interval, train
+from publishing import publish
+
+from truegold.flows.config import load_config
+from truegold.pipeline.config.sources import DemoSource
+from truegold.pipeline.ingest.demo.stage import make_demo_data
+from truegold.pipeline.profile import profile
+from truegold.pipeline.rows import read_rows, write_rows
+from truegold.pipeline.running.digest import DigestCache
+from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.running.stage import plan_stage, run_stage
+from truegold.pipeline.select import select
+from truegold.pipeline.select.stage import SELECTED_SCHEMA
+
+DEMO = Path(__file__).parents[1] / "examples" / "demo.yaml"
+WARM_UP, STEPS = 20, 60
+ORDERS = ("uniform", "signal")
+
+
+def prepare(run: Path, work: Path, *, defects: bool) -> dict[str, Path]:
+    """Train the cold start a little, profile all rows with it, and return the inputs of the trainings."""
+    rows = [row for row in read_rows(run / "settle" / "rows.parquet") if row["split"] == "train"]
+    if not defects:
+        rows = [row for row in rows if json.loads(row["meta"])["planted"] is None]
+    write_rows(work / "rows.parquet", rows)
+    make_demo_data({}, DemoSource(heldout_problems=HELDOUT, sft_examples=64), work, NullProgress())
+    digests = DigestCache(work / ".digests.json")
+    heldout = heldout_rows(work / "heldout.jsonl", work, digests)
+    first = {"model": run / "sft" / "checkpoint", "heldout": heldout, "rows": work / "first.parquet"}
+    first["reserve"] = work / "reserve.parquet"
+    write_rows(first["rows"], rows, SELECTED_SCHEMA)
+    write_rows(first["reserve"], [], SELECTED_SCHEMA)
+    (work / "first").mkdir()
+    train(first, work / "first", {"steps": WARM_UP, "seed": 100, "evaluation.every": WARM_UP})
+    config = load_config(DEMO, [])
+    section = config.profile.model_copy(update={"engine": config.engine, "chat": config.chat})
+    model = work / "first" / "train" / "checkpoint"
+    everything = config.select.model_copy(update={"min_teaching": 0.0, "zero_share": 1.0})
+    profiled = plan_stage("profile", profile, section, {"rows": work / "rows.parquet", "model": model})
+    tables = {name: work / "profile" / f"{name}.parquet" for name in ("rows", "profile", "flags", "suspicion")}
+    run_stage(profiled, work, digests, NullProgress())
+    run_stage(plan_stage("select", select, everything, tables), work, digests, NullProgress())
+    return {
+        "model": model,
+        "heldout": heldout,
+        "rows": work / "select" / "selected.parquet",
+        "reserve": first["reserve"],
+        "samples": work / "profile" / "samples.parquet",
+    }
+
+
+def tokens_to(points: Sequence[tuple[int, int, float]], accuracy: float) -> int | None:
+    """Return the tokens after which an accuracy is reached, between the evaluations around; None where it never is."""
+    before: tuple[int, float] | None = None
+    for _, tokens, rate in points:
+        if rate >= accuracy:
+            if before is None:
+                return tokens
+            return round(before[0] + (tokens - before[0]) * (accuracy - before[1]) / (rate - before[1]))
+        before = tokens, rate
+    return None
+
+
+def _report(measured: Mapping[str, list[tuple[int, int, float]]]) -> str:
+    seeds = sorted({key.split("|")[1] for key in measured})
+    lines = [
+        "| seed | uniform: thousand tokens, accuracy | signal | signal at uniform's half of the tokens, and at all "
+        "| tokens to uniform's end, share |",
+        "|---" * 5 + "|",
+    ]
+    gains, shares = [], []
+    for seed in seeds:
+        uniform, signal = (measured.get(f"{order}|{seed}") for order in ORDERS)
+        if uniform is None or signal is None:
+            continue
+        budget, end = uniform[-1][1], uniform[-1][2]
+        needed = tokens_to(signal, end)
+        same = accuracy_at(signal, budget)
+        early = accuracy_at(signal, budget // 2), accuracy_at(uniform, budget // 2)
+        if early[0] is not None and early[1] is not None:
+            gains.append(early[0] - early[1])
+        if needed is not None:
+            shares.append(needed / budget)
+        cells = [
+            seed,
+            f"{budget / 1000:,.0f}, {end:.3f}",
+            f"{signal[-1][1] / 1000:,.0f}, {signal[-1][2]:.3f}",
+            f"{early[0]:.3f} (uniform {early[1]:.3f}), {'—' if same is None else f'{same:.3f}'}",
+            "never" if needed is None else f"{needed / budget:.2f}",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    if gains:
+        lines.append(f"\nGain at half of the tokens, 95 % interval: {interval(gains)}.")
+    if shares:
+        lines.append(
+            f"Share of the tokens to uniform's end: mean {statistics.fmean(shares):.2f} of {len(shares)} seeds."
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Train with each order and seed that is not measured yet."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path, metavar="RUN_DIR", help="of the demo, at least up to sft")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
+    parser.add_argument("--defects", action="store_true", help="keep the rows with planted defects")
+    parser.add_argument("--json", type=Path, required=True, help="keep the figures here; what is in it is not repeated")
+    parser.add_argument("--write", type=Path, help="write the table into this Markdown file")
+    arguments = parser.parse_args()
+    measured: dict[str, Any] = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
+    missing = [(order, seed) for seed in arguments.seeds for order in ORDERS if f"{order}|{seed}" not in measured]
+    with tempfile.TemporaryDirectory(prefix="truegold-feed-") as folder:
+        work = Path(folder)
+        inputs = prepare(arguments.run.resolve(), work, defects=arguments.defects) if missing else {}
+        for order, seed in missing:
+            out = work / f"{order}-{seed}"
+            out.mkdir()
+            points = train(inputs, out, {"steps": STEPS, "seed": seed, "feed.order": order})
+            measured[f"{order}|{seed}"] = points
+            arguments.json.write_text(json.dumps(measured))
+            print(order, seed, points, file=sys.stderr, flush=True)
+    publish(measured, _report(measured), arguments.json, arguments.write, "Orders of the feed")
+
+
+if __name__ == "__main__":
+    main()
