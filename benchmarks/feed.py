@@ -1,24 +1,26 @@
 """Compares the orders in which a training's feed draws its problems, in rollout tokens, on the demo's tiny model.
 
     truegold select examples/demo.yaml
-    python benchmarks/feed.py runs/demo --json feed.json [--seeds 0 1 2 3 4] [--defects] [--write PAGE.md]
+    python benchmarks/feed.py runs/demo --json feed.json [--seeds 0 1 2 3 4] [--hopeless 0.6] [--write PAGE.md]
 
 A training that goes on from a policy which solves most of its problems already: the cold start is trained for WARM_UP
 steps, all problems are profiled with the result, and none is selected away, so that many groups would be all right.
 From there each order trains with the same seeds, learning rate and groups that teach in a step; tokens are all that
-were sampled for steps and their refills. The demo's planted defects are left out, or kept with --defects.
+were sampled for steps and their refills. The demo's planted defects are left out. A share of the problems
+(--hopeless), products of three-digit numbers, are beyond the model whatever it learns.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import statistics
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from proof import HELDOUT, accuracy_at, heldout_rows, interval, train
 from publishing import publish
@@ -27,7 +29,7 @@ from truegold.flows.config import load_config
 from truegold.pipeline.config.sources import DemoSource
 from truegold.pipeline.ingest.demo.stage import make_demo_data
 from truegold.pipeline.profile import profile
-from truegold.pipeline.rows import read_rows, write_rows
+from truegold.pipeline.rows import Row, read_rows, row_id, write_rows
 from truegold.pipeline.running.digest import DigestCache
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import plan_stage, run_stage
@@ -39,11 +41,14 @@ WARM_UP, STEPS = 20, 60
 ORDERS = ("uniform", "signal")
 
 
-def prepare(run: Path, work: Path, *, defects: bool) -> dict[str, Path]:
+def prepare(run: Path, work: Path, *, hopeless: float) -> dict[str, Path]:
     """Train the cold start a little, profile all rows with it, and return the inputs of the trainings."""
     rows = [row for row in read_rows(run / "settle" / "rows.parquet") if row["split"] == "train"]
-    if not defects:
-        rows = [row for row in rows if json.loads(row["meta"])["planted"] is None]
+    rows = [row for row in rows if json.loads(row["meta"])["planted"] is None]
+    draw = random.Random(0)
+    beyond = round(len(rows) * hopeless / (1 - hopeless))
+    rows += [_beyond_the_model(rows[index % len(rows)], index, draw) for index in range(beyond)]
+    draw.shuffle(rows)
     write_rows(work / "rows.parquet", rows)
     make_demo_data({}, DemoSource(heldout_problems=HELDOUT, sft_examples=64), work, NullProgress())
     digests = DigestCache(work / ".digests.json")
@@ -69,6 +74,14 @@ def prepare(run: Path, work: Path, *, defects: bool) -> dict[str, Path]:
         "reserve": first["reserve"],
         "samples": work / "profile" / "samples.parquet",
     }
+
+
+def _beyond_the_model(row: Row, index: int, draw: random.Random) -> Row:
+    """Return a row like another one, with a problem that a model of this size cannot solve."""
+    left, right = draw.randint(100, 999), draw.randint(100, 999)
+    prompt, gold = f"What is {left} times {right}?", str(left * right)
+    identity = {"id": row_id(prompt, gold, row["verifier_args"]), "source": "products", "source_row": index}
+    return cast("Row", {**row, **identity, "prompt": prompt, "gold": gold, "solution": None})
 
 
 def tokens_to(points: Sequence[tuple[int, int, float]], accuracy: float) -> int | None:
@@ -125,7 +138,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, metavar="RUN_DIR", help="of the demo, at least up to sft")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
-    parser.add_argument("--defects", action="store_true", help="keep the rows with planted defects")
+    parser.add_argument("--hopeless", type=float, default=0.6, help="the share of problems beyond the model")
     parser.add_argument("--json", type=Path, required=True, help="keep the figures here; what is in it is not repeated")
     parser.add_argument("--write", type=Path, help="write the table into this Markdown file")
     arguments = parser.parse_args()
@@ -133,7 +146,7 @@ def main() -> None:
     missing = [(order, seed) for seed in arguments.seeds for order in ORDERS if f"{order}|{seed}" not in measured]
     with tempfile.TemporaryDirectory(prefix="truegold-feed-") as folder:
         work = Path(folder)
-        inputs = prepare(arguments.run.resolve(), work, defects=arguments.defects) if missing else {}
+        inputs = prepare(arguments.run.resolve(), work, hopeless=arguments.hopeless) if missing else {}
         for order, seed in missing:
             out = work / f"{order}-{seed}"
             out.mkdir()
