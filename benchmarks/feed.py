@@ -139,13 +139,14 @@ def main() -> None:
     parser.add_argument("run", type=Path, metavar="RUN_DIR", help="of the demo, at least up to sft")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--hopeless", type=float, default=0.6, help="the share of problems beyond the model")
+    parser.add_argument("--work", type=Path, help="an empty folder for the trainings, to look at them afterwards")
     parser.add_argument("--json", type=Path, required=True, help="keep the figures here; what is in it is not repeated")
     parser.add_argument("--write", type=Path, help="write the table into this Markdown file")
     arguments = parser.parse_args()
     measured: dict[str, Any] = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
     missing = [(order, seed) for seed in arguments.seeds for order in ORDERS if f"{order}|{seed}" not in measured]
     with tempfile.TemporaryDirectory(prefix="truegold-feed-") as folder:
-        work = Path(folder)
+        work = arguments.work or Path(folder)
         inputs = prepare(arguments.run.resolve(), work, hopeless=arguments.hopeless) if missing else {}
         for order, seed in missing:
             out = work / f"{order}-{seed}"

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -35,6 +36,9 @@ from truegold.pipeline.profile.store import prompt_key
 from truegold.pipeline.rows import read_rows, write_rows
 from truegold.pipeline.running.progress import NullProgress
 
+STORE = ".samples"
+"""The folder of a run's samples."""
+FIRST_SAMPLES = 4
 DECISIVE = 0.8
 """A decision by all samples counts where it has this probability."""
 
@@ -60,7 +64,7 @@ def some_rows(run: Path, count: int, folder: Path) -> Path:
     return folder / "rows.parquet"
 
 
-def profile(rows: Path, model: Path, config: ProfileConfig, out: Path) -> dict[str, float]:
+def profile(inputs: dict[str, Path], config: ProfileConfig, out: Path) -> dict[str, float]:
     """Profile the rows; return tokens and CPU seconds after the engine was loaded."""
     loaded: list[float] = []
     build = profile_stage.build_engine
@@ -80,7 +84,7 @@ def profile(rows: Path, model: Path, config: ProfileConfig, out: Path) -> dict[s
 
     profile_stage.build_engine, VllmEngine.close = timed, timed_close  # type: ignore[method-assign]
     out.mkdir()
-    report = profile_stage.profile({"rows": rows, "model": model}, config, out, NullProgress())
+    report = profile_stage.profile(inputs, config, out, NullProgress())
     return {"tokens": report.facts["sampling"]["tokens"], "cpu_s": cpu_seconds() - loaded[0] - closing[0]}
 
 
@@ -132,19 +136,17 @@ def throughput(arguments: argparse.Namespace) -> None:
 def decisions(arguments: argparse.Namespace) -> None:
     """Profile the same rows with all samples and with the rule, and compare what is decided."""
     with tempfile.TemporaryDirectory() as folder:
-        rows = some_rows(arguments.run, arguments.rows, Path(folder))
+        out = Path(folder)
         config, model = settings(arguments.run, samples=arguments.samples, first_samples=None)
-        profile(rows, model, config, Path(folder) / "all")
-        samples = pl.read_parquet(
-            Path(folder) / "all" / "samples.parquet", columns=["id", "sample", "score", "token_ids"]
-        )
-        full = pl.read_parquet(Path(folder) / "all" / "profile.parquet")
-        rule = config.model_copy(update={"first_samples": 4})
-        (Path(folder) / "rule" / "scratch").mkdir(parents=True)
-        # The rule's samples are among those that were drawn: the same prompts, numbers and seeds.
-        (Path(folder) / "all" / "scratch" / "samples").rename(Path(folder) / "rule" / "scratch" / "samples")
-        profile_stage.profile({"rows": rows, "model": model}, rule, Path(folder) / "rule", NullProgress())
-        fewer = pl.read_parquet(Path(folder) / "rule" / "profile.parquet")
+        # Both sides find what the run has drawn, and the rule's samples are among those of the fixed count.
+        inputs = {"rows": some_rows(arguments.run, arguments.rows, out), "model": model, "store": out / "samples"}
+        if (arguments.run / STORE).exists():
+            shutil.copytree(arguments.run / STORE, inputs["store"])
+        profile_stage.profile(inputs, config, _made(out / "all"), NullProgress())
+        rule = config.model_copy(update={"first_samples": FIRST_SAMPLES})
+        profile_stage.profile(inputs, rule, _made(out / "rule"), NullProgress())
+        samples = pl.read_parquet(out / "all" / "samples.parquet", columns=["id", "sample", "score", "token_ids"])
+        full, fewer = (pl.read_parquet(out / side / "profile.parquet") for side in ("all", "rule"))
     tokens = samples.with_columns(tokens=pl.col("token_ids").list.len()).join(fewer.select("id", "n"), on="id")
     share = tokens.filter(pl.col("sample") < pl.col("n"))["tokens"].sum() / tokens["tokens"].sum()
     prior = fit_prior(Counter(zip(full["judged"], full["passes"], strict=True)))
@@ -160,6 +162,11 @@ def decisions(arguments: argparse.Namespace) -> None:
     print(f"{share:.3f} of the tokens; {sum(agreed.values())} of {total.total()} decisive rows decided alike")
     for decision, count in total.items():
         print(f"  {decision}: {agreed[decision]} of {count}")
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
 
 
 def main() -> None:
@@ -182,7 +189,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             rows = some_rows(arguments.run, arguments.rows, Path(folder))
             if arguments.what == "profile":
-                figures = profile(rows, model, config, Path(folder) / "out")
+                figures = profile({"rows": rows, "model": model}, config, Path(folder) / "out")
             else:
                 figures = generate(rows, model, config)
         print(json.dumps(figures))
