@@ -16,10 +16,10 @@ demo: $(READY)
 	$(BIN)/truegold run examples/demo.yaml
 
 test: check
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-all: check
-	TRUEGOLD_ALL=1 $(BIN)/pytest -n 2 --dist loadfile
+	TRUEGOLD_ALL=1 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 check: $(READY)
 	$(BIN)/ruff check .
