@@ -12,11 +12,12 @@ from typing import Any
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
+from truegold.pipeline.config.base import ROUNDING
 from truegold.pipeline.config.curation import CurationConfig
 from truegold.pipeline.config.engines import ChatConfig, EngineConfig, ServerEngineConfig, VllmEngineConfig
 from truegold.pipeline.config.mistakes import describe_mistakes
 from truegold.pipeline.config.selection import SelectConfig
-from truegold.pipeline.config.sources import ROUNDING, DemoSource, source_quotas
+from truegold.pipeline.config.sources import DemoSource, source_quotas
 from truegold.pipeline.config.stages import ExportConfig, ProfileConfig
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import ModelConfig, SftConfig, TinyModel
@@ -55,6 +56,10 @@ class RunConfig(CurationConfig):
     @model_validator(mode="after")
     def _parts_fit_together(self) -> RunConfig:
         by_source = {name: share for name, share in self.selection.quotas.items() if name.startswith("source:")}
+        sources = self.data if isinstance(self.data, tuple) else (self.data,)
+        labels = [f"source:{source.label}" for source in sources if not isinstance(source, DemoSource)]
+        if labels and (unknown := sorted(by_source.keys() - set(labels))):
+            raise ValueError(f"select.quotas names {unknown[0]}; the sources are {', '.join(labels)}")
         if (total := sum(by_source.values())) > 1 + ROUNDING:
             raise ValueError(f"the shares of the sources in data and select.quotas add up to {total:g}, more than 1")
         if self.model is None and (self.sft or self.train):

@@ -19,6 +19,8 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 from truegold.verifiers.running.batch import DEADLINE_S
 from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
 
+ROUNDING = 1e-6
+"""Shares such as three of .333333 count as adding up to 1."""
 MOVED = "moved"
 """The type of the error that refuses an old spelling; its context has the `new` one."""
 

@@ -52,6 +52,12 @@ class VllmEngineConfig(StageConfig):
     """The Ray cluster whose nodes they are on (`auto` for the one that this machine belongs to); this machine alone
     where not given."""
 
+    @model_validator(mode="after")
+    def _has_engines_for_ray(self) -> VllmEngineConfig:
+        if self.ray_address is not None and self.data_parallel_size == 1:
+            raise ValueError("ray_address has no effect on one engine: set data_parallel_size, or leave it out")
+        return self
+
 
 class ServerEngineConfig(StageConfig):
     """Running vLLM servers (their OpenAI-compatible API), which must serve the model that `model` names."""

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from truegold.pipeline.config.base import StageConfig
+from truegold.pipeline.config.base import ROUNDING, StageConfig
 
 
 class TargetBand(StageConfig):
@@ -51,9 +51,6 @@ TARGETS: Mapping[TargetName, tuple[TargetBand, ...]] = {
 
 QUOTA_COLUMNS = ("source", "domain")
 """What a quota may be of."""
-
-ROUNDING = 1e-6
-"""Shares such as three of .333333 count as adding up to 1."""
 
 
 class SelectConfig(StageConfig):

@@ -9,12 +9,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, Tag, model_validator
 
-from truegold.pipeline.config.base import LIST, StageConfig, by_type
+from truegold.pipeline.config.base import LIST, ROUNDING, StageConfig, by_type
 
 MAX_SOURCES = 64
 """The sources that one run may have."""
-ROUNDING = 1e-6
-"""Shares such as three of .333333 count as adding up to 1."""
 
 
 class ColumnSpec(StageConfig):
@@ -86,6 +84,11 @@ class FileSource(SourceConfig):
     heldout_path: str | None = None
     """A file of the same shape whose rows are all set aside for evaluation."""
 
+    @property
+    def label(self) -> str:
+        """What its rows are called by."""
+        return Path(self.path).name
+
 
 class HubSource(SourceConfig):
     """A Hugging Face dataset: a hub name, or a folder written by `save_to_disk` or holding data files."""
@@ -99,6 +102,12 @@ class HubSource(SourceConfig):
     """The split to read."""
     revision: str | None = None
     """The hub revision; the newest where not given."""
+
+    @property
+    def label(self) -> str:
+        """What its rows are called by."""
+        folder = Path(self.name).expanduser()
+        return folder.resolve().name if folder.is_dir() else self.name
 
 
 class DemoSource(StageConfig):
@@ -132,7 +141,7 @@ class ListedFile(Listing, FileSource):
     @property
     def label(self) -> str:
         """What its rows are called by."""
-        return self.source or Path(self.path).name
+        return self.source or super().label
 
 
 class ListedHub(Listing, HubSource):
@@ -141,8 +150,7 @@ class ListedHub(Listing, HubSource):
     @property
     def label(self) -> str:
         """What its rows are called by."""
-        folder = Path(self.name).expanduser()
-        return self.source or (folder.resolve().name if folder.is_dir() else self.name)
+        return self.source or super().label
 
 
 ListedSource = Annotated[Annotated[ListedFile, Tag("file")] | Annotated[ListedHub, Tag("hf")], by_type("file")]
@@ -214,7 +222,8 @@ DataConfig = Annotated[
 def source_quotas(data: DataConfig, quotas: Mapping[str, float]) -> dict[str, float]:
     """Return `select.quotas` with the shares that the sources set themselves, where it does not name them.
 
-    Weights divide what quotas by source leave; a source with neither has the weight 1 there, and no quota.
+    Weights divide what quotas by source leave; a source with neither has the weight 1 there, and no quota. Raises
+    ValueError for a weight for which nothing is left.
     """
     if not isinstance(data, tuple):
         return dict(quotas)
@@ -224,5 +233,8 @@ def source_quotas(data: DataConfig, quotas: Mapping[str, float]) -> dict[str, fl
     left = max(0.0, 1 - sum(share for name, share in shares.items() if name.startswith("source:")))
     weights = {name: source.weight or 1.0 for name, source in by_name.items() if name not in shares}
     total = sum(weights.values())
+    weighty = [by_name[name].label for name in weights if by_name[name].weight is not None]
+    if weighty and left <= ROUNDING:
+        raise ValueError(f"the quotas of the sources leave nothing for {weighty[0]!r}, which has a weight")
     weighted = {name: left * weights[name] / total for name in weights if by_name[name].weight is not None}
     return {**shares, **weighted}

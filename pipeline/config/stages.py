@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from truegold.pipeline.config.base import StageConfig, VerdictConfig
 from truegold.pipeline.config.boilerplate import BOILERPLATE, BOILERPLATE_END
@@ -72,6 +72,15 @@ class DedupConfig(StageConfig):
     embedder: str | None = None
     """An encoder that proposes more pairs to compare, translations among them: a model on the hub, a folder, or an
     import string (`path/to/encoder.py:encode`). Its time grows with the square of the rows. Needs `reworded`."""
+
+    @model_validator(mode="after")
+    def _has_an_effect(self) -> Self:
+        comparing = {"template_cap": self.template_cap, "embedder": self.embedder}
+        for name in (name for name, value in comparing.items() if value is not None):
+            if not self.reworded or self.case_sensitive:
+                switch = "case_sensitive: true" if self.reworded else "reworded: false"
+                raise ValueError(f"{name} has no effect with {switch}, which compares exact copies alone")
+        return self
 
 
 class VerifyGoldConfig(VerdictConfig):

@@ -22,7 +22,7 @@ from truegold.pipeline.config.sources import (
     ListedSource,
     SeveralSources,
 )
-from truegold.pipeline.config.stages import SampleSource, SuspicionConfig, WellPosedConfig
+from truegold.pipeline.config.stages import DedupConfig, SampleSource, SuspicionConfig, WellPosedConfig
 from truegold.pipeline.decontaminate import decontaminate
 from truegold.pipeline.decontaminate.eval_sets import find_local
 from truegold.pipeline.dedup import dedup
@@ -41,6 +41,7 @@ from truegold.pipeline.running.stage import Output, Stage, plan_stage
 from truegold.pipeline.verify import verify_gold
 from truegold.pipeline.verify.vet import vet_tests
 from truegold.verifiers import ConfigError, InputError, fingerprint
+from truegold.verifiers.user_code import source_digest, split_spelling
 
 DEMO_COLUMNS = Columns.model_validate({"prompt": "question", "gold": "answer", "solution": "solution"})
 DEMO_SFT_TEXTS = Output("make_data", "sft.jsonl")
@@ -64,7 +65,7 @@ def curation_stages(config: CurationConfig) -> list[Stage]:
     is_list = isinstance(source, SeveralSources)
     priority: dict[str, Path | Output] = {"sources": Output("ingest", SOURCES_FILE)} if is_list else {}
     stages += [
-        plan_stage("dedup", dedup, config.dedup, {**rows_of(stages[-1].name), **priority}),
+        _deduplicate(config.dedup, {**rows_of(stages[-1].name), **priority}),
         plan_stage("verify_gold", verify_gold, config.verify_gold, rows_of("dedup")),
     ]
     if config.vet_tests.enabled and not isinstance(config.data, DemoSource) and _may_hold_code(source, files):
@@ -96,6 +97,18 @@ def _compare_with_eval_sets(config: DecontaminateConfig) -> Stage:
         if (path := find_local(entry.set)) is not None:
             inputs[f"against {index}"] = path
     return plan_stage("decontaminate", decontaminate, config, inputs)
+
+
+def _deduplicate(config: DedupConfig, inputs: dict[str, Path | Output]) -> Stage:
+    """Plan deduplication; an encoder is an input, or its code a version, so that it is made again with another one."""
+    extra: dict[str, str] = {}
+    if config.embedder is not None:
+        spelling = split_spelling(config.embedder)
+        if spelling is not None:
+            extra["embedder"] = source_digest(spelling[0], f"encoder {config.embedder!r}")
+        elif Path(config.embedder).is_dir():
+            inputs = {**inputs, "embedder": Path(config.embedder)}
+    return plan_stage("dedup", dedup, config, inputs, extra=extra)
 
 
 def _ask_model(config: WellPosedConfig) -> Stage:

@@ -41,7 +41,7 @@ ITEMS_NAMED = 5
 """The further items that the evidence names, where a row matches several."""
 
 
-@stage_function(version=1)
+@stage_function(version=2)
 def decontaminate(
     inputs: Mapping[str, Path], config: DecontaminateConfig, out_dir: Path, progress: Progress
 ) -> StageReport:
@@ -83,10 +83,14 @@ def _batches(path: Path) -> Iterator[Batch]:
 
 
 def _drops(row: Row, matches: pl.DataFrame, config: DecontaminateConfig, ledger: Ledger) -> bool:
-    """Record what a row matches, by its surest match, and say whether the row goes for it."""
+    """Record what a row matches and say whether the row goes for it.
+
+    The record is of the surest match among those whose kind drops a row, and where there are none among all.
+    """
     order = list(MatchKind)
     surest, *others = sorted(
-        matches.iter_rows(named=True), key=lambda match: (order.index(match["kind"]), -match["score"])
+        matches.iter_rows(named=True),
+        key=lambda match: (match["kind"] not in config.drop, order.index(match["kind"]), -match["score"]),
     )
     evidence: dict[str, Any] = {
         "against": surest["against"],

@@ -106,6 +106,18 @@ def test_heldout_rows_stay_and_other_kinds_can_be_let_stay(curate, tmp_path):
     assert by_kind["overlap"]["in_train"] == 1
 
 
+def test_a_kind_that_drops_counts_beside_a_surer_one_that_does_not(curate, tmp_path):
+    reworded = "Tom, who owned 3 red cars, buys 4 more red cars. How many red cars has he now?"
+    evals = write_evals(tmp_path, ITEM, reworded)
+    row = (f"Work through this carefully, step by step. {ITEM} Give the answer alone.", "7")
+    against = {"against": [str(evals)], "drop": ["exact", "reworded"]}
+    run_dir = curate(tmp_path, [*PROBLEMS[:8], row], data={"heldout": 0}, decontaminate=against)
+    matches = pl.read_parquet(run_dir / "decontaminate" / "matches.parquet")
+    assert dict(matches.select("against_id", "kind").iter_rows()) == {"g1": "overlap", "g2": "reworded"}
+    (record,) = pl.read_parquet(run_dir / "decontaminate" / "ledger.parquet").to_dicts()
+    assert (record["action"], record["reason"]) == ("drop", "evaluation_rewording")
+
+
 def test_columns_and_shape_of_a_set_are_settable(curate, tmp_path):
     renamed = tmp_path / "renamed.csv"
     renamed.write_text(f'Nr,Aufgabe\nx1,"{ITEM}"\n', encoding="utf-8")

@@ -112,8 +112,10 @@ def test_a_quota_that_cannot_be_met_is_named(run_dir):
     folder = run_dir.parent.parent
     values = settings(folder, select={"max_rows": 12, "quotas": {"source:code": 0.9}})
     values["data"][0]["quota"] = None
-    record = json.loads((run(values, "select") / "select" / "stage.json").read_text())
-    assert "source:code" in json.dumps(record["report"]["facts"])
+    facts = json.loads((run(values, "select") / "select" / "stage.json").read_text())["report"]["facts"]
+    (code,) = [demand for demand in facts["demands"] if demand["name"] == "source:code"]
+    assert not code["is_met"]
+    assert code["rows"] == code["available"] < 0.9 * 12
 
 
 def test_a_changed_share_samples_and_curates_nothing_again(run_dir):
@@ -210,6 +212,20 @@ def test_a_source_that_is_wrong_is_named(tmp_path, monkeypatch, change, line):
     (tmp_path / "none.csv").write_text("question,answer\n")
     with pytest.raises(TruegoldError) as caught:
         curate(tmp_path, first, {**second, **change})
+    assert line in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("shares", "quotas", "line"),
+    [
+        ([{}, {}], {"source:c.jsonl": 0.2}, "names source:c.jsonl; the sources are source:a.jsonl, source:b.jsonl"),
+        ([{"quota": 1.0}, {"weight": 2}], {}, "the quotas of the sources leave nothing for 'b.jsonl', which has a weight"),
+    ],
+)
+def test_shares_that_mean_nothing_are_refused_before_anything_is_read(shares, quotas, line):
+    sources = [{"path": name, **share} for name, share in zip(("a.jsonl", "b.jsonl"), shares, strict=True)]
+    with pytest.raises(ConfigError) as caught:
+        validate_config({"data": sources, "select": {"quotas": quotas}}, "test")
     assert line in str(caught.value)
 
 

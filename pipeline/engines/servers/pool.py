@@ -91,10 +91,11 @@ class Pool:
                 if not done:
                     self._send_again(asked, body, attempts)
                 for task in done:
-                    server, _ = attempts.pop(task)
+                    server, sent = attempts.pop(task)
                     completion = self._outcome(server, task, failures)
                     if completion is not None:
-                        self._note_late(attempts.values())
+                        # A server that was asked later, to help out, is not late.
+                        self._note_late(attempt for attempt in attempts.values() if attempt[1] < sent)
                         return completion
                 if not attempts:
                     self._check_failures(failures)
