@@ -103,18 +103,17 @@ def _leave_traces(
     stage: Stage, finished: Sequence[str], last: Stage, run_dir: Path, call: Call, error: Exception
 ) -> None:
     """Write the report of a run that a guard or its training has stopped, with the alarm that says by what."""
+    if stage.name != TRAIN and not isinstance(error, GuardError):
+        return
     unfinished = None
-    if stage.name == TRAIN:
-        unfinished = work_folder(stage, run_dir, DigestCache(run_dir / ".digests.json"))
-        record_stop(unfinished, error)
-    elif not isinstance(error, GuardError):
-        return
-    if not isinstance(last.config, ReportConfig) or "ingest" not in finished:
-        return
     try:
-        call(report_stage(last.config.name, finished, last.config.group_size, unfinished))
+        if stage.name == TRAIN:
+            unfinished = work_folder(stage, run_dir, DigestCache(run_dir / ".digests.json"))
+            record_stop(unfinished, error)
+        if isinstance(last.config, ReportConfig) and "ingest" in finished:
+            call(report_stage(last.config.name, finished, last.config.group_size, unfinished))
     except Exception as mistake:
-        # What stopped the run must not be hidden by what the report stumbles over.
+        # What stopped the run must not be hidden by what its traces stumble over.
         print_line(f"the report could not be written: {mistake}", errors)
 
 

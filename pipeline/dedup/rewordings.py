@@ -83,6 +83,19 @@ class Outcome:
         marks[self.winner[self.winner != np.arange(len(self.winner))]] = True
         return marks
 
+    @property
+    def kept_translations(self) -> list[Translation]:
+        """The translations among the rows that stay: a row that goes is stood for by the one kept for it, unless that
+        is another instance of its template."""
+        kept: dict[tuple[int, int], Translation] = {}
+        for pair in self.translations:
+            row, other = sorted((int(self.winner[pair.row]), int(self.winner[pair.other])))
+            if row == other or self.capped[pair.row] or self.capped[pair.other]:
+                continue
+            is_sure = pair.is_sure or ((row, other) in kept and kept[row, other].is_sure)
+            kept[row, other] = Translation(row, other, is_sure)
+        return list(kept.values())
+
     def drop_evidence(self, position: int) -> dict[str, object]:
         """Return what the ledger tells of a row that goes, besides which row is kept."""
         evidence: dict[str, object] = orjson.loads(self.evidence.get(position, "{}"))

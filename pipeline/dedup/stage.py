@@ -63,7 +63,7 @@ def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progre
     if ranks is not None:
         outcome = overrule(outcome, ranks, read_heldout(path))
     witnesses = _read_witnesses(path, outcome)
-    translations = translation_evidence(path, outcome.translations)
+    translations = translation_evidence(path, outcome.kept_translations)
     with (
         Ledger(out_dir, "dedup") as ledger,
         TableWriter(out_dir / ROWS_FILE, ROW_SCHEMA) as rows,

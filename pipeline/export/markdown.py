@@ -102,7 +102,7 @@ def _by_source(card: Card) -> list[str]:
         (line.source, line.records, line.rejected, line.dropped, line.left, line.heldout, describe_losses(line))
         for line in card.by_source
     ]
-    return ["By source, the most trusted first:", _table(head, lines)]
+    return ["By source, in the order of the data:", _table(head, lines)]
 
 
 def _label_errors(estimate: LabelErrors, rows: int) -> str:

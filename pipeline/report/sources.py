@@ -35,13 +35,13 @@ class SourceAccount:
 
 
 def count_by_source(files: RunFiles) -> tuple[SourceAccount, ...]:
-    """Return the account of every source; none where the run has a single one, of which the whole sum tells."""
+    """Return the account of every source; none where all rows are of one, of which the whole sum tells."""
     names = list(files.records["ingest"]["report"]["facts"].get("sources", ()))
     if len(names) < 2:
         return ()
     losses: dict[str, Counter[tuple[str, str]]] = {name: Counter() for name in names}
-    for source, reason in _rejects(files):
-        losses[source]["ingest", reason] += 1
+    for (source, reason), rows in _count_rejects(files).items():
+        losses[source]["ingest", reason] += rows
     stages = [stage for stage in (*ROW_STAGES, "select") if stage in files]
     for stage, dropped in files.tables(DROPPED_FILE, stages):
         counted = dropped.group_by("source", "drop_reason").agg(pl.len()).collect(engine="streaming")
@@ -66,13 +66,13 @@ def _account(name: str, losses: Counter[tuple[str, str]], ends: Mapping[tuple[st
     )
 
 
-def _rejects(files: RunFiles) -> list[tuple[str, str]]:
+def _count_rejects(files: RunFiles) -> Counter[tuple[str, str]]:
+    """Return the rejected records by source and reason; they are read one by one, since each has its whole line."""
     path = files.path("ingest", "rejects.jsonl")
     if path is None:
-        return []
+        return Counter()
     with path.open("rb") as lines:
-        rejects = [orjson.loads(line) for line in lines]
-    return [(reject["source"], reject["reason"]) for reject in rejects]
+        return Counter((reject["source"], reject["reason"]) for reject in map(orjson.loads, lines))
 
 
 def _ends(files: RunFiles) -> dict[tuple[str, bool], int]:

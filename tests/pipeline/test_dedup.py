@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from truegold.flows.config import validate_config
+from truegold.flows.plan import plan
 from truegold.pipeline.config.stages import DedupConfig
 from truegold.pipeline.dedup.copy_table import BATCH_ROWS, CopyTable
 from truegold.pipeline.dedup.near.copies import gold_form
+from truegold.pipeline.dedup.rewordings import Outcome, Translation
 from truegold.pipeline.dedup.stage import dedup
 from truegold.pipeline.rows import ROW_SCHEMA, Row, read_rows, row_id, write_rows
+from truegold.pipeline.running.digest import DigestCache
 from truegold.pipeline.running.progress import NullProgress
-from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.running.stage import StageReport, stage_key
 
 
 def make(prompt: str, gold: str | None = "42", split: str = "train", **more: Any) -> Row:
@@ -339,3 +345,33 @@ def test_the_better_source_wins_whatever_batch_its_rows_are_hashed_in() -> None:
     for row in trusted[:3]:
         table.add(row, 1)
     assert table.resolve().winner[-3:].tolist() == [0, 1, 2]
+
+
+def test_translations_are_told_of_rows_that_stay() -> None:
+    winner, nowhere = np.array([0, 0, 2, 3, 3]), np.full(5, -1)
+    relation, capped = np.zeros(5, dtype=np.uint8), np.array([False, False, False, False, True])
+    pairs = [Translation(1, 2, True), Translation(0, 2, False), Translation(0, 1, True), Translation(2, 4, True)]
+    outcome = Outcome(winner, nowhere, winner < 0, relation, capped, {}, pairs)
+    assert outcome.kept_translations == [Translation(0, 2, True)]
+
+
+def test_another_encoder_deduplicates_again(tmp_path: Path) -> None:
+    (tmp_path / "data.jsonl").write_text('{"question": "What is 6*7?", "answer": "42"}\n')
+    code, model = tmp_path / "encoder.py", tmp_path / "model"
+    model.mkdir()
+
+    def key(embedder: str) -> str:
+        values = {"data": {"path": str(tmp_path / "data.jsonl")}, "dedup": {"embedder": embedder}}
+        stages = {stage.name: stage for stage in plan(validate_config(values, "test"), "curate")}
+        stage = replace(
+            stages["dedup"], inputs={n: p for n, p in stages["dedup"].inputs.items() if isinstance(p, Path)}
+        )
+        (tmp_path / "digests.json").unlink(missing_ok=True)
+        return stage_key(stage, tmp_path, DigestCache(tmp_path / "digests.json"))
+
+    keys = set()
+    for content in ("[[1.0]]", "[[2.0]]"):
+        code.write_text(f"def encode(texts):\n    return {content} * len(texts)\n")
+        (model / "weights").write_text(content)
+        keys |= {key(f"{code}:encode"), key(str(model))}
+    assert len(keys) == 4

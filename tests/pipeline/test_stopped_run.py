@@ -49,6 +49,22 @@ def stop_training(tmp_path: Path, error: Exception, prepare: Callable[[Path], ob
     return run_dir
 
 
+def test_a_training_that_fails_before_it_has_a_folder_leaves_its_alarm(tmp_path: Path) -> None:
+    def remove(folder: Path) -> None:
+        shutil.rmtree(folder)
+
+    run_dir = stop_training(tmp_path, SetupError("There is no GPU."), remove)
+    assert [alarm["guard"] for alarm in alarms_of(run_dir)] == ["machine"]
+
+
+def test_what_the_traces_stumble_over_does_not_hide_what_stopped_the_run(tmp_path: Path) -> None:
+    def block(folder: Path) -> None:
+        shutil.rmtree(folder)
+        folder.write_text("no folder")
+
+    stop_training(tmp_path, SetupError("There is no GPU."), block)
+
+
 def alarms_of(run_dir: Path) -> list[dict[str, object]]:
     (log,) = run_dir.glob(f".partial/train-*/{ALARMS}")
     return read_alarms(log)

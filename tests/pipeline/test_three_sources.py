@@ -94,7 +94,7 @@ def test_report_card_export_and_story_tell_the_sources_apart(run_dir):
     page = (run_dir / "report" / "index.html").read_text(encoding="utf-8")
     assert "By source" in page
     card = (run_dir / "export" / "README.md").read_text(encoding="utf-8")
-    assert "By source, the most trusted first:" in card
+    assert "By source, in the order of the data:" in card
     exported = pl.read_parquet(run_dir / "export" / "data" / "train.parquet")
     assert set(exported["source"]) == {"maths", "code", "choice"}
     assert set(exported.select("source", "verifier").unique().rows()) == {
@@ -219,7 +219,11 @@ def test_a_source_that_is_wrong_is_named(tmp_path, monkeypatch, change, line):
     ("shares", "quotas", "line"),
     [
         ([{}, {}], {"source:c.jsonl": 0.2}, "names source:c.jsonl; the sources are source:a.jsonl, source:b.jsonl"),
-        ([{"quota": 1.0}, {"weight": 2}], {}, "the quotas of the sources leave nothing for 'b.jsonl', which has a weight"),
+        (
+            [{"quota": 1.0}, {"weight": 2}],
+            {},
+            "the quotas of the sources leave nothing for 'b.jsonl', which has a weight",
+        ),
     ],
 )
 def test_shares_that_mean_nothing_are_refused_before_anything_is_read(shares, quotas, line):

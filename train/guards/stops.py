@@ -46,6 +46,8 @@ def record_stop(folder: Path, error: Exception) -> None:
         "remedy": hint or "",
         "exit_code": exit_code,
     }
+    # A training may fail before it has made its folder.
+    folder.mkdir(parents=True, exist_ok=True)
     with (folder / ALARMS).open("a") as log:
         log.write(json.dumps(record) + "\n")
 
