@@ -65,8 +65,9 @@ class SelectConfig(StageConfig):
     min_teaching_share: float = Field(default=0.05, ge=0, le=1)
     """A selection of whose groups a smaller share is expected to teach is refused."""
     min_pass_rate: float = Field(default=0.0, ge=0, le=1)
+    """The lowest expected pass rate that is taken."""
     max_pass_rate: float = Field(default=1.0, ge=0, le=1)
-    """Both ends of the expected pass rates that are taken."""
+    """The highest one."""
     min_passes: int = Field(default=0, ge=0)
     """A row needs so many right samples, such as 1 where its positives are to be trained on."""
     zero_share: float = Field(default=0.1, ge=0, le=1)

@@ -102,6 +102,21 @@ class Engine(Protocol):
         ...
 
 
+def hand_out(prompts: Sequence[Sequence[int]], seeds: Sequence[int], max_model_len: int) -> TakeRequests:
+    """Return what hands out a request for each prompt, in order; its `sample` is the prompt's number.
+
+    Raises ValueError for a prompt that leaves no room.
+    """
+    check_room(prompts, max_model_len)
+    pairs = zip(prompts, seeds, strict=True)
+    waiting = [Request(tuple(prompt), seed, index) for index, (prompt, seed) in enumerate(pairs)][::-1]
+
+    def take(count: int) -> list[Request] | None:
+        return [waiting.pop() for _ in range(min(count, len(waiting)))] if waiting else None
+
+    return take
+
+
 def sample_seed(*parts: object) -> int:
     """Return a 31-bit seed from what identifies one sample, such as (run seed, step, row id, sample number)."""
     text = "\x1f".join(str(part) for part in parts)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.config.engines import VllmEngineConfig
-from truegold.pipeline.engines.base import POLL_S, Completion, Request, SamplingParams, TakeRequests, check_room
+from truegold.pipeline.engines.base import POLL_S, Completion, Request, SamplingParams, TakeRequests, hand_out
 from truegold.verifiers import SetupError
 
 WORK_S = 0.25
@@ -99,7 +99,7 @@ class RayEngine:
                     "Start it (`ray start --head`), or leave engine.ray_address out for this machine alone.",
                 ) from error
         options = _resources(ray.cluster_resources(), config)
-        alone = config.model_copy(update={"data_parallel_size": 1})
+        alone = config.model_copy(update={"data_parallel_size": 1, "ray_address": None})
         make = ray.remote(**options)(Replica)
         self._workers = [
             _Worker(f"engine {index}", make.remote(str(model.resolve()), alone))
@@ -110,13 +110,7 @@ class RayEngine:
         self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seeds: Sequence[int]
     ) -> list[Completion]:
         """Sample as `Engine.generate` says."""
-        check_room(prompts, self.max_model_len)
-        pairs = zip(prompts, seeds, strict=True)
-        waiting = [Request(tuple(prompt), seed, index) for index, (prompt, seed) in enumerate(pairs)][::-1]
-
-        def take(count: int) -> list[Request] | None:
-            return [waiting.pop() for _ in range(min(count, len(waiting)))] if waiting else None
-
+        take = hand_out(prompts, seeds, self.max_model_len)
         completions = {request.sample: completion for request, completion in self.stream(take, sampling)}
         return [completions[index] for index in range(len(prompts))]
 

@@ -17,10 +17,10 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from truegold.pipeline.config.engines import ServerEngineConfig
-from truegold.pipeline.engines.base import LOOP, POLL_S, Completion, Request, SamplingParams, TakeRequests, check_room
+from truegold.pipeline.engines.base import LOOP, POLL_S, Completion, Request, SamplingParams, TakeRequests, hand_out
 from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.engines.servers.pool import FIRST_PAUSE_S, Pool
-from truegold.pipeline.engines.servers.reply import Asked, Failure, Unsound
+from truegold.pipeline.engines.servers.reply import CompletionRequest, Failure, Unsound
 from truegold.verifiers import SetupError
 
 T = TypeVar("T")
@@ -57,13 +57,7 @@ class ServerEngine:
     ) -> list[Completion]:
         """Sample as `Engine.generate` says; each prompt may have its own sampling parameters."""
         prompt_sampling = [sampling] * len(prompts) if isinstance(sampling, SamplingParams) else sampling
-        check_room(prompts, self.max_model_len)
-        pairs = zip(prompts, seeds, strict=True)
-        waiting = [Request(tuple(prompt), seed, index) for index, (prompt, seed) in enumerate(pairs)][::-1]
-
-        def take(count: int) -> list[Request] | None:
-            return [waiting.pop() for _ in range(min(count, len(waiting)))] if waiting else None
-
+        take = hand_out(prompts, seeds, self.max_model_len)
         completions: dict[int, Completion] = {}
         for request, completion in self._stream(take, lambda request: prompt_sampling[request.sample]):
             completions[request.sample] = completion
@@ -151,7 +145,7 @@ class ServerEngine:
             "logprobs": 0 if sampling.logprobs else None,
             "return_token_ids": True,
         }
-        return await self._pool.complete(Asked("", request.prompt, max_tokens, sampling.logprobs), body)
+        return await self._pool.complete(CompletionRequest("", request.prompt, max_tokens, sampling.logprobs), body)
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()

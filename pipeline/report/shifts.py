@@ -32,7 +32,7 @@ class Shift:
     """Their distance in deviations of the first steps."""
 
 
-def shifts(lines: Sequence[tuple[int, dict[str, float | None]]]) -> list[Shift]:
+def find_shifts(lines: Sequence[tuple[int, dict[str, float | None]]]) -> list[Shift]:
     """Return how far each metric has moved, the furthest first."""
     series: dict[str, list[float]] = {}
     for _, metrics in lines:

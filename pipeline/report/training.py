@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from truegold.pipeline.report.run_files import RunFiles
-from truegold.pipeline.report.shifts import Shift, shifts
+from truegold.pipeline.report.shifts import Shift, find_shifts
 
 CURVES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Pass rate of the rollouts", ("pass_rate",)),
@@ -165,7 +165,7 @@ def read_training(files: RunFiles) -> Training | None:
         alarms=alarms,
         is_finished=is_finished,
         ending=alarms[-1] if is_ended else None,
-        moved=tuple(shifts([(int(line["step"]), line) for line in lines])[:MOVED_SHOWN]),
+        moved=tuple(find_shifts([(int(line["step"]), line) for line in lines])[:MOVED_SHOWN]),
         first_step=_step(steps[0][0]) if steps else None,
         last_step=_step(steps[-1][0]) if len(steps) > 1 else None,
         pairings=_pairings(steps),

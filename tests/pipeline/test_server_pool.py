@@ -17,7 +17,7 @@ from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams
 from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.engines.servers import pool, server
-from truegold.pipeline.engines.servers.reply import Asked, Failure, Unsound, read_reply
+from truegold.pipeline.engines.servers.reply import CompletionRequest, Failure, Unsound, read_reply
 from truegold.pipeline.engines.vllm_server import ServerEngine
 from truegold.verifiers import SetupError
 
@@ -262,12 +262,12 @@ def test_whatever_field_is_changed_a_reply_is_read_as_it_was_or_refused(data: st
     prompt = (1, 2, 3)
     body = {"model": MODEL, "prompt": list(prompt), "max_tokens": 64, "seed": 5, "logprobs": 0}
     reply = sound_reply(body)
-    asked, encoder = Asked(MODEL, prompt, 64, logprobs=True), ByteEncoder(ChatConfig())
-    sound, _ = read_reply(json.dumps(reply).encode(), asked, encoder)
+    request, encoder = CompletionRequest(MODEL, prompt, 64, logprobs=True), ByteEncoder(ChatConfig())
+    sound, _ = read_reply(json.dumps(reply).encode(), request, encoder)
     part = data.draw(st.sampled_from([reply, reply["choices"][0], reply["usage"]]))
     part[data.draw(st.sampled_from(sorted(part)))] = data.draw(VALUES)
     try:
-        completion, _ = read_reply(json.dumps(reply).encode(), asked, encoder)
+        completion, _ = read_reply(json.dumps(reply).encode(), request, encoder)
     except (Unsound, Failure):
         return
     assert completion.token_ids == sound.token_ids
@@ -276,7 +276,7 @@ def test_whatever_field_is_changed_a_reply_is_read_as_it_was_or_refused(data: st
 @given(st.binary(max_size=40) | st.just(b"[" * 100_000))
 def test_no_bytes_are_a_reply(content: bytes) -> None:
     with pytest.raises(Unsound):
-        read_reply(content, Asked(MODEL, (1,), 4, logprobs=False), None)
+        read_reply(content, CompletionRequest(MODEL, (1,), 4, logprobs=False), None)
 
 
 def test_servers_of_other_weights_are_put_out_by_the_majority(start: Start) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from truegold.pipeline.report.shifts import shifts
+from truegold.pipeline.report.shifts import find_shifts
 from truegold.train.guards.logs import ALARMS, RunLog, read_alarms, read_log
 from truegold.train.guards.table import ENDINGS, SEVERITY
 from truegold.train.guards.watch import Alarm, Watch
@@ -31,7 +31,7 @@ def examine_log(path: Path) -> Iterator[str]:
         yield from _other_lines(alarms, worst)
     elif stop is None:
         yield "no guard fires."
-    moved = shifts(log.lines)[:SHOWN_SHIFTS]
+    moved = find_shifts(log.lines)[:SHOWN_SHIFTS]
     if moved:
         yield "what moved most, first steps -> last steps:"
     for shift in moved:

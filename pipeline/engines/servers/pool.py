@@ -19,9 +19,9 @@ from typing import Any
 from truegold.pipeline.config.engines import ServerEngineConfig
 from truegold.pipeline.engines.base import Completion
 from truegold.pipeline.engines.chat import PromptEncoder
-from truegold.pipeline.engines.servers.reply import Asked, Failure, Unsound
+from truegold.pipeline.engines.servers.reply import CompletionRequest, Failure, Unsound
 from truegold.pipeline.engines.servers.server import Server
-from truegold.pipeline.engines.servers.testimony import Testimony, agreeing, make_question
+from truegold.pipeline.engines.servers.testimony import Testimony, find_largest_agreement, make_question
 from truegold.verifiers import SetupError
 
 LOOK_EVERY_S = 10.0
@@ -53,7 +53,7 @@ class Pool:
         """Looks at servers that are not up, which did not answer."""
         self._testimonies: dict[Server, Testimony] = {}
         self._trusted: Testimony | None = None
-        self._question: Asked | None = None
+        self._question: CompletionRequest | None = None
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._none_up_since = time.monotonic()
         self._conflict: SetupError | None = None
@@ -70,13 +70,13 @@ class Pool:
         """Wait until a server is up; raises SetupError where none is after all tries."""
         self._keepers = [asyncio.create_task(self._keep(server)) for server in self.servers]
         while not self._up():
-            await self._changed()
+            await self._wait_for_change()
             self._raise_conflict()
             if all(server.state == "out" or self._looks[server] > self._config.retries for server in self.servers):
-                raise self._none_left()
+                raise self._describe_loss()
         self.max_model_len = min(server.max_model_len for server in self._up())
 
-    async def complete(self, asked: Asked, body: Mapping[str, Any]) -> Completion:
+    async def complete(self, request: CompletionRequest, body: Mapping[str, Any]) -> Completion:
         """Return the completion of a request, from whichever server; raises SetupError where none gives it."""
         attempts: dict[asyncio.Task[Completion], tuple[Server, float]] = {}
         failures: list[tuple[Server, Failure]] = []
@@ -84,12 +84,12 @@ class Pool:
             while True:
                 if not attempts:
                     await self._pause(failures)
-                    self._send(asked, body, await self._room(failures), attempts)
+                    self._send(request, body, await self._wait_for_room(failures), attempts)
                 done, _ = await asyncio.wait(
-                    attempts, timeout=self._patience(attempts), return_when=asyncio.FIRST_COMPLETED
+                    attempts, timeout=self._seconds_until_late(attempts), return_when=asyncio.FIRST_COMPLETED
                 )
                 if not done:
-                    self._send_again(asked, body, attempts)
+                    self._send_again(request, body, attempts)
                 for task in done:
                     server, sent = attempts.pop(task)
                     completion = self._outcome(server, task, failures)
@@ -118,14 +118,14 @@ class Pool:
 
     def _send(
         self,
-        asked: Asked,
+        request: CompletionRequest,
         body: Mapping[str, Any],
         server: Server,
         attempts: dict[asyncio.Task[Completion], tuple[Server, float]],
     ) -> None:
         server.reserve()
-        asked = Asked(server.model, asked.prompt, asked.max_tokens, asked.logprobs)
-        task = asyncio.create_task(server.sample({**body, "model": server.model}, asked, self._encoder))
+        request = CompletionRequest(server.model, request.prompt, request.max_tokens, request.logprobs)
+        task = asyncio.create_task(server.sample({**body, "model": server.model}, request, self._encoder))
 
         def ended(_: asyncio.Task[Completion]) -> None:
             server.release()
@@ -135,15 +135,18 @@ class Pool:
         attempts[task] = (server, time.monotonic())
 
     def _send_again(
-        self, asked: Asked, body: Mapping[str, Any], attempts: dict[asyncio.Task[Completion], tuple[Server, float]]
+        self,
+        request: CompletionRequest,
+        body: Mapping[str, Any],
+        attempts: dict[asyncio.Task[Completion], tuple[Server, float]],
     ) -> None:
         """Send a late request to a second server, where one is up. It may then have a few requests above its limit."""
         busy = {server for server, _ in attempts.values()}
         others = [s for s in self._up() if s not in busy and s.in_flight < s.limit + 1 + s.limit // 4]
         if len(attempts) == 1 and others:
-            self._send(asked, body, min(others, key=_load), attempts)
+            self._send(request, body, min(others, key=_load), attempts)
 
-    def _patience(self, attempts: Mapping[asyncio.Task[Completion], tuple[Server, float]]) -> float | None:
+    def _seconds_until_late(self, attempts: Mapping[asyncio.Task[Completion], tuple[Server, float]]) -> float | None:
         """Return how long to wait for the answer before it is late; None where nothing can be done about it."""
         if len(attempts) > 1 or len(self.servers) == 1:
             return None
@@ -204,7 +207,7 @@ class Pool:
         for server, seconds in times.items():
             server.pace = min(known) / max(seconds, 1e-9) if seconds is not None else 1.0
 
-    async def _room(self, failures: list[tuple[Server, Failure]]) -> Server:
+    async def _wait_for_room(self, failures: list[tuple[Server, Failure]]) -> Server:
         """Return the server with most room, waiting for it where all are full; rather not one that has failed."""
         failed = {server for server, _ in failures}
         while True:
@@ -215,10 +218,10 @@ class Pool:
             if not self._up():
                 left = self._none_up_since + self._config.outage_seconds - time.monotonic()
                 if left <= 0 or all(server.state == "out" for server in self.servers):
-                    raise self._none_left()
-            await self._changed()
+                    raise self._describe_loss()
+            await self._wait_for_change()
 
-    async def _changed(self) -> None:
+    async def _wait_for_change(self) -> None:
         """Wait until there may be room, or a second has gone by."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
@@ -270,7 +273,7 @@ class Pool:
             self._testimonies[server] = await server.testify(self._question, self._encoder)
             self._judge_testimonies()
             while server.state != "out" and self._trusted is None:
-                await self._changed()
+                await self._wait_for_change()
         if server.state != "out":
             server.state, server.why, server.late_in_a_row = "up", "", 0
             self._looks[server] = self._failed_in_a_row[server] = 0
@@ -281,7 +284,7 @@ class Pool:
         out. Where there is no majority nobody can say whose samples are right."""
         servers = [server for server in self._testimonies if server.state != "out"]
         if self._trusted is None and servers:
-            group = agreeing([self._testimonies[server] for server in servers])
+            group = find_largest_agreement([self._testimonies[server] for server in servers])
             silent = [s for s in self.servers if s.state == "starting" and s not in servers and not self._looks[s]]
             if 2 * len(group) > len(servers) + len(silent):
                 self._trusted = self._testimonies[servers[group[0]]]
@@ -319,7 +322,7 @@ class Pool:
                 # It ends when its server is out; a bug must not leave everybody waiting for that server.
                 keeper.result()
 
-    def _none_left(self) -> SetupError:
+    def _describe_loss(self) -> SetupError:
         return SetupError(
             f"No vLLM server can be sampled from: {self._describe()}.",
             "Finished samples are kept: start the servers, and run again.",

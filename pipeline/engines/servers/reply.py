@@ -42,8 +42,8 @@ class Failure(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What was asked of the server."""
+class CompletionRequest:
+    """What the server is asked for."""
 
     model: str
     prompt: tuple[int, ...]
@@ -51,21 +51,23 @@ class Asked:
     logprobs: bool
 
 
-def read_reply(content: bytes, asked: Asked, encoder: PromptEncoder | None) -> tuple[Completion, dict[str, Any]]:
+def read_reply(
+    content: bytes, request: CompletionRequest, encoder: PromptEncoder | None
+) -> tuple[Completion, dict[str, Any]]:
     """Return the completion and the choice that it was read from.
 
     Without an encoder it is not checked whether the model has such tokens, and whether they are those of the text.
     """
     reply = read_json(content)
-    choice = _only_choice(reply, asked.model)
+    choice = _only_choice(reply, request.model)
     if choice.get("finish_reason") in GIVEN_UP:
         raise Failure(f"the request ended with {choice['finish_reason']!r}")
     token_ids = _token_ids(choice, encoder)
-    _check_prompt(reply, choice, asked)
-    _check_end(reply, choice, token_ids, asked.max_tokens)
+    _check_prompt(reply, choice, request)
+    _check_end(reply, choice, token_ids, request.max_tokens)
     if encoder is not None:
         _check_text(choice.get("text"), token_ids, encoder)
-    logprobs = _logprobs(choice, len(token_ids)) if asked.logprobs else ()
+    logprobs = _logprobs(choice, len(token_ids)) if request.logprobs else ()
     return Completion(token_ids, logprobs, FINISH_REASONS[choice["finish_reason"]]), choice
 
 
@@ -105,16 +107,16 @@ def _token_ids(choice: dict[str, Any], encoder: PromptEncoder | None) -> tuple[i
     return tuple(token_ids)
 
 
-def _check_prompt(reply: dict[str, Any], choice: dict[str, Any], asked: Asked) -> None:
+def _check_prompt(reply: dict[str, Any], choice: dict[str, Any], request: CompletionRequest) -> None:
     """Raise where the server has answered another prompt, or does not say which."""
     prompt = choice.get("prompt_token_ids", reply.get("prompt_token_ids"))
     tokens = _usage(reply, "prompt_tokens")
     if prompt is None and tokens is None:
         raise Unsound("its reply has neither prompt_token_ids nor usage")
-    if prompt is not None and prompt != list(asked.prompt):
+    if prompt is not None and prompt != list(request.prompt):
         raise Unsound("it has answered another prompt than it was sent")
-    if tokens is not None and tokens != len(asked.prompt):
-        raise Unsound(f"it has read {tokens} tokens of a prompt that has {len(asked.prompt)}")
+    if tokens is not None and tokens != len(request.prompt):
+        raise Unsound(f"it has read {tokens} tokens of a prompt that has {len(request.prompt)}")
 
 
 def _check_end(reply: dict[str, Any], choice: dict[str, Any], token_ids: Sequence[int], max_tokens: int) -> None:

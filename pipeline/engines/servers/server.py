@@ -20,8 +20,8 @@ import httpx
 from truegold.pipeline.config.engines import ServerEngineConfig
 from truegold.pipeline.engines.base import Completion
 from truegold.pipeline.engines.chat import PromptEncoder
-from truegold.pipeline.engines.servers.reply import Asked, Failure, Unsound, read_json, read_reply
-from truegold.pipeline.engines.servers.testimony import Testimony, question, read_testimony
+from truegold.pipeline.engines.servers.reply import CompletionRequest, Failure, Unsound, read_json, read_reply
+from truegold.pipeline.engines.servers.testimony import Testimony, read_testimony, request_body
 
 FIRST_IN_FLIGHT = 8
 DURATIONS = 64
@@ -109,12 +109,14 @@ class Server:
         self._durations.append(seconds)
         self._shrink(time.monotonic() - seconds)
 
-    async def sample(self, body: Mapping[str, Any], asked: Asked, encoder: PromptEncoder | None) -> Completion:
-        """Return the completion that the request for `asked` brings."""
+    async def sample(
+        self, body: Mapping[str, Any], request: CompletionRequest, encoder: PromptEncoder | None
+    ) -> Completion:
+        """Return the completion that the request brings."""
         sent = time.monotonic()
         try:
             content = await self.call("POST", "/completions", body)
-            completion, _ = read_reply(content, asked, encoder)
+            completion, _ = read_reply(content, request, encoder)
         except Failure as failure:
             self.failures[str(failure)] += 1
             if failure.overload:
@@ -128,13 +130,13 @@ class Server:
         self.tokens += len(completion.token_ids)
         return completion
 
-    async def testify(self, asked: Asked, encoder: PromptEncoder) -> Testimony:
+    async def testify(self, request: CompletionRequest, encoder: PromptEncoder) -> Testimony:
         """Let the server show which weights it has (`testimony`)."""
-        asked = replace(asked, model=self.model)
+        request = replace(request, model=self.model)
         content = await self.call(
-            "POST", "/completions", question(asked), min(TESTIMONY_S, self._config.timeout_seconds)
+            "POST", "/completions", request_body(request), min(TESTIMONY_S, self._config.timeout_seconds)
         )
-        return read_testimony(content, asked, encoder)
+        return read_testimony(content, request, encoder)
 
     async def call(self, method: str, path: str, body: Any = None, limit_s: float | None = None) -> bytes:
         """Return what the server replies; raises Failure where it may do so later, Unsound where it refuses."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from truegold.pipeline.engines.chat import PromptEncoder
-from truegold.pipeline.engines.servers.reply import Asked, Unsound, is_logprob, read_reply
+from truegold.pipeline.engines.servers.reply import CompletionRequest, Unsound, is_logprob, read_reply
 
 QUESTION = (
     "Tom has 3 boxes with 14 red pens each, and twice as many blue ones. He gives 17 of all his pens to Anna, who "
@@ -47,34 +47,34 @@ class Testimony:
         return self.token_ids[:SAME_TOKENS] == other.token_ids[:SAME_TOKENS]
 
 
-def make_question(encoder: PromptEncoder, max_model_len: int) -> Asked:
+def make_question(encoder: PromptEncoder, max_model_len: int) -> CompletionRequest:
     """Return what servers are asked, as far as it fits the model."""
     tokens = min(TOKENS, max_model_len // 2)
-    return Asked("", tuple(encoder.encode(QUESTION)[: max_model_len - tokens]), tokens, logprobs=False)
+    return CompletionRequest("", tuple(encoder.encode(QUESTION)[: max_model_len - tokens]), tokens, logprobs=False)
 
 
-def question(asked: Asked) -> dict[str, Any]:
+def request_body(request: CompletionRequest) -> dict[str, Any]:
     """Return the body of the request."""
     return {
-        "model": asked.model,
-        "prompt": list(asked.prompt),
+        "model": request.model,
+        "prompt": list(request.prompt),
         "temperature": 0,
-        "max_tokens": asked.max_tokens,
+        "max_tokens": request.max_tokens,
         "ignore_eos": True,
         "prompt_logprobs": 0,
         "return_token_ids": True,
     }
 
 
-def read_testimony(content: bytes, asked: Asked, encoder: PromptEncoder) -> Testimony:
+def read_testimony(content: bytes, request: CompletionRequest, encoder: PromptEncoder) -> Testimony:
     """Read the reply. Raises as `read_reply`."""
-    completion, choice = read_reply(content, asked, encoder)
-    return Testimony(completion.token_ids, _prompt_logprobs(choice.get("prompt_logprobs"), asked.prompt))
+    completion, choice = read_reply(content, request, encoder)
+    return Testimony(completion.token_ids, _prompt_logprobs(choice.get("prompt_logprobs"), request.prompt))
 
 
-def agreeing(testimonies: Sequence[Testimony]) -> list[int]:
+def find_largest_agreement(testimonies: Sequence[Testimony]) -> list[int]:
     """Return the positions of the largest group that agrees with one of its members."""
-    groups = [[i for i, other in enumerate(testimonies) if one_of.agrees(other)] for one_of in testimonies]
+    groups = [[i for i, other in enumerate(testimonies) if member.agrees(other)] for member in testimonies]
     return max(groups, key=len, default=[])
 
 

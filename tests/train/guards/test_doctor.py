@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from truegold.pipeline.report.shifts import shifts
+from truegold.pipeline.report.shifts import find_shifts
 from truegold.train.guards.doctor import diagnose, examine_log, replay
 from truegold.train.guards.logs import read_log
 from truegold.train.guards.stops import record_stop
@@ -126,4 +126,4 @@ def test_what_moved_most_comes_first() -> None:
         (step, {name: 1.0 + 0.02 * (step % 3) + move * (step >= 20) for name, move in moves.items()})
         for step in range(40)
     ]
-    assert [shift.metric for shift in shifts(lines)] == ["risen_more", "risen"]
+    assert [shift.metric for shift in find_shifts(lines)] == ["risen_more", "risen"]
