@@ -12,6 +12,7 @@ proportions in which the cells have rows (HiGHS, by scipy).
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ HALF_A_ROW = 0.5
 """A share of a number of rows is met by the whole number next to it."""
 ROUNDING = 1e-9
 """A share such as .1 of 20 rows is 2, whatever floating point makes of it."""
+SLACK = 1e-6
+"""What the solver takes for nothing."""
 MOST_SECONDS = 20.0
 """The solver gives its best answer so far after so long."""
 
@@ -84,13 +87,28 @@ def solve_counts(
     limit = limit or Limit(1.0, [0] * len(available), [0] * len(available))
     others = sum(available) - sum(limit.rows)
     total = others + min(sum(limit.rows), limit.beside(others))
-    if most is not None:
-        total = min(most, total)
-    elif demands:
-        total = sum(_Program(available, demands, limit, None).largest())
+    if most is None and demands:
+        return _largest(available, demands, limit)
+    total = total if most is None else min(most, total)
     if total in (0, sum(available)):
         return list(available) if total else [0] * len(available)
-    return _Program(available, demands, limit, total).nearest(is_exact=most is None)
+    return _Program(available, demands, limit, total).nearest()
+
+
+def _largest(available: Sequence[int], demands: Sequence[Demand], limit: Limit) -> list[int]:
+    """Return the counts of the largest selection in which every demand has its share, to the row.
+
+    Parts of rows have a selection that is no smaller, and seldom much larger, so that sizes are tried from there down.
+    """
+    bound = _Program(available, demands, limit, None).bound()
+    deadline = time.monotonic() + MOST_SECONDS
+    for total in range(bound, 0, -1):
+        counts = _Program(available, demands, limit, total).exact()
+        if counts is not None:
+            return counts
+        if time.monotonic() > deadline:
+            return _Program(available, demands, limit, bound).nearest()
+    return [0] * len(available)
 
 
 def fulfilments(demands: Sequence[Demand], counts: Sequence[int], available: Sequence[int]) -> list[Fulfilment]:
@@ -117,7 +135,7 @@ class _Program:
         import numpy as np
 
         cells = len(available)
-        self._demands, self._total = demands, total
+        self._demands, self._total = demands, total or 0
         self._available = np.array(available, dtype=float)
         sizes = {"rows": cells, "rare": cells, "last": cells, "below": len(demands), "above": len(demands)}
         self._sizes = {**sizes, "exceed": cells}
@@ -141,34 +159,44 @@ class _Program:
         usable = self._available - rare - last + np.minimum(rare + last, limit.within(total))
         self._bind(-np.inf, np.ceil(usable * total / usable.sum()), rows=identity, exceed=-identity)
 
-    def largest(self) -> list[int]:
-        """Return the counts of the largest selection in which every demand has its share, to the row."""
+    def bound(self) -> int:
+        """Return a number of rows that no selection exceeds in which every demand has its share, to the row."""
         import numpy as np
 
         self._bind(-HALF_A_ROW, HALF_A_ROW, rows=self._members - self._shares[:, None])
-        return self._counts(self._minimise(self._row(rows=-np.ones((1, self._sizes["rows"])))))
+        variables = self._minimise(self._row(rows=-np.ones((1, self._sizes["rows"]))), are_whole=False)
+        return 0 if variables is None else math.floor(variables[self._columns("rows")].sum() + SLACK)
 
-    def nearest(self, *, is_exact: bool) -> list[int]:
-        """Return the counts of `total` rows that miss the demands by as few rows as possible.
+    def exact(self) -> list[int] | None:
+        """Return the counts of `total` rows in which every demand has its share, None where there are none."""
+        targets = self._shares * self._total
+        slack = HALF_A_ROW + ROUNDING
+        self._bind(targets - slack, targets + slack, rows=self._members)
+        return self._in_proportion()
 
-        `is_exact` says that they can be met, and must be.
-        """
+    def nearest(self) -> list[int]:
+        """Return the counts of `total` rows that miss the demands by as few rows as possible."""
         import numpy as np
 
-        assert self._total is not None
-        targets = self._shares * self._total
-        if is_exact and self._demands:
-            slack = HALF_A_ROW + ROUNDING
-            self._bind(targets - slack, targets + slack, rows=self._members)
-        elif self._demands:
+        if self._demands:
             identity, ones = np.eye(len(self._demands)), np.ones((1, len(self._demands)))
-            whole = np.round(targets)
+            whole = np.round(self._shares * self._total)
             self._bind(whole, whole, rows=self._members, below=identity, above=-identity)
             self._keep_least(below=ones, above=ones)
+        counts = self._in_proportion()
+        if counts is None:
+            raise RuntimeError("The counts of a selection could not be solved for.")
+        return counts
+
+    def _in_proportion(self) -> list[int] | None:
+        """Return the counts that exceed the cells' proportions least, with as few of the `last` rows as possible."""
+        import numpy as np
+
         ones = np.ones((1, self._sizes["rows"]))
         if self._upper[self._columns("last")].any():
             self._keep_least(last=ones)
-        return self._counts(self._minimise(self._row(exceed=ones)))
+        variables = self._minimise(self._row(exceed=ones))
+        return None if variables is None else [round(value) for value in variables[self._columns("rows")].tolist()]
 
     def _columns(self, name: str) -> slice:
         names = list(self._sizes)
@@ -192,24 +220,20 @@ class _Program:
         import numpy as np
 
         cost = self._row(**parts)
-        least = float((cost @ self._minimise(cost)).item())
-        self._bind(-np.inf, round(least) + HALF_A_ROW, **parts)
+        variables = self._minimise(cost)
+        if variables is not None:
+            self._bind(-np.inf, round(float((cost @ variables).item())) + HALF_A_ROW, **parts)
 
-    def _minimise(self, cost: Array) -> Array:
-        """Return the variables of the solution of least cost."""
+    def _minimise(self, cost: Array, *, are_whole: bool = True) -> Array | None:
+        """Return the variables of the solution of least cost, None where there is none."""
         import numpy as np
         from scipy.optimize import Bounds, milp
 
         solution = milp(
             cost.ravel(),
-            integrality=(np.arange(cost.size) < self._sizes["rows"]).astype(int),
+            integrality=((np.arange(cost.size) < self._sizes["rows"]) & are_whole).astype(int),
             bounds=Bounds(0, self._upper),
             constraints=self._constraints,
             options={"time_limit": MOST_SECONDS, "mip_rel_gap": 0.0},
         )
-        if solution.x is None:
-            raise RuntimeError(f"The counts of a selection could not be solved for: {solution.message}")
-        return np.asarray(solution.x)
-
-    def _counts(self, variables: Array) -> list[int]:
-        return [round(value) for value in variables[self._columns("rows")].tolist()]
+        return None if solution.x is None else np.asarray(solution.x)

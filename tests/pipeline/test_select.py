@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numbered_rows import make_row
 from pydantic import ValidationError
 
@@ -23,7 +21,6 @@ from truegold.pipeline.profile.posterior import Beta
 from truegold.pipeline.rows import ROW_SCHEMA, Row, write_rows
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
-from truegold.pipeline.select.proportions import Demand, Limit, fulfilments, solve_counts
 from truegold.pipeline.select.stage import select
 from truegold.verifiers import InputError
 
@@ -348,45 +345,3 @@ def test_a_selection_says_what_share_of_its_groups_is_expected_to_teach(tmp_path
 def test_what_cannot_be_meant_is_refused(section: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         SelectConfig.model_validate(section)
-
-
-@settings(deadline=None, max_examples=60)
-@given(st.data())
-def test_demands_that_a_selection_of_that_size_can_meet_are_met(data: st.DataObject) -> None:
-    draw: Callable[..., Any] = data.draw
-    available = draw(st.lists(st.integers(0, 30), min_size=2, max_size=9))
-    witness = [draw(st.integers(0, rows)) for rows in available]
-    total = sum(witness)
-    cells = range(len(available))
-    members = [frozenset(draw(st.sets(st.sampled_from(cells), min_size=1))) for _ in range(draw(st.integers(0, 4)))]
-    demands = [
-        Demand(str(number), sum(witness[cell] for cell in group) / max(total, 1), group)
-        for number, group in enumerate(members)
-    ]
-    if total == 0 or total == sum(available):
-        return
-    counts = solve_counts(available, demands, total)
-    assert sum(counts) == total
-    assert all(0 <= count <= rows for count, rows in zip(counts, available, strict=True))
-    assert all(fulfilment.is_met for fulfilment in fulfilments(demands, counts, available))
-    largest = solve_counts(available, demands, None)
-    assert all(fulfilment.is_met for fulfilment in fulfilments(demands, largest, available))
-    assert sum(largest) >= total
-
-
-@settings(deadline=None, max_examples=40)
-@given(st.data())
-def test_no_demand_brings_in_more_rows_that_never_passed_than_their_share(data: st.DataObject) -> None:
-    draw: Callable[..., Any] = data.draw
-    never = draw(st.lists(st.integers(0, 20), min_size=2, max_size=6))
-    passing = [draw(st.integers(0, 20)) for _ in never]
-    available = [sum(rows) for rows in zip(never, passing, strict=True)]
-    limit = Limit(draw(st.sampled_from([0.0, 0.1, 0.25, 0.5])), never, [draw(st.integers(0, rows)) for rows in never])
-    share = draw(st.sampled_from([0.2, 0.5, 0.8]))
-    demands = [Demand("first", share, frozenset({0}))] if available[0] else []
-    most = draw(st.none() | st.integers(1, 80))
-    counts = solve_counts(available, demands, most, limit)
-    needed = sum(max(0, count - rows) for count, rows in zip(counts, passing, strict=True))
-    assert needed <= limit.within(sum(counts))
-    if most is not None:
-        assert sum(counts) == min(most, sum(passing) + min(sum(never), limit.beside(sum(passing))))
