@@ -102,7 +102,7 @@ def truegold(outcomes: Outcomes) -> Lengths:
     pilot = random.Random(0).sample(range(len(outcomes)), min(PILOT_ROWS, len(outcomes)))
     chosen = set(pilot)
     others = (_sampled_row(index) for index in range(len(outcomes)) if index not in chosen)
-    schedule = Schedule([_sampled_row(index) for index in sorted(pilot)], others, FIRST, SAMPLES, 1.0)
+    schedule = Schedule([_sampled_row(index) for index in sorted(pilot)], others, FIRST, SAMPLES, 1.0, len(outcomes))
     lengths = np.zeros(len(outcomes), dtype=np.int64)
     while not schedule.finished:
         for sampled, sample in schedule.draws(1024):

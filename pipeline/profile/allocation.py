@@ -53,8 +53,11 @@ WEIGHT = 3.0
 RAISED_BY = 1.1
 MOST_ROUNDS = 200
 """How often weights are raised, at most: to some hundred million samples for a wrong decision."""
-RARE = 1e-4
-"""A decision that fewer problems come to is not guarded by a weight of its own."""
+RARE_ROWS, RARE_SHARE = 40, 0.04
+"""A decision that fewer problems of a data set come to, by number and by share, is not guarded by a weight of its own.
+Where nearly all are hopeless, the few that pass now and then would take nearly all samples of all the others."""
+OF_ANY_RATE = 0.02
+"""The share of problems that the prior, which has one shape for all, says nothing of: wrong labels among easy ones."""
 
 
 def decide(known: Beta) -> tuple[Decision, float]:
@@ -86,17 +89,20 @@ class Allocation:
         return judged >= self.first and bool(self.stops[judged][passes])
 
 
-def allocate(prior: Beta, first: int, most: int) -> Allocation:
-    """Return the stopping rule for problems whose pass rates come from `prior`. 1 <= first <= most."""
+def allocate(prior: Beta, first: int, most: int, problems: int) -> Allocation:
+    """Return the stopping rule for so many problems, whose pass rates come from `prior`. 1 <= first <= most."""
+    others = _Table(Beta(1, 1), first, most)
     table = _Table(prior, first, most)
+    share = (1 - OF_ANY_RATE) * table.sure + OF_ANY_RATE * others.sure
+    is_guarded = share > min(RARE_ROWS / problems, RARE_SHARE)
     weights = table.all_decisions(WEIGHT)
     for _ in range(MOST_ROUNDS):
         stops = table.stops(weights)
         samples, agreed = table.outcome(stops)
         rates = agreed / table.sure.clip(min=1e-12)
         overall = float(agreed.sum() / max(table.sure.sum(), 1e-12))
-        low = (rates < DECISION_AGREEMENT) & (table.sure > RARE)
-        if not low.any() and (overall >= AGREEMENT or table.sure.sum() <= RARE):
+        low = (rates < DECISION_AGREEMENT) & is_guarded & (table.sure > 0)
+        if not low.any() and (overall >= AGREEMENT or not (table.sure > 0).any()):
             break
         weights = weights * RAISED_BY if not low.any() else weights * (1 + (RAISED_BY - 1) * low)
     never = tuple(table.all_passes(judged, value=False) for judged in range(first))

@@ -210,7 +210,7 @@ class Sampling:
         in_pilot = {index for index, _ in training}
         others = ((index, row) for index, row in enumerate(read_rows(self._rows)) if index not in in_pilot)
         pilot_rows = list(self._sampled_rows(training))
-        return Schedule(pilot_rows, self._sampled_rows(others), first, config.samples, config.suspect_agreement)
+        return Schedule(pilot_rows, self._sampled_rows(others), first, config.samples, config.suspect_agreement, total)
 
     def _sampled_rows(self, rows: Iterable[tuple[int, Row]]) -> Iterator[SampledRow]:
         """Yield the rows whose prompts leave room."""

@@ -64,15 +64,18 @@ class Schedule:
         first_samples: int,
         samples: int,
         suspect_agreement: float,
+        problems: int,
     ) -> None:
-        """Plan for each row `first_samples` and at most `samples`; where these are equal the pilot is like the others.
+        """Plan for each of so many rows `first_samples` and at most `samples`.
+
+        Where these are equal the pilot is like the others.
 
         The rows of the pilot are training rows, and `others` are all rows that are not in it. A row without a pass of
         whose samples at least `suspect_agreement` give one answer gets all `samples`: a few may agree by chance.
         """
         self._others = others
         self._suspect_agreement = suspect_agreement
-        self._first, self._most = first_samples, samples
+        self._first, self._most, self._problems = first_samples, samples, problems
         self._ready: deque[Draw] = deque()
         self._open: dict[int, SampledRow] = {}
         self._exhausted = False
@@ -155,7 +158,7 @@ class Schedule:
     def _make_rule(self) -> None:
         prior = fit_prior(self._pilot_counts)
         if prior is not None and self._first < self._most:
-            self.allocation = allocate(prior, self._first, self._most)
+            self.allocation = allocate(prior, self._first, self._most, self._problems)
 
     def _go_on(self, sampled: SampledRow) -> None:
         further = min(FURTHER_SAMPLES, self._most - sampled.planned)

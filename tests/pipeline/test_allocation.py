@@ -33,7 +33,7 @@ def test_an_obvious_pass_rate_is_decided() -> None:
 @pytest.mark.parametrize("prior", [Beta(1, 1), Beta(0.3, 1.5), Beta(3.2, 0.7), Beta(4, 4)], ids=str)
 def test_the_rule_samples_and_agrees_as_often_as_it_says(prior: Beta) -> None:
     passes = drawn_passes(prior, seed=3)
-    rule = allocate(prior, 4, MOST)
+    rule = allocate(prior, 4, MOST, 100_000)
     samples = np.full(PROBLEMS, MOST)
     for judged in range(MOST, 3, -1):
         samples[rule.stops[judged][passes[:, judged]]] = judged
@@ -57,7 +57,7 @@ def test_the_rule_samples_and_agrees_as_often_as_it_says(prior: Beta) -> None:
 
 
 def test_a_rule_that_may_not_go_on_stops_everywhere() -> None:
-    rule = allocate(Beta(1, 1), 4, 4)
+    rule = allocate(Beta(1, 1), 4, 4, 100_000)
     assert rule.expected_samples == 4
     assert all(rule.is_enough(4, passes) for passes in range(5))
     assert not rule.is_enough(3, 0)
@@ -66,4 +66,11 @@ def test_a_rule_that_may_not_go_on_stops_everywhere() -> None:
 def test_where_all_problems_are_alike_the_first_samples_are_enough() -> None:
     prior = fit_prior(Counter({(4, 2): 300, (4, 1): 100, (4, 3): 100}))
     assert prior is not None
-    assert allocate(prior, 4, MOST).expected_samples == pytest.approx(4, abs=0.2)
+    assert allocate(prior, 4, MOST, 100_000).expected_samples == pytest.approx(4, abs=0.2)
+
+
+def test_few_rows_that_pass_now_and_then_do_not_take_the_samples_of_all_hopeless_ones() -> None:
+    nearly_hopeless = Beta(0.03, 2.0)
+    small, large = (allocate(nearly_hopeless, 4, MOST, problems) for problems in (400, 100_000))
+    assert small.expected_samples < 6 < large.expected_samples
+    assert small.expected_agreement > 0.95

@@ -36,7 +36,7 @@ def run(
     rows = [sampled_row(index, "heldout" if index in heldout else "train") for index in range(ROWS)]
     pilot_rows = [row for row in rows[:pilot] if row.index not in heldout]
     others: Iterator[SampledRow] = (row for row in rows if row not in pilot_rows)
-    schedule = Schedule(pilot_rows, others, FIRST, MOST, suspect_agreement=0.75)
+    schedule = Schedule(pilot_rows, others, FIRST, MOST, suspect_agreement=0.75, problems=ROWS)
     on_their_way: list[tuple[SampledRow, int]] = []
     samples: dict[int, int] = {}
     recorded = 0
