@@ -190,7 +190,7 @@ def _language() -> Any:
             encoder = self.rollout.encoder
             prefix = tuple(encoder.tokenizer(RUSSIAN, add_special_tokens=False)["input_ids"])
             end = (encoder.tokenizer.eos_token_id,)
-            segments = [Segment(tuple(encoder.encode(row["prompt"])), prefix * 2 + end) for row in self.feed.rows[:64]]
+            segments = [Segment(tuple(encoder.encode(row["prompt"])), prefix * 2 + end) for row in self.heldout[:64]]
             sampled = self.updater.engine.logprobs(segments)
             segments = [
                 replace(segment, rollout_logprobs=tuple(logprobs.tolist()))

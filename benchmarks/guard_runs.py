@@ -45,6 +45,7 @@ def train(run: Path, out: Path, steps: int, changes: Mapping[str, Any]) -> dict[
     engines.build_rollout_engine = _reuse_engine
     inputs = {name: run / "select" / f"{name}.parquet" for name in ("heldout", "reserve")}
     inputs |= {"model": run / "sft" / "checkpoint", "rows": run / "select" / "selected.parquet"}
+    inputs["samples"] = run / "profile" / "samples.parquet"
     out.mkdir(parents=True)
     started, error = time.monotonic(), None
     try:

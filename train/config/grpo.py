@@ -12,7 +12,7 @@ from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, Vll
 from truegold.train.config.feed import FeedConfig
 from truegold.train.config.models import TUNABLE_OPTIMIZER, OptimizerConfig, Tracker
 from truegold.train.config.objective import ObjectiveConfig, PassRateBand, lowest_band
-from truegold.train.guards.table import GUARDS, NOT_THE_POLICY, PROBE, SEVERITY
+from truegold.train.guards.table import GUARDS, NOT_THE_POLICY, PROBE, PROMPTS, SEVERITY
 from truegold.verifiers import Term
 from truegold.verifiers.reward import find_mistakes
 
@@ -229,7 +229,7 @@ class GuardConfig(StageConfig):
     @field_validator("off")
     @classmethod
     def _check_names(cls, off: tuple[str, ...]) -> tuple[str, ...]:
-        guards = [*(guard.name for guard in GUARDS), NOT_THE_POLICY, PROBE]
+        guards = [*(guard.name for guard in GUARDS), NOT_THE_POLICY, PROBE, PROMPTS]
         actions = [action for action, severity in SEVERITY.items() if severity]
         unknown = sorted(set(off) - {*guards, *actions, "all"})
         if unknown:

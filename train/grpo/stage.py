@@ -48,6 +48,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     from truegold.train.grpo import start_checks
     from truegold.train.grpo.advice import advise
     from truegold.train.grpo.feed import Feed
+    from truegold.train.grpo.profile_prompts import compare_with_profile
     from truegold.train.grpo.responses import Responder
     from truegold.train.grpo.step import Trainer
     from truegold.train.grpo.update import Updater, resolve_loss
@@ -62,6 +63,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     encoder, longest = load_encoder(inputs["model"], config.chat), max_length(config.engine)
     data = start_checks.read_training_rows(inputs, encoder, longest)
     rows, reserve, heldout = data.rows, data.reserve, data.heldout
+    compare_with_profile(rows, inputs.get("samples"), encoder, config.guards.off)
     max_tokens, max_tokens_from = start_checks.choose_max_tokens(config.sampling, inputs.get("samples"), longest)
     evaluation = start_checks.choose_eval_sampling(config.evaluation, inputs["model"])
     prompts = sorted((encoder.encode(row["prompt"]) for row in rows[:PROBE_POOL]), key=len)

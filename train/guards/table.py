@@ -282,6 +282,10 @@ PROBE = "probe"
 """What `guards.off` and the alarms call the comparison of the two engines after each sync, which stops a run by
 itself."""
 
+PROMPTS = "prompts"
+"""What `guards.off` and the alarms call the comparison of prompts with the profile's, which stops a run before it
+begins."""
+
 BLIND = 0.1
 """Right completions earn more than wrong ones by at least this share of what rewards differ by."""
 ALMOST_ALL = 0.9
