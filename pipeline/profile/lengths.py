@@ -18,6 +18,9 @@ WILDLY = 8
 SHORT = 512
 """Tokens up to which any limit will do."""
 
+FEWEST = 200
+"""Of fewer right completions the quantile says nothing: no limit is taken for a mistake."""
+
 LengthCounts = Mapping[int, int]
 """Completions by their tokens."""
 
@@ -41,4 +44,6 @@ def propose_max_tokens(lengths: LengthCounts) -> int | None:
 def is_wildly_above_need(max_tokens: int, lengths: LengthCounts) -> bool:
     """Return whether a limit is so high that it cannot have been chosen by what right completions need."""
     proposed = propose_max_tokens(lengths)
-    return proposed is not None and max_tokens > max(SHORT, WILDLY * proposed)
+    if proposed is None or sum(lengths.values()) < FEWEST:
+        return False
+    return max_tokens > max(SHORT, WILDLY * proposed)

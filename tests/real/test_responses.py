@@ -190,6 +190,54 @@ def test_a_discarded_evaluation_is_no_measure_of_what_comes(tmp_path: Path) -> N
     assert len(notes.returned) == 2
 
 
+def test_a_fallen_evaluation_is_never_the_best_one(tmp_path: Path) -> None:
+    made, notes = responder(tmp_path)
+    made.evaluated(0, {"heldout_pass_rate": 0.5, "heldout_error": 0.01})
+    for step in range(10):
+        take(made, step, HEALTHY)
+    made.evaluated(10, {"heldout_pass_rate": 0.6, "heldout_error": 0.01})
+    for step in (10, 11):
+        take(made, step, {**HEALTHY, "truncated": 0.9})
+    made.evaluated(20, {"heldout_pass_rate": 0.2, "heldout_error": 0.01})
+    take(made, 20, HEALTHY)
+    assert len(notes.returned) == 2
+    assert notes.returned[1] < 20
+
+
+def test_another_fault_after_a_return_says_nothing_of_the_return(tmp_path: Path) -> None:
+    made, notes = responder(tmp_path)
+    for step in range(22):
+        take(made, step, HEALTHY)
+    for step in (22, 23):
+        take(made, step, {**HEALTHY, "truncated": 0.9})
+    assert len(notes.returned) == 1
+    made.may_train(24, dict(HEALTHY))
+    made.respond(24, {**HEALTHY, "not_finite": 1.0})
+    assert read_alarms(tmp_path / ALARMS)[-1]["action"] == "skip_step"
+
+
+def test_what_went_before_a_kill_still_tells_the_policy_from_the_rest(tmp_path: Path) -> None:
+    made, _ = responder(tmp_path)
+    for step in range(22):
+        take(made, step, HEALTHY)
+    for step in (22, 23):
+        take(made, step, DEAD)
+    (tmp_path / "again").mkdir()
+    resumed, _ = responder(tmp_path / "again")
+    resumed.restore(json.loads(json.dumps(made.state())))
+    with pytest.raises(GuardError, match="not the policy"):
+        for step in (24, 25):
+            take(resumed, step, DEAD)
+
+
+def test_no_return_at_the_end_where_returns_are_off(tmp_path: Path) -> None:
+    made, notes = responder(tmp_path, off=["roll_back"])
+    made.evaluated(0, {"heldout_pass_rate": 0.5, "heldout_error": 0.01})
+    made.finish(20, {"heldout_pass_rate": 0.1, "heldout_error": 0.01})
+    assert notes.returned == []
+    assert [alarm["action"] for alarm in read_alarms(tmp_path / ALARMS)] == ["warn"]
+
+
 def test_a_guard_that_is_off_does_nothing(tmp_path: Path) -> None:
     made, notes = responder(tmp_path, off=["all"])
     for step in range(30):

@@ -73,3 +73,31 @@ def test_moments_are_those_of_all_problems_although_the_hard_ones_are_hardly_eve
         posteriors.observe(rows, right.tolist(), [GROUP] * len(rows), chances[rows].tolist())
     a, b = posteriors.now()
     assert (a / (a + b)).mean() == pytest.approx(0.26, abs=0.04)
+
+
+def test_a_problem_that_is_always_all_wrong_among_improving_ones_is_given_up_for_a_while() -> None:
+    problems, dead, hard = 40, 0, 1
+    posteriors = Posteriors([2.0] * problems, [4.0] * problems, GROUP)
+    random = np.random.default_rng(0)
+    for step in range(8):
+        rates = np.full(problems, expit(-0.7 + 0.4 * step))
+        rates[dead], rates[hard] = 0.0, 0.1
+        right = random.binomial(GROUP, rates)
+        right[hard] = max(right[hard], 1)
+        posteriors.observe(list(range(problems)), right.tolist(), [GROUP] * problems, [1.0] * problems)
+    teaching = posteriors.teaching()
+    assert teaching[dead] < 0.2 * teaching[hard]
+
+
+@pytest.mark.parametrize("order", [(8, 0), (0, 8)])
+def test_a_problem_that_comes_twice_in_a_step_is_judged_by_both_groups(order: tuple[int, int]) -> None:
+    twice, merged = (Posteriors([2.0] * 4, [2.0] * 4, GROUP) for _ in range(2))
+    twice.observe([0, 0, 1, 2, 3], [*order, 4, 4, 4], [GROUP] * 5, [1.0] * 5)
+    merged.observe([1, 2, 3], [4, 4, 4], [GROUP] * 3, [1.0] * 3)
+    # It has passed: nothing speaks for a problem that never does.
+    assert twice.state()["hopeless"][0] == 0.0
+    wrong = Posteriors([2.0] * 4, [2.0] * 4, GROUP)
+    wrong.observe([0, 0, 1, 2, 3], [0, 0, 4, 4, 4], [GROUP] * 5, [1.0] * 5)
+    once = Posteriors([2.0] * 4, [2.0] * 4, GROUP)
+    once.observe([0, 1, 2, 3], [0, 4, 4, 4], [GROUP] * 4, [1.0] * 4)
+    assert wrong.state()["hopeless"][0] > once.state()["hopeless"][0] > merged.state()["hopeless"][0]

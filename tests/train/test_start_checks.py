@@ -96,14 +96,16 @@ def test_max_tokens_that_are_configured_or_cannot_be_known(tmp_path: Path) -> No
 
 
 def test_max_tokens_wildly_above_what_right_answers_need_are_refused_without_a_word(tmp_path: Path) -> None:
-    path = samples(tmp_path / "samples.parquet", [100] * 50, [])
+    path = samples(tmp_path / "samples.parquet", [100] * 200, [])
     assert choose_max_tokens(SamplingConfig(max_tokens=1000), path, 4096)[0] == 1000
     with pytest.raises(InputError, match=r"max_tokens is 1001, .* end within 100 tokens") as caught:
         choose_max_tokens(SamplingConfig(max_tokens=1001), path, 4096)
     assert "125 then" in str(caught.value.hint)
     assert choose_max_tokens(SamplingConfig(max_tokens=1001, allow_long=True), path, 4096)[0] == 1001
-    few = samples(tmp_path / "few.parquet", [3] * 50, [])
-    assert choose_max_tokens(SamplingConfig(max_tokens=512), few, 4096)[0] == 512
+    short = samples(tmp_path / "short.parquet", [3] * 200, [])
+    assert choose_max_tokens(SamplingConfig(max_tokens=512), short, 4096)[0] == 512
+    few = samples(tmp_path / "few.parquet", [40], [900] * 50)
+    assert choose_max_tokens(SamplingConfig(max_tokens=2000), few, 4096)[0] == 2000
 
 
 def card(folder: Path, **settings: object) -> Path:

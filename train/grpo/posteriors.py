@@ -126,7 +126,11 @@ class Posteriors:
             self._scores[index] = SCORE_MEMORY * self._scores[index] + likelihood
 
     def _learn_hopeless(self, rows: Indices, passed: Floats, seen: Floats) -> None:
-        """Compare how well "never" and the Beta distributions explain groups that are all wrong (Bayes)."""
+        """Compare how well "never" and the Beta distributions explain groups that are all wrong (Bayes). The groups of
+        a problem that came several times count as one."""
+        rows, groups = np.unique(rows, return_inverse=True)
+        passed = np.bincount(groups, weights=passed).astype(np.float64)
+        seen = np.bincount(groups, weights=seen).astype(np.float64)
         a, b = (array[rows] for array in self.now())
         by_chance = np.exp(betaln(a, b + seen) - betaln(a, b))
         before = self._hopeless_now()[rows]

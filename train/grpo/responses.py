@@ -32,7 +32,8 @@ MOST_SKIPS = 3
 ROLL_BACK_RATE = 4
 """The rate is divided by this at each return: three of them make up for a rate a hundred times too high nearly."""
 SAMPLED = ("pass_rate", "truncated", "repetition", "foreign_script", "idle", "not_finite")
-"""What is measured of a batch before it is trained on: straight after a return it is what those weights had."""
+"""What is measured of a batch with the weights that it came from: straight after a return it is what those had."""
+HELDOUT = "heldout_pass_rate"
 HEALED = 50
 """After so many steps without an alarm, the run may return as often again."""
 
@@ -59,8 +60,8 @@ class Responder:
         self._best: tuple[int, float] | None = None
         self._sampled: dict[int, dict[str, float]] = {}
         """What the weights of checkpoints, and the present ones, were measured to do first, by their steps."""
-        self._returned: tuple[int, int] | None = None
-        """The step after which the run returned last, and that of the checkpoint."""
+        self._returned: tuple[int, int, str] | None = None
+        """The step after which the run returned last, that of the checkpoint, and the metric that was wrong."""
         trainer.may_train = self.may_train
         if rank() == 0:
             path = self._folder / ALARMS
@@ -70,14 +71,15 @@ class Responder:
 
     def evaluated(self, step: int, metrics: Metrics) -> None:
         """Keep the best checkpoint: take in an evaluation of the weights that step `step` begins with."""
-        rate = metrics.get("heldout_pass_rate")
-        if rate is not None:
-            self._heldout[step] = rate
-        if rate is not None and (self._best is None or rate > self._best[1]):
+        self._observe(step, metrics)
+        rate = metrics.get(HELDOUT)
+        if rate is None or any(alarm.metric == HELDOUT for alarm in self._pending):
+            return
+        self._heldout[step] = rate
+        if self._best is None or rate > self._best[1]:
             self._best = (step, rate)
             if step not in checkpoint_steps(self._checkpoints):
                 self.save(step)
-        self._observe(step, metrics)
 
     def may_train(self, step: int, metrics: Metrics) -> bool:
         """Say whether a batch may be trained on, by what is known before; the alarms are answered after the step."""
@@ -108,10 +110,13 @@ class Responder:
         see it die, the weights are those of the best or of the last healthy checkpoint."""
         self.evaluated(step, metrics)
         alarms, self._pending = self._pending, []
+        may_return = "roll_back" not in self._trainer.config.guards.off
         for alarm in alarms or self.watch.unfinished(step):
-            if SEVERITY[alarm.action] >= SEVERITY["roll_back"]:
+            if may_return and SEVERITY[alarm.action] >= SEVERITY["roll_back"]:
                 self._act(step, alarm, "roll_back")
                 return
+        for alarm in alarms:
+            self._log(alarm, "warn", {})
 
     def save(self, step: int) -> None:
         """Write a checkpoint, and drop those that nobody would return to."""
@@ -164,11 +169,12 @@ class Responder:
         it is not the policy that has changed."""
         if self._returned is None or alarm.metric not in SAMPLED or alarm.action not in ("roll_back", "skip_step"):
             return alarm
-        returned, target = self._returned
+        returned, target, metric = self._returned
         known = self._sampled.get(target, {}).get(alarm.metric)
         is_down = alarm.value < alarm.threshold
         was_healthy = known is not None and (known >= alarm.threshold if is_down else known <= alarm.threshold)
-        if alarm.since != returned + 1 or not was_healthy or NOT_THE_POLICY in self._trainer.config.guards.off:
+        is_the_same = alarm.metric == metric and alarm.since == returned + 1
+        if not (is_the_same and was_healthy) or NOT_THE_POLICY in self._trainer.config.guards.off:
             return alarm
         causes = (
             f"not the policy: its weights of step {target} had {known:.3g}, and are as wrong as the later ones "
@@ -203,7 +209,7 @@ class Responder:
 
     def _last_healthy(self, alarm: Alarm) -> int | None:
         """Return the step of the checkpoint to return to: the best one where the held-out pass rate is what fell."""
-        if alarm.metric == "heldout_pass_rate" and self._best is not None:
+        if alarm.metric == HELDOUT and self._best is not None:
             return self._best[0]
         return healthy_checkpoint(checkpoint_steps(self._checkpoints), alarm.since)
 
@@ -219,14 +225,16 @@ class Responder:
         self._trainer.rollout.engine.forget_prefixes()
         self._trainer.rollout.sync(step + 1)
         self.watch.start_over()
-        self._returned = (step, target)
+        self._returned = (step, target, alarm.metric)
         # What has been discarded is no measure of what comes.
         self._heldout = {evaluated: rate for evaluated, rate in self._heldout.items() if evaluated <= target}
-        self.watch.series["heldout_pass_rate"] = Series()
+        self.watch.series[HELDOUT] = Series()
         for rate in self._heldout.values():
-            self.watch.series["heldout_pass_rate"].add(rate)
+            self.watch.series[HELDOUT].add(rate)
         if self._best is not None and self._best[0] > target:
-            self._best = None
+            kept = checkpoint_steps(self._checkpoints)
+            left = [(evaluated, rate) for evaluated, rate in self._heldout.items() if evaluated in kept]
+            self._best = max(left, key=lambda best: best[1], default=None)
         self.save(step + 1)
         return target
 

@@ -61,7 +61,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
 
     check_engine(config.engine)
     encoder, longest = load_encoder(inputs["model"], config.chat), max_length(config.engine)
-    data = start_checks.read_training_rows(inputs, encoder, longest)
+    data = start_checks.read_training_rows(inputs, encoder, longest, evaluates=config.evaluation.every > 0)
     rows, reserve, heldout = data.rows, data.reserve, data.heldout
     compare_with_profile(rows, inputs.get("samples"), encoder, config.guards.off)
     max_tokens, max_tokens_from = start_checks.choose_max_tokens(config.sampling, inputs.get("samples"), longest)

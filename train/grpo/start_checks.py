@@ -77,11 +77,13 @@ class TrainingRows:
     """How many were left out, by reason."""
 
 
-def read_training_rows(inputs: Mapping[str, Path], encoder: ChatEncoder, longest: int) -> TrainingRows:
+def read_training_rows(
+    inputs: Mapping[str, Path], encoder: ChatEncoder, longest: int, *, evaluates: bool
+) -> TrainingRows:
     """Read the inputs `rows`, `reserve` and `heldout` of a training.
 
-    longest: prompt plus completion that the engine takes. Raises InputError where nothing is left to train on, or
-    nothing to hold out.
+    longest: prompt plus completion that the engine takes. evaluates: whether held-out rows are looked at. Raises
+    InputError where nothing is left to train on, or to evaluate on.
     """
     (rows, cramped), (reserve, _), (heldout, _) = (
         split_by_room(read_rows(inputs[name]), inputs.get("samples"), encoder, longest)
@@ -93,7 +95,7 @@ def read_training_rows(inputs: Mapping[str, Path], encoder: ChatEncoder, longest
             "took in the profile.",
             f"Raise train.engine.max_model_len (now {longest}).",
         )
-    heldout, leaked = split_by_leak(heldout, rows, reserve)
+    heldout, leaked = split_by_leak(heldout, rows, reserve) if evaluates else (heldout, [])
     skipped = {"skip:prompt_too_long_for_model": len(cramped), "skip:heldout_is_trained_on": len(leaked)}
     return TrainingRows(rows, reserve, heldout, len(rows) + len(cramped), skipped)
 
@@ -125,7 +127,8 @@ def split_by_leak(heldout: Iterable[Row], *trained: Iterable[Row]) -> tuple[list
         (leaked if _normal(row["prompt"]) in prompts else apart).append(row)
     if leaked and not apart:
         raise InputError(
-            f"All {len(leaked)} held-out rows have prompts that are trained on: nothing could be learnt from them.",
+            f"All {len(leaked)} held-out rows have prompts that are trained on: an evaluation on them would measure "
+            "what was learnt by heart.",
             "Hold other rows back (data.heldout), or decontaminate: truegold decontaminate.",
         )
     return apart, leaked

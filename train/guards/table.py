@@ -63,8 +63,8 @@ class Guard:
     steps: int = 1
     """How many steps in a row."""
     error: str | None = None
-    """A metric with the standard error of this one. An upper limit is four of them at least; a difference from a
-    baseline is four of its own at least, to which the baseline's error adds."""
+    """A metric with the standard error of this one. The bound is at least four standard errors away; against a
+    baseline, the errors of both measurements count."""
     until: int | None = None
     """The guard watches the steps before this one only."""
 

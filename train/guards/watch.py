@@ -74,9 +74,13 @@ class Series:
     """The last ones."""
     highest: float = -math.inf
     lowest: float = math.inf
+    error: float = 0.0
+    """The standard error of the highest one."""
 
-    def add(self, value: float) -> None:
-        """Take a healthy value in."""
+    def add(self, value: float, error: float = 0.0) -> None:
+        """Take a healthy value in, with its standard error."""
+        if value > self.highest:
+            self.error = error
         if len(self.start) < WARM_UP:
             self.start.append(value)
         self.recent = [*self.recent, value][-WINDOW:]
@@ -131,10 +135,10 @@ class Watch:
                 del self.streaks[guard.name]
                 if alarm.action in ("warn", "halve_rate"):
                     self.quiet_until[guard.name] = step + QUIET
-        watched = {name for guard in self.guards for name in (guard.metric, guard.error)}
+        watched = {guard.metric: guard.error for guard in self.guards}
         for name, value in values.items():
             if name in watched and name not in wrong and math.isfinite(value):
-                self.series.setdefault(name, Series()).add(value)
+                self.series.setdefault(name, Series()).add(value, values.get(watched[name] or "", 0.0))
         return sorted(alarms, key=lambda alarm: -SEVERITY[alarm.action])
 
     def start_over(self) -> None:
@@ -170,8 +174,8 @@ class Watch:
         if guard.against == "best":
             baseline = series.highest if guard.direction == "down" else series.lowest
         deviation = TO_DEVIATION * median(abs(value - baseline) for value in past) if len(past) >= FEWEST else 0.0
-        if guard.error and guard.error in self.series:
-            error = math.hypot(error, max(self.series[guard.error].highest, 0.0))  # The baseline was measured, too.
+        # The baseline was measured, too.
+        error = math.hypot(error, series.error) if guard.error else 0.0
         distance = max(guard.mads * deviation, guard.floor, ERRORS * error, guard.ratio * abs(baseline))
         return baseline, baseline + distance if guard.direction == "up" else baseline - distance
 

@@ -112,6 +112,15 @@ def test_the_held_out_rows_are_unlearnt_only_where_both_measurements_are_sure(
     assert [alarm.guard for alarm in watch_run(lines)] == alarms
 
 
+def test_the_error_of_the_best_measurement_counts_and_not_that_of_an_earlier_one() -> None:
+    lines = [
+        {"step": 0, "heldout_pass_rate": 0.5, "heldout_error": 0.06},
+        {"step": 10, "heldout_pass_rate": 0.55, "heldout_error": 0.01},
+        {"step": 20, "heldout_pass_rate": 0.4, "heldout_error": 0.01},
+    ]
+    assert [alarm.guard for alarm in watch_run(lines)] == ["heldout_fall"]
+
+
 def test_guards_can_be_turned_off_by_name() -> None:
     lines = [{**line, "truncated": 0.9} for line in recorded("healthy")]
     lines[:20] = recorded("healthy")[:20]
