@@ -109,7 +109,8 @@ def _leave_traces(
     try:
         if stage.name == TRAIN:
             unfinished = work_folder(stage, run_dir, DigestCache(run_dir / ".digests.json"))
-            record_stop(unfinished, error)
+            if load_record(unfinished) is None:  # A finished training must stay as its record describes it.
+                record_stop(unfinished, error)
         if isinstance(last.config, ReportConfig) and "ingest" in finished:
             call(report_stage(last.config.name, finished, last.config.group_size, unfinished))
     except Exception as mistake:

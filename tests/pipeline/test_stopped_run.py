@@ -142,3 +142,8 @@ def test_the_report_of_a_killed_run_shows_its_training_so_far(tmp_path: Path) ->
     report_again(run_dir, Terminal(Console(quiet=True)))
     text = Page((run_dir / "report" / "index.html").read_text()).visible_text
     assert "Not finished." in text and "What moved most" in text
+
+
+def test_an_alarm_that_a_kill_has_cut_short_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / ALARMS).write_text('{"step": 3, "action": "warn"}\n{"step": 4, "act')
+    assert read_alarms(tmp_path / ALARMS) == [{"step": 3, "action": "warn"}]

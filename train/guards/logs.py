@@ -91,15 +91,7 @@ def read_log(path: Path) -> RunLog:
 
 def read_metrics(path: Path) -> list[dict[str, float]]:
     """Return all whole lines of a metrics file; a line cut short by a kill is left out."""
-    if not path.exists():
-        return []
-    lines = []
-    for line in path.read_text().splitlines():
-        try:
-            lines.append(json.loads(line))
-        except json.JSONDecodeError:
-            break
-    return lines
+    return _read_whole_lines(path)
 
 
 def unfinished_training(run_dir: Path) -> Path | None:
@@ -109,8 +101,20 @@ def unfinished_training(run_dir: Path) -> Path | None:
 
 
 def read_alarms(path: Path) -> list[dict[str, Any]]:
-    """Return the alarms of a run; none where it has no such file."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    """Return the alarms of a run; none where it has no such file. A line cut short by a kill is left out."""
+    return _read_whole_lines(path)
+
+
+def _read_whole_lines(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    lines = []
+    for line in path.read_text().splitlines():
+        try:
+            lines.append(json.loads(line))
+        except json.JSONDecodeError:
+            break
+    return lines
 
 
 def _find_file(path: Path) -> Path:
