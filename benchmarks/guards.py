@@ -148,7 +148,7 @@ def _end(record: dict[str, Any]) -> str:
     if record["error"]:
         return f"stops, exit code {record['error']['exit_code']}"
     returned = sum(alarm["action"] == "roll_back" for alarm in record["alarms"])
-    return f"recovers, {returned} roll-backs" if returned else "goes on"
+    return f"recovers, {returned} return{'s' * (returned > 1)}" if returned else "goes on"
 
 
 def _ending(record: dict[str, Any], reference: float | None) -> str:

@@ -40,10 +40,12 @@ DEAR = {
 def test_nested_work_draws_on_one_budget(name: str) -> None:
     for gold, answer in (("x+2", DEAR[name]), (DEAR[name], "x+2"), (DEAR[name], DEAR[name] + "+0")):
         gc.disable()  # A collection of all that the other tests have left takes a second by itself.
-        start = time.process_time()
-        verdict = equivalent(answer, gold=gold)
-        cpu_s = time.process_time() - start
-        gc.enable()
+        try:
+            start = time.process_time()
+            verdict = equivalent(answer, gold=gold)
+            cpu_s = time.process_time() - start
+        finally:
+            gc.enable()
         # Each is some 20 ms; without a budget, most of these are many seconds.
         assert cpu_s < 1.0
         assert verdict.score in (None, 0.0) or verdict.reason is Reason.MATCH

@@ -72,7 +72,8 @@ def edition_name(name: str) -> str:
     return next(interpreter for interpreter in ("python2", "pypy2", "pypy") if edition[interpreter])
 
 
-_PACKAGE = re.compile(r"\A((?:\s|//[^\n]*|/\*.*?\*/)*)package\s+[\w.]+\s*;", re.DOTALL)
+_PACKAGE = re.compile(r"\A((?:\s++|//[^\n]*+|/\*(?>.*?\*/))*+)package\s+[\w.]+\s*;", re.DOTALL)
+"""A package and the comments before it, none of which is tried in two ways: a row of slashes would take for ever."""
 
 
 def without_package(source: str) -> str:

@@ -34,6 +34,8 @@ _WEAK = (
 _RETRACTION = re.compile(
     rf"(?:^|[\s?!.,;:…(（？。，—–-])(?:(?P<strong>{_STRONG})|(?P<weak>{_WEAK}))(?P<rest>.*)", re.IGNORECASE | re.DOTALL
 )
+_PLAIN_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
+"""A word outside of commands: `12 than 11` is no value."""
 _WEAK_AGAIN = re.compile(
     rf"(?:[\s,.:;!…—–(（，。]|(?:{_WEAK}|{_STRONG}|it(?:'s| is)|the answer(?: is)?"
     r"|i (?:meant|mean)|make that|that|应该|答案|是|为))*",
@@ -79,10 +81,18 @@ def retraction(tail: str, answer: str | None) -> Retraction | None:
         return Retraction(None) if match["strong"] else None
     behind = follows.partition(value)[2]
     again = retraction(behind, value) if behind else None
-    if again is not None and again.answer is not None:
+    if again is not None and _is_all(behind, again):
         return again
     is_doubt = _DOUBT.search(rest[: len(rest) - len(follows)]) is not None
     return Retraction(f"{answer} or {value}" if is_doubt and answer else value)
+
+
+def _is_all(behind: str, again: Retraction) -> bool:
+    """Tell whether a text does nothing but retract: `Scratch that.`, `No, 7.`, and not `No, 5 is excluded.`"""
+    if again.answer is None:
+        return True
+    _, _, rest = behind.rpartition(again.answer)
+    return not rest.strip(MARKS + " ,.:;!)") and not _PLAIN_WORD.search(again.answer)
 
 
 def _end_of_fillers(text: str) -> int:

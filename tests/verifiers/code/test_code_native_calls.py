@@ -222,3 +222,12 @@ def test_a_name_in_no_way_of_writing_names_is_the_one_of_the_same_letters() -> N
     program = "function minsubarraysum(a) { return Math.min(...a); }\nfunction other(a) { return 0; }"
     tests = {"type": "calls", "entry_point": "minSubArraySum", "cases": [{"args": [[3, -2]], "expected": -2}]}
     assert judge("javascript", program, tests).score == 1.0
+
+
+def test_imports_of_go_that_only_a_type_uses_stay_and_other_lines_are_left_alone() -> None:
+    words = 'var words = []string{\n"one",\n"two",\n}'
+    body = f"type Counter struct {{ mu sync.Mutex }}\n{words}\nfunc f() int {{ return 1 }}"
+    program = compose("go", f'package main\nimport "sync"\nimport "os"\n{body}', Target("f"))
+    assert 'import "sync"' in program
+    assert 'import _ "os"' in program
+    assert words in program

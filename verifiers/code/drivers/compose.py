@@ -224,6 +224,9 @@ def _javascript(source: str, target: Target) -> str:
     return f"{_part('head.js')}{nodes}{source}\n{driver}"
 
 
+_GO_IMPORTS = re.compile(r'(?m)^import\s+(?:\([^)]*\)|"[^"\n]*")')
+
+
 def _go_head(source: str) -> str:
     code = _COMMENT.sub(" ", source)
     head, _, body = code.partition("func ")
@@ -237,16 +240,18 @@ def _go_head(source: str) -> str:
 
 def _go_solution(source: str) -> str:
     source = re.sub(r"(?m)^\s*package\s+\w+[^\n]*\n?", "", source, count=1)
-    head, keyword, body = source.partition("func ")
-    code = _COMMENT.sub(" ", body)
+    code = _COMMENT.sub(" ", _GO_IMPORTS.sub(" ", source))
 
     def keep_if_used(line: re.Match[str]) -> str:
         package = re.sub(r"/v\d+$", "", line[2]).rpartition("/")[2]
         is_used = re.search(rf"\b{package}\.", code) is not None
         return line[0] if is_used else f'{line[1]}_ "{line[2]}"'
 
+    def without_unused(declaration: re.Match[str]) -> str:
+        return re.sub(r'(?m)((?:^|\()\s*|^import\s+)"([\w/]+)"', keep_if_used, declaration[0])
+
     # Collections import in the prompt what not every solution uses, which Go takes for an error.
-    source = re.sub(r'(?m)^(\s*(?:import\s+)?)"([\w/]+)"', keep_if_used, head) + keyword + body
+    source = _GO_IMPORTS.sub(without_unused, source)
     return re.sub(r"(?m)^func\s+main\s*\(\s*\)", "func truegoldSolutionMain()", source)
 
 

@@ -53,7 +53,16 @@ def judge_inserted(
     program = Program(language, source, files, reads_once=True, is_set_of_tests=is_set_of_tests)
     execution = prepare(backend, program, limits).run(f"{word}\n".encode())
     is_complete = not harness.has_end or word.encode() in execution.stdout.splitlines()[-1:]
+    if is_set_of_tests:
+        # A solution may leave the tests out of the program: `#![cfg(not(test))]`.
+        is_complete = _tests_run(execution.stdout) >= len(_RUST_TEST.findall(tests.code))
     return _judge(execution, is_complete, harness.weakness)
+
+
+def _tests_run(stdout: bytes) -> int:
+    """Return how many tests libtest says have passed."""
+    counts = re.findall(rb"(?m)^test result: ok\. (\d+) passed", stdout)
+    return int(counts[-1]) if counts else 0
 
 
 def _insert(code: bytes, marker: str, solution: str) -> bytes:

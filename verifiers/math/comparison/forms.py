@@ -114,12 +114,12 @@ def _say_the_same(gold: Node, answer: Node, gold_words: set[str], answer_words: 
     if gold_words == answer_words and len(gold_words) == MAX_INVERTED_WORDS:
         return ("is" in gold.words) != ("is" in answer.words)
     (verb, *others) = gold.words
-    is_verb = not others and verb.endswith("s") and answer.words[-1] == verb
-    subject = [word for word in answer.words[:-1] if word not in STOP_WORDS]
-    return is_verb and len(subject) <= 1 and not _DENIALS.intersection(subject)
+    subject = {word for word in answer.words[:-1] if word not in STOP_WORDS}
+    return not others and verb in _VERBS and answer.words[-1] == verb and subject <= _SUBJECTS
 
 
-_DENIALS = frozenset({"not", "never", "no", "nor", "neither", "hardly", "seldom", "sometimes", "nowhere", "nothing"})
+_VERBS = frozenset({"converges", "diverges", "exists", "oscillates", "increases", "decreases", "vanishes"})
+_SUBJECTS = frozenset({"series", "sequence", "integral", "limit", "function", "sum", "product", "it", "this", "that"})
 _COPULAS = ("is", "are", "was", "were")
 
 

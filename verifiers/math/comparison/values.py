@@ -75,7 +75,7 @@ def same_amounts(gold: Node, answer: Node, policy: Policy) -> Outcome:  # noqa: 
         return OTHER_UNIT
     if PERCENT in (gold_unit, answer_unit):
         other = answer_unit if gold_unit == PERCENT else gold_unit
-        if other not in (None, PERCENT):
+        if other not in (None, PERCENT) and policy.units != "ignore":
             return UNKNOWN_UNIT if other is not None and other.is_label else OTHER_UNIT
         return _same_percentages(gold_value, gold_unit == PERCENT, answer_value, answer_unit == PERCENT, policy)
     has_degrees = DEGREE in (gold_unit, answer_unit) and gold_unit != answer_unit and policy.degrees == "convert"

@@ -22,7 +22,7 @@ MAX_VARIABLES_IN_A_RUN = 3
 
 MAX_FUNCTION_LETTERS = 6
 
-_CONNECTIVES = {"or": "or", "and": "and", "oder": "or", "und": "and", "et": "and"}
+_CONNECTIVES = {"or": "or", "and": "and", "oder": "or", "und": "and"}
 FOREIGN_CONNECTIVES = {
     **dict.fromkeys(("или", "또는", "または", "أو", "या"), ("sep", "or")), "и": ("sep", "and"),
 }  # fmt: skip
@@ -51,7 +51,9 @@ def add_letters(run: str, spaced: bool, tokens: list[Token]) -> None:
         tokens.append(plain_token("name", run, spaced))
         return
     lower = run.lower()
-    if lower in _CONNECTIVES:
+    if lower == "et" and spaced and tokens and tokens[-1].kind in _VALUE_ENDS:
+        tokens.append(plain_token("sep", "and", spaced))  # Otherwise it is e times t.
+    elif lower in _CONNECTIVES:
         tokens.append(plain_token("sep", _CONNECTIVES[lower], spaced))
     elif run == "choose" and tokens:
         tokens.append(plain_token("op", run, spaced))

@@ -52,7 +52,9 @@ _INSTEAD = re.compile(
     r" (?:but|it's|it is|sondern|es ist|sino|es|mais) (\S{1,30})",
     re.IGNORECASE,
 )
-_HUNDRED_AND = re.compile(rf"\b(hundred|thousand) and (?=(?:{'|'.join(NUMBER_WORDS)})\b)", re.IGNORECASE)
+_HUNDRED_AND = re.compile(
+    rf"\b(hundred|thousand) and (?=(?:{'|'.join(NUMBER_WORDS)})\b)(?!\w+ (?:hundred|thousand)\b)", re.IGNORECASE
+)
 _OPPOSING = re.compile(r"\b(?:yes|no|not|but|however|unless|except|wrong|false|true|cannot|n't)\b|n't\b", re.IGNORECASE)
 
 
