@@ -167,9 +167,9 @@ def test_add_a_stage(tree: Path) -> None:
     plan = tree / "pipeline/curation/plan.py"
     change(
         plan,
-        '        plan_stage("dedup", dedup, config.dedup, {**rows_of(stages[-1].name), **priority}),\n',
+        "        _deduplicate(config.dedup, {**rows_of(stages[-1].name), **priority}),\n",
         '        plan_stage("shout", shout, config.shout, rows_of("clean")),\n'
-        '        plan_stage("dedup", dedup, config.dedup, rows_of("shout")),\n',
+        '        _deduplicate(config.dedup, rows_of("shout")),\n',
     )
     change(
         plan,
