@@ -40,9 +40,9 @@ DEMO = Path(__file__).parents[1] / "examples" / "demo.yaml"
 WARM_UP, STEPS = 20, 60
 ORDERS = ("uniform", "signal")
 
-HEAD = """The demo's tiny model, 20 steps after its cold start, on its 1,590 sound problems and 2,385 products of
-three-digit numbers that it cannot learn, none selected away. Held-out accuracy on 1,000 problems x 4 samples; tokens
-are those sampled for steps and refills.
+HEAD = """The demo's tiny model, 20 steps after its cold start, on its sound problems and as many products of
+three-digit numbers, which it cannot learn, as make up {hopeless:.0%} of all; none are selected away. Held-out accuracy
+on 1,000 problems x 4 samples; tokens are those sampled for steps and refills.
 
 ```
 truegold select examples/demo.yaml
@@ -131,7 +131,7 @@ def _report(measured: Mapping[str, list[tuple[int, int, float]]]) -> str:
             seed,
             f"{budget / 1000:,.0f}, {end:.3f}",
             f"{signal[-1][1] / 1000:,.0f}, {signal[-1][2]:.3f}",
-            f"{early[0]:.3f} (uniform {early[1]:.3f}), {'—' if same is None else f'{same:.3f}'}",
+            f"{_rate(early[0])} (uniform {_rate(early[1])}), {_rate(same)}",
             "never" if needed is None else f"{needed / budget:.2f}",
         ]
         lines.append("| " + " | ".join(cells) + " |")
@@ -142,6 +142,10 @@ def _report(measured: Mapping[str, list[tuple[int, int, float]]]) -> str:
             f"Share of the tokens to uniform's end: mean {statistics.fmean(shares):.2f} of {len(shares)} seeds."
         )
     return "\n".join(lines)
+
+
+def _rate(accuracy: float | None) -> str:
+    return "—" if accuracy is None else f"{accuracy:.3f}"
 
 
 def main() -> None:
@@ -166,7 +170,13 @@ def main() -> None:
             measured[f"{order}|{seed}"] = points
             arguments.json.write_text(json.dumps(measured))
             print(order, seed, points, file=sys.stderr, flush=True)
-    publish(measured, HEAD + _report(measured), arguments.json, arguments.write, "Orders of the feed")
+    publish(
+        measured,
+        HEAD.format(hopeless=arguments.hopeless) + _report(measured),
+        arguments.json,
+        arguments.write,
+        "Orders of the feed",
+    )
 
 
 if __name__ == "__main__":

@@ -142,9 +142,9 @@ def decisions(arguments: argparse.Namespace) -> None:
         inputs = {"rows": some_rows(arguments.run, arguments.rows, out), "model": model, "store": out / "samples"}
         if (arguments.run / STORE).exists():
             shutil.copytree(arguments.run / STORE, inputs["store"])
-        profile_stage.profile(inputs, config, _made(out / "all"), NullProgress())
+        profile_stage.profile(inputs, config, _make_folder(out / "all"), NullProgress())
         rule = config.model_copy(update={"first_samples": FIRST_SAMPLES})
-        profile_stage.profile(inputs, rule, _made(out / "rule"), NullProgress())
+        profile_stage.profile(inputs, rule, _make_folder(out / "rule"), NullProgress())
         samples = pl.read_parquet(out / "all" / "samples.parquet", columns=["id", "sample", "score", "token_ids"])
         full, fewer = (pl.read_parquet(out / side / "profile.parquet") for side in ("all", "rule"))
     tokens = samples.with_columns(tokens=pl.col("token_ids").list.len()).join(fewer.select("id", "n"), on="id")
@@ -164,7 +164,7 @@ def decisions(arguments: argparse.Namespace) -> None:
         print(f"  {decision}: {agreed[decision]} of {count}")
 
 
-def _made(folder: Path) -> Path:
+def _make_folder(folder: Path) -> Path:
     folder.mkdir()
     return folder
 

@@ -2,7 +2,7 @@
 all of them, and on an oracle's choice.
 
     truegold select examples/demo.yaml
-    python benchmarks/proof.py runs/demo --json proof.json [--shares 0.2] [--seeds 5] [--arms raw all] [--write PAGE.md]
+    python benchmarks/proof.py runs/demo --json proof.json [--shares 0.2] [--seeds 0 1] [--arms raw all]
 
 A fifth of the rows is damaged (`proof_defects`). Every arm has the tokens that the raw one uses in its steps; what an
 arm spends on profiling is taken from it. The learning rate is constant, so that the accuracy at the end of the budget

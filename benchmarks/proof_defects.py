@@ -3,7 +3,7 @@
 near_miss      the gold is wrong by 1 to 3; in half of them the worked solution ends in it too
 conflicting    the same problem told in another way, with another gold
 format         a right gold that a comparison of texts rejects: `16 apples`, `16.00`, `\\boxed{16}`
-repeated       the same row three more times
+repeated       the same row twice more
 leaked         the prompt ends in the answer
 """
 

@@ -66,7 +66,7 @@ class CodeVerifier:
     hash_seed: int = 0
     """PYTHONHASHSEED of the programs."""
     name: str = "code"
-    version: str = "5"
+    version: str = "6"
 
     judges_solutions = True
 

@@ -79,20 +79,20 @@ def retraction(tail: str, answer: str | None) -> Retraction | None:
     value = _value_of(follows) if _VALUE_FIRST.match(follows) or match["strong"] else None
     if value is None:
         return Retraction(None) if match["strong"] else None
-    behind = follows.partition(value)[2]
-    again = retraction(behind, value) if behind else None
-    if again is not None and _is_all(behind, again):
-        return again
+    remainder = follows.partition(value)[2]
+    later = retraction(remainder, value) if remainder else None
+    if later is not None and _is_all(remainder, later):
+        return later
     is_doubt = _DOUBT.search(rest[: len(rest) - len(follows)]) is not None
     return Retraction(f"{answer} or {value}" if is_doubt and answer else value)
 
 
-def _is_all(behind: str, again: Retraction) -> bool:
+def _is_all(remainder: str, later: Retraction) -> bool:
     """Tell whether a text does nothing but retract: `Scratch that.`, `No, 7.`, and not `No, 5 is excluded.`"""
-    if again.answer is None:
+    if later.answer is None:
         return True
-    _, _, rest = behind.rpartition(again.answer)
-    return not rest.strip(MARKS + " ,.:;!)") and not _PLAIN_WORD.search(again.answer)
+    _, _, rest = remainder.rpartition(later.answer)
+    return not rest.strip(MARKS + " ,.:;!)") and not _PLAIN_WORD.search(later.answer)
 
 
 def _end_of_fillers(text: str) -> int:

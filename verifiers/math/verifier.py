@@ -44,7 +44,7 @@ class MathVerifier:
     policy: Policy = field(default=RESPONSES)
     """The policy of every row; a row's `info` may set the same options otherwise."""
     name: str = "math"
-    version: str = "6"
+    version: str = "7"
 
     def __call__(
         self,

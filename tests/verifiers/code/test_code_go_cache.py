@@ -52,3 +52,22 @@ def test_each_version_has_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(go_cache, "FOLDER_FOR_ALL", tmp_path / "file")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert go_cache.cache_folder("1.22") is None
+
+
+def test_a_broken_toolchain_is_tried_again_and_a_slow_one_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool, log = tmp_path / "go", tmp_path / "log"
+    tool.write_text(f"#!/bin/sh\necho run >> {log}\nexit 1\n")
+    tool.chmod(0o755)
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    for times in (1, 2):
+        go_cache.fill(cache, str(tool), {})
+        assert len(log.read_text().splitlines()) == times * (1 + len(go_cache.PACKAGES))
+    tool.write_text(f"#!/bin/sh\necho run >> {log}\nexec sleep 60\n")
+    log.write_text("")
+    monkeypatch.setattr(go_cache, "BUILD_S", 0.5)
+    for _ in range(2):
+        go_cache.fill(cache, str(tool), {})
+    assert log.read_text() == "run\n"

@@ -104,14 +104,14 @@ def name_in(source: str, name: str, *patterns: str) -> str:
     candidates = [name, "_".join(words).lower(), camel[:1].lower() + camel[1:], camel]
     code = _COMMENT.sub(" ", source)
     # Some collections write `minsubarraysum`.
-    candidates += sorted(word for word in set(re.findall(r"\w+", code)) if _letters(word) == _letters(name))
+    candidates += sorted(word for word in set(re.findall(r"\w+", code)) if _letters_of(word) == _letters_of(name))
     for candidate in candidates:
         if any(re.search(pattern.replace("{}", re.escape(candidate)), code) for pattern in patterns):
             return candidate
     return name
 
 
-def _letters(name: str) -> str:
+def _letters_of(name: str) -> str:
     return name.replace("_", "").lower()
 
 

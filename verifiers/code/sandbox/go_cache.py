@@ -12,6 +12,7 @@ import fcntl
 import os
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -24,6 +25,7 @@ sync/atomic text/tabwriter time unicode unicode/utf16 unicode/utf8
 """A program that imports others compiles those itself."""
 
 BUILD_S = 900.0
+"""The time for all packages. What takes longer is left to the programs that import it."""
 FOLDER_FOR_ALL = Path("/var/cache")
 """Where root puts it: in the tier `container` root's programs run as somebody who may not enter root's home folder."""
 
@@ -44,27 +46,44 @@ def cache_folder(version: str) -> Path | None:
 def fill(folder: Path, tool: str, environment: Mapping[str, str]) -> None:
     """Compile the packages into the folder, unless that was done. environment: what programs are compiled with.
 
-    Packages that this version does not have are left out.
+    Packages that this version does not have are left out. Where none can be compiled, the toolchain is broken: the next
+    process tries again, since it may have been mended.
     """
     if (folder / _DONE).exists():
         return
     # Whoever cannot write there finds what another user has put there, or nothing.
-    with contextlib.suppress(OSError, subprocess.SubprocessError), (folder / "truegold-lock").open("w") as lock:
+    with contextlib.suppress(OSError), (folder / "truegold-lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if (folder / _DONE).exists():
             return
-        with tempfile.TemporaryDirectory() as home:
-            settings = {"PATH": os.defpath, "HOME": home, **environment, "GOCACHE": str(folder)}
-            built = subprocess.run(
-                [tool, "build", *PACKAGES], env=settings, cwd=home, capture_output=True, timeout=BUILD_S, check=False
-            )
-            if built.returncode != 0:
-                for package in PACKAGES:
-                    command = [tool, "build", package]
-                    subprocess.run(command, env=settings, cwd=home, capture_output=True, timeout=BUILD_S, check=False)
+        if not _compile(tool, {"PATH": os.defpath, **environment, "GOCACHE": str(folder)}):
+            return
         for path in folder.rglob("*"):
             path.chmod(0o755 if path.is_dir() else 0o644)
         (folder / _DONE).touch()
+
+
+def _compile(tool: str, environment: Mapping[str, str]) -> bool:
+    """Compile all packages, one by one where that fails, and return whether any could be."""
+    deadline = time.monotonic() + BUILD_S
+    compiled = False
+    with tempfile.TemporaryDirectory() as home:
+        for packages in (PACKAGES, *([package] for package in PACKAGES)):
+            try:
+                build = subprocess.run(
+                    [tool, "build", *packages],
+                    env={**environment, "HOME": home},
+                    cwd=home,
+                    capture_output=True,
+                    timeout=max(0.0, deadline - time.monotonic()),
+                    check=False,
+                )
+            except subprocess.TimeoutExpired:
+                return True
+            compiled |= build.returncode == 0
+            if build.returncode == 0 and len(packages) > 1:
+                break
+    return compiled
 
 
 def _users_folder() -> Path:

@@ -1,5 +1,5 @@
 """Sandboxes shared by all threads of a process, each with a zygote per core and group of jobs that starts when it is
-needed.
+needed. Of all groups together, a sandbox runs as many jobs at a time as there are cores.
 
     box = sandbox()                                   the strongest tier that this machine gives
     box.run(Job("main", payload, Limits()))           an Execution
@@ -58,6 +58,7 @@ class Sandbox:
         self._seats = seats
         self._groups: dict[str, _Group] = {}
         self._lock = threading.Lock()
+        self._cores = threading.Semaphore(seats)
 
     def run(self, job: Job) -> Execution:
         """Run a job and return what became of it. Raises SandboxError where the sandbox itself failed."""
@@ -88,26 +89,31 @@ class Sandbox:
         """Let go of the zygotes. In a forked copy of this process they belong to the original."""
         for seat in self._all():
             seat.forget()
-        self._groups, self._lock = {}, threading.Lock()
+        self._groups, self._lock, self._cores = {}, threading.Lock(), threading.Semaphore(self._seats)
 
     def _run(self, jobs: list[Job], piped: bool = False) -> list[Execution]:
         group = self._group(group_of([job.role for job in jobs], [name for job in jobs for name in job.warm]))
-        seat = group.free.get()
-        try:
-            for attempt in range(ATTEMPTS):
-                try:
-                    seat.start()
-                    return seat.run(jobs, piped)
-                except TierNotPossible as error:
-                    raise SandboxError(f"tier {self.tier} is gone: {error}") from error
-                except MachineBusy:
+        with self._cores:
+            seat = group.free.get()
+            try:
+                return self._run_in(seat, jobs, piped)
+            finally:
+                group.free.put(seat)
+
+    def _run_in(self, seat: Seat, jobs: list[Job], piped: bool) -> list[Execution]:
+        """Run the jobs in a seat, once more where it fails."""
+        for attempt in range(ATTEMPTS):
+            try:
+                seat.start()
+                return seat.run(jobs, piped)
+            except TierNotPossible as error:
+                raise SandboxError(f"tier {self.tier} is gone: {error}") from error
+            except MachineBusy:
+                raise
+            except SandboxError:
+                if attempt == ATTEMPTS - 1:
                     raise
-                except SandboxError:
-                    if attempt == ATTEMPTS - 1:
-                        raise
-            raise AssertionError("the last attempt returns or raises")
-        finally:
-            group.free.put(seat)
+        raise AssertionError("the last attempt returns or raises")
 
     def _group(self, name: str) -> _Group:
         with self._lock:

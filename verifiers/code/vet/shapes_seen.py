@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -24,8 +25,6 @@ FEW_VALUES = 2
 
 MAX_CHANCE = 0.01
 """How likely a rule may be by chance that is learnt all the same."""
-
-MAX_FACTORIAL = 20
 
 MAX_POOL = 500
 """Parts of seen values that are kept to be used again."""
@@ -109,11 +108,14 @@ def _is_rotated(value: Any) -> bool:
 
 
 def _are_rotated(values: Sequence[Any]) -> bool:
-    """Whether all lists are rotated, which short ones are by chance: of n items in any order, n in n! times."""
-    chance = 1.0
-    for value in values:
-        chance *= len(value) / math.factorial(min(len(value), MAX_FACTORIAL)) if value else 1.0
-    return chance < MAX_CHANCE and all(map(_is_rotated, values))
+    """Whether all lists are rotated, and not by chance: of the orders of n different items, n are. Repeated items have
+    fewer orders."""
+    log_chance = 0.0
+    for value in filter(None, values):
+        repeats = Counter(map(repr, value)).values()
+        log_orders = math.lgamma(len(value) + 1) - sum(math.lgamma(count + 1) for count in repeats)
+        log_chance += min(0.0, math.log(len(value)) - log_orders)
+    return log_chance < math.log(MAX_CHANCE) and all(map(_is_rotated, values))
 
 
 def _is_distinct(value: Any) -> bool:

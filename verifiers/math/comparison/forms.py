@@ -16,6 +16,9 @@ from truegold.verifiers.math.tree import PLUS_ONE, VALUES, BaseN, Chain, Mul, Na
 
 _ALL = frozenset({"all", "any", "every", "each", "for", "must"})
 _LAST_HOUR = 24
+_VERBS = frozenset({"converges", "diverges", "exists", "oscillates", "increases", "decreases", "vanishes"})
+_SUBJECTS = frozenset({"series", "sequence", "integral", "limit", "function", "sum", "product", "it", "this", "that"})
+_COPULAS = ("is", "are", "was", "were")
 
 MAX_INVERTED_WORDS = 2
 """Of more words, their order says who does what."""
@@ -116,11 +119,6 @@ def _say_the_same(gold: Node, answer: Node, gold_words: set[str], answer_words: 
     (verb, *others) = gold.words
     subject = {word for word in answer.words[:-1] if word not in STOP_WORDS}
     return not others and verb in _VERBS and answer.words[-1] == verb and subject <= _SUBJECTS
-
-
-_VERBS = frozenset({"converges", "diverges", "exists", "oscillates", "increases", "decreases", "vanishes"})
-_SUBJECTS = frozenset({"series", "sequence", "integral", "limit", "function", "sum", "product", "it", "this", "that"})
-_COPULAS = ("is", "are", "was", "were")
 
 
 def _is_letter_with_word(gold_words: tuple[str, ...], answer_words: tuple[str, ...]) -> bool:

@@ -158,9 +158,13 @@ def _rational_root(base: mpq, exponent: mpq) -> mpq | None:
     degree = int(exponent.denominator)
     if base < 0 or degree > 64 or not base:
         return mpq(0) if not base and exponent > 0 else None
-    above, exact_above = gmpy2.iroot(base.numerator, degree)
-    below, exact_below = gmpy2.iroot(base.denominator, degree)
-    return _power(mpq(above, below), mpq(exponent.numerator)) if exact_above and exact_below else None
+    numerator, numerator_is_exact = gmpy2.iroot(base.numerator, degree)
+    denominator, denominator_is_exact = gmpy2.iroot(base.denominator, degree)
+    return (
+        _power(mpq(numerator, denominator), mpq(exponent.numerator))
+        if numerator_is_exact and denominator_is_exact
+        else None
+    )
 
 
 def _call(node: Call) -> mpq | None:
@@ -235,15 +239,15 @@ def _fits(value: mpq) -> bool:
 
 
 def _bits(value: mpq) -> int:
-    above: int = value.numerator.bit_length()
-    below: int = value.denominator.bit_length()
-    return above if above > below else below
+    numerator: int = value.numerator.bit_length()
+    denominator: int = value.denominator.bit_length()
+    return numerator if numerator > denominator else denominator
 
 
-def _quotient_residue(above: mpz, below: mpz) -> mpz:
-    if below == 1:
-        return above % PRIME
-    return above * gmpy2.invert(below, PRIME) % PRIME
+def _quotient_residue(numerator: mpz, denominator: mpz) -> mpz:
+    if denominator == 1:
+        return numerator % PRIME
+    return numerator * gmpy2.invert(denominator, PRIME) % PRIME
 
 
 def _factorial_residue(node: Call) -> mpz:

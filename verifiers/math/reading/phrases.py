@@ -93,9 +93,9 @@ def with_usual_phrases(text: str) -> str:  # noqa: PLR0911, one for each form
     affirmed = _AFFIRMED.fullmatch(plain)
     if affirmed is not None:
         return text if _OPPOSING.search(affirmed[2]) else affirmed[1]
-    instead = _INSTEAD.fullmatch(plain)
-    if instead is not None:
-        return instead[1]
+    replacement = _INSTEAD.fullmatch(plain)
+    if replacement is not None:
+        return replacement[1]
     text = _HUNDRED_AND.sub(r"\1 ", text)
     return _EITHER.sub("", text) if "ither" in text else text
 

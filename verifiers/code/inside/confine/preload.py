@@ -1,9 +1,10 @@
 """The modules that a zygote loads before it forks.
 
-Too many cost every job: a megabyte and the files of a package take 0.04 ms a fork and more. Too few cost the programs
-that import them. So a zygote starts with those that nearly all programs use, and loads others once a program names them
-(`LOADED_WHEN_NAMED`); they stay. Packages, and what runs test code, take so much that their jobs get zygotes of their
-own (`group_of`): else every job after one that imports sympy would cost four times as much.
+Each loaded module makes every fork dearer (a megabyte, and the files of a package, take 0.04 ms and more); each missing
+one makes the programs that import it slower. So a zygote starts with the modules that nearly all programs use, and
+loads others once a program names them (`LOADED_WHEN_NAMED`); they stay loaded. Packages, and what runs test code, take
+so much that their jobs get zygotes of their own (`group_of`): else every job after one that imports sympy would cost
+four times as much.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ PLAIN_ROLES = frozenset({"main", "script", "to_end", "native", "calls"})
 """What the group `plain` can do."""
 
 _SEED = 0
-"""What `random` starts with in every process."""
+"""What `random` and numpy's generator start with in every process that was forked after a program named them."""
 
 _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(\w+)|import[ \t]+([^#;\n]+))", re.MULTILINE)
 
@@ -72,6 +73,11 @@ def load_warm(names: Iterable[str]) -> None:
     for name in names:
         if name in LOADED_WHEN_NAMED or name in PACKAGES:
             _load(name)
+    # Other modules load `random` too: numpy, statistics, tempfile.
+    if "random" in sys.modules:
+        sys.modules["random"].seed(_SEED)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(_SEED)
 
 
 def freeze() -> None:
@@ -85,8 +91,4 @@ def _load(name: str) -> None:
         return
     # A package may be missing, or fail in its own way where there is no home folder; then the program finds out.
     with contextlib.suppress(Exception):
-        module = importlib.import_module(name)
-        if name == "random":
-            module.seed(_SEED)
-        elif name in PACKAGES and "numpy" in sys.modules:
-            sys.modules["numpy"].random.seed(_SEED)
+        importlib.import_module(name)
