@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -246,6 +246,11 @@ class ProfileConfig(VerdictConfig):
     judge: JudgeConfig | None = None
     """A language model for samples that the verifier could not judge. Best a served one: in-process vLLM would hold
     two models at once."""
+
+    def sampling_settings(self) -> dict[str, Any]:
+        """Return the settings that decide a sample."""
+        names = {"temperature", "top_p", "max_tokens", "seed", "logprobs", "stop_loops"}
+        return self.model_dump(mode="json", include=names)
 
 
 class ExportConfig(StageConfig):

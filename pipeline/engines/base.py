@@ -33,6 +33,8 @@ class SamplingParams:
     """Whether the engine computes the log-probability of each token."""
     stop_loops: bool = False
     """Whether a completion ends that only repeats itself (`LOOP`)."""
+    prompt_logprobs: bool = False
+    """Whether the engine computes the log-probability of each token of the prompt (`score`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ class Completion:
     finish_reason: FinishReason
     """`stop` at a stop token, `length` at `max_tokens` or the model's limit, `repetition` where only a loop would have
     followed, `abort` otherwise."""
+    prompt_logprobs: tuple[float, ...] = ()
+    """The log-probability of each token of the prompt but the first, at temperature 1, where they were asked for."""
 
 
 class Engine(Protocol):
@@ -100,6 +104,22 @@ class Engine(Protocol):
     def close(self) -> None:
         """Give back what the engine holds."""
         ...
+
+
+def score(
+    engine: Engine, prompts: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]]
+) -> list[tuple[float, ...]]:
+    """Return the natural-log probability of each output's tokens behind its prompt, at temperature 1.
+
+    The engine reads the output as a part of the prompt, and samples one token that nobody needs; an output that leaves
+    no room for it loses its last ones.
+    """
+    texts = [(*prompt, *output)[: engine.max_model_len - 1] for prompt, output in zip(prompts, outputs, strict=True)]
+    sampling = SamplingParams(temperature=0.0, max_tokens=1, logprobs=False, prompt_logprobs=True)
+    completions = engine.generate(texts, sampling, [0] * len(texts)) if texts else []
+    return [
+        completion.prompt_logprobs[len(prompt) - 1 :] for prompt, completion in zip(prompts, completions, strict=True)
+    ]
 
 
 def hand_out(prompts: Sequence[Sequence[int]], seeds: Sequence[int], max_model_len: int) -> TakeRequests:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,9 @@ class ScriptedEngine:
             draw = self._draws.get(problem, 0)
             self._draws[problem] = draw + 1
             completions.append(self._answer(problem, draw, sampling))
+        if sampling.prompt_logprobs:
+            scored = zip(prompts, completions, strict=True)
+            return [replace(done, prompt_logprobs=(SCRIPTED_LOGPROB,) * (len(text) - 1)) for text, done in scored]
         return completions
 
     def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:

@@ -125,7 +125,7 @@ class VllmEngine:
             for prompt, params, seed in zip(prompts, prompt_sampling, seeds, strict=True)
         ]
         outputs = self.llm.generate([self._salted(prompt) for prompt in prompts], vllm_params, use_tqdm=False)
-        return [_completion(output.outputs[0]) for output in outputs]
+        return [_completion(output) for output in outputs]
 
     def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
         """Sample as `Engine.stream` says."""
@@ -158,7 +158,7 @@ class VllmEngine:
             self._stream_s = earlier_s + time.monotonic() - began
             for output in outputs:
                 if output.finished:
-                    yield running.pop(output.request_id), _completion(output.outputs[0])
+                    yield running.pop(output.request_id), _completion(output)
 
     def facts(self) -> dict[str, Any]:
         """Return the share of the time of its streams that the engine did not spend sampling."""
@@ -184,6 +184,7 @@ class VllmEngine:
             stop_token_ids=list(sampling.stop_token_ids),
             seed=seed,
             logprobs=0 if sampling.logprobs else None,
+            prompt_logprobs=0 if sampling.prompt_logprobs else None,
             detokenize=False,
             # vLLM would copy them deeply, in case that somebody changes them later.
             skip_clone=True,
@@ -240,8 +241,12 @@ class VllmEngine:
         del self.llm
 
 
-def _completion(output: Any) -> Completion:
+def _completion(request_output: Any) -> Completion:
+    output = request_output.outputs[0]
     token_ids = tuple(output.token_ids)
     steps = output.logprobs or ()
     logprobs = tuple(step[token].logprob for step, token in zip(steps, token_ids, strict=bool(steps)))
-    return Completion(token_ids, logprobs, FINISH_REASONS.get(output.finish_reason, "abort"))
+    prompt = request_output.prompt_token_ids[1:]
+    prompt_steps = (request_output.prompt_logprobs or ())[1:]
+    prompt_logprobs = tuple(step[token].logprob for step, token in zip(prompt_steps, prompt, strict=bool(prompt_steps)))
+    return Completion(token_ids, logprobs, FINISH_REASONS.get(output.finish_reason, "abort"), prompt_logprobs)

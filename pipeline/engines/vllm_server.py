@@ -143,9 +143,11 @@ class ServerEngine:
             **({"repetition_detection": LOOP} if sampling.stop_loops else {}),
             **self._extra_body,
             "logprobs": 0 if sampling.logprobs else None,
+            **({"prompt_logprobs": 0} if sampling.prompt_logprobs else {}),
             "return_token_ids": True,
         }
-        return await self._pool.complete(CompletionRequest("", request.prompt, max_tokens, sampling.logprobs), body)
+        asked = CompletionRequest("", request.prompt, max_tokens, sampling.logprobs, sampling.prompt_logprobs)
+        return await self._pool.complete(asked, body)
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypedDict
 
-from truegold.pipeline.config.stages import ProfileConfig
+from truegold.pipeline.config.base import VerdictConfig
 from truegold.pipeline.profile.model_judge import Judge
 from truegold.pipeline.profile.schedule import Draw
 from truegold.pipeline.rows import dump_json
@@ -33,8 +33,9 @@ class VerdictRecord(TypedDict):
 class Judging:
     """Judges samples in a thread, in the order that they are handed in."""
 
-    def __init__(self, config: ProfileConfig, judge: Judge | None) -> None:
-        self._config, self._judge = config, judge
+    def __init__(self, config: VerdictConfig, workers: int, judge: Judge | None = None) -> None:
+        """`workers` processes verify; 0 takes one per core."""
+        self._config, self._workers, self._judge = config, workers, judge
         self._timeouts = TimeoutTally(config.max_timeouts, config.deadline_s)
         """Counts over all batches, whose small ones say little of a share."""
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="judging")
@@ -90,7 +91,7 @@ class Judging:
                 )
         config, responses = self._config, list(texts.values())
         verdicts = list(
-            verify_batch(responses, config.workers, item_deadline_s=config.deadline_s, max_timeouts=config.max_timeouts)
+            verify_batch(responses, self._workers, item_deadline_s=config.deadline_s, max_timeouts=config.max_timeouts)
         )
         for response, verdict in zip(responses, verdicts, strict=True):
             self._timeouts.add(response, verdict)

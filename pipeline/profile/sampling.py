@@ -1,27 +1,22 @@
-"""Draws and judges the samples of a profile: requests flow, verdicts run beside, and a kill loses no finished sample.
+"""The samples of a profile: which are drawn, their verdicts, and the rows of `samples.parquet`.
 
-schedule  ->  engine  ->  store (kept for the run)  ->  judging  ->  verdicts (kept until the stage is done)
-    ^                                                      |
-    +------------------------------------------------------+
+schedule  ->  drawing  ->  verdicts (kept until the stage is done)  ->  schedule
 """
 
 from __future__ import annotations
 
 import math
 import random
-import time
 from array import array
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from truegold.pipeline.config.stages import ProfileConfig
-from truegold.pipeline.engines import Engine, PromptEncoder, SamplingParams
-from truegold.pipeline.engines.base import Request, sample_seed
+from truegold.pipeline.engines import SamplingParams
+from truegold.pipeline.profile.drawing import Drawing, SampleSource, SamplingCost
 from truegold.pipeline.profile.judging import Judging, VerdictRecord
 from truegold.pipeline.profile.model_judge import Judge
-from truegold.pipeline.profile.schedule import PILOT_ROWS, SampledRow, Schedule
+from truegold.pipeline.profile.schedule import PILOT_ROWS, Draw, SampledRow, Schedule
 from truegold.pipeline.profile.store import Position, RecordLog, SampleStore, prompt_key
 from truegold.pipeline.rows import Float32List, Int32, Int32List, Row, RowReference, arrow_schema, count_rows, read_rows
 from truegold.pipeline.running.progress import Progress
@@ -53,38 +48,6 @@ class SampleRow(RowReference):
 SAMPLE_SCHEMA = arrow_schema(SampleRow)
 
 
-@dataclass(frozen=True, slots=True)
-class RowRequest(Request):
-    """A sample to draw of a row."""
-
-    sampled: SampledRow
-
-
-@dataclass
-class SamplingCost:
-    """What the samples of this process cost."""
-
-    drawn: int = 0
-    kept: int = 0
-    """The samples that were drawn before."""
-    tokens: int = 0
-    """The sampled tokens of those that were drawn."""
-    seconds: float = 0.0
-    """The time between the first request and the last completion."""
-    engine: dict[str, Any] = field(default_factory=dict)
-    """What the engine says of its work, such as what came of each server."""
-
-
-@dataclass(frozen=True)
-class SampleSource:
-    """What prompts are encoded with and sent to."""
-
-    encoder: PromptEncoder
-    max_model_len: int
-    """The longest prompt plus completion, in tokens."""
-    start_engine: Callable[[], Engine]
-
-
 class Sampling:
     """The samples of the rows in one file."""
 
@@ -108,28 +71,83 @@ class Sampling:
             self._scores[record["row"], record["sample"]] = record["score"], record["extracted"]
         self._prompts: dict[int, array[int]] = {}
         """The encoded prompts: the template costs as much as many a verdict, and is applied once a row."""
-        self._held_back: list[RowRequest] = []
         self._settled = 0
-        self.cost = SamplingCost(kept=len(self._scores))
+        self._drawing = Drawing(source, config.seed, progress)
+        self._drawing.cost.kept = len(self._scores)
+
+    @property
+    def cost(self) -> SamplingCost:
+        """What the samples of this process cost."""
+        return self._drawing.cost
 
     def draw(self, judge: Judge | None) -> Schedule:
         """Draw and judge what is missing, and return the schedule at its end. The engine starts when it is needed."""
         total = count_rows(self._rows)
         if self._scores:
             self._progress.note(f"{len(self._scores):,} samples were judged before; going on from there")
+        config = self._config
         self._schedule = self._plan(total)
-        self._judging = Judging(self._config, judge)
+        judging = Judging(config, config.workers, judge)
+        sampling = SamplingParams(
+            config.temperature,
+            config.top_p,
+            config.max_tokens,
+            self._source.encoder.stop_token_ids,
+            logprobs=config.logprobs,
+            stop_loops=config.stop_loops,
+        )
+
+        def start_progress() -> None:
+            self._progress.start("sampling", total)
+            self._progress.advance(self._settled)
+
         self._progress.start("judging", total)
         try:
-            while (requests := self._take(1)) is not None:
-                if requests:
-                    self._held_back = list(requests)
-                    self._stream(total)
-                    break
-                self._judging.wait()
+            self._drawing.run(self, self._store, judging, sampling, start_progress)
         finally:
-            self._judging.close()
+            judging.close()
+            self._drawing.close()
         return self._schedule
+
+    @property
+    def finished(self) -> bool:
+        """Whether no row is open and none is left to come."""
+        return self._schedule.finished
+
+    def draws(self, count: int) -> list[Draw]:
+        """Return at most `count` samples to draw or to judge next, as `DrawPlan` says."""
+        self._show_progress()
+        open_draws: list[Draw] = []
+        while len(open_draws) < count:
+            draws = self._schedule.draws(count - len(open_draws))
+            if not draws:
+                break
+            for sampled, sample in draws:
+                if (sampled.index, sample) in self._scores:
+                    self._schedule.record(sampled, *self._scores[sampled.index, sample])
+                else:
+                    open_draws.append((sampled, sample))
+        return open_draws
+
+    def record(self, draw: Draw, verdict: VerdictRecord | None) -> None:
+        """Keep a verdict, and plan what follows from it."""
+        assert verdict is not None
+        sampled, sample = draw
+        self._verdicts.setdefault(sampled.index, {})[sample] = self._verdict_log.append(verdict)
+        self._schedule.record(sampled, verdict["score"], verdict["extracted"])
+
+    def spend(self) -> None:
+        """Stop where the budget is spent."""
+        budget = self._config.budget_tokens
+        if self.cost.tokens >= (budget or math.inf) and not self._schedule.stopped:
+            self._progress.note(f"the budget of {budget:,} tokens is spent; no row gets more")
+            self._schedule.stop()
+
+    def _show_progress(self) -> None:
+        newly_settled, cost = self._schedule.settled - self._settled, self.cost
+        if newly_settled:
+            self._settled += newly_settled
+            self._progress.advance(newly_settled, f"{cost.tokens_per_second:,.0f} tokens/s" if cost.tokens else "")
 
     def samples(self, index: int, row: Row) -> list[SampleRow] | None:
         """Return the judged samples of a row by its number in the file; None where its prompt leaves no room."""
@@ -156,7 +174,7 @@ class Sampling:
                     "temperature": config.temperature,
                     "top_p": config.top_p,
                     "max_tokens": config.max_tokens,
-                    "seed": self._seed(prompt_digest, sample),
+                    "seed": self._drawing.seed(prompt_digest, sample),
                     "score": verdict["score"],
                     "reason": verdict["reason"],
                     "extracted": verdict["extracted"],
@@ -164,40 +182,6 @@ class Sampling:
                 }
             )
         return rows
-
-    def _stream(self, total: int) -> None:
-        config, cost = self._config, self.cost
-        self._progress.start("loading the model")
-        engine = self._source.start_engine()
-        self._progress.start("sampling", total)
-        self._progress.advance(self._settled)
-        sampling = SamplingParams(
-            config.temperature,
-            config.top_p,
-            config.max_tokens,
-            self._source.encoder.stop_token_ids,
-            logprobs=config.logprobs,
-            stop_loops=config.stop_loops,
-        )
-        began = time.monotonic()
-        try:
-            for request, completion in engine.stream(self._take, sampling):
-                assert isinstance(request, RowRequest)
-                sampled = request.sampled
-                self._store.add(sampled.prompt_key, request.sample, completion)
-                cost.drawn += 1
-                cost.tokens += len(completion.token_ids)
-                cost.seconds = time.monotonic() - began
-                self._judging.hand_in((sampled, request.sample), self._source.encoder.decode(completion.token_ids))
-                if cost.tokens >= (config.budget_tokens or math.inf) and not self._schedule.stopped:
-                    self._progress.note(f"the budget of {config.budget_tokens:,} tokens is spent; no row gets more")
-                    self._schedule.stop()
-        finally:
-            cost.engine = engine.facts()
-            for server in cost.engine.get("servers", ()):
-                if server["state"] != "up":
-                    self._progress.note(f"the server {server['url']} is {server['state']}: {server['why']}")
-            engine.close()
 
     def _plan(self, total: int) -> Schedule:
         config = self._config
@@ -225,36 +209,3 @@ class Sampling:
             self._prompts[index] = array("i", self._source.encoder.encode(row["prompt"]))
         prompt = tuple(self._prompts[index])
         return prompt if len(prompt) < self._source.max_model_len else None
-
-    def _take(self, count: int) -> list[RowRequest] | None:
-        """Return the next requests, as `TakeRequests` says. Samples that are in the store are judged without one."""
-        self._collect()
-        requests, self._held_back = self._held_back, []
-        while len(requests) < count:
-            draws = self._schedule.draws(count - len(requests))
-            if not draws:
-                break
-            for sampled, sample in draws:
-                if (sampled.index, sample) in self._scores:
-                    self._schedule.record(sampled, *self._scores[sampled.index, sample])
-                elif (sampled.prompt_key, sample) in self._store:
-                    self.cost.kept += 1
-                    completion = self._store.read(sampled.prompt_key, sample)
-                    self._judging.hand_in((sampled, sample), self._source.encoder.decode(completion.token_ids))
-                else:
-                    seed = self._seed(sampled.prompt_key, sample)
-                    requests.append(RowRequest(sampled.prompt, seed, sample, sampled))
-        return None if not requests and self._schedule.finished else requests
-
-    def _collect(self) -> None:
-        for (sampled, sample), record in self._judging.collect():
-            self._verdicts.setdefault(sampled.index, {})[sample] = self._verdict_log.append(record)
-            self._schedule.record(sampled, record["score"], record["extracted"])
-        newly_settled = self._schedule.settled - self._settled
-        if newly_settled:
-            self._settled += newly_settled
-            rate = self.cost.tokens / max(self.cost.seconds, 1e-9)
-            self._progress.advance(newly_settled, f"{rate:,.0f} tokens/s" if self.cost.tokens else "")
-
-    def _seed(self, prompt_digest: str, sample: int) -> int:
-        return sample_seed(self._config.seed, prompt_digest, sample)

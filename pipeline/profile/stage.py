@@ -18,20 +18,19 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from truegold.pipeline.config.engines import ScriptedEngineConfig, ServerEngineConfig, VllmEngineConfig
 from truegold.pipeline.config.stages import ProfileConfig
-from truegold.pipeline.engines import build_encoder, build_engine
 from truegold.pipeline.flag.suspicion import Sample
 from truegold.pipeline.flag.suspicion.stage import score_rows
 from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger, flag_record
+from truegold.pipeline.profile.drawing import SamplingCost
 from truegold.pipeline.profile.model_judge import load_judge
 from truegold.pipeline.profile.pass_rates import PROFILE_SCHEMA, PassRateTotals, ProfileRow, is_suspect, summarise
 from truegold.pipeline.profile.posterior import Beta, fit_prior
-from truegold.pipeline.profile.sampling import SAMPLE_SCHEMA, SampleRow, SampleSource, Sampling, SamplingCost
+from truegold.pipeline.profile.sampling import SAMPLE_SCHEMA, SampleRow, Sampling
 from truegold.pipeline.profile.schedule import Schedule
+from truegold.pipeline.profile.source import sample_source, sampling_identity
 from truegold.pipeline.profile.store import RecordLog, SampleStore
 from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, read_rows, read_table
-from truegold.pipeline.running.digest import DigestCache
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import SCRATCH, STORE, StageReport, stage_function
 
@@ -51,8 +50,8 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
     """
     started = time.monotonic()
     scratch = out_dir / SCRATCH
-    source = _sample_source(inputs, config)
-    identity = _identity(inputs, config, source, scratch)
+    source = sample_source(config.engine, config.chat, inputs.get("model"))
+    identity = sampling_identity(config.sampling_settings(), config.engine, source, inputs.get("model"), scratch)
     same_samples = (config.first_samples or config.samples) >= config.samples
     totals = {"train": PassRateTotals(same_samples), "heldout": PassRateTotals()}
     rows_in = count_rows(inputs["rows"])
@@ -93,40 +92,6 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
     facts["sampling"] = _sampling_facts(schedule, sampling.cost, prior)
     seconds = round(time.monotonic() - started, 1)
     return StageReport(rows_in, rows_in - ledger.drops, dict(ledger.counts), {**facts, "seconds": seconds})
-
-
-def _sample_source(inputs: Mapping[str, Path], config: ProfileConfig) -> SampleSource:
-    """Return where samples come from. An engine in this process starts when the first sample is to be drawn."""
-    model = inputs.get("model")
-    if isinstance(config.engine, VllmEngineConfig):
-        encoder = build_encoder(config.engine, config.chat, model)
-        return SampleSource(
-            encoder, config.engine.max_model_len, lambda: build_engine(config.engine, config.chat, model)[0]
-        )
-    engine, encoder = build_engine(config.engine, config.chat, model)
-    return SampleSource(encoder, engine.max_model_len, lambda: engine)
-
-
-def _identity(inputs: Mapping[str, Path], config: ProfileConfig, source: SampleSource, scratch: Path) -> dict[str, Any]:
-    """Return all that decides a sample but its prompt and number."""
-    scratch.mkdir(parents=True, exist_ok=True)
-    digests = DigestCache(scratch / "digests.json")
-    identity: dict[str, Any] = {
-        **config.model_dump(
-            mode="json", include={"temperature", "top_p", "max_tokens", "seed", "logprobs", "stop_loops"}
-        ),
-        "max_model_len": source.max_model_len,
-        "stop_token_ids": source.encoder.stop_token_ids,
-        "model": digests.path(inputs["model"]) if "model" in inputs else None,
-    }
-    match config.engine:
-        case VllmEngineConfig(dtype=dtype):
-            identity["dtype"] = dtype
-        case ServerEngineConfig(model=name):
-            identity["served_model"] = name
-        case ScriptedEngineConfig(path=path):
-            identity["script"] = digests.path(Path(path))
-    return identity
 
 
 def _sampling_facts(schedule: Schedule, cost: SamplingCost, prior: Beta | None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from vllm_servers import MODEL, FakeServer, Reply, slow, sound_reply, text_of
 
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig
-from truegold.pipeline.engines.base import Completion, Request, SamplingParams
+from truegold.pipeline.engines.base import Completion, Request, SamplingParams, score
 from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.engines.servers import pool, server
 from truegold.pipeline.engines.servers.reply import CompletionRequest, Failure, Unsound, read_reply
@@ -348,3 +348,17 @@ def test_a_refused_request_is_one_line_at_once(start: Start) -> None:
     with pytest.raises(SetupError, match=r"is out \(it refuses /completions with HTTP 401"):
         sample(engine, 3)
     engine.close()
+
+
+def test_outputs_are_scored_by_the_log_probabilities_of_a_longer_prompt(start: Start) -> None:
+    engine = engine_on(start())
+    scored = score(engine, [(1, 2), (1, 2, 3)], [(7, 8, 9), (4,)])
+    assert [len(logprobs) for logprobs in scored] == [3, 1]
+    engine.close()
+
+
+def test_a_server_without_log_probabilities_of_prompts_is_unsound() -> None:
+    request = CompletionRequest(MODEL, (1, 2), 8, logprobs=False, prompt_logprobs=True)
+    body = {"model": MODEL, "prompt": [1, 2], "max_tokens": 8, "seed": 1, "logprobs": None}
+    with pytest.raises(Unsound, match="no log-probabilities of the prompt"):
+        read_reply(json.dumps(sound_reply(body)).encode(), request, None)

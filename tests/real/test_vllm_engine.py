@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from truegold.pipeline.config.engines import ChatConfig, VllmEngineConfig
-from truegold.pipeline.engines.base import Completion, Request, SamplingParams
+from truegold.pipeline.engines.base import Completion, Request, SamplingParams, score
 from truegold.pipeline.engines.chat import load_encoder
 from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.pipeline.profile.pass_rates import ends_in_a_loop
@@ -194,6 +194,18 @@ def test_rollout_logprobs_are_those_of_the_trainer(engine: VllmEngine, trainer: 
     batch = collate([[segment] for segment in segments], pad_id=0)
     own = torch.stack(trainer.logprobs(segments))
     assert mismatch(batch.rollout_logprobs, own, batch.mask).mean_abs < 1e-5
+
+
+def test_an_output_is_scored_behind_another_prompt_as_the_trainer_would(
+    engine: VllmEngine, trainer: TrainingEngine
+) -> None:
+    engine.update_weights(trainer.named_tensors(), version=10)
+    outputs = [done.token_ids for done in engine.generate(prompts(3), SAMPLING, [1, 2, 3])]
+    bare = [prompt[:30] for prompt in prompts(3)]
+    scored = score(engine, bare, outputs)
+    trained = trainer.logprobs([Segment(tuple(p), o) for p, o in zip(bare, outputs, strict=True)])
+    for logprobs, expected in zip(scored, trained, strict=True):
+        assert list(logprobs) == pytest.approx(expected.tolist(), abs=1e-4)
 
 
 def test_weights_given_back_for_an_update_come_back_with_the_sync(engine: VllmEngine, trainer: TrainingEngine) -> None:

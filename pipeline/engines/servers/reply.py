@@ -49,6 +49,8 @@ class CompletionRequest:
     prompt: tuple[int, ...]
     max_tokens: int
     logprobs: bool
+    prompt_logprobs: bool = False
+    """Whether the server has to give those of the prompt's tokens."""
 
 
 def read_reply(
@@ -68,7 +70,12 @@ def read_reply(
     if encoder is not None:
         _check_text(choice.get("text"), token_ids, encoder)
     logprobs = _logprobs(choice, len(token_ids)) if request.logprobs else ()
-    return Completion(token_ids, logprobs, FINISH_REASONS[choice["finish_reason"]]), choice
+    prompt_logprobs: tuple[float, ...] = ()
+    if request.prompt_logprobs:
+        prompt_logprobs = read_prompt_logprobs(choice.get("prompt_logprobs"), request.prompt)
+        if len(prompt_logprobs) != len(request.prompt) - 1:
+            raise Unsound("its reply has no log-probabilities of the prompt")
+    return Completion(token_ids, logprobs, FINISH_REASONS[choice["finish_reason"]], prompt_logprobs), choice
 
 
 def read_json(content: bytes) -> dict[str, Any]:
@@ -162,6 +169,22 @@ def _logprobs(choice: dict[str, Any], count: int) -> tuple[float, ...]:
     if not all(is_logprob(value) for value in logprobs):
         raise Unsound("its reply has log-probabilities that are none")
     return tuple(float(value) for value in logprobs)
+
+
+def read_prompt_logprobs(values: Any, prompt: Sequence[int]) -> tuple[float, ...]:
+    """Return the log-probability of each token of the prompt but the first; none where the server gives none."""
+    if values is None:
+        return ()
+    if not isinstance(values, list) or len(values) != len(prompt):
+        raise Unsound("its log-probabilities are not those of the prompt")
+    logprobs = []
+    for token, entry in zip(prompt[1:], values[1:], strict=True):
+        known = entry.get(str(token)) if isinstance(entry, dict) else None
+        logprob: Any = known.get("logprob") if isinstance(known, dict) else None
+        if not is_logprob(logprob):
+            raise Unsound("its log-probabilities are not those of the prompt")
+        logprobs.append(float(logprob))
+    return tuple(logprobs)
 
 
 def is_logprob(value: object) -> bool:

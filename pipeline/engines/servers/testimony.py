@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from truegold.pipeline.engines.chat import PromptEncoder
-from truegold.pipeline.engines.servers.reply import CompletionRequest, Unsound, is_logprob, read_reply
+from truegold.pipeline.engines.servers.reply import CompletionRequest, read_prompt_logprobs, read_reply
 
 QUESTION = (
     "Tom has 3 boxes with 14 red pens each, and twice as many blue ones. He gives 17 of all his pens to Anna, who "
@@ -69,25 +69,10 @@ def request_body(request: CompletionRequest) -> dict[str, Any]:
 def read_testimony(content: bytes, request: CompletionRequest, encoder: PromptEncoder) -> Testimony:
     """Read the reply. Raises as `read_reply`."""
     completion, choice = read_reply(content, request, encoder)
-    return Testimony(completion.token_ids, _prompt_logprobs(choice.get("prompt_logprobs"), request.prompt))
+    return Testimony(completion.token_ids, read_prompt_logprobs(choice.get("prompt_logprobs"), request.prompt))
 
 
 def find_largest_agreement(testimonies: Sequence[Testimony]) -> list[int]:
     """Return the positions of the largest group that agrees with one of its members."""
     groups = [[i for i, other in enumerate(testimonies) if member.agrees(other)] for member in testimonies]
     return max(groups, key=len, default=[])
-
-
-def _prompt_logprobs(values: Any, prompt: Sequence[int]) -> tuple[float, ...]:
-    if values is None:
-        return ()
-    if not isinstance(values, list) or len(values) != len(prompt):
-        raise Unsound("its log-probabilities are not those of the prompt")
-    logprobs = []
-    for token, entry in zip(prompt[1:], values[1:], strict=True):
-        known = entry.get(str(token)) if isinstance(entry, dict) else None
-        logprob: Any = known.get("logprob") if isinstance(known, dict) else None
-        if not is_logprob(logprob):
-            raise Unsound("its log-probabilities are not those of the prompt")
-        logprobs.append(float(logprob))
-    return tuple(logprobs)
