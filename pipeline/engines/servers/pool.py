@@ -14,6 +14,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from truegold.pipeline.config.engines import ServerEngineConfig
@@ -124,7 +125,7 @@ class Pool:
         attempts: dict[asyncio.Task[Completion], tuple[Server, float]],
     ) -> None:
         server.reserve()
-        request = CompletionRequest(server.model, request.prompt, request.max_tokens, request.logprobs)
+        request = replace(request, model=server.model)
         task = asyncio.create_task(server.sample({**body, "model": server.model}, request, self._encoder))
 
         def ended(_: asyncio.Task[Completion]) -> None:
