@@ -1,0 +1,160 @@
+"""What a failed attempt is told: how its verdict came about, in English or Chinese, and never the gold.
+
+    the answer 12 was read in "\\boxed{12}", the gold is 15    "Its final answer was read as 12, which is not right."
+    the answer (1, 2] where the gold is a number              "... It is an interval, where a number is asked for."
+    a program of which 2 of 5 tests pass                      "It passes 2 of 5 tests. This one fails: ..."
+
+Of the gold no more than its kind is told, and that only where the attempt's answer is of another kind. Of a test that
+fails, input, expectation and what came are told: the tests of a program are part of what it is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from truegold.synth.config import Language
+from truegold.verifiers import Reason
+
+SHOWN_CHARS = 300
+"""What is shown of one answer, input or output at most."""
+
+
+@dataclass(frozen=True)
+class Phrases:
+    """The sentences of a language."""
+
+    cut: str
+    no_answer: str
+    hedged: str
+    unparsed: str
+    wrong: str
+    wrong_unread: str
+    other_kind: str
+    tests: str
+    fails: str
+    details: Mapping[str, str]
+    unjudged: str
+    kinds: Mapping[str, str]
+
+
+PHRASES: Mapping[Language, Phrases] = {
+    "en": Phrases(
+        cut="It was cut off before it ended: it has to be shorter.",
+        no_answer="It commits to no final answer.",
+        hedged="It offers several answers ({extracted}) where one is asked for.",
+        unparsed="Its final answer, {extracted}, cannot be read.",
+        wrong="Its final answer was read as {answer}, which is not right.",
+        wrong_unread="It is not right.",
+        other_kind="It is {answer_kind}, where {gold_kind} is asked for.",
+        tests="It passes {passed} of {total} tests.",
+        fails="This one fails:",
+        details={"test": "test", "input": "input", "expected": "expected", "got": "got", "error": "error"},
+        unjudged="It could not be judged ({reason}).",
+        kinds={
+            "whole": "a whole number",
+            "number": "a number",
+            "tuple": "a tuple or an interval",
+            "set": "a set",
+            "choice": "a choice",
+            "expression": "an expression",
+            "text": "a text",
+        },
+    ),
+    "zh": Phrases(
+        cut="它在结束之前被截断了：必须更简短。",
+        no_answer="它没有给出最终答案。",
+        hedged="它给出了多个答案（{extracted}），而只需要一个。",
+        unparsed="它的最终答案 {extracted} 无法读取。",
+        wrong="它的最终答案被读作 {answer}，这不正确。",
+        wrong_unread="它不正确。",
+        other_kind="它是{answer_kind}，而所求的是{gold_kind}。",
+        tests="它通过了 {total} 个测试中的 {passed} 个。",
+        fails="以下测试没有通过：",
+        details={"test": "测试", "input": "输入", "expected": "期望输出", "got": "实际输出", "error": "错误"},
+        unjudged="无法判断它是否正确（{reason}）。",
+        kinds={
+            "whole": "一个整数",
+            "number": "一个数",
+            "tuple": "一个有序组或区间",
+            "set": "一个集合",
+            "choice": "一个选项",
+            "expression": "一个表达式",
+            "text": "一段文字",
+        },
+    ),
+}
+
+_KINDS = (
+    ("whole", re.compile(r"[-+]?\d[\d,]*")),
+    ("number", re.compile(r"[-+]?[\d.,]*\d(?:\s*/\s*\d+)?\s*%?|\\d?frac\{\d+\}\{\d+\}|[-+]?\d+(?:\.\d+)?e[-+]?\d+")),
+    ("choice", re.compile(r"\(?[A-H]\)?")),
+    ("tuple", re.compile(r"[(\[].*,.*[)\]]", re.DOTALL)),
+    ("set", re.compile(r"\\?\{.*\}", re.DOTALL)),
+    ("expression", re.compile(r"[^a-zA-Z]*(?:\\?[a-zA-Z]{1,6}\b[^a-zA-Z]*)*", re.DOTALL)),
+)
+
+
+def describe_verdict(
+    reason: str,
+    extracted: str | None,
+    evidence: Mapping[str, Any],
+    language: Language,
+    *,
+    is_program: bool,
+    is_cut: bool,
+) -> str:
+    """Return what an attempt is told. is_program: its verifier runs programs. is_cut: it ended at a length limit."""
+    phrases = PHRASES[language]
+    shown = _cut(extracted or "")
+    if is_cut and extracted is None:
+        return phrases.cut
+    if is_program and "total" in evidence:
+        return _describe_tests(evidence, phrases)
+    if reason in (Reason.MISMATCH, Reason.PARTIAL):
+        return _describe_mismatch(shown, evidence, phrases)
+    templates = {
+        Reason.NO_ANSWER: phrases.no_answer,
+        Reason.HEDGED: phrases.hedged,
+        Reason.ANSWER_UNPARSED: phrases.unparsed,
+    }
+    template = next((text for known, text in templates.items() if known == reason), phrases.unjudged)
+    return template.format(extracted=shown, reason=reason.replace("_", " "))
+
+
+def kind_of(answer: str) -> str:
+    """Return what an answer is, by its look: a whole number, a number, a set, ..."""
+    return next((kind for kind, pattern in _KINDS if pattern.fullmatch(answer.strip())), "text")
+
+
+def _describe_mismatch(shown: str, evidence: Mapping[str, Any], phrases: Phrases) -> str:
+    answer = _cut(str(evidence.get("answer") or "")) or shown
+    if not answer:
+        return phrases.wrong_unread
+    told = phrases.wrong.format(answer=answer)
+    gold = evidence.get("gold")
+    if isinstance(gold, str) and gold:
+        answer_kind, gold_kind = kind_of(answer), kind_of(gold)
+        # Nearly all kinds of numbers pass for each other, and to tell them apart would tell of the gold.
+        if answer_kind != gold_kind and {answer_kind, gold_kind} != {"whole", "number"}:
+            kinds = phrases.kinds
+            told += " " + phrases.other_kind.format(answer_kind=kinds[answer_kind], gold_kind=kinds[gold_kind])
+    return told
+
+
+def _describe_tests(evidence: Mapping[str, Any], phrases: Phrases) -> str:
+    lines = [phrases.tests.format(passed=evidence.get("passed", 0), total=evidence["total"])]
+    failed = evidence.get("failed")
+    if isinstance(failed, Mapping):
+        lines.append(phrases.fails)
+        for name, label in phrases.details.items():
+            if failed.get(name) not in (None, ""):
+                lines.append(f"{label}: {_cut(str(failed[name]))}")
+    return "\n".join(lines)
+
+
+def _cut(text: str) -> str:
+    text = text.strip()
+    return text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS] + " ..."

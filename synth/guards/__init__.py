@@ -1,0 +1,1 @@
+"""What keeps leaks, copies and one-sidedness out of distilled positives."""

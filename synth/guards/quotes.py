@@ -1,0 +1,70 @@
+"""Does an output repeat its guidance (feedback, reflection, gold): in its words, in others, or in another language?
+
+    guidance  "The 5 apples that he gave away were forgotten; subtract them at the end."
+    output    "The 5 apples that he gave away were forgotten, so ..."      quoted: a run of words
+    output    "One must not overlook what was given away at the end."      retold: the same concepts, nothing derived
+    output    "别忘了最后减去送出的。12+9=21 ..."                               retold, and in another language
+    output    "12+9=21, 21-5=16."                                          neither: it does what it was told
+
+What stands in the problem or in the failed attempt is no quotation: the model comes to it by itself. Sentences that
+compute something are never retold: to follow advice is what synthesis is for.
+"""
+
+from __future__ import annotations
+
+from truegold.synth.config import LeakConfig
+from truegold.synth.guards.text import HAN, OPERATION, concepts, content_stems, normal, runs, sentences, words
+
+MIN_WORDS = 4
+"""A sentence of guidance with fewer words is not looked for as a whole."""
+MIN_STEMS = 3
+"""A sentence of guidance with fewer words of its own meaning is not looked for in other words."""
+FOREIGN_HAN = 4
+"""So many Chinese characters are a sentence of another language where the problem has none."""
+
+
+def find_quote(output: str, guidance: str, problem: str, attempt: str, config: LeakConfig) -> str | None:
+    """Return a run of words that the output shares with the guidance alone; None where there is none."""
+    said, known = words(normal(output)), normal(f"{problem}\n{attempt}")
+    known_words = words(known)
+    for sentence in sentences(normal(guidance)):
+        told = words(sentence)
+        if len(told) < MIN_WORDS:
+            continue
+        # Two Chinese characters are about a word.
+        length = config.quote_words + config.quote_words // 2 if HAN.search(sentence) else config.quote_words
+        length = min(length, len(told))
+        shared = runs(told, length) & runs(said, length)
+        unexplained = shared - runs(known_words, length)
+        if unexplained:
+            return " ".join(min(unexplained))
+    return None
+
+
+def retold_share(output: str, guidance: str, problem: str, attempt: str) -> float:
+    """Return the largest share of a guidance sentence's own meaning that one of the output's sentences has, in any of
+    the two languages; sentences that compute something are left out."""
+    known = normal(f"{problem}\n{attempt}")
+    known_stems, known_concepts = content_stems(known), concepts(normal(problem))
+    told = [normal(sentence) for sentence in sentences(guidance)]
+    said = [sentence for sentence in sentences(normal(output)) if not OPERATION.search(sentence)]
+    largest = 0.0
+    for sentence in told:
+        own_stems = content_stems(sentence) - known_stems
+        own_concepts = concepts(sentence) - known_concepts
+        for candidate in said:
+            is_translated = bool(HAN.search(candidate)) != bool(HAN.search(sentence))
+            own = own_concepts if is_translated else own_stems | own_concepts
+            have = concepts(candidate) if is_translated else content_stems(candidate) | concepts(candidate)
+            if len(own) >= MIN_STEMS:
+                largest = max(largest, len(own & have) / len(own))
+    return largest
+
+
+def is_in_another_language(output: str, problem: str) -> bool:
+    """Return whether an output has Chinese in it though its problem has none, or none though its problem is Chinese."""
+    problem_han, output_han = len(HAN.findall(problem)), len(HAN.findall(output))
+    if not problem_han:
+        return output_han >= FOREIGN_HAN
+    letters = sum(len(word) for word in words(normal(output)) if not HAN.match(word))
+    return problem_han >= FOREIGN_HAN and not output_han and letters > 40

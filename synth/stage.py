@@ -1,0 +1,200 @@
+"""The stage `synth`: positives for rows that lack them, from what selection lists as hard and the profile saw fail.
+
+    120 hard rows, 400,000 tokens   ->  distilled.parquet   96 positives of 61 rows
+                                        attempts.parquet    all 740 attempts, with what became of each
+                                        selected.parquet    the selected rows, and behind them 48 that became trainable
+
+A row that selection left out as too hard comes back where it has a positive now; training goes on to sample it on the
+bare prompt, and has the positive besides. Held-out rows are never looked at.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from itertools import chain
+from pathlib import Path
+
+from truegold.pipeline.ledger import Ledger
+from truegold.pipeline.profile.source import sample_source
+from truegold.pipeline.rows import Row, TableWriter, count_rows, dump_json, read_rows, write_rows
+from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.running.stage import SCRATCH, STORE, StageReport, stage_function
+from truegold.pipeline.select.stage import SELECTED_SCHEMA
+from truegold.synth.attempt import Attempt
+from truegold.synth.budget import Budget
+from truegold.synth.config import SynthConfig
+from truegold.synth.facts import synthesis_facts
+from truegold.synth.guards.check import LeakReason
+from truegold.synth.hard_rows import HardRow, read_hard_rows
+from truegold.synth.records import (
+    ATTEMPT_SCHEMA,
+    ATTEMPTS_FILE,
+    DISTILLED_FILE,
+    DISTILLED_SCHEMA,
+    AttemptRow,
+    DistilledRow,
+)
+from truegold.synth.rounds import Sampler
+from truegold.synth.strategies import Strategy, load_strategy
+from truegold.synth.synthesis import Synthesis
+
+BECAME_TRAINABLE = "distilled_positive"
+"""The reason in the ledger of a row that selection left out and that has a positive now."""
+
+
+@stage_function(version=1, isolated=True, judges="hard", store=".samples")
+def synth(inputs: Mapping[str, Path], config: SynthConfig, out_dir: Path, progress: Progress) -> StageReport:
+    """Make positives.
+
+    inputs: `hard`, `selected` and `reserve` of the selection; `profile`, `suspicion` and `samples` of the profile; the
+    checkpoint in the folder `model`, which a scripted engine does without. Samples that lie in `store` are not drawn
+    again. Writes distilled.parquet, attempts.parquet, selected.parquet and the ledger.
+    """
+    started = time.monotonic()
+    strategies = [load_strategy(spelling) for spelling in config.strategies]
+    progress.start("reading the hard rows")
+    rows = read_hard_rows(inputs, config)
+    scratch = out_dir / SCRATCH
+    folders = (inputs.get(STORE, scratch / "samples"), scratch)
+    model = inputs.get("model")
+    source = sample_source(config.engine, config.chat, model)
+    budget = Budget(config, strategies)
+    with closing(Sampler(source, config.engine, config, model, folders, progress)) as sampler:
+        reflector = sampler
+        if config.reflector is not None:
+            asked = config.reflector
+            path = None if asked.model is None else Path(asked.model)
+            other = sample_source(asked.engine, asked.chat, path)
+            reflector = Sampler(other, asked.engine, config, path, folders, progress)
+        try:
+            synthesis = Synthesis(rows, config, sampler, reflector, budget)
+            synthesis.run(progress)
+            _bound_shares(rows, config)
+            progress.start("writing the tables")
+            _write_tables(rows, {strategy.name: strategy for strategy in strategies}, synthesis, out_dir)
+        finally:
+            if reflector is not sampler:
+                reflector.close()
+        sampling = sampler.facts
+    rescued = [hard for hard in rows if hard.origin == "hard" and hard.positives]
+    selected = map(_selected_record, rescued)
+    write_rows(out_dir / "selected.parquet", chain(read_rows(inputs["selected"]), selected), SELECTED_SCHEMA)
+    with Ledger(out_dir, "synth") as ledger:
+        for hard in rescued:
+            ledger.keep(hard.row, BECAME_TRAINABLE, positives=hard.positives, attempts=len(hard.attempts))
+    facts = synthesis_facts(rows, budget) | {"sampling": sampling, "seconds": round(time.monotonic() - started, 1)}
+    counts = {**ledger.counts, **_counts(rows)}
+    return StageReport(len(rows), count_rows(out_dir / DISTILLED_FILE), counts, facts)
+
+
+def _bound_shares(rows: Sequence[HardRow], config: SynthConfig) -> None:
+    """Drop the least plausible positives of a strategy that has brought more than its share."""
+    for name, share in sorted(config.max_share.items()):
+        kept = [attempt for hard in rows for attempt in hard.attempts if attempt.kept]
+        mine = [attempt for attempt in kept if attempt.strategy == name]
+        others = len(kept) - len(mine)
+        most = len(mine) if share >= 1 else math.floor(share * others / (1 - share) + 1e-9)
+        mine.sort(key=lambda attempt: -attempt.leaks["weights"][2])
+        for attempt in mine[most:]:
+            attempt.kept, attempt.dropped = False, LeakReason.OVER_SHARE
+
+
+def _write_tables(
+    rows: Sequence[HardRow], strategies: Mapping[str, Strategy], synthesis: Synthesis, out_dir: Path
+) -> None:
+    with (
+        TableWriter(out_dir / DISTILLED_FILE, DISTILLED_SCHEMA) as distilled,
+        TableWriter(out_dir / ATTEMPTS_FILE, ATTEMPT_SCHEMA) as attempts,
+    ):
+        for hard in rows:
+            for attempt in hard.attempts:
+                attempts.write(_attempt_record(hard, attempt))
+                if attempt.kept:
+                    prompt = synthesis.bare_prompt(hard)
+                    distilled.write(_distilled_record(hard, attempt, strategies[attempt.strategy], prompt))
+
+
+def _attempt_record(hard: HardRow, attempt: Attempt) -> AttemptRow:
+    parent = attempt.parent
+    assert attempt.number is not None
+    return {
+        "id": hard.row["id"],
+        "source": hard.row["source"],
+        "source_row": hard.row["source_row"],
+        "attempt": attempt.number,
+        "parent": None if parent is None else parent.number,
+        "strategy": attempt.strategy,
+        "context": attempt.context,
+        "reflection": attempt.reflection,
+        "feedback": attempt.feedback,
+        "completion": attempt.completion,
+        "tokens": attempt.tokens,
+        "temperature": attempt.temperature,
+        "score": attempt.score,
+        "reason": attempt.reason,
+        "extracted": attempt.extracted,
+        "kept": attempt.kept,
+        "dropped": attempt.dropped,
+        "difficulty": hard.difficulty,
+    }
+
+
+def _distilled_record(hard: HardRow, attempt: Attempt, strategy: Strategy, prompt: Sequence[int]) -> DistilledRow:
+    token, sequence, geometric = attempt.leaks["weights"]
+    assert attempt.number is not None
+    return {
+        "id": hard.row["id"],
+        "source": hard.row["source"],
+        "source_row": hard.row["source_row"],
+        "prompt": hard.row["prompt"],
+        "prompt_ids": list(prompt),
+        "completion": attempt.completion,
+        "output_ids": list(attempt.token_ids),
+        "temperature": attempt.temperature,
+        "context_logprobs": list(attempt.logprobs),
+        "bare_logprobs": list(attempt.bare_logprobs),
+        "token_weight": token,
+        "sequence_weight": sequence,
+        "geometric_weight": geometric,
+        "strategy": strategy.name,
+        "strategy_version": strategy.version,
+        "uses_gold": strategy.uses_gold,
+        "trust": strategy.trust,
+        "attempt": attempt.number,
+        "pass_rate": hard.known.mean,
+        "leaks": dump_json(attempt.leaks),
+        "chain": dump_json(attempt.chain()),
+    }
+
+
+def _selected_record(hard: HardRow) -> Row:
+    known = hard.known
+    return {
+        **hard.row,
+        "pass_rate": known.mean,
+        "posterior_a": known.a,
+        "posterior_b": known.b,
+        "suspicion": hard.suspicion,
+    }
+
+
+def _counts(rows: Sequence[HardRow]) -> dict[str, int]:
+    """Return how many attempts were kept, were wrong, or were dropped though they were right."""
+    counts: dict[str, int] = {}
+    for key in _outcomes(rows):
+        counts[key] = counts.get(key, 0) + 1
+    return counts
+
+
+def _outcomes(rows: Sequence[HardRow]) -> Iterator[str]:
+    for hard in rows:
+        for attempt in hard.attempts:
+            if attempt.kept:
+                yield "positive"
+            elif attempt.passed:
+                yield f"positive_dropped:{attempt.dropped}"
+            else:
+                yield "attempt_failed"

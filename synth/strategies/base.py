@@ -1,0 +1,66 @@
+"""What a strategy is: data, namely what is put to the model in place of the problem.
+
+    Strategy("retry", "1", answer={"en": "{problem}\\n\\nNot right:\\n{attempt}\\n\\n{feedback}", "zh": ...})
+
+The placeholders are {problem}, {attempt} (the failed attempt), {feedback} (what its verdict says), {reflection} (what
+the model, or a stronger one, wrote when it was asked by the template `reflection`) and {gold}, which only a strategy
+that `uses_gold` may have.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from truegold.verifiers import ConfigError
+
+PLACEHOLDERS = ("problem", "attempt", "feedback", "reflection", "gold")
+_PLACEHOLDER = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")
+LANGUAGES = ("en", "zh")
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """A way to get a positive out of a row that fails."""
+
+    name: str
+    version: str
+    """A text that changes whenever its prompts do."""
+    answer: Mapping[str, str] = field(default_factory=dict)
+    """By language, the text that is put to the model in place of the problem; none where the bare prompt is."""
+    reflection: Mapping[str, str] = field(default_factory=dict)
+    """By language, what is asked before; none where nothing is."""
+    uses_gold: bool = False
+    """Whether the model is shown the gold. Its positives are marked, and come last."""
+    for_programs: bool | None = None
+    """Whether it is for rows whose verifier runs programs, for the others alone (False), or for all (None)."""
+    hot: bool = False
+    """Whether it samples at `hot_temperature`."""
+    trust: float = 1.0
+    """How much a positive weighs in training beside the others, at most 1."""
+
+    def __post_init__(self) -> None:
+        for kind, templates in (("answer", self.answer), ("reflection", self.reflection)):
+            if templates and set(templates) != set(LANGUAGES):
+                raise ConfigError(f"strategy {self.name}: `{kind}` needs a template for {' and '.join(LANGUAGES)}.")
+        if self.reflection and not self.answer:
+            raise ConfigError(f"strategy {self.name}: a reflection is of no use to the bare prompt: give `answer`.")
+        if "gold" in self.placeholders and not self.uses_gold:
+            raise ConfigError(f"strategy {self.name} shows the gold: set uses_gold=True.")
+
+    @property
+    def placeholders(self) -> set[str]:
+        """What its templates ask for."""
+        texts = [*self.answer.values(), *self.reflection.values()]
+        return {name for text in texts for name in _PLACEHOLDER.findall(text)}
+
+    @property
+    def needs_failure(self) -> bool:
+        """Whether it goes on from a failed attempt."""
+        return bool(self.placeholders & {"attempt", "feedback"})
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """Return a template with its placeholders replaced; braces in the values stay as they are."""
+    return _PLACEHOLDER.sub(lambda match: values[match[1]], template)

@@ -1,0 +1,189 @@
+"""Synthesis on a scripted model: what it tries, what it is told, what it keeps, and that a kill changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+import pytest
+from synth_world import HARD, World
+
+from truegold.pipeline.engines.base import Completion, Request, SamplingParams, TakeRequests
+from truegold.pipeline.engines.scripted import ScriptedEngine
+from truegold.pipeline.profile.store import RecordLog
+
+RETRY = "Here is a solution that is not right"
+REFLECTION = "which step went wrong"
+KEEP = "Keep in mind"
+RIGHT = "We add: 2+3=5, so \\boxed{5}"
+
+
+def tables(world: World, out: str = "synth") -> dict[str, pl.DataFrame]:
+    return {
+        name: pl.read_parquet(world.folder / out / f"{name}.parquet") for name in ("distilled", "attempts", "selected")
+    }
+
+
+def test_a_hard_row_gets_a_positive_by_feedback_and_becomes_trainable(world: World) -> None:
+    before = pl.read_parquet(world.folder / "select" / "selected.parquet")
+    report = world.synthesise({RETRY: [RIGHT]}, strategies=["retry"])
+    made = tables(world)
+    assert report.rows_in == HARD
+    assert made["distilled"].height == HARD == report.rows_out
+    assert set(made["distilled"]["completion"]) == {RIGHT}
+    assert set(made["distilled"]["strategy"]) == {"retry"}
+    trainable = made["selected"].height - before.height
+    hard = pl.read_parquet(world.folder / "select" / "hard.parquet")
+    assert trainable == hard.height == report.facts["became_trainable"]
+    assert report.counts["keep:distilled_positive"] == trainable
+
+
+def test_the_record_has_the_bare_prompt_and_no_token_of_the_context(world: World) -> None:
+    world.synthesise({RETRY: [RIGHT]}, strategies=["retry"])
+    for record in tables(world)["distilled"].iter_rows(named=True):
+        assert bytes(record["prompt_ids"]).decode() == record["prompt"]
+        assert "not right" not in record["prompt"]
+        assert len(record["output_ids"]) == len(record["context_logprobs"]) == len(record["bare_logprobs"])
+        # The scripted engine finds everything as likely with the context as without it.
+        assert record["geometric_weight"] == record["sequence_weight"] == record["token_weight"] == 1.0
+
+
+def test_feedback_tells_what_was_read_and_never_the_gold(world: World) -> None:
+    world.synthesise({RETRY: ["I think \\boxed{11}"]}, strategies=["retry"], attempts=3)
+    told = tables(world)["attempts"]
+    first = told.filter(pl.col("attempt") == 0)
+    assert all("was read as" in context for context in first["context"])
+    for context, row_id in zip(told["context"], told["id"], strict=True):
+        prompt = pl.read_parquet(world.folder / "rows.parquet").filter(pl.col("id") == row_id)["prompt"][0]
+        assert "5" not in context.replace(prompt, "")
+
+
+def test_an_attempt_that_fails_is_gone_on_from_with_its_own_feedback(world: World) -> None:
+    world.synthesise({RETRY: ["I think \\boxed{11}"]}, strategies=["retry"], attempts=8, depth=3)
+    attempts = tables(world)["attempts"]
+    later = attempts.filter(pl.col("parent").is_not_null())
+    assert later.height > 0
+    assert all("read as 11" in context for context in later["context"])
+    assert attempts.group_by("id").len()["len"].max() == 8
+
+
+def test_a_reflection_is_asked_for_first_and_put_into_the_prompt(world: World) -> None:
+    world.synthesise({REFLECTION: ["The sum went astray."], KEEP: [RIGHT]}, strategies=["reflect"])
+    made = tables(world)
+    assert set(made["attempts"]["reflection"]) == {"The sum went astray."}
+    assert all("The sum went astray." in context for context in made["attempts"]["context"])
+    chain = orjson.loads(made["distilled"]["chain"][0])
+    assert [link["strategy"] for link in chain] == ["profile", "reflect"]
+    assert chain[1]["reflection"] == "The sum went astray."
+    # What the reflection cost is counted.
+    answer_tokens = made["distilled"]["output_ids"].list.len()[0]
+    assert made["attempts"]["tokens"][0] == answer_tokens + len("The sum went astray.") + 1
+
+
+def test_another_model_writes_the_reflections_by_name(world: World, tmp_path: Path) -> None:
+    script = tmp_path / "stronger.jsonl"
+    script.write_bytes(orjson.dumps({"prompt": REFLECTION, "completions": ["Look at the sum."]}) + b"\n")
+    reflector = {"name": "stronger", "engine": {"type": "scripted", "path": str(script)}}
+    world.synthesise({REFLECTION: ["no idea"], KEEP: [RIGHT]}, strategies=["reflect"], reflector=reflector)
+    assert set(tables(world)["attempts"]["reflection"]) == {"Look at the sum."}
+
+
+def test_the_gold_is_shown_last_and_marked(world: World) -> None:
+    answers = {RETRY: ["I think \\boxed{11}"], "For checking only": ["First 2+3=5. \\boxed{5}"]}
+    world.synthesise(answers, strategies=["retry", "rationalize"], attempts=3, max_share={})
+    made = tables(world)
+    assert set(made["attempts"].filter(pl.col("strategy") == "rationalize")["attempt"]) == {2}
+    assert set(made["distilled"]["uses_gold"]) == {True}
+    assert set(made["distilled"]["trust"]) == {0.3}
+
+
+def test_a_strategy_has_no_larger_share_than_it_may(world: World) -> None:
+    answers: dict[str, list[str]] = {"For checking only": ["First 2+3=5. \\boxed{5}"]}
+    answers |= {f"<{n}>\n\nHere is a solution that is not right": [RIGHT] for n in range(1, 9)}
+    answers[RETRY] = ["I think \\boxed{11}"]
+    report = world.synthesise(answers, strategies=["retry", "rationalize"], attempts=2, positives=1)
+    made = tables(world)["distilled"]
+    assert made["uses_gold"].sum() == 2
+    assert made.height == 10
+    assert report.counts["positive_dropped:over_share"] == 2
+
+
+def test_the_hotter_strategy_samples_the_bare_prompt_at_its_temperature(world: World) -> None:
+    # Of the wrong completions none is right, so nothing comes of it but attempts.
+    world.synthesise({}, strategies=["hotter"], attempts=2)
+    attempts = tables(world)["attempts"]
+    assert set(attempts["context"]) == {""}
+    assert set(attempts["temperature"]) == {1.3}
+
+
+def test_a_leak_is_dropped_with_its_reason(world: World) -> None:
+    told = "My previous attempt forgot the 3: 2+3=5, so \\boxed{5}"
+    report = world.synthesise({RETRY: [told]}, strategies=["retry"], attempts=1)
+    assert report.counts["positive_dropped:mentions_attempt"] == HARD
+    assert tables(world)["distilled"].height == 0
+    assert set(tables(world)["attempts"]["dropped"]) == {"mentions_attempt"}
+
+
+def test_the_same_positive_is_kept_once(world: World) -> None:
+    report = world.synthesise({RETRY: [RIGHT]}, strategies=["retry"], attempts=3, positives=2)
+    assert tables(world)["distilled"].height == HARD
+    assert report.counts["positive_dropped:near_copy"] == 2 * HARD
+
+
+def test_tokens_stay_within_the_budget_and_facts_add_up(world: World) -> None:
+    report = world.synthesise({RETRY: ["I think \\boxed{11}"]}, strategies=["retry"], budget_tokens=600, round_rows=4)
+    attempts = tables(world)["attempts"]
+    assert 0 < attempts["tokens"].sum() == report.facts["tokens"] <= 600
+    by_strategy = report.facts["strategies"]
+    assert sum(line["attempts"] for line in by_strategy) == attempts.height
+    assert sum(line["tokens"] for line in by_strategy) == attempts["tokens"].sum()
+    orjson.dumps(report.facts)
+
+
+class Killed(Exception):
+    """Stands for a kill."""
+
+
+def test_a_killed_synthesis_goes_on_and_repeats_no_sample(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: dict[str, Any] = {
+        RETRY: ["I think \\boxed{11}", RIGHT],
+        REFLECTION: ["Look."],
+        KEEP: ["\\boxed{9}", RIGHT],
+    }
+    settings: dict[str, Any] = {"strategies": ["retry", "reflect"], "attempts": 6, "round_rows": 5}
+    world.synthesise(answers, out="whole", **settings)
+    whole = drawn_in(world.folder / "store")
+    (world.folder / "store").rename(world.folder / "first-store")
+    stream = ScriptedEngine.stream
+    for samples in (0, 3, 11, 6):
+        left = [None] * samples
+
+        def dying(
+            self: ScriptedEngine, take: TakeRequests, sampling: SamplingParams, left: list[None] = left
+        ) -> Iterator[tuple[Request, Completion]]:
+            for sample in stream(self, take, sampling):
+                if not left:
+                    raise Killed
+                left.pop()
+                yield sample
+
+        with monkeypatch.context() as patch:
+            patch.setattr(ScriptedEngine, "stream", dying)
+            with pytest.raises(Killed):
+                world.synthesise(answers, out="cut", **settings)
+    world.synthesise(answers, out="cut", **settings)
+    for name, table in tables(world, "whole").items():
+        assert table.equals(tables(world, "cut")[name])
+    drawn = drawn_in(world.folder / "store")
+    assert sorted(drawn) == sorted(set(drawn)) == sorted(whole)
+
+
+def drawn_in(store: Path) -> list[tuple[str, str, int]]:
+    return [
+        (folder.name, record["prompt"], record["sample"])
+        for folder in store.iterdir()
+        for _, record in RecordLog(folder).scan()
+    ]
