@@ -18,7 +18,7 @@ class LeakConfig(StageConfig):
 
     quote_words: int = Field(default=8, ge=3)
     """Words in a row, numbers and formulas left out, that an output may not share with what it was told."""
-    retold_share: float = Field(default=0.5, gt=0, le=1)
+    retold_share: float = Field(default=0.33, gt=0, le=1)
     """A sentence of guidance counts as retold where an output's sentence has this share of the words that only the
     guidance could have brought."""
     mentions: bool = True

@@ -67,8 +67,8 @@ ALWAYS: tuple[tuple[str, str], ...] = (
     ),
     (
         "attempt",
-        r"\b(?:i|we) (?:previously|earlier|formerly|originally|wrongly|mistakenly|incorrectly"
-        r"|erroneously) (?!derived|showed|computed|found|calculated|defined)\w+",
+        r"\b(?:i|we) (?:previously|earlier|formerly|originally) (?!derived|showed|computed|found"
+        r"|calculated|defined)\w+",
     ),
     (
         "attempt",
@@ -80,7 +80,7 @@ ALWAYS: tuple[tuple[str, str], ...] = (
         "advice",
         r"\b(?:as|like|just as) (?:(?:was|is|i was|has been|had been|rightly|correctly|it was"
         r"|you) )?(?:suggested|advised|instructed|hinted|recommended|reminded|pointed out|warned|told"
-        r"|requested|noted above|mentioned above|indicated above|explained above)\b(?! in the (?:problem"
+        r"|noted above|mentioned above|indicated above|explained above)\b(?! in the (?:problem"
         r"|question|statement))",
     ),
     (
@@ -121,13 +121,60 @@ ALWAYS: tuple[tuple[str, str], ...] = (
     ),
     (
         "advice",
-        r"\bknown to be (?:wrong|right|correct|incorrect)\b|\b(?:answer|result) (?:\w+ )?(?:is"
-        r"|was) (?:already )?(?:given|known|provided|revealed|supplied)\b(?! in the (?:problem|question))",
+        r"\bknown to be (?:wrong|right|correct|incorrect)\b|\b(?:answer|result) (?:\w+ )?(?:is|was|has been"
+        r"|had been|has already been) (?:already )?(?:given|known|provided|revealed|supplied)\b(?! in the (?:problem"
+        r"|question))",
+    ),
+    (
+        "advice",
+        r"\bwhat (?:was|is|has been|had been|i was|you) (?:just |previously |been )?(?:said|told|mentioned|noted"
+        r"|pointed out|advised|suggested|recommended)\b",
+    ),
+    (
+        "advice",
+        r"\b(?:for|to) (?:a|any|the) readers? who\b|\bstands? on its own\b|\bself-contained (?:solution|answer)\b"
+        r"|\b(?:without|avoid|not) (?:any )?(?:referring|reference|mentioning|speaking|alluding)\b",
     ),
 )
 """What is a mention wherever it stands."""
 
 AT_THE_START: tuple[tuple[str, str], ...] = (
+    (
+        "attempt",
+        r"\b(?:wrong|incorrect|false|mistaken|erroneous|faulty|flawed|careless) (?:\w+ )?(?:values?|results?|numbers?"
+        r"|figures?|totals?|counts?|conclusions?|steps?|operations?|orders?|readings?|interpretations?|signs?)\b",
+    ),
+    (
+        "attempt",
+        r"\b(?:fix(?:ing|ed|es)?|mend(?:ing|ed|s)?|repair(?:ing|ed|s)?|undo(?:ing)?|avoid(?:ing)?"
+        r"|repeat(?:ing)?) (?:the"
+        r"|this|that|these|an?|my|such|making) (?:\w+ )?(?:mistakes?|errors?|issues?|bugs?|slips?|oversights?)\b",
+    ),
+    (
+        "attempt",
+        r"\b(?:be|been|being|go|look|read|think) more (?:careful(?:ly)?|closely|slowly)\b"
+        r"|\bwent (?:wrong|astray|off)\b"
+        r"|\bcontrary to (?:what|the|my)\b|\b(?:claimed|stated|said|written|computed) (?:before|earlier"
+        r"|previously)\b",
+    ),
+    (
+        "attempt",
+        r"\b(?:another|a second|a better|a new|a fresh) (?:attempt|try|go|start)\b"
+        r"|\bstart(?:ing)? (?:over|afresh|fresh)\b"
+        r"|\bfrom scratch\b|\b(?:is|was) (?:off|mistaken|flawed|faulty|unsuccessful|rejected)\b"
+        r"|\bdo (?:this|it) properly\b",
+    ),
+    (
+        "advice",
+        r"\b(?:your|because of the|due to the|know from the|learn from the|see from the|thanks to the) (?:\w+ )?"
+        r"(?:notes?|tips?|corrections?|comments?|instructions?|remarks?|hints?|explanations?)\b",
+    ),
+    (
+        "advice",
+        r"\b(?:note|notes|remarks?|comments?|tips?|instructions?) (?:above|below|given|received|provided)\b"
+        r"|\b(?:mindful of|heed(?:ing)?|as (?:was|is|has been) (?:said|noted|mentioned|remarked))\b"
+        r"|\b(?:wants?|expects?|requires?) (?:me|us) to\b",
+    ),
     (
         "attempt",
         r"\bthis time\b|\bonce (?:more|again)\b|\b(?:try|trying|solve|solving|compute|calculate|do|start"
@@ -151,27 +198,33 @@ AT_THE_START: tuple[tuple[str, str], ...] = (
     ),
     (
         "attempt",
-        r"\b(?:i|we) (?:forgot|misread|missed|overlooked|neglected|made a|had|mixed up|confused"
-        r"|should(?:n't| not)? have)\b",
+        r"\b(?:i|we) (?:forgot|misread|missed|overlooked|neglected|made an? (?:mistake|error|slip)|had the|mixed up"
+        r"|confused|failed|erred|went wrong|got it wrong|should(?:n't| not)? have)\b"
+        r"|\b(?:i|we) (?:wrongly|mistakenly|incorrectly|erroneously) \w+",
     ),
     (
         "attempt",
-        r"\b(?:rather than|instead of|and not|not) (?:just |simply |wrongly )?(?:\w+ing|\d[\d.,]*)\b"
+        r"\b(?:rather than|instead of) (?:just |simply |wrongly |\w+ing the )?(?:\d[\d.,]*|repeating|mistak\w+)\b"
         r"|\bunlike (?:before|previously|earlier)\b|\bas before\b",
     ),
     (
         "attempt",
         r"\b(?:sorry|apolog\w+|oops|you(?:'re| are) right|good (?:point|catch)|thanks?|thank you"
-        r"|understood|got it|noted)\b",
+        r"|understood|got it)\b|(?:^|[.!?] )noted\b",
     ),
-    ("advice", rf"\b(?:the|your|these|those) (?:\w+ )?{_ADVICE}\b"),
+    (
+        "advice",
+        r"\b(?:the|your|these|those) (?:\w+ )?(?:feedback|hints?|advice|suggestions?|guidance|critiques?|remarks?"
+        r"|reminders?|pointers?|recommendations?|warnings?|clues?)\b",
+    ),
 )
 """What is a mention as long as nothing has been derived."""
 
 CHINESE: tuple[tuple[str, str], ...] = (
+    ("attempt", r"上次|上一次|前一次|前次|上一轮"),
     (
         "attempt",
-        r"(?:上次|上一次|上一个|上一版|之前|先前|前一次|前一个|此前|早先|刚才|原来|原先|最初|最开始|第一次"
+        r"(?:上一个|上一版|之前|先前|前一个|此前|早先|刚才|原来|原先|最初|最开始|第一次"
         r"|前次|旧)的?(?:那个|那份|错误)?(?:尝试|解答|解法|答案|回答"
         r"|做法|程序|代码|版本|思路|作答|提交|推导|方案|错误)",
     ),
@@ -182,7 +235,7 @@ CHINESE: tuple[tuple[str, str], ...] = (
     ),
     (
         "attempt",
-        r"(?:错误|不正确|失败|被否定|被判错)的?(?:解答|回答|尝试|解法|答案|程序|代码|作答)|新的?尝试"
+        r"(?:错误|不正确|失败|被否定|被判错)的?(?:解答|回答|尝试|解法|答案|结果|程序|代码|作答)|新的?尝试"
         r"|再次尝试",
     ),
     (
@@ -220,6 +273,8 @@ CHINESE: tuple[tuple[str, str], ...] = (
     ),
 )
 CHINESE_AT_THE_START: tuple[tuple[str, str], ...] = (
+    ("advice", r"提醒|点评|指正|指导|意见|建议|提示|按要求|(?:按照|依照|根据)要求|注意事项|感谢"),
+    ("attempt", r"改正|更正|纠正|修正|订正|有误|出错|出了错|算错|弄错|搞错|不正确|更仔细|再次|不同于(?:前|上|之前)"),
     (
         "attempt",
         r"这一?次|重新(?:解|做|计算|算|考虑|审题|审视|推导|写|来|分析|检查)|再(?:试|做|算|来|解)一?(?:次"

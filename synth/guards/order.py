@@ -13,9 +13,12 @@ import re
 from truegold.synth.guards.text import OPERATION, normal
 
 _STATEMENT = re.compile(
-    r"\banswer\b[^.\n]{0,20}?(?:is|:|=|be)|\bresult\b[^.\n]{0,12}?(?:is|:|=)|\\boxed|答案(?:是|为|:|：)?|结果(?:是|为)|因此是"
+    r"\banswer\b[^.\n]{0,20}?(?:is|:|=|be)|\bresult\b[^.\n]{0,12}?(?:is|:|=)|\\boxed"
+    r"|\b(?:comes? (?:out )?(?:to|at)|arrive at|amounts? to|(?:has|have|ought) to (?:be|equal)"
+    r"|(?:must|should|will) (?:be|equal))"
+    r"|答案(?:是|为|:|：)?|结果(?:是|为|应)|因此是|应该?(?:等于|得到?|是|为)|得到"
 )
-_NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?![\w]|\.\d)")
+_NUMBER = re.compile(r"(?<![a-z\d.])-?\d[\d,]*(?:\.\d+)?(?![a-z\d]|\.\d)")
 _DERIVES = re.compile(r"\bbecause\b|\bsince\b|\bas\b|\bstep\b|\bfirst\b|\bso\b|因为|由于|首先|步")
 
 
@@ -29,7 +32,7 @@ def states_answer_first(output: str, problem: str, extracted: str | None) -> boo
     if at is None:
         return False
     before, after = text[:at], text[at + len(answer) :]
-    is_stated = any(match.end() <= at and at - match.end() <= 30 for match in _STATEMENT.finditer(before + answer))
+    is_stated = any(match.end() <= at and at - match.end() <= 30 for match in _STATEMENT.finditer(before))
     if not OPERATION.search(after) and not (is_stated and _DERIVES.search(after)):
         return False
     before = _STATEMENT.sub(" ", before)

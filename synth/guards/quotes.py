@@ -12,13 +12,20 @@ compute something are never retold: to follow advice is what synthesis is for.
 
 from __future__ import annotations
 
+import re
+
 from truegold.synth.config import LeakConfig
 from truegold.synth.guards.text import HAN, OPERATION, concepts, content_stems, normal, runs, sentences, words
 
-MIN_WORDS = 4
+MIN_WORDS = 5
 """A sentence of guidance with fewer words is not looked for as a whole."""
+COMPUTING_TIMES = 2
+"""A sentence of guidance that computes something is quoted only by so much longer runs: whoever derives the same says
+much the same."""
 MIN_STEMS = 3
-"""A sentence of guidance with fewer words of its own meaning is not looked for in other words."""
+"""With fewer words of the same meaning, which the problem does not explain, no sentence is retold."""
+_ENGLISH = re.compile(r"[A-Za-z'’-]{2,}(?:,? [A-Za-z'’-]+){5,}")
+_DIGIT = re.compile(r"\d")
 FOREIGN_HAN = 4
 """So many Chinese characters are a sentence of another language where the problem has none."""
 
@@ -33,7 +40,10 @@ def find_quote(output: str, guidance: str, problem: str, attempt: str, config: L
             continue
         # Two Chinese characters are about a word.
         length = config.quote_words + config.quote_words // 2 if HAN.search(sentence) else config.quote_words
-        length = min(length, len(told))
+        if OPERATION.search(sentence):
+            length *= COMPUTING_TIMES
+        elif not _DIGIT.search(sentence):
+            length = min(length, len(told))
         shared = runs(told, length) & runs(said, length)
         unexplained = shared - runs(known_words, length)
         if unexplained:
@@ -46,7 +56,7 @@ def retold_share(output: str, guidance: str, problem: str, attempt: str) -> floa
     the two languages; sentences that compute something are left out."""
     known = normal(f"{problem}\n{attempt}")
     known_stems, known_concepts = content_stems(known), concepts(normal(problem))
-    told = [normal(sentence) for sentence in sentences(guidance)]
+    told = [sentence for sentence in sentences(normal(guidance)) if not OPERATION.search(sentence)]
     said = [sentence for sentence in sentences(normal(output)) if not OPERATION.search(sentence)]
     largest = 0.0
     for sentence in told:
@@ -56,15 +66,16 @@ def retold_share(output: str, guidance: str, problem: str, attempt: str) -> floa
             is_translated = bool(HAN.search(candidate)) != bool(HAN.search(sentence))
             own = own_concepts if is_translated else own_stems | own_concepts
             have = concepts(candidate) if is_translated else content_stems(candidate) | concepts(candidate)
-            if len(own) >= MIN_STEMS:
+            if len(own & have) >= MIN_STEMS:
                 largest = max(largest, len(own & have) / len(own))
     return largest
 
 
 def is_in_another_language(output: str, problem: str) -> bool:
-    """Return whether an output has Chinese in it though its problem has none, or none though its problem is Chinese."""
+    """Return whether an output has Chinese in it though its problem has none, or a run of English words though its
+    problem is Chinese.
+    Problems of hardly any words are in no language."""
     problem_han, output_han = len(HAN.findall(problem)), len(HAN.findall(output))
-    if not problem_han:
-        return output_han >= FOREIGN_HAN
-    letters = sum(len(word) for word in words(normal(output)) if not HAN.match(word))
-    return problem_han >= FOREIGN_HAN and not output_han and letters > 40
+    if problem_han:
+        return problem_han >= FOREIGN_HAN and _ENGLISH.search(output) is not None and not _ENGLISH.search(problem)
+    return output_han >= FOREIGN_HAN and len(words(normal(problem))) >= MIN_WORDS

@@ -19,7 +19,7 @@ _LATEX_COMMAND = re.compile(r"\\[a-zA-Z]+")
 HAN = re.compile(r"[\u3400-\u9fff]")
 OPERATION = re.compile(
     r"[\d)}\]]\s*(?:[-+*/^=<>≤≥×÷·]|\\(?:times|cdot|div|pm|le|ge|neq))\s*[-\d({\[\\a-zA-Z$]"
-    r"|=|\\d?frac\b|\\sqrt\b|\bdef \w+\(|\breturn\b|等于|乘以|除以|减去|加上"
+    r"|=|\\d?frac\b|\\sqrt\b|\bdef \w+\(|\breturn\b|\d\s*(?:等于|乘以?|除以|减去?|加上?)"
     r"|\b\d[\d.,]*\s+(?:plus|minus|times|divided by|multiplied by|more than|less than)\b"
 )
 """A step of a derivation: from here on an output has something of its own to look back to."""
@@ -121,6 +121,16 @@ CONCEPTS: tuple[tuple[str, str, str], ...] = (
     ("direction", r"direction\w*|opposite|revers\w*|backward\w*", "方向|相反|反过来"),
     ("time", r"hours?|minutes?|days?|weeks?|months?|years?", "小时|分钟|天|周|月|年"),
     ("given_away", r"g[ai]v\w+ away|gave|donat\w*|hand\w* over", "送|给出|捐"),
+    ("initial", r"original\w*|initial\w*|starting", "原来|原先|原本|最初"),
+    ("reduced", r"reduc\w*|lower\w*|smaller|lessen\w*|drop\w*", "降|折后|便宜"),
+    ("final", r"final\w*|last|in the end|at the end|end", "最后|最终|末"),
+    ("both", r"both|each of|two groups", "两|都|同时"),
+    ("belong", r"belong\w*|members?|lies? in|contain\w*|elements?", "属于|包含"),
+    ("mean", r"averag\w*|means?", "平均"),
+    ("factor", r"factors?|coefficients?", "系数|因数"),
+    ("term", r"terms?|constants?", "项|常数"),
+    ("remove", r"remov\w*|eliminat\w*|discard\w*|tak\w+ off", "去掉|剔除|除去"),
+    ("must", r"must|has to|have to|needs? to|necessary|should|ought", "必须|应该|应当|需要|要"),
     ("receive", r"receiv\w*|gain\w*|buys?|bought|gets?", "得到|收到|买"),
 )
 """A name for each, with what says so in English and in Chinese."""
