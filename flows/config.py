@@ -14,11 +14,18 @@ from pydantic import Field, ValidationError, model_validator
 
 from truegold.pipeline.config.base import ROUNDING
 from truegold.pipeline.config.curation import CurationConfig
-from truegold.pipeline.config.engines import ChatConfig, EngineConfig, ServerEngineConfig, VllmEngineConfig
+from truegold.pipeline.config.engines import (
+    ChatConfig,
+    EngineConfig,
+    ScriptedEngineConfig,
+    ServerEngineConfig,
+    VllmEngineConfig,
+)
 from truegold.pipeline.config.mistakes import describe_mistakes
 from truegold.pipeline.config.selection import SelectConfig
 from truegold.pipeline.config.sources import DemoSource, source_quotas
 from truegold.pipeline.config.stages import ExportConfig, ProfileConfig
+from truegold.synth.config import SynthConfig
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import ModelConfig, SftConfig, TinyModel
 from truegold.verifiers import ConfigError
@@ -27,7 +34,8 @@ from truegold.verifiers import ConfigError
 class RunConfig(CurationConfig):
     """Everything `truegold run` needs.
 
-    Sections that are left out take their defaults; a run without `model`, `sft` or `train` goes without that stage.
+    Sections that are left out take their defaults; a run without `model`, `sft`, `synth` or `train` goes without that
+    stage.
     """
 
     name: str = Field(default="run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
@@ -48,6 +56,8 @@ class RunConfig(CurationConfig):
     """Which rows are worth training on."""
     export: ExportConfig = ExportConfig()
     """The curated set and its card."""
+    synth: SynthConfig | None = None
+    """Positives for rows that hardly ever pass, before training."""
     train: GrpoConfig | None = None
     """GRPO."""
     profile_after: bool = True
@@ -64,6 +74,8 @@ class RunConfig(CurationConfig):
             raise ValueError(f"the shares of the sources in data and select.quotas add up to {total:g}, more than 1")
         if self.model is None and (self.sft or self.train):
             raise ValueError("sft and train need a model: set model.path")
+        if self.synth and self.model is None and not isinstance(self.engine, ScriptedEngineConfig):
+            raise ValueError("synth needs a model: set model.path")
         if isinstance(self.model, TinyModel) and self.sft is None:
             raise ValueError("a tiny model knows nothing before its cold start: set sft")
         if (

@@ -4,6 +4,7 @@ curation (`truegold.pipeline.curation.plan`)
 -> model -> sft -> profile                                                          profile
 -> select                                                                           select
 -> export                                             after the last of these that is run
+-> synth                                                                            synth
 -> train -> profile_after                                                           train
 -> report
 """
@@ -28,6 +29,9 @@ from truegold.pipeline.review.stage import OPEN_FLAGS_FILE
 from truegold.pipeline.running.stage import RECORD, Output, Stage, plan_stage
 from truegold.pipeline.running.stage_table import Phase
 from truegold.pipeline.select import select
+from truegold.synth import synth
+from truegold.synth.config import SynthConfig
+from truegold.synth.strategies import strategy_fingerprint
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import PathModel, SftConfig, SmolLM2Model, TinyModel
 from truegold.train.grpo import grpo
@@ -39,7 +43,7 @@ from truegold.verifiers import ConfigError, fingerprint
 GROUP_SIZE: int = GrpoConfig.model_fields["group_size"].default
 """The group size for which the report on a run that does not train computes expected rewards."""
 
-Section = TypeVar("Section", SftConfig, ProfileConfig, GrpoConfig)
+Section = TypeVar("Section", SftConfig, ProfileConfig, SynthConfig, GrpoConfig)
 
 
 def plan(config: RunConfig, until: Phase = Phase.REPORT) -> list[Stage]:
@@ -51,8 +55,10 @@ def plan(config: RunConfig, until: Phase = Phase.REPORT) -> list[Stage]:
     phases = list(Phase)[: list(Phase).index(until) + 1]
     stages = curation_stages(config)
     has_engine = config.model is not None or isinstance(config.engine, ScriptedEngineConfig)
-    if until in (Phase.PROFILE, Phase.SELECT, Phase.TRAIN) and not has_engine:
+    if until in (Phase.PROFILE, Phase.SELECT, Phase.SYNTH, Phase.TRAIN) and not has_engine:
         raise ConfigError(f"{until} needs a model.", "Set model.path in the configuration.")
+    if until is Phase.SYNTH and config.synth is None:
+        raise ConfigError("There is no `synth` section to run.", "Write `synth: {}` for its defaults.")
     if until is Phase.TRAIN and config.train is None:
         raise ConfigError("There is no `train` section to run.", "`truegold init` shows one.")
     if Phase.PROFILE in phases and has_engine:
@@ -60,6 +66,8 @@ def plan(config: RunConfig, until: Phase = Phase.REPORT) -> list[Stage]:
         if Phase.SELECT in phases:
             stages.append(_plan_selection(config))
         stages.append(_plan_export(config, stages))
+        if Phase.SYNTH in phases and config.synth is not None:
+            stages.append(_plan_synthesis(config, config.synth))
         if Phase.TRAIN in phases and config.train is not None:
             stages += _plan_training(config)
     else:
@@ -101,6 +109,22 @@ def _plan_selection(config: RunConfig) -> Stage:
     return plan_stage("select", select, section, inputs)
 
 
+def _plan_synthesis(config: RunConfig, section: SynthConfig) -> Stage:
+    inputs: dict[str, Path | Output] = {
+        name: Output("select", f"{name}.parquet") for name in ("hard", "selected", "reserve")
+    }
+    inputs |= {name: Output("profile", f"{name}.parquet") for name in ("profile", "suspicion", "samples")}
+    if (model := _current_model(config)) is not None:
+        inputs["model"] = model
+    section = _share_settings(section, config)
+    shared: dict[str, int] = {"max_tokens": config.profile.max_tokens}
+    if config.train is not None:
+        shared["group_size"] = config.train.group_size
+    unset = {name: value for name, value in shared.items() if name not in section.model_fields_set}
+    strategies = {spelling: strategy_fingerprint(spelling) for spelling in section.strategies}
+    return plan_stage("synth", synth, section.model_copy(update=unset), inputs, extra=strategies)
+
+
 def _plan_export(config: RunConfig, stages: Sequence[Stage]) -> Stage:
     """Plan the export of what was selected, or of what the last of `stages` has left."""
     last = stages[-1].name
@@ -119,7 +143,7 @@ def _plan_training(config: RunConfig) -> list[Stage]:
     assert model is not None
     inputs: dict[str, Path | Output] = {
         "model": model,
-        "rows": Output("select", "selected.parquet"),
+        "rows": Output("select" if config.synth is None else "synth", "selected.parquet"),
         "heldout": Output("select", "heldout.parquet"),
         "reserve": Output("select", "reserve.parquet"),
         "samples": Output("profile", "samples.parquet"),

@@ -1,4 +1,4 @@
-"""The Prefect flows: `curate`, `profile`, `train` and `run`. They wire stages; the stages know nothing of Prefect.
+"""The Prefect flows: `curate`, `profile`, `select`, `synth`, `train` and `run`. They wire stages, nothing else.
 
 Each stage is one task, which passes paths and hashes and never rows. Prefect's own caching is off, because a stage is
 cached by content in its run directory. The flows take the pydantic configuration as their parameter, so they can be
@@ -53,6 +53,12 @@ def select(config: RunConfig) -> Path:
     return _flow(config, Phase.SELECT)
 
 
+@flow(name="truegold-synth", validate_parameters=True)
+def synth(config: RunConfig) -> Path:
+    """Run everything up to the synthesis of positives."""
+    return _flow(config, Phase.SYNTH)
+
+
 @flow(name="truegold-train", validate_parameters=True)
 def train(config: RunConfig) -> Path:
     """Run everything up to and including GRPO."""
@@ -69,6 +75,7 @@ FLOWS = {
     Phase.CURATE: curate,
     Phase.PROFILE: profile,
     Phase.SELECT: select,
+    Phase.SYNTH: synth,
     Phase.TRAIN: train,
     Phase.REPORT: run,
 }

@@ -114,7 +114,9 @@ class Sampler:
     def facts(self) -> dict[str, object]:
         """What the samples of this process cost."""
         cost = self._drawing.cost
-        return {"drawn": cost.drawn, "kept": cost.kept, "tokens": cost.tokens, "seconds": round(cost.seconds, 1)}
+        pace = round(cost.tokens_per_second, 1) if cost.seconds else None
+        counts = {"drawn": cost.drawn, "kept": cost.kept, "tokens": cost.tokens}
+        return {**counts, "seconds": round(cost.seconds, 1), "tokens_per_s": pace}
 
     def has_room(self, prompt: Sequence[int]) -> bool:
         """Return whether a prompt leaves the model room to answer."""

@@ -63,6 +63,7 @@ PHASE_COMMANDS = {
     "curate": (Phase.CURATE, "Clean, deduplicate, verify gold and flag; report on every row."),
     "profile": (Phase.PROFILE, "Curate, then measure pass rates with the model."),
     "select": (Phase.SELECT, "Curate and profile, then choose the rows worth training on."),
+    "synth": (Phase.SYNTH, "Everything up to positives for the rows that hardly ever pass."),
 }
 
 

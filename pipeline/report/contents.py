@@ -67,6 +67,11 @@ class Contents:
         return tuple(stage for stage in self.stages if "drawn" in stage.facts.get("sampling", {}))
 
     @property
+    def synthesis(self) -> StageLine | None:
+        """The stage that made positives, where there is one."""
+        return next((stage for stage in self.stages if stage.name == "synth"), None)
+
+    @property
     def heldout(self) -> tuple[Distribution | None, Distribution | None]:
         """The held-out pass rates before and after training."""
         return next(((group.before, group.after) for group in self.groups if group.name == HELDOUT), (None, None))

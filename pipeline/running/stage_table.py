@@ -16,6 +16,7 @@ class Phase(StrEnum):
     CURATE = "curate"
     PROFILE = "profile"
     SELECT = "select"
+    SYNTH = "synth"
     TRAIN = "train"
     REPORT = "report"
 
@@ -47,6 +48,7 @@ STAGES = (
     StageEntry("profile", Phase.PROFILE, passes_rows=True),
     StageEntry("select", Phase.SELECT),
     StageEntry("export", Phase.CURATE),
+    StageEntry("synth", Phase.SYNTH),
     StageEntry("train", Phase.TRAIN),
     StageEntry("profile_after", Phase.TRAIN),
     StageEntry("report", Phase.REPORT),

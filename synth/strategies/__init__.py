@@ -10,9 +10,9 @@ from truegold.synth.strategies.reflect import REFLECT
 from truegold.synth.strategies.repair import REPAIR
 from truegold.synth.strategies.retry import RETRY
 from truegold.verifiers import ConfigError
-from truegold.verifiers.user_code import did_you_mean, load_object, split_spelling
+from truegold.verifiers.user_code import did_you_mean, load_object, source_digest, split_spelling
 
-__all__ = ["BUILT_IN", "Strategy", "load_strategy"]
+__all__ = ["BUILT_IN", "Strategy", "load_strategy", "strategy_fingerprint"]
 
 BUILT_IN: Mapping[str, Strategy] = {
     strategy.name: strategy for strategy in (RETRY, REFLECT, APPROACHES, HOTTER, RESAMPLE, RATIONALIZE, REPAIR)
@@ -32,3 +32,10 @@ def load_strategy(spelling: str) -> Strategy:
     if not isinstance(loaded, Strategy):
         raise ConfigError(f"{label} is a {type(loaded).__name__}, not a truegold.synth.strategies.Strategy.")
     return loaded
+
+
+def strategy_fingerprint(spelling: str) -> str:
+    """Return a text that changes with the strategy: its version, and the digest of your own file."""
+    strategy, parts = load_strategy(spelling), split_spelling(spelling)
+    digest = source_digest(parts[0], f"strategy {spelling!r}") if parts is not None else ""
+    return f"{strategy.version} {digest}".strip()

@@ -97,6 +97,26 @@ def test_a_phase_runs_only_what_it_needs(project: Path) -> None:
     assert (project / "runs" / "small" / "select").exists()
 
 
+def test_hard_rows_get_positives_between_selection_and_training(project: Path) -> None:
+    script = [json.loads(line) for line in (project / "script.jsonl").read_text().splitlines()]
+    for entry in script[:2]:
+        entry["completions"] = [f"\\boxed{{{wrong}}}" for wrong in (90, 91, 92, 93)]
+    asked = "Write a solution that stands on its own, for a reader who has seen nothing but the problem"
+    script.append({"prompt": asked, "completions": ["So it is \\boxed{3}"]})
+    (project / "script.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in script))
+    settings = ["--set", "synth.strategies=[retry]", "--set", "select.min_passes=0"]
+    done = truegold("synth", "run.yaml", "--engine", "local", *settings, cwd=project)
+    assert done.returncode == 0, done.stderr
+    run_dir = project / "runs" / "small"
+    # The first problem's answer is 3, and that of the other one is not.
+    assert pl.read_parquet(run_dir / "synth" / "distilled.parquet")["prompt"].to_list() == [PROBLEMS[0]["question"]]
+    page = (run_dir / "report" / "index.html").read_text()
+    assert "Positives for hard rows" in page
+    missing = truegold("synth", "run.yaml", "--engine", "local", cwd=project)
+    assert missing.returncode == 2
+    assert "`synth` section" in missing.stderr
+
+
 def test_a_killed_run_goes_on_and_ends_with_the_same_output(project: Path) -> None:
     assert truegold("run", "run.yaml", "--engine", "local", "--set", "name=calm", cwd=project).returncode == 0
     for _ in range(4):

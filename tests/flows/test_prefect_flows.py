@@ -14,7 +14,7 @@ pytestmark = pytest.mark.filterwarnings("default")
 FLOWS = Path(__file__).parents[2] / "flows" / "prefect_flows.py"
 
 
-@pytest.mark.parametrize("name", ["curate", "profile", "select", "train", "run"])
+@pytest.mark.parametrize("name", ["curate", "profile", "select", "synth", "train", "run"])
 def test_a_flow_is_loaded_and_validates_its_configuration_as_a_deployment_does(name: str) -> None:
     from prefect.flows import load_flow_from_entrypoint
 
