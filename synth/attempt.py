@@ -23,7 +23,7 @@ class Attempt:
     temperature: float
     parent: Attempt | None = None
     """The failed attempt that it goes on from."""
-    number: int | None = None
+    ordinal: int | None = None
     """Its number among the row's attempts; None for a sample of the profile."""
     context: str = ""
     """What was put to the model in place of the problem; empty where the bare prompt was."""
@@ -57,7 +57,7 @@ class Attempt:
     def depth(self) -> int:
         """How many attempts of synthesis it and those before it are."""
         before = self.parent.depth if self.parent is not None else 0
-        return before + (self.number is not None)
+        return before + (self.ordinal is not None)
 
     def chain(self) -> list[dict[str, Any]]:
         """Return it and what it goes on from, the first one first, as the records have it."""

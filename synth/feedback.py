@@ -133,15 +133,15 @@ def _describe_mismatch(shown: str, evidence: Mapping[str, Any], phrases: Phrases
     answer = _cut(str(evidence.get("answer") or "")) or shown
     if not answer:
         return phrases.wrong_unread
-    told = phrases.wrong.format(answer=answer)
+    text = phrases.wrong.format(answer=answer)
     gold = evidence.get("gold")
     if isinstance(gold, str) and gold:
         answer_kind, gold_kind = kind_of(answer), kind_of(gold)
         # Nearly all kinds of numbers pass for each other, and to tell them apart would tell of the gold.
         if answer_kind != gold_kind and {answer_kind, gold_kind} != {"whole", "number"}:
             kinds = phrases.kinds
-            told += " " + phrases.other_kind.format(answer_kind=kinds[answer_kind], gold_kind=kinds[gold_kind])
-    return told
+            text += " " + phrases.other_kind.format(answer_kind=kinds[answer_kind], gold_kind=kinds[gold_kind])
+    return text
 
 
 def _describe_tests(evidence: Mapping[str, Any], phrases: Phrases) -> str:

@@ -119,13 +119,13 @@ def _write_tables(
 
 def _attempt_record(hard: HardRow, attempt: Attempt) -> AttemptRow:
     parent = attempt.parent
-    assert attempt.number is not None
+    assert attempt.ordinal is not None
     return {
         "id": hard.row["id"],
         "source": hard.row["source"],
         "source_row": hard.row["source_row"],
-        "attempt": attempt.number,
-        "parent": None if parent is None else parent.number,
+        "attempt": attempt.ordinal,
+        "parent": None if parent is None else parent.ordinal,
         "strategy": attempt.strategy,
         "context": attempt.context,
         "reflection": attempt.reflection,
@@ -144,7 +144,7 @@ def _attempt_record(hard: HardRow, attempt: Attempt) -> AttemptRow:
 
 def _distilled_record(hard: HardRow, attempt: Attempt, strategy: Strategy, prompt: Sequence[int]) -> DistilledRow:
     token, sequence, geometric = attempt.leaks["weights"]
-    assert attempt.number is not None
+    assert attempt.ordinal is not None
     return {
         "id": hard.row["id"],
         "source": hard.row["source"],
@@ -163,7 +163,7 @@ def _distilled_record(hard: HardRow, attempt: Attempt, strategy: Strategy, promp
         "strategy_version": strategy.version,
         "uses_gold": strategy.uses_gold,
         "trust": strategy.trust,
-        "attempt": attempt.number,
+        "attempt": attempt.ordinal,
         "pass_rate": hard.known.mean,
         "leaks": dump_json(attempt.leaks),
         "chain": dump_json(attempt.chain()),

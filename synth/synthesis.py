@@ -159,7 +159,7 @@ class Synthesis:
             evidence=_evidence(verdict),
             temperature=temperature,
             parent=action.parent,
-            number=len(hard.attempts),
+            ordinal=len(hard.attempts),
             context=trial.context,
             guidance="\n".join(guidance),
             reflection=trial.reflection,

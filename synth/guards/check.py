@@ -92,10 +92,10 @@ def check_output(
 
 def is_near_copy(output: str, others: Sequence[str], share: float) -> bool:
     """Return whether one of the others has so much of an output's runs of three tokens (Jaccard)."""
-    mine = _triples(output)
+    triples = _triples(output)
     for other in others:
-        theirs = _triples(other)
-        if len(mine & theirs) >= share * max(len(mine | theirs), 1):
+        others_triples = _triples(other)
+        if len(triples & others_triples) >= share * max(len(triples | others_triples), 1):
             return True
     return False
 

@@ -12,13 +12,15 @@ import re
 
 from truegold.synth.guards.text import OPERATION, normal
 
+NEAR = 30
+"""An answer stands within so many characters of the words that state it."""
 _STATEMENT = re.compile(
     r"\banswer\b[^.\n]{0,20}?(?:is|:|=|be)|\bresult\b[^.\n]{0,12}?(?:is|:|=)|\\boxed"
     r"|\b(?:comes? (?:out )?(?:to|at)|arrive at|amounts? to|(?:has|have|ought) to (?:be|equal)"
     r"|(?:must|should|will) (?:be|equal))"
     r"|答案(?:是|为|:|：)?|结果(?:是|为|应)|因此是|应该?(?:等于|得到?|是|为)|得到"
 )
-_NUMBER = re.compile(r"(?<![a-z\d.])-?\d[\d,]*(?:\.\d+)?(?![a-z\d]|\.\d)")
+_NUMERAL = re.compile(r"(?<![a-z\d.])-?\d[\d,]*(?:\.\d+)?(?![a-z\d]|\.\d)")
 _DERIVES = re.compile(r"\bbecause\b|\bsince\b|\bas\b|\bstep\b|\bfirst\b|\bso\b|因为|由于|首先|步")
 
 
@@ -28,11 +30,11 @@ def states_answer_first(output: str, problem: str, extracted: str | None) -> boo
     if not answer or "\n" in answer:
         return False
     text = normal(output)
-    at = _position(text, answer)
-    if at is None:
+    start = _position(text, answer)
+    if start is None:
         return False
-    before, after = text[:at], text[at + len(answer) :]
-    is_stated = any(match.end() <= at and at - match.end() <= 30 for match in _STATEMENT.finditer(before))
+    before, after = text[:start], text[start + len(answer) :]
+    is_stated = any(match.end() <= start and start - match.end() <= NEAR for match in _STATEMENT.finditer(before))
     if not OPERATION.search(after) and not (is_stated and _DERIVES.search(after)):
         return False
     before = _STATEMENT.sub(" ", before)
@@ -41,13 +43,13 @@ def states_answer_first(output: str, problem: str, extracted: str | None) -> boo
     if is_stated:
         return True
     # A number that nobody has mentioned yet, in front of all steps.
-    return bool(_NUMBER.fullmatch(answer)) and _position(normal(problem), answer) is None and answer not in "0 1 2"
+    return bool(_NUMERAL.fullmatch(answer)) and _position(normal(problem), answer) is None and answer not in "0 1 2"
 
 
 def _position(text: str, answer: str) -> int | None:
     """Return where an answer stands first, a number only where it is a whole one."""
-    if _NUMBER.fullmatch(answer):
+    if _NUMERAL.fullmatch(answer):
         plain = answer.replace(",", "")
-        return next((match.start() for match in _NUMBER.finditer(text) if match[0].replace(",", "") == plain), None)
-    place = text.find(answer)
-    return None if place < 0 else place
+        return next((match.start() for match in _NUMERAL.finditer(text) if match[0].replace(",", "") == plain), None)
+    start = text.find(answer)
+    return None if start < 0 else start

@@ -32,19 +32,19 @@ FOREIGN_HAN = 4
 
 def find_quote(output: str, guidance: str, problem: str, attempt: str, config: LeakConfig) -> str | None:
     """Return a run of words that the output shares with the guidance alone; None where there is none."""
-    said, known = words(normal(output)), normal(f"{problem}\n{attempt}")
+    output_words, known = words(normal(output)), normal(f"{problem}\n{attempt}")
     known_words = words(known)
     for sentence in sentences(normal(guidance)):
-        told = words(sentence)
-        if len(told) < MIN_WORDS:
+        told_words = words(sentence)
+        if len(told_words) < MIN_WORDS:
             continue
         # Two Chinese characters are about a word.
         length = config.quote_words + config.quote_words // 2 if HAN.search(sentence) else config.quote_words
         if OPERATION.search(sentence):
             length *= COMPUTING_TIMES
         elif not _DIGIT.search(sentence):
-            length = min(length, len(told))
-        shared = runs(told, length) & runs(said, length)
+            length = min(length, len(told_words))
+        shared = runs(told_words, length) & runs(output_words, length)
         unexplained = shared - runs(known_words, length)
         if unexplained:
             return " ".join(min(unexplained))
@@ -56,13 +56,13 @@ def retold_share(output: str, guidance: str, problem: str, attempt: str) -> floa
     the two languages; sentences that compute something are left out."""
     known = normal(f"{problem}\n{attempt}")
     known_stems, known_concepts = content_stems(known), concepts(normal(problem))
-    told = [sentence for sentence in sentences(normal(guidance)) if not OPERATION.search(sentence)]
-    said = [sentence for sentence in sentences(normal(output)) if not OPERATION.search(sentence)]
+    guidance_sentences = [sentence for sentence in sentences(normal(guidance)) if not OPERATION.search(sentence)]
+    candidates = [sentence for sentence in sentences(normal(output)) if not OPERATION.search(sentence)]
     largest = 0.0
-    for sentence in told:
+    for sentence in guidance_sentences:
         own_stems = content_stems(sentence) - known_stems
         own_concepts = concepts(sentence) - known_concepts
-        for candidate in said:
+        for candidate in candidates:
             is_translated = bool(HAN.search(candidate)) != bool(HAN.search(sentence))
             own = own_concepts if is_translated else own_stems | own_concepts
             have = concepts(candidate) if is_translated else content_stems(candidate) | concepts(candidate)
