@@ -34,7 +34,7 @@ class Ask:
 
     row: Row
     index: int
-    """The row's number among the hard rows."""
+    """The row's sample among the hard rows."""
     prompt: tuple[int, ...]
     is_bare: bool
 
@@ -129,10 +129,10 @@ class Sampler:
         draws, plan = [], _Round([])
         for position, ask in enumerate(asks):
             key = prompt_key(ask.prompt)
-            number = self._numbers[store_name, key] + (FIRST_BARE_SAMPLE if ask.is_bare else 0)
+            sample = self._numbers[store_name, key] + (FIRST_BARE_SAMPLE if ask.is_bare else 0)
             self._numbers[store_name, key] += 1
-            draws.append((SampledRow(ask.row, ask.index, ask.prompt, key), number))
-            plan.positions[key, number, ask.index] = position
+            draws.append((SampledRow(ask.row, ask.index, ask.prompt, key), sample))
+            plan.positions[key, sample, ask.index] = position
         plan.waiting, plan.total = list(draws), len(draws)
         stops = self.source.encoder.stop_token_ids
         sampling = SamplingParams(temperature, 1.0, max_tokens, stops, logprobs=True, stop_loops=True)
@@ -143,8 +143,8 @@ class Sampler:
             if judging is not None:
                 judging.close()
         answers = []
-        for position, (sampled, number) in enumerate(draws):
-            completion = store.read(sampled.prompt_key, number)
+        for position, (sampled, sample) in enumerate(draws):
+            completion = store.read(sampled.prompt_key, sample)
             text = self._drawing.decode(completion.token_ids)
             answers.append(Answer(completion, text, plan.verdicts[position]))
         return answers

@@ -64,10 +64,10 @@ def retold_share(output: str, guidance: str, problem: str, attempt: str) -> floa
         own_concepts = concepts(sentence) - known_concepts
         for candidate in candidates:
             is_translated = bool(HAN.search(candidate)) != bool(HAN.search(sentence))
-            own = own_concepts if is_translated else own_stems | own_concepts
+            meanings = own_concepts if is_translated else own_stems | own_concepts
             have = concepts(candidate) if is_translated else content_stems(candidate) | concepts(candidate)
-            if len(own & have) >= MIN_STEMS:
-                largest = max(largest, len(own & have) / len(own))
+            if len(meanings & have) >= MIN_STEMS:
+                largest = max(largest, len(meanings & have) / len(meanings))
     return largest
 
 
