@@ -34,7 +34,7 @@ class Ask:
 
     row: Row
     index: int
-    """The row's sample among the hard rows."""
+    """The row's number among the hard rows."""
     prompt: tuple[int, ...]
     is_bare: bool
 
