@@ -58,6 +58,8 @@ class RunConfig(CurationConfig):
     """The curated set and its card."""
     synth: SynthConfig | None = None
     """Positives for rows that hardly ever pass, before training."""
+    distill: SftConfig | None = None
+    """SFT on those positives, before RL; their tokens are weighed (`distill.weight`)."""
     train: GrpoConfig | None = None
     """GRPO."""
     profile_after: bool = True
@@ -76,6 +78,8 @@ class RunConfig(CurationConfig):
             raise ValueError("sft and train need a model: set model.path")
         if self.synth and self.model is None and not isinstance(self.engine, ScriptedEngineConfig):
             raise ValueError("synth needs a model: set model.path")
+        if self.distill and (self.synth is None or self.distill.data):
+            raise ValueError("distill is SFT on the positives of synth: set synth, and leave distill.data out")
         if isinstance(self.model, TinyModel) and self.sft is None:
             raise ValueError("a tiny model knows nothing before its cold start: set sft")
         if (

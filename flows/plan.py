@@ -5,7 +5,7 @@ curation (`truegold.pipeline.curation.plan`)
 -> select                                                                           select
 -> export                                             after the last of these that is run
 -> synth                                                                            synth
--> train -> profile_after                                                           train
+-> distill -> train -> profile_after                                                           train
 -> report
 """
 
@@ -31,6 +31,7 @@ from truegold.pipeline.running.stage_table import Phase
 from truegold.pipeline.select import select
 from truegold.synth import synth
 from truegold.synth.config import SynthConfig
+from truegold.synth.records import DISTILLED_FILE
 from truegold.synth.strategies import strategy_fingerprint
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import PathModel, SftConfig, SmolLM2Model, TinyModel
@@ -141,16 +142,25 @@ def _plan_training(config: RunConfig) -> list[Stage]:
     assert config.train is not None
     model = _current_model(config)
     assert model is not None
+    distilled: dict[str, Path | Output] = {}
+    if config.synth is not None:
+        distilled["distilled"] = Output("synth", DISTILLED_FILE)
+    stages: list[Stage] = []
+    if config.distill is not None:
+        section = _share_settings(config.distill, config)
+        stages.append(plan_stage("distill", sft, section, {"model": model, **distilled}, launch=section.launch))
+        model = Output("distill", "checkpoint")
     inputs: dict[str, Path | Output] = {
         "model": model,
         "rows": Output("select" if config.synth is None else "synth", "selected.parquet"),
         "heldout": Output("select", "heldout.parquet"),
         "reserve": Output("select", "reserve.parquet"),
         "samples": Output("profile", "samples.parquet"),
+        **distilled,
     }
     terms = {term.verifier: fingerprint(term.verifier) for term in config.train.reward.terms if term.verifier}
-    section = _share_settings(config.train, config)
-    stages = [plan_stage("train", grpo, section, inputs, extra=terms, launch=section.launch)]
+    training = _share_settings(config.train, config)
+    stages.append(plan_stage("train", grpo, training, inputs, extra=terms, launch=training.launch))
     if config.profile_after:
         rows: dict[str, Path | Output] = {
             "rows": Output("select", "after.parquet"),

@@ -31,8 +31,8 @@ from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from truegold.train.model.engine import LossFunction
-    from truegold.train.model.segment import Batch
+    from truegold.train.model.engine import LossFunction, TrainingEngine
+    from truegold.train.model.segment import Batch, Segment
     from truegold.train.objective import Totals
 
 CHECKPOINTS = "scratch/checkpoints"
@@ -43,34 +43,42 @@ HASHED_ANSWER = re.compile(r"\n?####\s*.*\s*\Z")
 """GSM8K's last line: `#### 21`."""
 
 
-@stage_function(version=3, isolated=True, judges="rows", tunable=TUNABLE_SFT)
+@stage_function(version=4, isolated=True, judges="rows", tunable=TUNABLE_SFT)
 def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Fine-tune a model on examples.
 
-    inputs: `model`, and `data` (JSON Lines) or `rows` (curated rows with solutions). Writes checkpoint/ (a normal
+    inputs: `model`, and `data` (JSON Lines), `rows` (curated rows with solutions) or `distilled` (positives of `synth`,
+    whose tokens are weighed as `config.weight` says). Writes checkpoint/ (a normal
     Hugging Face checkpoint), metrics.jsonl and tensorboard/.
     """
     progress.start("loading the model")
     from truegold.train.model.distributed import rank, world_size
     from truegold.train.model.engine import TrainingEngine
     from truegold.train.model.policy import pad_id
+    from truegold.train.model.records import read_distilled
     from truegold.train.model.segment import Segment
 
     encoder = load_encoder(inputs["model"], config.chat)
     counts: dict[str, int] = {}
-    pairs = read_pairs(inputs["data"]) if "data" in inputs else verified_solutions(inputs["rows"], counts)
-    examples = [
-        Segment(tuple(encoder.encode(prompt)), tuple(encoder.encode_completion(completion)))
-        for prompt, completion in pairs
-    ]
+    positives = read_distilled(inputs["distilled"]) if "distilled" in inputs else []
+    trust = {id(positive.segment): positive.trust for positive in positives}
+    examples = [positive.segment for positive in positives]
+    if "distilled" not in inputs:
+        pairs = read_pairs(inputs["data"]) if "data" in inputs else verified_solutions(inputs["rows"], counts)
+        examples = [
+            Segment(tuple(encoder.encode(prompt)), tuple(encoder.encode_completion(completion)))
+            for prompt, completion in pairs
+        ]
     fitting = [example for example in examples if example.length <= config.max_length]
     counts["drop:too_long"] = len(examples) - len(fitting)
-    if not fitting:
+    if not fitting and "distilled" not in inputs:
         raise InputError(
             f"SFT has no example left of {len(examples)} ({counts}).", "Give sft.data, or raise sft.max_length."
         )
     engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed, progress.note)
     packed = config.packing and engine.pack()
+    # Before any update, and before a checkpoint is taken up: the old policy is the model that training begins from.
+    weights = distilled_weights(engine, fitting, [trust[id(each)] for each in fitting], config) if positives else None
     resumed = engine.load(out_dir / CHECKPOINTS)
     first = resumed[0] if resumed else 0
     order = _example_order(len(fitting), config, shuffled="data" not in inputs)
@@ -83,8 +91,10 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
     loss = float("nan")
     with MetricsLog(out_dir, first, config.trackers) as log:
         for step in range(first, len(steps)):
-            local_examples = [fitting[index] for index in steps[step][rank() :: world_size()]]
-            loss_function = negative_log_likelihood(engine.totals(local_examples))
+            local = steps[step][rank() :: world_size()]
+            local_examples = [fitting[index] for index in local]
+            local_weights = [weights[index] for index in local] if weights is not None else None
+            loss_function = negative_log_likelihood(engine.totals(local_examples), local_weights)
             metrics = engine.update(local_examples, loss_function, step, len(steps))
             loss = metrics["loss"]
             log.write(step, metrics)
@@ -98,19 +108,41 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
         counts,
         {
             "steps": len(steps),
-            "final_loss": round(loss, 4),
+            "final_loss": round(loss, 4) if steps else None,
             "packed": packed,
             "changes": changes_of(out_dir),
         },
     )
 
 
-def negative_log_likelihood(totals: Totals) -> LossFunction:
-    """Return the loss of a step: the mean of -log p over all its completion tokens."""
+def distilled_weights(
+    engine: TrainingEngine, positives: Sequence[Segment], trust: Sequence[float], config: SftConfig
+) -> list[Tensor]:
+    """Return what each token of distilled positives weighs: by this engine's log-probabilities on the bare prompt and
+    the sampler's with the context, times the positive's trust."""
+    import torch
+
+    from truegold.train.objective import distillation_weights
+
+    weights = []
+    for positive, factor, bare in zip(positives, trust, engine.logprobs(positives), strict=True):
+        conditioned = torch.tensor([positive.rollout_logprobs])
+        mask = torch.ones_like(conditioned)
+        weight = distillation_weights(bare.unsqueeze(0), conditioned, mask, config.weight)
+        weights.append(factor * weight.expand_as(mask)[0])
+    return weights
+
+
+def negative_log_likelihood(totals: Totals, example_weights: Sequence[Tensor] | None = None) -> LossFunction:
+    """Return the loss of a step: the mean of -log p over all its completion tokens, each times its weight where the
+    examples have some."""
     from truegold.train.objective import token_weights
 
     def loss(logprobs: Tensor, entropy: Tensor, batch: Batch, indices: list[int]) -> tuple[Tensor, dict[str, Tensor]]:
         weights = token_weights(batch.mask, "token", totals)
+        if example_weights is not None:
+            for row, index in enumerate(indices):
+                weights[row, : len(example_weights[index])] *= example_weights[index].to(weights)
         return -(logprobs * weights).sum(), {"entropy": (entropy * batch.mask).sum()}
 
     return loss

@@ -49,6 +49,7 @@ STAGES = (
     StageEntry("select", Phase.SELECT),
     StageEntry("export", Phase.CURATE),
     StageEntry("synth", Phase.SYNTH),
+    StageEntry("distill", Phase.TRAIN),
     StageEntry("train", Phase.TRAIN),
     StageEntry("profile_after", Phase.TRAIN),
     StageEntry("report", Phase.REPORT),

@@ -259,3 +259,20 @@ def test_the_effective_batch_is_told() -> None:
         for batch in (even, lopsided)
     ]
     assert sizes == pytest.approx([8.0, 2.04], abs=0.01)
+
+
+def test_a_distilled_member_is_pushed_up_and_changes_no_denominator(tiny_model: Path) -> None:
+    sampled = [segment(1.0, length=4), segment(0.0, length=4)]
+    member = Segment((1, 2), (9, 10, 11), (-0.1, -0.1, -0.1), origin="reflection", reward=1.0, right=True)
+    alone = updater(tiny_model, distilled={"weight": "none"})
+    (first,) = alone.train_on(sampled, all_trained(1.0, -1.0), "seed")
+    joined = updater(tiny_model, distilled={"weight": "none"})
+    before = float(joined.engine.logprobs([member])[0].sum())
+    is_distilled = torch.tensor([False, False, True])
+    weighed = WeighedBatch(torch.tensor([1.0, -1.0, 0.5]), torch.ones(3, dtype=torch.bool), {}, is_distilled)
+    (both,) = joined.train_on([*sampled, member], weighed, "seed")
+    # The first step's ratio is 1: the member adds its advantage times its share of the eight sampled tokens.
+    assert both["loss"] - first["loss"] == pytest.approx(-0.5 * 3 / 8, abs=1e-5)
+    for _ in range(3):
+        joined.train_on([*sampled, member], weighed, "seed")
+    assert float(joined.engine.logprobs([member])[0].sum()) > before

@@ -9,6 +9,7 @@ from pydantic import Field, Tag, model_validator
 
 from truegold.pipeline.config.base import LaunchConfig, StageConfig, by_type
 from truegold.pipeline.config.engines import ChatConfig
+from truegold.train.config.objective import DistillationWeight
 
 
 class PathModel(StageConfig):
@@ -163,6 +164,8 @@ class SftConfig(StageConfig):
     """Examples of one optimizer step."""
     max_length: int = Field(default=1024, ge=8)
     """Examples of more tokens are left out and counted."""
+    weight: DistillationWeight = "token"
+    """What a token of a distilled positive weighs (`train.objective.distilled.weight`); worked solutions weigh 1."""
     packing: bool = True
     """Put several examples into one row of a micro-batch, where the architecture does not mix them."""
     optimizer: OptimizerConfig = OptimizerConfig(lr=1e-5)

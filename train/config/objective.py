@@ -23,6 +23,7 @@ Advantage = Literal[
 Aggregation = Literal["token", "sequence", "constant"]
 Correction = Literal["tis", "icepop", "sequence_tis", "sequence_mask", "geometric_mask"]
 KlEstimator = Literal["k1", "k3"]
+DistillationWeight = Literal["token", "prefix", "sequence", "geometric", "none"]
 Loss = Literal["auto", "ppo", "gspo", "gspo_token", "cispo", "topr"]
 
 
@@ -143,6 +144,24 @@ class PositivesConfig(StageConfig):
     """Negative advantages are multiplied by this."""
 
 
+class DistilledConfig(StageConfig):
+    """How distilled positives (`synth`) join the groups of their rows."""
+
+    weight: DistillationWeight | Literal["shaped"] = "token"
+    """What stands for p(output | prompt) / p(output | prompt, context): by token, by all tokens so far, by the whole
+    output, its geometric mean, 1; or LUFFY's shaping, p / (p + .1), in place of a weight."""
+    cap: float = Field(default=1.0, gt=0)
+    """The largest weight."""
+    strength: float = Field(default=0.5, ge=0)
+    """lambda: what a positive's advantage is multiplied by where its row never passes; 0 leaves all of them out."""
+    zero_at: float = Field(default=0.5, gt=0, le=1)
+    """The pass rate, as the feed's posterior has it, at which lambda has fallen to 0."""
+    per_group: int = Field(default=1, ge=1)
+    """Positives that join a group, at most."""
+    max_advantage: float = Field(default=2.0, gt=0)
+    """The largest advantage of a positive: in a group that is all wrong there is no spread to divide by."""
+
+
 class ObjectiveConfig(StageConfig):
     """The objective of a step. PPO with a critic is not offered: rewards that can be verified need no learnt estimate
     of them, and one that lags behind the policy is where much of the instability comes from."""
@@ -174,6 +193,8 @@ class ObjectiveConfig(StageConfig):
     """The penalty for leaving the reference policy."""
     positives: PositivesConfig = PositivesConfig()
     """Weights of completions with positive and negative advantages."""
+    distilled: DistilledConfig = DistilledConfig()
+    """How distilled positives are weighed, where the run has a section `synth`."""
     num_iterations: int = Field(default=1, ge=1)
     """Times that each rollout batch is gone through."""
     minibatches: int = Field(default=1, ge=1)

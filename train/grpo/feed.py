@@ -12,7 +12,7 @@ the order that selection gave it, and from the stream once the reserve is used u
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -90,6 +90,12 @@ class Feed:
         teaching = self._posteriors.teaching()
         self._draws += [Draw(index, 1.0, float(teaching[index])) for index in reserved]
         return [self._pool[index] for index in reserved] + self.take(count - len(reserved))
+
+    def pass_rates(self, groups: Iterable[int]) -> dict[int, float]:
+        """Return the expected pass rates of the rows of the step's groups, as all groups before it have it."""
+        a, b = self._posteriors.now()
+        expected = a / (a + b)
+        return {group: float(expected[self._draws[group].index]) for group in groups}
 
     def finish_step(self, scores: Mapping[int, GroupScore]) -> dict[str, float]:
         """Learn from the step's groups, by their numbers, and return what the feed foretold and did."""

@@ -36,16 +36,17 @@ PROBE_POOL = 256
 """The probe's prompts are chosen among those of so many rows."""
 
 
-@stage_function(version=6, isolated=True, judges="rows", tunable=TUNABLE_GRPO)
+@stage_function(version=7, isolated=True, judges="rows", tunable=TUNABLE_GRPO)
 def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Train a model on selected rows.
 
-    inputs: `model`, `rows` (selected), `heldout` and `reserve`; `samples` of the profile, if there is one. Writes
-    checkpoint/ (a normal Hugging Face checkpoint), metrics.jsonl, settings.jsonl, tensorboard/, completions/,
-    alarms.jsonl, quarantine/, and checkpoints/, from which a killed run goes on.
+    inputs: `model`, `rows` (selected), `heldout` and `reserve`; `samples` of the profile and the `distilled` positives
+    of `synth`, where there are any. Writes checkpoint/ (a normal Hugging Face checkpoint), metrics.jsonl,
+    settings.jsonl, tensorboard/, completions/, alarms.jsonl, quarantine/, and checkpoints/, from which a killed run
+    goes on.
     """
     progress.start("loading the trainer")
-    from truegold.train.grpo import start_checks
+    from truegold.train.grpo import distilled, start_checks
     from truegold.train.grpo.advice import advise
     from truegold.train.grpo.feed import Feed
     from truegold.train.grpo.profile_prompts import compare_with_profile
@@ -62,13 +63,12 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     check_engine(config.engine)
     encoder, longest = load_encoder(inputs["model"], config.chat), max_length(config.engine)
     data = start_checks.read_training_rows(inputs, encoder, longest, evaluates=config.evaluation.every > 0)
-    rows, reserve, heldout = data.rows, data.reserve, data.heldout
-    compare_with_profile(rows, inputs.get("samples"), encoder, config.guards.off)
+    compare_with_profile(data.rows, inputs.get("samples"), encoder, config.guards.off)
     max_tokens, max_tokens_from = start_checks.choose_max_tokens(config.sampling, inputs.get("samples"), longest)
     evaluation = start_checks.choose_eval_sampling(config.evaluation, inputs["model"])
-    prompts = sorted((encoder.encode(row["prompt"]) for row in rows[:PROBE_POOL]), key=len)
+    prompts = sorted((encoder.encode(row["prompt"]) for row in data.rows[:PROBE_POOL]), key=len)
     start_checks.check_prompts(prompts, encoder.tokenizer.bos_token_id)
-    sampling = config.sampling.resolve_refills(len(rows) + len(reserve), config.prompts_per_step)
+    sampling = config.sampling.resolve_refills(len(data.rows) + len(data.reserve), config.prompts_per_step)
     config = config.model_copy(update={"sampling": sampling}).resolve_masks()
     model_type = str(json.loads((inputs["model"] / "config.json").read_text()).get("model_type"))
     advice = advise(config, encoder, model_type, evaluation)
@@ -87,8 +87,8 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     rollout = Rollout(sampler, encoder, engine, config.seed, probe)
     rollout.sync(state["weights_version"] if state else 0)
     trainer = Trainer(
-        Feed(rows, reserve, config.feed, group_size=config.group_size, steps=config.steps, seed=config.seed),
-        heldout[: config.evaluation.problems],
+        Feed(data.rows, data.reserve, config.feed, group_size=config.group_size, steps=config.steps, seed=config.seed),
+        data.heldout[: config.evaluation.problems],
         config,
         Updater(engine, objective, max_tokens, config.steps * objective.updates, reference),
         rollout,
@@ -97,6 +97,9 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
             evaluation.temperature, evaluation.top_p, max_tokens, encoder.stop_token_ids, top_k=evaluation.top_k
         ),
         out_dir,
+    )
+    trainer.distilled, left_out = distilled.load_distilled(
+        inputs.get("distilled"), encoder, [*data.rows, *data.reserve], objective
     )
     responder = Responder(trainer, engine, out_dir / CHECKPOINTS, first_step)
     if state is not None:
@@ -113,7 +116,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
         "changes": changes_of(out_dir),
         **_pass_rate_facts(out_dir),
     }
-    return StageReport(data.rows_in, len(rows), data.skipped, facts)
+    return StageReport(data.rows_in, len(data.rows), {**data.skipped, **left_out}, facts)
 
 
 def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Progress) -> None:

@@ -20,6 +20,7 @@ from typing import Any
 from truegold.pipeline.engines.base import Completion, SamplingParams
 from truegold.pipeline.rows import Row
 from truegold.train.config.grpo import GrpoConfig
+from truegold.train.config.objective import DistilledConfig
 from truegold.train.grpo.batch_metrics import (
     Metrics,
     diversity_metrics,
@@ -28,6 +29,7 @@ from truegold.train.grpo.batch_metrics import (
     reward_metrics,
 )
 from truegold.train.grpo.completions import write_completions
+from truegold.train.grpo.distilled import Distilled, join
 from truegold.train.grpo.feed import Feed
 from truegold.train.grpo.group_choice import GroupScore, choose_groups, count_missing_groups, right_share, score_group
 from truegold.train.grpo.rewards import CompletionScore, StepCompletion, score_completions, without_contents
@@ -56,6 +58,8 @@ class Trainer:
     out_dir: Path
     may_train: Callable[[int, Metrics], bool] = lambda step, metrics: True
     """Asked before each update, with what is known of the batch: a guard may keep it from the optimizer."""
+    distilled: Distilled = field(default_factory=lambda: Distilled([], DistilledConfig()))
+    """Positives that join the groups of their rows."""
     canaries: Canaries[StepCompletion] = field(init=False)
     """Completions of the first step, judged again at each step."""
 
@@ -68,6 +72,7 @@ class Trainer:
         started = time.monotonic()
         completions = self._roll_out(step)
         scores = self._score_groups(completions)
+        members = self.distilled.members(completions, self.feed.pass_rates(scores), step)
         foretold = self.feed.finish_step(scores)
         groups = list(scores)
         chosen = choose_groups(list(scores.values()), config.prompts_per_step, config.sampling.right_share)
@@ -77,6 +82,10 @@ class Trainer:
             for completion in completions
             if completion.segment.group in entered and completion.segment.reward is not None
         ]
+        joining = len(list(chain(*gathered([member.strength for member in members]))))
+        if not entered and joining:
+            # Their weights are relative to what was sampled, though nothing of it teaches.
+            batch = [completion for completion in completions if completion.segment.reward is not None]
         segments = [completion.segment for completion in batch]
         kinds = [config.objective.advantage_for(completion.row["pass_rate"]) for completion in batch]
         weighed = weigh_segments(segments, config.objective, kinds)
@@ -95,7 +104,8 @@ class Trainer:
             "groups_entered": float(len(entered)),
             "groups_teaching": sum(score.teaches for score in scores.values()) / max(len(scores), 1),
             "right_share": right_share([scores[group] for group in entered]),
-            "trained_completions": float(sum(completion.trained for completion in all_completions)),
+            "trained_completions": float(sum(completion.trained for completion in all_completions) + joining),
+            "distilled_members": float(joining),
             "canaries_changed": self._check_canaries(completions),
         }
         sampled = updated = time.monotonic()
@@ -103,7 +113,8 @@ class Trainer:
         if self.may_train(step, metrics) and metrics["trained_completions"]:
             self.rollout.engine.sleep()
             try:
-                share = self._share_entered(len(entered))
+                share = self._share_entered(len(entered)) if entered else 1.0
+                segments, weighed = join(segments, weighed, members)
                 seed = f"{config.seed}-{step}"
                 updates = self.updater.train_on(segments, weighed, seed, self.rollout.version, share)
             except NotFiniteError:

@@ -24,6 +24,7 @@ from truegold.train.objective import (
     choose_covariant,
     clip_causes,
     covariances,
+    distillation_weights,
     effective_size,
     engine_weights,
     entropy_threshold,
@@ -31,6 +32,7 @@ from truegold.train.objective import (
     length_outliers,
     off_policy_sequence_mask,
     positive_weight,
+    shaped_imitation,
     token_weights,
     top_entropy_mask,
     weigh,
@@ -55,6 +57,8 @@ class WeighedBatch:
     """[N] bool: what contributes to the loss."""
     metrics: dict[str, float]
     """Of the whole batch over all ranks."""
+    distilled: Tensor | None = None
+    """[N] bool: which segments no rollout of this step has sampled (`distilled`); None for none."""
 
 
 def weigh_segments(segments: Sequence[Segment], config: ObjectiveConfig, kinds: Sequence[str]) -> WeighedBatch:
@@ -142,11 +146,13 @@ class Updater:
         denominators, and costs nothing else.
         """
         config = self.config
-        whole = self.engine.totals(batch)
+        is_distilled = torch.zeros(len(batch), dtype=torch.bool) if weighed.distilled is None else weighed.distilled
+        # What joins from elsewhere must not change what a sampled token weighs.
+        whole = self.engine.totals([each for each, joins in zip(batch, is_distilled, strict=True) if not joins])
         parts = config.minibatches * share_entered
         totals = Totals(whole.tokens / parts, whole.sequences / parts)
         segments = [segment for segment, trained in zip(batch, weighed.trained, strict=True) if trained]
-        advantages = weighed.advantages[weighed.trained]
+        advantages, is_distilled = weighed.advantages[weighed.trained], is_distilled[weighed.trained]
         prepared = self._prepare(segments, advantages, int(self.steps))
         metrics = []
         for update in range(config.updates):
@@ -165,6 +171,7 @@ class Updater:
                     prepared.select(chosen),
                     is_stale,
                     self.engine_difference,
+                    is_distilled[chosen],
                 )
                 metrics.append(self.engine.update(chosen_segments, loss, self.steps, self.total))
                 self.steps += 1
@@ -237,6 +244,8 @@ class StepLoss:
     """[N] bool: whether older weights than those in training have sampled a segment; None for none."""
     engine_difference: float = 0.0
     """The usual difference of the two engines, as `Updater` has it."""
+    is_distilled: Tensor | None = None
+    """[N] bool: which segments were sampled with more in the context than their prompt; None for none."""
 
     def __call__(
         self, current: Tensor, entropy: Tensor, batch: Batch, indices: list[int]
@@ -257,6 +266,11 @@ class StepLoss:
         if config.masks.top_entropy is not None:
             factors = factors * top_entropy_mask(entropy, mask, self.prepared.entropy_threshold)
         token_loss = token.loss
+        sampled = mask
+        if self.is_distilled is not None and self.is_distilled[indices].any():
+            joined = self.is_distilled[indices].to(mask).unsqueeze(1)
+            sampled = mask * (1 - joined)
+            token_loss, factors = self._distil(current, old, batch, advantages, joined, token_loss, factors)
         if self.prepared.covariant is not None:
             covariant = _pad_rows(self.prepared.covariant, indices, detached)
             if config.covariance.kind == "clip":
@@ -270,10 +284,11 @@ class StepLoss:
             "clipped_high": (token.clipped_high * mask).sum(),
             "ratio": (token.ratio * mask).sum(),
             "entropy": (entropy * mask).sum(),
-            "kept_tokens": (factors > 0).to(mask).sum(),
-            "correction": factors.sum(),
-            **mismatch_sums(rollout, old, mask),
-            **self._clip_causes(detached, old, batch, advantages, indices),
+            "kept_tokens": ((factors > 0) * sampled).sum(),
+            "correction": (factors * sampled).sum(),
+            "distilled_weight": (factors * (mask - sampled)).sum(),
+            **mismatch_sums(rollout, old, sampled),
+            **self._clip_causes(detached, old, batch, sampled, advantages, indices),
         }
         if self.prepared.reference is not None:
             kl = kl_penalty(current, _pad_rows(self.prepared.reference, indices, detached), config.kl.estimator)
@@ -281,8 +296,30 @@ class StepLoss:
             reported["kl"] = (kl.detach() * mask).sum()
         return loss, reported
 
+    def _distil(
+        self,
+        current: Tensor,
+        old: Tensor,
+        batch: Batch,
+        advantages: Tensor,
+        joined: Tensor,
+        token_loss: Tensor,
+        factors: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """Return losses and factors with those of distilled segments, by their own weights, in place.
+
+        `old` is this engine's, on the bare prompt; the batch's rollout log-probabilities are the sampler's, with the
+        context. joined: [B, 1], 1 for distilled ones.
+        """
+        config = self.config.distilled
+        if config.weight == "shaped":
+            token_loss = torch.where(joined > 0, shaped_imitation(current, advantages), token_loss)
+            return token_loss, torch.where(joined > 0, batch.mask, factors)
+        weights = distillation_weights(old, batch.rollout_logprobs, batch.mask, config.weight, config.cap)
+        return token_loss, torch.where(joined > 0, weights * batch.mask, factors)
+
     def _clip_causes(
-        self, current: Tensor, old: Tensor, batch: Batch, advantages: Tensor, indices: list[int]
+        self, current: Tensor, old: Tensor, batch: Batch, mask: Tensor, advantages: Tensor, indices: list[int]
     ) -> dict[str, Tensor]:
         """Return how many tokens are clipped, and by what; for text that no policy sampled there is nothing to say."""
         sampled = (batch.rollout_logprobs != 0).any(1, keepdim=True)
@@ -294,7 +331,7 @@ class StepLoss:
             old,
             batch.rollout_logprobs,
             advantages,
-            batch.mask * sampled,
+            mask * sampled,
             is_stale.to(current.device),
             (clip.low or low, clip.high or high),
             self.engine_difference,

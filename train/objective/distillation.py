@@ -7,12 +7,13 @@ log p(y | x), the training engine's on the bare prompt, which is the old policy 
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from torch import Tensor
 
-DistillationWeight = Literal["token", "sequence", "geometric", "none"]
+from truegold.train.config.objective import DistillationWeight
+
 DISTILLATION_WEIGHTS: tuple[str, ...] = get_args(DistillationWeight)
 
 
@@ -20,11 +21,13 @@ DISTILLATION_WEIGHTS: tuple[str, ...] = get_args(DistillationWeight)
 def distillation_weights(
     bare: Tensor, conditioned: Tensor, mask: Tensor, kind: DistillationWeight, cap: float = 1.0
 ) -> Tensor:
-    """Return importance weights p(y | x) / p(y | x, c), at most `cap`; [B, T] for "token", else [B, 1].
+    """Return importance weights p(y | x) / p(y | x, c), at most `cap`; [B, T] for "token" and
+    "prefix", else [B, 1].
 
     sequence: the whole sequence's ratio, unbiased below the cap and next to nothing for what needed the context.
     token: token by token, biased; it damps tokens that only the context explains. geometric: exp of the mean log
-    ratio, a measure of trust in a completion. none: 1.
+    ratio, a measure of trust in a completion. prefix: the ratio of all tokens up to each one, the drift from the policy
+    that sampled it; per-decision importance sampling (Precup 2000). none: 1.
     """
     log_ratio = bare - conditioned
     summed = torch.where(mask > 0, log_ratio, 0).sum(1, keepdim=True)
@@ -32,6 +35,8 @@ def distillation_weights(
         return torch.ones_like(summed)
     if kind == "token":
         log_weight = log_ratio
+    elif kind == "prefix":
+        log_weight = torch.where(mask > 0, log_ratio, 0).cumsum(1)
     elif kind == "sequence":
         log_weight = summed
     else:

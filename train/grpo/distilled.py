@@ -1,0 +1,126 @@
+"""Distilled positives as off-policy members of groups: right completions that the policy would hardly sample itself.
+
+    group of 8, all wrong, and one distilled positive of its row
+    mean and spread of the 8:  0, 0   ->  its advantage is max_advantage; those of the 8 stay what they are, 0
+    pass rate by the posterior: .02   ->  times lambda = strength (1 - .02 / zero_at)
+
+The mean and the spread are those of the sampled members alone (LUFFY, arXiv 2504.14945): with the positive among them a
+group that is all wrong would push its own samples down for something that the policy did not do. lambda falls to 0 as
+the posterior of the row's pass rate rises to `zero_at`: whoever succeeds by himself is taught by himself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean, stdev
+
+import torch
+from torch import Tensor
+
+from truegold.pipeline.engines.chat import PromptEncoder
+from truegold.pipeline.rows import Row, RowKey, row_key
+from truegold.train.config.objective import DistilledConfig, ObjectiveConfig
+from truegold.train.grpo.batch_metrics import group_completions
+from truegold.train.grpo.rewards import StepCompletion
+from truegold.train.grpo.update import WeighedBatch
+from truegold.train.model.records import DistilledPositive, read_distilled
+from truegold.train.model.segment import Segment
+
+SPREAD_FLOOR = 1e-4
+"""Added to the spread of a group, as in GRPO."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A distilled positive that joins a group."""
+
+    segment: Segment
+    advantage: float
+    """Its advantage by the group's sampled members, times lambda and trust."""
+    strength: float
+    """lambda."""
+
+
+class Distilled:
+    """The positives of all rows, and which of them join a step's groups."""
+
+    def __init__(self, positives: Sequence[DistilledPositive], config: DistilledConfig) -> None:
+        self._config = config
+        self._of_row: dict[RowKey, list[DistilledPositive]] = {}
+        for positive in positives:
+            self._of_row.setdefault(positive.key, []).append(positive)
+
+    def members(
+        self, completions: Sequence[StepCompletion], pass_rates: Mapping[int, float], step: int
+    ) -> list[Member]:
+        """Return what joins the groups of these completions, which are whole.
+
+        pass_rates: the posterior means of the groups' rows, by group.
+        """
+        if not self._of_row:
+            return []
+        members = []
+        for group in group_completions(completions):
+            index = group[0].segment.group
+            positives = self._of_row.get(row_key(group[0].row), [])
+            strength = self.strength(pass_rates[index])
+            advantage = relative_advantage([done.segment for done in group], self._config.max_advantage)
+            if not positives or not strength or not advantage:
+                continue
+            # Those of a row take turns.
+            for turn in range(min(self._config.per_group, len(positives))):
+                positive = positives[(step + turn) % len(positives)]
+                segment = replace(positive.segment, group=index)
+                members.append(Member(segment, strength * positive.trust * advantage, strength))
+        return members
+
+    def strength(self, pass_rate: float) -> float:
+        """Return lambda for a row of that pass rate."""
+        return self._config.strength * max(0.0, 1 - pass_rate / self._config.zero_at)
+
+
+def relative_advantage(sampled: Sequence[Segment], most: float) -> float:
+    """Return how much better a right completion is than a group's sampled ones, (1 - mean) / (spread + 1e-4), at most
+    `most`. Members that could not be judged are left out; 0 where there is nothing left to compare with."""
+    right = [float(segment.right) for segment in sampled if segment.reward is not None]
+    if not right:
+        return 0.0
+    spread = stdev(right) if len(right) > 1 else 0.0
+    return min((1 - fmean(right)) / (spread + SPREAD_FLOOR), most)
+
+
+def load_distilled(
+    path: Path | None, encoder: PromptEncoder, rows: Sequence[Row], objective: ObjectiveConfig
+) -> tuple[Distilled, dict[str, int]]:
+    """Return the positives of the rows that are trained on, and how many are left out by reason; none without a table.
+
+    A positive whose prompt's ids are not those that training samples from belongs to another chat template, and would
+    teach that.
+    """
+    prompts = {row_key(row): row["prompt"] for row in rows} if path is not None else {}
+    kept: list[DistilledPositive] = []
+    skipped: Counter[str] = Counter()
+    for positive in read_distilled(path) if path is not None else ():
+        prompt = prompts.get(positive.key)
+        if prompt is None:
+            skipped["skip:distilled_of_no_row"] += 1
+        elif tuple(encoder.encode(prompt)) != positive.segment.prompt_ids:
+            skipped["skip:distilled_other_prompt"] += 1
+        else:
+            kept.append(positive)
+    return Distilled(kept, objective.distilled), dict(skipped)
+
+
+def join(
+    segments: Sequence[Segment], weighed: WeighedBatch, members: Sequence[Member]
+) -> tuple[list[Segment], WeighedBatch]:
+    """Return a batch with its off-policy members behind the others, whose advantages stay as they are."""
+    joined = torch.zeros(len(segments) + len(members), dtype=torch.bool)
+    joined[len(segments) :] = True
+    advantages: Tensor = torch.cat([weighed.advantages, torch.tensor([member.advantage for member in members])])
+    trained = torch.cat([weighed.trained, torch.ones(len(members), dtype=torch.bool)])
+    batch = WeighedBatch(advantages, trained, weighed.metrics, joined)
+    return [*segments, *(member.segment for member in members)], batch
