@@ -160,6 +160,10 @@ def _plan_training(config: RunConfig) -> list[Stage]:
     }
     terms = {term.verifier: fingerprint(term.verifier) for term in config.train.reward.terms if term.verifier}
     training = _share_settings(config.train, config)
+    if config.distill is not None:
+        # The profile's pass rates are those of the model before.
+        guards = training.guards.model_copy(update={"off": (*training.guards.off, "profile")})
+        training = training.model_copy(update={"guards": guards})
     stages.append(plan_stage("train", grpo, training, inputs, extra=terms, launch=training.launch))
     if config.profile_after:
         rows: dict[str, Path | Output] = {

@@ -9,7 +9,9 @@ import yaml
 
 from truegold.flows.cli.app import STARTER
 from truegold.flows.config import RunConfig, load_config, validate_config
+from truegold.flows.plan import plan
 from truegold.pipeline.config.engines import ScriptedEngineConfig, VllmEngineConfig
+from truegold.pipeline.running.stage import Output
 from truegold.verifiers import ConfigError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -46,6 +48,8 @@ def test_all_mistakes_are_reported_together(tmp_path: Path) -> None:
         ("data: {path: a.jsonl}\nname: ../up", "name: String should match"),
         ("data: {type: sql, path: a}", "data: Input tag 'sql'"),
         ("data: {path: a.jsonl}\ntrain: {}", "sft and train need a model"),
+        ("data: {path: a.jsonl}\nsynth: {}", "synth needs a model"),
+        ("data: {path: a.jsonl}\nmodel: {path: m}\ndistill: {}", "set synth"),
         ("data: {path: a.jsonl}\nmodel: {type: tiny}", "set sft"),
         ("data: {path: a.jsonl}\nmodel: {type: tiny}\nsft: {}", "set sft.data"),
         (
@@ -111,3 +115,21 @@ def test_the_starter_is_valid_and_says_what_was_asked(tmp_path: Path) -> None:
     assert config.name == "mine"
     assert config.chat.user.endswith("\\boxed{}.")
     assert config.train is not None
+
+
+def test_synthesis_feeds_the_training_that_follows() -> None:
+    values = {"data": {"type": "demo"}, "model": {"type": "tiny"}, "sft": {}, "synth": {}, "train": {"group_size": 6}}
+    values["profile"] = {"max_tokens": 77}
+    stages = {stage.name: stage for stage in plan(validate_config(values, "test"))}
+    assert list(stages)[-4:] == ["synth", "train", "profile_after", "report"]
+    assert stages["train"].inputs["rows"] == Output("synth", "selected.parquet")
+    assert stages["train"].inputs["distilled"] == Output("synth", "distilled.parquet")
+    section = stages["synth"].config.model_dump()
+    assert (section["max_tokens"], section["group_size"]) == (77, 6)
+    with_sft = {stage.name: stage for stage in plan(validate_config({**values, "distill": {}}, "test"))}
+    assert with_sft["distill"].inputs == {
+        "model": Output("sft", "checkpoint"),
+        "distilled": Output("synth", "distilled.parquet"),
+    }
+    assert with_sft["train"].inputs["model"] == Output("distill", "checkpoint")
+    assert "profile" in with_sft["train"].config.model_dump()["guards"]["off"]
