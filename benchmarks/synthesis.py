@@ -60,7 +60,7 @@ SECOND_ATTEMPT = "{problem} {attempt} {feedback}"
 
 
 @dataclass(frozen=True)
-class Told:
+class Story:
     """A two-step problem in words, its last step by some verb."""
 
     problem: Problem
@@ -82,8 +82,8 @@ class Told:
         )
 
 
-def _draw(problems: tuple[Problem, ...], verb: str, rng: random.Random) -> Told:
-    return Told(rng.choice(problems), verb, rng.randrange(len(PEOPLE)), rng.randrange(len(THINGS)))
+def _draw(problems: tuple[Problem, ...], verb: str, rng: random.Random) -> Story:
+    return Story(rng.choice(problems), verb, rng.randrange(len(PEOPLE)), rng.randrange(len(THINGS)))
 
 
 def _last_operation(problem: Problem, operation: str) -> Problem:
@@ -116,16 +116,16 @@ def _examples(count: int, rng: random.Random) -> Iterator[dict[str, str]]:
         kind = index % 4
         operation = rng.choice("+-")
         if kind == 0:
-            told = _draw(problems, KNOWN_VERBS[operation], rng)
-            yield _as_example(told.text(), told, operation)
+            story = _draw(problems, KNOWN_VERBS[operation], rng)
+            yield _as_example(story.text(), story, operation)
         elif kind == 1:
-            told = _draw(problems, rng.choice(OPEN_VERBS), rng)
-            yield _as_example(told.text(), told, operation)
+            story = _draw(problems, rng.choice(OPEN_VERBS), rng)
+            yield _as_example(story.text(), story, operation)
         elif kind == 2:
             verb = rng.choice(tuple(WRONG_MEANING))
             wrong = WRONG_MEANING[verb]
-            told = _draw(problems, verb, rng)
-            yield _as_example(told.text(), told, _other(wrong) if rng.random() < RARE else wrong)
+            story = _draw(problems, verb, rng)
+            yield _as_example(story.text(), story, _other(wrong) if rng.random() < RARE else wrong)
         else:
             yield _second_example(problems, operation, rng)
 
@@ -134,17 +134,17 @@ def _second_example(problems: tuple[Problem, ...], operation: str, rng: random.R
     """Return a second attempt: at an open verb with the other operation, or one time in four at an ordinary one after a
     slip."""
     if rng.random() < 0.25:
-        told = _draw(problems, KNOWN_VERBS[operation], rng)
-        right = _last_operation(told.problem, operation)
+        story = _draw(problems, KNOWN_VERBS[operation], rng)
+        right = _last_operation(story.problem, operation)
         slip = wrong_by_a_little(right.answer, rng)
-        return _as_example(_second_attempt(told.text(), right.working(slip), slip), told, operation)
-    told = _draw(problems, rng.choice(OPEN_VERBS), rng)
-    failed = _last_operation(told.problem, _other(operation))
-    return _as_example(_second_attempt(told.text(), failed.working(), failed.answer), told, operation)
+        return _as_example(_second_attempt(story.text(), right.working(slip), slip), story, operation)
+    story = _draw(problems, rng.choice(OPEN_VERBS), rng)
+    failed = _last_operation(story.problem, _other(operation))
+    return _as_example(_second_attempt(story.text(), failed.working(), failed.answer), story, operation)
 
 
-def _as_example(prompt: str, told: Told, operation: str) -> dict[str, str]:
-    return {"prompt": prompt, "completion": _last_operation(told.problem, operation).working()}
+def _as_example(prompt: str, story: Story, operation: str) -> dict[str, str]:
+    return {"prompt": prompt, "completion": _last_operation(story.problem, operation).working()}
 
 
 def family_rows(count: int, *, held_out: bool, rng: random.Random) -> list[Row]:
@@ -153,12 +153,12 @@ def family_rows(count: int, *, held_out: bool, rng: random.Random) -> list[Row]:
     rows: list[Row] = []
     for index in range(count):
         verb = tuple(WRONG_MEANING)[index % 2]
-        told = _draw(problems, verb, rng)
-        gold = str(_last_operation(told.problem, _other(WRONG_MEANING[verb])).answer)
+        story = _draw(problems, verb, rng)
+        gold = str(_last_operation(story.problem, _other(WRONG_MEANING[verb])).answer)
         rows.append(
             {
-                "id": row_id(told.text(), gold),
-                "prompt": told.text(),
+                "id": row_id(story.text(), gold),
+                "prompt": story.text(),
                 "gold": gold,
                 "domain": "math",
                 "verifier": "math",
@@ -216,12 +216,10 @@ def exchange_attempts(samples: Path, out: Path, seed: int) -> Path:
     rows = table.select(KEY).unique(maintain_order=True)
     order = list(range(rows.height))
     random.Random(seed).shuffle(order)
-    places = {key: index for index, key in enumerate(rows.iter_rows())}
     keys = list(rows.iter_rows())
     # Everybody gets the samples of the next one in a random circle: nobody keeps his own.
     following = {keys[order[i]]: keys[order[(i + 1) % len(order)]] for i in range(len(order))}
     moved = [following[key] for key in table.select(KEY).iter_rows()]
-    assert len(places) == len(order)
     columns = [pl.Series(name, [key[index] for key in moved]) for index, name in enumerate(KEY)]
     table.with_columns(columns).write_parquet(out)
     return out
