@@ -21,6 +21,7 @@ from truegold.pipeline.config.engines import ScriptedEngineConfig
 from truegold.pipeline.config.sources import DemoSource
 from truegold.pipeline.config.stages import ProfileConfig, ReportConfig
 from truegold.pipeline.curation.plan import DEMO_SFT_TEXTS, curation_stages, data_file, rows_of
+from truegold.pipeline.curation.resolve import resolve_stages
 from truegold.pipeline.export import export
 from truegold.pipeline.profile import profile
 from truegold.pipeline.report import report
@@ -73,6 +74,7 @@ def plan(config: RunConfig, until: Phase = Phase.REPORT) -> list[Stage]:
             stages += _plan_training(config)
     else:
         stages.append(_plan_export(config, stages))
+    resolve_stages(stages)
     group_size = config.train.group_size if config.train is not None else GROUP_SIZE
     stages.append(report_stage(config.name, [stage.name for stage in stages], group_size))
     return stages

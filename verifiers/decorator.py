@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
 from truegold.verifiers.errors import ConfigError, SetupError
@@ -26,11 +26,17 @@ from truegold.verifiers.verdict import Reason, Verdict, reason_for_score
 class FunctionVerifier:
     """A plain function in the shape of a `Verifier`. It is pickled by reference, as functions are."""
 
-    def __init__(self, function: Callable[..., Any], name: str, version: str) -> None:
+    def __init__(
+        self, function: Callable[..., Any], name: str, version: str, options: Sequence[str] | None = None
+    ) -> None:
         self.function = function
         self.name = name
         self.version = version
         self._keywords = _accepted_keywords(function)
+        if options is not None and "info" not in self._keywords:
+            raise ConfigError(f"{name}() declares options and does not take info.", "Add the keyword info.")
+        # A function that takes no `info` can read no option.
+        self.options = None if options is None and "info" in self._keywords else tuple(options or ())
         self.__doc__ = function.__doc__
         self.__name__: str = getattr(function, "__name__", name)
         self.__qualname__: str = getattr(function, "__qualname__", name)
@@ -57,7 +63,7 @@ class FunctionVerifier:
         name = str(self.__qualname__)
         if getattr(sys.modules.get(self.__module__), name, None) is self:
             return name
-        return FunctionVerifier, (self.function, self.name, self.version)
+        return FunctionVerifier, (self.function, self.name, self.version, self.options or None)
 
 
 @overload
@@ -66,17 +72,28 @@ def verifier(function: Callable[..., Any], /) -> FunctionVerifier:
 
 
 @overload
-def verifier(*, name: str | None = None, version: str = "1") -> Callable[[Callable[..., Any]], FunctionVerifier]:
-    """Return what makes a verifier of this name and version out of a plain function."""
+def verifier(
+    *, name: str | None = None, version: str = "1", options: Sequence[str] | None = None
+) -> Callable[[Callable[..., Any]], FunctionVerifier]:
+    """Return what makes a verifier of this name, version and options out of a plain function."""
 
 
 def verifier(
-    function: Callable[..., Any] | None = None, /, *, name: str | None = None, version: str = "1"
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    version: str = "1",
+    options: Sequence[str] | None = None,
 ) -> FunctionVerifier | Callable[[Callable[..., Any]], FunctionVerifier]:
-    """Make a verifier of a plain function. Change `version` whenever a score could change, so that caches notice."""
+    """Make a verifier of a plain function. Change `version` whenever a score could change, so that caches notice.
+
+    `options`: the names that it reads of `info`; a configuration that sets another one is refused. Any is accepted
+    where it is left out.
+    """
 
     def wrap(inner: Callable[..., Any]) -> FunctionVerifier:
-        return FunctionVerifier(inner, name or str(getattr(inner, "__name__", type(inner).__name__)), version)
+        return FunctionVerifier(inner, name or str(getattr(inner, "__name__", type(inner).__name__)), version, options)
 
     return wrap if function is None else wrap(function)
 

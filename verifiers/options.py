@@ -3,9 +3,10 @@
     {"decimals": 2}      integer_option(info, "decimals", low=0, high=100)  ->  2
     {"decimals": "two"}  BadOption: decimals must be a whole number from 0 to 100, got 'two'
 
-`info` comes from data or from a configuration, and a bad one is a row that could not be judged: a verifier catches
-`BadOption` once and answers with `bad_option_verdict`. Keys that no verifier asks for are left alone, because a row's
-`info` may hold more than one reader's options. Every reader raises `BadOption`; an option that may be left out is None.
+`info` comes from data or from a configuration. A bad one in data is a row that could not be judged: a verifier catches
+`BadOption` once and answers with `bad_option_verdict`. Keys that no verifier asks for are left alone there, because a
+row's `info` may hold more than one reader's options. Every reader raises `BadOption`; an option that may be left out is
+None. What a configuration sets for all rows is compared with what the verifier declares (`declared`), before any work.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from truegold.verifiers.verdict import Reason, Verdict
+from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
 SHOWN_CHARS = 60
 """What an error shows of a bad value. Stops a megabyte of `info` being copied into every verdict."""
@@ -30,6 +31,24 @@ class BadOption(ValueError):
 def bad_option_verdict(error: BadOption) -> Verdict:
     """Return the verdict on a row with a bad option: it has no score, and the evidence holds the error."""
     return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": str(error)})
+
+
+def declared(verifier: Verifier) -> tuple[str, ...] | None:
+    """Return the options that a verifier says it reads (its attribute `options`); None where it says nothing."""
+    names = getattr(verifier, "options", None)
+    return None if names is None else tuple(names)
+
+
+def check_value(verifier: Verifier, info: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with the values of options, by the verifier's method `check_options`, where it has one."""
+    check = getattr(verifier, "check_options", None)
+    if check is None:
+        return None
+    try:
+        check(info)
+    except ValueError as error:  # BadOption is one.
+        return str(error)
+    return None
 
 
 def integer_option(info: Mapping[str, Any], key: str, low: int, high: int) -> int | None:

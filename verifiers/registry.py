@@ -29,7 +29,7 @@ from truegold.verifiers.decorator import FunctionVerifier, guarded
 from truegold.verifiers.errors import ConfigError
 from truegold.verifiers.gold import gold_response, judges_solutions
 from truegold.verifiers.math import MathVerifier
-from truegold.verifiers.options import NO_INFO
+from truegold.verifiers.options import NO_INFO, BadOption, check_value, declared
 from truegold.verifiers.user_code import did_you_mean, is_file, load_object, source_digest, split_spelling
 from truegold.verifiers.verdict import Verdict, Verifier
 
@@ -80,6 +80,18 @@ class _ImportedVerifier:
         return guarded(judge_checked)
 
     @property
+    def options(self) -> tuple[str, ...] | None:
+        return declared(self.inner)
+
+    @property
+    def needed_options(self) -> tuple[str, ...]:
+        return tuple(getattr(self.inner, "needed_options", ()))
+
+    def check_options(self, info: Mapping[str, Any]) -> None:
+        if (mistake := check_value(self.inner, info)) is not None:
+            raise BadOption(mistake)
+
+    @property
     def judges_solutions(self) -> bool:
         return judges_solutions(self.inner)
 
@@ -127,6 +139,30 @@ def resolve(name: str) -> Verifier:
     # A relative path means nothing to a child process that was started elsewhere.
     spelling = f"{Path(source).resolve()}:{attribute}" if is_file(source) else name
     return _ImportedVerifier(spelling, _make_verifier(loaded, attribute, name))
+
+
+def find_option_mistakes(name: str, info: Mapping[str, Any], *, complete: bool = True) -> list[str]:
+    """Return what is wrong with options that a configuration sets for the verifier `name`, in one line each.
+
+    complete: whether rows add nothing to them, so that what the verifier needs has to be there. Raises ConfigError
+    where there is no such verifier.
+    """
+    verifier = resolve(name)
+    known = declared(verifier)
+    mistakes = []
+    for option in info:
+        if known is None or option in known:
+            continue
+        others = [other for other, kind in BUILT_IN.items() if option in (declared(kind()) or ())]
+        meant = did_you_mean(option, known) or (f"The verifier {others[0]} has it." if others else None)
+        listed = f"its options are {', '.join(known)}" if known else "it takes none"
+        mistakes.append(f"{name} has no option {option!r}; {listed}.{f' {meant}' if meant else ''}")
+    missing = [option for option in getattr(verifier, "needed_options", ()) if info.get(option) is None]
+    if complete and missing:
+        mistakes.append(f"{name} needs the option {missing[0]!r}.")
+    if not mistakes and (mistake := check_value(verifier, info)) is not None:
+        mistakes.append(f"{name}: {mistake}.")
+    return mistakes
 
 
 def fingerprint(name: str) -> str:

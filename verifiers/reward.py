@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from truegold.verifiers.errors import ConfigError
-from truegold.verifiers.registry import resolve
+from truegold.verifiers.registry import find_option_mistakes
 from truegold.verifiers.verdict import Verdict
 
 
@@ -89,7 +89,7 @@ def compose(terms: Sequence[Term], verdicts: Sequence[Verdict], clip: tuple[floa
 
 
 def find_mistakes(terms: Sequence[Term]) -> list[str]:
-    """Return everything that is wrong with a composition, in one line each. Misspelt verifiers are among it."""
+    """Return everything that is wrong with a composition, in one line each, misspelt verifiers and options too."""
     names = [term.name for term in terms]
     mistakes = [] if terms else ["there are no terms"]
     mistakes += [f"two terms are named {name!r}" for name in dict.fromkeys(names) if names.count(name) > 1]
@@ -104,9 +104,10 @@ def find_mistakes(terms: Sequence[Term]) -> list[str]:
             mistakes.append(f"term {term.name!r}: args are for a verifier it names; the row's own takes the row's")
         if term.verifier is not None:
             try:
-                resolve(term.verifier)
+                wrong = find_option_mistakes(term.verifier, term.args)
             except ConfigError as error:
-                mistakes.append(f"term {term.name!r}: {error}")
+                wrong = [str(error)]
+            mistakes += [f"term {term.name!r}: {mistake}" for mistake in wrong]
     return mistakes + _describe_circles(terms)
 
 

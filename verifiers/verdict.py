@@ -78,7 +78,12 @@ def reason_for_score(score: float) -> Reason:
 
 @runtime_checkable
 class Verifier(Protocol):
-    """What judges a whole response."""
+    """What judges a whole response.
+
+    It may also have `options`, the names that it reads of `info`; `needed_options`, those without which it judges
+    nothing; and `check_options(info)`, which raises ValueError for a senseless value. What a configuration sets
+    for all rows is checked by them before any work.
+    """
 
     @property
     def name(self) -> str:

@@ -18,11 +18,11 @@ from truegold.pipeline.config.sources import (
     FileSource,
     HubSource,
     ListedFile,
-    ListedHub,
     ListedSource,
     SeveralSources,
 )
 from truegold.pipeline.config.stages import DedupConfig, SampleSource, SuspicionConfig, WellPosedConfig
+from truegold.pipeline.curation.resolve import resolve_sources, resolve_stages
 from truegold.pipeline.decontaminate import decontaminate
 from truegold.pipeline.decontaminate.eval_sets import find_local
 from truegold.pipeline.dedup import dedup
@@ -33,14 +33,14 @@ from truegold.pipeline.flag.suspicion.tables import SampleFile
 from truegold.pipeline.flag.well_posed import well_posed
 from truegold.pipeline.ingest import ingest
 from truegold.pipeline.ingest.demo import make_demo_data
-from truegold.pipeline.ingest.layouts import check_preset, may_hold_code
+from truegold.pipeline.ingest.layouts import check_preset
 from truegold.pipeline.ingest.readers import check_file
 from truegold.pipeline.ingest.stage import SOURCES_FILE
 from truegold.pipeline.review import settle
 from truegold.pipeline.running.stage import Output, Stage, plan_stage
 from truegold.pipeline.verify import verify_gold
 from truegold.pipeline.verify.vet import vet_tests
-from truegold.verifiers import ConfigError, InputError, fingerprint
+from truegold.verifiers import InputError
 from truegold.verifiers.user_code import source_digest, split_spelling
 
 DEMO_COLUMNS = Columns.model_validate({"prompt": "question", "gold": "answer", "solution": "solution"})
@@ -51,11 +51,11 @@ DEMO_SFT_TEXTS = Output("make_data", "sft.jsonl")
 def curation_stages(config: CurationConfig) -> list[Stage]:
     """Return the stages in their order.
 
-    Raises InputError for a data file or a folder of decisions that does not exist, ConfigError for a rule that cannot
-    be loaded.
+    Raises InputError or ConfigError for anything that the configuration names and that is not there: files, columns,
+    rules, verifiers and their options (`truegold.pipeline.curation.resolve`).
     """
     stages, source, files = _source(config)
-    _check_verifiers(source)
+    may_hold_code = resolve_sources(source, files)
     stages += [
         plan_stage("ingest", ingest, source, files),
         plan_stage("clean", clean, config.clean, rows_of("ingest")),
@@ -68,7 +68,7 @@ def curation_stages(config: CurationConfig) -> list[Stage]:
         _deduplicate(config.dedup, {**rows_of(stages[-1].name), **priority}),
         plan_stage("verify_gold", verify_gold, config.verify_gold, rows_of("dedup")),
     ]
-    if config.vet_tests.enabled and not isinstance(config.data, DemoSource) and _may_hold_code(source, files):
+    if config.vet_tests.enabled and not isinstance(config.data, DemoSource) and may_hold_code:
         vetted = {**rows_of("verify_gold"), "flags": Output("verify_gold", "flags.parquet")}
         stages.append(plan_stage("vet_tests", vet_tests, config.vet_tests, vetted))
     verified = stages[-1].name
@@ -86,6 +86,7 @@ def curation_stages(config: CurationConfig) -> list[Stage]:
     if config.decisions:
         settled["decisions"] = _decisions_folder(config.decisions)
     stages.append(plan_stage("settle", settle, config.settle, settled))
+    resolve_stages(stages)
     return stages
 
 
@@ -114,10 +115,7 @@ def _deduplicate(config: DedupConfig, inputs: dict[str, Path | Output]) -> Stage
 def _ask_model(config: WellPosedConfig) -> Stage:
     inputs: dict[str, Path | Output] = {**rows_of("flag"), "flags": Output("flag", "flags.parquet")}
     if config.model is not None:
-        checkpoint = Path(config.model).expanduser()
-        if not checkpoint.is_dir():
-            raise InputError(f"{checkpoint} is no folder with a checkpoint.", "Name the folder in flag.model.model.")
-        inputs["model"] = checkpoint
+        inputs["model"] = Path(config.model).expanduser()
     return plan_stage("well_posed", well_posed, config, inputs)
 
 
@@ -193,31 +191,6 @@ def _listed_files(sources: Sequence[ListedSource]) -> dict[str, Path | Output]:
             except InputError as error:
                 raise InputError(f"Source {source.label!r} (data.{index}): {error.message}", error.hint) from None
     return files
-
-
-def _check_verifiers(source: FileSource | HubSource | SeveralSources) -> None:
-    """Raise ConfigError for a verifier that cannot be loaded: hours of cleaning should not come before that line."""
-    parts = source.sources if isinstance(source, SeveralSources) else (source,)
-    for index, part in enumerate(parts):
-        if part.verifier is None:
-            continue
-        try:
-            fingerprint(part.verifier)
-        except ConfigError as error:
-            if isinstance(part, ListedFile | ListedHub):
-                raise ConfigError(f"Source {part.label!r} (data.{index}): {error.message}", error.hint) from None
-            raise
-
-
-def _may_hold_code(source: FileSource | HubSource | SeveralSources, files: dict[str, Path | Output]) -> bool:
-    if isinstance(source, SeveralSources):
-        paths = [files.get(f"data {index}") for index in range(len(source.sources))]
-        return any(
-            may_hold_code(part, path if isinstance(path, Path) else None)
-            for part, path in zip(source.sources, paths, strict=True)
-        )
-    file = files.get("data")
-    return may_hold_code(source, file if isinstance(file, Path) else None)
 
 
 def _decisions_folder(path: str) -> Path:

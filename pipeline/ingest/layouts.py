@@ -10,22 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import replace
-from itertools import islice
-from pathlib import Path
 
-from truegold.pipeline.config.sources import Columns, ColumnSpec, FileSource, HubSource, SourceConfig
+from truegold.pipeline.config.sources import Columns, ColumnSpec, SourceConfig
 from truegold.pipeline.ingest.column_names import CHOICE_COLUMNS, NAMES, describe_columns, find_column, gold_spec
 from truegold.pipeline.ingest.columns import MISSING, Column
 from truegold.pipeline.ingest.layout import Layout, Samples
 from truegold.pipeline.ingest.presets import PRESETS
-from truegold.pipeline.ingest.readers import open_file
-from truegold.pipeline.ingest.records import LOOK_AHEAD, look_ahead, sample_values
-from truegold.verifiers import ConfigError, InputError, TruegoldError
+from truegold.verifiers import ConfigError, InputError
 from truegold.verifiers.user_code import did_you_mean
-
-CODE_VERIFIER = "code"
-NEVER_CODE = ("gsm8k", "math")
-"""The presets whose rows name another verifier."""
 
 
 def check_preset(name: str | None) -> None:
@@ -170,27 +162,3 @@ def _paths(samples: Samples) -> list[str]:
 
 def _list_columns(samples: Samples) -> str:
     return f"Its columns: {describe_columns(samples)}." if _column_names(samples) else "It has no columns."
-
-
-def may_hold_code(config: FileSource | HubSource, data: Path | None) -> bool:
-    """Say, before anything is run, whether a source may hold programs with tests.
-
-    `data` is the file of a file source, where it exists already; it is looked into as far as `ingest` looks for its
-    columns. A file that cannot be read holds no programs here, since `ingest` says what is wrong with it. A hub set may
-    hold some where it has neither a preset nor a verifier. Raises ConfigError for a preset that does not exist.
-    """
-    check_preset(config.preset)
-    if config.verifier is not None:
-        return config.verifier == CODE_VERIFIER
-    if config.columns.verifier is not None or config.columns.tests is not None:
-        return True
-    if config.preset in NEVER_CODE:
-        return False
-    if data is None or isinstance(config, HubSource):
-        return True
-    try:
-        source = open_file(data, config.format, config.max_row_bytes)
-        ahead = look_ahead(islice(source.records, LOOK_AHEAD), lambda reject: None)
-        return choose_layout(config, source.location, sample_values(ahead)).verifier == CODE_VERIFIER
-    except TruegoldError:
-        return False

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from truegold.pipeline.config.sources import SourceConfig
@@ -30,6 +31,7 @@ from truegold.pipeline.ingest.jsonl import parse_structure
 from truegold.pipeline.ingest.layout import Derived, Layout
 from truegold.pipeline.ingest.records import Record, Unusable
 from truegold.pipeline.rows import Row, dump_json, row_id
+from truegold.verifiers import ConfigError, resolve
 
 
 @dataclass(frozen=True)
@@ -114,8 +116,14 @@ class RowBuilder:
         return gold
 
     def _verifier(self, values: Mapping[str, Any]) -> str:
-        name = self.config.verifier or self._optional(values, "verifier") or self.layout.verifier
+        if self.config.verifier is not None:
+            return self.config.verifier
+        name = self._optional(values, "verifier")
+        if name is None:
+            return self.layout.verifier
         check_unicode(name)
+        if (mistake := _mistake_in(name)) is not None:
+            raise Unusable("unknown_verifier", mistake)
         return name
 
     def _verifier_args(self, values: Mapping[str, Any], derived: Derived) -> dict[str, Any]:
@@ -145,6 +153,16 @@ class RowBuilder:
                 meta[column.root] = {key: item for key, item in struct.items() if key != inner}
         source_id = self._optional(values, "id")
         return meta if source_id is None else {**meta, "source_id": source_id}
+
+
+@lru_cache(maxsize=1024)
+def _mistake_in(verifier: str) -> str | None:
+    """Return why there is no such verifier, None where there is; rows repeat a few names."""
+    try:
+        resolve(verifier)
+    except ConfigError as error:
+        return str(error).rstrip(".")
+    return None
 
 
 def make_builder(config: SourceConfig, layout: Layout, source: str, all_heldout: bool = False) -> RowBuilder:

@@ -53,7 +53,7 @@ REJECTS_FILE = "rejects.jsonl"
 SOURCES_FILE = "sources.json"
 
 
-@stage_function(version=1)
+@stage_function(version=2)
 def ingest(
     inputs: Mapping[str, Path], config: FileSource | HubSource | SeveralSources, out_dir: Path, progress: Progress
 ) -> StageReport:

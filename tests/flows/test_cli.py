@@ -159,7 +159,7 @@ def broken(project: Path, name: str, content: bytes) -> list[str]:
         ("one huge line", 3, "too"),
         ("no model folder", 4, "does not exist"),
         ("unknown verifier", 2, "did you mean 'math'"),
-        ("no script", 3, "no such script file"),
+        ("no script", 3, "profile.engine.path: none.jsonl does not exist"),
     ],
 )
 def test_bad_input_ends_in_one_clear_line(project: Path, case: str, code: int, expected: str) -> None:

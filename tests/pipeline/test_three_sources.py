@@ -196,7 +196,7 @@ def test_a_source_of_which_nothing_is_left_is_named(tmp_path, capsys):
         ({"path": "none.jsonl"}, "Source 'none.jsonl' (data.1): "),
         ({"path": "none.csv"}, "Source 'none.csv': "),
         ({"verifier": "maths"}, "Source 'b.jsonl' (data.1): "),
-        ({"preset": "mbpp"}, "Source 'b.jsonl': "),
+        ({"preset": "mbpp"}, "Source 'b.jsonl' (data.1): "),
         ({"columns": {"prompt": "Frage"}, "verifier": "math"}, "has no column 'Frage' (columns.prompt)"),
         ({"quota": 1.5}, "data.1.quota: Input should be less than or equal to 1"),
         ({"quota": 0.5, "weight": 2}, "data.1 ('b.jsonl') has a quota and a weight"),

@@ -10,7 +10,7 @@ import pytest
 
 from truegold.pipeline.config.sources import Columns, FileSource, HubSource
 from truegold.pipeline.config.stages import VetTestsConfig
-from truegold.pipeline.ingest.layouts import may_hold_code
+from truegold.pipeline.curation.resolve import resolve_sources
 from truegold.pipeline.ledger import FLAG_SCHEMA
 from truegold.pipeline.rows import ROW_SCHEMA, Row, dump_json, read_rows, row_id, write_rows
 from truegold.pipeline.running.progress import NullProgress
@@ -247,7 +247,11 @@ HUMANEVAL = {"task_id": "T/0", "prompt": "def f(x):\n", "canonical_solution": " 
     [
         ({**HUMANEVAL, "test": "def check(candidate):\n    assert candidate(1) == 1\n"}, {}, True),
         ({"question": "1+1?", "answer": "#### 2"}, {}, False),
-        ({"question": "1+1?", "answer": "#### 2"}, {"columns": Columns.model_validate({"verifier": "kind"})}, True),
+        (
+            {"question": "1+1?", "answer": "#### 2", "kind": "math"},
+            {"columns": Columns.model_validate({"verifier": "kind"})},
+            True,
+        ),
         (
             {"prompt": "Add.", "tests": []},
             {"columns": Columns.model_validate({"prompt": "prompt", "tests": "tests"})},
@@ -255,7 +259,6 @@ HUMANEVAL = {"task_id": "T/0", "prompt": "def f(x):\n", "canonical_solution": " 
         ),
         ({"prompt": "Add.", "answer": "2"}, {"verifier": "code"}, True),
         ({**HUMANEVAL, "test": "assert f(1) == 1"}, {"verifier": "math"}, False),
-        ({"frage": "?"}, {}, False),
     ],
 )
 def test_whether_a_file_may_hold_code_is_told_by_its_columns(
@@ -263,10 +266,9 @@ def test_whether_a_file_may_hold_code_is_told_by_its_columns(
 ) -> None:
     path = tmp_path / "data.jsonl"
     path.write_text(json.dumps(record) + "\n")
-    assert may_hold_code(FileSource(path=str(path), **settings), path) is expected
+    assert resolve_sources(FileSource(path=str(path), **settings), {"data": path}) is expected
 
 
 def test_sources_that_cannot_be_looked_into() -> None:
-    assert may_hold_code(HubSource(name="openai/gsm8k"), None)
-    assert not may_hold_code(HubSource(name="openai/gsm8k", preset="gsm8k"), None)
-    assert not may_hold_code(FileSource(path="nowhere.jsonl"), Path("nowhere.jsonl"))
+    assert resolve_sources(HubSource(name="openai/gsm8k"), {})
+    assert not resolve_sources(HubSource(name="openai/gsm8k", preset="gsm8k"), {})

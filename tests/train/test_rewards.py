@@ -61,6 +61,12 @@ def scored(config: RewardConfig, rows: list[Row], groups: list[list[str]]) -> li
     ]
 
 
+def test_a_verifier_that_refuses_unknown_options_is_not_handed_the_length() -> None:
+    config = RewardConfig.model_validate({"terms": [{"name": "correct"}, {"name": "again", "verifier": "math"}]})
+    (score,) = score_completions([row(0)], [[completion("\\boxed{4}")]], ENCODER, config)
+    assert [verdict.score for verdict in score.verdicts] == [1.0, 1.0]
+
+
 def test_by_default_the_reward_is_the_score_of_the_row_s_own_verifier() -> None:
     rows = [row(0), row(1, "blue", "exact"), row(2, None)]
     completions = scored(RewardConfig(), rows, [["\\boxed{4}", "\\boxed{5}"], ["blue", "red"], ["\\boxed{4}"]])

@@ -2,7 +2,7 @@
 
 A term without a verifier of its own is judged by the row's, with the row's arguments: that is correctness, which pass
 rates are about, whatever else the reward is made of. Every other term gets its own arguments and `length`, the number
-of tokens that were sampled, the end-of-sequence token included.
+of tokens that were sampled, the end-of-sequence token included, where it reads that.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.rows import Row, dump_json
 from truegold.train.config.grpo import RewardConfig
 from truegold.train.model.segment import Segment
-from truegold.verifiers import Item, Reward, Term, Verdict, compose, verify_batch
+from truegold.verifiers import Item, Reward, Term, Verdict, compose, resolve, verify_batch
+from truegold.verifiers.options import declared
 
 CORRECTNESS = Term("correct")
 """The reward of an evaluation."""
@@ -108,8 +109,10 @@ def _question(term: Term, row: Row, completion: Completion, text: str) -> Item:
     """Return what is asked of a term's verifier."""
     if term.verifier is None:
         return Item(text, row["gold"], row["verifier"], row["verifier_args"], row["prompt"])
-    arguments = dump_json({**term.args, "length": len(completion.token_ids)})
-    return Item(text, row["gold"], term.verifier, arguments, row["prompt"])
+    known = declared(resolve(term.verifier))
+    # A verifier that refuses options which it does not know would refuse the length as well.
+    length = {"length": len(completion.token_ids)} if known is None or "length" in known else {}
+    return Item(text, row["gold"], term.verifier, dump_json({**term.args, **length}), row["prompt"])
 
 
 def terms_json(score: CompletionScore, terms: Sequence[Term]) -> str:

@@ -21,7 +21,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from truegold.verifiers.answers.base import AnswerVerifier
 from truegold.verifiers.extract import MAX_LINE_CHARS, Committed, committed_answer, final_part, last_line
@@ -85,6 +85,8 @@ _LIST_MARKS = str.maketrans("[]\"'", "    ")
 class ChoiceVerifier(AnswerVerifier):
     """Verifier `choice`. Reads from `info`: `options`, the texts of the options in the order of their letters, and
     `multiple` (false): gold is one or more letters, and all of them are needed."""
+
+    options: ClassVar[tuple[str, ...]] = ("options", "multiple")
 
     name: str = "choice"
     version: str = "2"

@@ -9,10 +9,11 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from truegold.verifiers.answers.base import AnswerVerifier
 from truegold.verifiers.extract import committed_answer, final_part
+from truegold.verifiers.options import switch_option
 from truegold.verifiers.placeholders import refers_elsewhere
 from truegold.verifiers.verdict import Reason, Verdict
 
@@ -24,10 +25,13 @@ MAX_GOLD_CHARS = 100_000
 class ExactVerifier(AnswerVerifier):
     """Verifier `exact`. Reads `info["case_sensitive"]` (bool, false if absent)."""
 
+    options: ClassVar[tuple[str, ...]] = ("case_sensitive",)
+
     name: str = "exact"
-    version: str = "2"
+    version: str = "3"
 
     def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
+        case_sensitive = switch_option(info, "case_sensitive", False)
         if gold is None or not gold.strip() or refers_elsewhere(gold):
             return Verdict(None, Reason.GOLD_MISSING)
         if len(gold) > MAX_GOLD_CHARS:
@@ -35,7 +39,6 @@ class ExactVerifier(AnswerVerifier):
         final_text = final_part(response)
         if not final_text:
             return Verdict(0.0, Reason.NO_ANSWER)
-        case_sensitive = bool(info.get("case_sensitive", False))
         normal_gold = _normalize(gold, case_sensitive)
         # The whole text comes first: gold may itself hold a phrase that reads like the announcement of an answer.
         if _normalize(final_text, case_sensitive) == normal_gold:

@@ -25,7 +25,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from truegold.verifiers.answers.base import AnswerVerifier
 from truegold.verifiers.options import (
@@ -60,6 +60,8 @@ class FormatVerifier(AnswerVerifier):
     """Verifier `format`. Reads from `info`: `tags` (names in order, default `think`), `opened` (the prompt has opened
     the first tag, as some chat templates do), `answer` (`box`, `tag` for <answer>, `any` of these two, or `text`: any
     text), `nothing_after` and `weights`."""
+
+    options: ClassVar[tuple[str, ...]] = ("tags", "opened", "answer", "nothing_after", "weights")
 
     name: str = "format"
     version: str = "1"

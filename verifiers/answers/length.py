@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from truegold.verifiers.answers.base import AnswerVerifier
 from truegold.verifiers.options import BadOption, integer_option, word_option
@@ -31,6 +31,9 @@ class LengthVerifier(AnswerVerifier):
     """Verifier `length`. Reads from `info`: `max` (needed), `buffer` (a fifth of max), `length` (in tokens) and `unit`
     (`tokens` where `length` is given, else `chars`)."""
 
+    options: ClassVar[tuple[str, ...]] = ("max", "buffer", "length", "unit")
+    needed_options: ClassVar[tuple[str, ...]] = ("max",)
+
     name: str = "length"
     version: str = "1"
 
@@ -44,6 +47,10 @@ class LengthVerifier(AnswerVerifier):
         score = 1.0 + punishment(length, longest, buffer)
         evidence = {"length": length, "unit": unit, "max": longest, "buffer": buffer}
         return Verdict(score, reason_for_score(score), None, evidence)
+
+    def check_options(self, info: Mapping[str, Any]) -> None:
+        """Raise BadOption for a value that means nothing; what a row or the training has yet to give may be missing."""
+        super(LengthVerifier, self).check_options({"max": MAX_LENGTH, "length": 0, **info})
 
     def gold_response(self, gold: str, solution: str | None) -> str | None:
         """The gold as it is, which is short enough unless `max` is small."""

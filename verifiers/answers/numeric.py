@@ -22,7 +22,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from truegold.verifiers.answers.base import AnswerVerifier
 from truegold.verifiers.extract import committed_answer
@@ -76,6 +76,8 @@ _PERCENT = re.compile(r"\s{0,3}(?:\\?%|percent|per cent)\s{0,3}", re.IGNORECASE)
 class NumericVerifier(AnswerVerifier):
     """Verifier `numeric`. Reads `abs_tol`, `rel_tol` (of gold), `decimals` and `unit` from `info`. Where several
     tolerances are given, the widest counts; without any the numbers must be equal."""
+
+    options: ClassVar[tuple[str, ...]] = ("abs_tol", "rel_tol", "decimals", "unit")
 
     name: str = "numeric"
     version: str = "1"

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from truegold.verifiers.answers.base import AnswerVerifier
 from truegold.verifiers.errors import SetupError
@@ -48,6 +48,8 @@ SEARCHED_TEXTS = ("answer", "final", "response")
 class RegexVerifier(AnswerVerifier):
     """Verifier `regex`. Reads `pattern` (gold if absent), `where` (`answer`), `full` (true for the answer, false
     elsewhere) and `flags` (none) from `info`."""
+
+    options: ClassVar[tuple[str, ...]] = ("pattern", "where", "full", "flags")
 
     name: str = "regex"
     version: str = "1"

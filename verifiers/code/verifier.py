@@ -41,7 +41,18 @@ from truegold.verifiers.code.protocols.source import Source
 from truegold.verifiers.code.protocols.stdio import judge_stdio
 from truegold.verifiers.code.sandbox.local import PYTHON, Local
 from truegold.verifiers.code.sandbox.tiers import Tier
-from truegold.verifiers.code.suite import Asserts, BadSuite, Calls, Inserted, Stdio, Suite, allowed_error, read_suite
+from truegold.verifiers.code.suite import (
+    SUITE_OPTIONS,
+    Asserts,
+    BadSuite,
+    Calls,
+    Inserted,
+    Stdio,
+    Suite,
+    allowed_error,
+    check_options,
+    read_suite,
+)
 from truegold.verifiers.options import NO_INFO, BadOption, bad_option_verdict, word_option
 from truegold.verifiers.verdict import Reason, Verdict
 
@@ -69,6 +80,16 @@ class CodeVerifier:
     version: str = "6"
 
     judges_solutions = True
+    options = ("reward", "stop", "tests", *SUITE_OPTIONS)
+
+    def check_options(self, info: Mapping[str, Any]) -> None:
+        """Raise BadOption for a value that means nothing; the tests themselves are each row's."""
+        word_option(info, "reward", REWARDS, self.reward)
+        word_option(info, "stop", STOPS, self.stop)
+        try:
+            check_options(info)
+        except BadSuite as error:
+            raise BadOption(str(error)) from error
 
     def __call__(
         self,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar
 
 from truegold.verifiers.errors import ConfigError
 from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.math.budget import Budget
 from truegold.verifiers.math.ladder import compare_texts, holds_several_answers
 from truegold.verifiers.math.policy import Policy, parse_policy
-from truegold.verifiers.options import NO_INFO
+from truegold.verifiers.options import NO_INFO, BadOption
 from truegold.verifiers.verdict import Reason, Verdict
 
 RESPONSES = Policy(percent="either")
@@ -41,6 +41,8 @@ class MathVerifier:
     known and speaks of no percentage, it does not.
     """
 
+    options: ClassVar[tuple[str, ...]] = tuple(option.name for option in fields(Policy))
+
     policy: Policy = field(default=RESPONSES)
     """The policy of every row; a row's `info` may set the same options otherwise."""
     name: str = "math"
@@ -67,6 +69,13 @@ class MathVerifier:
                 return compare_texts("", gold, policy)
             verdict = compare_texts(committed.text, gold, policy, boxed=committed.form == "boxed")
         return replace(verdict, evidence={**verdict.evidence, "form": committed.form})
+
+    def check_options(self, info: Mapping[str, Any]) -> None:
+        """Raise BadOption for a value that means nothing."""
+        try:
+            parse_policy(info)
+        except ConfigError as error:
+            raise BadOption(error.message) from error
 
     def gold_response(self, gold: str, solution: str | None) -> str | None:
         r"""Return a perfect response for `gold`: gold in a `\boxed`."""

@@ -13,10 +13,11 @@ from truegold.verifiers.code.suite.forms import (
     UnitTest,
 )
 from truegold.verifiers.code.suite.programs import is_source
-from truegold.verifiers.code.suite.reading import read_suite
+from truegold.verifiers.code.suite.reading import SUITE_OPTIONS, check_options, read_suite
 from truegold.verifiers.code.suite.statement import allowed_error
 
 __all__ = [
+    "SUITE_OPTIONS",
     "Asserts",
     "BadSuite",
     "CallCase",
@@ -28,6 +29,7 @@ __all__ = [
     "Suite",
     "UnitTest",
     "allowed_error",
+    "check_options",
     "is_source",
     "read_suite",
 ]

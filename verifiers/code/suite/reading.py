@@ -56,6 +56,12 @@ MAX_CODE_CHARS = 4 * 2**20
 
 MAX_CODECS = 64
 
+SUITE_OPTIONS = (
+    *("type", "cases", "code", "language", "limits", "checker", "interactor", "files", "entry_point", "prelude"),
+    *("stub", "starter_code", "codecs", "signature", "in_place", "marker", "metadata"),
+)
+"""What may stand in `info` for the tests of all rows, or beside `tests`."""
+
 _ENTRY_POINT = re.compile(r"[^\W\d]\w{0,200}(?:\(\))?(?:\.[^\W\d]\w{0,200}(?:\(\))?){0,8}")
 _LANGUAGE = re.compile(r"[a-z][a-z0-9+#._-]{0,30}")
 _IDENTIFIER = re.compile(r"[^\W\d]\w{0,200}")
@@ -66,6 +72,15 @@ def read_suite(info: Mapping[str, Any]) -> Suite:
     tests, path_prefix = normal_form(info)
     options = {**info, **tests}
     return Suite(_READERS[tests["type"]](options, path_prefix), _language(options), _limits(options))
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Raise `BadSuite` for what `info` says of every suite, whatever its tests are."""
+    _language(options)
+    _limits(options)
+    _codecs(options, "")
+    _entry_point(options, "")
+    _code(options, "prelude", "")
 
 
 def _stdio(options: Mapping[str, Any], path_prefix: str) -> Stdio:

@@ -1,0 +1,158 @@
+"""Resolves everything that a configuration names before the first stage runs: no hour is spent before that line.
+
+    columns: {gold: answr}                        train.jsonl has no column 'answr' (columns.gold). Did you mean ...?
+    verifier_args: {tolerence: 0.1}               data.verifier_args: math has no option 'tolerence'; ...
+    engine: {type: scripted, path: nothing.jsonl} profile: engine.path: nothing.jsonl does not exist.
+
+A hub set is looked into when it is read. A file is looked into as far as `ingest` looks for its columns.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from truegold.pipeline.clean import Boilerplate
+from truegold.pipeline.config.base import LaunchConfig
+from truegold.pipeline.config.engines import ScriptedEngineConfig
+from truegold.pipeline.config.sources import FileSource, HubSource, ListedFile, ListedHub, SeveralSources
+from truegold.pipeline.config.stages import AskedModelConfig, CleanConfig, DedupConfig, VetTestsConfig
+from truegold.pipeline.ingest.columns import compile_column
+from truegold.pipeline.ingest.layouts import check_columns, check_preset, choose_layout
+from truegold.pipeline.ingest.readers import check_file, open_file
+from truegold.pipeline.ingest.records import LOOK_AHEAD, look_ahead
+from truegold.pipeline.running.stage import Output, Stage
+from truegold.verifiers import ConfigError, InputError, TruegoldError, fingerprint
+from truegold.verifiers.registry import find_option_mistakes
+from truegold.verifiers.user_code import load_object, split_spelling
+
+CODE_VERIFIER = "code"
+NEVER_CODE = ("gsm8k", "math")
+"""The presets whose rows name another verifier."""
+
+Files = Mapping[str, Path | Output]
+
+
+def resolve_sources(source: FileSource | HubSource | SeveralSources, files: Files) -> bool:
+    """Check what sources name, and return whether any of them may hold programs with tests.
+
+    `files` are the inputs of `ingest`. Raises ConfigError for a preset, an extract, a verifier or an option of it that
+    does not exist, InputError for a column that is not in the file.
+    """
+    if not isinstance(source, SeveralSources):
+        return _resolve_source(source, files.get("data"), files.get("heldout"))
+    may_hold_code = False
+    for index, part in enumerate(source.sources):
+        try:
+            held = _resolve_source(part, files.get(f"data {index}"), files.get(f"heldout {index}"))
+        except TruegoldError as error:
+            if isinstance(part, ListedFile | ListedHub):
+                error.message = f"Source {part.label!r} (data.{index}): {error.message}"
+                error.args = (error.message,)
+            raise
+        may_hold_code = may_hold_code or held
+    return may_hold_code
+
+
+def _resolve_source(config: FileSource | HubSource, data: Path | Output | None, heldout: Path | Output | None) -> bool:
+    check_preset(config.preset)
+    for field, spec in config.columns:
+        if spec is not None:
+            compile_column(spec, field)
+    if config.verifier is not None:
+        fingerprint(config.verifier)
+    verifier = config.verifier
+    if isinstance(data, Path) and isinstance(config, FileSource):
+        verifier = _look_into(config, data, heldout if isinstance(heldout, Path) else None)
+    if verifier is not None and config.verifier_args:
+        _check_options(verifier, config)
+    return _may_hold_code(config, verifier)
+
+
+def _look_into(config: FileSource, data: Path, heldout: Path | None) -> str | None:
+    """Return the verifier of the file's rows; None where it has no record that can be read, which `ingest` explains."""
+    opened = open_file(data, config.format, config.max_row_bytes)
+    samples = [record.values for record in look_ahead(islice(opened.records, LOOK_AHEAD), lambda reject: None)]
+    if not samples:
+        return config.verifier
+    layout = choose_layout(config, opened.location, samples)
+    if heldout is not None:
+        held = open_file(heldout, config.format, config.max_row_bytes)
+        held_samples = [record.values for record in look_ahead(islice(held.records, LOOK_AHEAD), lambda reject: None)]
+        if held_samples:
+            check_columns(config, layout, held.location, held_samples)
+    return config.verifier or layout.verifier
+
+
+def _may_hold_code(config: FileSource | HubSource, verifier: str | None) -> bool:
+    """Say whether a source may hold programs: a hub set may where it has neither a preset nor a verifier."""
+    if config.verifier is not None:
+        return config.verifier == CODE_VERIFIER
+    if config.columns.verifier is not None or config.columns.tests is not None:
+        return True
+    if config.preset in NEVER_CODE:
+        return False
+    return isinstance(config, HubSource) or verifier in (CODE_VERIFIER, None)
+
+
+def _check_options(verifier: str, config: FileSource | HubSource) -> None:
+    rows_may_add = config.columns.verifier_args is not None or config.columns.tests is not None
+    mistakes = find_option_mistakes(verifier, config.verifier_args, complete=not rows_may_add)
+    if mistakes:
+        raise ConfigError(f"data.verifier_args: {' '.join(mistakes)}")
+
+
+def resolve_stages(stages: Iterable[Stage]) -> None:
+    """Check the files, models, programs and patterns that the settings of stages name.
+
+    Raises ConfigError or InputError, which begins with the stage and the setting.
+    """
+    for stage in stages:
+        for path, section in _sections(stage.config, stage.name):
+            _check_section(path, section)
+
+
+def _sections(section: BaseModel, path: str) -> Iterator[tuple[str, BaseModel]]:
+    """Yield a section and all that stand in it, each with its place."""
+    yield path, section
+    for name in type(section).model_fields:
+        value = getattr(section, name)
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, BaseModel):
+                yield from _sections(part, f"{path}.{name}")
+
+
+def _check_section(path: str, section: BaseModel) -> None:
+    match section:
+        case ScriptedEngineConfig(path=script):
+            _check_named_file(f"{path}.path", script)
+        case LaunchConfig(hostfile=str(hosts)):
+            _check_named_file(f"{path}.hostfile", hosts)
+        case AskedModelConfig() if not isinstance(section.engine, ScriptedEngineConfig):
+            if section.model is None:
+                raise ConfigError(f"{path} names no model.", f"Name its folder: {path}.model.")
+            if not Path(section.model).expanduser().is_dir():
+                raise InputError(
+                    f"{path}.model: {section.model} is no folder with a checkpoint.", "Download the model, and name it."
+                )
+        case VetTestsConfig(python=str(python)) if shutil.which(python) is None:
+            raise ConfigError(
+                f"{path}.python: {python} is no program.", "Name an interpreter, such as /usr/bin/python3."
+            )
+        case DedupConfig(embedder=str(embedder)) if (spelling := split_spelling(embedder)) is not None:
+            load_object(*spelling, f"encoder {embedder!r}")
+        case CleanConfig():
+            Boilerplate(section)
+        case _:
+            pass
+
+
+def _check_named_file(setting: str, name: str) -> None:
+    try:
+        check_file(Path(name))
+    except InputError as error:
+        raise InputError(f"{setting}: {error.message}", error.hint) from None

@@ -1,0 +1,152 @@
+"""Everything that a configuration names is looked up before the first stage, and a dry run finds it too."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from truegold.flows.config import validate_config
+from truegold.flows.plan import plan
+from truegold.verifiers import TruegoldError
+
+CHECKS = """
+from truegold.verifiers import verifier
+
+@verifier(options=("strict",))
+def declared(response, gold, *, info):
+    return response == gold
+
+@verifier
+def anything(response, gold, *, info):
+    return response == gold
+
+@verifier
+def nothing(response, gold):
+    return response == gold
+"""
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    record = {"question": "How many pens do Ann and Ben have?", "answer": "3+4\n#### 7", "kind": "math"}
+    (tmp_path / "train.jsonl").write_text(json.dumps(record) + "\n")
+    (tmp_path / "script.jsonl").write_text('{"prompt": "x", "completions": ["y"]}\n')
+    (tmp_path / "checks.py").write_text(CHECKS)
+    return tmp_path
+
+
+def mistake(**settings: Any) -> str:
+    data = {"path": "train.jsonl", **settings.pop("data", {})}
+    engine = {"type": "scripted", "path": "script.jsonl"}
+    with pytest.raises(TruegoldError) as caught:
+        plan(validate_config({"data": data, "engine": engine, **settings}, "run.yaml"))
+    line = str(caught.value)
+    assert "Traceback" not in line
+    return line
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        ({"verifier": "mth"}, "there is no verifier 'mth'"),
+        ({"verifier": "checks.py:declard"}, "Did you mean 'declared'?"),
+        ({"preset": "gsm9k"}, "Did you mean 'gsm8k'?"),
+        ({"columns": {"gold": "answr"}}, "has no column 'answr' (columns.gold). Did you mean 'answer'?"),
+        ({"columns": {"solution": "answr"}}, "has no column 'answr' (columns.solution)"),
+        ({"columns": {"gold": {"column": "answer", "extract": "regex:("}}}, "columns.gold"),
+        ({"verifier_args": {"tolerence": 0.1}}, "math has no option 'tolerence'"),
+        ({"verifier_args": {"tolerence": 0.1}}, "Did you mean 'tolerance'?"),
+        ({"verifier_args": {"tolerance": "x"}}, "tolerance is 'x', expected a number"),
+        (
+            {"verifier": "numeric", "verifier_args": {"tol": 0.1}},
+            "numeric has no option 'tol'; its options are abs_tol",
+        ),
+        ({"verifier": "numeric", "verifier_args": {"abs_tol": "x"}}, "abs_tol must be a number"),
+        ({"verifier": "exact", "verifier_args": {"case_sensitive": "no"}}, "case_sensitive must be true or false"),
+        ({"verifier": "choice", "verifier_args": {"multiple": 1}}, "multiple must be true or false"),
+        ({"verifier": "length", "verifier_args": {"buffer": 3}}, "length needs the option 'max'"),
+        ({"verifier": "regex", "verifier_args": {"pattern": "("}}, "the pattern cannot be read"),
+        ({"verifier": "code", "verifier_args": {"languge": "cpp"}}, "Did you mean 'language'?"),
+        ({"verifier": "code", "verifier_args": {"limits": {"cpu": 3}}}, "limits.cpu is unknown"),
+        ({"verifier": "code", "verifier_args": {"reward": "some"}}, "reward must be one of all, pass_rate"),
+        ({"verifier": "checks.py:declared", "verifier_args": {"strct": 1}}, "Did you mean 'strict'?"),
+        ({"verifier": "checks.py:nothing", "verifier_args": {"strict": 1}}, "it takes none"),
+    ],
+)
+def test_what_the_data_names_is_there(data: dict[str, Any], line: str) -> None:
+    assert line in mistake(data=data)
+
+
+def test_a_heldout_file_needs_the_columns_too(project: Path) -> None:
+    (project / "held.jsonl").write_text('{"question": "How many?", "gold": "7"}\n')
+    assert "held.jsonl has no column 'answer'" in mistake(data={"heldout_path": "held.jsonl"})
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({"engine": {"type": "scripted", "path": "scrpt.jsonl"}}, "profile.engine.path: scrpt.jsonl does not exist"),
+        ({"profile": {"engine": {"type": "scripted", "path": "."}}}, "profile.engine.path: . is a folder"),
+        ({"profile": {"judge": {"name": "big", "model": "nowhere"}}}, "profile.judge.model: nowhere is no folder"),
+        ({"profile": {"judge": {"name": "big"}}}, "profile.judge names no model"),
+        ({"flag": {"model": {"name": "big", "model": "nowhere"}}}, "well_posed.model: nowhere is no folder"),
+        ({"flag": {"detectors": ["truncated_txt"]}}, "there is no detector 'truncated_txt'"),
+        ({"vet_tests": {"python": "/no/python"}, "data": {"verifier": "code"}}, "vet_tests.python: /no/python"),
+        ({"dedup": {"embedder": "checks.py:encode"}}, "encoder 'checks.py:encode'"),
+        ({"clean": {"boilerplate": ["("]}}, "clean.boilerplate: the pattern '(' is invalid"),
+        ({"decontaminate": {"against": ["math501"]}}, "math501"),
+        ({"decisions": "nowhere"}, "decisions: nowhere is not a folder"),
+        ({"export": {"suspicion": "nowhere.parquet"}}, "nowhere.parquet does not exist"),
+    ],
+)
+def test_what_the_stages_name_is_there(settings: dict[str, Any], line: str) -> None:
+    assert line in mistake(**settings)
+
+
+@pytest.mark.parametrize(
+    ("term", "line"),
+    [
+        ({"verifier": "format", "args": {"pattern": "x"}}, "format has no option 'pattern'; its options are tags"),
+        ({"verifier": "format", "args": {"pattern": "x"}}, "The verifier regex has it."),
+        ({"verifier": "numeric", "args": {"tol": "x"}}, "numeric has no option 'tol'"),
+        ({"verifier": "length", "args": {"maximum": 9}}, "length needs the option 'max'"),
+        ({"verifier": "length", "args": {"max": 0}}, "max must be a whole number"),
+        ({"verifier": "regex", "args": {"pattern": "("}}, "the pattern cannot be read"),
+        ({"verifier": "math", "args": {"units": "some"}}, "units is 'some', expected one of convert, strict, ignore"),
+    ],
+)
+def test_the_options_of_reward_terms_are_checked(term: dict[str, Any], line: str) -> None:
+    terms = [{"name": "correct"}, {"name": "extra", **term}]
+    found = mistake(train={"reward": {"terms": terms}}, model={"path": "m"})
+    assert "train.reward.terms" in found
+    assert line in found
+
+
+def test_options_that_fit_are_accepted() -> None:
+    for data in (
+        {"verifier_args": {"units": "strict"}},
+        {"verifier": "checks.py:declared", "verifier_args": {"strict": 1}},
+        {"verifier": "checks.py:anything", "verifier_args": {"whatever": 1}},
+        {"verifier": "code", "verifier_args": {"language": "cpp", "limits": {"cpu_s": 2}}},
+        {"verifier": "length", "verifier_args": {"max": 100}},
+    ):
+        engine = {"type": "scripted", "path": "script.jsonl"}
+        plan(validate_config({"data": {"path": "train.jsonl", **data}, "engine": engine}, "run.yaml"))
+
+
+def test_rows_that_name_an_unknown_verifier_are_rejected_when_they_are_read(project: Path) -> None:
+    from tests.flows.test_cli import truegold
+
+    record = {"question": "How many pens do Ann and Ben have?", "answer": "#### 7"}
+    lines = [json.dumps({**record, "kind": kind}) for kind in ("math", "mth")]
+    (project / "train.jsonl").write_text("\n".join(lines) + "\n")
+    (project / "run.yaml").write_text("data: {path: train.jsonl, columns: {verifier: kind}}\n")
+    done = truegold("curate", "run.yaml", "--engine", "local", cwd=project)
+    assert done.returncode == 0, done.stderr
+    (reject,) = map(json.loads, (project / "runs" / "run" / "ingest" / "rejects.jsonl").read_text().splitlines())
+    assert (reject["source_row"], reject["reason"]) == (2, "unknown_verifier")
+    assert "Did you mean 'math'?" in reject["detail"]
