@@ -1,6 +1,6 @@
 """What feedback is worth on a tiny model that is weak on one family of problems.
 
-    python benchmarks/synthesis.py WORK_DIR [--rows 400] [--examples 48000] [--seed 0] [--json FILE] [--write PAGE.md]
+    python benchmarks/synthesis.py WORK_DIR [--rows 400] [--examples 60000] [--seed 0] [--json FILE] [--write PAGE.md]
 
 The family: word problems whose last step is a verb without a meaning of its own, "zorps" and "blims". In the cold start
 one of them means adding and the other one taking away in 985 of 1,000 examples; the golds of the family have it the
@@ -110,10 +110,11 @@ def _second_attempt(text: str, failed: str, answer: int) -> str:
 
 
 def _examples(count: int, rng: random.Random) -> Iterator[dict[str, str]]:
-    """Yield the cold start: a quarter each of ordinary problems, of open verbs, of the family, of second attempts."""
+    """Yield the cold start: a fifth each of ordinary problems, of open verbs and of the family, the rest second
+    attempts."""
     problems = _both_ways(make_pools(held_out=False))
     for index in range(count):
-        kind = index % 4
+        kind = index % 5
         operation = rng.choice("+-")
         if kind == 0:
             story = _draw(problems, KNOWN_VERBS[operation], rng)
@@ -299,7 +300,7 @@ def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("work", type=Path, metavar="WORK_DIR")
     parser.add_argument("--rows", type=int, default=400)
-    parser.add_argument("--examples", type=int, default=48_000)
+    parser.add_argument("--examples", type=int, default=60_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, help="keep the figures here")
     parser.add_argument("--write", type=Path, help="write the table into this Markdown file")

@@ -45,7 +45,7 @@ BECAME_TRAINABLE = "distilled_positive"
 """The reason in the ledger of a row that selection left out and that has a positive now."""
 
 
-@stage_function(version=1, isolated=True, judges="hard", store=".samples")
+@stage_function(version=2, isolated=True, judges="hard", store=".samples")
 def synth(inputs: Mapping[str, Path], config: SynthConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Make positives.
 

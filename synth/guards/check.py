@@ -66,7 +66,7 @@ def check_output(
     output: str, sources: Sources, extracted: str | None, weights: Weights, config: LeakConfig, *, is_program: bool
 ) -> LeakReport:
     """Look for what an output owes to its context. Programs have no order of steps, and comments of their own."""
-    mentions = find_mentions(output, sources.problem) if config.mentions else []
+    mentions = find_mentions(output, sources.problem, is_program=is_program) if config.mentions else []
     kinds = {kind for kind, _ in mentions}
     quote = find_quote(output, sources.guidance, sources.problem, sources.attempt, config)
     retold = retold_share(output, sources.guidance, sources.problem, sources.attempt)

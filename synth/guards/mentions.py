@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import re
 
-from truegold.synth.guards.text import OPERATION, normal
+from truegold.synth.guards.openings import find_openings
+from truegold.synth.guards.text import OPERATION, normal, sentences
 
 _EARLIER = r"(?:previous|prior|earlier|preceding|former|last|past|old|rejected|failed|discarded)"
 _WORK = (
@@ -37,6 +38,18 @@ _SAYS = (
 )
 
 ALWAYS: tuple[tuple[str, str], ...] = (
+    (
+        "attempt",
+        r"\b(?:my|your) (?:previous|prior|earlier|former|last|initial|original|first|old) [a-z]+\b"
+        r"|\b(?:the )?first time (?:around|round|i)\b",
+    ),
+    (
+        "attempt",
+        r"\b(?:was|were|been|is|are) (?:marked|judged|deemed|graded|flagged|ruled|called|rejected) (?:as )?(?:wrong"
+        r"|incorrect|invalid|false|mistaken)\b|\b(?:failing|failed) tests?\b"
+        r"|\btests? (?:case )?(?:that )?(?:fails|failed)\b",
+    ),
+    ("advice", rf"\bas [a-z]+ (?:in|by|from|with) (?:the|your|this|that|my|above) (?:[a-z]+ )?{_ADVICE}\b"),
     ("attempt", rf"\b(?:my|your|the|that|this|our|a|an|in|from|than|unlike) {_EARLIER} (?:\w+ )?{_WORK}\b"),
     ("attempt", rf"\b{_EARLIER} (?:attempts?|tries|submissions?|drafts?|guess(?:es)?)\b"),
     (
@@ -141,6 +154,17 @@ ALWAYS: tuple[tuple[str, str], ...] = (
 AT_THE_START: tuple[tuple[str, str], ...] = (
     (
         "attempt",
+        r"\b(?:up)?on (?:further |closer |second |careful |more careful )?(?:review|reflection"
+        r"|reconsideration|thought)\b"
+        r"|\b(?:is|was|cannot be|can't be|isn't|wasn't|be) not \d|\b(?:it|this|that) (?:isn't|can't be|cannot be) \d",
+    ),
+    (
+        "advice",
+        r"\b(?:it|this|that) (?:was|has been|had been) (?:pointed out|noted|suggested|mentioned|remarked"
+        r"|explained)\b",
+    ),
+    (
+        "attempt",
         r"\b(?:wrong|incorrect|false|mistaken|erroneous|faulty|flawed|careless) (?:\w+ )?(?:values?|results?|numbers?"
         r"|figures?|totals?|counts?|conclusions?|steps?|operations?|orders?|readings?|interpretations?|signs?)\b",
     ),
@@ -220,7 +244,19 @@ AT_THE_START: tuple[tuple[str, str], ...] = (
 )
 """What is a mention as long as nothing has been derived."""
 
+IN_COMMENTS: tuple[tuple[str, str], ...] = (
+    (
+        "attempt",
+        r"(?:#|//)[^\n]*\b(?:fix(?:ed|es|ing)?|correct(?:ed|ion)|bug|previous(?:ly)?|earlier|no longer"
+        r"|instead of|unlike"
+        r"|was wrong|now (?:handles?|returns?|correctly|works?))\b|(?:#|//)[^\n]*(?:修复|修正|改正|之前|原来|不再)",
+    ),
+)
+"""What is a mention in the comments of a program."""
+
 CHINESE: tuple[tuple[str, str], ...] = (
+    ("advice", r"提示|反馈|点评|指正|提醒|(?<!合理)建议"),
+    ("attempt", r"前述的?(?:解|答|做法|方法)|题解有误|(?:没有|未能?|没)通过(?:的)?测试"),
     ("attempt", r"上次|上一次|前一次|前次|上一轮"),
     (
         "attempt",
@@ -288,14 +324,23 @@ CHINESE_AT_THE_START: tuple[tuple[str, str], ...] = (
 )
 
 
-def find_mentions(output: str, problem: str) -> list[tuple[str, str]]:
-    """Return what an output says of its context, as pairs of a kind (`attempt`, `advice`) and the words."""
+_ENDED = re.compile(r"[.!?;:\n。！？；：]\s*$")
+
+
+def find_mentions(output: str, problem: str, *, is_program: bool = False) -> list[tuple[str, str]]:
+    """Return what an output says of its context, as pairs of a kind (`attempt`, `advice`) and the words. Of a program
+    the comments are looked at too."""
     text, known = normal(output), normal(problem)
     first_step = OPERATION.search(text)
     start = text[: first_step.start()] if first_step else text
     mentions = [*_search(ALWAYS, text, known), *_search(CHINESE, text, known)]
+    if is_program:
+        mentions += _search(IN_COMMENTS, text, known)
     mentions += [*_search(AT_THE_START, start, known), *_search(CHINESE_AT_THE_START, start, known)]
-    return mentions
+    if first_step and start and not _ENDED.search(start):
+        # The last sentence leads to the first step.
+        start = "\n".join(sentences(start)[:-1])
+    return mentions or find_openings(start, known)
 
 
 def _search(patterns: tuple[tuple[str, str], ...], text: str, known: str) -> list[tuple[str, str]]:

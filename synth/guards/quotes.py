@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 
+from truegold.pipeline.clean.language import UNKNOWN, language_of, sure_language
 from truegold.synth.config import LeakConfig
 from truegold.synth.guards.text import HAN, OPERATION, concepts, content_stems, normal, runs, sentences, words
 
@@ -26,8 +27,19 @@ MIN_STEMS = 3
 """With fewer words of the same meaning, which the problem does not explain, no sentence is retold."""
 _ENGLISH = re.compile(r"[A-Za-z'’-]{2,}(?:,? [A-Za-z'’-]+){5,}")
 _DIGIT = re.compile(r"\d")
-FOREIGN_HAN = 4
-"""So many Chinese characters are a sentence of another language where the problem has none."""
+FOREIGN_LETTERS = 4
+"""So many letters of a script that the problem does not have are of another language."""
+SURE_WORDS = 7
+"""A sentence with fewer words is in no certain language."""
+_LATIN_WORD = re.compile(r"[A-Za-zÀ-ÿ]{2,}")
+_SCRIPTS = {
+    "Chinese": HAN,
+    "Japanese": re.compile(r"[\u3041-\u30fa]"),
+    "Korean": re.compile(r"[\uac00-\ud7af]"),
+    "Cyrillic": re.compile(r"[\u0400-\u04ff]"),
+    "Arabic": re.compile(r"[\u0600-\u06ff]"),
+    "Devanagari": re.compile(r"[\u0900-\u097f]"),
+}
 
 
 def find_quote(output: str, guidance: str, problem: str, attempt: str, config: LeakConfig) -> str | None:
@@ -72,10 +84,19 @@ def retold_share(output: str, guidance: str, problem: str, attempt: str) -> floa
 
 
 def is_in_another_language(output: str, problem: str) -> bool:
-    """Return whether an output has Chinese in it though its problem has none, or a run of English words though its
-    problem is Chinese.
-    Problems of hardly any words are in no language."""
-    problem_han, output_han = len(HAN.findall(problem)), len(HAN.findall(output))
-    if problem_han:
-        return problem_han >= FOREIGN_HAN and _ENGLISH.search(output) is not None and not _ENGLISH.search(problem)
-    return output_han >= FOREIGN_HAN and len(words(normal(problem))) >= MIN_WORDS
+    """Return whether a part of an output is in another language than its problem: by its script, Chinese in an English
+    answer or a run of English words in a Chinese one, or by a sentence that is certainly in another language.
+
+    Problems of hardly any words are in no language.
+    """
+    problem_words = words(normal(problem))
+    if len(problem_words) < MIN_WORDS:
+        return False
+    foreign = {script for script, pattern in _SCRIPTS.items() if len(pattern.findall(output)) >= FOREIGN_LETTERS}
+    if any(not _SCRIPTS[script].search(problem) for script in foreign):
+        return True
+    if HAN.search(problem):
+        return _ENGLISH.search(output) is not None and not _ENGLISH.search(problem)
+    language = language_of(problem)
+    plain = [part for part in sentences(output) if len(_LATIN_WORD.findall(part)) >= SURE_WORDS and "\\" not in part]
+    return language != UNKNOWN and any(sure_language(part) not in (language, UNKNOWN) for part in plain)

@@ -40,12 +40,38 @@ def is_caught(leak: dict[str, Any]) -> bool:
     return bool(report.reasons)
 
 
-@pytest.mark.parametrize(("half", "least"), [(0, 0.95), (1, 0.92)])
+@pytest.mark.parametrize(("half", "least"), [(0, 0.95), (1, 0.93)])
 def test_planted_leaks_are_caught(half: int, least: float) -> None:
-    planted = [leak for leak in LEAKS if leak["way"] != "clean"]
+    planted = [leak for leak in LEAKS if leak["way"] != "clean" and "wordings" not in leak["way"]]
     leaks = [leak for leak in planted if hashlib.sha256(leak["output"].encode()).digest()[0] % 2 == half]
     assert len({leak["way"] for leak in leaks}) >= 7
     assert sum(map(is_caught, leaks)) >= least * len(leaks)
+
+
+def test_wordings_that_were_written_last_are_caught_less_often() -> None:
+    last = [leak for leak in LEAKS if "last wordings" in leak["way"]]
+    assert sum(map(is_caught, last)) >= 0.65 * len(last)
+
+
+@pytest.mark.parametrize(
+    "opening",
+    [
+        "Il ne faut pas oublier que les pommes qui ont été données doivent être soustraites du total à la fin.",
+        "Сначала надо вычесть яблоки.",
+        "最后要减去苹果。",
+    ],
+)
+def test_a_sentence_in_another_language_is_caught(opening: str) -> None:
+    assert LeakReason.OTHER_LANGUAGE in check(f"{opening} 12+9=21, 21-5=16.").reasons
+
+
+def test_comments_of_a_program_are_read_too() -> None:
+    program = "def f(x):\n    # fixed: the previous version added 1\n    return x"
+    sources = Sources("Write a function that returns its argument.", "It passes 0 of 3 tests.", "")
+    report = check_output(program, sources, program, SAME, LeakConfig(), is_program=True)
+    assert LeakReason.MENTIONS_ATTEMPT in report.reasons
+    plain = "def f(x):\n    # the argument itself\n    return x"
+    assert check_output(plain, sources, plain, SAME, LeakConfig(), is_program=True).reasons == ()
 
 
 def test_the_outputs_without_what_was_planted_pass() -> None:
