@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
-from truegold.pipeline.config.base import ROUNDING
+from truegold.pipeline.config.base import ROUNDING, StageConfig
 from truegold.pipeline.config.curation import CurationConfig
 from truegold.pipeline.config.engines import (
     ChatConfig,
@@ -103,6 +103,40 @@ class RunConfig(CurationConfig):
         """The section `select` with the shares that the sources set, where it sets no others itself."""
         quotas = source_quotas(self.data, self.select.quotas)
         return self.select if quotas == self.select.quotas else self.select.model_copy(update={"quotas": quotas})
+
+    def resolved(self) -> RunConfig:
+        """Return the configuration with every section as its stage gets it.
+
+        A section that leaves out what it shares with others (chat, engine, the size of a group) has it filled in, so
+        that what is shown and written is what runs. Resolving a second time changes nothing.
+        """
+        shared: dict[str, Any] = {"chat": self.chat, "engine": self.engine}
+        if self.train is not None:
+            shared["group_size"] = self.train.group_size
+        sections: dict[str, StageConfig | None] = {
+            "sft": self.sft,
+            "profile": self.profile,
+            "select": self.selection,
+            "synth": self.synth,
+            "distill": self.distill,
+            "train": self.train,
+        }
+        changes: dict[str, StageConfig] = {}
+        for name, section in sections.items():
+            if section is None:
+                continue
+            settings = {**shared, "max_tokens": self.profile.max_tokens} if name == "synth" else shared
+            unset = type(section).model_fields.keys() - section.model_fields_set
+            filled = {field: value for field, value in settings.items() if field in unset}
+            changes[name] = section.model_copy(update=filled)
+        if self.train is not None and self.distill is not None:
+            # The profile's pass rates are those of the model before its SFT on positives.
+            training = changes["train"]
+            assert isinstance(training, GrpoConfig)
+            off = tuple(dict.fromkeys((*training.guards.off, "profile")))
+            guards = training.guards.model_copy(update={"off": off})
+            changes["train"] = training.model_copy(update={"guards": guards})
+        return self.model_copy(update=changes)
 
     @property
     def run_dir(self) -> Path:

@@ -54,7 +54,7 @@ def open_run(config: RunConfig) -> Iterator[Path]:
         lock.truncate(0)
         lock.write(str(os.getpid()))
         lock.flush()
-        _write_json(run_dir / "config.resolved.json", config.model_dump(mode="json"))
+        _write_json(run_dir / "config.resolved.json", config.resolved().model_dump(mode="json"))
         yield run_dir
 
 

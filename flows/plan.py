@@ -13,13 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from truegold.flows.config import RunConfig
-from truegold.pipeline.config.base import StageConfig
 from truegold.pipeline.config.engines import ScriptedEngineConfig
 from truegold.pipeline.config.sources import DemoSource
-from truegold.pipeline.config.stages import ProfileConfig, ReportConfig
+from truegold.pipeline.config.stages import ReportConfig
 from truegold.pipeline.curation.plan import DEMO_SFT_TEXTS, curation_stages, data_file, rows_of
 from truegold.pipeline.curation.resolve import resolve_stages
 from truegold.pipeline.export import export
@@ -35,7 +33,7 @@ from truegold.synth.config import SynthConfig
 from truegold.synth.records import DISTILLED_FILE
 from truegold.synth.strategies import strategy_fingerprint
 from truegold.train.config.grpo import GrpoConfig
-from truegold.train.config.models import PathModel, SftConfig, SmolLM2Model, TinyModel
+from truegold.train.config.models import PathModel, SmolLM2Model, TinyModel
 from truegold.train.grpo import grpo
 from truegold.train.guards.logs import ALARMS
 from truegold.train.model.checkpoints import build_tiny, check_local, convert_smollm2, download, is_local
@@ -45,8 +43,6 @@ from truegold.verifiers import ConfigError, fingerprint
 GROUP_SIZE: int = GrpoConfig.model_fields["group_size"].default
 """The group size for which the report on a run that does not train computes expected rewards."""
 
-Section = TypeVar("Section", SftConfig, ProfileConfig, SynthConfig, GrpoConfig)
-
 
 def plan(config: RunConfig, until: Phase = Phase.REPORT) -> list[Stage]:
     """Return the stages up to and including the phase `until`, and the report on them.
@@ -54,6 +50,7 @@ def plan(config: RunConfig, until: Phase = Phase.REPORT) -> list[Stage]:
     Raises ConfigError, InputError or SetupError for what can be known to fail before any work: a phase whose section
     is missing, a data file or a model folder that does not exist.
     """
+    config = config.resolved()
     phases = list(Phase)[: list(Phase).index(until) + 1]
     stages = curation_stages(config)
     has_engine = config.model is not None or isinstance(config.engine, ScriptedEngineConfig)
@@ -91,14 +88,14 @@ def _plan_profiling(config: RunConfig) -> list[Stage]:
             inputs["data"] = DEMO_SFT_TEXTS
         else:
             inputs |= rows_of("settle")
-        stages.append(plan_stage("sft", sft, _share_settings(config.sft, config), inputs, launch=config.sft.launch))
+        stages.append(plan_stage("sft", sft, config.sft, inputs, launch=config.sft.launch))
     stages.append(_plan_profile("profile", config, rows_of("settle"), _current_model(config)))
     return stages
 
 
 def _plan_profile(name: str, config: RunConfig, rows: dict[str, Path | Output], model: Path | Output | None) -> Stage:
     inputs = rows if model is None else {**rows, "model": model}
-    return plan_stage(name, profile, _share_settings(config.profile, config), inputs)
+    return plan_stage(name, profile, config.profile, inputs)
 
 
 def _plan_selection(config: RunConfig) -> Stage:
@@ -106,10 +103,7 @@ def _plan_selection(config: RunConfig) -> Stage:
         name: Output("profile", f"{name}.parquet") for name in ("rows", "profile", "flags", "suspicion")
     }
     inputs["open_flags"] = Output("settle", OPEN_FLAGS_FILE)
-    section = config.selection
-    if config.train is not None and "group_size" not in section.model_fields_set:
-        section = section.model_copy(update={"group_size": config.train.group_size})
-    return plan_stage("select", select, section, inputs)
+    return plan_stage("select", select, config.select, inputs)
 
 
 def _plan_synthesis(config: RunConfig, section: SynthConfig) -> Stage:
@@ -119,13 +113,8 @@ def _plan_synthesis(config: RunConfig, section: SynthConfig) -> Stage:
     inputs |= {name: Output("profile", f"{name}.parquet") for name in ("profile", "suspicion", "samples")}
     if (model := _current_model(config)) is not None:
         inputs["model"] = model
-    section = _share_settings(section, config)
-    shared: dict[str, int] = {"max_tokens": config.profile.max_tokens}
-    if config.train is not None:
-        shared["group_size"] = config.train.group_size
-    unset = {name: value for name, value in shared.items() if name not in section.model_fields_set}
     strategies = {spelling: strategy_fingerprint(spelling) for spelling in section.strategies}
-    return plan_stage("synth", synth, section.model_copy(update=unset), inputs, extra=strategies)
+    return plan_stage("synth", synth, section, inputs, extra=strategies)
 
 
 def _plan_export(config: RunConfig, stages: Sequence[Stage]) -> Stage:
@@ -149,8 +138,8 @@ def _plan_training(config: RunConfig) -> list[Stage]:
         distilled["distilled"] = Output("synth", DISTILLED_FILE)
     stages: list[Stage] = []
     if config.distill is not None:
-        section = _share_settings(config.distill, config)
-        stages.append(plan_stage("distill", sft, section, {"model": model, **distilled}, launch=section.launch))
+        launch = config.distill.launch
+        stages.append(plan_stage("distill", sft, config.distill, {"model": model, **distilled}, launch=launch))
         model = Output("distill", "checkpoint")
     inputs: dict[str, Path | Output] = {
         "model": model,
@@ -161,12 +150,7 @@ def _plan_training(config: RunConfig) -> list[Stage]:
         **distilled,
     }
     terms = {term.verifier: fingerprint(term.verifier) for term in config.train.reward.terms if term.verifier}
-    training = _share_settings(config.train, config)
-    if config.distill is not None:
-        # The profile's pass rates are those of the model before.
-        guards = training.guards.model_copy(update={"off": (*training.guards.off, "profile")})
-        training = training.model_copy(update={"guards": guards})
-    stages.append(plan_stage("train", grpo, training, inputs, extra=terms, launch=training.launch))
+    stages.append(plan_stage("train", grpo, config.train, inputs, extra=terms, launch=config.train.launch))
     if config.profile_after:
         rows: dict[str, Path | Output] = {
             "rows": Output("select", "after.parquet"),
@@ -183,14 +167,6 @@ def report_stage(name: str, stages: Sequence[str], group_size: int, unfinished: 
     if unfinished is not None:
         inputs[UNFINISHED] = unfinished / ALARMS
     return plan_stage("report", report, ReportConfig(name=name, stages=tuple(stages), group_size=group_size), inputs)
-
-
-def _share_settings(section: Section, config: RunConfig) -> Section:
-    """Return a section with the run's chat and engine settings wherever it sets none itself."""
-    shared: dict[str, StageConfig] = {} if "chat" in section.model_fields_set else {"chat": config.chat}
-    if "engine" in type(section).model_fields and "engine" not in section.model_fields_set:
-        shared["engine"] = config.engine
-    return section.model_copy(update=shared)
 
 
 def _base_model(config: RunConfig, stages: list[Stage]) -> Path | Output | None:

@@ -300,7 +300,7 @@ def _run_until(until: Phase, path: Path, overrides: Sequence[str] | None, engine
     config = load_config(path, overrides or ())
     stages = plan(config, until)
     if dry_run:
-        output.print_json(json.dumps(config.model_dump(mode="json")))
+        output.print_json(json.dumps(config.resolved().model_dump(mode="json")))
         for stage in stages:
             process = " (own process)" if stage.isolated else ""
             print_line(f"{stage.name:<14} {stage.fn}{process}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,22 @@ import yaml
 
 from truegold.flows.cli.app import STARTER
 from truegold.flows.config import RunConfig, load_config, validate_config
+from truegold.flows.execute import open_run
 from truegold.flows.plan import plan
 from truegold.pipeline.config.engines import ScriptedEngineConfig, VllmEngineConfig
 from truegold.pipeline.running.stage import Output
 from truegold.verifiers import ConfigError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture
+def project_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with two files of problems and one of texts."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("train.jsonl", "more.jsonl", "sft.jsonl"):
+        (tmp_path / name).write_text('{"question": "How many pens?", "answer": "#### 7", "text": "x"}\n')
+    return tmp_path
 
 
 def write(folder: Path, text: str) -> Path:
@@ -133,3 +144,42 @@ def test_synthesis_feeds_the_training_that_follows() -> None:
     }
     assert with_sft["train"].inputs["model"] == Output("distill", "checkpoint")
     assert "profile" in with_sft["train"].config.model_dump()["guards"]["off"]
+
+
+def test_the_resolved_configuration_has_every_section_as_its_stage_runs_it(project_files: Path) -> None:
+    values = {
+        "data": [{"path": "train.jsonl", "quota": 0.5}, {"path": "more.jsonl", "preset": "gsm8k", "weight": 2}],
+        "model": {"type": "tiny"},
+        "chat": {"user": "{prompt} Box it."},
+        "engine": {"dtype": "float32", "max_model_len": 512},
+        "sft": {"data": "sft.jsonl"},
+        "profile": {"max_tokens": 77, "chat": {"system": "Be brief."}},
+        "synth": {},
+        "distill": {},
+        "train": {"group_size": 6, "engine": {"dtype": "bfloat16"}},
+    }
+    config = validate_config(values, "test")
+    resolved = config.resolved()
+    stages = {stage.name: stage for stage in plan(config)}
+    for name in ("clean", "dedup", "verify_gold", "sft", "profile", "select", "synth", "distill", "train", "export"):
+        assert getattr(resolved, name) == stages[name].config, name
+    assert resolved.profile == stages["profile_after"].config
+    dump = resolved.model_dump(mode="json")
+    assert dump["sft"]["chat"]["user"] == "{prompt} Box it."
+    assert dump["profile"]["chat"] == {"system": "Be brief.", "user": "{prompt}", "use_template": True}
+    assert dump["profile"]["engine"]["max_model_len"] == 512
+    assert dump["train"]["engine"]["dtype"] == "bfloat16"
+    assert dump["select"]["group_size"] == dump["synth"]["group_size"] == 6
+    assert dump["select"]["quotas"] == {"source:train.jsonl": 0.5, "source:more.jsonl": 0.5}
+    assert dump["train"]["guards"]["off"] == ["profile"]
+    # What was written down can be run again, and is the same.
+    assert validate_config(dump, "config.resolved.json").resolved() == resolved
+
+
+def test_the_written_configuration_is_the_resolved_one(project_files: Path) -> None:
+    values = {"data": {"path": "train.jsonl"}, "chat": {"system": "Be brief."}, "runs_dir": str(project_files / "runs")}
+    config = validate_config(values, "test")
+    with open_run(config) as run_dir:
+        written = json.loads((run_dir / "config.resolved.json").read_text())
+    assert written == config.resolved().model_dump(mode="json")
+    assert written["profile"]["chat"]["system"] == "Be brief."
