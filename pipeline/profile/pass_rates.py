@@ -27,6 +27,9 @@ from truegold.verifiers import Item, Reason, gold_response, judges_solutions, re
 from truegold.verifiers.rates import wilson_interval
 from truegold.verifiers.running.single import verify_one
 
+SUSPECT_GOLD = "suspect_gold"
+"""The reason of flags on problems whose samples agree on another answer than the gold."""
+
 
 class ProfileRow(RowReference):
     """A row of `profile.parquet`: the pass rates of one problem."""

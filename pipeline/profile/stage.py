@@ -24,7 +24,14 @@ from truegold.pipeline.flag.suspicion.stage import score_rows
 from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger, flag_record
 from truegold.pipeline.profile.drawing import SamplingCost
 from truegold.pipeline.profile.model_judge import load_judge
-from truegold.pipeline.profile.pass_rates import PROFILE_SCHEMA, PassRateTotals, ProfileRow, is_suspect, summarise
+from truegold.pipeline.profile.pass_rates import (
+    PROFILE_SCHEMA,
+    SUSPECT_GOLD,
+    PassRateTotals,
+    ProfileRow,
+    is_suspect,
+    summarise,
+)
 from truegold.pipeline.profile.posterior import Beta, fit_prior
 from truegold.pipeline.profile.sampling import SAMPLE_SCHEMA, SampleRow, Sampling
 from truegold.pipeline.profile.schedule import Schedule
@@ -34,7 +41,6 @@ from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, rea
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import SCRATCH, STORE, StageReport, stage_function
 
-SUSPECT_GOLD = "suspect_gold"
 TOO_LONG = "prompt_too_long_for_model"
 NOT_SAMPLED = "not_sampled"
 """The budget was spent before the row had a sample."""

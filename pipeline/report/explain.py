@@ -19,8 +19,10 @@ import orjson
 import polars as pl
 
 from truegold.pipeline.ledger import DROPPED_FILE, LEDGER_FILE
+from truegold.pipeline.report.flagged import describe_confidence, describe_suspicion
 from truegold.pipeline.report.run_files import Fields, RunFiles, open_finished
 from truegold.pipeline.report.shown_text import cut, visible
+from truegold.pipeline.rows import KEY, row_key
 from truegold.pipeline.running.stage_table import ROW_STAGES
 from truegold.verifiers import InputError
 
@@ -57,6 +59,8 @@ class RowStory:
     """The row of `profile.parquet` by stage: profile, profile_after."""
     samples: tuple[Fields, ...]
     ended: str
+    suspicion: float | None = None
+    """The probability that the label is at fault, as all samples tell it."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +150,7 @@ def _explain_row(files: RunFiles, row: Fields) -> RowStory:
         profiles=profiles,
         samples=() if samples is None else tuple(_first_samples(samples, is_row)),
         ended=_ended(files, is_row, events),
+        suspicion=files.suspicions(pl.DataFrame([{name: row[name] for name in KEY}])).get(row_key(row)),
     )
 
 
@@ -204,9 +209,12 @@ def _row_lines(story: RowStory) -> list[str]:
             lines += _field("before", event.before, 6) + _field("after", event.after, 6)
     if story.flags:
         lines += ["", "  Flags"]
+    if story.suspicion is not None:
+        lines.append(f"    {describe_suspicion(story.suspicion)}, by all samples together")
     for flag in story.flags:
-        effect = "holds it back" if flag["blocks"] else "advice only"
-        lines.append(f"    {visible(flag['reason'])} ({visible(flag['detector'])}, {flag['confidence']:.0%}, {effect})")
+        effect = "holds it back" if flag["blocks"] else "holds nothing back"
+        strength = describe_confidence(flag["reason"], flag["confidence"])
+        lines.append(f"    {visible(flag['reason'])} ({visible(flag['detector'])}, {strength}, {effect})")
         lines += _field("suggests", flag["suggestion"], 6) if flag["suggestion"] is not None else []
         lines += _field("evidence", flag["evidence"], 6)
     return lines + _profile_lines(story)

@@ -14,6 +14,7 @@ import orjson
 import polars as pl
 
 from truegold.pipeline.ledger import DROPPED_FILE
+from truegold.pipeline.profile.pass_rates import SUSPECT_GOLD
 from truegold.pipeline.report.run_files import Fields, RunFiles, fetch
 from truegold.pipeline.rows import KEY, RowKey, group_by_row, row_key
 from truegold.pipeline.running.stage_table import ROW_STAGES
@@ -32,8 +33,14 @@ class Flag:
     detector: str
     confidence: float
     blocks: bool
+    """Whether it holds the row back in this run."""
     evidence: Mapping[str, Any]
     suggestion: str | None
+
+    @property
+    def strength(self) -> str:
+        """Its confidence in words."""
+        return describe_confidence(self.reason, self.confidence)
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,8 @@ class FlaggedRow:
     samples: tuple[Fields, ...]
     outcome: str
     """Where the row ended, in words."""
+    suspicion: float | None
+    """The probability that the label is at fault, as all samples together tell it."""
 
     @property
     def blocks(self) -> bool:
@@ -103,6 +112,18 @@ def rank_flagged_rows(files: RunFiles, max_items: int) -> Review | None:
     return Review(total, _reasons(flags), _read_rows(files, flags, top))
 
 
+def describe_confidence(reason: str, confidence: float) -> str:
+    """Return the confidence of a flag in words: of samples it is their agreement, which is no probability."""
+    if reason == SUSPECT_GOLD:
+        return f"{confidence:.0%} of samples agree"
+    return f"confidence {confidence:.0%}"
+
+
+def describe_suspicion(suspicion: float) -> str:
+    """Return the probability that a label is at fault in words."""
+    return f"label wrong with probability {suspicion:.0%}"
+
+
 def _reasons(flags: pl.LazyFrame) -> tuple[ReasonCount, ...]:
     rows = flags.group_by(*KEY, "reason").agg(pl.col("blocks").any())
     counted = rows.group_by("reason").agg(pl.len(), pl.col("blocks").sum().alias("blocking"))
@@ -117,6 +138,7 @@ def _read_rows(files: RunFiles, flags: pl.LazyFrame, top: pl.DataFrame) -> tuple
     votes = _votes(files, top)
     samples = _samples(files, top)
     outcomes = _outcomes(files, top)
+    suspicions = files.suspicions(top)
     return tuple(
         FlaggedRow(
             row=texts[key],
@@ -124,6 +146,7 @@ def _read_rows(files: RunFiles, flags: pl.LazyFrame, top: pl.DataFrame) -> tuple
             votes=votes.get(key),
             samples=tuple(samples.get(key, ())),
             outcome=outcomes.get(key, "still in the data"),
+            suspicion=suspicions.get(key),
         )
         for key in map(row_key, top.iter_rows(named=True))
     )

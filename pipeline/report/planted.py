@@ -20,7 +20,7 @@ import polars as pl
 
 from truegold.pipeline.ingest.demo.defects import DECOY
 from truegold.pipeline.ledger import FLAGS_FILE, LEDGER_FILE
-from truegold.pipeline.report.run_files import SOURCE_KEY, RunFiles
+from truegold.pipeline.report.run_files import HELD_REASONS, SOURCE_KEY, RunFiles
 from truegold.pipeline.running.stage_table import CURATION_ROW_STAGES
 
 DUPLICATE_REASONS = ("exact_duplicate", "leaked_heldout")
@@ -57,8 +57,6 @@ CLEAN = ""
 HARMLESS = (CLEAN, *DECOYS)
 
 DUPLICATE_KINDS = ("exact_duplicate", "format_duplicate", "rephrased")
-CONSEQUENCES = ("held_for_review", "reviewers_disagree")
-"""Drops that follow from flags and are no findings of their own."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +161,7 @@ def _drops(files: RunFiles, population: pl.DataFrame) -> pl.DataFrame:
     if not ledgers:
         return empty
     kept = pl.col("evidence").str.json_path_match("$.kept")
-    finding = (pl.col("action") == "drop") & ~pl.col("reason").is_in(CONSEQUENCES)
+    finding = (pl.col("action") == "drop") & ~pl.col("reason").is_in(HELD_REASONS)
     drops = pl.concat(ledgers).filter(finding).select(*SOURCE_KEY, "reason", kept=kept).collect(engine="streaming")
     twins = population.select(
         kept=pl.format("{}:{}", *SOURCE_KEY), kept_source="source", kept_row="source_row", kept_planted="planted"

@@ -13,8 +13,9 @@ from typing import Any
 import orjson
 import polars as pl
 
-from truegold.pipeline.ledger import FLAGS_FILE
-from truegold.pipeline.rows import KEY, count_rows
+from truegold.pipeline.flag.suspicion.tables import SUSPICION_FILE
+from truegold.pipeline.ledger import DROPPED_FILE, FLAGS_FILE
+from truegold.pipeline.rows import KEY, RowKey, count_rows, row_key
 from truegold.pipeline.running.stage import RECORD
 from truegold.verifiers import InputError
 
@@ -23,6 +24,12 @@ SOURCE_KEY = ["source", "source_row"]
 
 UNFINISHED = "unfinished_training"
 """The name of an input of the report: the alarms of a training that has not ended well, in whose folder is the rest."""
+
+HELD_REASONS = ("held_for_review", "reviewers_disagree")
+"""Why rows leave that wait for a person: drops that follow from flags and are no findings of their own."""
+
+AFTER_TRAINING = "profile_after"
+"""The stage whose flags come too late to hold a row back."""
 
 Fields = dict[str, Any]
 """Some columns of one row of a table."""
@@ -67,6 +74,18 @@ class RunFiles:
         path = self.path(stage, name)
         return None if path is None else pl.scan_parquet(path)
 
+    def suspicions(self, keys: pl.DataFrame) -> dict[RowKey, float]:
+        """Return the probability that the label is at fault, of those rows with these keys for which samples tell it.
+
+        After training there are more samples to tell it by.
+        """
+        known: dict[RowKey, float] = {}
+        for _, table in self.tables(SUSPICION_FILE, ("profile", AFTER_TRAINING)):
+            columns = [pl.col("row_id").alias("id"), *SOURCE_KEY, "suspicion"]
+            rows = table.select(columns).drop_nulls("suspicion")
+            known |= {row_key(row): row["suspicion"] for row in fetch(rows, keys, ["suspicion"])}
+        return known
+
     def count(self, stage: str, name: str) -> int:
         """Return the rows of a table, 0 where it does not exist."""
         path = self.path(stage, name)
@@ -80,17 +99,33 @@ class RunFiles:
     def flags(self, *, after_training: bool) -> pl.LazyFrame | None:
         """Return all flags, each once, or None where no stage has flagged.
 
-        The table of the last flagging stage repeats the earlier ones, with `blocks` as it was settled.
+        The table of the last flagging stage repeats the earlier ones. `blocks` says whether the flag holds its row back
+        in this run: no row is held that a reviewer kept, or that was flagged when it had been trained on already.
         """
         gathered = next(
             (stages for stages in (("well_posed",), ("flag",), ("dedup", "vet_tests")) if stages[-1] in self),
             ("dedup", "verify_gold"),
         )
-        last = ("profile", "profile_after") if after_training else ("profile",)
-        frames = [table for _, table in self.tables(FLAGS_FILE, (*gathered, *last))]
+        frames = [self._with_effect(table, "settle") for _, table in self.tables(FLAGS_FILE, gathered)]
+        frames += [self._with_effect(table, "select") for _, table in self.tables(FLAGS_FILE, ("profile",))]
+        if after_training:
+            late = {"blocks": pl.lit(value=False), "detector": pl.lit(AFTER_TRAINING)}
+            frames += [table.with_columns(**late) for _, table in self.tables(FLAGS_FILE, (AFTER_TRAINING,))]
         if not frames:
             return None
         return pl.concat(frames).unique([*KEY, "reason", "detector"], keep="first", maintain_order=True)
+
+    def _with_effect(self, flags: pl.LazyFrame, stage: str) -> pl.LazyFrame:
+        """Return flags on which `stage` acts, blocking only where it held their row back; as they are before it ran."""
+        dropped = self.table(stage, DROPPED_FILE)
+        if dropped is None:
+            return flags if stage not in self else flags.with_columns(blocks=pl.lit(value=False))
+        held = dropped.filter(pl.col("drop_reason").is_in(HELD_REASONS)).select(KEY).unique()
+        held = held.with_columns(is_held=pl.lit(value=True))
+        with_held = flags.join(held, on=KEY, how="left", maintain_order="left")
+        return with_held.with_columns(blocks=pl.col("blocks") & pl.col("is_held").fill_null(value=False)).drop(
+            "is_held"
+        )
 
 
 def open_finished(run_dir: Path) -> RunFiles:

@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
+from truegold.pipeline.flag.suspicion.tables import SUSPICION_SCHEMA
 from truegold.pipeline.ledger import FLAG_SCHEMA, Ledger
 from truegold.pipeline.profile.pass_rates import PROFILE_SCHEMA
 from truegold.pipeline.profile.sampling import SAMPLE_SCHEMA
@@ -242,3 +243,8 @@ class FakeRun:
                 samples.append({**key, "sample": sample, **answer, **verdict, "token_ids": [1, 2]})
         write_rows(out / "profile.parquet", profiles, PROFILE_SCHEMA)
         write_rows(out / "samples.parquet", samples, SAMPLE_SCHEMA)
+        if 6 in passes:
+            row = self.rows[6]
+            known = {"id": row["id"], "row_id": row["id"], "source": row["source"], "source_row": row["source_row"]}
+            told = {"suspicion": 0.92, "tier": "review", "evidence": "{}", "suggestion": "99"}
+            write_rows(out / "suspicion.parquet", [{**known, **told}], SUSPICION_SCHEMA)

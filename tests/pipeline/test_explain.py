@@ -117,3 +117,13 @@ def test_the_lines_are_safe_to_print(run: Path) -> None:
     assert "\u202e" not in text
     for part in ("in_reserve", "clean: edit whitespace", "missing_quantity", "profile: 0.250", fake.CHINESE):
         assert part in text
+
+
+def test_a_flag_says_what_it_held_back_and_what_its_percentage_is(run: Path) -> None:
+    held = explain_lines(explain(run, "raw.jsonl:6"))
+    assert "    suspect_gold (suspect_gold, 75% of samples agree, holds it back)" in held
+    assert "    label wrong with probability 92%, by all samples together" in held
+    trained = explain_lines(explain(run, "raw.jsonl:7"))
+    assert "    suspect_gold (profile_after, 50% of samples agree, holds nothing back)" in trained
+    advice = explain_lines(explain(run, "raw.jsonl:9"))
+    assert "    truncated_text (truncated_text, confidence 50%, holds nothing back)" in advice

@@ -11,6 +11,8 @@ import pytest
 from report_pages import Page, run_report
 
 from truegold.pipeline.ledger import DROPPED_SCHEMA
+from truegold.pipeline.report.flagged import rank_flagged_rows
+from truegold.pipeline.report.run_files import RunFiles
 from truegold.pipeline.rows import write_rows
 from truegold.verifiers.rates import wilson_interval
 
@@ -129,7 +131,7 @@ def test_flagged_rows_come_most_suspicious_first(full: tuple[Path, str, dict[str
     _, html, numbers = full
     assert numbers["flagged"]["rows"] == numbers["flagged"]["shown"] == 7
     reasons = {reason["reason"]: (reason["rows"], reason["blocking"]) for reason in numbers["flagged"]["reasons"]}
-    assert reasons["suspect_gold"] == (2, 2)
+    assert reasons["suspect_gold"] == (2, 1)
     assert reasons["truncated_text"] == (2, 1)
     articles = [attrs for tag, attrs in Page(html).tags if tag == "article" and "data-reasons" in attrs]
     assert [item["data-reasons"] for item in articles] == [
@@ -137,11 +139,14 @@ def test_flagged_rows_come_most_suspicious_first(full: tuple[Path, str, dict[str
         "solution_contradicts_gold",
         "suspect_gold",
         "solution_contradicts_gold",
-        "suspect_gold",
         "missing_quantity",
+        "suspect_gold",
         "truncated_text",
     ]
-    assert ["blocks" in str(item["class"]) for item in articles] == [True] * 5 + [False] * 2
+    assert ["blocks" in str(item["class"]) for item in articles] == [True] * 4 + [False] * 3
+    visible = Page(html).visible_text
+    assert "75% of samples agree" in visible
+    assert "label wrong with probability 92%" in visible
     assert f"truegold explain {fake.make_row(10)['id']} --run {full[0]}" in Page(html).visible_text
 
 
@@ -212,3 +217,14 @@ def test_records_that_ingest_lost_raise(tmp_path: Path) -> None:
     (run.folder / "ingest" / "rejects.jsonl").write_bytes(b"")
     with pytest.raises(RuntimeError, match="'ingest'"):
         run_report(run.folder, fake.CURATION)
+
+
+def test_flags_of_rows_that_a_reviewer_kept_held_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "fake"
+    fake.FakeRun(folder).build(fake.FULL)
+    dropped = pl.read_parquet(folder / "settle" / "dropped.parquet")
+    dropped.filter(pl.col("source_row") != 5).write_parquet(folder / "settle" / "dropped.parquet")
+    records = {name: folder / name / "stage.json" for name in fake.FULL}
+    review = rank_flagged_rows(RunFiles.open(records, fake.FULL), 100)
+    held = {(item.row["source_row"], flag.reason) for item in review.shown for flag in item.flags if flag.blocks}
+    assert held == {(8, "solution_contradicts_gold"), (10, "truncated_text"), (6, "suspect_gold")}
