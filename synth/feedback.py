@@ -93,7 +93,11 @@ _KINDS = (
     ("choice", re.compile(r"\(?[A-H]\)?")),
     ("tuple", re.compile(r"[(\[].*,.*[)\]]", re.DOTALL)),
     ("set", re.compile(r"\\?\{.*\}", re.DOTALL)),
-    ("expression", re.compile(r"[^a-zA-Z]*(?:\\?[a-zA-Z]{1,6}\b[^a-zA-Z]*)*", re.DOTALL)),
+    # Of words an expression has commands of LaTeX, names of functions, and letters.
+    (
+        "expression",
+        re.compile(r"(?:\\[a-zA-Z]+|\b(?:sin|cos|tan|log|ln|exp|sqrt|pi|max|min)\b|\b[a-zA-Z]{1,2}\b|[^a-zA-Z一-鿿])+"),
+    ),
 )
 
 
