@@ -10,7 +10,7 @@ filters, so that a row among a million is found without reading the others' text
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,8 @@ class RowStory:
     profiles: Mapping[str, Fields]
     """The row of `profile.parquet` by stage: profile, profile_after."""
     samples: tuple[Fields, ...]
+    attempts: tuple[Fields, ...]
+    """What synthesis has tried on it, in order."""
     ended: str
     suspicion: float | None = None
     """The probability that the label is at fault, as all samples tell it."""
@@ -143,12 +145,14 @@ def _explain_row(files: RunFiles, row: Fields) -> RowStory:
         for summary in table.filter(is_row).collect().to_dicts()
     }
     samples, flags = files.table("profile", "samples.parquet"), files.flags(after_training=True)
+    attempts = files.table("synth", "attempts.parquet")
     return RowStory(
         row,
         events,
         flags=() if flags is None else tuple(flags.filter(is_row).collect().to_dicts()),
         profiles=profiles,
         samples=() if samples is None else tuple(_first_samples(samples, is_row)),
+        attempts=() if attempts is None else tuple(attempts.filter(is_row).sort("attempt").collect().to_dicts()),
         ended=_ended(files, is_row, events),
         suspicion=files.suspicions(pl.DataFrame([{name: row[name] for name in KEY}])).get(row_key(row)),
     )
@@ -171,6 +175,8 @@ def _ended(files: RunFiles, is_row: pl.Expr, events: tuple[Event, ...]) -> str:
     for event in events:
         if event.action == "drop":
             kept = f"; kept in {event.stage}/{DROPPED_FILE}"
+            if any(later.stage == "synth" for later in events):
+                kept = "; back in training by a distilled positive"
             return f"dropped by {event.stage}: {event.reason}{kept}"
     for name, words in (("selected", "selected for training"), ("heldout", "held out for evaluation")):
         table = files.table("select", f"{name}.parquet")
@@ -240,6 +246,17 @@ def _profile_lines(story: RowStory) -> list[str]:
             f"    {sample['sample']}: {visible(sample['reason'])}, {score}, finished by {sample['finish_reason']}"
         )
         lines += _field("said", sample["completion"], 6) + _field("answer", sample["extracted"], 6)
+    return lines + _attempt_lines(story.attempts)
+
+
+def _attempt_lines(attempts: Sequence[Fields]) -> list[str]:
+    lines = ["", "  Attempts of synthesis"] if attempts else []
+    for attempt in attempts:
+        outcome = "kept" if attempt["kept"] else attempt["dropped"] or attempt["reason"]
+        lines.append(f"    {attempt['attempt']}: {visible(attempt['strategy'])}, {visible(outcome)}")
+        for name in ("feedback", "reflection"):
+            lines += _field(name, attempt[name], 6) if attempt[name] else []
+        lines += _field("said", attempt["completion"], 6)
     return lines
 
 

@@ -112,6 +112,10 @@ def test_hard_rows_get_positives_between_selection_and_training(project: Path) -
     assert pl.read_parquet(run_dir / "synth" / "distilled.parquet")["prompt"].to_list() == [PROBLEMS[0]["question"]]
     page = (run_dir / "report" / "index.html").read_text()
     assert "Positives for hard rows" in page
+    story = truegold("explain", "train.jsonl:1", "--run", run_dir, cwd=project).stdout
+    assert "back in training by a distilled positive" in story or "selected for training" in story
+    assert "Attempts of synthesis" in story
+    assert "So it is \\boxed{3}" in story
     missing = truegold("synth", "run.yaml", "--engine", "local", cwd=project)
     assert missing.returncode == 2
     assert "`synth` section" in missing.stderr
