@@ -125,7 +125,11 @@ class RunConfig(CurationConfig):
         for name, section in sections.items():
             if section is None:
                 continue
-            settings = {**shared, "max_tokens": self.profile.max_tokens} if name == "synth" else shared
+            further: dict[str, dict[str, Any]] = {
+                "select": {"may_be_empty": self.synth is not None},
+                "synth": {"max_tokens": self.profile.max_tokens},
+            }
+            settings = {**shared, **further.get(name, {})}
             unset = type(section).model_fields.keys() - section.model_fields_set
             filled = {field: value for field, value in settings.items() if field in unset}
             changes[name] = section.model_copy(update=filled)

@@ -64,6 +64,9 @@ class SelectConfig(StageConfig):
     """A row is dropped where a smaller share of its groups is expected to teach (neither all wrong nor all right)."""
     min_teaching_share: float = Field(default=0.05, ge=0, le=1)
     """A selection of whose groups a smaller share is expected to teach is refused."""
+    may_be_empty: bool = False
+    """Whether a selection that is empty, or hardly teaches, is no error. A run with a section `synth` sets it: rows
+    that hardly ever pass may become trainable."""
     min_pass_rate: float = Field(default=0.0, ge=0, le=1)
     """The lowest expected pass rate that is taken."""
     max_pass_rate: float = Field(default=1.0, ge=0, le=1)

@@ -37,12 +37,12 @@ SELECTED_SCHEMA = pa.schema(
 """The columns of selected.parquet and reserve.parquet: `pass_rate` is the expected one, the mean of the posterior."""
 
 
-@stage_function(version=5)
+@stage_function(version=6)
 def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Select from the profile's `rows`, by its tables `profile`, `flags` and `suspicion`, and by `open_flags` of
     `settle` where there are any.
 
-    Raises InputError where nothing is left, or nothing that teaches.
+    Raises InputError where nothing is left, or nothing that teaches, unless `config.may_be_empty`.
     """
     progress.start("selecting")
     judgement = Judgement(inputs, config)
@@ -80,11 +80,11 @@ def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, prog
             after.write(candidate.row)
         for row in read_rows(out_dir / "heldout.parquet"):
             after.write(row)
-    if not selected:
+    if not selected and not config.may_be_empty:
         raise _nothing_left(judgement, rows_in, ledger.counts)
     facts = {
-        **teaching_facts([judgement.profile[row_key(candidate.row)] for candidate in selected], config),
-        "mean_pass_rate": round(fmean(candidate.pass_rate for candidate in selected), 4),
+        **(teaching_facts([judgement.profile[row_key(each.row)] for each in selected], config) if selected else {}),
+        "mean_pass_rate": round(fmean(each.pass_rate for each in selected), 4) if selected else None,
         "heldout": heldout_rows,
         "reserve": len(reserve),
         "demands": [asdict(fulfilment) for fulfilment in choice.fulfilments],

@@ -28,14 +28,14 @@ def known_pass_rate(row: ProfileRow) -> Beta | None:
 def teaching_facts(selected: Sequence[ProfileRow], config: SelectConfig) -> dict[str, object]:
     """Return what share of the selection's groups is expected to teach, for the stage's record.
 
-    Raises InputError where the share is below `config.min_teaching_share`.
+    Raises InputError where the share is below `config.min_teaching_share`, unless `config.may_be_empty`.
     """
     size = config.group_size
     known = [beta for row in selected if (beta := known_pass_rate(row)) is not None]
     dead = fmean(beta.dead_share(size) for beta in known)
     saturated = fmean(beta.saturated_share(size) for beta in known)
     teaching = max(0.0, 1 - dead - saturated)
-    if teaching < config.min_teaching_share:
+    if teaching < config.min_teaching_share and not config.may_be_empty:
         raise InputError(
             f"Of the groups of {size} that training would sample from the {len(selected)} selected rows {teaching:.1%} "
             f"are expected to teach, {dead:.1%} to be all wrong and {saturated:.1%} all right.",

@@ -135,6 +135,7 @@ def test_synthesis_feeds_the_training_that_follows() -> None:
     assert list(stages)[-4:] == ["synth", "train", "profile_after", "report"]
     assert stages["train"].inputs["rows"] == Output("synth", "selected.parquet")
     assert stages["train"].inputs["distilled"] == Output("synth", "distilled.parquet")
+    assert stages["select"].config.model_dump()["may_be_empty"]
     section = stages["synth"].config.model_dump()
     assert (section["max_tokens"], section["group_size"]) == (77, 6)
     with_sft = {stage.name: stage for stage in plan(validate_config({**values, "distill": {}}, "test"))}

@@ -311,6 +311,14 @@ def test_a_selection_of_nothing_is_a_clear_error(tmp_path: Path) -> None:
     assert "SFT" in str(caught.value.hint)
 
 
+def test_a_selection_of_nothing_is_none_where_positives_are_to_be_made(tmp_path: Path) -> None:
+    report = run_select(tmp_path, [Problem(0, judged=64)] * 3, may_be_empty=True)
+    assert report.rows_out == 0
+    assert pl.read_parquet(tmp_path / "select" / "hard.parquet").height == 3
+    hopeless = [Problem(0, judged=400)] * 12
+    assert run_select(tmp_path, hopeless, min_teaching=0, may_be_empty=True).rows_out == 12
+
+
 def test_a_selection_that_would_hardly_teach_is_refused_with_what_would_help(tmp_path: Path) -> None:
     problems = [Problem(0, judged=400, truncated=1.0)] * 12
     expected = r"groups of 8 .* 12 selected rows 2\.0% are expected to teach, 98\.0% to be all wrong"
