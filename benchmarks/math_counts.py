@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from math_rows import APART, Row
+from math_rows import APART, HARD_CORPUS, IDENTITY_CORPUS, Row
 
 Record = dict[str, Any]
 Judged = Sequence[tuple[Row, Record]]
@@ -44,6 +44,8 @@ def summary(judged: Judged) -> dict[str, Any]:
     return {
         "main": tally(main),
         "all": tally(counted),
+        "read": _kinds_of([pair for pair in counted if pair[0].was_read]),
+        "counted only": _kinds_of([pair for pair in counted if not pair[0].was_read]),
         "by_corpus": by(counted, lambda row: row.corpus),
         "by_rule": by([pair for pair in counted if pair[0].rule], lambda row: row.rule),
         "policy": accepted([pair for pair in judged if pair[0].standing == "policy"]),
@@ -58,6 +60,14 @@ def tally(judged: Iterable[tuple[Row, Record]]) -> dict[str, int]:
     for row, record in judged:
         total.add(row, record)
     return asdict(total)
+
+
+def _kinds_of(judged: Judged) -> dict[str, dict[str, int]]:
+    """Return the counts of the main rows, of those that no rule has made, and of each corpus apart or shown apart."""
+    main = [pair for pair in judged if pair[0].corpus not in APART]
+    real = [pair for pair in main if not pair[0].rule and pair[0].corpus != IDENTITY_CORPUS]
+    shown = [pair for pair in judged if pair[0].corpus in {*APART, HARD_CORPUS}]
+    return {"all": tally(main), "real corpora": tally(real), **by(shown, lambda row: row.corpus)}
 
 
 def by(judged: Judged, key: Callable[[Row], str]) -> dict[str, dict[str, int]]:

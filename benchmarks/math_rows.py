@@ -23,6 +23,9 @@ NOISE_CLASS = "label noise"
 CHOICE_CORPUS = "mathv_choice_pairs"
 APART = {"gaming_cases", "zh_cases", CHOICE_CORPUS}
 """Corpora left out of the main totals: attacks, a language, and a task that most peers do not take on."""
+IDENTITY_CORPUS = "math_gold_identity"
+"""Golds beside themselves."""
+HARD_CORPUS = "hardverify_math"
 
 PROBES = Path(__file__).parent / "math_probes.jsonl"
 FILES = {"pairs": "pairs.jsonl", "responses": "responses.jsonl", "hard": "hard_all_peers_wrong.jsonl"}
@@ -42,6 +45,11 @@ class Row:
     standing: str
     rule: str
     options: tuple[str, ...] | None = None
+
+    @property
+    def was_read(self) -> bool:
+        """Whether single rows of this half were read while the verifier was made; of the other half only counts."""
+        return int(hashlib.sha256(self.key.encode()).hexdigest(), 16) % 2 == 0
 
     def task(self) -> dict[str, Any]:
         """What the judging process is told: not the label."""

@@ -24,12 +24,14 @@ def report(measurements: Measurements) -> str:
     parts = [_head(measurements)]
     if "pairs" in measurements["sets"]:
         parts += ["## Pairs (gold, answer)", _totals(measurements, "pairs", peers, "choice rows included")]
+        parts += [_halves(measurements, "pairs")]
         parts += [_by_corpus(measurements, "pairs", peers), _by_rule(measurements, peers)]
         parts += [_apart(measurements, "policy", peers), _apart(measurements, "noise", peers)]
     if "hard" in measurements["sets"]:
         parts += [_hard(measurements, peers)]
     if readers:
         parts += ["## Whole responses", _totals(measurements, "responses", readers, "gaming and zh included")]
+        parts += [_halves(measurements, "responses")]
         parts += [_by_corpus(measurements, "responses", readers), _responses_policy(measurements, readers)]
     parts += [_speed(measurements, peers), _probes(measurements, peers), _hostile(measurements["hostile"])]
     return "\n\n".join(part for part in parts if part)
@@ -100,6 +102,26 @@ def _by_corpus(measurements: Measurements, name: str, peers: Sequence[str]) -> s
         for corpus, part in first.items()
     ]
     return "By corpus, FN / FP:\n\n" + table(["corpus", "right / wrong rows", *peers], rows)
+
+
+def _halves(measurements: Measurements, name: str) -> str:
+    """Return truegold's errors on the half of the rows that may have been read and on the other one."""
+    if TRUEGOLD not in measurements["peers"]:
+        return ""
+    halves = [measurements["peers"][TRUEGOLD][name][half] for half in ("read", "counted only")]
+    kinds = [kind for kind in halves[0] if kind in halves[1]]
+    if halves[0]["real corpora"] == halves[0]["all"]:
+        kinds.remove("real corpora")
+    rows = []
+    for kind in kinds:
+        cells = [rate(half[kind]["fn"], half[kind]["positives"]) for half in halves]
+        cells += [rate(half[kind]["fp"], half[kind]["negatives"]) for half in halves]
+        rows.append([kind, *cells])
+    header = ["rows", "FN, read", "FN, counted only", "FP, read", "FP, counted only"]
+    return (
+        "truegold on the rows that may have been read while it was made, and on those that were only counted (by a "
+        "hash of the key); real corpora are rows that no rule has made:\n\n" + table(header, rows)
+    )
 
 
 def _by_rule(measurements: Measurements, peers: Sequence[str]) -> str:

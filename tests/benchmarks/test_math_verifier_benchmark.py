@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,7 +94,7 @@ def toy_score(row: math_rows.Row) -> dict[str, object]:
     return {"key": row.key, "score": score, "note": "", "cpu_ms": 1.0}
 
 
-def counts(rows: list[math_rows.Row]) -> dict[str, object]:
+def counts(rows: list[math_rows.Row]) -> dict[str, Any]:
     return math_counts.summary([(row, toy_score(row)) for row in rows])
 
 
@@ -118,6 +119,9 @@ def test_errors_are_counted_on_labelled_rows_and_policy_and_noise_stand_apart(tm
     found = counts(sets["pairs"])
     tally = {"positives": 3, "fn": 2, "negatives": 3, "fp": 1, "unjudged": 2, "hangs": 0}
     assert found["main"] == found["all"] == tally
+    halves = [found[half]["all"] for half in ("read", "counted only")]
+    assert {kind: halves[0][kind] + halves[1][kind] for kind in tally} == tally
+    assert sum(found[half]["real corpora"]["negatives"] for half in ("read", "counted only")) == 2
     assert found["by_rule"]["+1"]["fp"] == 1
     assert found["policy"] == {
         "c": {"rows": 1, "accepted": 1, "unjudged": 0},
