@@ -1,13 +1,14 @@
 """What training on distilled positives is worth, at the same budget of tokens, on held-out problems of the weak family.
 
     python benchmarks/synthesis.py WORK_DIR
-    python benchmarks/synthesis_training.py WORK_DIR [--seeds 5] [--steps 24] [--only ARM ...] [--json FILE]
-                                            [--write PAGE.md]
+    python benchmarks/synthesis_training.py WORK_DIR [--seeds 5] [--steps 64] [--tokens-per-row 60] [--only ARM ...]
+                                            [--json FILE] [--write PAGE.md]
 
-All arms train on the same rows of the family, from the same cold start (`synthesis.py`). `without` gets as many
-further steps as the synthesis has cost tokens. `SFT` trains on the positives alone before RL, `members` has them in the
-groups, by each weight. Given is the pass rate on held-out problems of the family, 8 samples each at temperature 1, and
-for each arm the mean difference to `without` over the seeds with its interval (95 %, Student's t on the pairs).
+All arms train on the same rows of the family, from the same cold start (`synthesis.py`), with the same tokens:
+`without` takes all steps, the others as many fewer as their synthesis cost, which has `--tokens-per-row` tokens for
+each row without a positive. `SFT` trains on the positives alone before RL, `members` has them in the groups, by each
+weight. Given is the pass rate on held-out problems of the family, 8 samples each at temperature 1, and for each arm the mean
+difference to `without` over the seeds with its interval (95 %, Student's t on the pairs).
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from typing import Any
 
 import polars as pl
 from publishing import publish, say
-from synthesis import ENGINE, KEY, MAX_TOKENS, family_rows, run_stage
+from synthesis import ATTEMPTS, ENGINE, KEY, MAX_TOKENS, STRATEGY_FILE, family_rows, run_stage
 
 from truegold.pipeline.rows import write_rows
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
+from truegold.synth.config import SynthConfig
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import OptimizerConfig, SftConfig
 
@@ -79,10 +81,24 @@ def _config(arm: Mapping[str, Any], steps: int, seed: int) -> GrpoConfig:
     return GrpoConfig.model_validate(values).model_copy(update={"engine": ENGINE})
 
 
-def _train(work: Path, name: str, seed: int, steps: int) -> dict[str, float]:
+def _make_positives(work: Path, tokens_per_row: int) -> Path:
+    """Return the folder of a synthesis with feedback, of so many tokens for each row without a positive."""
+    config = SynthConfig(
+        engine=ENGINE,
+        strategies=(f"{STRATEGY_FILE}:STRATEGY",),
+        budget_tokens=tokens_per_row * pl.read_parquet(work / "hard.parquet").height,
+        attempts=ATTEMPTS,
+        positives=1,
+        max_tokens=MAX_TOKENS,
+    )
+    inputs = {name: work / "profile" / f"{name}.parquet" for name in ("profile", "suspicion", "samples")}
+    inputs |= {"hard": work / "hard.parquet", "selected": work / "none.parquet", "model": work / "sft" / "checkpoint"}
+    return run_stage(work, f"synth-for-training-{tokens_per_row}", "truegold.synth:synth", inputs, config)
+
+
+def _train(work: Path, name: str, seed: int, steps: int, distilled: Path) -> dict[str, float]:
     """Return held-out pass rates before and after one training."""
     arm = ARMS[name]
-    distilled = work / "synth-feedback" / "distilled.parquet"
     model = work / "sft" / "checkpoint"
     slug = name.replace(", ", "-").replace(" ", "-")
     if arm.get("sft"):
@@ -112,7 +128,7 @@ def _interval(differences: Sequence[float]) -> tuple[float, float, float]:
 def _report(figures: Mapping[str, Any]) -> str:
     lines = [
         f"{figures['steps']} steps of {PROMPTS} x {GROUP} completions; the synthesis cost {figures['synth_tokens']:,} "
-        f"tokens, for which `without` gets {figures['further_steps']} steps more.",
+        f"tokens for {figures['positives']} positives, for which the others take {figures['fewer_steps']} steps fewer.",
         "",
         "| arm | held-out pass rate before | after, by seed | mean | less `without`, 95 % |",
         "|---|---|---|---|---|",
@@ -131,25 +147,29 @@ def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("work", type=Path, metavar="WORK_DIR")
     parser.add_argument("--seeds", type=int, default=5, choices=range(1, 11))
-    parser.add_argument("--steps", type=int, default=24)
+    parser.add_argument("--steps", type=int, default=64)
+    parser.add_argument("--tokens-per-row", type=int, default=60)
     parser.add_argument("--only", nargs="+", default=list(ARMS), choices=list(ARMS), metavar="ARM")
     parser.add_argument("--json", type=Path, help="keep the figures here")
     parser.add_argument("--write", type=Path, help="write the table into this Markdown file")
     arguments = parser.parse_args()
     work = arguments.work.resolve()
-    attempts = pl.read_parquet(work / "synth-feedback" / "attempts.parquet")
+    made = _make_positives(work, arguments.tokens_per_row)
+    attempts = pl.read_parquet(made / "attempts.parquet")
     samples = pl.read_parquet(work / "profile" / "samples.parquet")
     step_tokens = float(samples["token_ids"].list.len().mean()) * PROMPTS * GROUP  # type: ignore[arg-type]
-    further = math.ceil(int(attempts["tokens"].sum()) / step_tokens)
+    fewer = math.ceil(int(attempts["tokens"].sum()) / step_tokens)
     figures: dict[str, Any] = {
         "steps": arguments.steps,
         "synth_tokens": int(attempts["tokens"].sum()),
-        "further_steps": further,
+        "positives": int(attempts["kept"].sum()),
+        "fewer_steps": fewer,
         "arms": {},
     }
+    distilled = made / "distilled.parquet"
     for name in dict.fromkeys(["without", *arguments.only]):
-        steps = arguments.steps + (further if name == "without" else 0)
-        figures["arms"][name] = [_train(work, name, seed, steps) for seed in range(arguments.seeds)]
+        steps = arguments.steps - (0 if name == "without" else fewer)
+        figures["arms"][name] = [_train(work, name, seed, steps, distilled) for seed in range(arguments.seeds)]
         say(f"{name}: {figures['arms'][name]}")
     publish(figures, _report(figures), arguments.json, arguments.write, "Training on distilled positives")
 
