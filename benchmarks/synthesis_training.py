@@ -7,8 +7,8 @@
 All arms train on the same rows of the family, from the same cold start (`synthesis.py`), with the same tokens:
 `without` takes all steps, the others as many fewer as their synthesis cost, which has `--tokens-per-row` tokens for
 each row without a positive. `SFT` trains on the positives alone before RL, `members` has them in the groups, by each
-weight. Given is the pass rate on held-out problems of the family, 8 samples each at temperature 1, and for each arm the mean
-difference to `without` over the seeds with its interval (95 %, Student's t on the pairs).
+weight. Given is the pass rate on held-out problems of the family, 8 samples each at temperature 1, and for each arm the
+mean difference to `without` over the seeds with its interval (95 %, Student's t on the pairs).
 """
 
 from __future__ import annotations
