@@ -21,7 +21,7 @@ from truegold.flows.plan import GROUP_SIZE, report_stage
 from truegold.pipeline.config.stages import ReportConfig
 from truegold.pipeline.running.aside import write_whole
 from truegold.pipeline.running.digest import DigestCache
-from truegold.pipeline.running.disk import full_disk_reported
+from truegold.pipeline.running.disk import disk_errors_reported
 from truegold.pipeline.running.stage import Stage, StageResult, cached_result, load_record, run_stage, work_folder
 from truegold.train.guards.logs import unfinished_training
 from truegold.train.guards.stops import record_stop
@@ -40,7 +40,7 @@ def open_run(config: RunConfig) -> Iterator[Path]:
     Raises ConfigError where another run holds it.
     """
     run_dir = config.run_dir
-    with full_disk_reported(run_dir), ExitStack() as stack:
+    with disk_errors_reported(run_dir), ExitStack() as stack:
         run_dir.mkdir(parents=True, exist_ok=True)
         lock = stack.enter_context((run_dir / ".lock").open("a+"))
         try:
@@ -158,7 +158,7 @@ def report_again(run_dir: Path, terminal: Terminal) -> StageResult:
     group_size = int((train or {}).get("group_size", GROUP_SIZE))
     # The user has asked for the report by name, so it is made anew.
     shutil.rmtree(run_dir / "report", ignore_errors=True)
-    with full_disk_reported(run_dir):
+    with disk_errors_reported(run_dir):
         return stage_caller(run_dir, terminal)(report_stage(run_dir.name, finished, group_size, unfinished))
 
 

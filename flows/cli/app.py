@@ -23,6 +23,7 @@ from truegold.flows.cli.options import GoldColumn, IdColumn, PromptColumn
 from truegold.flows.cli.testcases import testcases_app
 from truegold.flows.cli.verifiers import verifiers_app
 from truegold.flows.console import Terminal, errors, output, print_line
+from truegold.pipeline.running.disk import disk_errors_reported
 from truegold.pipeline.running.stage_table import Phase
 from truegold.verifiers import ConfigError, TruegoldError
 from truegold.verifiers.extras import missing_extra
@@ -206,10 +207,9 @@ def verify(
 ) -> None:
     """Judge responses against gold answers."""
     from truegold.pipeline.ingest.problem_batches import ProblemColumns
-    from truegold.pipeline.running.disk import full_disk_reported
     from truegold.pipeline.verify.file import verify_file
 
-    with full_disk_reported(output_), Terminal(errors).stage("verify") as terminal:
+    with disk_errors_reported(output_), Terminal(errors).stage("verify") as terminal:
         columns = ProblemColumns(
             prompt_column, gold_column, id_column, response_column, spelling="--{role}-column COLUMN"
         )
@@ -336,7 +336,8 @@ def _run_until(until: Phase, path: Path, overrides: Sequence[str] | None, engine
 def main() -> None:
     """Run the command line: an error that the user can act on is one line, a bug has its traceback."""
     try:
-        app()
+        with disk_errors_reported(Path.cwd()):
+            app()
     except TruegoldError as error:
         _fail(str(error), error.exit_code)
     except ModuleNotFoundError as error:

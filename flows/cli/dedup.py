@@ -41,7 +41,7 @@ def dedup(
     from truegold.pipeline.dedup.file import dedup_file
     from truegold.pipeline.dedup.near import ShardRunner, run_in_threads
     from truegold.pipeline.ingest.problem_batches import ProblemColumns, describe_reading
-    from truegold.pipeline.running.disk import full_disk_reported
+    from truegold.pipeline.running.disk import disk_errors_reported
 
     columns = ProblemColumns(prompt_column, gold_column, id_column)
     run_shards: ShardRunner = run_in_threads
@@ -49,7 +49,7 @@ def dedup(
         from truegold.flows.ray_shards import on_ray
 
         run_shards = on_ray(None if ray == "local" else ray)
-    with full_disk_reported(out), Terminal(errors).stage("dedup") as terminal:
+    with disk_errors_reported(out), Terminal(errors).stage("dedup") as terminal:
         terminal.note(describe_reading(data, columns))
         counts = dedup_file(data, out.absolute(), columns, template_cap, terminal, run_shards)
     for name, count in counts.items():
@@ -79,13 +79,13 @@ def decontaminate(
     from truegold.pipeline.decontaminate.file import decontaminate_file
     from truegold.pipeline.engines.encoder import load_encoder
     from truegold.pipeline.ingest.problem_batches import ProblemColumns, describe_reading
-    from truegold.pipeline.running.disk import full_disk_reported
+    from truegold.pipeline.running.disk import disk_errors_reported
 
     columns = ProblemColumns(prompt_column, gold_column, id_column)
     against_columns = ProblemColumns(
         against_prompt_column, against_gold_column, against_id_column, spelling="--against-{role}-column COLUMN"
     )
-    with full_disk_reported(out), Terminal(errors).stage("decontaminate") as terminal:
+    with disk_errors_reported(out), Terminal(errors).stage("decontaminate") as terminal:
         terminal.note(describe_reading(data, columns))
         encoder = None if embedder is None else load_encoder(embedder)
         counts = decontaminate_file(data, against, out, columns, against_columns, terminal, encoder)

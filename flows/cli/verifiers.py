@@ -100,7 +100,7 @@ def audit_(
     import datetime
 
     from truegold.pipeline.ingest.problem_batches import read_golds
-    from truegold.pipeline.running.disk import full_disk_reported
+    from truegold.pipeline.running.disk import disk_errors_reported
     from truegold.verifiers.audit import Card, as_json, audit, check, markdown
     from truegold.verifiers.audit.card import summary_lines
 
@@ -117,7 +117,7 @@ def audit_(
         print_line(f"skipped {more} more rows", errors)
     if not golds:
         raise InputError(f"{data}: no row has a gold answer.", "Name the column: --gold-column COLUMN")
-    with full_disk_reported(output_dir), Terminal(errors).stage("audit") as terminal:
+    with disk_errors_reported(output_dir), Terminal(errors).stage("audit") as terminal:
         terminal.start("measuring", min(limit, len(set(golds))))
         report = audit(name, golds, info=info, limit=limit, seed=seed, on_gold=terminal.advance)
         terminal.start("checking the contract")

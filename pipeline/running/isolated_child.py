@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from truegold.pipeline.running.aside import write_whole
-from truegold.pipeline.running.disk import full_disk_reported
+from truegold.pipeline.running.disk import disk_errors_reported
 from truegold.pipeline.running.progress import NullProgress, PipeProgress, Progress
 from truegold.pipeline.running.ranks import NO_PIPE
 from truegold.verifiers.errors import ERROR_TYPES, TruegoldError
@@ -33,7 +33,7 @@ def main() -> None:
     config = config_type.model_validate(spec["config"])
     inputs = {name: Path(path) for name, path in spec["inputs"].items()}
     try:
-        with full_disk_reported(Path(spec["out_dir"])):
+        with disk_errors_reported(Path(spec["out_dir"])):
             report = function(inputs, config, Path(spec["out_dir"]), progress)
         outcome: dict[str, Any] = {"report": asdict(report)}
     except TruegoldError as error:
