@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from types import TracebackType
 
 from rich.console import Console
@@ -26,9 +27,30 @@ PLAIN_EVERY_SECONDS = 15.0
 """Without a terminal a progress line is printed every this many seconds."""
 
 
+PACE_SECONDS = 120.0
+"""How long a pace is looked back on to say how long a step will go on."""
+
+SECONDS_SHOWN, MINUTES_SHOWN, HOURS_SHOWN = 100, 90, 48
+"""From here on a duration is told in minutes, in hours, in days."""
+
+
 def print_line(text: str, console: Console = output) -> None:
     """Print a line as it is: markup in it has no effect, and it is not broken."""
     console.print(text, markup=False, soft_wrap=True)
+
+
+def describe_seconds(seconds: float) -> str:
+    """Return a duration as a person says it: `40 s`, `12 min`, `3 h 20 min`, `2 days 4 h`."""
+    minutes = round(seconds / 60)
+    if seconds < SECONDS_SHOWN:
+        return f"{max(1, round(seconds))} s"
+    if minutes < MINUTES_SHOWN:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < HOURS_SHOWN:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    days, hours = divmod(hours, 24)
+    return f"{days} days {hours} h" if hours else f"{days} days"
 
 
 class Terminal:
@@ -42,7 +64,9 @@ class Terminal:
         self._label = ""
         self._total: int | None = None
         self._done = 0
-        self._began = self._last_line = time.monotonic()
+        self._last_line = time.monotonic()
+        self._pace: deque[tuple[float, int]] = deque()
+        """Moments of the last minutes, with what was done by then."""
 
     def stage(self, name: str) -> Terminal:
         """Draw for stage `name` from now on; use the result as a context manager."""
@@ -74,7 +98,8 @@ class Terminal:
     def start(self, label: str, total: int | None = None) -> None:
         """Begin a bar, or print the step's name."""
         self._label, self._total, self._done = label, total, 0
-        self._began = self._last_line = time.monotonic()
+        self._last_line = time.monotonic()
+        self._pace.clear()
         if self._bars is None:
             self._print(f"{label} ({total:,})" if total else label)
             return
@@ -85,6 +110,7 @@ class Terminal:
     def advance(self, steps: int = 1, detail: str = "") -> None:
         """Move the bar, or print a line every so often."""
         self._done += steps
+        self._note_pace()
         if self._bars is not None and self._task is not None:
             self._bars.update(self._task, advance=steps, detail=detail)
         elif time.monotonic() - self._last_line >= PLAIN_EVERY_SECONDS:
@@ -96,11 +122,21 @@ class Terminal:
         """Print a line."""
         self._print(text)
 
+    def _note_pace(self) -> None:
+        now = time.monotonic()
+        self._pace.append((now, self._done))
+        while len(self._pace) > 2 and now - self._pace[1][0] > PACE_SECONDS:
+            self._pace.popleft()
+
     def _eta(self) -> str:
-        if not self._total or not self._done:
+        """Return how long it will go on at the pace of the last minutes; what was done at the very start may have come
+        from an earlier try."""
+        if not self._total or len(self._pace) < 2:
             return ""
-        left = (time.monotonic() - self._began) * (self._total - self._done) / self._done
-        return f", about {left:.0f} s left"
+        (began, before), (now, done) = self._pace[0], self._pace[-1]
+        if done == before or self._done >= self._total:
+            return ""
+        return f", about {describe_seconds((now - began) * (self._total - self._done) / (done - before))} left"
 
     def _print(self, text: str) -> None:
         self.console.print(f"{self._stage:<13} {text}", markup=False, highlight=False, soft_wrap=True)

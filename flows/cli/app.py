@@ -194,7 +194,8 @@ def verify(
         typer.Option("--input", help="JSONL, Parquet or CSV with a response and a gold column.", show_default=False),
     ],
     output_: Annotated[
-        Path, typer.Option("--output", help="The Parquet file of verdicts to write.", show_default=False)
+        Path,
+        typer.Option("--output", help="The file of verdicts to write: .parquet, .jsonl or .csv.", show_default=False),
     ],
     verifier: Annotated[str, typer.Option(help="The verifier of rows that name none.")] = "math",
     workers: Annotated[int, typer.Option(help="Processes; 0 takes one per core.")] = 0,

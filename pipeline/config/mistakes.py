@@ -1,12 +1,11 @@
 """Says in the user's words what pydantic finds wrong with settings: one line for each mistake.
 
 {"dedup": {"reword": false}}     ->  dedup.reword: unknown setting; did you mean reworded?
-{"data": {"limit": 0}}           ->  data.file.limit: Input should be greater than or equal to 1 (given: 0)
+{"data": {"limit": 0}}           ->  data.limit: Input should be greater than or equal to 1 (given: 0)
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,48 +15,57 @@ from truegold.pipeline.config.base import LIST, MOVED
 from truegold.pipeline.config.sources import Listing
 from truegold.verifiers.user_code import close_match
 
-_LIST_ENTRY = re.compile(rf"\.{LIST}(?:(\.\d+)(?:\.\w+)?)?")
-"""An entry of a list is called by its number: `data.1.path`, not `data.list.1.file.path`."""
-
 
 def describe_mistakes(error: ValidationError, root: type[BaseModel]) -> list[str]:
     """Return one line for each mistake in settings that were validated as a `root`."""
-    return [_explain_mistake(problem, root) for problem in error.errors()]
+    return list(dict.fromkeys(_explain_mistake(problem, root) for problem in error.errors()))
 
 
 def _explain_mistake(problem: Any, root: type[BaseModel]) -> str:
     path = [str(part) for part in problem["loc"]]
-    field = _LIST_ENTRY.sub(r"\1", ".".join(path)) or "(whole file)"
+    typed, _ = _follow(path, root)
+    field = ".".join(typed) or "(whole file)"
     if problem["type"] == "extra_forbidden":
-        known = _known_settings(path[:-1], root)
+        sections = _follow(path[:-1], root)[1]
+        known = list(sections[0].model_fields) if sections else []
         close = close_match(path[-1], known)
         meant = f"; did you mean {close}?" if close else f"; known: {', '.join(sorted(known))}"
         return f"{field}: unknown setting{meant if known else ''}"
     if problem["type"] == MOVED:
         new = str(problem["ctx"]["new"])
-        return f"{field}: moved to {new[1:] if new.startswith('/') else '.'.join([*path[:-1], new])}"
+        return f"{field}: moved to {new[1:] if new.startswith('/') else '.'.join([*typed[:-1], new])}"
     message = problem["msg"].removeprefix("Value error, ")
     is_shown = problem["type"] != "missing" and path[-1:] != [LIST]
     setting = f" (given: {problem['input']!r:.80})" if is_shown else ""
     return f"{field}: {message}{setting}" if path else message
 
 
-def _known_settings(path: Sequence[str], root: type[BaseModel]) -> list[str]:
-    """Return the settings of the section at `path`, in which a union's member follows as its `type`."""
-    sections = [root]
+def _follow(path: Sequence[str], root: type[BaseModel]) -> tuple[list[str], list[type[BaseModel]]]:
+    """Return a path as a user types it, and the sections that may stand there.
+
+    pydantic puts into the path what tells the members of a union apart, a type or a list, which nobody types.
+    """
+    typed: list[str] = []
+    sections: list[type[BaseModel]] = [root]
+    may_choose = False
     for step in path:
         if step == LIST:
             sections = [section for section in sections if issubclass(section, Listing)]
-        if step == LIST or step.isdecimal():
             continue
-        members = [section for section in sections if _type_of(section) == step]
-        sections = members or [
+        if may_choose and (members := [section for section in sections if _type_of(section) == step]):
+            sections, may_choose = members, False
+            continue
+        typed.append(step)
+        may_choose = True
+        if step.isdecimal():
+            continue
+        sections = [
             model
             for section in sections
             if step in section.model_fields
             for model in _models_in(section.model_fields[step].annotation)
         ]
-    return list(sections[0].model_fields) if sections else []
+    return typed, sections
 
 
 def _type_of(section: type[BaseModel]) -> Any:

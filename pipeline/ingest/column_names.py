@@ -35,6 +35,9 @@ CHOICE_COLUMNS = ("options", "choices")
 FINAL_MARK = "####"
 """It stands before the answer at the end of GSM8K's solutions."""
 
+SHOWN_DEPTH = 3
+"""An error shows structs within structs down to here."""
+
 SHOWN_NAMES = 40
 """An error lists this many columns at most."""
 
@@ -66,8 +69,24 @@ def boxed_gold_spec(solution: str, samples: Sequence[Mapping[str, Any]]) -> Colu
     return None
 
 
+def column_paths(samples: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the names of the columns, and behind a struct's name the paths of its parts: `q`, `q.text`."""
+    paths: dict[str, None] = {}
+
+    def add(values: Mapping[str, Any], prefix: str, depth: int) -> None:
+        for name, value in values.items():
+            paths[f"{prefix}{name}"] = None
+            if isinstance(value, Mapping) and depth < SHOWN_DEPTH:
+                add(value, f"{prefix}{name}.", depth + 1)
+
+    for sample in samples:
+        add(sample, "", 1)
+    return list(paths)
+
+
 def describe_columns(samples: Sequence[Mapping[str, Any]]) -> str:
-    """Return the names of the columns that the sample records have, for an error."""
-    names = list(dict.fromkeys(str(name) for values in samples for name in values))
+    """Return the names of the columns that the sample records have, those of structs with their parts, for an error."""
+    names = column_paths(samples)
+    names = [name for name in names if not any(other.startswith(f"{name}.") for other in names)]
     more = ", ..." if len(names) > SHOWN_NAMES else ""
     return ", ".join(names[:SHOWN_NAMES])[:1000] + more if names else "no columns"

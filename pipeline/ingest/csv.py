@@ -6,6 +6,7 @@
 
 becomes `Record(2, {"question": "What is 6*7,\\nplease?", "answer": "42"}, 28)`, numbered by the line it starts on.
 
+Commas, semicolons, tabs or bars separate fields, whichever gives the first records as many fields as the header.
 Python's own `csv` does the parsing, in strict mode: a stray quote makes a reject, not a row with something else's text.
 A record above the bound is given up where it passes it, and reading goes on with the next line.
 """
@@ -14,11 +15,18 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from truegold.pipeline.ingest.jsonl import Line, read_lines
 from truegold.pipeline.ingest.records import Record, Reject, beginning
 from truegold.verifiers import InputError
+
+DELIMITERS = (",", "\t", ";", "|")
+"""What may separate fields, the most usual first."""
+DELIMITER_LINES = 50
+"""So many lines are looked at to tell which of them does."""
 
 
 class _TooLong(Exception):
@@ -69,13 +77,30 @@ def read_csv(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
     csv.field_size_limit(max(earlier_limit, max_row_bytes))
     try:
         lines = _Lines(read_lines(path, max_row_bytes), max_row_bytes)
-        reader = csv.reader(lines, strict=True)
+        reader = csv.reader(lines, strict=True, delimiter=_find_delimiter(path, max_row_bytes))
         header = _read_header(path, reader, lines)
         while (outcome := _next_outcome(reader, lines, header, max_row_bytes)) is not None:
             if outcome is not _BLANK:
                 yield outcome
     finally:
         csv.field_size_limit(earlier_limit)
+
+
+def _find_delimiter(path: Path, max_row_bytes: int) -> str:
+    """Return what separates the fields of a file, by its first lines; the comma where nothing does."""
+    lines = [line.data.decode("utf-8", "replace") for line in islice(read_lines(path, max_row_bytes), DELIMITER_LINES)]
+    shares = {delimiter: _fitting_share(lines, delimiter) for delimiter in DELIMITERS}
+    return max(shares, key=lambda delimiter: shares[delimiter])  # The first of equals.
+
+
+def _fitting_share(lines: list[str], delimiter: str) -> float:
+    """Return the share of records with as many fields as the header, 0 for a header of one field."""
+    records: list[list[str]] = []
+    with suppress(csv.Error):  # The last record may go on in further lines.
+        records.extend(fields for fields in csv.reader(lines, strict=True, delimiter=delimiter) if fields)
+    if not records or len(records[0]) == 1:
+        return 0.0
+    return sum(len(fields) == len(records[0]) for fields in records) / len(records)
 
 
 _BLANK = Reject(0, "", "", "")

@@ -8,11 +8,18 @@ reads is read by all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Set
 from dataclasses import replace
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec, SourceConfig
-from truegold.pipeline.ingest.column_names import CHOICE_COLUMNS, NAMES, describe_columns, find_column, gold_spec
+from truegold.pipeline.ingest.column_names import (
+    CHOICE_COLUMNS,
+    NAMES,
+    column_paths,
+    describe_columns,
+    find_column,
+    gold_spec,
+)
 from truegold.pipeline.ingest.columns import MISSING, Column
 from truegold.pipeline.ingest.layout import Layout, Samples
 from truegold.pipeline.ingest.presets import PRESETS
@@ -144,20 +151,9 @@ def check_columns(config: SourceConfig, layout: Layout, location: str, samples: 
             continue
         column = Column(spec.column)
         if all(column(sample) is MISSING for sample in samples):
-            near = did_you_mean(spec.column, _paths(samples))
+            near = did_you_mean(spec.column, column_paths(samples))
             hint = f"{near} {_list_columns(samples)}" if near else _list_columns(samples)
             raise InputError(f"{location} has no column {spec.column!r} (columns.{field}).", hint)
-
-
-def _paths(samples: Samples) -> list[str]:
-    """Return top-level names and one level of structs below them."""
-    paths: dict[str, None] = {}
-    for sample in samples:
-        for name, value in sample.items():
-            paths[name] = None
-            if isinstance(value, Mapping):
-                paths.update({f"{name}.{inner}": None for inner in value})
-    return list(paths)
 
 
 def _list_columns(samples: Samples) -> str:

@@ -1,8 +1,8 @@
 """Opens a file in the format that its name or the configuration says, or fails with one line that says what to do.
 
 `open_file(Path("data/train.jsonl.gz"), "auto", 2**23)` gives a `Source(name="train.jsonl.gz", ...)` whose `records`
-stream. Formats: JSON Lines (`.jsonl`, `.ndjson`, `.json`), Parquet (`.parquet`, `.pq`), CSV (`.csv`); JSON Lines and
-CSV also as gzip.
+stream. Formats: JSON Lines (`.jsonl`, `.ndjson`, `.json`), Parquet (`.parquet`, `.pq`), CSV (`.csv`, `.tsv`, with
+commas, semicolons, tabs or bars); JSON Lines and CSV also as gzip.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ SUFFIXES = {
     ".parquet": "parquet",
     ".pq": "parquet",
     ".csv": "csv",
+    ".tsv": "csv",
 }
 """The format that the end of a file's name stands for."""
 

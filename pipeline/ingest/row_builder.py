@@ -90,7 +90,7 @@ class RowBuilder:
         column = self.columns["prompt"]
         content, messages = read_prompt(column(values))
         if not messages and isinstance(content, list | Mapping) and content:
-            raise Unusable("prompt_not_text", f"column {column.name!r} holds a {type(content).__name__}, not a text")
+            raise Unusable("prompt_not_text", _describe_structure(column, content))
         text = text_of(content)
         if text is None:
             raise Unusable("missing_prompt", _describe_absence(column, values))
@@ -176,6 +176,13 @@ def _describe_absence(column: Column, values: Mapping[str, Any]) -> str:
     if value is MISSING:
         return f"column {column.name!r} is absent"
     return f"column {column.name!r} is {'null' if value is None else 'empty'}"
+
+
+def _describe_structure(column: Column, content: list[Any] | Mapping[str, Any]) -> str:
+    if isinstance(content, list):
+        return f"column {column.name!r} holds a list, not a text; {column.name}.0 names its first entry"
+    parts = ", ".join(f"{column.name}.{name}" for name in list(content)[:8])
+    return f"column {column.name!r} holds an object, not a text; name a part of it: {parts}"
 
 
 def _read_object(column: Column, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import random
+import time
 from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -47,6 +48,9 @@ class SampleRow(RowReference):
 
 SAMPLE_SCHEMA = arrow_schema(SampleRow)
 
+SHOWN_EVERY_S = 1.0
+"""Samples are reported this often while no row is settled."""
+
 
 class Sampling:
     """The samples of the rows in one file."""
@@ -72,6 +76,7 @@ class Sampling:
         self._prompts: dict[int, array[int]] = {}
         """The encoded prompts: the template costs as much as many a verdict, and is applied once a row."""
         self._settled = 0
+        self._shown_at = 0.0
         self._drawing = Drawing(source, config.seed, progress)
         self._drawing.cost.kept = len(self._scores)
 
@@ -138,16 +143,21 @@ class Sampling:
 
     def spend(self) -> None:
         """Stop where the budget is spent."""
+        self._show_progress()
         budget = self._config.budget_tokens
         if self.cost.tokens >= (budget or math.inf) and not self._schedule.stopped:
             self._progress.note(f"the budget of {budget:,} tokens is spent; no row gets more")
             self._schedule.stop()
 
     def _show_progress(self) -> None:
-        newly_settled, cost = self._schedule.settled - self._settled, self.cost
-        if newly_settled:
-            self._settled += newly_settled
-            self._progress.advance(newly_settled, f"{cost.tokens_per_second:,.0f} tokens/s" if cost.tokens else "")
+        """Report rows that are settled, and every second that samples come in: rows may be settled only late."""
+        newly_settled, cost, now = self._schedule.settled - self._settled, self.cost, time.monotonic()
+        if not newly_settled and (not cost.drawn or now - self._shown_at < SHOWN_EVERY_S):
+            return
+        self._settled += newly_settled
+        self._shown_at = now
+        drawn = f"{cost.drawn:,} samples, {cost.tokens_per_second:,.0f} tokens/s" if cost.tokens else ""
+        self._progress.advance(newly_settled, drawn)
 
     def samples(self, index: int, row: Row) -> list[SampleRow] | None:
         """Return the judged samples of a row by its number in the file; None where its prompt leaves no room."""

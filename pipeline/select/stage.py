@@ -28,7 +28,7 @@ from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.select.candidates import Candidate, DropReason, Judgement
 from truegold.pipeline.select.choice import Choice, choose
-from truegold.pipeline.select.teaching import known_pass_rate, remedy, teaching_facts
+from truegold.pipeline.select.teaching import known_pass_rate, remedy_for_none, teaching_facts
 from truegold.verifiers import InputError
 
 SELECTED_SCHEMA = pa.schema(
@@ -141,8 +141,7 @@ def _misses(choice: Choice, config: SelectConfig) -> list[str]:
 def _nothing_left(judgement: Judgement, rows_in: int, counts: Mapping[str, int]) -> InputError:
     why = ", ".join(f"{count} {key.removeprefix('drop:')}" for key, count in sorted(counts.items()))
     training_rows: list[ProfileRow] = [row for row in judgement.profile.values() if row["split"] != "heldout"]
-    hard, easy = counts.get(f"drop:{DropReason.TOO_HARD}", 0), counts.get(f"drop:{DropReason.TOO_EASY}", 0)
-    hint = remedy(training_rows, hard >= easy) if hard + easy else "Raise profile.samples."
     return InputError(
-        f"None of {rows_in} profiled rows is left to train on ({why or 'there were no training rows'}).", hint
+        f"None of {rows_in} profiled rows is left to train on ({why or 'there were no training rows'}).",
+        remedy_for_none(training_rows, {key.removeprefix("drop:"): count for key, count in counts.items()}),
     )

@@ -7,7 +7,7 @@ right has no gradient.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from truegold.pipeline.config.selection import SelectConfig
@@ -43,6 +43,22 @@ def teaching_facts(selected: Sequence[ProfileRow], config: SelectConfig) -> dict
             f"{config.min_teaching_share:g}.",
         )
     return {"expected_teaching_share": round(teaching, 4), "group_size": size}
+
+
+def remedy_for_none(rows: Sequence[ProfileRow], drops: Mapping[str, int]) -> str:
+    """Return what would help where no row is left, by the reason for which most of them went."""
+    if not rows:
+        return "All rows are held out: lower data.heldout."
+    reason = max(drops, key=lambda name: (drops[name], name != "too_easy"), default="")
+    others = {
+        "held_for_review": "Decide about them (`decisions`), or let flags advise only (flag.advise_only).",
+        "unjudged": "truegold explain ID --run RUN says why verdicts have no score; profile.judge asks a model.",
+        "outside_band": "Select other pass rates: select.target.",
+        "zero_quota": "Raise the quotas in select.quotas.",
+        "over_zero_share": "Raise select.zero_share.",
+        "not_sampled": "Raise profile.budget_tokens.",
+    }
+    return others[reason] if reason in others else remedy(rows, reason != "too_easy")
 
 
 def remedy(rows: Sequence[ProfileRow], is_too_hard: bool) -> str:

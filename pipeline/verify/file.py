@@ -19,17 +19,18 @@ from dataclasses import dataclass
 from itertools import chain, islice, tee
 from pathlib import Path
 
+import polars as pl
 import pyarrow as pa
 
 from truegold.pipeline.ingest.column_names import NAMES, describe_columns, find_column
 from truegold.pipeline.ingest.columns import Column, compile_column, read_response, text_of
 from truegold.pipeline.ingest.problem_batches import MAX_ROW_BYTES, ProblemColumns, missing_gold, prompt_text
-from truegold.pipeline.ingest.readers import open_file
+from truegold.pipeline.ingest.readers import SUFFIXES, open_file
 from truegold.pipeline.ingest.records import LOOK_AHEAD, Record, Reject, readable, sample_values
 from truegold.pipeline.rows import TableWriter, dump_json
 from truegold.pipeline.running.aside import written_aside
 from truegold.pipeline.running.progress import Progress
-from truegold.verifiers import InputError, Item, Reason, resolve, verify_batch
+from truegold.verifiers import ConfigError, InputError, Item, Reason, resolve, verify_batch
 from truegold.verifiers.running.batch import DEADLINE_S, verify_batch_timed
 from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
 
@@ -70,6 +71,7 @@ def verify_file(
     where a verifier hangs.
     """
     resolve(verifier)
+    form = _output_form(target)
     opened = open_file(source, "auto", MAX_ROW_BYTES)
     first_records = list(islice(opened.records, LOOK_AHEAD))
     reader = _make_reader(first_records, named_columns or ProblemColumns(), verifier, opened.location)
@@ -111,9 +113,31 @@ def verify_file(
                 f"{opened.location}: no row has a gold answer in column {reader.gold.name if reader.gold else ''!r}.",
                 f"It has: {describe_columns(sample_values(first_records))}. Name the gold column: --gold-column COLUMN",
             )
+        if form != "parquet":
+            _convert(aside, form)
     for line in costs.lines():
         progress.note(line)
     return counts
+
+
+def _output_form(target: Path) -> str:
+    """Return the format that the end of a name stands for. Raises ConfigError where it stands for none."""
+    if target.is_dir():
+        raise ConfigError(f"{target} is a folder.", f"Name a file in it: {target / 'verdicts.parquet'}.")
+    form = SUFFIXES.get(target.suffix.lower())
+    if form is None:
+        raise ConfigError(f"{target}: its name does not say a format.", "End it in .parquet, .jsonl or .csv.")
+    return form
+
+
+def _convert(path: Path, form: str) -> None:
+    """Make JSON Lines or CSV of a Parquet file, in its place."""
+    table = pl.scan_parquet(path)
+    with written_aside(path) as other:
+        if form == "jsonl":
+            table.sink_ndjson(other)
+        else:
+            table.sink_csv(other, separator="\t" if ".tsv" in path.suffixes else ",")
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ def test_all_mistakes_are_reported_together(tmp_path: Path) -> None:
         load_config(path)
     message = str(caught.value)
     assert f"{path}: 4 mistakes" in message
-    assert "data.file.limt: unknown setting; did you mean limit?" in message
+    assert "data.limt: unknown setting; did you mean limit?" in message
     assert "profile.samples" in message
     assert "claen: unknown setting; did you mean clean?" in message
     assert "train.group_size" in message

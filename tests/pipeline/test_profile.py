@@ -13,9 +13,10 @@ from numbered_rows import make_row
 
 from truegold.pipeline.config.engines import ScriptedEngineConfig
 from truegold.pipeline.config.stages import ProfileConfig
+from truegold.pipeline.profile import sampling
 from truegold.pipeline.profile.stage import profile
 from truegold.pipeline.rows import write_rows
-from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.running.progress import NullProgress, Progress
 from truegold.pipeline.running.stage import StageReport
 
 RIGHT = "so \\boxed{5}"
@@ -27,6 +28,7 @@ def run_profile(
     completions: Mapping[int, Sequence[str]],
     heldout: Sequence[int] = (),
     inputs: Mapping[str, Path] | None = None,
+    progress: Progress | None = None,
     **config: Any,
 ) -> StageReport:
     """Profile problems whose samples are these completions in turn; `inputs` are added to the rows."""
@@ -38,7 +40,7 @@ def run_profile(
     settings = ProfileConfig(engine=engine, samples=4, **config)
     out = folder / "profile"
     out.mkdir(exist_ok=True)
-    return profile({"rows": folder / "rows.parquet", **(inputs or {})}, settings, out, NullProgress())
+    return profile({"rows": folder / "rows.parquet", **(inputs or {})}, settings, out, progress or NullProgress())
 
 
 def test_a_profile_after_training_sees_which_answers_have_risen(tmp_path: Path) -> None:
@@ -54,6 +56,27 @@ def test_a_profile_after_training_sees_which_answers_have_risen(tmp_path: Path) 
     evidence = json.loads(table["evidence"][0])
     assert evidence["history"] == {"label": [0.5, 0.0], "alternative": [0.5, 1.0]}
     assert evidence["systems"] == 1
+
+
+class Shown(NullProgress):
+    """Keeps what a profile says of its samples."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[int, str]] = []
+
+    def advance(self, steps: int = 1, detail: str = "") -> None:
+        self.calls.append((steps, detail))
+
+
+def test_progress_moves_with_the_samples_while_no_row_is_settled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampling, "SHOWN_EVERY_S", 0.0)
+    shown = Shown()
+    run_profile(tmp_path, {problem: [RIGHT, WRONG] for problem in range(6)}, progress=shown)
+    waiting = [detail for steps, detail in shown.calls if steps == 0 and "samples" in detail]
+    assert len(waiting) >= 6
+    assert waiting[0].startswith("1 samples, ")
 
 
 def test_a_profile_counts_passes_and_finds_the_majority(tmp_path: Path) -> None:

@@ -1,0 +1,166 @@
+"""What a new user gets wrong is one line that says what to do; what is shown can be relied upon."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from rich.console import Console
+
+from truegold.flows import console
+from truegold.flows.cli.app import main
+from truegold.flows.config import validate_config
+from truegold.flows.console import Terminal, describe_seconds
+from truegold.pipeline.select.teaching import remedy_for_none
+from truegold.verifiers import ConfigError
+
+QUESTION = "How many pens do Ann and Ben have, if Ann has 3 and Ben has 4?"
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    record = {"question": QUESTION, "answer": "3+4\n#### 7", "response": "\\boxed{7}"}
+    (tmp_path / "train.jsonl").write_text(json.dumps(record) + "\n")
+    (tmp_path / "run.yaml").write_text("data: {path: train.jsonl}\n")
+    (tmp_path / "file").write_text("")
+    (tmp_path / "empty.jsonl").write_text("")
+    (tmp_path / "folder").mkdir()
+    return tmp_path
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["truegold", *arguments])
+    try:
+        main()
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    return 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "line"),
+    [
+        ("curate run.yaml --engine local --set runs_dir=file", 4, "name a folder"),
+        ("dedup --data train.jsonl --out file", 4, "name another folder"),
+        ("flag --data train.jsonl --out file", 4, "name a folder"),
+        ("decontaminate --data train.jsonl --against train.jsonl --out file", 4, "name another folder"),
+        ("init missing/run.yaml", 4, "missing/run.yaml: No such file or directory"),
+        ("verify --input train.jsonl --output verdicts.txt", 2, "End it in .parquet, .jsonl or .csv"),
+        ("verify --input train.jsonl --output folder", 2, "folder is a folder"),
+        ("verify --input empty.jsonl --output v.parquet", 3, "empty.jsonl is empty"),
+        ("verify --input folder --output v.parquet", 3, "folder is a folder, not a file"),
+        ("curate run.yaml --set data.limitt=3", 2, "data.limitt: unknown setting; did you mean limit?"),
+        ("curate run.yaml --set engine.type=server --set engine.urll=x", 2, "engine.urll: unknown setting"),
+    ],
+)
+def test_a_mistake_is_one_line(
+    arguments: str, code: int, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, *arguments.split()) == code
+    told = capsys.readouterr().err
+    assert line in told
+    assert "Traceback" not in told
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({"data": {"path": "x", "columns": {"gold": {"colum": "a"}}}}, "data.columns.gold.colum: unknown setting; did"),
+        ({"data": {"type": "hf", "nam": "x"}}, "data.nam: unknown setting; did you mean name?"),
+        ({"data": [{"path": "x", "limitt": 3}]}, "data.0.limitt: unknown setting; did you mean limit?"),
+        ({"data": {"path": "x"}, "model": {"pth": "m"}}, "model.pth: unknown setting; did you mean path?"),
+        (
+            {"data": {"path": "x"}, "profile": {"engine": {"type": "server", "retry": 1}}},
+            "profile.engine.retry: unknown",
+        ),
+        ({"data": {"path": "x"}, "train": {"reward": {"terms": [{"nme": "x"}]}}}, "train.reward.terms.0.nme: unknown"),
+        ({"data": {"path": "x"}, "train": {"engine": {"type": "server", "url": 3}}}, "train.engine.url: Input should"),
+    ],
+)
+def test_a_setting_is_named_as_it_is_typed(settings: dict[str, Any], line: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        validate_config(settings, "run.yaml")
+    assert line in str(caught.value)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".jsonl", ".csv", ".tsv", ".PARQUET"])
+def test_the_suffix_decides_what_verify_writes(suffix: str, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(monkeypatch, "verify", "--input", "train.jsonl", "--output", f"v{suffix}", "--workers", "1") == 0
+    written = project / f"v{suffix}"
+    readers = {
+        ".parquet": pl.read_parquet,
+        ".jsonl": pl.read_ndjson,
+        ".csv": pl.read_csv,
+        ".tsv": lambda path: pl.read_csv(path, separator="\t"),
+    }
+    table = readers[suffix.lower()](written)
+    assert table.select("row", "score", "reason").rows() == [(1, 1.0, "match")]
+    assert sorted(path.name for path in project.glob("v*")) == [written.name]
+
+
+@pytest.mark.parametrize(
+    ("name", "separator"), [("t.csv", ","), ("t.csv", ";"), ("t.csv", "|"), ("t.csv", "\t"), ("t.tsv", "\t")]
+)
+def test_whatever_separates_the_fields_is_seen(
+    name: str, separator: str, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = 'Ann, who has 3; 4 or 5 | more, asks "how many?"'
+    frame = pl.DataFrame({"question": [f"{text} {n}" for n in range(3)], "answer": ["7", "1,5", "9"]})
+    frame.write_csv(project / name, separator=separator)
+    assert run(monkeypatch, "curate", "run.yaml", "--engine", "local", "--set", f"data.path={name}") == 0
+    rows = pl.read_parquet(project / "runs" / "run" / "ingest" / "rows.parquet")
+    assert rows["gold"].to_list() == ["7", "1,5", "9"]
+    assert rows["prompt"][0] == f"{text} 0"
+
+
+def test_parts_of_structs_are_named_where_columns_are_listed(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pl.DataFrame({"q": [{"text": QUESTION, "lang": "en"}], "a": ["7"]}).write_parquet(project / "nested.parquet")
+    settings = ["--engine", "local", "--set", "data.path=nested.parquet"]
+    assert run(monkeypatch, "curate", "run.yaml", *settings) == 3
+    assert "Its columns: q.text, q.lang, a." in capsys.readouterr().err
+    columns = ["--set", "data.verifier=math", "--set", "data.columns={prompt: q, gold: a}"]
+    assert run(monkeypatch, "curate", "run.yaml", *settings, *columns) == 3
+    assert "name a part of it: q.text, q.lang" in capsys.readouterr().err
+    columns = ["--set", "data.verifier=math", "--set", "data.columns={prompt: q.text, gold: a}"]
+    assert run(monkeypatch, "curate", "run.yaml", *settings, *columns) == 0
+
+
+def test_what_would_help_follows_from_why_rows_went() -> None:
+    cut = [{"truncated": 29 / 32, "split": "train"}] * 4
+    whole = [{"truncated": 0.0, "split": "train"}] * 4
+    for reason in ("too_hard", "too_few_passes"):
+        assert "91% of their samples were cut: raise profile.max_tokens" in remedy_for_none(cut, {reason: 4})
+        assert "profile.max_tokens" not in remedy_for_none(whole, {reason: 4})
+    assert "harder source" in remedy_for_none(whole, {"too_easy": 3, "too_hard": 1})
+    for reason in ("held_for_review", "unjudged", "outside_band", "zero_quota", "over_zero_share", "not_sampled"):
+        assert "profile.samples" not in remedy_for_none(whole, {reason: 4}), reason
+    assert "data.heldout" in remedy_for_none([], {})
+
+
+def test_the_time_left_follows_the_recent_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(console.time, "monotonic", lambda: clock[0])
+    screen = Console(width=200, record=True, force_terminal=False, file=io.StringIO())
+    with Terminal(screen).stage("profile") as terminal:
+        terminal.start("sampling", 10_000)
+        terminal.advance(4_000)  # From an earlier try.
+        clock[0] = 3_600.0
+        terminal.advance(1)  # The engine took an hour to load and to draw the first.
+        for _ in range(60):
+            clock[0] += 20.0
+            terminal.advance(20)
+    last = screen.export_text().strip().splitlines()[-1]
+    assert "5,201/10,000, about 80 min left" in last
+
+
+def test_durations_are_told_as_a_person_says_them() -> None:
+    seconds = {0.2: "1 s", 99: "99 s", 130: "2 min", 5_400: "1 h 30 min", 7_200: "2 h", 303_135: "3 days 12 h"}
+    assert {each: describe_seconds(each) for each in seconds} == seconds
