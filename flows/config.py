@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
+from truegold.flows.settings_text import parse_settings
 from truegold.pipeline.config.base import ROUNDING, StageConfig
 from truegold.pipeline.config.curation import CurationConfig
 from truegold.pipeline.config.engines import (
@@ -162,7 +163,7 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> RunConfig:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8 text (byte {error.start}).") from error
     try:
-        values = yaml.safe_load(text)
+        values = parse_settings(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
     if not isinstance(values, dict):
@@ -224,6 +225,6 @@ def _apply_override(values: dict[str, Any], override: str) -> None:
     if isinstance(section, list):
         raise ConfigError(f"--set {override}: {'.'.join(parents)} is a list.", "Such as --set data.0.limit=200.")
     try:
-        section[last] = yaml.safe_load(text)
+        section[last] = parse_settings(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"--set {override}: the value is not valid YAML.") from error

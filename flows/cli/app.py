@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
@@ -128,7 +129,7 @@ def train(
 
 def _objective(overrides: Sequence[str] | None, prefix: str) -> dict[str, Any]:
     """Return the settings of an objective among the overrides, nested by their dotted names."""
-    import yaml
+    from truegold.flows.settings_text import parse_settings
 
     settings: dict[str, Any] = {}
     for override in overrides or ():
@@ -140,7 +141,7 @@ def _objective(overrides: Sequence[str] | None, prefix: str) -> dict[str, Any]:
             section = settings
             for part in sections:
                 section = section.setdefault(part, {})
-            section[field] = yaml.safe_load(value)
+            section[field] = parse_settings(value)
     return settings
 
 
@@ -253,7 +254,7 @@ model:
 chat:
   user: |-
     {{prompt}}
-    Put your final answer in \\\\boxed{{}}.
+    Put your final answer in \\boxed{{}}.
 
 profile:
   samples: 8                  # completions per problem
@@ -280,6 +281,11 @@ train:
 """The configuration that `truegold init` writes: short, commented, and valid as it stands."""
 
 
+def run_name(path: Path) -> str:
+    """Return a name for the run of a configuration file: its own, without what a folder's name should not have."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("-._") or "run"
+
+
 @app.command()
 def init(
     path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("truegold.yaml"),
@@ -289,7 +295,9 @@ def init(
     """Write a commented starter configuration."""
     if path.exists():
         raise ConfigError(f"{path} exists already.", "Give another name.")
-    path.write_text(STARTER.format(file=path, name=path.stem, data=data, model=model), encoding="utf-8")
+    # JSON's texts are YAML's as well, whatever is in them.
+    name, data_text, model_text = (json.dumps(text, ensure_ascii=False) for text in (run_name(path), data, model))
+    path.write_text(STARTER.format(file=path, name=name, data=data_text, model=model_text), encoding="utf-8")
     print_line(f"wrote {path}; next: truegold run {path} --dry-run")
 
 

@@ -1,7 +1,8 @@
 """The commands `truegold verifiers ...`: list, show, check and audit the verifiers of this installation.
 
 Exit codes are those of `truegold`; 6 says that the verifier breaks a line of its contract, 7 that it errs more often
-than `--max-fp` or `--max-fn` allow. A line that cannot be checked, for want of a gold answer that fits, is not broken.
+than `--max-fp` or `--max-fn` allow. A single line without
+meaning for a verifier is not broken; where no gold answer fits, so that nothing was judged, the check ends with 2.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import typer
 from truegold.flows.console import Terminal, errors, print_line
 from truegold.verifiers import ConfigError, InputError, TruegoldError, Verifier, available, fingerprint, resolve
 from truegold.verifiers.rates import Rate
+from truegold.verifiers.registry import find_option_mistakes
 
 BROKEN_CONTRACT = 6
 TOO_MANY_ERRORS = 7
@@ -66,8 +68,12 @@ def check(
 ) -> None:
     """Try every line of a verifier's contract; exit code 6 where one is broken."""
     from truegold.verifiers.audit import check as run_check
+    from truegold.verifiers.audit.contract import find_unchecked
 
-    checked = run_check(name, golds=gold or (), info=_parse_arguments(args), cpu_s=cpu_s)
+    info = _parse_arguments(args)
+    if mistakes := find_option_mistakes(name, info):
+        raise ConfigError(f"--args: {' '.join(mistakes)}", f"truegold verifiers show {name} describes them.")
+    checked = run_check(name, golds=gold or (), info=info, cpu_s=cpu_s)
     marks = {True: "ok", False: "FAILED", None: "skipped"}
     for line in checked:
         detail = "" if line.ok else f"  {line.detail}"
@@ -76,6 +82,12 @@ def check(
             print_line(f"           {_printable(finding)}")
     if any(line.ok is False for line in checked):
         raise typer.Exit(BROKEN_CONTRACT)
+    if unchecked := find_unchecked(checked):
+        raise ConfigError(
+            f"{len(unchecked)} of {len(checked)} lines of the contract could not be checked: {name} judges none of the "
+            f"{'answers given' if gold else 'standard answers'}.",
+            f"Give answers that it is made for: truegold verifiers check {name} --gold ANSWER",
+        )
 
 
 @verifiers_app.command("audit")
@@ -103,8 +115,11 @@ def audit_(
     from truegold.pipeline.running.disk import disk_errors_reported
     from truegold.verifiers.audit import Card, as_json, audit, check, markdown
     from truegold.verifiers.audit.card import summary_lines
+    from truegold.verifiers.audit.contract import find_unchecked
 
     verifier, info = resolve(name), _parse_arguments(args)
+    if mistakes := find_option_mistakes(name, info):
+        raise ConfigError(f"--args: {' '.join(mistakes)}", f"truegold verifiers show {name} describes them.")
     skipped: dict[str, int] = {}
 
     def report_skipped(row: str, reason: str) -> None:
@@ -130,7 +145,13 @@ def audit_(
     for line in summary_lines(report):
         print_line(line)
     broken = [line.name for line in checked if line.ok is False]
-    print_line(f"contract: {'kept' if not broken else 'BROKEN: ' + ', '.join(broken)}")
+    unchecked = find_unchecked(checked)
+    kept = (
+        f"NOT CHECKED: {len(unchecked)} of {len(checked)} lines, for want of a gold that passes"
+        if unchecked
+        else "kept"
+    )
+    print_line(f"contract: {'BROKEN: ' + ', '.join(broken) if broken else kept}")
     print_line(f"card: {output_dir / 'verifier_card.md'}")
     exceeded = [
         *_exceeded("--max-fp", max_fp, {"wrong answers accepted": report.false_positives, "gaming paid": report.gamed}),
@@ -140,7 +161,7 @@ def audit_(
     ]
     for line in exceeded:
         print_line(line, errors)
-    if broken:
+    if broken or unchecked:
         raise typer.Exit(BROKEN_CONTRACT)
     if exceeded:
         raise typer.Exit(TOO_MANY_ERRORS)

@@ -53,10 +53,12 @@ def disk_errors_reported(folder: Path) -> Iterator[None]:
     except TruegoldError:
         raise
     except Exception as error:
-        told = next((told for cause in _causes(error) if (told := _describe(cause, folder)) is not None), None)
-        if told is None:
+        explained = next(
+            (explained for cause in _causes(error) if (explained := _describe(cause, folder)) is not None), None
+        )
+        if explained is None:
             raise
-        raise told from error
+        raise explained from error
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -69,13 +71,13 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _describe(error: BaseException, folder: Path) -> SetupError | None:
-    number = error.errno if isinstance(error, OSError) else None
+    code = error.errno if isinstance(error, OSError) else None
     name = error.filename if isinstance(error, OSError) and error.filename is not None else folder
-    if number in _FULL_ERRORS or (number is None and _FULL.search(str(error))):
+    if code in _FULL_ERRORS or (code is None and _FULL.search(str(error))):
         return SetupError(
             f"No space left on the disk of {name}.",
             "Free some space and run the same command again: finished stages are kept.",
         )
-    if number is None or (remedy := _REMEDIES.get(number)) is None:
+    if code is None or (remedy := _REMEDIES.get(code)) is None:
         return None
-    return SetupError(f"{name}: {os.strerror(number)}.", remedy)
+    return SetupError(f"{name}: {os.strerror(code)}.", remedy)

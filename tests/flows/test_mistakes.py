@@ -14,8 +14,9 @@ from rich.console import Console
 
 from truegold.flows import console
 from truegold.flows.cli.app import main
-from truegold.flows.config import validate_config
+from truegold.flows.config import load_config, validate_config
 from truegold.flows.console import Terminal, describe_seconds
+from truegold.flows.settings_text import parse_settings
 from truegold.pipeline.select.teaching import remedy_for_none
 from truegold.verifiers import ConfigError
 
@@ -164,3 +165,36 @@ def test_the_time_left_follows_the_recent_pace(monkeypatch: pytest.MonkeyPatch) 
 def test_durations_are_told_as_a_person_says_them() -> None:
     seconds = {0.2: "1 s", 99: "99 s", 130: "2 min", 5_400: "1 h 30 min", 7_200: "2 h", 303_135: "3 days 12 h"}
     assert {each: describe_seconds(each) for each in seconds} == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("train: {guards: {off: [slow]}}", {"train": {"guards": {"off": ["slow"]}}}),
+        ("on: 1\nyes: 2\n2024: 3\nnull: 4", {"on": 1, "yes": 2, "2024": 3, "null": 4}),
+        ("args: {rel_tol: 1e-3, n: 1E5, id: 1e, word: e3, yes: yes}", None),
+        ("base: &b {x: 1, y: 2}\nmore: {<<: *b, y: 3}", {"base": {"x": 1, "y": 2}, "more": {"x": 1, "y": 3}}),
+    ],
+)
+def test_settings_are_read_as_they_are_meant(text: str, values: Any) -> None:
+    args = {"args": {"rel_tol": 0.001, "n": 100_000.0, "id": "1e", "word": "e3", "yes": True}}
+    assert parse_settings(text) == (args if values is None else values)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("data: {path: x}\ndata: {path: y}", "'data' is set twice in one section"),
+        ("data:\n  path: x\n  limit: 3\n  path: y", "line 4"),
+        ("data:\n\tpath: x", "line 2"),
+        ("data: [path: x", "not valid YAML"),
+        ("? [a, b]\n: 3", "a setting's name is a text"),
+        ("- data", "holds no settings"),
+    ],
+)
+def test_yaml_that_says_two_things_is_one_line(text: str, line: str, project: Path) -> None:
+    (project / "bad.yaml").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(project / "bad.yaml")
+    assert line in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -61,6 +61,16 @@ class CheckResult:
     """How it was broken."""
 
 
+def find_unchecked(checked: Sequence[CheckResult]) -> list[str]:
+    """Return the lines that were not checked, where that is because no gold answer fits; else none.
+
+    A single line may be without meaning for a verifier, such as one that reads no gold. Where not even the same verdict
+    could be asked for twice, nothing was judged, and silence must not pass for a contract that is kept.
+    """
+    unchecked = [line.name for line in checked if line.ok is None]
+    return unchecked if DETERMINISTIC in unchecked else []
+
+
 @dataclass
 class _Session:
     """What the checks share."""

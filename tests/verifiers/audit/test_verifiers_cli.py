@@ -119,3 +119,18 @@ def test_audit_reads_tables_too_and_heeds_the_limit(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     card = json.loads((tmp_path / "verifier_card.json").read_text())
     assert (card["data"]["golds_distinct"], card["data"]["golds_audited"]) == (20, 4)
+
+
+def test_a_check_that_could_check_nothing_does_not_pass(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "def dates(response, gold):\n    return None if gold is None or gold.count('-') != 2 else gold in response\n"
+    )
+    done = truegold("check", "mine.py:dates", cwd=tmp_path)
+    assert done.returncode == 2, done.stdout
+    assert "lines of the contract could not be checked" in done.stderr
+    assert "truegold verifiers check mine.py:dates --gold ANSWER" in done.stderr
+    done = truegold("check", "mine.py:dates", "--gold", "2024-01-02", "--gold", "2025-03-04", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    wrong = truegold("check", "length", "--args", '{"maximum": 3}', cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert "length has no option 'maximum'" in wrong.stderr and "needs the option 'max'" in wrong.stderr
