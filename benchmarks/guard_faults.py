@@ -45,8 +45,6 @@ class Fault:
     settings: Mapping[str, Any] = field(default_factory=dict)
     start: int = PLANTED
     """The step at which it sets in."""
-    harmless: bool = False
-    """Whether it is one that must not be acted on."""
     unguarded: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the run without guards besides."""
 
@@ -258,8 +256,8 @@ FAULTS = (
     Fault("sampling engine dies", _dead_engine),
     Fault("operator build is locked", _locked_operator, start=0),
     Fault("loss is NaN", _nan_loss()),
-    Fault("loss is NaN in a single step", _nan_loss(PLANTED), harmless=True),
-    Fault("rate x 2", settings={"optimizer.lr": 8e-4}, start=0, harmless=True),
-    Fault("temperature 1.2", settings={"sampling.temperature": 1.2}, start=0, harmless=True),
+    Fault("loss is NaN in a single step", _nan_loss(PLANTED)),
+    Fault("rate x 2", settings={"optimizer.lr": 8e-4}, start=0),
+    Fault("temperature 1.2", settings={"sampling.temperature": 1.2}, start=0),
 )
 """All of them, and three that do no harm."""

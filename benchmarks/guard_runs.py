@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from truegold.flows.config import load_config
+from truegold.pipeline.running.json_lines import read_whole_lines
 from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.grpo import GrpoConfig
-from truegold.train.guards.logs import read_metrics
 from truegold.train.guards.stops import record_stop
 from truegold.train.rollout import engines
 from truegold.verifiers import TruegoldError
@@ -53,7 +53,7 @@ def train(run: Path, out: Path, steps: int, changes: Mapping[str, Any]) -> dict[
     except TruegoldError as stopped:
         error = {"exit_code": stopped.exit_code, "line": str(stopped)}
         record_stop(out, stopped)
-    lines = read_metrics(out / "metrics.jsonl")
+    lines = read_whole_lines(out / "metrics.jsonl")
     return {
         "changes": dict(changes),
         "error": error,

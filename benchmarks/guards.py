@@ -29,14 +29,15 @@ from guard_runs import train
 from guard_unforeseen import UNFORESEEN
 from publishing import publish
 
+from truegold.pipeline.running.json_lines import read_whole_lines
 from truegold.train.guards.doctor import replay
-from truegold.train.guards.logs import ALARMS, read_alarms, read_log
+from truegold.train.guards.logs import ALARMS, read_log
 from truegold.train.model import operators
 
 HARM = 0.10
 """Points of held-out pass rate by which a fault has to hurt to count."""
 SIDES = ("guarded", "unguarded")
-HEALTHY = Fault("healthy", harmless=True)
+HEALTHY = Fault("healthy")
 
 
 LIMIT_S = 600
@@ -90,8 +91,8 @@ def run_fault(run: Path, out: Path, fault: Fault, guarded: bool, steps: int) -> 
             outcome = train(run, folder, steps, changes)
         except Exception as error:
             outcome = {"error": {"exit_code": 1, "line": f"{type(error).__name__}: {error}"}, "exported": False}
-    alarms = read_alarms(folder / ALARMS)
-    outcome |= {"fault": fault.name, "start": fault.start, "harmless": fault.harmless, "guarded": guarded}
+    alarms = read_whole_lines(folder / ALARMS)
+    outcome |= {"fault": fault.name, "start": fault.start, "guarded": guarded}
     record.write_text(json.dumps({**outcome, "alarms": alarms}, indent=1))
     shutil.rmtree(folder, ignore_errors=True)
     if outcome["error"] and HangsError.__name__ in outcome["error"]["line"]:
@@ -108,7 +109,7 @@ def run_healthy(run: Path, out: Path, seed: int, steps: int, refills: int) -> No
     shutil.rmtree(folder, ignore_errors=True)
     outcome = train(run, folder, steps, {"seed": seed, "checkpoint_every": 50, "sampling.refills": refills})
     shutil.copyfile(folder / "metrics.jsonl", out / f"seed-{seed}.jsonl")
-    record.write_text(json.dumps({**outcome, "alarms": read_alarms(folder / ALARMS)}, indent=1))
+    record.write_text(json.dumps({**outcome, "alarms": read_whole_lines(folder / ALARMS)}, indent=1))
     shutil.rmtree(folder, ignore_errors=True)
 
 

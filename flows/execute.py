@@ -28,7 +28,7 @@ from truegold.train.guards.stops import record_stop
 from truegold.verifiers import ConfigError, GuardError, InputError
 
 TRAIN = "train"
-"""The stage whose stops are alarms."""
+"""The stage whose errors are recorded as alarms."""
 
 Call = Callable[[Stage], StageResult]
 

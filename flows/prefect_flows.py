@@ -21,11 +21,17 @@ from prefect.cache_policies import NO_CACHE
 
 from truegold.flows.config import RunConfig
 from truegold.flows.console import Terminal
-from truegold.flows.execute import Call, describe, execute, open_run, stage_caller
+from truegold.flows.execute import TRAIN, Call, describe, execute, open_run, stage_caller
 from truegold.flows.plan import plan
-from truegold.pipeline.running.stage import Stage, StageResult
+from truegold.pipeline.report.stage import PAGE
+from truegold.pipeline.running.digest import DigestCache
+from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.pipeline.running.stage import Stage, StageResult, work_folder
 from truegold.pipeline.running.stage_table import Phase, phase_of
-from truegold.train.guards.logs import ALARMS, read_alarms, unfinished_training
+from truegold.train.guards.logs import ALARMS
+
+REPORT = f"report/{PAGE}"
+"""The report's page in a run's directory."""
 
 
 @task(task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False)
@@ -85,25 +91,42 @@ def _flow(config: RunConfig, until: Phase) -> Path:
     stages = plan(config, until)
     with open_run(config) as run_dir:
         call = stage_caller(run_dir, Terminal())
+        called: list[Stage] = []
+        earlier_report = _report_time(run_dir)
 
         def as_task(stage: Stage) -> StageResult:
+            called.append(stage)
             return stage_task(stage.name, stage, call)
 
         try:
             finished = execute(stages, run_dir, as_task)
         except Exception:
-            # A run that a guard has stopped is the one whose alarms are looked for.
-            _publish_alarms(config.name, unfinished_training(run_dir))
-            _publish_report(config.name, run_dir)
+            _publish_traces(config.name, run_dir, called, earlier_report)
             raise
-    _publish_alarms(config.name, run_dir / "train")
+    _publish_alarms(config.name, run_dir / TRAIN)
     _publish(config.name, run_dir, finished)
     return run_dir
 
 
+def _publish_traces(name: str, run_dir: Path, called: Sequence[Stage], earlier_report: int | None) -> None:
+    """Leave what a failed run has left: the alarms where it was its training that failed, and the report where it wrote
+    one. Those of an earlier run say nothing of it."""
+    training = next((stage for stage in called if stage.name == TRAIN), None)
+    if training is not None:
+        _publish_alarms(name, work_folder(training, run_dir, DigestCache(run_dir / ".digests.json")))
+    if _report_time(run_dir) != earlier_report:
+        _publish_report(name, run_dir)
+
+
+def _report_time(run_dir: Path) -> int | None:
+    """Return when the report was written, in nanoseconds; None where there is none."""
+    report = run_dir / REPORT
+    return report.stat().st_mtime_ns if report.exists() else None
+
+
 def _publish_alarms(name: str, training: Path | None) -> None:
     """Leave in Prefect what the guards of the training in that folder did, if they did anything."""
-    alarms = [] if training is None else read_alarms(training / ALARMS)
+    alarms = [] if training is None else read_whole_lines(training / ALARMS)
     columns = ("step", "guard", "action", "metric", "value", "causes", "remedy")
     table = [{column: alarm[column] for column in columns} for alarm in alarms]
     if table:
@@ -130,6 +153,6 @@ def _publish(name: str, run_dir: Path, finished: Sequence[StageResult]) -> None:
 
 
 def _publish_report(name: str, run_dir: Path) -> None:
-    report = run_dir / "report" / "index.html"
+    report = run_dir / REPORT
     if report.exists():
         create_link_artifact(report.resolve().as_uri(), key=f"{_slug(name)}-report", link_text="The report")

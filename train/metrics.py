@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Any
 
 from truegold.pipeline.running.aside import write_whole
+from truegold.pipeline.running.json_lines import read_whole_lines
 from truegold.train.config.models import Tracker
-from truegold.train.guards.logs import read_metrics
 from truegold.train.model.distributed import rank
 from truegold.verifiers import SetupError
 
@@ -37,7 +37,7 @@ class MetricsLog:
         from torch.utils.tensorboard import SummaryWriter
 
         path = folder / "metrics.jsonl"
-        kept = [line for line in read_metrics(path) if line["step"] < resume_at]
+        kept = [line for line in read_whole_lines(path) if line["step"] < resume_at]
         write_whole(path, "".join(json.dumps(line) + "\n" for line in kept).encode())
         self._file = path.open("a")
         board = folder / "tensorboard"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -14,6 +13,7 @@ import polars as pl
 
 from truegold.pipeline.report.run_files import RunFiles
 from truegold.pipeline.report.shifts import Shift, find_shifts
+from truegold.pipeline.running.json_lines import read_whole_lines
 
 CURVES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Pass rate of the rollouts", ("pass_rate",)),
@@ -43,7 +43,7 @@ TABLE_ONLY = (
 """The metrics that have no chart."""
 
 ENDINGS = ("pause", "stop")
-"""What guards do that ends a run."""
+"""The actions of guards that end a run."""
 MOVED_SHOWN = 12
 PROBLEMS_SHOWN = 3
 COMPLETIONS_SHOWN = 2
@@ -77,6 +77,8 @@ class GuardAlarm:
     remedy: str
     returned_to: int | None
     """The step of the checkpoint that the run returned to."""
+    resumed_at: int | None
+    """The step with which the run has gone on since, where this alarm had ended it."""
 
 
 @dataclass(frozen=True)
@@ -147,10 +149,10 @@ def read_training(files: RunFiles) -> Training | None:
     if folder is None:
         return None
     is_finished = "train" in files
-    lines = _lines(folder / "metrics.jsonl")
+    lines = read_whole_lines(folder / "metrics.jsonl")
     alarms = tuple(_alarms(folder / "alarms.jsonl"))
     acted = tuple(alarm for alarm in alarms if alarm.action != "warn")
-    is_ended = bool(alarms) and not is_finished and alarms[-1].action in ENDINGS
+    is_ended = bool(alarms) and not is_finished and alarms[-1].action in ENDINGS and alarms[-1].resumed_at is None
     curves = [Curve(title, tuple(_metrics(lines, names)), acted) for title, names in CURVES]
     drawn = [name for _, names in CURVES for name in names]
     paths = sorted((folder / "completions").glob("step-*.parquet"))
@@ -172,22 +174,8 @@ def read_training(files: RunFiles) -> Training | None:
     )
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of metrics or alarms, none where the file is not there. Python's own JSON reader takes them: a
-    diverged loss is written as NaN. A line that a kill has cut short ends them."""
-    if not path.exists():
-        return []
-    lines = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            lines.append(json.loads(line))
-        except json.JSONDecodeError:
-            break
-    return lines
-
-
 def _alarms(path: Path) -> Iterator[GuardAlarm]:
-    for alarm in _lines(path):
+    for alarm in read_whole_lines(path):
         shown: dict[str, Any] = {field.name: alarm.get(field.name) for field in fields(GuardAlarm)}
         yield GuardAlarm(**shown)
 

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from truegold.flows.config import validate_config
+from truegold.flows.execute import Call
+from truegold.pipeline.running.stage import Stage
+from truegold.pipeline.running.stage_table import Phase
 from truegold.train.guards.stops import record_stop
-from truegold.verifiers import GuardError
+from truegold.verifiers import GuardError, InputError
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -48,3 +52,29 @@ def test_the_alarms_of_a_training_are_a_table_in_prefect(tmp_path: Path, monkeyp
     ((key, (row,)),) = published
     assert key == "my-run-alarms"
     assert (row["step"], row["guard"], row["action"], row["remedy"]) == (0, "probe", "stop", "Sample at one.")
+
+
+def test_a_failed_run_publishes_nothing_that_an_earlier_one_has_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from truegold.flows import prefect_flows
+
+    (tmp_path / "raw.jsonl").write_text('{"question": "1+1?", "answer": "2"}\n')
+    data = {"path": str(tmp_path / "raw.jsonl")}
+    config = validate_config({"name": "run", "runs_dir": str(tmp_path), "data": data}, "")
+    for folder in ("report", ".partial/train-0123"):
+        (config.run_dir / folder).mkdir(parents=True)
+    (config.run_dir / "report" / "index.html").write_text("of an earlier run")
+    earlier_training = config.run_dir / ".partial" / "train-0123"
+    record_stop(earlier_training, GuardError("The engines disagree.", "Sample at one.", "probe"))
+    published: list[str] = []
+    for kind in ("table", "link"):
+        monkeypatch.setattr(prefect_flows, f"create_{kind}_artifact", lambda *_, key, **__: published.append(key))
+
+    def fail(stages: list[Stage], run_dir: Path, call: Call) -> None:
+        raise InputError("no such file")
+
+    monkeypatch.setattr(prefect_flows, "execute", fail)
+    with pytest.raises(InputError):
+        prefect_flows._flow(config, Phase.CURATE)
+    assert published == []

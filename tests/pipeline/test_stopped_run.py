@@ -18,8 +18,9 @@ from truegold.flows.execute import execute, report_again, stage_caller
 from truegold.flows.plan import report_stage
 from truegold.pipeline.config.stages import CleanConfig
 from truegold.pipeline.running.digest import DigestCache
+from truegold.pipeline.running.json_lines import read_whole_lines
 from truegold.pipeline.running.stage import Stage, StageReport, StageResult, work_folder
-from truegold.train.guards.logs import ALARMS, read_alarms
+from truegold.train.guards.logs import ALARMS
 from truegold.verifiers import GuardError, SetupError
 
 BEFORE_TRAINING = fake.FULL[: fake.FULL.index("train")]
@@ -67,7 +68,7 @@ def test_what_the_traces_stumble_over_does_not_hide_what_stopped_the_run(tmp_pat
 
 def alarms_of(run_dir: Path) -> list[dict[str, object]]:
     (log,) = run_dir.glob(f".partial/train-*/{ALARMS}")
-    return read_alarms(log)
+    return read_whole_lines(log)
 
 
 def marks(run_dir: Path) -> list[str]:
@@ -146,4 +147,4 @@ def test_the_report_of_a_killed_run_shows_its_training_so_far(tmp_path: Path) ->
 
 def test_an_alarm_that_a_kill_has_cut_short_is_left_out(tmp_path: Path) -> None:
     (tmp_path / ALARMS).write_text('{"step": 3, "action": "warn"}\n{"step": 4, "act')
-    assert read_alarms(tmp_path / ALARMS) == [{"step": 3, "action": "warn"}]
+    assert read_whole_lines(tmp_path / ALARMS) == [{"step": 3, "action": "warn"}]

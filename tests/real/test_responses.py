@@ -10,11 +10,14 @@ from typing import Any
 
 import pytest
 
+from truegold.pipeline.running.json_lines import read_whole_lines
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo.responses import QUARANTINE, Responder
-from truegold.train.guards.logs import ALARMS, read_alarms
+from truegold.train.guards.doctor import recorded_stop
+from truegold.train.guards.logs import ALARMS
+from truegold.train.guards.stops import record_stop
 from truegold.train.model.distributed import init_distributed
-from truegold.verifiers import GuardError
+from truegold.verifiers import GuardError, SetupError
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
 
@@ -34,8 +37,9 @@ class Notes:
         json.dumps(state)
         (folder / f"step-{step:06d}").mkdir(parents=True, exist_ok=True)
 
-    def return_to(self, folder: Path, step: int) -> None:
+    def return_to(self, folder: Path, step: int) -> Mapping[str, Any]:
         self.returned.append(step)
+        return {"feed": step}
 
 
 def responder(out: Path, **guards: Any) -> tuple[Responder, Notes]:
@@ -45,6 +49,7 @@ def responder(out: Path, **guards: Any) -> tuple[Responder, Notes]:
         config=GrpoConfig.model_validate({"guards": guards}),
         out_dir=out,
         state=dict,
+        feed=SimpleNamespace(unlearn=lambda state: notes.log.append(f"unlearn since {state['feed']}")),
         rollout=SimpleNamespace(
             engine=SimpleNamespace(forget_prefixes=lambda: notes.log.append("forget")),
             sync=lambda version: notes.log.append("sync"),
@@ -56,6 +61,10 @@ def responder(out: Path, **guards: Any) -> tuple[Responder, Notes]:
     made = Responder(trainer, notes, out / "checkpoints", 0)  # type: ignore[arg-type]
     made.save(0)
     return made, notes
+
+
+def actions(folder: Path) -> list[str]:
+    return [alarm["action"] for alarm in read_whole_lines(folder / ALARMS)]
 
 
 def take(made: Responder, step: int, metrics: Mapping[str, float]) -> None:
@@ -73,8 +82,8 @@ def test_a_dead_policy_returns_to_the_last_healthy_checkpoint_at_a_quarter_of_th
     take(made, 23, DEAD)
     assert (notes.returned, notes.rate_factor) == ([10], 0.25)
     # The sampling engine may have had other weights under the same version.
-    assert notes.log == ["forget", "sync"]
-    (alarm, *_) = [alarm for alarm in read_alarms(tmp_path / ALARMS) if alarm["action"] == "roll_back"]
+    assert notes.log == ["unlearn since 10", "forget", "sync"]
+    (alarm, *_) = [alarm for alarm in read_whole_lines(tmp_path / ALARMS) if alarm["action"] == "roll_back"]
     assert (alarm["step"], alarm["since"], alarm["returned_to"], alarm["value"]) == (23, 22, 10, 0.0)
     assert alarm["quarantined"] == [f"{QUARANTINE}/step-0000{step}.parquet" for step in (22, 23)]
     assert all((tmp_path / name).exists() for name in alarm["quarantined"])
@@ -101,7 +110,7 @@ def test_healthy_weights_that_are_as_wrong_straight_after_the_return_are_not_to_
     with pytest.raises(GuardError, match=r"not the policy: its weights of step 10 had 0\.6") as stopped:
         take(made, 25, DEAD)
     assert stopped.value.guard == "not_the_policy"
-    assert [alarm["action"] for alarm in read_alarms(tmp_path / ALARMS)][-1] == "stop"
+    assert actions(tmp_path)[-1] == "stop"
 
 
 def test_weights_that_die_again_later_are_to_blame(tmp_path: Path) -> None:
@@ -110,7 +119,7 @@ def test_weights_that_die_again_later_are_to_blame(tmp_path: Path) -> None:
         take(made, step, HEALTHY)
     for step, metrics in enumerate([DEAD, DEAD, HEALTHY, DEAD, DEAD, HEALTHY, DEAD], start=22):
         take(made, step, metrics)
-    assert [alarm["action"] for alarm in read_alarms(tmp_path / ALARMS) if alarm["action"] != "warn"] == [
+    assert [alarm["action"] for alarm in read_whole_lines(tmp_path / ALARMS) if alarm["action"] != "warn"] == [
         "roll_back",
         "roll_back",
     ]
@@ -123,7 +132,10 @@ def test_a_gradient_that_is_nan_straight_after_the_return_is_not_the_policy_s(tm
         for step in range(1, 9):
             made.may_train(step, dict(HEALTHY))
             made.respond(step, {**HEALTHY, "not_finite": 1.0})
-    assert [alarm["action"] for alarm in read_alarms(tmp_path / ALARMS)] == ["skip_step"] * 3 + ["roll_back", "stop"]
+    assert actions(tmp_path) == ["skip_step"] * 3 + [
+        "roll_back",
+        "stop",
+    ]
 
 
 def test_a_batch_that_shows_what_is_wrong_is_kept_from_the_optimizer(tmp_path: Path) -> None:
@@ -140,8 +152,7 @@ def test_steps_that_are_not_finite_are_left_out_three_times_and_then_the_run_ret
     for step in range(4):
         made.may_train(step, dict(HEALTHY))
         made.respond(step, {**HEALTHY, "not_finite": 1.0})
-    actions = [alarm["action"] for alarm in read_alarms(tmp_path / ALARMS)]
-    assert actions == ["skip_step", "skip_step", "skip_step", "roll_back"]
+    assert actions(tmp_path) == ["skip_step", "skip_step", "skip_step", "roll_back"]
     assert notes.returned == [0]
 
 
@@ -151,7 +162,9 @@ def test_what_is_derived_from_metrics_before_the_update_is_not_forgotten_after_i
     for step in range(3):
         made.may_train(step, dict(constant))
         made.respond(step, {**constant, "loss": 0.1})
-    assert [(alarm["guard"], alarm["step"]) for alarm in read_alarms(tmp_path / ALARMS)] == [("domain_constant", 2)]
+    assert [(alarm["guard"], alarm["step"]) for alarm in read_whole_lines(tmp_path / ALARMS)] == [
+        ("domain_constant", 2)
+    ]
 
 
 def test_a_pause_keeps_what_was_learnt_and_says_that_the_same_command_goes_on(tmp_path: Path) -> None:
@@ -213,7 +226,7 @@ def test_another_fault_after_a_return_says_nothing_of_the_return(tmp_path: Path)
     assert len(notes.returned) == 1
     made.may_train(24, dict(HEALTHY))
     made.respond(24, {**HEALTHY, "not_finite": 1.0})
-    assert read_alarms(tmp_path / ALARMS)[-1]["action"] == "skip_step"
+    assert read_whole_lines(tmp_path / ALARMS)[-1]["action"] == "skip_step"
 
 
 def test_what_went_before_a_kill_still_tells_the_policy_from_the_rest(tmp_path: Path) -> None:
@@ -235,11 +248,25 @@ def test_no_return_at_the_end_where_returns_are_off(tmp_path: Path) -> None:
     made.evaluated(0, {"heldout_pass_rate": 0.5, "heldout_error": 0.01})
     made.finish(20, {"heldout_pass_rate": 0.1, "heldout_error": 0.01})
     assert notes.returned == []
-    assert [alarm["action"] for alarm in read_alarms(tmp_path / ALARMS)] == ["warn"]
+    assert actions(tmp_path) == ["warn"]
 
 
 def test_a_guard_that_is_off_does_nothing(tmp_path: Path) -> None:
     made, notes = responder(tmp_path, off=["all"])
     for step in range(30):
         take(made, step, DEAD if step > 10 else HEALTHY)
-    assert notes.returned == [] and read_alarms(tmp_path / ALARMS) == []
+    assert notes.returned == [] and read_whole_lines(tmp_path / ALARMS) == []
+
+
+def test_what_has_ended_a_run_that_went_on_is_marked(tmp_path: Path) -> None:
+    record_stop(tmp_path, SetupError("Rank 1 was killed.", "Give it memory."))
+    assert recorded_stop(tmp_path / ALARMS) is not None
+    made, _ = responder(tmp_path)
+    assert recorded_stop(tmp_path / ALARMS) is None
+    (alarm,) = read_whole_lines(tmp_path / ALARMS)
+    assert (alarm["guard"], alarm["resumed_at"]) == ("machine", 0)
+    take(made, 0, HEALTHY)
+    record_stop(tmp_path, SetupError("Rank 1 was killed again.", "Give it memory."))
+    stop = recorded_stop(tmp_path / ALARMS)
+    assert stop is not None
+    assert stop["causes"] == "Rank 1 was killed again"

@@ -14,11 +14,11 @@ from transformers import AutoModelForCausalLM
 from truegold.pipeline.config.base import LaunchConfig
 from truegold.pipeline.config.engines import VllmEngineConfig
 from truegold.pipeline.running.isolate import call_isolated
+from truegold.pipeline.running.json_lines import read_whole_lines
 from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.changes import changes_of
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import OptimizerConfig
-from truegold.train.guards.logs import read_metrics
 from truegold.verifiers import GuardError
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
@@ -121,9 +121,9 @@ def test_a_training_goes_on_from_its_checkpoint_with_another_rate_and_more_steps
     inputs: dict[str, Path], tmp_path: Path
 ) -> None:
     out = train(inputs, config(), tmp_path / "out", LaunchConfig())
-    earlier = read_metrics(out / "metrics.jsonl")[:2]
+    earlier = read_whole_lines(out / "metrics.jsonl")[:2]
     slower = config(steps=4, optimizer=OptimizerConfig(lr=1e-5, dtype="float32", zero_stage=2))
-    later = read_metrics(train(inputs, slower, out, LaunchConfig()) / "metrics.jsonl")
+    later = read_whole_lines(train(inputs, slower, out, LaunchConfig()) / "metrics.jsonl")
     assert [step["lr"] for step in later[:4]] == [1e-3, 1e-3, 1e-5, 1e-5]
     assert later[:2] == earlier
     assert changes_of(out) == [{"step": 2, "changed": ["optimizer.lr: 0.001 -> 1e-05", "steps: 2 -> 4"]}]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -134,6 +134,22 @@ def test_weights_that_were_not_synced_are_caught(engine: VllmEngine, trainer: Tr
     change_weights(trainer)
     with pytest.raises(GuardError, match=r"weights version 3 the sampling and the training.* Cause: stale weights"):
         rollout.probe.check(3)
+
+
+def test_weights_that_never_arrive_are_told_from_those_that_came_late(
+    engine: VllmEngine, trainer: TrainingEngine, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rollout = rollout_of(engine, trainer, tiny_model)
+    rollout.sync(30)
+    change_weights(trainer)
+    update = engine.update_weights
+
+    def matrices_only(tensors: Iterable[tuple[str, torch.Tensor]], version: int) -> None:
+        update(((name, tensor) for name, tensor in tensors if tensor.dim() > 1 and "lm_head" not in name), version)
+
+    monkeypatch.setattr(engine, "update_weights", matrices_only)
+    with pytest.raises(GuardError, match="also after all weights have been sent again"):
+        rollout.sync(31)
 
 
 def test_log_probabilities_that_are_not_numbers_are_caught(

@@ -62,7 +62,9 @@ def test_a_restored_feed_goes_on_where_it_was(order: str) -> None:
         seen = ""
         for _ in range(count):
             taken = ids(feed.take(3) + feed.refill(1))
-            feed.finish_step({group: score(ord(name) % 9) for group, name in enumerate(taken)})
+            # Of the row "c" nothing can ever be judged.
+            scores = {group: score(0, 0) if name == "c" else score(ord(name) % 9) for group, name in enumerate(taken)}
+            feed.finish_step(scores)
             seen += taken
         return seen
 
@@ -138,3 +140,17 @@ def test_a_curriculum_begins_with_the_easy_rows_and_ends_with_all() -> None:
 def test_a_step_is_filled_even_where_hardly_any_row_would_teach() -> None:
     feed = make_feed(rows("abc", posterior_a=0.01, posterior_b=500.0))
     assert len(feed.take(8)) == 8
+
+
+def test_what_groups_since_a_checkpoint_have_taught_can_be_forgotten_and_the_stream_goes_on() -> None:
+    feed, untaught = make_feed(rows("abcdefgh"), order="uniform"), make_feed(rows("abcdefgh"), order="uniform")
+    state = feed.state()
+    seen = ids(feed.take(4))
+    before = feed.pass_rates(range(4))
+    feed.finish_step({group: score(8) if group else score(0, 0) for group in range(4)})
+    feed.unlearn(state)
+    assert feed.state()["feed"]["unjudged"] == {}
+    seen += ids(feed.take(4))
+    assert sorted(seen) == list("abcdefgh")
+    untaught.take(8)
+    assert feed.pass_rates(range(4)) == untaught.pass_rates(range(4)) == before

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pydantic import BaseModel, ValidationError
 
@@ -105,3 +107,23 @@ def test_every_old_spelling_is_refused_with_its_new_one_beside_other_mistakes() 
     assert mistakes["eval_every"] == "moved to evaluation.every"
     assert mistakes["reward"] == "moved to reward.terms"
     assert set(mistakes) == {"temperature", "eval_every", "reward", "steps", "sampling.refills", "words"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"feed": {"stages": 5}}, "stages .5. are those of a curriculum"),
+        ({"feed": {"order": "signal", "stages": 2}}, "stages .2. are those of a curriculum"),
+        ({"objective": {"covariance": {"share": 0.01}}}, "share is a setting of kind clip or kl"),
+        ({"objective": {"covariance": {"kind": "kl", "low": 3.0}}}, "low is a setting of kind clip"),
+        ({"objective": {"covariance": {"kind": "clip", "weight": 10}}}, "weight is a setting of kind kl"),
+    ],
+)
+def test_settings_without_effect_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        GrpoConfig.model_validate(settings)
+
+
+def test_a_configuration_that_was_written_out_whole_is_read_again() -> None:
+    config = GrpoConfig.model_validate({"objective": {"minibatches": 2, "covariance": {"kind": "kl", "weight": 2}}})
+    assert GrpoConfig.model_validate(config.model_dump(mode="json")) == config

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from truegold.pipeline.running.json_lines import read_whole_lines
 from truegold.train import metrics
-from truegold.train.guards.logs import read_metrics
 from truegold.train.metrics import MetricsLog
 from truegold.verifiers import SetupError
 
@@ -37,7 +37,7 @@ def test_a_disk_that_is_full_when_a_run_goes_on_costs_no_metrics(
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(OSError, match="No space"):
         MetricsLog(tmp_path, 2)
-    assert [line["step"] for line in read_metrics(tmp_path / "metrics.jsonl")] == [0, 1, 2]
+    assert [line["step"] for line in read_whole_lines(tmp_path / "metrics.jsonl")] == [0, 1, 2]
 
 
 class Recorder(ModuleType):
@@ -66,13 +66,13 @@ def test_a_resumed_log_has_each_step_once(tmp_path: Path) -> None:
             log.write(step, {"loss": float(step), "missing": None})
     with MetricsLog(tmp_path, 2) as log:
         log.write(2, {"loss": 20.0})
-    lines = read_metrics(tmp_path / "metrics.jsonl")
+    lines = read_whole_lines(tmp_path / "metrics.jsonl")
     assert [(line["step"], line["loss"]) for line in lines] == [(0, 0.0), (1, 1.0), (2, 20.0)]
 
 
 def test_a_line_cut_short_by_a_kill_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl").write_text('{"step": 0, "loss": 1.0}\n{"step": 1, "lo')
-    assert [line["step"] for line in read_metrics(tmp_path / "metrics.jsonl")] == [0]
+    assert [line["step"] for line in read_whole_lines(tmp_path / "metrics.jsonl")] == [0]
 
 
 def test_a_tracker_is_gone_on_with_under_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

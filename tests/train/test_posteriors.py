@@ -22,7 +22,7 @@ def simulate(speed: float, wander: float, seed: int, steps: int = 60) -> tuple[l
     for _ in range(steps):
         rows = random.choice(600, 32, replace=False)
         right = random.binomial(GROUP, expit(log_odds[rows]))
-        foretold.append(float(posteriors.teaching()[rows].mean()))
+        foretold.append(float(posteriors.teaching_shares()[rows].mean()))
         observed.append(float(((right > 0) & (right < GROUP)).mean()))
         posteriors.observe(rows.tolist(), right.tolist(), [GROUP] * 32, [1.0] * 32)
         log_odds += speed + random.normal(0, wander, 600)
@@ -52,14 +52,14 @@ def test_unseen_problems_move_with_those_that_are_seen() -> None:
     posteriors = Posteriors([2.0] * 40, [6.0] * 40, GROUP)
     for _ in range(30):
         posteriors.observe(list(range(20)), [7] * 20, [8] * 20, [1.0] * 20)
-    a, b = posteriors.now()
+    a, b = posteriors.parameters()
     assert (a / (a + b))[20:].min() > 0.6
 
 
 def test_a_group_without_verdicts_teaches_nothing() -> None:
     posteriors, untouched = Posteriors([2.0, 3.0], [6.0, 3.0], GROUP), Posteriors([2.0, 3.0], [6.0, 3.0], GROUP)
     posteriors.observe([0, 1], [0, 0], [0, 0], [1.0, 1.0])
-    assert [array.tolist() for array in posteriors.now()] == [array.tolist() for array in untouched.now()]
+    assert [array.tolist() for array in posteriors.parameters()] == [array.tolist() for array in untouched.parameters()]
 
 
 def test_moments_are_those_of_all_problems_although_the_hard_ones_are_hardly_ever_chosen() -> None:
@@ -71,7 +71,7 @@ def test_moments_are_those_of_all_problems_although_the_hard_ones_are_hardly_eve
         rows = [index for index in random.permutation(600)[:64] if random.random() < chances[index]]
         right = random.binomial(GROUP, rates[rows])
         posteriors.observe(rows, right.tolist(), [GROUP] * len(rows), chances[rows].tolist())
-    a, b = posteriors.now()
+    a, b = posteriors.parameters()
     assert (a / (a + b)).mean() == pytest.approx(0.26, abs=0.04)
 
 
@@ -85,7 +85,7 @@ def test_a_problem_that_is_always_all_wrong_among_improving_ones_is_given_up_for
         right = random.binomial(GROUP, rates)
         right[hard] = max(right[hard], 1)
         posteriors.observe(list(range(problems)), right.tolist(), [GROUP] * problems, [1.0] * problems)
-    teaching = posteriors.teaching()
+    teaching = posteriors.teaching_shares()
     assert teaching[dead] < 0.2 * teaching[hard]
 
 

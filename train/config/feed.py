@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from truegold.pipeline.config.base import StageConfig
 
@@ -27,3 +27,11 @@ class FeedConfig(StageConfig):
     """`uniform`, `signal` or `curriculum`."""
     stages: int = Field(default=3, ge=1)
     """The stages of a curriculum, of equally many steps."""
+
+    @model_validator(mode="after")
+    def _check_stages_have_an_effect(self) -> FeedConfig:
+        if self.order is not Order.CURRICULUM and self.stages != FeedConfig.model_fields["stages"].default:
+            raise ValueError(
+                f"stages ({self.stages}) are those of a curriculum: set order to curriculum, or leave them out"
+            )
+        return self

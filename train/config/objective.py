@@ -116,9 +116,13 @@ class CovarianceConfig(StageConfig):
     """The weight of the penalty |log ratio| for `kl`."""
 
     @model_validator(mode="after")
-    def _check_range(self) -> CovarianceConfig:
+    def _check_settings_have_an_effect(self) -> CovarianceConfig:
         if self.low >= self.high:
             raise ValueError(f"low ({self.low}) must be below high ({self.high})")
+        for name, kinds in {"share": ("clip", "kl"), "low": ("clip",), "high": ("clip",), "weight": ("kl",)}.items():
+            # A whole configuration that was written out names the defaults too.
+            if self.kind not in kinds and getattr(self, name) != CovarianceConfig.model_fields[name].default:
+                raise ValueError(f"{name} is a setting of kind {' or '.join(kinds)}: set kind, or leave {name} out")
         return self
 
 

@@ -63,8 +63,8 @@ class Feed:
         self._steps = steps
         self._label_right = np.array([1 - (row.get("suspicion") or 0.0) for row in self._pool])
         self._easy_first = sorted(range(len(rows)), key=lambda index: -_expected_pass_rate(rows[index]))
-        known = [_known(row) for row in self._pool]
-        self._posteriors = Posteriors([a for a, _ in known], [b for _, b in known], group_size)
+        counts = [_profile_counts(row) for row in self._pool]
+        self._posteriors = Posteriors([a for a, _ in counts], [b for _, b in counts], group_size)
         self._step = 0
         self._position = 0
         """Rows that came up in the stream, in a curriculum in its stage."""
@@ -87,13 +87,13 @@ class Feed:
         first = self._rows + self.refilled
         reserved = range(first, min(first + count, len(self._pool)))
         self.refilled += len(reserved)
-        teaching = self._posteriors.teaching()
+        teaching = self._posteriors.teaching_shares()
         self._draws += [Draw(index, 1.0, float(teaching[index])) for index in reserved]
         return [self._pool[index] for index in reserved] + self.take(count - len(reserved))
 
     def pass_rates(self, groups: Iterable[int]) -> dict[int, float]:
         """Return the expected pass rates of the rows of the step's groups, as all groups before it have it."""
-        a, b = self._posteriors.now()
+        a, b = self._posteriors.parameters()
         expected = a / (a + b)
         return {group: float(expected[self._draws[group].index]) for group in groups}
 
@@ -111,7 +111,7 @@ class Feed:
                 self._unjudged.pop(draw.index, None)
             else:
                 self._unjudged[draw.index] = self._unjudged.get(draw.index, 0) + 1
-        a, b = self._posteriors.now()
+        a, b = self._posteriors.parameters()
         metrics = {
             "feed_expected_teaching": sum(draw.teaching for draw, _ in drawn) / max(len(drawn), 1),
             "feed_pass_rate": float((a / (a + b))[: self._rows].mean()),
@@ -131,7 +131,7 @@ class Feed:
         return min(self._step * self._config.stages // self._steps, self._config.stages - 1)
 
     def _next(self, count: int) -> list[Draw]:
-        teaching = self._posteriors.teaching()
+        teaching = self._posteriors.teaching_shares()
         if self._config.order is Order.SIGNAL:
             return self._next_by_signal(count, teaching)
         key, rows = str(self._seed), self._rows
@@ -187,17 +187,22 @@ class Feed:
         """Go on where the feed was at that state."""
         saved = state["feed"]
         self._step, self._position, self.refilled = saved["step"], saved["position"], saved["refilled"]
+        self.unlearn(state)
+
+    def unlearn(self, state: Mapping[str, Any]) -> None:
+        """Forget what the groups since that state have taught; the stream goes on where it is."""
+        saved = state["feed"]
         self._unjudged = dict(saved["unjudged"])
         self._posteriors.restore(saved["posteriors"])
 
 
-def _known(row: Row) -> tuple[float, float]:
+def _profile_counts(row: Row) -> tuple[float, float]:
     """Return a and b of what the profile knows of a row's pass rate; nothing is known of a row without a profile."""
     return row.get("posterior_a") or 1.0, row.get("posterior_b") or 1.0
 
 
 def _expected_pass_rate(row: Row) -> float:
-    a, b = _known(row)
+    a, b = _profile_counts(row)
     return a / (a + b)
 
 

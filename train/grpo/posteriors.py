@@ -82,13 +82,13 @@ class Posteriors:
         """The rate of forgetting that foretells best."""
         return self._best.forget
 
-    def now(self) -> tuple[Floats, Floats]:
+    def parameters(self) -> tuple[Floats, Floats]:
         """Return a and b of each problem's Beta distribution. Shapes [problems], float64."""
-        return self._best.now()
+        return self._best.parameters()
 
-    def teaching(self) -> Floats:
+    def teaching_shares(self) -> Floats:
         """Return how often a group of each problem would have right and wrong completions. Shape [problems]."""
-        a, b = self.now()
+        a, b = self.parameters()
         whole = betaln(a, b)
         dead, saturated = (
             np.exp(betaln(a + right, b + self._group_size - right) - whole) for right in (0, self._group_size)
@@ -116,7 +116,7 @@ class Posteriors:
         rows = np.array(problems, dtype=np.int64)[counted]
         passed, seen = np.array(right, dtype=np.float64)[counted], np.array(judged, dtype=np.float64)[counted]
         weights = 1 / np.array(chances, dtype=np.float64)[counted]
-        expected = float(self.teaching()[rows].sum())
+        expected = float(self.teaching_shares()[rows].sum())
         taught = int(((passed > 0) & (passed < seen)).sum())
         ratio = self._teaching_ratio * (taught + RATIO_GROUPS) / (expected + RATIO_GROUPS)
         self._teaching_ratio = float(np.clip(ratio, *TEACHING_RATIOS))
@@ -131,7 +131,7 @@ class Posteriors:
         rows, groups = np.unique(rows, return_inverse=True)
         passed = np.bincount(groups, weights=passed).astype(np.float64)
         seen = np.bincount(groups, weights=seen).astype(np.float64)
-        a, b = (array[rows] for array in self.now())
+        a, b = (array[rows] for array in self.parameters())
         by_chance = np.exp(betaln(a, b + seen) - betaln(a, b))
         before = self._hopeless_now()[rows]
         self._hopeless[rows] = np.where(passed == 0, before / (before + (1 - before) * by_chance), 0.0)
@@ -175,7 +175,7 @@ class _Track:
         self._spread = float(mean.var() + (mean * (1 - mean) / (strength + 1)).mean())
         """Mean and variance of the pass rates of all problems, of late."""
 
-    def now(self) -> tuple[Floats, Floats]:
+    def parameters(self) -> tuple[Floats, Floats]:
         """Return a and b of each problem."""
         weight = self.forget ** (self._step - self._seen)
         others = max(self._center * (1 - self._center) / self._spread - 1, 0.05)
@@ -186,11 +186,11 @@ class _Track:
     def observe(self, rows: Indices, passed: Floats, seen: Floats, weights: Floats) -> float:
         """Learn from a step's groups, and return the log-likelihood at which they were foretold."""
         self._step += 1
-        a, b = self.now()
+        a, b = self.parameters()
         foretold = float((betaln(a[rows] + passed, b[rows] + seen - passed) - betaln(a[rows], b[rows])).sum())
         self._follow_drift(*_mean_and_strength(a[rows], b[rows]), passed, seen)
         self._follow_moments(passed, seen, weights)
-        a, b = self.now()
+        a, b = self.parameters()
         np.add.at(a, rows, passed)
         np.add.at(b, rows, seen - passed)
         mean, strength = _mean_and_strength(a[rows], b[rows])

@@ -14,12 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from truegold.pipeline.report.training import ENDINGS
 from truegold.pipeline.running.aside import write_whole
+from truegold.pipeline.running.json_lines import read_whole_lines
 from truegold.train.grpo.batch_metrics import Metrics
 from truegold.train.grpo.step import Trainer
-from truegold.train.guards.logs import ALARMS, read_alarms
+from truegold.train.guards.logs import ALARMS
 from truegold.train.guards.retention import healthy_checkpoint, kept_checkpoints
-from truegold.train.guards.table import ENDINGS, NOT_THE_POLICY, SEVERITY, Action, derived_metrics
+from truegold.train.guards.table import NOT_THE_POLICY, SEVERITY, Action, derived_metrics
 from truegold.train.guards.watch import Alarm, Series, Watch
 from truegold.train.model.distributed import barrier, gathered, rank
 from truegold.train.model.engine import TrainingEngine, checkpoint_steps
@@ -65,9 +67,11 @@ class Responder:
         trainer.may_train = self.may_train
         if rank() == 0:
             path = self._folder / ALARMS
-            # Steps are taken again from here on; what ended the run before is what it was.
-            kept = [line for line in read_alarms(path) if line["step"] < first_step or line["action"] in ENDINGS]
-            write_whole(path, "".join(json.dumps(line) + "\n" for line in kept).encode())
+            # Steps are taken again from here on, so that their alarms may come again. What has ended the run before
+            # stays, and is its end no more.
+            kept = [line for line in read_whole_lines(path) if line["step"] < first_step or line["action"] in ENDINGS]
+            resumed = [{"resumed_at": first_step, **line} if line["action"] in ENDINGS else line for line in kept]
+            write_whole(path, "".join(json.dumps(line) + "\n" for line in resumed).encode())
 
     def evaluated(self, step: int, metrics: Metrics) -> None:
         """Keep the best checkpoint: take in an evaluation of the weights that step `step` begins with."""
@@ -219,7 +223,9 @@ class Responder:
         if target is None:
             return None
         barrier()
-        self._engine.return_to(self._checkpoints, target)
+        state = self._engine.return_to(self._checkpoints, target)
+        # The discarded policy's groups say nothing of this one; the rows go on where they are.
+        self._trainer.feed.unlearn(state)
         self._engine.rate_factor /= ROLL_BACK_RATE
         # This version may have had other weights already, whose prefixes are cached under it.
         self._trainer.rollout.engine.forget_prefixes()

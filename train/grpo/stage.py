@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from truegold.pipeline.engines.base import SamplingParams
 from truegold.pipeline.engines.chat import load_encoder
+from truegold.pipeline.running.json_lines import read_whole_lines
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.train.config.changes import changes_of, record_settings
 from truegold.train.config.grpo import TUNABLE_GRPO, GrpoConfig
-from truegold.train.guards.logs import read_metrics
 from truegold.train.metrics import MetricsLog
 
 if TYPE_CHECKING:
@@ -146,6 +146,6 @@ def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Pr
 
 
 def _pass_rate_facts(out_dir: Path) -> dict[str, Any]:
-    lines = read_metrics(out_dir / "metrics.jsonl")
+    lines = read_whole_lines(out_dir / "metrics.jsonl")
     rates = [line["pass_rate"] for line in lines if line.get("pass_rate") is not None]
     return {"first_pass_rate": rates[0], "last_pass_rate": rates[-1]} if rates else {}

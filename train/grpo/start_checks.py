@@ -120,21 +120,21 @@ def split_by_room(
 def split_by_leak(heldout: Iterable[Row], *trained: Iterable[Row]) -> tuple[list[Row], list[Row]]:
     """Return the held-out rows that are not trained on, and those whose prompt is: they would measure what was learnt
     by heart."""
-    prompts = {_normal(row["prompt"]) for rows in trained for row in rows}
-    apart: list[Row] = []
+    prompts = {_normalize(row["prompt"]) for rows in trained for row in rows}
+    sound: list[Row] = []
     leaked: list[Row] = []
     for row in heldout:
-        (leaked if _normal(row["prompt"]) in prompts else apart).append(row)
-    if leaked and not apart:
+        (leaked if _normalize(row["prompt"]) in prompts else sound).append(row)
+    if leaked and not sound:
         raise InputError(
             f"All {len(leaked)} held-out rows have prompts that are trained on: an evaluation on them would measure "
             "what was learnt by heart.",
             "Hold other rows back (data.heldout), or decontaminate: truegold decontaminate.",
         )
-    return apart, leaked
+    return sound, leaked
 
 
-def _normal(prompt: str) -> str:
+def _normalize(prompt: str) -> str:
     return " ".join(prompt.split()).casefold()
 
 

@@ -199,10 +199,10 @@ class Updater:
         lengths = [len(values) for values in logprobs]
         local_tokens = torch.cat([torch.empty(0), *logprobs])
         local_advantages = advantages.cpu().repeat_interleave(torch.tensor(lengths, dtype=torch.int64))
-        of_ranks = gathered((local_tokens, local_advantages))
-        tokens, token_advantages = (torch.cat(parts) for parts in zip(*of_ranks, strict=True))
+        tensors_by_rank = gathered((local_tokens, local_advantages))
+        tokens, token_advantages = (torch.cat(parts) for parts in zip(*tensors_by_rank, strict=True))
         chosen = choose_covariant(covariances(tokens, token_advantages), self.config.covariance, seed)
-        start = sum(len(part) for part, _ in of_ranks[: torch.distributed.get_rank()])
+        start = sum(len(part) for part, _ in tensors_by_rank[: torch.distributed.get_rank()])
         return list(torch.split(chosen[start : start + sum(lengths)], lengths))
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.report.shifts import find_shifts
-from truegold.train.guards.logs import ALARMS, RunLog, read_alarms, read_log
-from truegold.train.guards.table import ENDINGS, SEVERITY
+from truegold.pipeline.report.training import ENDINGS
+from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.train.guards.logs import ALARMS, RunLog, read_log
+from truegold.train.guards.table import SEVERITY
 from truegold.train.guards.watch import Alarm, Watch
 
 SHOWN_SHIFTS = 8
@@ -40,9 +42,11 @@ def examine_log(path: Path) -> Iterator[str]:
 
 def recorded_stop(path: Path) -> dict[str, Any] | None:
     """Return the alarm that has ended a run without a guard of the table, by the run's own record; None where there is
-    none."""
-    stops = [alarm for alarm in read_alarms(path) if alarm["action"] in ENDINGS and alarm["metric"] is None]
-    return stops[-1] if stops else None
+    none, or where the run has gone on since."""
+    alarms = read_whole_lines(path)
+    if not alarms or alarms[-1]["action"] not in ENDINGS or alarms[-1]["metric"] is not None:
+        return None
+    return alarms[-1] if alarms[-1].get("resumed_at") is None else None
 
 
 def replay(log: RunLog) -> list[Alarm]:

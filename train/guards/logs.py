@@ -89,32 +89,10 @@ def read_log(path: Path) -> RunLog:
     return RunLog("truegold", file, _merge(steps))
 
 
-def read_metrics(path: Path) -> list[dict[str, float]]:
-    """Return all whole lines of a metrics file; a line cut short by a kill is left out."""
-    return _read_whole_lines(path)
-
-
 def unfinished_training(run_dir: Path) -> Path | None:
     """Return the folder of a run's training that has not ended well, the newest one; None where there is none."""
     folders = [path.parent for path in run_dir.glob(f".partial/train-*/{ALARMS}")]
     return max(folders, key=lambda folder: (folder / ALARMS).stat().st_mtime, default=None)
-
-
-def read_alarms(path: Path) -> list[dict[str, Any]]:
-    """Return the alarms of a run; none where it has no such file. A line cut short by a kill is left out."""
-    return _read_whole_lines(path)
-
-
-def _read_whole_lines(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        return []
-    lines = []
-    for line in path.read_text().splitlines():
-        try:
-            lines.append(json.loads(line))
-        except json.JSONDecodeError:
-            break
-    return lines
 
 
 def _find_file(path: Path) -> Path:

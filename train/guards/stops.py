@@ -11,7 +11,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from truegold.train.guards.logs import ALARMS, read_alarms, read_metrics
+from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.train.guards.logs import ALARMS
 from truegold.verifiers import ConfigError, GuardError, InputError, SetupError, TruegoldError
 
 NAMES: tuple[tuple[type[Exception], str], ...] = (
@@ -25,10 +26,10 @@ NAMES: tuple[tuple[type[Exception], str], ...] = (
 def record_stop(folder: Path, error: Exception) -> None:
     """Write what has ended the training in `folder` into its alarms, unless a guard of the table has done so."""
     guard = error.guard if isinstance(error, GuardError) else _name(error)
-    alarms = read_alarms(folder / ALARMS)
+    alarms = read_whole_lines(folder / ALARMS)
     if alarms and alarms[-1]["guard"] == guard and alarms[-1]["metric"] is not None:
         return
-    steps = [line["step"] for line in read_metrics(folder / "metrics.jsonl") if "pass_rate" in line]
+    steps = [line["step"] for line in read_whole_lines(folder / "metrics.jsonl") if "pass_rate" in line]
     message, hint, exit_code = str(error), None, 1
     if isinstance(error, TruegoldError):
         message, hint, exit_code = error.message, error.hint, error.exit_code

@@ -274,8 +274,6 @@ SEVERITY: dict[Action, int] = {
 }
 """Where several guards fire, the hardest action is taken."""
 
-ENDINGS: tuple[Action, ...] = ("pause", "stop")
-"""The actions that end a run."""
 NOT_THE_POLICY = "not_the_policy"
 """What `guards.off` and the alarms call it where a return to healthy weights mends nothing."""
 PROBE = "probe"

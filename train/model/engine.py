@@ -301,15 +301,17 @@ class TrainingEngine:
             for old in set(steps) - {step, *(steps[-KEPT_CHECKPOINTS:] if kept is None else kept)}:
                 shutil.rmtree(folder / f"step-{old:06d}")
 
-    def return_to(self, folder: Path, step: int) -> None:
-        """Take weights and optimizer of the checkpoint of a step, and nothing else; later ones are removed."""
+    def return_to(self, folder: Path, step: int) -> Mapping[str, Any]:
+        """Take weights and optimizer of the checkpoint of a step, and return its state; later ones are removed."""
         self._engine.zero_grad()
-        self._engine.load_checkpoint(str(folder), tag=f"step-{step:06d}")
+        _, client = self._engine.load_checkpoint(str(folder), tag=f"step-{step:06d}")
         if torch.distributed.get_rank() == 0:
             write_whole(folder / LATEST, json.dumps({"tag": f"step-{step:06d}", "step": step}).encode())
             for later in checkpoint_steps(folder):
                 if later > step:
                     shutil.rmtree(folder / f"step-{later:06d}")
+        state: Mapping[str, Any] = client["state"]
+        return state
 
     def load(self, folder: Path) -> tuple[int, Mapping[str, Any]] | None:
         """Take up the latest checkpoint in `folder`: its step and state, or None where there is none."""
@@ -334,11 +336,11 @@ PUSH = ("push_right", "push_wrong", "push_size", "tokens_right", "tokens_wrong")
 def _add_push(sums: dict[str, Tensor], mask: Tensor, right: Tensor, gradient: Tensor) -> None:
     """Add up which way the gradient at the log-probabilities [B, T] pushes tokens of right and of wrong completions.
 
-    It is asked on its way back, whatever loss and advantages have made of it.
+    The gradient is read in the backward pass, so that loss and advantages are in it as they really are.
     """
     push = -gradient.detach() * mask
-    of_right, of_wrong = (mask * is_kind.unsqueeze(1) for is_kind in (right, ~right))
-    values = ((push * of_right), (push * of_wrong), push.abs(), of_right, of_wrong)
+    right_mask, wrong_mask = (mask * is_kind.unsqueeze(1) for is_kind in (right, ~right))
+    values = (push * right_mask, push * wrong_mask, push.abs(), right_mask, wrong_mask)
     for name, value in zip(PUSH, values, strict=True):
         sums[name] = sums.get(name, torch.zeros((), device=mask.device)) + value.sum()
 

@@ -167,6 +167,7 @@ class Probe:
                 "not all of it.",
                 "Sync after every update, all tensors by their Hugging Face names.",
             )
+        vector_difference = all_max(self._vector_difference())
         return NOT_ARRIVING if vector_difference > VECTOR_TOLERANCE[self.config.optimizer.dtype] else UNEXPLAINED
 
     def _vector_difference(self) -> float:

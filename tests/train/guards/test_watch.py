@@ -209,13 +209,30 @@ def test_a_value_that_is_wrong_does_not_become_the_rule() -> None:
     assert len(watch_run(lines)) >= 10
 
 
+def _condition(guard: Guard) -> str:
+    if guard.against == "limit":
+        bound = f"{'above' if guard.direction == 'up' else 'below'} {guard.floor:g}"
+    else:
+        bound = f"{'over' if guard.direction == 'up' else 'under'} the {guard.against} by {guard.floor:g}"
+    parts = [bound]
+    if guard.mads:
+        parts.append(f"{guard.mads:g} MAD")
+    if guard.ratio:
+        parts.append(f"{guard.ratio:g} times it")
+    if guard.error:
+        parts.append("4 standard errors" if guard.against == "limit" else "4 standard errors of the difference")
+    if guard.until is not None:
+        parts.append(f"before step {guard.until}")
+    return f"`{guard.metric}` {', '.join(parts)}"
+
+
 def test_the_docs_have_the_table_as_it_is() -> None:
     lines = (Path(__file__).parents[3] / "docs" / "training.md").read_text().splitlines()
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| `")]
     documented = {cells[0]: cells for cells in rows if len(cells) == 4}
     for guard in GUARDS:
         _, condition, steps, action = documented.pop(f"`{guard.name}`")
-        assert condition.startswith(f"`{guard.metric}` ") and f"{guard.floor:g}" in condition, guard.name
+        assert condition == _condition(guard), guard.name
         assert (steps, action) == (str(guard.steps), guard.action), guard.name
     assert documented == {}
 
