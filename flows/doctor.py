@@ -27,6 +27,29 @@ class Finding:
     fix: str | None = None
     """The line that mends what is not good."""
 
+    @property
+    def loss(self) -> str:
+        """What cannot be done without it, in a sentence."""
+        return LOSSES.get(self.name.strip(), "Some commands will stop with a line that names it.")
+
+
+LOSSES = {
+    "Python": "truegold needs 3.11 or newer.",
+    "disk": "Runs keep every stage's tables, and checkpoints take gigabytes.",
+    "C compiler": "DeepSpeed cannot build its operators, so that training does not start.",
+    "torch": "Nothing that trains works; curation, verification and profiling by a server do.",
+    "vLLM": "No model can be sampled in this process; a served one can (engine.type: server).",
+    "DeepSpeed": "SFT and GRPO do not start.",
+    "transformers": "No checkpoint or tokenizer can be read, so that nothing is profiled or trained.",
+    "tensorboard": "Training curves are not written for TensorBoard; the report has them all the same.",
+    "torchvision": "transformers cannot be imported beside it.",
+    "sandbox": "Programs are not run, so that code rows cannot be judged; mathematics and the rest can.",
+    "not usable": "Programs in that language cannot be judged.",
+    "Prefect": "Runs need --engine local.",
+    "Prefect server": "Runs cannot report to the server of PREFECT_API_URL; unset it to have one started for each run.",
+}
+"""What is lost where a line of the report is not good."""
+
 
 def examine() -> list[Finding]:
     """Return the findings in the order of the report.

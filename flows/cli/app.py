@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,29 +20,38 @@ import typer
 
 from truegold.flows.cli.dedup import decontaminate, dedup
 from truegold.flows.cli.flag import flag
-from truegold.flows.cli.options import GoldColumn, IdColumn, PromptColumn
+from truegold.flows.cli.starter import init
 from truegold.flows.cli.testcases import testcases_app
 from truegold.flows.cli.verifiers import verifiers_app
+from truegold.flows.cli.verify import verify
 from truegold.flows.console import Terminal, errors, output, print_line
 from truegold.pipeline.running.disk import disk_errors_reported
 from truegold.pipeline.running.stage_table import Phase
 from truegold.verifiers import ConfigError, TruegoldError
 from truegold.verifiers.extras import missing_extra
-from truegold.verifiers.running.batch import DEADLINE_S
-from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
 
-app = typer.Typer(
-    help="Makes sure gold is true before anyone spends GPU hours on it.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-app.add_typer(verifiers_app, name="verifiers")
-app.add_typer(testcases_app, name="testcases")
-app.command()(flag)
-app.command("dedup")(dedup)
-app.command("decontaminate")(decontaminate)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        print_line(f"truegold {installed_version('truegold')}")
+        raise typer.Exit
+
+
+RUN, LOOK, FILES, SETUP = "A run", "Look at a run", "Work on one file", "Verifiers and this machine"
+"""The groups of commands in the help, in their order."""
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """Makes sure gold is true before anyone spends GPU hours on it."""
+
+
 INTERRUPTED = 130
 
 
@@ -58,7 +67,8 @@ Overrides = Annotated[
     list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Override a setting, such as data.limit=200.")
 ]
 EngineOption = Annotated[EngineChoice, typer.Option("--engine", help="Run as Prefect flows, or without Prefect.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the resolved configuration and the plan, and stop.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say rows, stages and expected time, and stop.")]
+AsJson = Annotated[bool, typer.Option("--json", help="With --dry-run: print every setting of every stage as JSON.")]
 
 PHASE_COMMANDS = {
     "run": (Phase.REPORT, "The main job: curate, profile, select, train, report; whatever the configuration has."),
@@ -71,23 +81,28 @@ PHASE_COMMANDS = {
 
 def _phase_command(until: Phase) -> Callable[..., None]:
     def command(
-        config: ConfigPath, set_: Overrides = None, engine: EngineOption = EngineChoice.PREFECT, dry_run: DryRun = False
+        config: ConfigPath,
+        set_: Overrides = None,
+        engine: EngineOption = EngineChoice.PREFECT,
+        dry_run: DryRun = False,
+        as_json: AsJson = False,
     ) -> None:
-        _run_until(until, config, set_, engine, dry_run)
+        _run_until(until, config, set_, engine, dry_run, as_json)
 
     return command
 
 
 for _name, (_until, _help) in PHASE_COMMANDS.items():
-    app.command(_name, help=_help)(_phase_command(_until))
+    app.command(_name, help=_help, rich_help_panel=RUN)(_phase_command(_until))
 
 
-@app.command()
+@app.command(rich_help_panel=RUN)
 def train(
     config: Annotated[Path | None, typer.Argument(help="The run's YAML file.", show_default=False)] = None,
     set_: Overrides = None,
     engine: EngineOption = EngineChoice.PREFECT,
     dry_run: DryRun = False,
+    as_json: AsJson = False,
     doctor: Annotated[
         Path | None,
         typer.Option(
@@ -124,7 +139,7 @@ def train(
         return
     if config is None:
         raise ConfigError("There is no configuration to train by.", "truegold train RUN.yaml")
-    _run_until(Phase.TRAIN, config, set_, engine, dry_run)
+    _run_until(Phase.TRAIN, config, set_, engine, dry_run, as_json)
 
 
 def _objective(overrides: Sequence[str] | None, prefix: str) -> dict[str, Any]:
@@ -145,7 +160,7 @@ def _objective(overrides: Sequence[str] | None, prefix: str) -> dict[str, Any]:
     return settings
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def report(run_dir: Annotated[Path, typer.Argument(help="The run's directory.", show_default=False)]) -> None:
     """Write the report on whatever stages of a run are finished."""
     from truegold.flows.execute import report_again
@@ -154,7 +169,7 @@ def report(run_dir: Annotated[Path, typer.Argument(help="The run's directory.", 
     print_line(f"report: {result.path / 'index.html'}")
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def explain(
     row: Annotated[
         str, typer.Argument(help="A row's id, its first 6 digits or more, or source:row.", show_default=False)
@@ -168,7 +183,7 @@ def explain(
         print_line(line)
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def diff(
     run_a: Annotated[Path, typer.Argument(help="A run's directory.", show_default=False)],
     run_b: Annotated[Path, typer.Argument(help="Another one.", show_default=False)],
@@ -188,120 +203,37 @@ def diff(
         print_line(line)
 
 
-@app.command()
-def verify(
-    input_: Annotated[
-        Path,
-        typer.Option("--input", help="JSONL, Parquet or CSV with a response and a gold column.", show_default=False),
-    ],
-    output_: Annotated[
-        Path,
-        typer.Option("--output", help="The file of verdicts to write: .parquet, .jsonl or .csv.", show_default=False),
-    ],
-    verifier: Annotated[str, typer.Option(help="The verifier of rows that name none.")] = "math",
-    workers: Annotated[int, typer.Option(help="Processes; 0 takes one per core.")] = 0,
-    deadline_s: Annotated[float, typer.Option(help="Seconds for one verdict; later it is a timeout.")] = DEADLINE_S,
-    max_timeouts: Annotated[float, typer.Option(help="The share of timeouts that is allowed.")] = MAX_TIMEOUTS,
-    response_column: Annotated[str | None, typer.Option(help="The column with the response; else by its name.")] = None,
-    gold_column: GoldColumn = None,
-    prompt_column: PromptColumn = None,
-    id_column: IdColumn = None,
-) -> None:
-    """Judge responses against gold answers."""
-    from truegold.pipeline.ingest.problem_batches import ProblemColumns
-    from truegold.pipeline.verify.file import verify_file
-
-    with disk_errors_reported(output_), Terminal(errors).stage("verify") as terminal:
-        columns = ProblemColumns(
-            prompt_column, gold_column, id_column, response_column, spelling="--{role}-column COLUMN"
-        )
-        counts = verify_file(input_, output_, verifier, workers, terminal, columns, deadline_s, max_timeouts)
-    for reason, count in sorted(counts.items(), key=lambda entry: -entry[1]):
-        output.print(f"{count:>10,}  {reason}")
-    print_line(f"verdicts: {output_}")
-
-
-@app.command()
 def doctor() -> None:
     """Tell what this machine can do, and the line that installs what is missing."""
     from truegold.flows.doctor import examine
 
-    marks = {True: "ok", False: "no", None: "  "}
-    for finding in examine():
-        fix = f"  ->  {finding.fix}" if finding.ok is False and finding.fix else ""
-        print_line(f"{marks[finding.ok]} {finding.name:<16} {finding.detail}{fix}")
+    findings = examine()
+    for finding in findings:
+        state = {True: "works", False: "MISSING", None: ""}[finding.ok]
+        print_line(f"{finding.name:<16} {state:<8} {finding.detail}".rstrip())
+    troubles = [finding for finding in findings if finding.ok is False]
+    print_line("")
+    if not troubles:
+        print_line("Everything that truegold can do will work here.")
+    for finding in troubles:
+        print_line(f"{finding.name.strip()}: {finding.detail}. {finding.loss}")
+        if finding.fix:
+            print_line(f"    {finding.fix}")
 
 
-STARTER = """\
-# A truegold run: truegold run {file}
-# Any setting can be overridden: truegold run {file} --set data.limit=200
-name: {name}
-
-data:
-  path: {data}
-  # preset: gsm8k             # gsm8k, math, humaneval, mbpp, apps, codecontests, verl, trl ...; found by the columns
-  # columns:                  # or say which column is which
-  #   prompt: question
-  #   gold: {{column: answer, extract: "after ####"}}
-  #   solution: answer
-  # verifier: math            # or choice, exact, your_package.module:object, path/to/file.py:object
-  heldout: 0.1                # share of rows kept back for evaluation
-  # limit: 200
-
-model:
-  path: {model}
-
-chat:
-  user: |-
-    {{prompt}}
-    Put your final answer in \\boxed{{}}.
-
-profile:
-  samples: 8                  # completions per problem
-  max_tokens: 512
-
-select:
-  min_teaching: 0.2           # rows of which fewer groups are expected to teach are dropped
-  # max_rows: 20000
-  # target: balanced          # or open-r1, skywork, curriculum, or bands of pass rates with their shares
-
-# sft: {{}}                     # SFT cold start on the verified worked solutions
-
-train:
-  steps: 100
-  prompts_per_step: 32
-  group_size: 8
-  sampling:                   # max_tokens comes from the profile's right completions
-    refills: 1                # once more from the reserve, for groups that are all right or all wrong
-  optimizer:
-    lr: 1.0e-6
-    zero_stage: 1
-  # launch: {{ranks: 8}}        # training processes, one for each GPU
-"""
-"""The configuration that `truegold init` writes: short, commented, and valid as it stands."""
+app.command(rich_help_panel=RUN)(init)
+app.command(rich_help_panel=FILES)(verify)
+app.command(rich_help_panel=FILES)(flag)
+app.command(rich_help_panel=FILES)(dedup)
+app.command(rich_help_panel=FILES)(decontaminate)
+app.add_typer(testcases_app, name="testcases", rich_help_panel=FILES)
+app.command(rich_help_panel=SETUP)(doctor)
+app.add_typer(verifiers_app, name="verifiers", rich_help_panel=SETUP)
 
 
-def run_name(path: Path) -> str:
-    """Return a name for the run of a configuration file: its own, without what a folder's name should not have."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("-._") or "run"
-
-
-@app.command()
-def init(
-    path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("truegold.yaml"),
-    data: Annotated[str, typer.Option(help="The data file.")] = "train.jsonl",
-    model: Annotated[str, typer.Option(help="A checkpoint's folder or a hub name.")] = "Qwen/Qwen3-0.6B",
+def _run_until(
+    until: Phase, path: Path, overrides: Sequence[str] | None, engine: EngineChoice, dry_run: bool, as_json: bool
 ) -> None:
-    """Write a commented starter configuration."""
-    if path.exists():
-        raise ConfigError(f"{path} exists already.", "Give another name.")
-    # JSON's texts are YAML's as well, whatever is in them.
-    name, data_text, model_text = (json.dumps(text, ensure_ascii=False) for text in (run_name(path), data, model))
-    path.write_text(STARTER.format(file=path, name=name, data=data_text, model=model_text), encoding="utf-8")
-    print_line(f"wrote {path}; next: truegold run {path} --dry-run")
-
-
-def _run_until(until: Phase, path: Path, overrides: Sequence[str] | None, engine: EngineChoice, dry_run: bool) -> None:
     from truegold.flows.config import load_config
     from truegold.flows.execute import all_cached, describe, execute, open_run, stage_caller, write_manifest
     from truegold.flows.plan import plan
@@ -309,10 +241,13 @@ def _run_until(until: Phase, path: Path, overrides: Sequence[str] | None, engine
     config = load_config(path, overrides or ())
     stages = plan(config, until)
     if dry_run:
-        output.print_json(json.dumps(config.resolved().model_dump(mode="json")))
-        for stage in stages:
-            process = " (own process)" if stage.isolated else ""
-            print_line(f"{stage.name:<14} {stage.fn}{process}")
+        from truegold.flows.cli.preview import preview_json, preview_lines
+
+        if as_json:
+            output.print_json(json.dumps(preview_json(config, stages)))
+        else:
+            for line in preview_lines(config, stages):
+                print_line(line)
         return
     run_dir = config.run_dir
     cached = all_cached(stages, run_dir) if run_dir.exists() else None

@@ -4,7 +4,8 @@
     truegold decontaminate --data train.jsonl --against math500 --against evals.jsonl --out decontaminated
 
 The first writes clusters.parquet and flags.parquet (`truegold.pipeline.dedup.file`), the second matches.parquet
-(`truegold.pipeline.decontaminate.file`); both print what there is. Exit codes are those of `truegold`.
+(`truegold.pipeline.decontaminate.file`); both end with a summary, which is kept in
+report.md. Exit codes are those of `truegold`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import Annotated
 import typer
 
 from truegold.flows.cli.options import GoldColumn, IdColumn, OutFolder, PromptColumn
-from truegold.flows.console import Terminal, errors, output, print_line
+from truegold.flows.cli.summary import write_summary
+from truegold.flows.console import Terminal, errors, print_line
 
 DataFile = Annotated[Path, typer.Option("--data", help="JSONL, Parquet or CSV with problems.", show_default=False)]
 
@@ -52,9 +54,11 @@ def dedup(
     with disk_errors_reported(out), Terminal(errors).stage("dedup") as terminal:
         terminal.note(describe_reading(data, columns))
         counts = dedup_file(data, out.absolute(), columns, template_cap, terminal, run_shards)
-    for name, count in counts.items():
-        output.print(f"{count:>10,}  {name}")
-    print_line(f"clusters: {out / 'clusters.parquet'}")
+    lines = [f"The problems of {data} were compared with each other."]
+    report = write_summary(
+        out, f"Duplicates in {data.name}", lines, {"Counts": (("what", "rows"), list(counts.items()))}
+    )
+    print_line(f"clusters: {out / 'clusters.parquet'}\nflags: {out / 'flags.parquet'}\nreport: {report}")
 
 
 def decontaminate(
@@ -89,6 +93,6 @@ def decontaminate(
         terminal.note(describe_reading(data, columns))
         encoder = None if embedder is None else load_encoder(embedder)
         counts = decontaminate_file(data, against, out, columns, against_columns, terminal, encoder)
-    for name, count in counts.items():
-        print_line(f"{count:>10,}  {name}")
-    print_line(f"matches: {out / 'matches.parquet'}")
+    lines = [f"The problems of {data} were looked for in {', '.join(against)}."]
+    report = write_summary(out, f"Leaks in {data.name}", lines, {"Counts": (("what", "rows"), list(counts.items()))})
+    print_line(f"matches: {out / 'matches.parquet'}\nreport: {report}")

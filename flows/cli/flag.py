@@ -23,6 +23,7 @@ from typing import Annotated, Any
 import typer
 
 from truegold.flows.cli.options import Limit, OutFolder, Preset
+from truegold.flows.cli.summary import write_summary
 from truegold.flows.console import Terminal, errors, print_line
 
 WORK = "work"
@@ -76,8 +77,11 @@ def flag(
         names = {"flag", last_flagging(config), "suspect"}
         reports = {name: (load_record(run_dir / name) or {})["report"] for name in names}
     counts = reports["flag"]["counts"] | reports[last_flagging(config)]["counts"]
-    for name, count in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])):
-        print_line(f"{count:>8,}  {name.removeprefix('flag:')}")
-    for line in summary_lines(reports["suspect"]["facts"], reports["suspect"]["counts"]):
-        print_line(line)
-    print_line(f"flags: {out / FLAGS_FILE}\nsuspicion: {out / SUSPICION_FILE}")
+    by_count = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    reasons = [(name.removeprefix("flag:"), count) for name, count in by_count]
+    lines = [
+        f"{reports['flag']['rows_in']:,} rows of {data} were looked at{'.' if reasons else '; no rule flagged any.'}",
+        *summary_lines(reports["suspect"]["facts"], reports["suspect"]["counts"]),
+    ]
+    report = write_summary(out, f"Flags of {data.name}", lines, {"Flags by reason": (("reason", "rows"), reasons)})
+    print_line(f"flags: {out / FLAGS_FILE}\nsuspicion: {out / SUSPICION_FILE}\nreport: {report}")

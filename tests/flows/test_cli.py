@@ -139,9 +139,27 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_output(project: Path) -> No
 def test_dry_run_prints_the_resolved_configuration_and_the_plan(project: Path) -> None:
     shown = truegold("run", "run.yaml", "--dry-run", cwd=project)
     assert shown.returncode == 0
-    assert '"samples": 4' in shown.stdout
-    assert "truegold.pipeline.profile:profile" in shown.stdout
+    assert "data      train.jsonl: 8 records" in shown.stdout
+    assert "profile        to run    not run before" in shown.stdout
+    assert len(shown.stdout.splitlines()) < 20
+    as_json = truegold("run", "run.yaml", "--dry-run", "--json", cwd=project)
+    read = json.loads(as_json.stdout)
+    assert read["config"]["profile"]["samples"] == 4
+    assert {"name": "profile", "function": "truegold.pipeline.profile:profile", "isolated": True, "cached": False} in (
+        read["stages"]
+    )
     assert not (project / "runs").exists()
+    assert truegold("curate", "run.yaml", "--engine", "local", cwd=project).returncode == 0
+    partly = truegold("run", "run.yaml", "--dry-run", cwd=project).stdout
+    assert [line.split()[1] for line in partly.splitlines() if line.startswith(("settle", "profile"))] == [
+        "cached",
+        "to",
+    ]
+    changed = truegold("curate", "run.yaml", "--dry-run", "--set", "clean.min_prompt_chars=9", cwd=project).stdout
+    states = {line.split()[0]: line[15:24].strip() for line in changed.splitlines()[4:-2]}
+    assert states["ingest"] == "cached"
+    assert states["clean"] == states["settle"] == "to run"
+    assert "expected  about" in changed
 
 
 def broken(project: Path, name: str, content: bytes) -> list[str]:
@@ -274,6 +292,31 @@ def test_verify_judges_a_file_and_loses_no_row(tmp_path: Path) -> None:
     verdicts = pl.read_parquet(tmp_path / "verdicts.parquet")
     assert verdicts["score"].to_list() == [1.0, 0.0, None]
     assert verdicts["reason"].to_list() == ["match", "mismatch", "rejected:invalid_json"]
+
+
+def test_the_help_has_groups_with_run_first_and_the_version(tmp_path: Path) -> None:
+    shown = truegold("--help", cwd=tmp_path).stdout
+    groups = [
+        shown.index(group) for group in ("A run", "Look at a run", "Work on one file", "Verifiers and this machine")
+    ]
+    assert groups == sorted(groups)
+    assert groups[0] < shown.index("│ run ") < shown.index("│ curate ") < shown.index("│ verify ")
+    assert "--install-completion" in shown
+    version = truegold("--version", cwd=tmp_path)
+    assert (version.returncode, version.stdout.split()[0]) == (0, "truegold")
+
+
+def test_commands_on_one_file_end_with_a_summary_and_a_report(project: Path) -> None:
+    row = {"id": 1, "response": "\\boxed{42}", "gold": "42"}
+    write_lines(project / "rows.jsonl", [row, {**row, "response": "\\boxed{|}"}])
+    done = truegold("verify", "--input", "rows.jsonl", "--output", "v.parquet", cwd=project)
+    assert "2 responses of rows.jsonl were judged" in done.stdout
+    assert "report: v.parquet.report.md" in done.stdout
+    assert "| match | 1 | 50.0% |" in (project / "v.parquet.report.md").read_text()
+    done = truegold("flag", "--data", "train.jsonl", "--out", "flagged", cwd=project)
+    assert done.returncode == 0, done.stderr
+    assert "8 rows of train.jsonl were looked at" in done.stdout
+    assert (project / "flagged" / "report.md").read_text().startswith("# Flags of train.jsonl")
 
 
 def test_help_of_every_command_and_a_wrong_command(tmp_path: Path) -> None:

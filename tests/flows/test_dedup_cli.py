@@ -30,9 +30,14 @@ def project(tmp_path: Path) -> Path:
 def test_dedup_writes_clusters_and_prints_what_it_found(project: Path) -> None:
     done = truegold("dedup", "--data", "train.jsonl", "--out", "found/here", "--prompt-column", "Frage", cwd=project)
     assert done.returncode == 0, done.stderr
-    lines = [line.split(maxsplit=1) for line in done.stdout.splitlines()]
-    assert lines[:3] == [["4", "records"], ["3", "keep"], ["1", "drop same_problem"]]
-    assert lines[-1] == ["clusters:", "found/here/clusters.parquet"]
+    lines = [line.rsplit(maxsplit=1) for line in done.stdout.splitlines()]
+    assert [[name.strip(), count] for name, count in lines[2:5]] == [
+        ["records", "4"],
+        ["keep", "3"],
+        ["drop same_problem", "1"],
+    ]
+    assert ["clusters:", "found/here/clusters.parquet"] in lines
+    assert "| drop same_problem | 1 |" in (project / "found" / "here" / "report.md").read_text()
     clusters = pl.read_parquet(project / "found" / "here" / "clusters.parquet")
     assert clusters["relation"].to_list() == ["same_problem", "same_problem", "same_template", "unrelated"]
 
@@ -41,8 +46,9 @@ def test_decontaminate_writes_matches_and_prints_them_by_kind(project: Path) -> 
     arguments = ("decontaminate", "--data", "train.jsonl", "--against", "evals.jsonl", "--out", "found")
     done = truegold(*arguments, "--prompt-column", "Frage", cwd=project)
     assert done.returncode == 0, done.stderr
-    assert [line.split() for line in done.stdout.splitlines()][:2] == [["4", "records"], ["2", "matching"]]
-    assert "1  exact evals.jsonl" in done.stdout
+    assert [line.split() for line in done.stdout.splitlines()][2:4] == [["records", "4"], ["matching", "2"]]
+    page = (project / "found" / "report.md").read_text()
+    assert "| exact evals.jsonl | 1 |" in page
     matches = pl.read_parquet(project / "found" / "matches.parquet")
     assert matches.columns == ["id", "row", "against", "against_id", "kind", "score", "evidence"]
     assert matches["id"].to_list() == ["1", "2"]
