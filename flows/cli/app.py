@@ -8,10 +8,8 @@ Exit codes: 0 done; 1 a bug (with its traceback); 2 the configuration or the com
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +17,9 @@ from typing import Annotated, Any
 import typer
 
 from truegold.flows.cli.dedup import decontaminate, dedup
+from truegold.flows.cli.demo import demo
 from truegold.flows.cli.flag import flag
+from truegold.flows.cli.running import AsJson, DryRun, EngineChoice, EngineOption, Overrides, run_until
 from truegold.flows.cli.starter import init
 from truegold.flows.cli.testcases import testcases_app
 from truegold.flows.cli.verifiers import verifiers_app
@@ -55,21 +55,7 @@ def root(
 INTERRUPTED = 130
 
 
-class EngineChoice(StrEnum):
-    """The two ways to call the stages."""
-
-    PREFECT = "prefect"
-    LOCAL = "local"
-
-
 ConfigPath = Annotated[Path, typer.Argument(help="The run's YAML file.", show_default=False)]
-Overrides = Annotated[
-    list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Override a setting, such as data.limit=200.")
-]
-EngineOption = Annotated[EngineChoice, typer.Option("--engine", help="Run as Prefect flows, or without Prefect.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say rows, stages and expected time, and stop.")]
-AsJson = Annotated[bool, typer.Option("--json", help="With --dry-run: print every setting of every stage as JSON.")]
-
 PHASE_COMMANDS = {
     "run": (Phase.REPORT, "The main job: curate, profile, select, train, report; whatever the configuration has."),
     "curate": (Phase.CURATE, "Clean, deduplicate, verify gold and flag; report on every row."),
@@ -87,7 +73,9 @@ def _phase_command(until: Phase) -> Callable[..., None]:
         dry_run: DryRun = False,
         as_json: AsJson = False,
     ) -> None:
-        _run_until(until, config, set_, engine, dry_run, as_json)
+        from truegold.flows.config import load_config
+
+        run_until(until, load_config(config, set_ or ()), engine, dry_run, as_json)
 
     return command
 
@@ -137,9 +125,11 @@ def train(
         for line in examine_log(doctor):
             print_line(line)
         return
+    from truegold.flows.config import load_config
+
     if config is None:
         raise ConfigError("There is no configuration to train by.", "truegold train RUN.yaml")
-    _run_until(Phase.TRAIN, config, set_, engine, dry_run, as_json)
+    run_until(Phase.TRAIN, load_config(config, set_ or ()), engine, dry_run, as_json)
 
 
 def _objective(overrides: Sequence[str] | None, prefix: str) -> dict[str, Any]:
@@ -222,6 +212,7 @@ def doctor() -> None:
 
 
 app.command(rich_help_panel=RUN)(init)
+app.command(rich_help_panel=RUN)(demo)
 app.command(rich_help_panel=FILES)(verify)
 app.command(rich_help_panel=FILES)(flag)
 app.command(rich_help_panel=FILES)(dedup)
@@ -229,52 +220,6 @@ app.command(rich_help_panel=FILES)(decontaminate)
 app.add_typer(testcases_app, name="testcases", rich_help_panel=FILES)
 app.command(rich_help_panel=SETUP)(doctor)
 app.add_typer(verifiers_app, name="verifiers", rich_help_panel=SETUP)
-
-
-def _run_until(
-    until: Phase, path: Path, overrides: Sequence[str] | None, engine: EngineChoice, dry_run: bool, as_json: bool
-) -> None:
-    from truegold.flows.config import load_config
-    from truegold.flows.execute import all_cached, describe, execute, open_run, stage_caller, write_manifest
-    from truegold.flows.plan import plan
-
-    config = load_config(path, overrides or ())
-    stages = plan(config, until)
-    if dry_run:
-        from truegold.flows.cli.preview import preview_json, preview_lines
-
-        if as_json:
-            output.print_json(json.dumps(preview_json(config, stages)))
-        else:
-            for line in preview_lines(config, stages):
-                print_line(line)
-        return
-    run_dir = config.run_dir
-    cached = all_cached(stages, run_dir) if run_dir.exists() else None
-    if cached is not None:
-        for result in cached:
-            print_line(describe(result), errors)
-        write_manifest(run_dir, cached)
-        errors.print(f"nothing to do: all {len(cached)} stages come from the cache")
-    elif engine is EngineChoice.LOCAL:
-        with open_run(config):
-            execute(stages, run_dir, stage_caller(run_dir, Terminal(errors)))
-    else:
-        from truegold.flows.server import prefect_api
-
-        with open_run(config):
-            pass  # A directory in use should not cost the start of a server to find out.
-
-        errors.print(
-            "starting Prefect (about 20 s; --engine local runs without it)"
-            if "PREFECT_API_URL" not in os.environ
-            else "using the Prefect server of PREFECT_API_URL"
-        )
-        with prefect_api():
-            from truegold.flows.prefect_flows import FLOWS
-
-            FLOWS[until](config)
-    print_line(f"run: {run_dir}\nreport: {run_dir / 'report' / 'index.html'}")
 
 
 def main() -> None:
