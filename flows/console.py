@@ -118,6 +118,10 @@ class Terminal:
             total = f"/{self._total:,}" if self._total else ""
             self._print(f"{self._label} {self._done:,}{total}{self._eta()} {detail}".rstrip())
 
+    def tell(self, text: str) -> None:
+        """Print a line that stands for itself, without the stage in front."""
+        print_line(text, self.console)
+
     def note(self, text: str) -> None:
         """Print a line."""
         self._print(text)

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -40,9 +40,17 @@ def open_run(config: RunConfig) -> Iterator[Path]:
     Raises ConfigError where another run holds it.
     """
     run_dir = config.run_dir
-    with disk_errors_reported(run_dir), ExitStack() as stack:
+    with disk_errors_reported(run_dir):
         run_dir.mkdir(parents=True, exist_ok=True)
-        lock = stack.enter_context((run_dir / ".lock").open("a+"))
+        with held_run(run_dir):
+            _write_json(run_dir / "config.resolved.json", config.resolved().model_dump(mode="json"))
+            yield run_dir
+
+
+@contextmanager
+def held_run(run_dir: Path) -> Iterator[None]:
+    """Hold a run's directory against every other process. Raises ConfigError where another run holds it."""
+    with (run_dir / ".lock").open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -54,8 +62,7 @@ def open_run(config: RunConfig) -> Iterator[Path]:
         lock.truncate(0)
         lock.write(str(os.getpid()))
         lock.flush()
-        _write_json(run_dir / "config.resolved.json", config.resolved().model_dump(mode="json"))
-        yield run_dir
+        yield
 
 
 def stage_caller(run_dir: Path, terminal: Terminal) -> Call:
@@ -65,7 +72,7 @@ def stage_caller(run_dir: Path, terminal: Terminal) -> Call:
     def call(stage: Stage) -> StageResult:
         with terminal.stage(stage.name):
             result = run_stage(stage, run_dir, digests, terminal)
-        terminal.console.print(describe(result), markup=False, highlight=False, soft_wrap=True)
+        terminal.tell(describe(result))
         return result
 
     return call

@@ -12,16 +12,19 @@ served or deployed as they are:
 Annotations are types here, not strings: a served flow is loaded in a way that cannot resolve strings.
 """
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import quote
 
-from prefect import flow, task
+from prefect import flow, get_run_logger, task
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 from prefect.cache_policies import NO_CACHE
+from prefect.exceptions import MissingContextError
 
 from truegold.flows.config import RunConfig
 from truegold.flows.console import Terminal
-from truegold.flows.execute import TRAIN, Call, describe, execute, open_run, stage_caller
+from truegold.flows.execute import TRAIN, Call, execute, open_run, stage_caller
 from truegold.flows.plan import plan
 from truegold.pipeline.report.stage import PAGE
 from truegold.pipeline.running.digest import DigestCache
@@ -34,6 +37,33 @@ REPORT = f"report/{PAGE}"
 """The report's page in a run's directory."""
 
 
+RUN_NAME = "{config.name}"
+"""A flow run is called like the run."""
+
+REPORTS_URL = "TRUEGOLD_REPORTS_URL"
+"""The environment variable with the address under which `runs_dir` is served, for links to reports."""
+
+
+class _FlowLog(Terminal):
+    """Writes what the terminal shows into the log of the flow or the task that runs, too."""
+
+    def _print(self, text: str) -> None:
+        super()._print(text)
+        _log(f"{self._stage}: {text}")
+
+    def tell(self, text: str) -> None:
+        """Print a line, and log it."""
+        super().tell(text)
+        _log(text)
+
+
+def _log(text: str) -> None:
+    try:
+        get_run_logger().info("%s", text)
+    except MissingContextError:  # A thread of a stage is outside of the task.
+        return
+
+
 @task(task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False)
 def stage_task(name: str, stage: Stage, call: Call) -> StageResult:
     """Run one stage; `name` is the task's name in the UI."""
@@ -41,37 +71,37 @@ def stage_task(name: str, stage: Stage, call: Call) -> StageResult:
     return call(stage)
 
 
-@flow(name="truegold-curate", validate_parameters=True)
+@flow(name="truegold-curate", flow_run_name=RUN_NAME, validate_parameters=True)
 def curate(config: RunConfig) -> Path:
     """Turn raw rows into rows that may be profiled, with ledger, flags and report."""
     return _flow(config, Phase.CURATE)
 
 
-@flow(name="truegold-profile", validate_parameters=True)
+@flow(name="truegold-profile", flow_run_name=RUN_NAME, validate_parameters=True)
 def profile(config: RunConfig) -> Path:
     """Curate, then measure pass rates with the model."""
     return _flow(config, Phase.PROFILE)
 
 
-@flow(name="truegold-select", validate_parameters=True)
+@flow(name="truegold-select", flow_run_name=RUN_NAME, validate_parameters=True)
 def select(config: RunConfig) -> Path:
     """Curate and profile, then choose the rows worth training on."""
     return _flow(config, Phase.SELECT)
 
 
-@flow(name="truegold-synth", validate_parameters=True)
+@flow(name="truegold-synth", flow_run_name=RUN_NAME, validate_parameters=True)
 def synth(config: RunConfig) -> Path:
     """Run everything up to the synthesis of positives."""
     return _flow(config, Phase.SYNTH)
 
 
-@flow(name="truegold-train", validate_parameters=True)
+@flow(name="truegold-train", flow_run_name=RUN_NAME, validate_parameters=True)
 def train(config: RunConfig) -> Path:
     """Run everything up to and including GRPO."""
     return _flow(config, Phase.TRAIN)
 
 
-@flow(name="truegold-run", validate_parameters=True)
+@flow(name="truegold-run", flow_run_name=RUN_NAME, validate_parameters=True)
 def run(config: RunConfig) -> Path:
     """Run every stage that the configuration has, and the report; return the run's directory."""
     return _flow(config, Phase.REPORT)
@@ -90,7 +120,7 @@ FLOWS = {
 def _flow(config: RunConfig, until: Phase) -> Path:
     stages = plan(config, until)
     with open_run(config) as run_dir:
-        call = stage_caller(run_dir, Terminal())
+        call = stage_caller(run_dir, _FlowLog())
         called: list[Stage] = []
         earlier_report = _report_time(run_dir)
 
@@ -140,8 +170,13 @@ def _slug(name: str) -> str:
 def _publish(name: str, run_dir: Path, finished: Sequence[StageResult]) -> None:
     """Leave artifacts in Prefect: a summary, the counts by reason, a link to the report."""
     slug = _slug(name)
-    lines = "\n".join(f"    {describe(result)}" for result in finished)
-    create_markdown_artifact(f"# truegold run `{name}`\n\n{lines}\n", key=f"{slug}-summary", description=str(run_dir))
+    rows = [
+        f"| {result.name} | {result.seconds:.1f} | {result.report.rows_in:,} | {result.report.rows_out:,} |"
+        for result in finished
+    ]
+    table_of_stages = "\n".join(["| stage | seconds | rows in | rows out |", "|---|--:|--:|--:|", *rows])
+    page = f"# truegold run `{name}`\n\n{table_of_stages}\n\nThe report is `{(run_dir / REPORT).resolve()}`.\n"
+    create_markdown_artifact(page, key=f"{slug}-summary", description=str(run_dir))
     table = [
         {"phase": str(phase_of(result.name)), "stage": result.name, "reason": reason, "rows": count}
         for result in finished
@@ -153,6 +188,8 @@ def _publish(name: str, run_dir: Path, finished: Sequence[StageResult]) -> None:
 
 
 def _publish_report(name: str, run_dir: Path) -> None:
-    report = run_dir / REPORT
-    if report.exists():
-        create_link_artifact(report.resolve().as_uri(), key=f"{_slug(name)}-report", link_text="The report")
+    """Leave a link to the report where `runs_dir` is served: a browser opens no file from a page of Prefect's."""
+    address = os.environ.get(REPORTS_URL)
+    if address and (run_dir / REPORT).exists():
+        link = f"{address.rstrip('/')}/{quote(run_dir.name)}/{REPORT}"
+        create_link_artifact(link, key=f"{_slug(name)}-report", link_text="The report")

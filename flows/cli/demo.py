@@ -38,7 +38,7 @@ def demo(
     if missing and not quick:
         raise SetupError(
             f"The whole demo samples and trains a model; {', '.join(missing)} is not installed.",
-            "pip install 'truegold[train,cpu]' (or [train,gpu] with a GPU), or truegold demo --quick, which only curates.",
+            "pip install 'truegold[train,cpu]' (or [train,gpu] with a GPU); truegold demo --quick only curates.",
         )
     config = load_config(DEMO, [*(QUICK if quick else ()), *(set_ or ())])
     run_until(

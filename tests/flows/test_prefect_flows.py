@@ -78,3 +78,37 @@ def test_a_failed_run_publishes_nothing_that_an_earlier_one_has_left(
     with pytest.raises(InputError):
         prefect_flows._flow(config, Phase.CURATE)
     assert published == []
+
+
+def test_a_run_carries_its_name_and_its_log_has_the_lines_of_the_stages(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from truegold.flows import prefect_flows
+
+    assert all(flow.flow_run_name == "{config.name}" for flow in prefect_flows.FLOWS.values())
+    config = validate_config({"name": "first-try", "data": {"path": "train.jsonl"}}, "test")
+    assert prefect_flows.RUN_NAME.format(config=config) == "first-try"
+    lines: list[str] = []
+    monkeypatch.setattr(prefect_flows, "_log", lines.append)
+    with prefect_flows._FlowLog().stage("clean") as terminal:
+        terminal.start("cleaning", 1_200)
+        terminal.note("3 rows have no text")
+    terminal.tell("clean  0.7 s  6 -> 6 rows")
+    assert lines == ["clean: cleaning (1,200)", "clean: 3 rows have no text", "clean  0.7 s  6 -> 6 rows"]
+    assert "6 -> 6 rows" in capsys.readouterr().err
+
+
+def test_a_report_is_linked_over_http_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from truegold.flows import prefect_flows
+
+    links: list[str] = []
+    monkeypatch.setattr(prefect_flows, "create_link_artifact", lambda link, key, link_text: links.append(link))
+    page = tmp_path / "my run" / "report" / "index.html"
+    page.parent.mkdir(parents=True)
+    page.write_text("")
+    monkeypatch.delenv(prefect_flows.REPORTS_URL, raising=False)
+    prefect_flows._publish_report("my run", tmp_path / "my run")
+    assert links == []
+    monkeypatch.setenv(prefect_flows.REPORTS_URL, "http://host:8000/")
+    prefect_flows._publish_report("my run", tmp_path / "my run")
+    assert links == ["http://host:8000/my%20run/report/index.html"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import tomllib
 from pathlib import Path
@@ -14,7 +15,7 @@ from report_pages import Page, run_report
 
 from truegold.pipeline.report import render
 from truegold.pipeline.report.charts import MAX_POINTS, line_chart, thinned, ticks
-from truegold.pipeline.report.render import json_for_script
+from truegold.pipeline.report.render import KATEX, PAGE, json_for_script
 from truegold.pipeline.report.shown_text import cut, has_maths, visible
 from truegold.pipeline.report.training import COLUMNS, Curve, Metric
 
@@ -168,7 +169,7 @@ def test_in_a_browser(full: tuple[Path, str, dict[str, Any]]) -> None:
         assert shown.count() == 1
         page.select_option("#reason", "")
         page.fill("#search", "")
-        maths = page.locator(".items .text.maths").first
+        maths = page.locator(".items .row-text.maths").first
         maths.scroll_into_view_if_needed()
         maths.locator(".katex").first.wait_for()
         assert maths.locator("a").count() == 0
@@ -178,3 +179,24 @@ def test_in_a_browser(full: tuple[Path, str, dict[str, Any]]) -> None:
         assert r"\(\frac{1}{2}+\sqrt{3}\)" in maths.inner_text()
         browser.close()
     assert complaints == []
+
+
+def test_no_rule_of_the_page_reaches_into_formulas() -> None:
+    styles = re.sub(r"\{[^}]*\}", "{", (PAGE / "page.css").read_text())
+    katex = (KATEX / "katex.min.js").read_text()
+    bare = {
+        selector.strip()
+        for rule in styles.split("{")
+        for selector in rule.split(",")
+        if re.fullmatch(r"\s*\.[\w-]+(:[^(\s]*)?\s*", selector)
+    }
+    classes = {selector[1:].split(":")[0] for selector in bare} - {"katex", "katex-display"}
+    assert "row-text" in classes
+    assert {name for name in classes if re.search(rf"""["']{re.escape(name)}["']""", katex)} == set()
+
+
+def test_on_a_phone_nothing_asks_for_more_than_its_width() -> None:
+    styles = (PAGE / "page.css").read_text()
+    phone = styles.split("@media (max-width: 44rem)")[1].split("@media print")[0]
+    assert "table { display: block; overflow-x: auto" in phone
+    assert not re.search(r"(?:min-width: |minmax\()\d{2,}rem", styles)
