@@ -21,6 +21,7 @@ from prefect import flow, get_run_logger, task
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.exceptions import MissingContextError
+from prefect.logging.handlers import APILogWorker
 
 from truegold.flows.config import RunConfig
 from truegold.flows.console import Terminal
@@ -39,6 +40,9 @@ REPORT = f"report/{PAGE}"
 
 RUN_NAME = "{config.name}"
 """A flow run is called like the run."""
+
+LOG_SECONDS = 10
+"""How long a run waits at its end for its log to be sent."""
 
 REPORTS_URL = "TRUEGOLD_REPORTS_URL"
 """The environment variable with the address under which `runs_dir` is served, for links to reports."""
@@ -62,6 +66,11 @@ def _log(text: str) -> None:
         get_run_logger().info("%s", text)
     except MissingContextError:  # A thread of a stage is outside of the task.
         return
+
+
+def flush_logs() -> None:
+    """Hand over what the log has not sent yet."""
+    APILogWorker.drain_all(timeout=LOG_SECONDS)
 
 
 @task(task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False)

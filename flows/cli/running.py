@@ -68,7 +68,11 @@ def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bo
             else "using the Prefect server of PREFECT_API_URL"
         )
         with prefect_api():
-            from truegold.flows.prefect_flows import FLOWS
+            from truegold.flows.prefect_flows import FLOWS, flush_logs
 
-            FLOWS[until](config)
+            try:
+                FLOWS[until](config)
+            finally:
+                # Afterwards the server is gone, and with it the last lines of the log.
+                flush_logs()
     print_line(f"run: {run_dir}\nreport: {run_dir / 'report' / 'index.html'}")
