@@ -102,7 +102,8 @@ def test_the_suffix_decides_what_verify_writes(suffix: str, project: Path, monke
     }
     table = readers[suffix.lower()](written)
     assert table.select("row", "score", "reason").rows() == [(1, 1.0, "match")]
-    assert sorted(path.name for path in project.glob("v*")) == [written.name]
+    report = f"{written.name}.report.md"
+    assert sorted(path.name for path in project.glob("v*")) == [written.name, report]
 
 
 @pytest.mark.parametrize(
