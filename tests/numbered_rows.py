@@ -1,13 +1,14 @@
-"""Rows of numbered problems, for tests that only need to tell them apart."""
+"""Rows of problems in mathematics, for tests that care about little else of them."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from truegold.pipeline.rows import Row, row_id
 
 
-def make_row(problem: int, split: str = "train", gold: str = "5") -> Row:
-    """Return a row of a numbered problem."""
-    prompt = f"Problem number <{problem}>"
+def plain_row(prompt: str, gold: str | None, **more: Any) -> Row:
+    """Return a row of a problem; `more` has further columns, or other values of these."""
     return {
         "id": row_id(prompt, gold),
         "prompt": prompt,
@@ -17,7 +18,13 @@ def make_row(problem: int, split: str = "train", gold: str = "5") -> Row:
         "verifier_args": "{}",
         "solution": None,
         "source": "train.jsonl",
-        "source_row": problem,
-        "split": split,
+        "source_row": 1,
+        "split": "train",
         "meta": "{}",
+        **more,
     }
+
+
+def make_row(problem: int, split: str = "train", gold: str = "5") -> Row:
+    """Return a row of a numbered problem."""
+    return plain_row(f"Problem number <{problem}>", gold, source_row=problem, split=split)

@@ -11,32 +11,20 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numbered_rows import plain_row
 
 from truegold.pipeline.clean import EDITS, clean_prose
 from truegold.pipeline.clean.edits import CODE, PROSE
 from truegold.pipeline.clean.stage import clean
 from truegold.pipeline.config.stages import CleanConfig
-from truegold.pipeline.rows import ROW_SCHEMA, Row, read_rows, row_id, write_rows
+from truegold.pipeline.rows import ROW_SCHEMA, Row, read_rows, write_rows
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
 from truegold.verifiers import ConfigError
 
 
 def make(prompt: str, gold: str | None = "42", **more: Any) -> Row:
-    row = {
-        "id": row_id(prompt, gold),
-        "prompt": prompt,
-        "gold": gold,
-        "domain": "math",
-        "verifier": "math",
-        "verifier_args": "{}",
-        "solution": None,
-        "source": "train.jsonl",
-        "source_row": 1,
-        "split": "train",
-        "meta": "{}",
-    }
-    return {**row, **more}
+    return plain_row(prompt, gold, **more)
 
 
 def run(folder: Path, *rows: Row, config: CleanConfig | None = None) -> tuple[StageReport, list[Row], list[Row]]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numbered_rows import plain_row
 
 from truegold.flows.config import validate_config
 from truegold.flows.plan import plan
@@ -18,26 +19,15 @@ from truegold.pipeline.dedup.copy_table import BATCH_ROWS, CopyTable
 from truegold.pipeline.dedup.near.copies import gold_form
 from truegold.pipeline.dedup.rewordings import Outcome, Translation
 from truegold.pipeline.dedup.stage import dedup
-from truegold.pipeline.rows import ROW_SCHEMA, Row, read_rows, row_id, write_rows
+from truegold.pipeline.rows import ROW_SCHEMA, Row, read_rows, write_rows
 from truegold.pipeline.running.digest import DigestCache
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport, stage_key
 
 
 def make(prompt: str, gold: str | None = "42", split: str = "train", **more: Any) -> Row:
-    return {
-        "id": row_id(prompt, gold),
-        "prompt": prompt,
-        "gold": gold,
-        "domain": "math",
-        "verifier": "math",
-        "verifier_args": "{}",
-        "solution": None,
-        "source": "eval.jsonl" if split == "heldout" else "train.jsonl",
-        "split": split,
-        "meta": "{}",
-        **more,
-    }
+    source = "eval.jsonl" if split == "heldout" else "train.jsonl"
+    return plain_row(prompt, gold, source=source, split=split, **more)
 
 
 class Result:

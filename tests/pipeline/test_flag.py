@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
+from numbered_rows import plain_row
 
 from truegold.pipeline.config.stages import FlagConfig
 from truegold.pipeline.flag.measured import MEASURED
 from truegold.pipeline.flag.stage import flag
 from truegold.pipeline.ledger import FLAG_SCHEMA
-from truegold.pipeline.rows import ROW_SCHEMA, read_rows, row_id, write_rows
+from truegold.pipeline.rows import ROW_SCHEMA, read_rows, write_rows
 from truegold.pipeline.running.progress import NullProgress
 from truegold.verifiers import ConfigError
 
@@ -28,19 +29,7 @@ class Notes(NullProgress):
 
 def make_row(source_row, prompt, gold="5"):
     """Return a canonical row."""
-    return {
-        "id": row_id(prompt, gold),
-        "prompt": prompt,
-        "gold": gold,
-        "domain": "math",
-        "verifier": "math",
-        "verifier_args": "{}",
-        "solution": None,
-        "source": "made.jsonl",
-        "source_row": source_row,
-        "split": "train",
-        "meta": "{}",
-    }
+    return plain_row(prompt, gold, source="made.jsonl", source_row=source_row)
 
 
 ROWS = [
