@@ -1,7 +1,7 @@
 """The command `truegold demo`: the main job on a data set that is made on the spot.
 
 pip install 'truegold[run]'         truegold demo --quick    curation alone, in under a minute, on any machine
-pip install 'truegold[train,cpu]'   truegold demo         profiling and training as well, on a CPU
+pip install 'truegold[train,cpu]'   truegold demo            profiling and training as well, on a CPU
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from truegold.verifiers import SetupError, TruegoldError
 
-_FULL = re.compile(r"no space left|disk (?:is )?full|quota exceeded|requested and \d+ written", re.IGNORECASE)
+_FULL = re.compile(r"no space left|disk (?:is )?full|disk quota exceeded|requested and \d+ written", re.IGNORECASE)
 """What libraries say of a full disk without an error number: numpy `100 requested and 40 written`, SQLite, Polars."""
 
 _FULL_ERRORS = {errno.ENOSPC, errno.EDQUOT}
@@ -46,31 +46,34 @@ def disk_errors_reported(folder: Path) -> Iterator[None]:
     """Turn what the system says against writing below `folder` into a SetupError of one line; other errors pass.
 
     Every command and every stage works inside of it. A library may wrap the error of the system in one of its kinds, or
-    give a text alone, so that the causes of an error are looked at too.
+    give a text alone, so that the causes of an error are looked at too. An error that came up while another one was
+    handled is a bug of its own, unless the disk was full then.
     """
     try:
         yield
     except TruegoldError:
         raise
     except Exception as error:
-        explained = next(
-            (explained for cause in _causes(error) if (explained := _describe(cause, folder)) is not None), None
-        )
-        if explained is None:
-            raise
-        raise explained from error
+        for cause, is_stated in _causes(error):
+            explained = _describe(cause, folder, is_stated)
+            if explained is not None:
+                raise explained from error
+        raise
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
+def _causes(error: BaseException) -> Iterator[tuple[BaseException, bool]]:
+    """Yield an error and those behind it, each with whether it is stated to be the cause (`raise ... from`)."""
     seen: set[int] = set()
     cause: BaseException | None = error
+    is_stated = True
     while cause is not None and id(cause) not in seen:
         seen.add(id(cause))
-        yield cause
+        yield cause, is_stated
+        is_stated = is_stated and cause.__cause__ is not None
         cause = cause.__cause__ or cause.__context__
 
 
-def _describe(error: BaseException, folder: Path) -> SetupError | None:
+def _describe(error: BaseException, folder: Path, is_stated: bool) -> SetupError | None:
     code = error.errno if isinstance(error, OSError) else None
     name = error.filename if isinstance(error, OSError) and error.filename is not None else folder
     if code in _FULL_ERRORS or (code is None and _FULL.search(str(error))):
@@ -78,6 +81,6 @@ def _describe(error: BaseException, folder: Path) -> SetupError | None:
             f"No space left on the disk of {name}.",
             "Free some space and run the same command again: finished stages are kept.",
         )
-    if code is None or (remedy := _REMEDIES.get(code)) is None:
+    if code is None or not is_stated or (remedy := _REMEDIES.get(code)) is None:
         return None
     return SetupError(f"{name}: {os.strerror(code)}.", remedy)

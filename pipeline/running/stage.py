@@ -332,10 +332,7 @@ def _current_result(final: Path, key: str) -> StageResult | None:
 
 def _write_record(stage: Stage, key: str, folder: Path, report: StageReport, seconds: float) -> None:
     outputs = {
-        str(path.relative_to(folder)): {
-            "bytes": path.stat().st_size,
-            "digest": digest_file(path, sample_large=True),
-        }
+        str(path.relative_to(folder)): {"bytes": path.stat().st_size, "digest": digest_file(path, sample_large=True)}
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name != RECORD
     }

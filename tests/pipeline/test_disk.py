@@ -77,6 +77,20 @@ def test_bugs_pass_with_their_traceback(tmp_path: Path) -> None:
         KeyError("full"),
         OSError("something else"),
         ConnectionError(errno.ECONNREFUSED, "no"),
+        RuntimeError("quota exceeded for requests per minute"),
     ):
         with pytest.raises(type(bug)), disk_errors_reported(tmp_path):
             raise bug
+
+
+def test_a_bug_met_while_a_missing_file_was_handled_is_not_put_down_to_the_file(tmp_path: Path) -> None:
+    with pytest.raises(KeyError), disk_errors_reported(tmp_path):
+        try:
+            (tmp_path / "missing").read_text()
+        except FileNotFoundError:
+            {}["fallback"]
+    with pytest.raises(SetupError, match="missing: No such file"), disk_errors_reported(tmp_path):
+        try:
+            (tmp_path / "missing").read_text()
+        except FileNotFoundError as error:
+            raise RuntimeError("wrapped") from error
