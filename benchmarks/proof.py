@@ -113,7 +113,7 @@ def _plan(name: str, config: RunConfig, before: Sequence[str], run: Path) -> Sta
     tables = ("rows", "profile", "flags", "suspicion")
     selected: dict[str, Path | Output] = {table: Output("profile", f"{table}.parquet") for table in tables}
     if "settle" in before:
-        selected["open_flags"] = Output("settle", "open_flags.parquet")
+        selected |= {name: Output("settle", f"{name}.parquet") for name in ("open_flags", "decided")}
     plans = {
         "clean": (clean, config.clean, rows),
         "dedup": (dedup, config.dedup, rows),

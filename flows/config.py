@@ -31,6 +31,9 @@ from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import ModelConfig, SftConfig, TinyModel
 from truegold.verifiers import ConfigError
 
+DECISIONS = "decisions"
+"""The folder inside a run's that holds reviewers' decisions about it, where the configuration names no other."""
+
 
 class RunConfig(CurationConfig):
     """Everything `truegold run` needs.
@@ -141,7 +144,13 @@ class RunConfig(CurationConfig):
             off = tuple(dict.fromkeys((*training.guards.off, "profile")))
             guards = training.guards.model_copy(update={"off": off})
             changes["train"] = training.model_copy(update={"guards": guards})
-        return self.model_copy(update=changes)
+        return self.model_copy(update={**changes, "decisions": self._decisions_folder()})
+
+    def _decisions_folder(self) -> str | None:
+        """Return the folder of reviewers' decisions: the run's own where the configuration names none and there is
+        one."""
+        folder = Path(self.decisions or self.run_dir / DECISIONS).expanduser()
+        return str(folder.absolute()) if self.decisions or folder.is_dir() else None
 
     @property
     def run_dir(self) -> Path:

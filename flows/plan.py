@@ -24,7 +24,7 @@ from truegold.pipeline.export import export
 from truegold.pipeline.profile import profile
 from truegold.pipeline.report import report
 from truegold.pipeline.report.run_files import UNFINISHED
-from truegold.pipeline.review.stage import OPEN_FLAGS_FILE
+from truegold.pipeline.review.stage import DECIDED_FILE, OPEN_FLAGS_FILE
 from truegold.pipeline.running.stage import RECORD, Output, Stage, plan_stage
 from truegold.pipeline.running.stage_table import Phase
 from truegold.pipeline.select import select
@@ -102,7 +102,7 @@ def _plan_selection(config: RunConfig) -> Stage:
     inputs: dict[str, Path | Output] = {
         name: Output("profile", f"{name}.parquet") for name in ("rows", "profile", "flags", "suspicion")
     }
-    inputs["open_flags"] = Output("settle", OPEN_FLAGS_FILE)
+    inputs |= {"open_flags": Output("settle", OPEN_FLAGS_FILE), "decided": Output("settle", DECIDED_FILE)}
     return plan_stage("select", select, config.select, inputs)
 
 

@@ -127,6 +127,14 @@ def row_id(prompt: str, gold: str | None, verifier_args: str = "{}") -> str:
     return digest.hexdigest()[:20]
 
 
+def content_key(row: Mapping[str, Any]) -> str:
+    """Return what tells whether a row is still the one that a reviewer saw: prompt, gold and how it is verified.
+
+    A row keeps its `id` when cleaning edits it, and has another content key afterwards.
+    """
+    return row_id(row["prompt"], row["gold"], f"{row['verifier']} {row['verifier_args']}")
+
+
 def dump_json(value: Any) -> str:
     """Return compact JSON with sorted keys, so that equal values are equal strings."""
     return orjson.dumps(

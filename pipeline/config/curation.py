@@ -35,4 +35,5 @@ class CurationConfig(StageConfig):
     settle: SettleConfig = SettleConfig()
     """How reviewers' decisions are applied."""
     decisions: str | None = None
-    """A folder of reviewers' decisions (JSON Lines, one file a reviewer)."""
+    """A folder of reviewers' decisions (JSON Lines, one file a reviewer); `decisions` in the run's folder, if it is
+    there, where not given."""

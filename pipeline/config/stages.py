@@ -192,8 +192,22 @@ class SuspicionConfig(StageConfig):
     """Processes that judge whole responses; 0 takes one per core."""
 
 
+class Tiers(StrEnum):
+    """What decides whether a flag holds its row back."""
+
+    MEASURED = "measured"
+    """The precision that truegold has measured, and `flag.advise_only`."""
+    DECISIONS = "decisions"
+    """The precision that the reviewers' decisions about rows drawn at random show, once there are enough of them."""
+
+
 class SettleConfig(StageConfig):
-    """Applying the reviewers' decisions. There is nothing to set: which flags hold a row back is `flag.advise_only`."""
+    """Applying the reviewers' decisions."""
+
+    tiers: Tiers = Tiers.MEASURED
+    """What decides whether the flags of a reason hold rows back."""
+    min_decisions: int = Field(default=20, ge=5)
+    """Rows drawn at random that have to be decided before they set the tier of a reason."""
 
 
 class JudgeConfig(AskedModelConfig):

@@ -106,6 +106,9 @@ class RunFiles:
             (stages for stages in (("well_posed",), ("flag",), ("dedup", "vet_tests")) if stages[-1] in self),
             ("dedup", "verify_gold"),
         )
+        if self.path("settle", FLAGS_FILE) is not None:
+            # Reviewers' decisions have changed which of them hold rows back.
+            gathered = ("settle",)
         frames = [self._with_effect(table, "settle") for _, table in self.tables(FLAGS_FILE, gathered)]
         frames += [self._with_effect(table, "select") for _, table in self.tables(FLAGS_FILE, ("profile",))]
         if after_training:

@@ -80,14 +80,18 @@ class Judgement:
     """Which rows are candidates."""
 
     def __init__(self, inputs: Mapping[str, Path], config: SelectConfig) -> None:
-        """Read the profile's tables `profile`, `flags` and `suspicion`, and `open_flags` of `settle` where it ran."""
+        """Read the profile's tables `profile`, `flags` and `suspicion`; where `settle` ran, its `open_flags` and
+        `decided` too."""
         self._config = config
         self.profile = {row_key(summary): summary for summary in read_table(inputs["profile"], ProfileRow)}
         """What the profile says of each row."""
+        decided: set[RowKey] = set()
+        if "decided" in inputs:
+            decided = {row_key(row) for row in read_table(inputs["decided"], RowReference)}
         self.blocked_by: dict[RowKey, list[str]] = {}
-        """The reasons of the flags that hold rows back."""
+        """The reasons of the flags that hold rows back. A row that passed by a reviewer's word is held by none."""
         for flag in read_table(inputs["flags"], FlagRecord):
-            if flag["blocks"]:
+            if flag["blocks"] and row_key(flag) not in decided:
                 self.blocked_by.setdefault(row_key(flag), []).append(flag["reason"])
         self._flagged: set[RowKey] = set()
         if "open_flags" in inputs:

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from truegold.pipeline.config.stages import SettleConfig
 from truegold.pipeline.ledger import FLAG_SCHEMA
-from truegold.pipeline.review.stage import Decision, append_decision, load_decisions, settle
+from truegold.pipeline.review.decisions import Decision, append_decision, load_decisions
+from truegold.pipeline.review.stage import settle
 from truegold.pipeline.rows import read_rows, write_rows
 from truegold.pipeline.running.progress import NullProgress
 from truegold.verifiers import InputError
@@ -230,7 +231,10 @@ GOOD = {"id": "a", "decision": "keep", "reviewer": "ada", "at": NOON}
     [
         ("{not json", "not JSON"),
         ("[]", "valid dictionary"),
-        (json.dumps({**GOOD, "decision": "maybe"}), "decision: Input should be 'keep', 'drop', 'fix' or 'unsure'"),
+        (
+            json.dumps({**GOOD, "decision": "maybe"}),
+            "decision: Input should be 'keep', 'drop', 'fix', 'unsure' or 'undo'",
+        ),
         (json.dumps({**GOOD, "decision": "fix"}), "gold: a fix needs the right gold"),
         (json.dumps({**GOOD, "gold": "7"}), "gold: given with keep"),
         (json.dumps({**GOOD, "golds": "7"}), "golds: Extra inputs are not permitted"),

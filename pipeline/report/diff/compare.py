@@ -1,6 +1,7 @@
 """Compares two runs over the stages that both have finished.
 
     rows     kept -> clean: other_language   12 rows   9f0c..., 1a2b...   because clean.languages: [] -> ["en"]
+    rows     settle: held_for_review -> kept 3 rows    77aa...            because decisions: none -> fix by ada
     texts    prompt: 17 rows, by edits of clean/boilerplate that only the second run made
     flags    proof: 3 rows more, multi_part: 1 row fewer
     rates    mean pass rate of 900 rows 0.41 -> 0.44
@@ -18,6 +19,7 @@ import polars as pl
 
 from truegold.pipeline.ledger import LEDGER_FILE
 from truegold.pipeline.report.accounting import count_rejects
+from truegold.pipeline.report.diff.decided import DECIDED, DECIDING_STAGE, DECISIONS, with_decisions
 from truegold.pipeline.report.diff.rows import COLUMNS, HELDOUT, KEPT, SELECTED, Pairs, pair
 from truegold.pipeline.report.diff.settings import Setting, setting_differences
 from truegold.pipeline.report.run_files import SOURCE_KEY, RunFiles, open_finished
@@ -34,7 +36,8 @@ class Transition:
     rows: int
     ids: tuple[str, ...]
     because: tuple[Setting, ...]
-    """The differences in settings of the stage that decided it, or of one before it."""
+    """The reviewers' decisions, where these differ; else the differences in settings of the stage that decided it, or
+    of one before it."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ def diff_runs(first_dir: Path, second_dir: Path, examples: int = EXAMPLES) -> Di
         settings=tuple(settings),
         source=_source(first, second, pairs, examples),
         left=(_count_left(pairs, pairs.only_first, "outcome"), _count_left(pairs, pairs.only_second, "outcome_b")),
-        transitions=_transitions(pairs.both, settings, common, examples),
+        transitions=_transitions(with_decisions(pairs.both, first, second), settings, common, examples),
         texts=_texts(first, second, pairs.both, examples),
         flags=_flags(first, second, pairs.both, examples),
         rates=_rates(first, second, pairs.both, examples),
@@ -167,17 +170,24 @@ def _transitions(
     both: pl.DataFrame, settings: Sequence[Setting], stages: Sequence[str], examples: int
 ) -> tuple[Transition, ...]:
     moved = both.filter(pl.col("outcome") != pl.col("outcome_b"))
-    counted = moved.group_by("outcome", "outcome_b").agg(pl.len(), pl.col("id").unique().sort().head(examples))
-    ordered = counted.sort(["len", "outcome", "outcome_b"], descending=[True, False, False])
+    by = ["outcome", "outcome_b", *DECIDED]
+    counted = moved.group_by(by).agg(pl.len(), pl.col("id").unique().sort().head(examples))
+    ordered = counted.sort(["len", *by], descending=[True, *(False for _ in by)], nulls_last=True)
     return tuple(
-        Transition(first, second, rows, tuple(ids), _reasons((first, second), settings, stages))
-        for first, second, rows, ids in ordered.iter_rows()
+        Transition(first, second, rows, tuple(ids), _reasons((first, second), decided, settings, stages))
+        for first, second, *decided, rows, ids in ordered.iter_rows()
     )
 
 
-def _reasons(outcomes: tuple[str, str], settings: Sequence[Setting], stages: Sequence[str]) -> tuple[Setting, ...]:
-    """Return the differences of the stages where the row left; where those have none, the nearest before them."""
+def _reasons(
+    outcomes: tuple[str, str], decided: Sequence[str | None], settings: Sequence[Setting], stages: Sequence[str]
+) -> tuple[Setting, ...]:
+    """Return the decisions where these differ, else the differences of the stages where the row left; where those have
+    none, the nearest before them."""
     left_at = [outcome.partition(":")[0] for outcome in outcomes]
+    left_before = DECIDING_STAGE in stages and set(left_at) & set(stages[: stages.index(DECIDING_STAGE)])
+    if decided[0] != decided[1] and not left_before:
+        return (Setting(DECIDING_STAGE, DECISIONS, decided[0], decided[1]),)
     deciding = [stage for stage in stages if stage in left_at] or list(stages)
     if differences := tuple(setting for setting in settings if setting.stage in deciding):
         return differences

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from truegold.pipeline.report.diff.compare import Difference, FlagChange, Source, TextChange
+from truegold.pipeline.report.diff.decided import DECISIONS
 from truegold.pipeline.report.diff.settings import Setting
 from truegold.pipeline.report.shown_text import cut, visible
 
@@ -51,6 +52,8 @@ def _section(title: str, lines: Iterable[str]) -> list[str]:
 
 
 def _setting(setting: Setting) -> str:
+    if setting.name == DECISIONS:
+        return f"{DECISIONS}: {visible(setting.first or 'none')} -> {visible(setting.second or 'none')}"
     if setting.first == setting.second:
         return f"{setting.name} {setting.first}"
     return f"{setting.name}: {_value(setting.first)} -> {_value(setting.second)}"
