@@ -27,9 +27,10 @@ import orjson
 import pyarrow as pa
 
 from truegold.pipeline.config.stages import SettleConfig, Tiers
+from truegold.pipeline.dedup.conflicts import REASON as CONFLICT
 from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger
 from truegold.pipeline.review.agreement import measure_agreement
-from truegold.pipeline.review.conflicts import CONFLICT, Effect, Settlement, conflict_groups, settle_conflicts
+from truegold.pipeline.review.conflicts import Effect, Settlement, conflict_groups, settle_conflicts
 from truegold.pipeline.review.decisions import DecisionKind, Decisions, load_decisions
 from truegold.pipeline.review.precision import FlagPrecision, measure_flags
 from truegold.pipeline.review.words import UNDECIDED, Standing, Word, weigh_decisions
