@@ -6,8 +6,12 @@ all of them, and on an oracle's choice.
 
 A fifth of the rows is damaged (`proof_defects`). Every arm has the tokens that the raw one uses in its steps; what an
 arm spends on profiling is taken from it. The learning rate is constant, so that the accuracy at the end of the budget
-can be read between two evaluations. It is that on 1,000 held-out problems, 4 samples each, judged rightly in all arms;
-the arms without truegold's verifier are trained with a comparison of texts.
+can be read between two evaluations. It is that on 1,000 held-out problems, 4 samples each, judged rightly in all arms.
+The arms without truegold's verifier are trained with a naive one (`--naive`): `contains` pays where the gold's text is
+anywhere in the completion, `exact` where the completion's last number is written as the gold is.
+
+Another model and another size: `--config` names the configuration that RUN_DIR was made with, which must be of the
+demo's data; its `train` section and `data.problems` count.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -48,12 +53,40 @@ from truegold.pipeline.select.stage import SELECTED_SCHEMA
 from truegold.pipeline.verify import verify_gold
 
 DEMO = Path(__file__).parents[1] / "examples" / "demo.yaml"
-HELDOUT = 1000
-EVAL_SAMPLES = 4
-EVAL_EVERY = 10
-STEPS = 80
-"""The steps of the raw arm, whose tokens are the budget of all."""
-EXACT, MATH = "exact", "math"
+EVALUATIONS = 8
+"""Evaluations in the raw arm's steps."""
+MIN_SFT_EXAMPLES = 64
+"""As few as the demo's data allow: the cold start is RUN_DIR's."""
+MATH = "math"
+NAIVE = {"contains": f"{Path(__file__).with_name('proof_defects.py')}:contains", "exact": "exact"}
+"""The verifiers of the arms without truegold's."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all arms share: the run that the model comes from, and the sizes."""
+
+    run: Path
+    config_path: Path
+    naive: str
+    heldout: int
+    eval_samples: int
+
+    @cached_property
+    def config(self) -> RunConfig:
+        """What is in the file of the configuration."""
+        return load_config(self.config_path, [])
+
+    @property
+    def steps(self) -> int:
+        """The steps of the raw arm, whose tokens are the budget of all."""
+        assert self.config.train is not None
+        return self.config.train.steps
+
+    @property
+    def model(self) -> Path:
+        """The checkpoint that every arm starts from."""
+        return self.run / "sft" / "checkpoint"
 
 
 @dataclass(frozen=True)
@@ -61,35 +94,38 @@ class Arm:
     """One way to prepare the same data."""
 
     name: str
-    verifier: str
+    verifies: bool
+    """Whether it has truegold's verifier."""
     stages: tuple[str, ...]
 
 
 ARMS = (
-    Arm("raw", EXACT, ()),
-    Arm("verifier", MATH, ()),
-    Arm("clean, dedup", EXACT, ("clean", "dedup")),
-    Arm("flag", EXACT, ("verify_gold", "flag", "settle")),
-    Arm("profile, select", EXACT, ("profile", "select")),
-    Arm("all", MATH, ("clean", "dedup", "verify_gold", "flag", "settle", "profile", "select")),
-    Arm("oracle", MATH, ()),
+    Arm("raw", False, ()),
+    Arm("verifier", True, ()),
+    Arm("clean, dedup", False, ("clean", "dedup")),
+    Arm("flag", False, ("verify_gold", "flag", "settle")),
+    Arm("profile, select", False, ("profile", "select")),
+    Arm("all", True, ("clean", "dedup", "verify_gold", "flag", "settle", "profile", "select")),
+    Arm("oracle", True, ()),
 )
 
 
-def prepare(arm: Arm, records: Sequence[Mapping[str, Any]], run: Path, work: Path) -> tuple[dict[str, Path], int, int]:
+def prepare(
+    arm: Arm, records: Sequence[Mapping[str, Any]], setting: Setting, work: Path
+) -> tuple[dict[str, Path], int, int]:
     """Return the inputs of the training, its rows, and the tokens that were spent on preparing them."""
     if arm.name == "oracle":
         records = [record for record in records if record["defect"] is None]
     (work / "raw.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    config = load_config(DEMO, [])
-    source = FileSource(path="raw.jsonl", columns=DEMO_COLUMNS, verifier=arm.verifier, domain="math")
+    verifier = MATH if arm.verifies else setting.naive
+    source = FileSource(path="raw.jsonl", columns=DEMO_COLUMNS, verifier=verifier, domain="math")
     stages = [plan_stage("ingest", ingest, source, {"data": work / "raw.jsonl"})]
     for name in arm.stages:
-        stages.append(_plan(name, config, [stage.name for stage in stages], run))
+        stages.append(_plan(name, setting, [stage.name for stage in stages]))
     digests = DigestCache(work / ".digests.json")
     finished = {stage.name: run_stage(stage, work, digests, NullProgress()) for stage in stages}
     heldout = heldout_rows(work.parent / "data" / "heldout.jsonl", work, digests)
-    inputs = {"model": run / "sft" / "checkpoint", "heldout": heldout}
+    inputs = {"model": setting.model, "heldout": heldout}
     if "select" in finished:
         inputs |= {"rows": work / "select" / "selected.parquet", "reserve": work / "select" / "reserve.parquet"}
         inputs["samples"] = work / "profile" / "samples.parquet"
@@ -105,8 +141,9 @@ def prepare(arm: Arm, records: Sequence[Mapping[str, Any]], run: Path, work: Pat
     return inputs, count_rows(inputs["rows"]), spent
 
 
-def _plan(name: str, config: RunConfig, before: Sequence[str], run: Path) -> Stage:
+def _plan(name: str, setting: Setting, before: Sequence[str]) -> Stage:
     """Plan one stage after those before it."""
+    config = setting.config
     rows: dict[str, Path | Output] = rows_of(before[-1])
     flags = {"dedup_flags": "dedup", "gold_flags": "verify_gold"}
     section = config.profile.model_copy(update={"engine": config.engine, "chat": config.chat})
@@ -124,7 +161,7 @@ def _plan(name: str, config: RunConfig, before: Sequence[str], run: Path) -> Sta
             rows | {key: Output(stage, "flags.parquet") for key, stage in flags.items() if stage in before},
         ),
         "settle": (settle, config.settle, rows | {"flags": Output("flag", "flags.parquet")}),
-        "profile": (profile, section, rows | {"model": run / "sft" / "checkpoint"}),
+        "profile": (profile, section, rows | {"model": setting.model}),
         "select": (select, config.select, selected),
     }
     return plan_stage(name, *plans[name])
@@ -142,19 +179,12 @@ def heldout_rows(problems: Path, work: Path, digests: DigestCache) -> Path:
     return work / "heldout.parquet"
 
 
-def train(inputs: Mapping[str, Path], work: Path, changes: Mapping[str, Any]) -> list[tuple[int, int, float]]:
-    """Train into a folder, with changed settings by their dotted names; return step, tokens sampled so far and held-out
-    accuracy of each evaluation."""
-    settings = {
-        "optimizer.schedule": "constant",
-        "evaluation.every": EVAL_EVERY,
-        "evaluation.problems": HELDOUT,
-        "evaluation.samples": EVAL_SAMPLES,
-        "evaluation.temperature": 1.0,
-        "checkpoint_every": changes["steps"],
-        **changes,
-    }
-    config = load_config(DEMO, [f"train.{name}={json.dumps(value)}" for name, value in settings.items()])
+def train(
+    inputs: Mapping[str, Path], work: Path, settings: Mapping[str, Any], config_path: Path
+) -> list[tuple[int, int, float]]:
+    """Train into a folder as a configuration says, with changed settings by their dotted names; return step, tokens
+    sampled so far and held-out accuracy of each evaluation."""
+    config = load_config(config_path, [f"train.{name}={json.dumps(value)}" for name, value in settings.items()])
     assert config.train is not None
     section = config.train.model_copy(update={"engine": config.engine, "chat": config.chat})
     out = work / "train"
@@ -180,22 +210,36 @@ def accuracy_at(points: Sequence[tuple[int, int, float]], budget: int) -> float 
     return None
 
 
-def run_arm(arm: Arm, share: float, seed: int, run: Path, budget: int | None) -> dict[str, Any]:
+def run_arm(arm: Arm, share: float, seed: int, setting: Setting, budget: int | None) -> dict[str, Any]:
     """Prepare and train one arm with one seed. budget: the tokens, None for the raw arm, which sets it."""
+    assert isinstance(setting.config.data, DemoSource)
     with tempfile.TemporaryDirectory(prefix="truegold-proof-") as folder:
         work = Path(folder)
         (work / "data").mkdir()
-        make_demo_data({}, DemoSource(heldout_problems=HELDOUT, sft_examples=64), work / "data", NullProgress())
+        data = DemoSource(
+            problems=setting.config.data.problems, heldout_problems=setting.heldout, sft_examples=MIN_SFT_EXAMPLES
+        )
+        make_demo_data({}, data, work / "data", NullProgress())
         lines = map(json.loads, (work / "data" / "raw.jsonl").read_text().splitlines())
         sound = [record for record in lines if record.pop("planted") is None]
         records = damage(sound, share, seed)
         (work / "arm").mkdir()
-        inputs, rows, spent = prepare(arm, records, run, work / "arm")
-        steps = STEPS
+        inputs, rows, spent = prepare(arm, records, setting, work / "arm")
+        steps, eval_every = setting.steps, setting.steps // EVALUATIONS
         if budget is not None:
             # Tokens of a step differ between arms: some more steps than the raw arm's would need.
-            steps = max(EVAL_EVERY, round(STEPS * 1.4 * (1 - spent / budget)))
-        points = train(inputs, work / "arm", {"steps": steps, "seed": seed})
+            steps = max(eval_every, round(setting.steps * 1.4 * (1 - spent / budget)))
+        settings = {
+            "steps": steps,
+            "seed": seed,
+            "optimizer.schedule": "constant",
+            "evaluation.every": eval_every,
+            "evaluation.problems": setting.heldout,
+            "evaluation.samples": setting.eval_samples,
+            "evaluation.temperature": 1.0,
+            "checkpoint_every": steps,
+        }
+        points = train(inputs, work / "arm", settings, setting.config_path)
     return {"rows": rows, "spent": spent, "points": points, "defects": count_defects(records)}
 
 
@@ -252,12 +296,23 @@ def interval(gains: Sequence[float]) -> str:
 def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, metavar="RUN_DIR", help="of the demo, at least up to sft")
+    parser.add_argument("--config", type=Path, default=DEMO, help="what RUN_DIR was made with, the demo's by default")
+    parser.add_argument("--naive", choices=NAIVE, default="contains", help="the verifier of arms without truegold's")
+    parser.add_argument("--heldout", type=int, default=1000, help="problems of an evaluation")
+    parser.add_argument("--eval-samples", type=int, default=4, help="completions of each")
     parser.add_argument("--shares", type=float, nargs="+", default=[0.2])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--arms", nargs="+", default=[arm.name for arm in ARMS])
     parser.add_argument("--json", type=Path, required=True, help="keep the figures here; what is in it is not repeated")
     parser.add_argument("--write", type=Path, help="write the table into this Markdown file")
     arguments = parser.parse_args()
+    setting = Setting(
+        arguments.run.resolve(),
+        arguments.config,
+        NAIVE[arguments.naive],
+        arguments.heldout,
+        arguments.eval_samples,
+    )
     measured: dict[str, dict[str, Any]] = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
     for seed in arguments.seeds:
         for share in arguments.shares:
@@ -267,7 +322,7 @@ def _main() -> None:
                     continue
                 raw = measured.get(f"{share}|raw|{seed}")
                 budget = raw["points"][-1][1] if raw else None
-                measured[key] = run_arm(arm, share, seed, arguments.run.resolve(), budget)
+                measured[key] = run_arm(arm, share, seed, setting, budget)
                 arguments.json.write_text(json.dumps(measured))
                 print(f"{key}: {measured[key]}", file=sys.stderr, flush=True)
     publish(measured, _report(measured), arguments.json, arguments.write, "What curation is worth")

@@ -15,12 +15,20 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from truegold.verifiers import verifier
+
 Record = dict[str, Any]
 
 MIX = {"near_miss": 0.4, "conflicting": 0.15, "format": 0.2, "repeated": 0.1, "leaked": 0.15}
 """The parts of the kinds among the damaged rows."""
 COPIES = 3
 NAMES = ("Tom", "Ann", "Sam", "Mia", "Ben", "Eva", "Leo", "Zoe")
+
+
+@verifier
+def contains(response: str, gold: str) -> bool:
+    """Whether the gold's text occurs in the response: the commonest reward of all, which a list of numbers satisfies."""
+    return gold in response
 
 
 def damage(records: Sequence[Record], share: float, seed: int) -> list[Record]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 from pathlib import Path
 from threading import Timer
 
@@ -56,3 +57,15 @@ def test_what_a_killed_build_left_behind_is_removed(folder: Path) -> None:
     (folder / "shm" / "lock").touch()
     with operators.extensions_folder(lambda _: None):
         assert not (folder / "shm" / "lock").exists()
+
+
+def test_two_installations_do_not_compile_over_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", "restored after the test")
+    folders = []
+    for version in ("1.0", "1.0", "2.0"):
+        monkeypatch.delenv("TORCH_EXTENSIONS_DIR")
+        monkeypatch.setattr(operators.importlib.metadata, "version", lambda package, version=version: version)
+        with operators.extensions_folder(lambda _: None):
+            folders.append(os.environ["TORCH_EXTENSIONS_DIR"])
+    assert folders[0] == folders[1] != folders[2]

@@ -7,6 +7,9 @@ process would wait for it for ever. Here a wait is announced, and given up with 
 from __future__ import annotations
 
 import fcntl
+import hashlib
+import importlib.metadata
+import importlib.util
 import os
 import sys
 import time
@@ -41,7 +44,7 @@ def extensions_folder(note: Note) -> Iterator[None]:
     and removes what is left over; then all ranks hold it together, since they meet while they build. Raises SetupError
     where a lock does not go away.
     """
-    folder = Path(os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(cache_folder("torch_extensions"))))
+    folder = Path(os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(_folder_of_installation())))
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "truegold.lock").open("w") as lock, _waits_end(note):
         with suppress(BlockingIOError):
@@ -50,6 +53,17 @@ def extensions_folder(note: Note) -> Iterator[None]:
                 stale.unlink(missing_ok=True)
         _wait(lambda: not _try_to_share(lock), Path(lock.name), note, "fuser -k")
         yield
+
+
+def _folder_of_installation() -> Path:
+    """Return the folder of this Python's torch and DeepSpeed.
+
+    A build names their files. Where two environments share a folder, each compiles again what the other has compiled.
+    """
+    sources = [importlib.util.find_spec(package) for package in ("torch", "deepspeed")]
+    versions = [importlib.metadata.version(package) for package in ("torch", "deepspeed")]
+    installation = "\n".join([sys.version, *(str(source and source.origin) for source in sources), *versions])
+    return cache_folder("torch_extensions") / hashlib.sha256(installation.encode()).hexdigest()[:12]
 
 
 def _try_to_share(lock: IO[str]) -> bool:
