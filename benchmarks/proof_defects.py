@@ -27,7 +27,7 @@ NAMES = ("Tom", "Ann", "Sam", "Mia", "Ben", "Eva", "Leo", "Zoe")
 
 @verifier
 def contains(response: str, gold: str) -> bool:
-    """Whether the gold's text occurs in the response: the commonest reward of all, which a list of numbers satisfies."""
+    """Whether the gold's text occurs in the response, which a list of numbers satisfies: the simplest reward of all."""
     return gold in response
 
 

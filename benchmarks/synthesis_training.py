@@ -7,8 +7,11 @@
 All arms train on the same rows of the family, from the same cold start (`synthesis.py`), with the same tokens:
 `without` takes all steps, the others as many fewer as their synthesis cost, which has `--tokens-per-row` tokens for
 each row without a positive. `SFT` trains on the positives alone before RL, `members` has them in the groups, by each
-weight. Given is the pass rate on held-out problems of the family, 8 samples each at temperature 1, and for each arm the
-mean difference to `without` over the seeds with its interval (95 %, Student's t on the pairs).
+weight. `SFT, context left in` trains on the same outputs behind the prompts that they were sampled from.
+`self-distillation` has no positives, and its loss draws the policy to what it would do if it saw a right completion of
+the group. Given is the pass rate on held-out problems of the family, 4 samples each at temperature 1, after each
+quarter of the tokens, and for each arm the mean difference to `without` at the same tokens, over the seeds, with its
+interval (95 %, Student's t on the pairs).
 """
 
 from __future__ import annotations
@@ -23,25 +26,34 @@ from statistics import fmean, stdev
 from typing import Any
 
 import polars as pl
+from proof import accuracy_at
 from publishing import publish, say
 from synthesis import ATTEMPTS, ENGINE, KEY, MAX_TOKENS, STRATEGY_FILE, family_rows, run_stage
 
+from truegold.pipeline.config.engines import ChatConfig
+from truegold.pipeline.engines.chat import load_encoder
 from truegold.pipeline.rows import write_rows
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
 from truegold.synth.config import SynthConfig
+from truegold.synth.records import DISTILLED_SCHEMA
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import OptimizerConfig, SftConfig
 
 PROMPTS, GROUP = 16, 8
 HELD_OUT = 128
 FLOAT32 = {"dtype": "float32"}
+QUARTERS, EVALUATIONS = 4, 8
+CONDITIONED = "conditioned.parquet"
+"""The positives behind the prompts that they were sampled from."""
 ARMS: Mapping[str, Mapping[str, Any]] = {
     "without": {},
-    "members, token": {"objective.distilled": {"weight": "token"}},
-    "members, sequence": {"objective.distilled": {"weight": "sequence"}},
-    "members, none": {"objective.distilled": {"weight": "none"}},
-    "members, shaped": {"objective.distilled": {"weight": "shaped"}},
-    "SFT, then without": {"sft": True},
+    "members, token": {"distilled": {"weight": "token"}},
+    "members, sequence": {"distilled": {"weight": "sequence"}},
+    "members, none": {"distilled": {"weight": "none"}},
+    "members, shaped": {"distilled": {"weight": "shaped"}},
+    "SFT, then without": {"sft": "distilled.parquet"},
+    "SFT, context left in": {"sft": CONDITIONED},
+    "self-distillation": {"self_distillation": {"weight": 1.0}},
 }
 T_95 = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26}
 """Student's t for an interval of 95 %, by the number of seeds."""
@@ -65,20 +77,31 @@ def _tables(work: Path) -> dict[str, Path]:
     return tables
 
 
-def _config(arm: Mapping[str, Any], steps: int, seed: int) -> GrpoConfig:
+def _config(arm: Mapping[str, Any], steps: int, every: int, seed: int) -> GrpoConfig:
     values: dict[str, Any] = {
         "steps": steps,
         "prompts_per_step": PROMPTS,
         "group_size": GROUP,
         "sampling": {"max_tokens": MAX_TOKENS, "allow_long": True, "refills": 0},
-        "objective": {"loss": "ppo", "distilled": arm.get("objective.distilled", {})},
+        "objective": {"loss": "ppo", **{name: arm[name] for name in arm if name != "sft"}},
         "optimizer": {"lr": 4e-4, "warmup_steps": 5, **FLOAT32},
-        "evaluation": {"every": steps, "samples": 8, "problems": HELD_OUT},
+        "evaluation": {"every": every, "samples": 4, "problems": HELD_OUT},
         "guards": {"off": ["all", "prompts"]},
         "checkpoint_every": steps,
         "seed": seed,
     }
     return GrpoConfig.model_validate(values).model_copy(update={"engine": ENGINE})
+
+
+def _leave_context_in(work: Path, positives: Path, attempts: pl.DataFrame) -> None:
+    """Write the positives behind the prompts that they were sampled from beside them."""
+    encoder = load_encoder(work / "sft" / "checkpoint", ChatConfig())
+    contexts = attempts.filter("kept").select(*KEY, "attempt", "context")
+    joined = pl.read_parquet(positives).join(contexts, on=[*KEY, "attempt"], validate="1:1", maintain_order="left")
+    records = [
+        {**record, "prompt_ids": encoder.encode(record["context"] or record["prompt"])} for record in joined.to_dicts()
+    ]
+    write_rows(positives.with_name(CONDITIONED), records, DISTILLED_SCHEMA)
 
 
 def _make_positives(work: Path, tokens_per_row: int) -> Path:
@@ -96,25 +119,33 @@ def _make_positives(work: Path, tokens_per_row: int) -> Path:
     return run_stage(work, f"synth-for-training-{tokens_per_row}", "truegold.synth:synth", inputs, config)
 
 
-def _train(work: Path, name: str, seed: int, steps: int, distilled: Path) -> dict[str, float]:
-    """Return held-out pass rates before and after one training."""
+def _train(work: Path, name: str, seed: int, steps: int, fewer: int, made: Path) -> list[tuple[int, int, float]]:
+    """Return step, tokens so far (in steps' worth) and held-out pass rate of each evaluation of one training."""
     arm = ARMS[name]
     model = work / "sft" / "checkpoint"
     slug = name.replace(", ", "-").replace(" ", "-")
-    if arm.get("sft"):
+    if "sft" in arm:
         optimizer = OptimizerConfig(lr=3e-4, dtype="float32")
         config = SftConfig(batch_size=16, epochs=2, optimizer=optimizer, seed=seed)
-        inputs = {"model": model, "distilled": distilled}
-        model = run_stage(work, f"distill-{seed}", "truegold.train.sft:sft", inputs, config) / "checkpoint"
+        inputs = {"model": model, "distilled": made / arm["sft"]}
+        model = run_stage(work, f"{slug}-distill-{seed}", "truegold.train.sft:sft", inputs, config) / "checkpoint"
     inputs = {**_tables(work), "model": model, "samples": work / "profile" / "samples.parquet"}
-    if "objective.distilled" in arm:
-        inputs["distilled"] = distilled
+    if "distilled" in arm:
+        inputs["distilled"] = made / "distilled.parquet"
+    spent = fewer if inputs.keys() & {"distilled"} or "sft" in arm else 0
     folder = run_stage(
-        work, f"train-{slug}-{steps}-{seed}", "truegold.train.grpo:grpo", inputs, _config(arm, steps, seed)
+        work,
+        f"{slug}-{steps - spent}-{seed}",
+        "truegold.train.grpo:grpo",
+        inputs,
+        _config(arm, steps - spent, steps // EVALUATIONS, seed),
     )
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    rates = [line["heldout_pass_rate"] for line in lines if line.get("heldout_pass_rate") is not None]
-    return {"before": rates[0], "after": rates[-1]}
+    return [
+        (line["step"], spent + line["step"], line["heldout_pass_rate"])
+        for line in lines
+        if line.get("heldout_pass_rate") is not None
+    ]
 
 
 def _interval(differences: Sequence[float]) -> tuple[float, float, float]:
@@ -126,20 +157,26 @@ def _interval(differences: Sequence[float]) -> tuple[float, float, float]:
 
 
 def _report(figures: Mapping[str, Any]) -> str:
+    steps = figures["steps"]
+    budgets = [steps * quarter // QUARTERS for quarter in range(1, QUARTERS + 1)]
     lines = [
-        f"{figures['steps']} steps of {PROMPTS} x {GROUP} completions; the synthesis cost {figures['synth_tokens']:,} "
-        f"tokens for {figures['positives']} positives, for which the others take {figures['fewer_steps']} steps fewer.",
+        f"{steps} steps of {PROMPTS} x {GROUP} completions; the synthesis cost {figures['synth_tokens']:,} tokens "
+        f"for {figures['positives']} positives, for which arms with them take {figures['fewer_steps']} steps fewer.",
         "",
-        "| arm | held-out pass rate before | after, by seed | mean | less `without`, 95 % |",
-        "|---|---|---|---|---|",
+        "| arm | at the start | " + " | ".join(f"after {budget} steps' tokens" for budget in budgets) + " | by seed |",
+        "|---" * (QUARTERS + 3) + "|",
     ]
     base = figures["arms"]["without"]
     for name, runs in figures["arms"].items():
-        after = [run["after"] for run in runs]
-        mean, low, high = _interval([mine - other["after"] for mine, other in zip(after, base, strict=True)])
-        difference = "–" if name == "without" else f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
-        shown = ", ".join(f"{rate:.3f}" for rate in after)
-        lines.append(f"| {name} | {runs[0]['before']:.3f} | {shown} | {fmean(after):.3f} | {difference} |")
+        cells = [name, f"{runs[0][0][2]:.3f}"]
+        for budget in budgets:
+            rates = [accuracy_at(points, budget) for points in runs]
+            others = [accuracy_at(points, budget) for points in base]
+            mean, low, high = _interval([mine - other for mine, other in zip(rates, others, strict=True)])
+            difference = "" if name == "without" else f", {mean:+.3f} ({low:+.3f} to {high:+.3f})"
+            cells.append(f"{fmean(rates):.3f}{difference}")
+        cells.append(", ".join(f"{points[-1][2]:.3f}" for points in runs))
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -166,10 +203,11 @@ def _main() -> None:
         "fewer_steps": fewer,
         "arms": {},
     }
-    distilled = made / "distilled.parquet"
+    _leave_context_in(work, made / "distilled.parquet", attempts)
     for name in dict.fromkeys(["without", *arguments.only]):
-        steps = arguments.steps - (0 if name == "without" else fewer)
-        figures["arms"][name] = [_train(work, name, seed, steps, distilled) for seed in range(arguments.seeds)]
+        figures["arms"][name] = [
+            _train(work, name, seed, arguments.steps, fewer, made) for seed in range(arguments.seeds)
+        ]
         say(f"{name}: {figures['arms'][name]}")
     publish(figures, _report(figures), arguments.json, arguments.write, "Training on distilled positives")
 

@@ -11,7 +11,8 @@ import torch
 
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.config.objective import ClipConfig, MaskConfig, ObjectiveConfig
-from truegold.train.grpo.update import PreparedBatch, StepLoss, Updater, WeighedBatch, resolve_loss, weigh_segments
+from truegold.train.grpo.step_loss import PreparedBatch, StepLoss
+from truegold.train.grpo.update import Updater, WeighedBatch, resolve_loss, weigh_segments
 from truegold.train.model.distributed import init_distributed
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.segment import Segment, collate
@@ -276,3 +277,23 @@ def test_a_distilled_member_is_pushed_up_and_changes_no_denominator(tiny_model: 
     for _ in range(3):
         joined.train_on([*sampled, member], weighed, "seed")
     assert float(joined.engine.logprobs([member])[0].sum()) > before
+
+
+def test_self_distillation_draws_the_policy_to_what_it_does_with_the_context(tiny_model: Path) -> None:
+    made = updater(tiny_model, self_distillation={"weight": 1.0})
+    sampled = [segment(1.0, length=4), segment(0.0, length=4)]
+    teacher = Segment((7, 8, 9, 3), sampled[1].output_ids)
+
+    def gap() -> float:
+        bare, conditioned = made.engine.logprobs([sampled[1], teacher])
+        return float((bare - conditioned).abs().mean())
+
+    before = gap()
+    batch = replace(all_trained(0.0, 0.0), teachers=[None, teacher])
+    (step,) = made.train_on(sampled, batch, "seed")
+    bare, conditioned = updater(tiny_model).engine.logprobs([sampled[1], teacher])
+    assert step["teacher_gap"] == pytest.approx(float((bare - conditioned).sum()) / 8, abs=1e-4)
+    for _ in range(5):
+        # The teacher stays what it was, as the samples do.
+        made.train_on(sampled, batch, "seed")
+    assert gap() < before

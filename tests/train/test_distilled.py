@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 import torch
 from numbered_rows import make_row
+from pydantic import ValidationError
 from real_data import real_data
 from torch import Tensor
 
@@ -24,10 +25,12 @@ from truegold.train.config.models import SftConfig
 from truegold.train.config.objective import DistilledConfig, MaskConfig, ObjectiveConfig
 from truegold.train.grpo.distilled import Distilled, join, load_distilled, relative_advantage
 from truegold.train.grpo.rewards import StepCompletion
-from truegold.train.grpo.update import PreparedBatch, StepLoss, WeighedBatch
+from truegold.train.grpo.self_teacher import self_teachers
+from truegold.train.grpo.step_loss import PreparedBatch, StepLoss
+from truegold.train.grpo.update import WeighedBatch
 from truegold.train.model.records import DistilledPositive
 from truegold.train.model.segment import Segment, collate
-from truegold.train.objective import Totals, distillation_weights, ppo_clip
+from truegold.train.objective import Totals, distillation_weights, ppo_clip, self_distillation
 from truegold.train.sft import distilled_weights, negative_log_likelihood
 
 ROOT = Path(__file__).parents[2]
@@ -93,6 +96,30 @@ def distilled_gradient(kind: str, cap: float, *, old_has_context: bool = False) 
 
 def test_the_weight_of_the_whole_output_without_a_cap_is_unbiased() -> None:
     assert torch.allclose(distilled_gradient("sequence", NO_CAP), true_gradient(), atol=1e-12)
+
+
+def test_self_distillation_has_the_gradient_of_the_divergence_at_each_position() -> None:
+    logits = bare_logits()
+    table = logits.log_softmax(1)
+    divergence = torch.zeros((), dtype=torch.float64)
+    sampled = torch.zeros((), dtype=torch.float64)
+    for row, prefix_share in ((0, torch.tensor(1.0)), (1, table[0, 0].exp()), (2, table[0, 1].exp())):
+        divergence = divergence + prefix_share.detach() * (table[row].exp() * (table[row] - CONTEXT[row])).sum()
+    for output in OUTPUTS:
+        current, teacher = logprobs(table, output)[None], logprobs(CONTEXT, output)[None]
+        loss = self_distillation(current, teacher, current.detach(), max_gap=100.0)
+        sampled = sampled + current.detach().sum().exp() * loss.sum()
+    expected, gradient = (torch.autograd.grad(value, logits, retain_graph=True)[0] for value in (divergence, sampled))
+    assert torch.allclose(gradient, expected, atol=1e-12)
+
+
+def test_self_distillation_is_bounded_and_leaves_segments_without_a_teacher_alone() -> None:
+    current = torch.tensor([[-1.0, -1.0, -1.0], [-1.0, -1.0, -1.0]], requires_grad=True)
+    teacher = torch.tensor([[-3.0, -90.0, -0.5], [float("nan")] * 3])
+    old = torch.tensor([[-1.0, -1.0, -1.5], [-1.0, -1.0, -1.0]])
+    self_distillation(current, teacher, old, max_gap=5.0).sum().backward()
+    # The third token is sqrt(e) times as likely as it was when it was sampled.
+    assert torch.allclose(current.grad, torch.tensor([[2.0, 5.0, -0.5 * math.exp(0.5)], [0.0, 0.0, 0.0]]))
 
 
 @pytest.mark.parametrize("kind", ["token", "prefix", "geometric", "none"])
@@ -276,3 +303,29 @@ def test_training_knows_of_synthesis_its_record_and_nothing_else() -> None:
     assert imported == {"truegold.synth.records"}
     for path in (ROOT / "synth").rglob("*.py"):
         assert "truegold.train" not in path.read_text(), path
+
+
+# The policy as its own teacher.
+
+
+def test_a_completion_is_judged_by_the_policy_that_sees_another_right_one_of_its_group() -> None:
+    encoder = ByteEncoder(ChatConfig())
+    texts = {0: "a", 1: "b", 2: "c", 3: "d"}
+    group = []
+    for index, text in texts.items():
+        segment = Segment((1,), tuple(encoder.encode_completion(text)), right=index in (1, 2), reward=0.0, group=4)
+        group.append(StepCompletion(make_row(1), segment, cast("Any", SimpleNamespace())))
+    lonely = completion(1, True, group=5)
+    teachers = self_teachers([*group, lonely], encoder, "{prompt} | {solution}", longest=1000)
+    shown = [None if each is None else encoder.decode(each.prompt_ids).rpartition("| ")[2] for each in teachers]
+    assert shown == ["b", "c", "b", "b", None]
+    assert teachers[0] is not None
+    assert teachers[0].output_ids == group[0].segment.output_ids
+    prompt = make_row(1)["prompt"]
+    assert encoder.decode(teachers[0].prompt_ids) == f"{prompt} | b"
+    assert self_teachers(group, encoder, "{prompt} | {solution}", longest=len(prompt)) == [None] * 4
+
+
+def test_a_template_without_the_solution_is_refused() -> None:
+    with pytest.raises(ValidationError, match=r"the template lacks \{solution\}"):
+        ObjectiveConfig.model_validate({"self_distillation": {"weight": 1.0, "template": "{prompt}"}})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from truegold.pipeline.config.base import StageConfig
 
@@ -25,6 +25,14 @@ Correction = Literal["tis", "icepop", "sequence_tis", "sequence_mask", "geometri
 KlEstimator = Literal["k1", "k3"]
 DistillationWeight = Literal["token", "prefix", "sequence", "geometric", "none"]
 Loss = Literal["auto", "ppo", "gspo", "gspo_token", "cispo", "topr"]
+
+SELF_TEACHER = """{prompt}
+
+A right answer to this:
+{solution}
+
+Answer it again in your own words."""
+"""What the policy is asked as its own teacher."""
 
 
 class PassRateBand(StageConfig):
@@ -166,6 +174,27 @@ class DistilledConfig(StageConfig):
     """The largest advantage of a positive: in a group that is all wrong there is no spread to divide by."""
 
 
+class SelfDistillationConfig(StageConfig):
+    """The policy as its own teacher: what it samples from the bare prompt is drawn to what it would do if it were shown
+    a right completion of the same problem (SDPO, arXiv 2601.20802)."""
+
+    weight: float = Field(default=0.0, ge=0)
+    """What the divergence from the teacher is multiplied by; 0: none."""
+    template: str = SELF_TEACHER
+    """What the teacher is asked: `{prompt}` stands for the problem, `{solution}` for another completion of the group
+    that is right."""
+    max_gap: float = Field(default=5.0, gt=0)
+    """The largest difference of log-probabilities (nats) that a token is pushed by."""
+
+    @field_validator("template")
+    @classmethod
+    def _check_fields(cls, template: str) -> str:
+        missing = [name for name in ("{prompt}", "{solution}") if name not in template]
+        if missing:
+            raise ValueError(f"the template lacks {' and '.join(missing)}")
+        return template
+
+
 class ObjectiveConfig(StageConfig):
     """The objective of a step. PPO with a critic is not offered: rewards that can be verified need no learnt estimate
     of them, and one that lags behind the policy is where much of the instability comes from."""
@@ -199,6 +228,8 @@ class ObjectiveConfig(StageConfig):
     """Weights of completions with positive and negative advantages."""
     distilled: DistilledConfig = DistilledConfig()
     """How distilled positives are weighed, where the run has a section `synth`."""
+    self_distillation: SelfDistillationConfig = SelfDistillationConfig()
+    """The divergence from the policy that is shown a right completion, added to the loss."""
     num_iterations: int = Field(default=1, ge=1)
     """Times that each rollout batch is gone through."""
     minibatches: int = Field(default=1, ge=1)

@@ -122,5 +122,5 @@ def join(
     joined[len(segments) :] = True
     advantages: Tensor = torch.cat([weighed.advantages, torch.tensor([member.advantage for member in members])])
     trained = torch.cat([weighed.trained, torch.ones(len(members), dtype=torch.bool)])
-    batch = WeighedBatch(advantages, trained, weighed.metrics, joined)
+    batch = WeighedBatch(advantages, trained, weighed.metrics, joined, weighed.teachers)
     return [*segments, *(member.segment for member in members)], batch

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
@@ -33,6 +33,7 @@ from truegold.train.grpo.distilled import Distilled, join
 from truegold.train.grpo.feed import Feed
 from truegold.train.grpo.group_choice import GroupScore, choose_groups, count_missing_groups, right_share, score_group
 from truegold.train.grpo.rewards import CompletionScore, StepCompletion, score_completions, without_contents
+from truegold.train.grpo.self_teacher import self_teachers
 from truegold.train.grpo.text_metrics import text_metrics
 from truegold.train.grpo.update import Updater, weigh_segments
 from truegold.train.guards.canaries import Canaries
@@ -89,6 +90,10 @@ class Trainer:
         segments = [completion.segment for completion in batch]
         kinds = [config.objective.advantage_for(completion.row["pass_rate"]) for completion in batch]
         weighed = weigh_segments(segments, config.objective, kinds)
+        if config.objective.self_distillation.weight:
+            template = config.objective.self_distillation.template
+            longest = self.rollout.engine.max_model_len
+            weighed = replace(weighed, teachers=self_teachers(batch, self.rollout.encoder, template, longest))
         for completion, advantage, trained in zip(batch, weighed.advantages, weighed.trained, strict=True):
             completion.advantage, completion.trained = float(advantage), bool(trained)
         # Tokens, texts and rows stay with the rank that has them.

@@ -17,7 +17,12 @@ weights are those of the whole batch over all ranks, before any mask.
 
 from truegold.train.objective.advantages import ADVANTAGES, PASS_AT_K, advantages, walder_rewards
 from truegold.train.objective.attribution import CAUSES, clip_causes
-from truegold.train.objective.distillation import DISTILLATION_WEIGHTS, distillation_weights, shaped_imitation
+from truegold.train.objective.distillation import (
+    DISTILLATION_WEIGHTS,
+    distillation_weights,
+    self_distillation,
+    shaped_imitation,
+)
 from truegold.train.objective.losses import (
     LOSSES,
     TokenLoss,
@@ -75,6 +80,7 @@ __all__ = [
     "off_policy_sequence_mask",
     "positive_weight",
     "ppo_clip",
+    "self_distillation",
     "shaped_imitation",
     "token_weights",
     "top_entropy_mask",

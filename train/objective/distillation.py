@@ -3,6 +3,9 @@
 Three log-probabilities of the same tokens, [B, T]: conditioned = log p(y | x, c), the engine's at sampling; bare =
 log p(y | x), the training engine's on the bare prompt, which is the old policy of the clip; and current. Taking
 `conditioned` as the old policy instead shrinks every positive without a word.
+
+`self_distillation` needs no positives: the policy's own samples from the bare prompt, judged by itself with more in the
+context.
 """
 
 from __future__ import annotations
@@ -53,3 +56,16 @@ def shaped_imitation(current: Tensor, advantages: Tensor, gamma: float = 0.1) ->
     """
     p = current.exp()
     return -advantages.unsqueeze(1) * p / (p + gamma)
+
+
+def self_distillation(current: Tensor, teacher: Tensor, old: Tensor, max_gap: float) -> Tensor:
+    """Return r sg[log p(y | x) - log p(y | x, c)] log p(y | x) [B, T]. In the mean over what is sampled at a position
+    its gradient is that of the divergence KL(p(. | x) || sg p(. | x, c)) there.
+
+    It is the loss of SDPO, arXiv 2601.20802, with the sampled token in place of the sum over the vocabulary. teacher:
+    the same policy's log-probabilities with the context, NaN where there is none. r = min(exp(current - old), 2) weighs
+    tokens that an earlier policy has sampled. The difference is cut at `max_gap` nats.
+    """
+    detached = current.detach()
+    gap = torch.where(teacher.isnan(), 0.0, detached - teacher).clamp(-max_gap, max_gap)
+    return torch.exp((detached - old).clamp(max=20.0)).clamp(max=2.0) * gap * current
