@@ -25,7 +25,7 @@ SOURCE_KEY = ["source", "source_row"]
 UNFINISHED = "unfinished_training"
 """The name of an input of the report: the alarms of a training that has not ended well, in whose folder is the rest."""
 
-HELD_REASONS = ("held_for_review", "reviewers_disagree")
+HELD_REASONS = ("held_for_review", "reviewers_disagree", "fix_unpayable")
 """Why rows leave that wait for a person: drops that follow from flags and are no findings of their own."""
 
 AFTER_TRAINING = "profile_after"

@@ -4,6 +4,7 @@
     a blocking flag, none or unsure      dropped here as `held_for_review`, and waits in dropped.parquet
     keep                                 passes                                    ledger: keep reviewer_keep
     fix                                  passes with the gold the reviewer gave    ledger: edit reviewer_fix
+    a fix to what no answer could match  dropped here as `fix_unpayable`, and waits for another gold
     drop                                 dropped                                   ledger: drop reviewer_drop
     reviewers who contradict each other  dropped here as `reviewers_disagree`, to be settled among them
     a row in conflict with a decided one freed, or dropped as the wrong side       (`conflicts`)
@@ -19,7 +20,7 @@ that are no longer in the data. `facts` has how often each flag was right (`prec
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,11 @@ from truegold.pipeline.config.stages import SettleConfig, Tiers
 from truegold.pipeline.dedup.conflicts import REASON as CONFLICT
 from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger
 from truegold.pipeline.review.agreement import measure_agreement
-from truegold.pipeline.review.conflicts import Effect, Settlement, conflict_groups, settle_conflicts
+from truegold.pipeline.review.conflicts import Effect, Settlement
 from truegold.pipeline.review.decisions import DecisionKind, Decisions, load_decisions
-from truegold.pipeline.review.precision import FlagPrecision, measure_flags
-from truegold.pipeline.review.words import UNDECIDED, Standing, Word, weigh_decisions
+from truegold.pipeline.review.precision import FlagPrecision
+from truegold.pipeline.review.weighing import WeighedReview, weigh_review
+from truegold.pipeline.review.words import UNDECIDED, Standing, Word
 from truegold.pipeline.rows import (
     KEY,
     ROW_SCHEMA,
@@ -61,12 +63,12 @@ STALE_SHOWN = 20
 DECIDED_SCHEMA = pa.schema([ROW_SCHEMA.field(name) for name in KEY])
 
 
-@stage_function(version=3)
+@stage_function(version=3, judges="rows")
 def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Apply the reviewers' decisions and hold back what still waits for one."""
     decisions = load_decisions(inputs["decisions"]) if "decisions" in inputs else {}
-    review = weigh_review(inputs["rows"], inputs["flags"], decisions)
-    precision = review.measure_flags(inputs["flags"])
+    review = weigh_review(read_rows(inputs["rows"]), read_table(inputs["flags"], FlagRecord), decisions)
+    precision = review.measure_flags(read_table(inputs["flags"], FlagRecord))
     tiers = _tiers(precision, config)
     if tiers:
         _write_tiers(inputs["flags"], out_dir / FLAGS_FILE, tiers)
@@ -83,6 +85,9 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
         for row in track(read_rows(inputs["rows"]), progress, "settle", total):
             key = row_key(row)
             standing = review.standings.get(key, UNDECIDED)
+            if (fault := review.unpayable.get(key)) is not None:
+                _hold_fix(row, blocking.get(key, []), standing, fault, ledger)
+                continue
             settled = _settle_row(row, blocking.get(key, []), standing, review.settlements.get(key), ledger)
             if settled is None:
                 continue
@@ -113,46 +118,6 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
             "agreement": [asdict(agreement) for agreement in measure_agreement(decisions)],
         },
     )
-
-
-@dataclass(frozen=True)
-class WeighedReview:
-    """What all decisions come to for the rows of a run."""
-
-    standings: Mapping[RowKey, Standing]
-    """What was decided about each row that anything was decided about."""
-    conflicts: tuple[tuple[RowKey, ...], ...]
-    """The rows of each conflict of labels that holds them back."""
-    settlements: Mapping[RowKey, Settlement]
-    """What words about one side of these do to another one."""
-
-    @property
-    def words(self) -> dict[RowKey, Word]:
-        """What reviewers agree on, by row."""
-        return {key: standing.word for key, standing in self.standings.items() if standing.word is not None}
-
-    def measure_flags(self, *tables: Path) -> list[FlagPrecision]:
-        """Return how often the flags in these tables were right."""
-        flags = (flag for table in tables for flag in read_table(table, FlagRecord))
-        return measure_flags(flags, self.words, self.conflicts)
-
-
-def weigh_review(rows: Path, flags: Path, decisions: Decisions) -> WeighedReview:
-    """Return what decisions come to for the table `rows`, as it stands before they are applied."""
-    if not decisions:
-        return WeighedReview({}, (), {})
-    conflicts = tuple(map(tuple, conflict_groups(read_table(flags, FlagRecord))))
-    in_conflict = {key for group in conflicts for key in group}
-    standings: dict[RowKey, Standing] = {}
-    members: dict[RowKey, Row] = {}
-    for row in read_rows(rows):
-        key = row_key(row)
-        if row["id"] in decisions:
-            standings[key] = weigh_decisions(row, decisions[row["id"]])
-        if key in in_conflict:
-            members[key] = row
-    review = WeighedReview(standings, conflicts, {})
-    return replace(review, settlements=settle_conflicts(conflicts, members, review.words))
 
 
 def _tiers(precision: Iterable[FlagPrecision], config: SettleConfig) -> dict[str, bool]:
@@ -229,6 +194,19 @@ def _settle_row(
     if settlement is not None:
         ledger.keep(row, settlement.effect, **settlement.evidence())
     return row
+
+
+def _hold_fix(row: Row, reasons: list[str], standing: Standing, fault: FlagRecord, ledger: Ledger) -> None:
+    """Hold a row back whose new gold its verifier could not pay any answer for."""
+    assert standing.word is not None
+    ledger.drop(
+        row,
+        "fix_unpayable",
+        flags=reasons,
+        reviewers=standing.word.reviewers,
+        gold=standing.word.gold,
+        fault=fault["reason"],
+    )
 
 
 def _apply_word(row: Row, reasons: list[str], word: Word, settlement: Settlement | None, ledger: Ledger) -> Row | None:

@@ -104,6 +104,31 @@ def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: P
     return StageReport(total, total, counts)
 
 
+@dataclass(frozen=True)
+class GoldExamined:
+    """What its verifier says of one gold."""
+
+    flags: tuple[FlagRecord, ...]
+    """What this stage would flag the row with."""
+    verdict: Verdict | None
+    """On a perfect response; None where none can be made up."""
+    reading: str | None
+    """What the verifier reads gold as, where it says so."""
+
+
+def examine_gold(row: Row, deadline_s: float) -> GoldExamined:
+    """Put one row's gold to its verifier, as the stage does with all rows."""
+    queue = _Queue()
+    for verdict in verify_batch(queue.feed(iter([row])), workers=1, item_deadline_s=deadline_s):
+        queue.take(verdict)
+    (pending,) = queue.finished_before_next()
+    on_gold, another = pending.verdict_on(_Role.GOLD), pending.verdict_on(_Role.ANOTHER)
+    read = another or on_gold
+    reading = read.evidence.get("gold") if read is not None else None
+    flags = tuple(record for record, _ in _flags(pending))
+    return GoldExamined(flags, on_gold, None if reading is None else str(reading))
+
+
 class _Role(Enum):
     """What a response is that the verifier judges."""
 

@@ -54,6 +54,7 @@ def run(tmp_path):
         (["42", "48"], [(1, "fix", "42")], {0: "42"}, {1: "settled_duplicate"}),
         (["42", "48"], [(1, "fix", "42.0")], {0: "42"}, {1: "settled_duplicate"}),
         (["42", "48"], [(1, "fix", "54")], {1: "54"}, {0: "conflict_overruled"}),
+        (["42", "48"], [(1, "fix", "see picture")], {}, {0: "held_for_review", 1: "fix_unpayable"}),
         (["42", "48"], [(0, "fix", "54"), (1, "fix", "54")], {0: "54"}, {1: "settled_duplicate"}),
         (["42", "48"], [(0, "keep", None), (1, "keep", None)], {0: "42", 1: "48"}, {}),
         (["42", "48"], [(0, "drop", None), (1, "drop", None)], {}, {0: "reviewer_drop", 1: "reviewer_drop"}),

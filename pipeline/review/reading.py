@@ -1,0 +1,123 @@
+"""What becomes of a row when a reviewer gives it another gold: how its verifier reads it, and what its samples earn.
+
+    gold 26 -> 28     read as 28; 3 of 20 samples passed, 17 do now: those that answered 28
+
+A gold that its verifier cannot pay is not applied by `settle`, and the reviewer is told at once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from truegold.pipeline.ledger import FlagRecord
+from truegold.pipeline.rows import Row
+from truegold.pipeline.verify.gold_stage import examine_gold
+from truegold.verifiers import Item, judges_solutions, resolve, verify_batch
+
+GOLD_REASONS = ("gold_unmatchable", "gold_unparsed", "gold_fails_verifier", "gold_unverified")
+"""The flags of `verify_gold` that say that no answer could earn the reward of a gold."""
+SOLUTION_REASON = "solution_contradicts_gold"
+MAX_RESPONSES = 64
+"""Different responses that are judged anew while a reviewer waits."""
+DEADLINE_S = 5.0
+"""While a reviewer waits."""
+BATCH_DEADLINE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Response:
+    """What samples answered, and what it earned under the gold that the row has."""
+
+    text: str
+    """A whole completion, or an answer."""
+    answer: str
+    """What stands for it in a list."""
+    votes: int
+    score: float | None
+
+
+@dataclass(frozen=True)
+class AnswerChange:
+    """An answer whose score another gold changes."""
+
+    answer: str
+    votes: int
+    before: float | None
+    after: float | None
+
+
+@dataclass(frozen=True)
+class GoldReading:
+    """What a new gold would do."""
+
+    readable: bool | None
+    """Whether the verifier can pay it; None where the verifier judges no golds."""
+    reading: str | None
+    """What the verifier reads it as."""
+    verdict: str | None
+    """The reason of its verdict on gold itself."""
+    passes_before: int
+    passes_after: int
+    judged: int
+    """Samples that were judged under the new gold."""
+    changes: tuple[AnswerChange, ...]
+    message: str | None
+    """What the reviewer should know, in a line."""
+
+
+def unpayable_because(row: Row, gold: str, deadline_s: float = BATCH_DEADLINE_S) -> FlagRecord | None:
+    """Return the flag that says why no answer could earn the reward of this gold; None where some can."""
+    flags = examine_gold({**row, "gold": gold}, deadline_s).flags
+    return next((flag for flag in flags if flag["reason"] in GOLD_REASONS), None)
+
+
+def takes_gold(row: Row) -> bool:
+    """Whether the row is judged by a gold, and not by tests."""
+    return row["gold"] is not None or not judges_solutions(resolve(row["verifier"]))
+
+
+def read_gold(row: Row, gold: str, responses: Sequence[Response]) -> GoldReading:
+    """Return what giving the row this gold would do to it and to what was sampled of it."""
+    before = sum(response.votes for response in responses if response.score == 1)
+    if not takes_gold(row):
+        message = f"The verifier {row['verifier']} judges by tests: another gold changes nothing."
+        return GoldReading(None, None, None, before, before, 0, (), message)
+    if not gold.strip():
+        return GoldReading(False, None, "gold_missing", before, 0, 0, (), "A fix needs the right gold.")
+    examined = examine_gold({**row, "gold": gold}, DEADLINE_S)
+    reasons = {flag["reason"]: flag for flag in examined.flags}
+    fault = next((reasons[reason] for reason in GOLD_REASONS if reason in reasons), None)
+    judged = sorted(responses, key=lambda response: -response.votes)[:MAX_RESPONSES]
+    items = [Item(response.text, gold, row["verifier"], row["verifier_args"], row["prompt"]) for response in judged]
+    verdicts = list(verify_batch(items, workers=1, item_deadline_s=DEADLINE_S))
+    scores = [verdict.score for verdict in verdicts]
+    verdict = examined.verdict
+    return GoldReading(
+        readable=fault is None,
+        reading=examined.reading,
+        verdict=None if verdict is None else str(verdict.reason),
+        passes_before=sum(response.votes for response in judged if response.score == 1),
+        passes_after=sum(response.votes for response, score in zip(judged, scores, strict=True) if score == 1),
+        judged=sum(response.votes for response, score in zip(judged, scores, strict=True) if score is not None),
+        changes=_changes(judged, scores),
+        message=_message(row, fault, SOLUTION_REASON in reasons, examined.flags),
+    )
+
+
+def _changes(responses: Sequence[Response], scores: Sequence[float | None]) -> tuple[AnswerChange, ...]:
+    votes: Counter[tuple[str, float | None, float | None]] = Counter()
+    for response, score in zip(responses, scores, strict=True):
+        if score != response.score:
+            votes[response.answer, response.score, score] += response.votes
+    return tuple(AnswerChange(answer, count, before, after) for (answer, before, after), count in votes.most_common())
+
+
+def _message(row: Row, fault: FlagRecord | None, contradicts_solution: bool, flags: Sequence[FlagRecord]) -> str | None:
+    if fault is not None:
+        return f"The verifier {row['verifier']} could pay no answer for this gold: {fault['reason']}. It would be held."
+    if contradicts_solution:
+        suggestion = next(flag["suggestion"] for flag in flags if flag["reason"] == SOLUTION_REASON)
+        return f"The row's own solution ends in {suggestion}."
+    return None
