@@ -26,13 +26,11 @@ from truegold.pipeline.config.mistakes import describe_mistakes
 from truegold.pipeline.config.selection import SelectConfig
 from truegold.pipeline.config.sources import DemoSource, source_quotas
 from truegold.pipeline.config.stages import ExportConfig, ProfileConfig
+from truegold.pipeline.review.decisions import DECISIONS
 from truegold.synth.config import SynthConfig
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import ModelConfig, SftConfig, TinyModel
 from truegold.verifiers import ConfigError
-
-DECISIONS = "decisions"
-"""The folder inside a run's that holds reviewers' decisions about it, where the configuration names no other."""
 
 
 class RunConfig(CurationConfig):

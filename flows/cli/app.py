@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from truegold.flows.cli.clean import clean
+from truegold.flows.cli.decide import decide
 from truegold.flows.cli.dedup import decontaminate, dedup
 from truegold.flows.cli.demo import demo
 from truegold.flows.cli.flag import flag
@@ -214,6 +215,7 @@ def doctor() -> None:
 
 app.command(rich_help_panel=RUN)(init)
 app.command(rich_help_panel=RUN)(demo)
+app.command(rich_help_panel=LOOK)(decide)
 app.command(rich_help_panel=LOOK)(clean)
 app.command(rich_help_panel=FILES)(verify)
 app.command(rich_help_panel=FILES)(flag)

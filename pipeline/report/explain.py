@@ -88,7 +88,19 @@ def explain(run_dir: Path, row_id: str) -> Story:
         reject = _find_reject(files, source, source_row)
         if reject is not None:
             return Story((), 0, reject)
-        is_named = (pl.col("source") == source) & (pl.col("source_row") == source_row)
+    rows = find_rows(files, name)
+    stories = tuple(_explain_row(files, row) for row in rows.head(ROWS_EXPLAINED).iter_rows(named=True))
+    return Story(stories, max(0, rows.height - ROWS_EXPLAINED), None)
+
+
+def find_rows(files: RunFiles, name: str) -> pl.DataFrame:
+    """Return the rows, as they came in, that a name means: the first digits of an id, or a source and a row.
+
+    Raises InputError, with one line that helps, where no rows or rows of several ids go by that name.
+    """
+    source_and_row = _SOURCE_AND_ROW.fullmatch(name)
+    if source_and_row is not None:
+        is_named = (pl.col("source") == source_and_row[1]) & (pl.col("source_row") == int(source_and_row[2]))
     elif _ID_PREFIX.fullmatch(name.lower()):
         is_named = pl.col("id").str.starts_with(name.lower())
     else:
@@ -99,12 +111,11 @@ def explain(run_dir: Path, row_id: str) -> Story:
     rows = _ingested(files).filter(is_named).collect()
     ids = rows["id"].unique(maintain_order=True).to_list()
     if not ids:
-        raise InputError(f"No row of {run_dir} is {visible(name)!r}.", _describe_sources(files))
+        raise InputError(f"No row of {files.folders['ingest'].parent} is {visible(name)!r}.", _describe_sources(files))
     if len(ids) > 1:
         candidates = ", ".join(ids[:CANDIDATES_NAMED]) + (", ..." if len(ids) > CANDIDATES_NAMED else "")
         raise InputError(f"{len(ids)} ids begin with {name}: {candidates}.", "Give more digits.")
-    stories = tuple(_explain_row(files, row) for row in rows.head(ROWS_EXPLAINED).iter_rows(named=True))
-    return Story(stories, max(0, rows.height - ROWS_EXPLAINED), None)
+    return rows
 
 
 def _ingested(files: RunFiles) -> pl.LazyFrame:

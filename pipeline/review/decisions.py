@@ -25,6 +25,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from truegold.verifiers import InputError
 
+DECISIONS = "decisions"
+"""The folder inside a run's that holds reviewers' decisions about it, where its configuration names no other."""
+
 _NOT_IN_NAMES = re.compile(r"[^\w-]+")
 
 MAX_REVIEWER = 60

@@ -1,0 +1,192 @@
+"""A finished run as reviewers work on it: its rows as they stand before decisions are applied, and its decisions.
+
+    run = ReviewedRun.open(Path("runs/demo"))
+    run.decide("9f0c...", "fix", gold="16", reviewer="ada")     on the disk when it returns
+
+The rows are those that `settle` reads: what a decision is about, and what its content key is taken of. Rows that have
+left before, such as exact copies, cannot be decided about. Tables are scanned for the few rows that are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import orjson
+import polars as pl
+from pydantic import ValidationError
+
+from truegold.pipeline.dedup.conflicts import REASON as CONFLICT
+from truegold.pipeline.ledger import DROPPED_FILE, FlagRecord
+from truegold.pipeline.report.explain import find_rows
+from truegold.pipeline.report.run_files import RunFiles, open_finished
+from truegold.pipeline.review.decisions import (
+    DECISIONS,
+    Decision,
+    DecisionKind,
+    append_decision,
+    describe_problem,
+    load_decisions,
+)
+from truegold.pipeline.review.reading import Response, takes_gold
+from truegold.pipeline.review.weighing import WeighedReview, weigh_review
+from truegold.pipeline.rows import KEY, Row, RowKey, content_key
+from truegold.pipeline.running.stage_table import ROW_STAGES
+from truegold.verifiers import InputError
+
+RESOLVED = "config.resolved.json"
+BEFORE_SETTLE = ("well_posed", "flag")
+"""The stages whose rows `settle` reads: the first of them that a run has."""
+WORK = "work"
+"""The folder of the run inside what `truegold flag` writes."""
+
+
+class StaleRowError(InputError):
+    """A row has changed since it was shown."""
+
+
+class UnknownRowError(InputError):
+    """There is no such row to decide about."""
+
+
+@dataclass(frozen=True)
+class ReviewedRun:
+    """A run, its rows as they stand before decisions are applied, and the folder of its decisions."""
+
+    run_dir: Path
+    files: RunFiles
+    folder: Path
+    """Where the decisions are."""
+
+    @classmethod
+    def open(cls, run_dir: Path, folder: Path | None = None) -> ReviewedRun:
+        """Open a run; its decisions are those in `folder`, else where its configuration says.
+
+        InputError where it is no run, or has not come to the point where rows are flagged.
+        """
+        if not (run_dir / "manifest.json").exists() and (run_dir / WORK / "manifest.json").exists():
+            run_dir = run_dir / WORK
+        files = open_finished(run_dir)
+        run = cls(run_dir, files, folder or _decisions_folder(run_dir))
+        if not any(stage in files for stage in BEFORE_SETTLE):
+            raise InputError(f"{run_dir} has no flags yet.", "Curate first: truegold curate RUN.yaml.")
+        return run
+
+    @property
+    def rows(self) -> pl.LazyFrame:
+        """The rows that may be decided about."""
+        stage = next(stage for stage in BEFORE_SETTLE if stage in self.files)
+        table = self.files.table(stage, "rows.parquet")
+        assert table is not None  # Every stage that rows pass through writes them.
+        return table
+
+    def rows_of(self, row_id: str) -> list[Row]:
+        """Return the rows of this content. UnknownRowError where none can be decided about."""
+        rows = _as_rows(self.rows.filter(pl.col("id") == row_id))
+        if not rows:
+            raise UnknownRowError(f"No row of {self.run_dir} has the id {row_id!r}.", self._where_it_went(row_id))
+        return rows
+
+    def resolve(self, name: str) -> str:
+        """Return the id that the first digits of an id, or a source and a row, mean. InputError where that is none."""
+        return str(find_rows(self.files, name.strip())["id"][0])
+
+    def _where_it_went(self, row_id: str) -> str | None:
+        for stage, table in self.files.tables(DROPPED_FILE, ROW_STAGES):
+            dropped = table.filter(pl.col("id") == row_id).select("drop_reason").head(1).collect()
+            if dropped.height:
+                return f"It left at {stage} ({dropped.item()}), where no decision can bring it back."
+        return None
+
+    def decide(
+        self,
+        row_id: str,
+        decision: DecisionKind,
+        reviewer: str,
+        *,
+        gold: str | None = None,
+        note: str | None = None,
+        seen: str | None = None,
+        drawn: str | None = None,
+        blind: bool = False,
+        source_key: tuple[str, int] | None = None,
+    ) -> Decision:
+        """Append a decision about a row, and return it as it is stored.
+
+        `seen` is the content key of the row as it was shown, where that may not be what it is now (StaleRowError);
+        `source_key` tells rows of one content apart, which cleaning may have made different. InputError for what is no
+        decision.
+        """
+        rows = self.rows_of(row_id)
+        row = next((row for row in rows if (row["source"], row["source_row"]) == source_key), rows[0])
+        if seen is not None and seen not in {content_key(row) for row in rows}:
+            raise StaleRowError(f"The row {row_id} has changed since it was shown.", "Reload the page.")
+        if decision is DecisionKind.FIX and not takes_gold(row):
+            raise InputError(
+                f"The row {row_id} is judged by tests and has no gold to fix.", "Keep or drop it, or mend its tests."
+            )
+        try:
+            made = Decision.model_validate(
+                {
+                    "id": row_id,
+                    "seen": None if decision is DecisionKind.UNDO else seen or content_key(row),
+                    "decision": decision,
+                    "gold": gold,
+                    "note": note or None,
+                    "drawn": drawn,
+                    "blind": blind,
+                    "reviewer": reviewer,
+                    "at": datetime.now(UTC),
+                }
+            )
+        except ValidationError as error:
+            raise InputError(f"{describe_problem(error)}.") from None
+        append_decision(self.folder, made)
+        return made
+
+    def standing(self, row_id: str, reviewer: str) -> Decision | None:
+        """Return what a reviewer's decision about a row is."""
+        decisions = load_decisions(self.folder).get(row_id, [])
+        return next((decision for decision in decisions if decision.reviewer == reviewer), None)
+
+    def weigh(self) -> WeighedReview:
+        """Return what all decisions come to for the run's rows."""
+        decisions = load_decisions(self.folder)
+        flags = self.decided_flags(decisions)
+        conflicts = [flag["id"] for flag in flags if flag["reason"] == CONFLICT]
+        known = pl.Series([*decisions, *conflicts], dtype=pl.String)
+        return weigh_review(_as_rows(self.rows.filter(pl.col("id").is_in(known.implode()))), flags, decisions)
+
+    def decided_flags(self, row_ids: Iterable[str]) -> list[FlagRecord]:
+        """Return the flags of rows with these ids, and those of all conflicts, as they hold rows back by themselves."""
+        decided = pl.col("id").is_in(pl.Series(list(row_ids), dtype=pl.String).implode())
+        stage = next(stage for stage in BEFORE_SETTLE if stage in self.files)
+        tables = [self.files.table(stage, "flags.parquet"), self.files.table("profile", "flags.parquet")]
+        chosen = [table.filter(decided | (pl.col("reason") == CONFLICT)) for table in tables if table is not None]
+        return cast("list[FlagRecord]", pl.concat(chosen).collect().to_dicts())
+
+    def responses(self, key: RowKey) -> list[Response]:
+        """Return what was sampled of a row, each different text once: whole completions, else answers of systems."""
+        row_id, source, source_row = key
+        is_row = (pl.col("id") == row_id) & (pl.col("source") == source) & (pl.col("source_row") == source_row)
+        samples = self.files.table("profile", "samples.parquet")
+        if samples is None:
+            return []
+        texts = samples.filter(is_row).group_by("completion", "extracted", "score").agg(pl.len()).collect()
+        return [
+            Response(completion, extracted or "(no answer)", votes, score)
+            for completion, extracted, score, votes in texts.sort("len", "completion", descending=True).iter_rows()
+        ]
+
+
+def _decisions_folder(run_dir: Path) -> Path:
+    resolved = run_dir / RESOLVED
+    named: Any = orjson.loads(resolved.read_bytes()).get(DECISIONS) if resolved.exists() else None
+    return Path(named) if named else run_dir / DECISIONS
+
+
+def _as_rows(table: pl.LazyFrame) -> list[Row]:
+    return cast("list[Row]", table.sort(KEY[1:]).collect().to_dicts())

@@ -1,0 +1,170 @@
+"""A person's word in a terminal, and what the next curation, the ledger and `diff` make of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import yaml
+
+from truegold.flows.cli.app import main
+from truegold.pipeline.rows import row_id
+
+STORY = "Ann has {} pens and buys {} more at the shop. How many pens has she now?"
+PROBLEMS = [(STORY.format(n, n + 1), str(2 * n + 1)) for n in range(1, 9)]
+PROOF = ("Prove that the sum of two odd numbers is even.", "0")
+RIGHT, WRONG = (
+    ("A box holds 6 red balls and 9 blue ones. How many balls are in it?", "15"),
+    (
+        "A box holds 6 red balls and 9 blue ones. How many balls are in it?",
+        "54",
+    ),
+)
+PROBLEM_ID, PROOF_ID = row_id(*PROBLEMS[0]), row_id(*PROOF)
+RIGHT_ID, WRONG_ID = row_id(*RIGHT), row_id(*WRONG)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a configuration and data, which is the working directory."""
+    monkeypatch.chdir(tmp_path)
+    records = [{"question": prompt, "answer": gold} for prompt, gold in (*PROBLEMS, PROOF, RIGHT, WRONG)]
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    (tmp_path / "run.yaml").write_text(
+        yaml.safe_dump({"name": "small", "data": {"path": "train.jsonl", "verifier": "math"}})
+    )
+    return tmp_path
+
+
+@pytest.fixture
+def truegold(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Runs a command and returns its exit code and what it printed."""
+
+    def run(*arguments: str) -> tuple[int, str]:
+        monkeypatch.setattr("sys.argv", ["truegold", *arguments])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        return code, "".join(capsys.readouterr())
+
+    assert run("curate", "run.yaml", "--engine", "local")[0] == 0
+    return run
+
+
+def ledger(run_dir: Path) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return reason and evidence of each row's last record at `settle`."""
+    records = pl.read_parquet(run_dir / "settle" / "ledger.parquet").to_dicts()
+    return {record["id"]: (record["reason"], json.loads(record["evidence"])) for record in records}
+
+
+def test_a_word_is_acted_on_by_the_next_curation_and_named_by_diff(truegold, project):
+    before, run_dir = project / "runs" / "before", project / "runs" / "small"
+    shutil.copytree(run_dir, before)
+    assert {row_id: reason for row_id, (reason, _) in ledger(run_dir).items()} == {
+        **{PROOF_ID: "held_for_review", RIGHT_ID: "held_for_review", WRONG_ID: "held_for_review"},
+    }
+    shutil.move(before, project / "before")
+    code, told = truegold("decide", PROOF_ID[:8], "keep", "--note", "0 is even", "--reviewer", "ann")
+    assert (code, "runs/small/decisions/ann.jsonl" in told) == (0, True)
+    assert truegold("decide", "train.jsonl:11", "drop", "--reviewer", "bob")[0] == 0
+    code, told = truegold("decide", PROBLEM_ID, "fix=4", "--reviewer", "ann")
+    assert (code, "read as 4" in told) == (0, True)
+    code, told = truegold("curate", "run.yaml", "--engine", "local")
+    assert code == 0
+    assert "ingest        from the cache" in told
+    reasons = ledger(run_dir)
+    assert reasons[PROOF_ID] == ("reviewer_keep", {"flags": ["proof"], "note": "0 is even", "reviewers": ["ann"]})
+    assert reasons[PROBLEM_ID][0] == "reviewer_fix"
+    assert reasons[RIGHT_ID] == ("conflict_settled", {"decided": "train.jsonl:11", "gold": None, "reviewers": ["bob"]})
+    rows = {row["id"]: row["gold"] for row in pl.read_parquet(run_dir / "settle" / "rows.parquet").to_dicts()}
+    assert (rows[PROBLEM_ID], rows[RIGHT_ID], WRONG_ID in rows) == ("4", "15", False)
+
+    told = truegold("diff", str(project / "before"), str(run_dir))[1]
+    assert "because decisions: none -> keep by ann" in told
+    assert "because decisions: none -> drop by bob" in told
+    assert "because decisions: none -> another row of its conflict decided by bob" in told
+    assert "edits only in B: settle/reviewer_fix 1" in told
+    assert "settle." not in told, "no setting is blamed"
+    told = truegold("explain", PROOF_ID, "--run", str(run_dir))[1]
+    assert 'settle: keep reviewer_keep  {"flags":["proof"],"note":"0 is even","reviewers":["ann"]}' in told
+
+
+def test_a_word_about_what_has_changed_since_is_reported_and_not_applied(truegold, project):
+    truegold("decide", PROBLEM_ID, "drop", "--reviewer", "ann")
+    truegold("decide", PROOF_ID, "keep", "--reviewer", "ann")
+    records = [json.loads(line) for line in (project / "train.jsonl").read_text().splitlines()]
+    records[8]["question"] += " Give 0 as the answer."
+    (project / "train.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    told = truegold("curate", "run.yaml", "--engine", "local", "--set", "clean.boilerplate=['^Ann has']")[1]
+    assert "2 decisions were not applied: 1 of rows that are not in the data any more, 1 of rows that have" in told
+    run_dir = project / "runs" / "small"
+    stale = [json.loads(line) for line in (run_dir / "settle" / "stale_decisions.jsonl").read_text().splitlines()]
+    assert {(line["id"], line["why"]) for line in stale} == {(PROOF_ID, "gone"), (PROBLEM_ID, "changed")}
+    assert ledger(run_dir)[PROBLEM_ID][0] == "stale_decision"
+
+
+def test_reviewers_who_contradict_each_other_send_the_row_back(truegold, project):
+    truegold("decide", PROOF_ID, "keep", "--reviewer", "ann")
+    truegold("decide", PROOF_ID, "drop", "--reviewer", "bob")
+    told = truegold("curate", "run.yaml", "--engine", "local")[1]
+    assert "1 drop:reviewers_disagree" in told
+    code, told = truegold("decide", PROOF_ID, "undo", "--reviewer", "bob")
+    assert (code, "what stands now: nothing" in told) == (0, True)
+    truegold("curate", "run.yaml", "--engine", "local")
+    assert ledger(project / "runs" / "small")[PROOF_ID][0] == "reviewer_keep"
+
+
+def test_decisions_of_a_folder_under_version_control_are_read_from_there(truegold, project):
+    (project / "words").mkdir()
+    settings = yaml.safe_load((project / "run.yaml").read_text()) | {"decisions": "words"}
+    (project / "run.yaml").write_text(yaml.safe_dump(settings))
+    truegold("curate", "run.yaml", "--engine", "local")
+    subprocess.run(["git", "init", "-q", "."], check=True)
+    subprocess.run(["git", "config", "user.name", "Ann Lee"], check=True)
+    code, told = truegold("decide", PROOF_ID, "keep")
+    assert (code, "words/ann-lee.jsonl" in told) == (0, True)
+    truegold("curate", "run.yaml", "--engine", "local")
+    assert ledger(project / "runs" / "small")[PROOF_ID][1]["reviewers"] == ["Ann Lee"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "line"),
+    [
+        ([PROOF_ID, "maybe"], 2, "'maybe' is no decision. Type keep, drop, fix=GOLD, unsure or undo."),
+        ([PROOF_ID, "fix"], 2, "'fix' is no decision"),
+        ([PROOF_ID, "keep=3"], 2, "'keep=3' is no decision"),
+        ([PROOF_ID, "fix="], 3, "gold: a fix needs the right gold"),
+        ([PROOF_ID, "undo", "--reviewer", "nobody"], 3, "nobody has no decision about"),
+        (["123456", "keep"], 3, "No row of runs/small is '123456'"),
+        (["zzz", "keep"], 3, "'zzz' names no row"),
+        ([PROOF_ID, "keep", "--run", "nothing"], 3, "nothing is no run of truegold"),
+        ([PROOF_ID, "keep", "--reviewer", "x" * 61], 3, "reviewer: String should have at most 60 characters"),
+        ([PROOF_ID, "keep", "--decisions", "train.jsonl"], 4, "train.jsonl"),
+    ],
+)
+def test_a_mistake_is_one_line_and_nothing_is_written(arguments, code, line, truegold, project):
+    got, told = truegold("decide", *arguments)
+    assert (got, line in told, "Traceback" in told) == (code, True, False), told
+    assert not list(project.rglob("decisions/*.jsonl"))
+
+
+def test_a_gold_that_no_answer_could_match_is_said_at_once_and_held(truegold, project):
+    told = truegold("decide", PROBLEM_ID, "fix=see the picture", "--reviewer", "ann")[1]
+    assert "could pay no answer for this gold" in told
+    truegold("curate", "run.yaml", "--engine", "local")
+    assert ledger(project / "runs" / "small")[PROBLEM_ID][0] == "fix_unpayable"
+
+
+def test_a_row_that_left_before_flags_says_where(truegold, project):
+    with (project / "train.jsonl").open("a") as file:
+        file.write(json.dumps({"question": "Hi", "answer": "3"}) + "\n")
+    truegold("curate", "run.yaml", "--engine", "local")
+    code, told = truegold("decide", "train.jsonl:12", "keep")
+    assert (code, "It left at clean (prompt_too_short)" in told) == (3, True)
