@@ -80,10 +80,10 @@ def decide(
 def default_reviewer() -> str:
     """Return who git says the user is, else the login name."""
     try:
-        told = subprocess.run(["git", "config", "user.name"], capture_output=True, text=True, check=False, timeout=10)
+        answer = subprocess.run(["git", "config", "user.name"], capture_output=True, text=True, check=False, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return getpass.getuser()
-    return told.stdout.strip() or getpass.getuser()
+    return answer.stdout.strip() or getpass.getuser()
 
 
 def _describe(decision: str, gold: str | None) -> str:
