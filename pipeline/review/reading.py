@@ -90,8 +90,8 @@ def read_gold(row: Row, gold: str, responses: Sequence[Response]) -> GoldReading
     reasons = {flag["reason"]: flag for flag in examined.flags}
     fault = next((reasons[reason] for reason in GOLD_REASONS if reason in reasons), None)
     judged = sorted(responses, key=lambda response: -response.votes)[:MAX_RESPONSES]
-    items = [Item(response.text, gold, row["verifier"], row["verifier_args"], row["prompt"]) for response in judged]
-    verdicts = list(verify_batch(items, workers=1, item_deadline_s=DEADLINE_S))
+    to_judge = [Item(response.text, gold, row["verifier"], row["verifier_args"], row["prompt"]) for response in judged]
+    verdicts = list(verify_batch(to_judge, workers=1, item_deadline_s=DEADLINE_S))
     scores = [verdict.score for verdict in verdicts]
     verdict = examined.verdict
     return GoldReading(
