@@ -288,5 +288,5 @@ class ReportConfig(StageConfig):
     """The stages it tells about, in their order."""
     group_size: int = Field(default=8, ge=1)
     """The samples of one group in training, for the rewards to expect; a run that has trained is read with its own."""
-    max_items: int = Field(default=500, ge=0)
-    """Flagged and dropped rows shown in full, most suspicious first; all of them stay in the Parquet tables."""
+    max_rows: int = Field(default=50_000, ge=1)
+    """The records in the page; of more, the most suspicious and others at random. All stay in the Parquet tables."""

@@ -19,7 +19,7 @@ import yaml
 
 from truegold.pipeline.export.card import Card
 from truegold.pipeline.export.decontamination import Decontamination
-from truegold.pipeline.export.label_errors import LabelErrors
+from truegold.pipeline.report.label_errors import LabelErrors
 from truegold.pipeline.report.shown_text import visible
 from truegold.pipeline.report.sources import describe_losses
 

@@ -46,7 +46,7 @@ NOT_SAMPLED = "not_sampled"
 """The budget was spent before the row had a sample."""
 
 
-@stage_function(version=7, isolated=True, judges="rows", store=".samples")
+@stage_function(version=8, isolated=True, judges="rows", store=".samples")
 def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Profile `rows` with the checkpoint in the folder `model`, which a scripted engine does without.
 

@@ -10,16 +10,23 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from truegold.pipeline.config.stages import ReportConfig
+from truegold.pipeline.flag.suspicion.tables import SUSPICION_FILE
+from truegold.pipeline.ledger import LEDGER_FILE
 from truegold.pipeline.report.accounting import Account, count_rows_by_end
-from truegold.pipeline.report.changes import Changes, gather_changes
+from truegold.pipeline.report.browser import Browser, gather_browser
+from truegold.pipeline.report.changes import Changes, count_changes
 from truegold.pipeline.report.distribution import HELDOUT, Distribution, ProblemGroup, measure_pass_rates
 from truegold.pipeline.report.filter_shifts import FilterShift, measure_filter_shifts
-from truegold.pipeline.report.flagged import Review, rank_flagged_rows
+from truegold.pipeline.report.flagged import Flagged, count_flagged
+from truegold.pipeline.report.label_errors import LabelErrors, estimate_from_reviews, estimate_from_suspicion
 from truegold.pipeline.report.planted import Planted, score_planted
+from truegold.pipeline.report.provenance import Provenance, read_provenance
 from truegold.pipeline.report.rewards import Rewards, measure_rewards
 from truegold.pipeline.report.run_files import RunFiles
 from truegold.pipeline.report.sources import SourceAccount, count_by_source
 from truegold.pipeline.report.training import Training, read_training
+from truegold.pipeline.report.verifier_card import VerifierCard, read_verifier_card
+from truegold.pipeline.running.stage_table import ROW_STAGES
 
 _PLANTED_KEYS = {"detected": "found", "detected_by_any": "found_by_any"}
 """Keys of the summary that are not called as the fields of `KindScore` are."""
@@ -35,6 +42,12 @@ class StageLine:
     rows_out: int
     key: str
     facts: Mapping[str, Any]
+
+    @property
+    def tokens(self) -> int:
+        """The tokens that it drew; 0 of a stage that draws none."""
+        drawn = self.facts.get("sampling", {}).get("tokens", self.facts.get("tokens", 0))
+        return drawn if isinstance(drawn, int) else 0
 
 
 @dataclass(frozen=True)
@@ -52,14 +65,30 @@ class Contents:
     """What the filters moved, the most moved first."""
     rewards: Rewards | None
     training: Training | None
-    review: Review | None
+    flagged: Flagged | None
     changes: Changes
     stages: tuple[StageLine, ...]
+    labels: LabelErrors | None
+    """The share of wrong labels among the rows at the end; None where nothing tells it."""
+    verifier_card: VerifierCard | None
+    provenance: Provenance
+    browser: Browser
+    """Every row."""
+
+    @property
+    def run_key(self) -> str:
+        """What tells this run from others, for what a browser keeps of it: name and data."""
+        return f"{self.name} {self.stages[0].key}"
 
     @property
     def left(self) -> int:
         """The rows at the end: those selected, or what a shorter run has left."""
         return self.account.total("selected") + self.account.total("left")
+
+    @property
+    def tokens(self) -> int:
+        """The tokens that all stages drew."""
+        return sum(stage.tokens for stage in self.stages)
 
     @property
     def sampled(self) -> tuple[StageLine, ...]:
@@ -95,10 +124,28 @@ def gather(files: RunFiles, config: ReportConfig) -> Contents:
         shifts=tuple(measure_filter_shifts(files)),
         rewards=measure_rewards(files, config.group_size),
         training=read_training(files),
-        review=rank_flagged_rows(files, config.max_items),
-        changes=gather_changes(files, config.max_items),
+        flagged=count_flagged(files),
+        changes=count_changes(files),
         stages=tuple(stages),
+        labels=_estimate_wrong_labels(files),
+        verifier_card=read_verifier_card(files),
+        provenance=read_provenance(files),
+        browser=gather_browser(files, config.max_rows),
     )
+
+
+def _estimate_wrong_labels(files: RunFiles) -> LabelErrors | None:
+    """Return the share of wrong labels among the training rows that are left, by samples, else by reviewers."""
+    suspicion = next((path for stage in ("profile", "suspect") if (path := files.path(stage, SUSPICION_FILE))), None)
+    left = files.path("select", "selected.parquet")
+    if left is None:
+        last = [stage for stage in ("ingest", *ROW_STAGES) if stage in files][-1]
+        left = files.path(last, "rows.parquet")
+    estimate = estimate_from_reviews(files.table("settle", LEDGER_FILE))
+    if suspicion is not None and left is not None:
+        by_samples = estimate_from_suspicion(suspicion, [left])
+        estimate = by_samples if by_samples.rate is not None else estimate
+    return estimate if estimate.rate is not None else None
 
 
 def summarise(contents: Contents) -> dict[str, Any]:
@@ -121,17 +168,11 @@ def summarise(contents: Contents) -> dict[str, Any]:
         "shifts": [asdict(shift) for shift in contents.shifts],
         "reward_ratio": [asdict(ratio) for ratio in contents.rewards.ratios] if contents.rewards else None,
         "training": contents.training and _training_numbers(contents.training),
-        "flagged": contents.review
-        and {
-            "rows": contents.review.rows,
-            "shown": len(contents.review.shown),
-            "reasons": [asdict(reason) for reason in contents.review.reasons],
-        },
-        "drops": [{"stage": d.stage, "reason": d.reason, "rows": d.rows} for d in contents.changes.drops],
-        "edits": [
-            {"stage": e.stage, "reason": e.reason, "column": e.column, "edits": e.edits} for e in contents.changes.edits
-        ],
-        "rejects": [{"reason": r.reason, "records": r.records} for r in contents.changes.rejects],
+        "flagged": contents.flagged and asdict(contents.flagged),
+        "wrong_labels": contents.labels and asdict(contents.labels),
+        "drops": [asdict(drop) for drop in contents.changes.drops],
+        "edits": [asdict(edit) for edit in contents.changes.edits],
+        "rejects": [asdict(reject) for reject in contents.changes.rejects],
         "stages": [asdict(stage) for stage in contents.stages],
     }
 

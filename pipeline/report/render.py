@@ -1,8 +1,10 @@
 """Draws the contents as one self-contained HTML page: no network, no other files, and nothing of the data is run.
 
-Texts of rows reach the page through the template's escaping alone. Should that ever fail, the page's content security
-policy lets no script run but the page's own, which it names by hash, and no request leave. KaTeX is part of the page
-only where a text shown has maths in it; `katex/` holds release 0.19.1, unchanged (MIT).
+Texts of rows reach the page packed (`browser/payload.py`), and are written by its script to text nodes alone; others go
+through the template's escaping. Should that ever fail, the page's content security policy lets no script run but the
+page's own, which it names by hash, and no request leave, but to the server of `truegold review` that sent the page.
+KaTeX is part of the page only where a text shown has maths in it. `katex/` holds release 0.19.1 and `tabulator/`
+release 6.5.3 of tabulator-tables, unchanged (both MIT).
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import base64
 import hashlib
 import re
 import shlex
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,28 +29,74 @@ from truegold.pipeline.report.shown_text import MATHS_PATTERN, cut, has_maths, v
 from truegold.pipeline.rows import dump_json
 
 PAGE = Path(__file__).parent / "page"
+SCRIPT = Path(__file__).parent / "script"
 KATEX = Path(__file__).parent / "katex"
 
+SCRIPTS = (
+    "base.js",
+    "maths.js",
+    "differences.js",
+    "data.js",
+    "views.js",
+    "filters.js",
+    "queue.js",
+    "table.js",
+    "card.js",
+    "store.js",
+    "review.js",
+    "start.js",
+)
+"""The page's own scripts, in the order in which they are run."""
+
+GUIDELINES = """Keep: the problem can be answered, and gold is the right answer.
+Fix gold: the problem is sound, and gold is wrong: give the right answer in the form that gold has.
+Drop: the problem cannot be answered as it stands (something is missing or contradictory, several answers are right).
+Unsure: you cannot tell; the row stays held back, and another reviewer may decide.
+
+Solve the problem before you look at the votes. Many systems can be wrong together."""
+
+_SOURCE_MAP = re.compile(r"^(//# |/\*# )sourceMappingURL=.*$", re.MULTILINE)
 _FONT_SOURCES = re.compile(r"src:url\(fonts/([\w-]+)\.woff2\)[^;}]*")
 
 
-def render(contents: Contents) -> str:
-    """Return the page. Its body is drawn first, because only then is it known whether KaTeX is needed."""
+@dataclass(frozen=True)
+class ReviewSettings:
+    """What the page of `truegold review` knows beyond the report."""
+
+    reviewer: str
+    token: str
+    """Every call of the page to its server bears it."""
+    guidelines: str | None = None
+    """What a reviewer goes by, as plain text; a few lines of truegold's own where it is None."""
+    blind: bool = False
+    """Whether the words of other reviewers are hidden."""
+    queue: tuple[tuple[str, str, int], ...] | None = None
+    """The keys (id, source, source_row) of the rows to read, in order; None where the reviewer chooses in the page."""
+    drawn: str = "suspicious"
+    """How the queue was drawn, as decisions keep it: `suspicious`, or `random:SEED`."""
+
+
+def render(contents: Contents, review: ReviewSettings | None = None) -> str:
+    """Return the page: the report, or the page of a review."""
     maths = _MathsSeen()
     environment = _environment(maths)
-    body = environment.get_template("body.html.jinja").render(contents=contents)
-    scripts = [_asset("page.js")]
-    styles = [_asset("page.css")]
-    if maths.seen:
-        scripts.insert(0, (KATEX / "katex.min.js").read_text(encoding="utf-8"))
+    guidelines = (review.guidelines if review else None) or GUIDELINES
+    shared = {"browser": contents.browser, "review": review, "guidelines": guidelines}
+    body = environment.get_template("body.html.jinja").render(contents=contents, **shared)
+    scripts = [_vendored("tabulator/tabulator.min.js"), "\n".join(_script(name) for name in SCRIPTS)]
+    styles = [_vendored("tabulator/tabulator_simple.min.css"), _asset("page.css"), _asset("rows.css")]
+    if maths.seen or any(has_maths(text) for text in contents.browser.texts()):
+        scripts.insert(0, _vendored("katex/katex.min.js"))
         styles.insert(0, _katex_css())
+    settings = {"maths": MATHS_PATTERN, "run_dir": _quote_path(contents.run_dir), "run_key": contents.run_key}
     return environment.get_template("page.html.jinja").render(
         title=contents.name,
         body=Markup(body),
         styles=[Markup(style) for style in styles],
         scripts=[Markup(script) for script in scripts],
-        settings=json_for_script({"maths": MATHS_PATTERN}),
-        policy=_policy(scripts),
+        settings=json_for_script({**settings, "review": review and asdict(review)}),
+        policy=_policy(scripts, calls_server=review is not None),
+        **shared,
     )
 
 
@@ -122,6 +171,17 @@ def _quote_path(path: str) -> str:
 
 
 @cache
+def _script(name: str) -> str:
+    return (SCRIPT / name).read_text(encoding="utf-8")
+
+
+@cache
+def _vendored(path: str) -> str:
+    """Return a file of another project, without the line that would have a browser ask for its source map."""
+    return _SOURCE_MAP.sub("", (PAGE.parent / path).read_text(encoding="utf-8"))
+
+
+@cache
 def _asset(name: str) -> str:
     return (PAGE / name).read_text(encoding="utf-8")
 
@@ -137,8 +197,10 @@ def _katex_css() -> str:
     return _FONT_SOURCES.sub(inline_font, (KATEX / "katex.min.css").read_text(encoding="utf-8"))
 
 
-def _policy(scripts: list[str]) -> str:
+def _policy(scripts: list[str], *, calls_server: bool) -> str:
     """Return the content security policy. KaTeX places its boxes by style attributes, so that styles stay allowed."""
+    connect = " connect-src 'self';" if calls_server else ""
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
-    return f"default-src 'none'; style-src 'unsafe-inline'; font-src data:; script-src {allowed}; base-uri 'none'"
+    sources = f"style-src 'unsafe-inline'; font-src data:; script-src {allowed};{connect}"
+    return f"default-src 'none'; {sources} base-uri 'none'; form-action 'none'"

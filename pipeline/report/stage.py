@@ -24,7 +24,7 @@ PAGE = "index.html"
 SUMMARY = "summary.json"
 
 
-@stage_function(version=4)
+@stage_function(version=5)
 def report(inputs: Mapping[str, Path], config: ReportConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Report on the stages in `config.stages`, by the `stage.json` of each. RuntimeError where rows went missing."""
     progress.start("reading the run")
@@ -43,6 +43,6 @@ def report(inputs: Mapping[str, Path], config: ReportConfig, out_dir: Path, prog
         "page": PAGE,
         "page_bytes": len(page),
         "heldout_pass_rate": [before and before.mean, after and after.mean],
-        "flagged_rows": contents.review.rows if contents.review else 0,
+        "flagged_rows": contents.flagged.rows if contents.flagged else 0,
     }
     return StageReport(contents.account.records_in, contents.left, {}, facts)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
+import zlib
 from collections.abc import Iterable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -56,6 +59,30 @@ class Page(HTMLParser):
     def visible_text(self) -> str:
         """All text, with single spaces."""
         return " ".join(" ".join(self.text).split())
+
+
+def unpack(packed: str) -> Any:
+    """Return what the page unpacks."""
+    return json.loads(zlib.decompress(base64.b64decode(packed)))
+
+
+def shown_rows(html: str) -> list[dict[str, Any]]:
+    """Return the rows of the page in its order, each with the columns of the table and its detail."""
+    packed = dict(re.findall(r'<script type="text/plain" id="([\w-]+)">([^<]*)</script>', html))
+    index = unpack(packed.pop("index"))
+    details = [
+        detail for name in sorted(packed, key=lambda name: int(name.split("-")[1])) for detail in unpack(packed[name])
+    ]
+    rows = []
+    for position in range(index["rows"]):
+        row = {name: values[position] for name, values in index["columns"].items()}
+        for name, known in index["names"].items():
+            if isinstance(row[name], list):
+                row[name] = [known[code] for code in row[name]]
+            elif row[name] is not None:
+                row[name] = known[row[name]]
+        rows.append(row | {"detail": details[position]})
+    return rows
 
 
 def run_report(folder: Path, stages: Iterable[str], **settings: Any) -> tuple[StageReport, str, dict[str, Any]]:

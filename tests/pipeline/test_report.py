@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import fake_run as fake
 import polars as pl
 import pytest
-from report_pages import Page, run_report
+from report_pages import Page, run_report, shown_rows
 
 from truegold.pipeline.ledger import DROPPED_SCHEMA
-from truegold.pipeline.report.flagged import rank_flagged_rows
 from truegold.pipeline.report.run_files import RunFiles
 from truegold.pipeline.rows import write_rows
 from truegold.verifiers.rates import wilson_interval
@@ -127,27 +127,57 @@ def test_training_numbers(full: tuple[Path, str, dict[str, Any]]) -> None:
     assert numbers["curves"]["entropy"] == [[0, 1.5], [2, 1.0]]
 
 
-def test_flagged_rows_come_most_suspicious_first(full: tuple[Path, str, dict[str, Any]]) -> None:
+def test_every_record_is_in_the_page_the_most_suspicious_first(full: tuple[Path, str, dict[str, Any]]) -> None:
     _, html, numbers = full
-    assert numbers["flagged"]["rows"] == numbers["flagged"]["shown"] == 7
-    reasons = {reason["reason"]: (reason["rows"], reason["blocking"]) for reason in numbers["flagged"]["reasons"]}
+    rows = shown_rows(html)
+    ends = Counter((row["outcome"], row["stage"], row["reason"]) for row in rows)
+    kinds = {"reject": "rejected", "drop": "dropped", "reserve": "in reserve", "heldout": "held out"}
+    expected = Counter()
+    for end in numbers["accounting"]["ends"]:
+        is_held = end["reason"] == "held_for_review"
+        outcome = "held for review" if is_held else kinds.get(end["kind"], end["kind"])
+        reason = end["reason"] if end["kind"] in ("reject", "drop", "reserve") else ""
+        expected[outcome, end["stage"], reason] += end["rows"]
+    assert ends == expected
+    # The sample's suspicion of line 6 is .92; flagged ones by their confidence; then the rest in the data's order.
+    assert [row["row"] for row in rows[:7]] == [6, 10, 5, 11, 8, 7, 9]
+    assert [row["fault"] for row in rows[:2]] == [0.92, None]
+    rest = [(row["source"], row["row"]) for row in rows[7:-2]]
+    assert rest == sorted(rest)
+    assert [row["outcome"] for row in rows[-2:]] == ["rejected"] * 2
+
+
+def test_a_row_has_what_its_card_shows(full: tuple[Path, str, dict[str, Any]]) -> None:
+    rows = {(row["source"], row["row"]): row for row in shown_rows(full[1])}
+    suspect = rows["raw.jsonl", 6]
+    flag = suspect["detail"]["flags"][0]
+    assert (flag["reason"], flag["strength"], flag["blocks"]) == ("suspect_gold", "75% of samples agree", True)
+    assert suspect["detail"]["ledger"][-1]["reason"] == "held_for_review"
+    assert [sample["reason"] for sample in suspect["detail"]["samples"]] == ["mismatch"] * 4
+    assert (suspect["passes"], suspect["judged"], suspect["verdicts"]) == (0, 4, ["mismatch"])
+    kept, dropped = rows["raw.jsonl", 1], rows["raw.jsonl", 2]
+    order = [(row["source"], row["row"]) for row in shown_rows(full[1])]
+    linked = kept["detail"]["neighbours"][0], dropped["detail"]["neighbours"][0]
+    assert [order[neighbour["row"]] for neighbour in linked] == [("raw.jsonl", 2), ("raw.jsonl", 1)]
+    edited = rows["raw.jsonl", 11]["detail"]["ledger"][0]
+    assert edited["action"] == "edit" and edited["before"] == edited["after"] + "  "
+
+
+def test_a_confidence_that_is_no_measured_precision_says_nothing_of_fault(
+    full: tuple[Path, str, dict[str, Any]],
+) -> None:
+    by_line = {row["row"]: row for row in shown_rows(full[1]) if row["source"] == "raw.jsonl"}
+    # The flag of line 10 holds it back with confidence .9, which nobody has measured.
+    assert by_line[10]["holds"] and by_line[10]["fault"] is None
+
+
+def test_flags_are_counted_with_what_they_hold_back(full: tuple[Path, str, dict[str, Any]]) -> None:
+    flagged = full[2]["flagged"]
+    assert (flagged["rows"], flagged["held"]) == (7, 4)
+    reasons = {reason["reason"]: (reason["rows"], reason["blocking"]) for reason in flagged["reasons"]}
     assert reasons["suspect_gold"] == (2, 1)
     assert reasons["truncated_text"] == (2, 1)
-    articles = [attrs for tag, attrs in Page(html).tags if tag == "article" and "data-reasons" in attrs]
-    assert [item["data-reasons"] for item in articles] == [
-        "truncated_text",
-        "solution_contradicts_gold",
-        "suspect_gold",
-        "solution_contradicts_gold",
-        "missing_quantity",
-        "suspect_gold",
-        "truncated_text",
-    ]
-    assert ["blocks" in str(item["class"]) for item in articles] == [True] * 4 + [False] * 3
-    visible = Page(html).visible_text
-    assert "75% of samples agree" in visible
-    assert "label wrong with probability 92%" in visible
-    assert f"truegold explain {fake.make_row(10)['id']} --run {full[0]}" in Page(html).visible_text
+    assert "7 rows flagged, 4 of them held back" in Page(full[1]).visible_text
 
 
 @pytest.mark.parametrize("last", ["ingest", "clean", "dedup", "verify_gold", "flag", "settle", "profile", "select"])
@@ -175,7 +205,7 @@ def test_a_curation_has_no_sections_on_models(tmp_path: Path) -> None:
     _, html, numbers = run_report(tmp_path / "fake", fake.CURATION)
     assert numbers["training"] is None and numbers["pass_rates"] == []
     ids = [attrs.get("id") for tag, attrs in Page(html).tags if tag == "section"]
-    assert ids == ["rows", "planted", "flagged", "changes", "stages"]
+    assert ids == ["account", "flagged", "cost", "planted", "stages"]
 
 
 def test_data_without_plants_has_no_such_section(tmp_path: Path) -> None:
@@ -186,12 +216,11 @@ def test_data_without_plants_has_no_such_section(tmp_path: Path) -> None:
     assert run_report(tmp_path / "fake", fake.CURATION[1:])[2]["planted"] is None
 
 
-def test_max_items_bounds_what_is_shown(tmp_path: Path) -> None:
+def test_of_more_rows_than_a_page_holds_the_most_suspicious_are_shown(tmp_path: Path) -> None:
     fake.FakeRun(tmp_path / "fake").build(fake.FULL)
-    _, html, numbers = run_report(tmp_path / "fake", fake.FULL, max_items=2)
-    assert (numbers["flagged"]["rows"], numbers["flagged"]["shown"]) == (7, 2)
-    assert "The 2 most suspicious of 7 rows" in Page(html).visible_text
-    run_report(tmp_path / "fake", fake.FULL, max_items=0)
+    _, html, _ = run_report(tmp_path / "fake", fake.FULL, max_rows=2)
+    assert [row["row"] for row in shown_rows(html)] == [6, 10]
+    assert "2 of 16 records: the most suspicious, and others at random" in Page(html).visible_text
 
 
 def test_a_lost_row_raises_and_names_the_stage(tmp_path: Path) -> None:
@@ -225,6 +254,6 @@ def test_flags_of_rows_that_a_reviewer_kept_held_nothing(tmp_path: Path) -> None
     dropped = pl.read_parquet(folder / "settle" / "dropped.parquet")
     dropped.filter(pl.col("source_row") != 5).write_parquet(folder / "settle" / "dropped.parquet")
     records = {name: folder / name / "stage.json" for name in fake.FULL}
-    review = rank_flagged_rows(RunFiles.open(records, fake.FULL), 100)
-    held = {(item.row["source_row"], flag.reason) for item in review.shown for flag in item.flags if flag.blocks}
+    flags = RunFiles.open(records, fake.FULL).flags(after_training=True)
+    held = {(flag["source_row"], flag["reason"]) for flag in flags.filter("blocks").collect().iter_rows(named=True)}
     assert held == {(8, "solution_contradicts_gold"), (10, "truncated_text"), (6, "suspect_gold")}

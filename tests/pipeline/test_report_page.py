@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import fake_run as fake
 import pytest
-from report_pages import Page, run_report
+from report_pages import Page, run_report, shown_rows
 
-from truegold.pipeline.report import render
+from truegold.pipeline.report import ReviewSettings, open_page, render
 from truegold.pipeline.report.charts import MAX_POINTS, line_chart, thinned, ticks
 from truegold.pipeline.report.render import KATEX, PAGE, json_for_script
 from truegold.pipeline.report.shown_text import cut, has_maths, visible
 from truegold.pipeline.report.training import COLUMNS, Curve, Metric
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 def test_the_page_is_the_same_every_time(full: tuple[Path, str, dict[str, Any]]) -> None:
@@ -34,14 +31,15 @@ def test_no_row_becomes_markup(full: tuple[Path, str, dict[str, Any]]) -> None:
     page = Page(html)
     assert page.open == []
     assert fake.PAYLOAD not in html
-    # It is shown, as text.
-    assert "alert(1)" in page.visible_text
+    # It is there, as text for the page's script.
+    assert any(fake.PAYLOAD in row["prompt"] for row in shown_rows(html))
     tags = {tag for tag, _ in page.tags}
     assert not tags & {"img", "iframe", "object", "embed", "link", "base"}
     assert not [attrs for _, attrs in page.tags if any(name.startswith("on") for name in attrs)]
     assert "alert(1)" not in "".join(page.scripts)
-    assert "\0" not in html and "\x1b" not in html and "\u202e" not in html
-    assert fake.CHINESE in html
+    texts = json.dumps(shown_rows(html), ensure_ascii=False)
+    assert not [character for character in ("\0", "\x1b", "\u202e") if character in texts or character in html]
+    assert fake.CHINESE in texts
 
 
 def test_the_page_says_what_sampling_cost_and_what_came_of_each_server(tmp_path: Path) -> None:
@@ -73,11 +71,31 @@ def test_the_page_says_what_sampling_cost_and_what_came_of_each_server(tmp_path:
 def test_the_page_needs_nothing_from_outside(full: tuple[Path, str, dict[str, Any]]) -> None:
     page = Page(full[1])
     links = [attrs[name] for _, attrs in page.tags for name in ("src", "href", "action") if name in attrs]
-    assert links and all(str(link).startswith("#") for link in links)
+    # The run's own files stand beside the report's folder.
+    assert links and all(str(link).startswith(("#", "../")) for link in links)
     policy = next(attrs for tag, attrs in page.tags if attrs.get("http-equiv") == "Content-Security-Policy")
     assert "default-src 'none'" in str(policy["content"])
-    assert str(policy["content"]).count("sha256-") == 2
-    assert "url(fonts/" not in full[1]
+    assert str(policy["content"]).count("sha256-") == 3
+    assert "unsafe" not in str(policy["content"]).replace("style-src 'unsafe-inline'", "")
+    assert "connect-src" not in str(policy["content"])
+    assert "url(fonts/" not in full[1] and "sourceMappingURL" not in full[1]
+
+
+def test_the_page_of_a_review_may_call_its_own_server_alone(full: tuple[Path, str, dict[str, Any]]) -> None:
+    html = open_page(
+        full[0], ReviewSettings("ann", "secret", guidelines="Read </script> twice.", queue=(("id", "s", 1),))
+    )
+    page = Page(html)
+    policy = next(attrs for tag, attrs in page.tags if attrs.get("http-equiv") == "Content-Security-Policy")
+    assert "connect-src 'self';" in str(policy["content"])
+    assert "Read </script> twice." in page.visible_text
+    assert json.loads(page.scripts[0])["review"]["queue"] == [["id", "s", 1]]
+
+
+def test_no_json_of_the_data_is_shown(full: tuple[Path, str, dict[str, Any]]) -> None:
+    facts = [fact for row in shown_rows(full[1]) for flag in row["detail"].get("flags", ()) for fact in flag["facts"]]
+    assert ["nested", "a 1, a␀b␛[2Jc\ufffdd"] in facts
+    assert not [text for _, text in facts if text.startswith(("{", "["))]
 
 
 def test_katex_is_there_only_for_maths(tmp_path: Path, full: tuple[Path, str, dict[str, Any]]) -> None:
@@ -85,7 +103,8 @@ def test_katex_is_there_only_for_maths(tmp_path: Path, full: tuple[Path, str, di
     run = fake.FakeRun(tmp_path / "fake")
     run.rows[11]["prompt"] = "He pays $5 and gets $2 back; the rest costs $7."
     run.build(fake.CURATION)
-    assert len(run_report(run.folder, fake.CURATION)[1]) < 100_000
+    assert "katex.render=" not in run_report(run.folder, fake.CURATION)[1].replace(" ", "")
+    assert "KaTeX_Main" not in run_report(run.folder, fake.CURATION)[1]
 
 
 @pytest.mark.parametrize(
@@ -122,9 +141,14 @@ def test_everything_the_page_is_made_of_is_packaged() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
     patterns = project["tool"]["setuptools"]["package-data"]["truegold.pipeline.report"]
     packaged = {path for pattern in patterns for path in folder.glob(pattern) if path.is_file()}
-    assets = {path for part in ("page", "katex") for path in (folder / part).rglob("*") if path.is_file()}
+    assets = {
+        path
+        for part in ("page", "script", "katex", "tabulator")
+        for path in (folder / part).rglob("*")
+        if path.is_file()
+    }
     assert packaged == assets
-    assert folder / "katex" / "LICENSE" in assets
+    assert {folder / name / "LICENSE" for name in ("katex", "tabulator")} <= assets
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 0.003), (0, 2.2e-7), (0, 0), (0, 187), (-3, 12)])
@@ -150,39 +174,8 @@ def test_it_reads_columns_that_training_writes() -> None:
     assert {*COLUMNS, "trained"} <= set(COMPLETION_SCHEMA.names)
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
-def test_in_a_browser(full: tuple[Path, str, dict[str, Any]]) -> None:
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (it is no dependency)")
-    complaints: list[str] = []
-    with api.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page()
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
-        page.goto((full[0] / "report" / "index.html").as_uri())
-        shown = page.locator(".items > .item:visible")
-        assert shown.count() == 7
-        page.select_option("#reason", "suspect_gold")
-        assert shown.count() == 2
-        page.fill("#search", "raw.jsonl:6")
-        assert shown.count() == 1
-        page.select_option("#reason", "")
-        page.fill("#search", "")
-        maths = page.locator(".items .row-text.maths").first
-        maths.scroll_into_view_if_needed()
-        maths.locator(".katex").first.wait_for()
-        assert maths.locator("a").count() == 0
-        # What cannot be drawn is shown as it stands.
-        assert r"\[\notacommand{x}\]" in maths.inner_text()
-        maths.locator("button.source").click()
-        assert r"\(\frac{1}{2}+\sqrt{3}\)" in maths.inner_text()
-        browser.close()
-    assert complaints == []
-
-
 def test_no_rule_of_the_page_reaches_into_formulas() -> None:
-    styles = re.sub(r"\{[^}]*\}", "{", (PAGE / "page.css").read_text())
+    styles = re.sub(r"\{[^}]*\}", "{", "".join(path.read_text() for path in PAGE.glob("*.css")))
     katex = (KATEX / "katex.min.js").read_text()
     bare = {
         selector.strip()
@@ -193,10 +186,3 @@ def test_no_rule_of_the_page_reaches_into_formulas() -> None:
     classes = {selector[1:].split(":")[0] for selector in bare} - {"katex", "katex-display"}
     assert "row-text" in classes
     assert {name for name in classes if re.search(rf"""["']{re.escape(name)}["']""", katex)} == set()
-
-
-def test_on_a_phone_nothing_asks_for_more_than_its_width() -> None:
-    styles = (PAGE / "page.css").read_text()
-    phone = styles.split("@media (max-width: 44rem)")[1].split("@media print")[0]
-    assert "table { display: block; overflow-x: auto" in phone
-    assert not re.search(r"(?:min-width: |minmax\()\d{2,}rem", styles)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from truegold.pipeline.flag.suspicion.answer_classes import CUT_CLASS, UNJUDGED_CLASS, Form, classify
+from truegold.pipeline.flag.suspicion.answer_classes import CUT_CLASS, LABEL_CLASS, UNJUDGED_CLASS, Form, classify
 from truegold.pipeline.flag.suspicion.checkpoints import NO_STEP, split_by_step
 from truegold.pipeline.flag.suspicion.item import Item, Sample, has_open_answer
 from truegold.verifiers import Item as BatchItem
@@ -30,6 +30,11 @@ MAX_ANSWER_CHARS = 2_000
 """Longer answers are cut: they are no final answers, and would be held in memory."""
 BATCH = 2_000
 """Responses handed to the verifiers in one batch."""
+
+MAX_SPELLINGS = 5
+"""The spellings that are kept of one class of answers."""
+ANSWER_KINDS = {LABEL_CLASS: "label", UNJUDGED_CLASS: "unjudged", CUT_CLASS: "cut_short"}
+"""What the classes that are no alternative are called."""
 
 _TO_JUDGE, _UNJUDGED, _WRONG, _RIGHT = 0, 1, 2, 3
 
@@ -132,6 +137,22 @@ class Votes:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerVotes:
+    """One class of equal answers to one item."""
+
+    item: int
+    """The index of the item."""
+    kind: str
+    """`label`, `alternative`, `unjudged`, or `cut_short` (`cut_answers`)."""
+    spellings: list[str]
+    """How it was written, the most frequent first."""
+    votes: int
+    """The samples that gave it."""
+    systems: list[str]
+    """The systems that did; none of answers that were set aside."""
+
+
 class Ballot:
     """Collects the samples for a list of items."""
 
@@ -142,6 +163,7 @@ class Ballot:
         self._systems: dict[str, int] = {}
         self._texts: dict[str, int] = {}
         self._rows = array("i")  # Each row is five integers: item, system, text, state, step.
+        self._forms = array("i")  # Each form is four integers: item, answer class, text, samples.
         self.unknown_items = 0
 
     def add(self, samples: Iterable[Sample]) -> None:
@@ -201,6 +223,8 @@ class Ballot:
             classes = classify(item, [_form(texts[text], state, counts[text, state]) for text, state in forms])
             alternatives.append(classes.alternatives)
             class_of = dict(zip(forms, classes.by_form, strict=True))
+            for (text, state), count in counts.items():
+                self._forms.extend((index, class_of[text, state], text, count))
             votes = Counter((class_of[text, state], system) for system, text, state in ballots)
             for (answer_class, system), count in sorted(votes.items()):
                 if answer_class == UNJUDGED_CLASS:
@@ -224,6 +248,27 @@ class Ballot:
             cut_short=cut_short,
             unknown_items=self.unknown_items,
         )
+
+    def answers(self, votes: Votes) -> Iterator[AnswerVotes]:
+        """Yield the classes of answers of every item, in order, the most frequent first; after `count`."""
+        texts = list(self._texts)
+        grouped: dict[tuple[int, int], Counter[int]] = {}
+        forms = np.frombuffer(self._forms, dtype=np.int32).reshape(-1, 4).tolist()
+        for item, answer_class, text, count in forms:
+            grouped.setdefault((item, answer_class), Counter())[text] += count
+        systems: dict[tuple[int, int], list[str]] = {}
+        for item, answer_class, system in zip(votes.item, votes.answer_class, votes.system, strict=True):
+            systems.setdefault((int(item), int(answer_class)), []).append(votes.systems[int(system)])
+        order = sorted(grouped, key=lambda key: (key[0], -grouped[key].total(), key[1]))
+        for key in order:
+            spellings = sorted(grouped[key], key=lambda text: (-grouped[key][text], texts[text]))
+            yield AnswerVotes(
+                item=key[0],
+                kind=ANSWER_KINDS.get(key[1], "alternative"),
+                spellings=[texts[text] for text in spellings[:MAX_SPELLINGS]],
+                votes=grouped[key].total(),
+                systems=systems.get(key, []),
+            )
 
 
 def _state(score: float | None) -> int:

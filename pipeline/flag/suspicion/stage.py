@@ -22,10 +22,12 @@ from truegold.pipeline.flag.suspicion.assess import Assessment, Fit, assess
 from truegold.pipeline.flag.suspicion.ballot import Ballot
 from truegold.pipeline.flag.suspicion.item import Item, Sample
 from truegold.pipeline.flag.suspicion.tables import (
+    ANSWERS_FILE,
     SUSPICION_FILE,
     SampleCounts,
     SampleFile,
     read_samples,
+    write_answers,
     write_suspicion,
 )
 from truegold.pipeline.flag.suspicion.tiers import Tier
@@ -37,7 +39,7 @@ from truegold.verifiers import InputError
 COLUMNS = ["id", "prompt", "gold", "verifier", "verifier_args", "solution", "source", "source_row", "meta"]
 
 
-@stage_function(version=2, judges="rows")
+@stage_function(version=3, judges="rows")
 def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Write `suspicion.parquet`. InputError where no sample belongs to any row.
 
@@ -64,7 +66,8 @@ def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, 
 def score_rows(
     rows: Path, samples: Iterable[Sample], workers: int, out_dir: Path, *, by_source_id: bool
 ) -> tuple[dict[str, int], dict[str, Any]]:
-    """Write suspicion.parquet for a table of rows; return the count of items in each tier, and facts for a report.
+    """Write suspicion.parquet and answers.parquet for a table of rows; return the count of items in each tier, and
+    facts for a report.
 
     `by_source_id` says whether samples may name rows by the ids of their source. Samples of truegold's own do not, and
     rows of several sources may share such ids.
@@ -82,6 +85,7 @@ def score_rows(
     fit, assessments = assess(list(problems.values()), votes)
     by_key = {assessment.id: assessment for assessment in assessments}
     write_suspicion(out_dir / SUSPICION_FILE, _rows_with_keys(rows, key_of), by_key)
+    write_answers(out_dir / ANSWERS_FILE, _rows_with_keys(rows, key_of), list(problems), ballot.answers(votes))
     tiers = Counter(str(assessment.tier) for assessment in by_key.values())
     facts = _facts(fit, by_key.values(), votes.systems) | {"samples_of_unknown_rows": votes.unknown_items}
     return {f"tier:{tier}": tiers[str(tier)] for tier in Tier}, facts

@@ -20,11 +20,12 @@ from typing import Any
 import pyarrow as pa
 
 from truegold.pipeline.flag.suspicion.assess import Assessment
+from truegold.pipeline.flag.suspicion.ballot import AnswerVotes
 from truegold.pipeline.flag.suspicion.item import Sample
 from truegold.pipeline.ingest.columns import text_of
 from truegold.pipeline.ingest.readers import open_file
 from truegold.pipeline.ingest.records import Reject
-from truegold.pipeline.rows import TableWriter, dump_json
+from truegold.pipeline.rows import KEY, TableWriter, dump_json
 from truegold.verifiers import InputError
 
 SUSPICION_FILE = "suspicion.parquet"
@@ -40,6 +41,19 @@ SUSPICION_SCHEMA = pa.schema(
         ("suggestion", pa.string()),
     ]
 )
+ANSWERS_FILE = "answers.parquet"
+ANSWERS_SCHEMA = pa.schema(
+    [
+        ("id", pa.string()),
+        ("source", pa.string()),
+        ("source_row", pa.int64()),
+        ("kind", pa.string()),
+        ("spellings", pa.list_(pa.string())),
+        ("votes", pa.int32()),
+        ("systems", pa.list_(pa.string())),
+    ]
+)
+"""What was answered to each row: one line for each class of equal answers (`ballot.AnswerVotes`)."""
 
 ID_COLUMNS = ("id", "item", "item_id", "problem_id")
 SYSTEM_COLUMNS = ("system", "model", "generator")
@@ -149,6 +163,21 @@ def _first_text(values: Mapping[str, Any], names: tuple[str, ...]) -> str | None
         if (text := text_of(values.get(name))) is not None:
             return text
     return None
+
+
+def write_answers(
+    path: Path, rows: Iterable[Mapping[str, Any]], keys: Sequence[str], answers: Iterable[AnswerVotes]
+) -> None:
+    """Write the answers to each row, as `write_suspicion` does; `keys` has the key of each item."""
+    by_key: dict[str, list[AnswerVotes]] = {}
+    for answer in answers:
+        by_key.setdefault(keys[answer.item], []).append(answer)
+    with TableWriter(path, ANSWERS_SCHEMA) as writer:
+        for row in rows:
+            for answer in by_key.get(row["key"], ()):
+                known = {"spellings": answer.spellings, "votes": answer.votes, "systems": answer.systems}
+                key = {name: row[name] for name in KEY}
+                writer.write({**key, "kind": answer.kind, **known})
 
 
 def write_suspicion(path: Path, rows: Iterable[Mapping[str, Any]], assessments: Mapping[str, Assessment]) -> None:

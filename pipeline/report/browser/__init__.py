@@ -1,0 +1,5 @@
+"""What the page's table of all rows is made of: every record of a run, where it ended, and what is known of it."""
+
+from truegold.pipeline.report.browser.payload import Browser, gather_browser
+
+__all__ = ["Browser", "gather_browser"]

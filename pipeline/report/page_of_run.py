@@ -1,0 +1,17 @@
+"""The page of a run that lies on disk, made without writing anything: what `truegold review` serves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from truegold.pipeline.config.stages import ReportConfig
+from truegold.pipeline.report.contents import gather
+from truegold.pipeline.report.render import ReviewSettings, render
+from truegold.pipeline.report.run_files import open_finished
+
+
+def open_page(run_dir: Path, review: ReviewSettings | None = None) -> str:
+    """Return the page of a run. InputError where it is no run, or has no rows yet."""
+    files = open_finished(run_dir)
+    stages = tuple(name for name in files.folders if name != "report")
+    return render(gather(files.only(stages), ReportConfig(name=run_dir.resolve().name, stages=stages)), review)

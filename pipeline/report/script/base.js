@@ -1,0 +1,35 @@
+// What all parts of the page share. Texts of the data are only ever written to text nodes and attributes: nothing here
+// reads markup, and the content security policy lets no other script run.
+"use strict";
+
+const truegold = { settings: JSON.parse(document.getElementById("settings").textContent) };
+
+/** Make an element. Attributes whose names begin with "on" are listeners; null, undefined and false are left out. */
+truegold.element = function (tag, attributes, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+  node.append(...children.flat(3).filter((child) => child !== null && child !== undefined && child !== ""));
+  return node;
+};
+
+/** Read a value that Python has packed: JSON, deflated, in base64. */
+truegold.unpack = async function (packed) {
+  let bytes;
+  if (Uint8Array.fromBase64) {
+    bytes = Uint8Array.fromBase64(packed);
+  } else {
+    const text = atob(packed);
+    bytes = new Uint8Array(text.length);
+    for (let index = 0; index < text.length; index += 1) bytes[index] = text.charCodeAt(index);
+  }
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
+};
+
+truegold.percent = (share, digits = 0) => (share === null || share === undefined ? "–" : `${(100 * share).toFixed(digits)} %`);
+truegold.words = (code) => (code ?? "").replaceAll("_", " ");
+truegold.count = (value) => value.toLocaleString("en-US");

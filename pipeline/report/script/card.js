@@ -1,0 +1,230 @@
+// The card of one row: prompt, gold, competing answers with votes, how the verifier read both sides, samples,
+// neighbours with differences marked, flags, and what was done to it.
+(function cards() {
+  const { element, words, percent, count } = truegold;
+  const card = document.getElementById("card");
+
+  const textBlock = (text) => truegold.drawMaths(element("div", { class: "row-text", dir: "auto" }, text));
+  const shortText = (text) => truegold.drawMaths(element("bdi", { class: "short" }, text));
+  const none = () => element("span", { class: "none" }, "none");
+  const part = (title, ...children) => element("section", { class: "part" }, element("h3", {}, title), ...children);
+
+  function facts(pairs) {
+    if (!pairs?.length) return null;
+    return element("dl", { class: "facts" }, pairs.map(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
+  }
+
+  function bar(share, kind) {
+    const line = element("span", { class: `share ${kind}`, "aria-hidden": "true" }, element("span"));
+    line.firstChild.style.width = `${100 * share}%`;
+    return line;
+  }
+
+  function ending(row) {
+    if (["dropped", "held for review", "in reserve", "rejected"].includes(row.outcome)) {
+      return `${row.outcome}${row.outcome === "dropped" ? ` by ${words(row.stage)}` : ""}: ${words(row.reason)}`;
+    }
+    return row.outcome === "left" ? `still in the data after ${words(row.stage)}` : row.outcome;
+  }
+
+  function head(row) {
+    const tags = [];
+    if (row.fault !== null) {
+      const by = row.fault_by === "samples" ? "samples" : `rule ${words(row.fault_by)}`;
+      tags.push(element("span", { class: "tag blocks" }, `at fault with probability ${percent(row.fault)} (${by})`));
+    }
+    if (row.tier) tags.push(element("span", { class: "tag" }, `tier ${row.tier}`));
+    return element(
+      "p",
+      { class: "top" },
+      tags,
+      element("span", {}, ending(row)),
+      " · ",
+      element("bdi", {}, row.place),
+      row.id ? [" · ", element("code", { class: "id" }, row.id)] : null,
+      ` · ${[row.split, row.domain, row.verifier].filter(Boolean).join(" · ")}`,
+    );
+  }
+
+  function golds(row) {
+    const gold = row.gold === null ? none() : shortText(row.gold);
+    const lines = [element("div", {}, element("span", { class: "label" }, "gold"), gold)];
+    if (row.suggestion) {
+      lines.push(element("div", {}, element("span", { class: "label" }, "able systems say"), shortText(row.suggestion)));
+    }
+    if (row.n) {
+      const after = row.after === null || row.after === undefined ? "" : `, ${percent(row.after)} after training`;
+      lines.push(
+        element("div", {}, element("span", { class: "label" }, "samples that pass"), `${row.passes} of ${row.judged} judged${after} `, bar(row.passes / (row.judged || 1), "right")),
+      );
+    }
+    return element("div", { class: "answers" }, lines);
+  }
+
+  const KINDS = { label: "gives the gold", alternative: "another answer", unjudged: "could not be judged", cut_short: "a part of gold: cut short?", others: "further answers" };
+
+  function answers(detail) {
+    if (!detail.answers) return null;
+    const total = detail.answers.reduce((sum, answer) => sum + answer.votes, 0);
+    const rows = detail.answers.map((answer) => {
+      const named = answer.systems.length
+        ? element("details", { class: "systems" }, element("summary", {}, `${answer.systems.length} systems`), element("p", {}, answer.systems.join(", ")))
+        : null;
+      const spelt = answer.texts.slice(1).length ? element("span", { class: "dim" }, ` also written ${answer.texts.slice(1).join(" · ")}`) : null;
+      return element(
+        "tr",
+        { class: answer.kind },
+        element("td", {}, answer.texts.length ? shortText(answer.texts[0]) : "", spelt),
+        element("td", { class: "number" }, `${answer.votes} of ${total}`),
+        element("td", {}, bar(answer.votes / total, answer.kind === "label" ? "right" : "other")),
+        element("td", {}, KINDS[answer.kind] ?? answer.kind, named),
+      );
+    });
+    return part(
+      "Answers and their votes",
+      element("table", { class: "votes" }, element("thead", {}, element("tr", {}, ["Answer", "Votes", "", "What it is"].map((title) => element("th", { scope: "col" }, title)))), element("tbody", {}, rows)),
+      facts(detail.votes) ? element("details", {}, element("summary", {}, "What the votes tell"), facts(detail.votes)) : null,
+    );
+  }
+
+  function readingTable(readings) {
+    if (!readings.length) return null;
+    const cell = (value) => element("td", {}, value ? element("code", {}, value) : "");
+    return part(
+      "How the verifier read both sides",
+      element(
+        "table",
+        {},
+        element("thead", {}, element("tr", {}, ["Answer as written", "Gold read as", "Answer read as", "Verdict"].map((title) => element("th", { scope: "col" }, title)))),
+        element(
+          "tbody",
+          {},
+          readings.map((entry) =>
+            element("tr", {}, element("td", {}, shortText(entry.written ?? "")), cell(entry.reading.gold), cell(entry.reading.answer), element("td", {}, `${words(entry.verdict)}${entry.reading.how ? `: ${entry.reading.how}` : ""}`)),
+          ),
+        ),
+      ),
+    );
+  }
+
+  function readings(detail) {
+    const seen = new Set();
+    const all = [...(detail.readings ?? [])];
+    for (const sample of detail.samples ?? []) {
+      if (sample.reading) all.push({ written: sample.answer, reading: sample.reading, verdict: sample.reason });
+    }
+    return all.filter((entry) => {
+      const key = `${entry.reading.answer}|${entry.verdict}`;
+      if (seen.has(key)) return false;
+      seen.add(key);
+      return true;
+    });
+  }
+
+  function samples(row, detail) {
+    if (!detail.samples) return null;
+    const drawn = detail.samples.map((sample) => {
+      const kind = sample.score === 1 ? "right" : sample.score === null ? "unjudged" : "wrong";
+      const verdict = [words(sample.reason), sample.finish === "length" ? "cut off" : "", sample.finish === "repetition" ? "ended in a loop" : ""];
+      return element(
+        "div",
+        { class: `sample ${kind}` },
+        textBlock(sample.text),
+        element("p", { class: "verdict" }, verdict.filter(Boolean).join(", "), sample.answer === null ? null : [", answered ", shortText(sample.answer)]),
+      );
+    });
+    const shown = drawn.length < row.n ? `${drawn.length} of ${count(row.n)} samples, of different answers first` : `${drawn.length} samples`;
+    return element("details", { class: "part", open: true }, element("summary", {}, element("h3", {}, shown)), drawn);
+  }
+
+  function neighbours(row, detail) {
+    if (!detail.neighbours) return null;
+    return part(
+      "Neighbours",
+      detail.neighbours.map(({ row: position, relation }) => {
+        const other = truegold.rows[position];
+        const [here, there] = truegold.markDifferences(row.prompt, other.prompt);
+        const golds = (side, gold) => element("p", { class: "verdict" }, side === other ? element("a", { href: `#rows?item=${other.id}.${other.position}` }, other.place) : "this row", ", gold ", gold === null ? none() : element(row.gold === other.gold ? "bdi" : "mark", {}, gold));
+        return element(
+          "div",
+          { class: "neighbour" },
+          element("p", { class: "label" }, relation),
+          element(
+            "div",
+            { class: "pair" },
+            element("div", {}, golds(row, row.gold), element("div", { class: "row-text", dir: "auto" }, here)),
+            element("div", {}, golds(other, other.gold), element("div", { class: "row-text", dir: "auto" }, there)),
+          ),
+        );
+      }),
+    );
+  }
+
+  function flags(detail) {
+    if (!detail.flags?.length) return null;
+    return part(
+      "Flags",
+      detail.flags.map((flag) =>
+        element(
+          "div",
+          { class: "flag" },
+          element("p", {}, element("span", { class: `tag${flag.blocks ? " blocks" : ""}` }, words(flag.reason)), ` ${flag.strength}, ${flag.blocks ? "holds the row back" : "holds nothing back"}`, flag.detector === flag.reason ? "" : `, by ${words(flag.detector)}`),
+          flag.suggestion ? element("p", {}, element("span", { class: "label" }, "suggests"), shortText(flag.suggestion)) : null,
+          facts(flag.facts),
+        ),
+      ),
+    );
+  }
+
+  function ledger(detail) {
+    if (!detail.ledger) return null;
+    return part(
+      "What was done to it",
+      element(
+        "ol",
+        { class: "ledger" },
+        detail.ledger.map((entry) => {
+          const changed = entry.before !== undefined;
+          const [before, after] = changed ? truegold.markDifferences(entry.before ?? "", entry.after ?? "") : [];
+          return element(
+            "li",
+            {},
+            element("span", { class: "tag" }, words(entry.stage)),
+            ` ${entry.action}: ${words(entry.reason)}`,
+            facts(entry.facts),
+            changed ? element("div", { class: "pair" }, element("div", {}, element("p", { class: "label" }, "before"), element("div", { class: "row-text", dir: "auto" }, before)), element("div", {}, element("p", { class: "label" }, "after"), element("div", { class: "row-text", dir: "auto" }, after))) : null,
+          );
+        }),
+      ),
+    );
+  }
+
+  function command(row) {
+    if (!row.id) return null;
+    return element("p", { class: "command" }, element("code", {}, `truegold explain ${row.id} --run ${truegold.settings.run_dir}`));
+  }
+
+  /** Draw the card of a row. */
+  truegold.drawCard = async function (row) {
+    const detail = await truegold.detailOf(row);
+    if (truegold.chosen !== row) return;
+    truegold.detail = detail;
+    const body = element(
+      "article",
+      { "aria-label": `Row ${row.place}` },
+      head(row),
+      textBlock(row.prompt),
+      golds(row),
+      flags(detail),
+      answers(detail),
+      readingTable(readings(detail)),
+      neighbours(row, detail),
+      detail.solution ? element("details", { class: "part" }, element("summary", {}, element("h3", {}, "Worked solution")), textBlock(detail.solution)) : null,
+      samples(row, detail),
+      ledger(detail),
+      command(row),
+    );
+    card.replaceChildren(body);
+    card.scrollTop = 0;
+  };
+})();

@@ -1,0 +1,49 @@
+// The rows of the run. The table's columns are unpacked when the page opens; the details of a row when it is looked at.
+(function data() {
+  const CODED = ["source", "split", "domain", "verifier", "outcome", "stage", "reason", "tier", "fault_by"];
+  const LISTED = ["flags", "verdicts"];
+  const blocks = new Map();
+
+  function rowsOf(index) {
+    const { columns, names } = index;
+    const rows = new Array(index.rows);
+    for (let position = 0; position < index.rows; position += 1) {
+      const row = { position };
+      for (const name in columns) {
+        const value = columns[name][position];
+        if (CODED.includes(name)) row[name] = value === null ? "" : names[name][value];
+        else if (LISTED.includes(name)) row[name] = value.map((code) => names[name][code]);
+        else row[name] = value;
+      }
+      row.place = `${row.source}:${row.row}`;
+      row.decision = "";
+      row.turn = position;
+      rows[position] = row;
+    }
+    return rows;
+  }
+
+  truegold.loadRows = async function () {
+    const index = await truegold.unpack(document.getElementById("index").textContent);
+    truegold.index = index;
+    truegold.rows = rowsOf(index);
+    truegold.rowsById = new Map();
+    for (const row of truegold.rows) {
+      if (!row.id) continue;
+      if (!truegold.rowsById.has(row.id)) truegold.rowsById.set(row.id, []);
+      truegold.rowsById.get(row.id).push(row);
+    }
+  };
+
+  truegold.detailOf = async function (row) {
+    const number = Math.floor(row.position / truegold.index.block_rows);
+    if (!blocks.has(number)) {
+      const packed = document.getElementById(`block-${number}`).textContent;
+      blocks.set(number, truegold.unpack(packed));
+    }
+    return (await blocks.get(number))[row.position % truegold.index.block_rows];
+  };
+
+  /** Whether a person may decide about a row: a rejected record, and one that left before the last rules, may not be. */
+  truegold.isReviewable = (row) => Boolean(row.id) && (row.seen === undefined || row.seen !== null);
+})();

@@ -1,0 +1,55 @@
+// Where two texts differ, word by word: by the longest common subsequence of their words.
+(function differences() {
+  const MOST_WORDS = 600;
+
+  const wordsOf = (text) => text.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) ?? [];
+
+  /** Return for each word of both whether it stands in the other one too, in the same order. */
+  function common(first, second) {
+    const width = second.length + 1;
+    const lengths = new Uint16Array((first.length + 1) * width);
+    for (let i = first.length - 1; i >= 0; i -= 1) {
+      for (let j = second.length - 1; j >= 0; j -= 1) {
+        lengths[i * width + j] =
+          first[i] === second[j]
+            ? lengths[(i + 1) * width + j + 1] + 1
+            : Math.max(lengths[(i + 1) * width + j], lengths[i * width + j + 1]);
+      }
+    }
+    const inFirst = new Array(first.length).fill(false);
+    const inSecond = new Array(second.length).fill(false);
+    for (let i = 0, j = 0; i < first.length && j < second.length; ) {
+      if (first[i] === second[j]) {
+        inFirst[i] = inSecond[j] = true;
+        i += 1;
+        j += 1;
+      } else if (lengths[(i + 1) * width + j] >= lengths[i * width + j + 1]) i += 1;
+      else j += 1;
+    }
+    return [inFirst, inSecond];
+  }
+
+  function marked(words, isCommon, label) {
+    const parts = [];
+    for (let start = 0; start < words.length; ) {
+      let end = start;
+      while (end < words.length && isCommon[end] === isCommon[start]) end += 1;
+      const text = words.slice(start, end).join("");
+      parts.push(isCommon[start] || !text.trim() ? text : truegold.element("mark", { title: label }, text));
+      start = end;
+    }
+    return parts;
+  }
+
+  /** Return the parts of both texts, with what stands in one of them alone in <mark>. */
+  truegold.markDifferences = function (first, second) {
+    const firstWords = wordsOf(first).slice(0, MOST_WORDS);
+    const secondWords = wordsOf(second).slice(0, MOST_WORDS);
+    const [inFirst, inSecond] = common(firstWords, secondWords);
+    const rest = (text, words) => text.slice(words.join("").length);
+    return [
+      [...marked(firstWords, inFirst, "only here"), rest(first, firstWords)],
+      [...marked(secondWords, inSecond, "only there"), rest(second, secondWords)],
+    ];
+  };
+})();

@@ -1,0 +1,231 @@
+// A person's word on a row: keep, drop, fix its gold, unsure; with a note, and undo.
+(function review() {
+  const { element, settings, store, words, percent } = truegold;
+  const bar = document.getElementById("review");
+  const status = element("p", { class: "status", role: "status" });
+  const note = element("textarea", { id: "note", rows: 1, "aria-label": "Note (N)", placeholder: "note" });
+  const fix = element("form", { class: "fix", hidden: true });
+  const goldInput = element("input", { id: "gold", "aria-label": "The right gold", autocomplete: "off", spellcheck: "false", dir: "auto" });
+  const reading = element("div", { class: "reading", "aria-live": "polite" });
+  const progress = document.getElementById("progress");
+  const decided = new Map();
+  let others = [];
+  let history = [];
+  let asked = 0;
+
+  const say = (text, isError = false) => {
+    status.textContent = text;
+    status.classList.toggle("trouble", isError);
+  };
+
+  function mark(id, decision) {
+    if (decision) decided.set(id, decision);
+    else decided.delete(id);
+    for (const row of truegold.rowsById.get(id) ?? []) {
+      row.decision = decision && !decision.stale ? decision.decision : "";
+      truegold.redrawRow(row);
+    }
+  }
+
+  truegold.drawProgress = function () {
+    const rows = truegold.queued() ?? (truegold.active ?? truegold.rows).filter(truegold.isReviewable);
+    const done = rows.filter((row) => row.decision).length;
+    progress.replaceChildren(
+      element("span", {}, `${done} of ${truegold.count(rows.length)}`),
+      element("progress", { max: rows.length || 1, value: done, "aria-label": "Rows decided" }),
+    );
+  };
+
+  /** Read all decisions again: another tab, or a file, may have more. */
+  truegold.readDecisions = async function () {
+    try {
+      const answer = await store.all();
+      const known = new Set(answer.decisions.map((decision) => decision.id));
+      for (const id of [...decided.keys()]) if (!known.has(id)) mark(id, null);
+      for (const decision of answer.decisions) mark(decision.id, decision);
+      others = answer.others ?? [];
+      truegold.drawMeasures?.(answer);
+    } catch (error) {
+      say(error.message, true);
+    }
+    truegold.drawProgress();
+    drawState();
+  };
+
+  function drawState() {
+    const row = truegold.chosen;
+    const standing = row ? decided.get(row.id) : null;
+    for (const button of bar.querySelectorAll("button[data-decision]")) {
+      const isChosen = standing?.decision === button.dataset.decision && !standing.stale;
+      button.setAttribute("aria-pressed", String(isChosen));
+      button.disabled = !row || !truegold.isReviewable(row);
+    }
+    if (document.activeElement !== note) note.value = standing?.note ?? "";
+    if (!row) return;
+    const lines = [];
+    if (!truegold.isReviewable(row)) lines.push("This record left before a person is asked: nothing can be decided about it here.");
+    if (standing?.stale) lines.push("The row has changed since it was decided: decide again.");
+    if (standing?.decision === "fix") lines.push(`New gold: ${standing.gold}`);
+    for (const other of others.filter((entry) => entry.id === row.id && !entry.stale)) {
+      lines.push(`${other.reviewer}: ${words(other.decision)}${other.gold ? ` ${other.gold}` : ""}${other.note ? ` (${other.note})` : ""}`);
+    }
+    if (lines.length) say(lines.join(" · "));
+  }
+
+  async function save(decision, row) {
+    const text = note.value.trim();
+    if (text) decision.note = text;
+    try {
+      const stored = await store.decide(decision, row);
+      history.push(row);
+      mark(row.id, stored);
+      say(`${words(stored.decision)}: ${row.place}${store.isServer || store.isKept() ? "" : " (this browser keeps nothing: save the file before you leave)"}`);
+      truegold.drawProgress();
+      drawState();
+      return true;
+    } catch (error) {
+      say(error.message, true);
+      return false;
+    }
+  }
+
+  truegold.decide = async function (kind) {
+    const row = truegold.chosen;
+    if (!row || !truegold.isReviewable(row)) return;
+    if (kind === "fix") {
+      openFix(row);
+      return;
+    }
+    closeFix();
+    if (await save({ id: row.id, decision: kind }, row)) truegold.step(1, true);
+  };
+
+  truegold.undo = async function () {
+    const row = history.pop() ?? (truegold.chosen?.decision ? truegold.chosen : null);
+    if (!row) {
+      say("Nothing to undo.");
+      return;
+    }
+    try {
+      mark(row.id, await store.undo(row.id));
+      await truegold.choose(row);
+      say(`Undone: ${row.place}`);
+      truegold.drawProgress();
+    } catch (error) {
+      say(error.message, true);
+    }
+  };
+
+  /** What becomes of the answers under another gold, as far as texts alone tell. */
+  function readOffline(gold) {
+    const plain = (text) => text.trim().replace(/^\$|\$$/g, "").replace(/[\s,]/g, "").replace(/\.0*$/, "").toLowerCase();
+    const classes = (truegold.detail?.answers ?? []).filter((answer) => answer.kind === "label" || answer.kind === "alternative");
+    const total = classes.reduce((sum, answer) => sum + answer.votes, 0);
+    if (!total) return "No answers to compare with. The verifier reads the new gold in the next curation.";
+    const before = classes.filter((answer) => answer.kind === "label").reduce((sum, answer) => sum + answer.votes, 0);
+    const same = classes.filter((answer) => answer.texts.some((text) => plain(text) === plain(gold)));
+    const after = same.reduce((sum, answer) => sum + answer.votes, 0);
+    return `${before} of ${total} answers give the gold as it is; ${after} are written like the new one. The verifier judges them in the next curation.`;
+  }
+
+  async function readGold() {
+    const row = truegold.chosen;
+    const gold = goldInput.value.trim();
+    const number = (asked += 1);
+    if (!gold) {
+      reading.replaceChildren("Type the right answer.");
+      return;
+    }
+    if (!store.isServer) {
+      reading.replaceChildren(readOffline(gold));
+      return;
+    }
+    try {
+      const answer = await store.reading(row, gold);
+      if (number !== asked) return;
+      const lines = [];
+      if (answer.readable === false) lines.push(element("p", { class: "trouble" }, `The verifier cannot read it (${words(answer.verdict)}).`));
+      if (answer.reading) lines.push(element("p", {}, "read as ", element("code", {}, answer.reading)));
+      if (answer.judged) lines.push(element("p", {}, `${answer.passes_before} → ${answer.passes_after} of ${answer.judged} samples pass`));
+      for (const change of answer.changes ?? []) {
+        if (change.before === change.after) continue;
+        lines.push(element("p", {}, element("bdi", {}, change.answer ?? "no answer"), ` (${change.votes}): ${verdictOf(change.before)} → ${verdictOf(change.after)}`));
+      }
+      if (answer.message) lines.push(element("p", {}, answer.message));
+      reading.replaceChildren(...lines);
+    } catch (error) {
+      if (number === asked) reading.replaceChildren(element("p", { class: "trouble" }, error.message));
+    }
+  }
+
+  const verdictOf = (score) => (score === null ? "not judged" : score === 1 ? "right" : "wrong");
+
+  function openFix(row) {
+    fix.hidden = false;
+    goldInput.value = decided.get(row.id)?.gold ?? row.suggestion ?? row.gold ?? "";
+    goldInput.focus();
+    goldInput.select();
+    readGold();
+  }
+
+  function closeFix() {
+    if (fix.contains(document.activeElement)) document.activeElement.blur();
+    fix.hidden = true;
+  }
+
+  function download() {
+    const name = document.getElementById("reviewer").value.trim() || "reviewer";
+    const file = new Blob([store.lines(name)], { type: "application/jsonl" });
+    const link = element("a", { href: URL.createObjectURL(file), download: `decisions-${name.replace(/[^\p{L}\p{N}_-]+/gu, "-")}.jsonl` });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  }
+
+  const key = (letter) => element("kbd", {}, letter);
+  const button = (label, letter, action, attributes = {}) => element("button", { type: "button", onclick: action, ...attributes }, label, " ", key(letter));
+
+  truegold.buildReview = function () {
+    const decision = (label, letter, kind) => button(label, letter, () => truegold.decide(kind), { "data-decision": kind, "aria-pressed": "false" });
+    let waiting = 0;
+    goldInput.addEventListener("input", () => {
+      clearTimeout(waiting);
+      asked += 1;
+      waiting = setTimeout(readGold, 250);
+    });
+    fix.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const row = truegold.chosen;
+      const gold = goldInput.value.trim();
+      if (!gold || !(await save({ id: row.id, decision: "fix", gold }, row))) return;
+      closeFix();
+      truegold.step(1, true);
+    });
+    fix.append(element("label", { for: "gold" }, "new gold"), goldInput, element("button", { type: "submit" }, "Save ", key("↵")), element("button", { type: "button", onclick: closeFix }, "Cancel ", key("Esc")), reading);
+    note.addEventListener("change", () => {
+      const row = truegold.chosen;
+      const standing = row && decided.get(row.id);
+      if (standing && (standing.note ?? "") !== note.value.trim()) save({ id: row.id, decision: standing.decision, gold: standing.gold }, row);
+    });
+    bar.append(
+      element("div", { class: "keys" }, button("Previous", "←", () => truegold.step(-1)), button("Next", "→", () => truegold.step(1)), decision("Keep", "K", "keep"), decision("Drop", "D", "drop"), decision("Fix gold", "F", "fix"), decision("Unsure", "U", "unsure"), button("Undo", "Z", truegold.undo)),
+      fix,
+      element("label", { class: "note-line" }, "Note ", key("N"), note),
+      status,
+    );
+    const save_ = document.getElementById("save");
+    if (store.isServer) {
+      save_.append(element("span", {}, `reviewer ${settings.review.reviewer}`));
+    } else {
+      save_.append(element("label", {}, "Reviewer ", element("input", { id: "reviewer", size: 10, value: "reviewer", autocomplete: "off" })), element("button", { type: "button", onclick: download, id: "download" }, "Save decisions"));
+    }
+  };
+
+  truegold.closeFix = closeFix;
+  truegold.focusNote = () => note.focus();
+  truegold.drawDecision = () => {
+    say("");
+    closeFix();
+    note.value = "";
+    drawState();
+  };
+})();

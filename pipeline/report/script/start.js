@@ -1,0 +1,122 @@
+// Starts the page: rows, table, card, keys.
+(function start() {
+  const rowsView = document.getElementById("rows");
+  let isBuilt = null;
+  let areKeysOn = true;
+
+  /** Show a row: its card, and its line in the table. */
+  truegold.choose = async function (row) {
+    const earlier = truegold.chosen;
+    truegold.chosen = row;
+    if (earlier) truegold.redrawRow(earlier);
+    truegold.redrawRow(row);
+    truegold.scrollToRow(row);
+    truegold.rememberRows();
+    rowsView.dataset.card = "open";
+    truegold.drawDecision();
+    await truegold.drawCard(row);
+  };
+
+  /** Go to the row after or before the chosen one; after a decision nothing is said at the end but that it is the end. */
+  truegold.step = function (by) {
+    const rows = truegold.active ?? [];
+    const index = rows.indexOf(truegold.chosen);
+    const next = rows[index < 0 ? 0 : index + by];
+    if (next) truegold.choose(next);
+  };
+
+  function closeCard() {
+    delete rowsView.dataset.card;
+    truegold.redrawTable();
+    if (truegold.chosen) truegold.scrollToRow(truegold.chosen);
+  }
+
+  const KEYS = {
+    k: () => truegold.decide("keep"),
+    d: () => truegold.decide("drop"),
+    f: () => truegold.decide("fix"),
+    u: () => truegold.decide("unsure"),
+    z: () => truegold.undo(),
+    n: () => truegold.focusNote(),
+    j: () => truegold.step(1),
+    ArrowRight: () => truegold.step(1),
+    h: () => truegold.step(-1),
+    ArrowLeft: () => truegold.step(-1),
+    "/": () => document.getElementById("search").focus(),
+    "?": () => document.getElementById("help").toggleAttribute("open"),
+    Escape: closeCard,
+  };
+
+  function onKey(event) {
+    if (document.body.dataset.view !== "rows" || event.ctrlKey || event.metaKey || event.altKey) return;
+    const field = event.target.closest("input, textarea, select");
+    if (field) {
+      if (event.key === "Escape") {
+        truegold.closeFix();
+        field.blur();
+      } else if (event.key === "Enter" && field.id === "note") {
+        event.preventDefault();
+        field.blur();
+      } else if (event.key === "Enter" && field.id === "search") {
+        field.blur();
+        truegold.step(0);
+      }
+      return;
+    }
+    const action = areKeysOn || event.key === "Escape" ? KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key] : null;
+    if (!action) return;
+    event.preventDefault();
+    action();
+  }
+
+  async function build() {
+    await truegold.loadRows();
+    truegold.buildFilters();
+    truegold.buildQueue();
+    truegold.buildReview();
+    await truegold.buildTable();
+    await truegold.readDecisions();
+    document.getElementById("close-card").addEventListener("click", closeCard);
+    document.getElementById("keys-on").addEventListener("change", (event) => (areKeysOn = event.target.checked));
+    document.addEventListener("keydown", onKey);
+    document.addEventListener("visibilitychange", () => document.hidden || truegold.readDecisions());
+    window.addEventListener("storage", () => truegold.readDecisions());
+  }
+
+  function rowNamed(name) {
+    if (!name) return null;
+    const [id, position] = name.split(".");
+    const rows = truegold.rowsById.get(id) ?? [];
+    return rows.find((row) => String(row.position) === position) ?? rows[0] ?? truegold.rows.find((row) => row.place === name) ?? null;
+  }
+
+  async function showRows(query) {
+    isBuilt ??= build();
+    try {
+      await isBuilt;
+    } catch (error) {
+      document.getElementById("table").replaceChildren(`This browser cannot show the rows: ${error.message}`);
+      throw error;
+    }
+    truegold.readFilters(query);
+    truegold.readQueue(query);
+    truegold.drawQueue();
+    // The address is read before filters and sorting write to it.
+    const item = rowNamed(query.get("item"));
+    const sort = query.get("sort") ?? "";
+    truegold.chosen = item ?? truegold.chosen;
+    truegold.applyFilters();
+    truegold.sortBy(sort);
+    truegold.redrawTable();
+    const isWide = window.matchMedia("(min-width: 60rem)").matches;
+    const first = item ?? (isWide ? (truegold.chosen ?? truegold.active[0]) : null);
+    if (first) await truegold.choose(first);
+    document.body.dataset.ready = "yes";
+  }
+
+  truegold.onView((view, query) => {
+    if (view === "rows") showRows(query);
+  });
+  truegold.showView();
+  if (document.body.dataset.view !== "rows") document.body.dataset.ready = "yes";
+})();

@@ -1,0 +1,92 @@
+// Where a reviewer's decisions are kept: by the server of `truegold review`, or in this browser until they are saved as
+// a file. Both have the same functions, which return promises.
+(function stores() {
+  const { settings } = truegold;
+
+  /** The server appends each decision to the reviewer's file before it answers. */
+  function serverStore(review) {
+    async function call(path, body) {
+      const options = { headers: { "X-Truegold-Token": review.token } };
+      if (body) {
+        options.method = "POST";
+        options.headers["Content-Type"] = "application/json";
+        options.body = JSON.stringify(body);
+      }
+      let response;
+      try {
+        response = await fetch(`api/${path}`, options);
+      } catch {
+        throw new Error("The server does not answer: nothing was saved. Start truegold review again and reload.");
+      }
+      const answer = await response.json().catch(() => ({ error: `The server answered ${response.status}.` }));
+      if (!response.ok) throw new Error(answer.error ?? `The server answered ${response.status}.`);
+      return answer;
+    }
+    return {
+      isServer: true,
+      all: () => call("decisions"),
+      decide: async (decision, row) =>
+        (await call("decisions", { ...decision, source: row.source, source_row: row.row, seen: row.seen ?? undefined, drawn: review.drawn ?? undefined })).decision,
+      undo: async (id) => (await call("undo", { id })).decision,
+      reading: (row, gold) => call("reading", { id: row.id, gold, source: row.source, source_row: row.row }),
+    };
+  }
+
+  /** Decisions in this browser: the earlier words on a row stay beneath the last one, for undo. */
+  function browserStore() {
+    const key = `truegold decisions ${settings.run_key}`;
+    let words = {};
+    let isKept = true;
+
+    function read() {
+      try {
+        words = JSON.parse(localStorage.getItem(key) ?? "{}");
+      } catch {
+        isKept = false;
+      }
+    }
+
+    function write(change) {
+      // Another tab may have written since: its words are read first.
+      if (isKept) read();
+      change();
+      try {
+        localStorage.setItem(key, JSON.stringify(words));
+      } catch {
+        isKept = false;
+      }
+    }
+
+    read();
+    const last = (id) => words[id]?.at(-1) ?? null;
+    const standing = () => Object.keys(words).map(last).filter(Boolean);
+    return {
+      isServer: false,
+      isKept: () => isKept,
+      all: async () => {
+        if (isKept) read();
+        return { reviewer: null, decisions: standing(), others: [], agreement: null, precision: null };
+      },
+      decide: async (decision, row) => {
+        const made = { ...decision, at: new Date().toISOString() };
+        if (row.seen) made.seen = row.seen;
+        write(() => (words[decision.id] = [...(words[decision.id] ?? []), made]));
+        return made;
+      },
+      undo: async (id) => {
+        write(() => {
+          words[id]?.pop();
+          if (!words[id]?.length) delete words[id];
+        });
+        return last(id);
+      },
+      /** The file of the decisions, one line each, as `truegold curate` reads them. */
+      lines: (reviewer) =>
+        standing()
+          .map(({ id, decision, gold, note, at, seen }) => `${JSON.stringify({ id, decision, gold, note, reviewer, at, seen })}\n`)
+          .join(""),
+    };
+  }
+
+  truegold.store = settings.review ? serverStore(settings.review) : browserStore();
+})();
