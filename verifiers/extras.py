@@ -13,6 +13,7 @@ from truegold.verifiers.errors import SetupError
 _EXTRA_PACKAGES = {
     "curate": "ftfy jinja2 joblib markupsafe numpy orjson polars py3langid pyarrow pydantic pydantic_core scipy xxhash"
     " yaml",
+    "review": "starlette uvicorn",
     "run": "prefect",
     "train": "accelerate deepspeed gguf huggingface_hub peft safetensors tensorboard tokenizers torch transformers",
     "hub": "datasets",

@@ -21,6 +21,7 @@ from truegold.flows.cli.decide import decide
 from truegold.flows.cli.dedup import decontaminate, dedup
 from truegold.flows.cli.demo import demo
 from truegold.flows.cli.flag import flag
+from truegold.flows.cli.review import review
 from truegold.flows.cli.running import AsJson, DryRun, EngineChoice, EngineOption, Overrides, run_until
 from truegold.flows.cli.starter import init
 from truegold.flows.cli.testcases import testcases_app
@@ -215,6 +216,7 @@ def doctor() -> None:
 
 app.command(rich_help_panel=RUN)(init)
 app.command(rich_help_panel=RUN)(demo)
+app.command(rich_help_panel=LOOK)(review)
 app.command(rich_help_panel=LOOK)(decide)
 app.command(rich_help_panel=LOOK)(clean)
 app.command(rich_help_panel=FILES)(verify)

@@ -179,9 +179,7 @@ def append_decision(folder: Path, decision: Decision) -> Path:
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        line = _mend_last_line(descriptor) + line
-        _write_whole(descriptor, line)
-        os.fsync(descriptor)
+        _write_durably(descriptor, _mend_last_line(descriptor) + line)
     finally:
         os.close(descriptor)
     if is_new_file:
@@ -208,13 +206,14 @@ def _mend_last_line(descriptor: int) -> bytes:
     return b""
 
 
-def _write_whole(descriptor: int, line: bytes) -> None:
-    """Write a line; where the disk has no room for all of it, none of it stays."""
+def _write_durably(descriptor: int, line: bytes) -> None:
+    """Write a line and put it on the disk; where there is no room for all of it, none of it stays."""
     size = os.fstat(descriptor).st_size
     try:
         written = 0
         while written < len(line):
             written += os.write(descriptor, line[written:])
+        os.fsync(descriptor)
     except OSError:
         os.ftruncate(descriptor, size)
         raise

@@ -1,0 +1,198 @@
+"""The command `truegold review`: an app on this machine in which the rows of a run are decided about.
+
+    truegold review runs/gsm8k                        the most suspicious rows first
+    truegold review runs/gsm8k --random 100 --seed 7  a random sample, which measures how often flags are right
+    truegold review runs/gsm8k --second ann           what ann has decided, without seeing how: Cohen's kappa
+    truegold review runs/gsm8k --status               what there is, in the terminal
+
+Each decision is on the disk before the page goes on. The server may be killed at any time: the same command goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import webbrowser
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
+
+import typer
+
+from truegold.flows.cli.decide import DecisionsFolder, Reviewer, default_reviewer
+from truegold.flows.console import errors, print_line
+from truegold.verifiers import ConfigError, InputError, SetupError
+from truegold.verifiers.extras import require
+
+if TYPE_CHECKING:
+    from truegold.pipeline.review.app import ReviewSession
+    from truegold.pipeline.review.queue import ReviewQueue
+    from truegold.pipeline.review.run import ReviewedRun
+
+TOKEN = "TRUEGOLD_REVIEW_TOKEN"
+"""The environment variable that sets the token, so that addresses stay the same over restarts."""
+MIN_TOKEN = 16
+"""The shortest token that may be set: shorter ones can be guessed."""
+PORT = 8620
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+GUIDELINES = "guidelines.md"
+"""Shown beside the rows where it stands in the folder of decisions."""
+
+
+def review(
+    run_dir: Annotated[Path, typer.Argument(help="The run's directory.", show_default=False)],
+    reviewer: Reviewer = None,
+    random: Annotated[
+        int | None, typer.Option("--random", min=1, metavar="N", help="Read N rows at random; for --seed and --among.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Which rows, and in what order.")] = 0,
+    among: Annotated[str, typer.Option(help="Draw among `flagged` rows or `all`.")] = "flagged",
+    second: Annotated[
+        str | None, typer.Option("--second", metavar="REVIEWER", help="Read blindly what this reviewer has decided.")
+    ] = None,
+    guidelines: Annotated[
+        Path | None,
+        typer.Option(help="A text shown beside the rows; the decisions' guidelines.md if not given."),
+    ] = None,
+    decisions: DecisionsFolder = None,
+    host: Annotated[str, typer.Option(help="The address to listen on; 127.0.0.1 is open to nobody else.")] = LOOPBACK[
+        0
+    ],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = PORT,
+    open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    status: Annotated[bool, typer.Option("--status", help="Print what was decided and what waits, and stop.")] = False,
+) -> None:
+    """Decide about rows in a browser: keep, drop, fix gold; by keyboard, the most suspicious first."""
+    require("starlette")
+    require("uvicorn")
+    from truegold.pipeline.review.app import ReviewSession
+    from truegold.pipeline.review.run import ReviewedRun
+
+    run = ReviewedRun.open(run_dir, decisions)
+    if status:
+        for line in _status_lines(run):
+            print_line(line)
+        return
+    name = reviewer or default_reviewer()
+    if second is not None and second == name:
+        raise ConfigError(f"{name} has decided these rows.", "Say who reads them this time: --reviewer NAME.")
+    queue = _draw(run, random, seed, among, second)
+    text = _read_guidelines(guidelines, run)
+    token = _token()
+    session = ReviewSession(run, name, queue, lambda: _page(session, token, text))
+    with _listen(host, port) as listener:
+        _serve(session, token, listener, host, open_)
+
+
+def _draw(run: ReviewedRun, random: int | None, seed: int, among: str, second: str | None) -> ReviewQueue:
+    from truegold.pipeline.review.queue import draw_at_random, second_look, suspicious_first
+
+    if among not in ("flagged", "all"):
+        raise ConfigError(f"--among {among}: rows are drawn among `flagged` ones or `all`.")
+    if second is not None and random is not None:
+        raise ConfigError("--random and --second both say which rows to read.", "Leave one of them out.")
+    if second is not None:
+        return second_look(run, second, seed)
+    return draw_at_random(run, random, seed, "all" if among == "all" else "flagged") if random else suspicious_first()
+
+
+def _read_guidelines(path: Path | None, run: ReviewedRun) -> str | None:
+    path = path or (default if (default := run.folder / GUIDELINES).is_file() else None)
+    if path is None:
+        return None
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file.") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text (byte {error.start}).") from None
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except socket.gaierror as error:
+        listener.close()
+        raise ConfigError(f"--host {host} is no address of this machine ({error.strerror}).") from None
+    except OSError as error:
+        listener.close()
+        raise SetupError(
+            f"Port {port} of {host} cannot be had: {error.strerror}.",
+            "--port 0 takes a free one.",
+        ) from None
+    listener.listen(128)
+    return listener
+
+
+def _token() -> str:
+    token = os.environ.get(TOKEN)
+    if token is None:
+        return secrets.token_urlsafe(24)
+    if len(token) < MIN_TOKEN or not token.isascii() or not token.isprintable():
+        raise ConfigError(
+            f"{TOKEN} is no token.",
+            f'Take {MIN_TOKEN} characters or more, such as those of python -c "import secrets; '
+            'print(secrets.token_urlsafe(24))".',
+        )
+    return token
+
+
+def _serve(session: ReviewSession, token: str, listener: socket.socket, host: str, open_: bool) -> None:
+    import uvicorn
+
+    from truegold.pipeline.review.app import make_app
+    from truegold.pipeline.review.guard import loopback_hosts
+
+    run, port = session.run, listener.getsockname()[1]
+    errors.print("making the page")
+    session.page()
+    shown = f"[{host}]" if ":" in host else host
+    hosts = loopback_hosts(port)
+    if host not in LOOPBACK:
+        hosts |= {f"{called}:{port}" for called in (shown, socket.gethostname(), socket.getfqdn())}
+        errors.print(
+            f"warning: {host} is open to the network; whoever has the address below can decide.", style="yellow"
+        )
+        shown = socket.getfqdn() if host in ("0.0.0.0", "::") else shown
+    address = f"http://{shown}:{port}/?token={quote(token)}"
+    print_line(f"review of {run.run_dir} by {session.reviewer}: {address}")
+    print_line(f"decisions: {run.folder}")
+    print_line("Ctrl+C ends it; every decision is on the disk.")
+    if open_:
+        webbrowser.open(address)
+    server = uvicorn.Server(
+        uvicorn.Config(
+            make_app(session, hosts, token), log_level="warning", access_log=False, lifespan="off", server_header=False
+        )
+    )
+    with suppress(KeyboardInterrupt):
+        server.run(sockets=[listener])
+    print_line(f"The next `truegold curate` of {run.run_dir} acts on what was decided.")
+
+
+def _page(session: ReviewSession, token: str, guidelines: str | None) -> str:
+    """Return the page of a run with what the app needs."""
+    import importlib
+
+    try:
+        opener = importlib.import_module("truegold.pipeline.report.page_of_run")
+    except ModuleNotFoundError:
+        return (session.run.run_dir / "report" / "index.html").read_text(encoding="utf-8")
+    settings = importlib.import_module("truegold.pipeline.report.render").ReviewSettings(
+        session.reviewer, token, guidelines, session.queue.blind, session.queue.keys, session.queue.drawn
+    )
+    page: str = opener.open_page(session.run.run_dir, settings)
+    return page
+
+
+def _status_lines(run: ReviewedRun) -> Iterator[str]:
+    """Yield what was decided and what still waits."""
+    from truegold.pipeline.review.status import status_lines
+
+    yield from status_lines(run)

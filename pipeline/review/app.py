@@ -1,0 +1,266 @@
+"""The review app: the page of a run on which rows are decided about, and the few calls that the page makes.
+
+    GET  /?token=T            the page
+    GET  api/decisions        what was decided, how far reviewers agree, how often flags were right
+    POST api/decisions        {"id": "9f0c...", "decision": "fix", "gold": "16"}: on the disk when it answers
+    POST api/undo             {"id": "9f0c..."}
+    POST api/reading          {"id": "9f0c...", "gold": "16"}: how the verifier reads it, what samples would earn
+    GET  api/rows/ID          the whole texts of a row that the page cuts
+    GET  NAME/report/index.html?token=T    the report of a run beside this one, to link to
+
+Nothing is kept in memory: every call reads the files, so that two tabs, `truegold decide` and a merge agree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal, TypeVar
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from truegold.pipeline.config.stages import SettleConfig
+from truegold.pipeline.review.agreement import measure_agreement
+from truegold.pipeline.review.decisions import MAX_GOLD, MAX_NOTE, Decision, DecisionKind, load_decisions
+from truegold.pipeline.review.guard import MAX_BODY, AsgiApp, Guard, error_response
+from truegold.pipeline.review.precision import FlagPrecision
+from truegold.pipeline.review.queue import ReviewQueue
+from truegold.pipeline.review.reading import read_gold
+from truegold.pipeline.review.run import ReviewedRun, StaleRowError, UnknownRowError
+from truegold.pipeline.rows import Row, row_key
+from truegold.pipeline.running.disk import disk_errors_reported
+from truegold.verifiers import InputError, SetupError, TruegoldError
+
+_RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_STATUS: dict[type[Exception], int] = {UnknownRowError: 404, StaleRowError: 409, SetupError: 507}
+"""The status of an error; 400 of any other that the user can act on."""
+
+
+class _Body(BaseModel):
+    """What a request may hold."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class RowBody(_Body):
+    """A row that is meant."""
+
+    id: str = Field(min_length=1, max_length=64)
+    source: str | None = None
+    source_row: int | None = None
+
+    @property
+    def source_key(self) -> tuple[str, int] | None:
+        """Where the row came from, if the page says so."""
+        return None if self.source is None or self.source_row is None else (self.source, self.source_row)
+
+
+class DecisionBody(RowBody):
+    """A decision about a row."""
+
+    decision: Literal["keep", "drop", "fix", "unsure"]
+    gold: Annotated[str, Field(max_length=MAX_GOLD)] | None = None
+    note: Annotated[str, Field(max_length=MAX_NOTE)] | None = None
+    seen: str | None = None
+    drawn: Annotated[str, Field(pattern=r"^(suspicious|random:\d{1,19})$")] | None = None
+
+
+class GoldBody(RowBody):
+    """A gold that somebody is typing."""
+
+    gold: str = Field(max_length=MAX_GOLD)
+
+
+BodyType = TypeVar("BodyType", bound=_Body)
+
+
+@dataclass
+class ReviewSession:
+    """One reviewer's work on a run."""
+
+    run: ReviewedRun
+    reviewer: str
+    queue: ReviewQueue
+    make_page: Callable[[], str]
+    """Returns the page as it is served."""
+    _page: tuple[int, str] | None = None
+    """The page, and when the run it shows was last changed."""
+
+    def page(self) -> str:
+        """Return the page, made anew where the run has been run again."""
+        changed = (self.run.run_dir / "manifest.json").stat().st_mtime_ns
+        if self._page is None or self._page[0] != changed:
+            # Between two stages of a run that is running again there are no flags: what was there before is kept.
+            with suppress(InputError):
+                self.run = ReviewedRun.open(self.run.run_dir, self.run.folder)
+                self._page = (changed, self.make_page())
+        return self._page[1] if self._page else self.make_page()
+
+    def decisions(self) -> dict[str, Any]:
+        """Return what was decided so far; of a blind second look, nothing that tells what others decided."""
+        decisions = load_decisions(self.run.folder)
+        review = self.run.weigh()
+        stale = {decision for standing in review.standings.values() for decision in standing.stale}
+        standing = [decision for words in decisions.values() for decision in words]
+        mine = [decision for decision in standing if decision.reviewer == self.reviewer]
+        progress = self._progress(mine)
+        sees_others = not self.queue.blind or progress is None or progress["decided"] == progress["total"]
+        others = [decision for decision in standing if decision.reviewer != self.reviewer]
+        agreement = measure_agreement(decisions)
+        measured = review.measure_flags(self.run.decided_flags(decisions))
+        return {
+            "reviewer": self.reviewer,
+            "decisions": [_shown(decision, stale) for decision in mine],
+            "others": [_shown(decision, stale) for decision in others] if not self.queue.blind else [],
+            "agreement": asdict(agreement[0]) if agreement and sees_others else None,
+            "precision": [_shown_precision(entry) for entry in measured] if sees_others else [],
+            "progress": progress,
+        }
+
+    def _progress(self, mine: list[Decision]) -> dict[str, int] | None:
+        if self.queue.keys is None:
+            return None
+        ids = {key[0] for key in self.queue.keys}
+        return {"decided": len(ids & {decision.id for decision in mine}), "total": len(ids)}
+
+    def decide(self, body: DecisionBody) -> dict[str, Any]:
+        """Store a decision."""
+        with disk_errors_reported(self.run.folder):
+            made = self.run.decide(
+                body.id,
+                DecisionKind(body.decision),
+                self.reviewer,
+                gold=body.gold,
+                note=body.note,
+                seen=body.seen,
+                drawn=body.drawn or self.queue.drawn,
+                blind=self.queue.blind,
+                source_key=body.source_key,
+            )
+        return {"decision": _shown(made, set())}
+
+    def undo(self, body: RowBody) -> dict[str, Any]:
+        """Take the last decision about a row back."""
+        self.run.rows_of(body.id)
+        if self.run.standing(body.id, self.reviewer) is not None:
+            with disk_errors_reported(self.run.folder):
+                self.run.decide(body.id, DecisionKind.UNDO, self.reviewer)
+        stands = self.run.standing(body.id, self.reviewer)
+        return {"decision": None if stands is None else _shown(stands, set())}
+
+    def read(self, body: GoldBody) -> dict[str, Any]:
+        """Say what another gold would do."""
+        row = self._row(body)
+        return asdict(read_gold(row, body.gold, self.run.responses(row_key(row))))
+
+    def texts(self, body: RowBody) -> dict[str, Any]:
+        """Return the whole texts of a row."""
+        row = self._row(body)
+        responses = self.run.responses(row_key(row))
+        return {**row, "samples": [response.text for response in responses]}
+
+    def _row(self, body: RowBody) -> Row:
+        rows = self.run.rows_of(body.id)
+        return next((row for row in rows if (row["source"], row["source_row"]) == body.source_key), rows[0])
+
+
+def _shown(decision: Decision, stale: set[Decision]) -> dict[str, Any]:
+    line = decision.model_dump(mode="json", exclude_none=True, by_alias=True)
+    return line | {"stale": decision in stale}
+
+
+def _shown_precision(entry: FlagPrecision) -> dict[str, Any]:
+    tier = entry.tier(SettleConfig().min_decisions)
+    return asdict(entry) | {"tier": "blocks" if entry.blocks else "advises", "suggested_tier": _tier_name(tier)}
+
+
+def _tier_name(blocks: bool | None) -> str | None:
+    if blocks is None:
+        return None
+    return "blocks" if blocks else "advises"
+
+
+def make_app(session: ReviewSession, hosts: frozenset[str], token: str) -> AsgiApp:
+    """Return the app, behind its guard."""
+
+    async def show_page(request: Request) -> Response:
+        return HTMLResponse(await run_in_threadpool(session.page))
+
+    async def show_report(request: Request) -> Response:
+        name = request.path_params["name"]
+        path = session.run.run_dir.parent / name / "report" / "index.html"
+        if not _RUN_NAME.fullmatch(name) or not path.is_file():
+            return error_response(404, f"There is no report of a run {name!r} here.")
+        return FileResponse(path, media_type="text/html; charset=utf-8")
+
+    async def show_decisions(request: Request) -> Response:
+        return JSONResponse(await run_in_threadpool(session.decisions))
+
+    async def show_row(request: Request) -> Response:
+        row = request.query_params.get("source_row", "")
+        body = RowBody(
+            id=request.path_params["row_id"],
+            source=request.query_params.get("source"),
+            source_row=int(row) if row.isdecimal() and len(row) < 19 else None,
+        )
+        return JSONResponse(await run_in_threadpool(session.texts, body))
+
+    routes = [
+        Route("/", show_page),
+        Route("/{name}/report/index.html", show_report),
+        Route("/api/decisions", show_decisions),
+        Route("/api/decisions", _taking(DecisionBody, session.decide), methods=["POST"]),
+        Route("/api/undo", _taking(RowBody, session.undo), methods=["POST"]),
+        Route("/api/reading", _taking(GoldBody, session.read), methods=["POST"]),
+        Route("/api/rows/{row_id}", show_row),
+    ]
+    explained = {TruegoldError: _explain, HTTPException: _explain_http, Exception: _explain_bug}
+    app = Starlette(routes=routes, exception_handlers=explained)
+    return Guard(app, hosts, token)
+
+
+def _taking(kind: type[BodyType], answer: Callable[[BodyType], dict[str, Any]]) -> Callable[[Request], Any]:
+    """Return an endpoint that reads a body of this kind and answers with JSON."""
+
+    async def endpoint(request: Request) -> Response:
+        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+            raise HTTPException(415, "The request is no JSON: its Content-Type is not application/json.")
+        content = bytearray()
+        async for chunk in request.stream():
+            content += chunk
+            if len(content) > MAX_BODY:
+                raise HTTPException(413, f"The request is larger than {MAX_BODY:,} bytes.")
+        try:
+            body = kind.model_validate(orjson.loads(content))
+        except orjson.JSONDecodeError as error:
+            raise HTTPException(400, f"The request is not JSON: {error}.") from None
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            field = ".".join(map(str, first["loc"])) or "the request"
+            raise HTTPException(400, f"{field}: {first['msg']}.") from None
+        return JSONResponse(await run_in_threadpool(answer, body))
+
+    return endpoint
+
+
+async def _explain_bug(request: Request, error: Exception) -> Response:
+    return error_response(500, f"A bug of truegold: {type(error).__name__}. Its traceback is in the terminal.")
+
+
+async def _explain(request: Request, error: Exception) -> Response:
+    assert isinstance(error, TruegoldError)
+    return error_response(_STATUS.get(type(error), 400), str(error))
+
+
+async def _explain_http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return error_response(error.status_code, str(error.detail))
