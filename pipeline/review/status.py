@@ -48,8 +48,8 @@ def status_lines(run: ReviewedRun) -> Iterator[str]:
     reasons = ", ".join(f"{visible(reason)} {count:,}" for reason, count in waiting.most_common())
     yield f"waiting   {waiting.total():,} rows{f': {reasons}' if reasons else ''}"
     words = Counter(str(standing.word.kind) for standing in review.standings.values() if standing.word)
-    told = ", ".join(f"{count:,} {kind}" for kind, count in words.most_common())
-    yield f"decided   {words.total():,} rows{f': {told}' if told else ''}"
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in words.most_common())
+    yield f"decided   {words.total():,} rows{f': {kinds}' if kinds else ''}"
     disagree = sum(standing.disagree for standing in review.standings.values())
     stale = sum(bool(standing.stale) for standing in review.standings.values())
     gone = len(decisions.keys() - {key[0] for key in review.standings})
