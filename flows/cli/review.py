@@ -100,7 +100,8 @@ def _draw(run: ReviewedRun, random: int | None, seed: int, among: str, second: s
 
 
 def _read_guidelines(path: Path | None, run: ReviewedRun) -> str | None:
-    path = path or (default if (default := run.folder / GUIDELINES).is_file() else None)
+    if path is None and (run.folder / GUIDELINES).is_file():
+        path = run.folder / GUIDELINES
     if path is None:
         return None
     try:
@@ -178,17 +179,11 @@ def _serve(session: ReviewSession, token: str, listener: socket.socket, host: st
 
 def _page(session: ReviewSession, token: str, guidelines: str | None) -> str:
     """Return the page of a run with what the app needs."""
-    import importlib
+    from truegold.pipeline.report import ReviewSettings, open_page
 
-    try:
-        opener = importlib.import_module("truegold.pipeline.report.page_of_run")
-    except ModuleNotFoundError:
-        return (session.run.run_dir / "report" / "index.html").read_text(encoding="utf-8")
-    settings = importlib.import_module("truegold.pipeline.report.render").ReviewSettings(
-        session.reviewer, token, guidelines, session.queue.blind, session.queue.keys, session.queue.drawn
-    )
-    page: str = opener.open_page(session.run.run_dir, settings)
-    return page
+    queue = session.queue
+    settings = ReviewSettings(session.reviewer, token, guidelines, queue.blind, queue.keys, queue.drawn)
+    return open_page(session.run.run_dir, settings)
 
 
 def _status_lines(run: ReviewedRun) -> Iterator[str]:
