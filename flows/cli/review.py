@@ -96,7 +96,9 @@ def _draw(run: ReviewedRun, random: int | None, seed: int, among: str, second: s
         raise ConfigError("--random and --second both say which rows to read.", "Leave one of them out.")
     if second is not None:
         return second_look(run, second, seed)
-    return draw_at_random(run, random, seed, "all" if among == "all" else "flagged") if random else suspicious_first()
+    if random is None:
+        return suspicious_first()
+    return draw_at_random(run, random, seed, "all" if among == "all" else "flagged")
 
 
 def _read_guidelines(path: Path | None, run: ReviewedRun) -> str | None:
