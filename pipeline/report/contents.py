@@ -106,8 +106,11 @@ class Contents:
         return next(((group.before, group.after) for group in self.groups if group.name == HELDOUT), (None, None))
 
 
-def gather(files: RunFiles, config: ReportConfig) -> Contents:
-    """Read what the report shows. Raises RuntimeError where rows went missing."""
+def gather(files: RunFiles, config: ReportConfig, *, is_blind: bool = False) -> Contents:
+    """Read what the report shows; what reviewers decided is not in the rows where the reader is to be blind to it.
+
+    Raises RuntimeError where rows went missing.
+    """
     stages = []
     for name, record in files.records.items():
         work = record["report"]
@@ -130,7 +133,7 @@ def gather(files: RunFiles, config: ReportConfig) -> Contents:
         labels=_estimate_wrong_labels(files),
         verifier_card=read_verifier_card(files),
         provenance=read_provenance(files),
-        browser=gather_browser(files, config.max_rows),
+        browser=gather_browser(files, config.max_rows, is_blind=is_blind),
     )
 
 

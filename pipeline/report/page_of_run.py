@@ -14,4 +14,6 @@ def open_page(run_dir: Path, review: ReviewSettings | None = None) -> str:
     """Return the page of a run. InputError where it is no run, or has no rows yet."""
     files = open_finished(run_dir)
     stages = tuple(name for name in files.folders if name != "report")
-    return render(gather(files.only(stages), ReportConfig(name=run_dir.resolve().name, stages=stages)), review)
+    config = ReportConfig(name=run_dir.resolve().name, stages=stages)
+    is_blind = review is not None and review.blind
+    return render(gather(files.only(stages), config, is_blind=is_blind), review)

@@ -42,6 +42,7 @@ SCRIPTS = (
     "queue.js",
     "table.js",
     "card.js",
+    "measures.js",
     "store.js",
     "review.js",
     "start.js",

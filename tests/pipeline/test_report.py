@@ -139,9 +139,9 @@ def test_every_record_is_in_the_page_the_most_suspicious_first(full: tuple[Path,
         reason = end["reason"] if end["kind"] in ("reject", "drop", "reserve") else ""
         expected[outcome, end["stage"], reason] += end["rows"]
     assert ends == expected
-    # The sample's suspicion of line 6 is .92; flagged ones by their confidence; then the rest in the data's order.
-    assert [row["row"] for row in rows[:7]] == [6, 10, 5, 11, 8, 7, 9]
-    assert [row["fault"] for row in rows[:2]] == [0.92, None]
+    # Samples say .92 of line 6; then those held back, the flags that advise, and the rest in the data's order.
+    assert [row["row"] for row in rows[:7]] == [6, 10, 5, 8, 11, 7, 9]
+    assert [row["fault"] for row in rows[:5]] == [0.92, 0.9, 0.8, 0.6, None]
     rest = [(row["source"], row["row"]) for row in rows[7:-2]]
     assert rest == sorted(rest)
     assert [row["outcome"] for row in rows[-2:]] == ["rejected"] * 2
@@ -163,12 +163,13 @@ def test_a_row_has_what_its_card_shows(full: tuple[Path, str, dict[str, Any]]) -
     assert edited["action"] == "edit" and edited["before"] == edited["after"] + "  "
 
 
-def test_a_confidence_that_is_no_measured_precision_says_nothing_of_fault(
-    full: tuple[Path, str, dict[str, Any]],
-) -> None:
+def test_what_holds_a_row_back_says_how_likely_it_is_at_fault(full: tuple[Path, str, dict[str, Any]]) -> None:
     by_line = {row["row"]: row for row in shown_rows(full[1]) if row["source"] == "raw.jsonl"}
-    # The flag of line 10 holds it back with confidence .9, which nobody has measured.
-    assert by_line[10]["holds"] and by_line[10]["fault"] is None
+    assert (by_line[10]["fault"], by_line[10]["fault_by"]) == (0.9, "truncated_text")
+    # The confidence of `suspect_gold` is an agreement: without a suspicion nothing is known of the row.
+    assert by_line[7]["flags"] == ["suspect_gold"] and by_line[7]["fault"] is None
+    # A flag that only advises does not count.
+    assert not by_line[11]["holds"] and by_line[11]["fault"] is None
 
 
 def test_flags_are_counted_with_what_they_hold_back(full: tuple[Path, str, dict[str, Any]]) -> None:

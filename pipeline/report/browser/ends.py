@@ -18,8 +18,9 @@ import polars as pl
 
 from truegold.pipeline.flag.suspicion.tables import SUSPICION_FILE
 from truegold.pipeline.ledger import DROPPED_FILE
-from truegold.pipeline.report.run_files import AFTER_TRAINING, HELD_REASONS, RunFiles
-from truegold.pipeline.rows import KEY
+from truegold.pipeline.profile.pass_rates import SUSPECT_GOLD
+from truegold.pipeline.report.run_files import AFTER_TRAINING, HELD_REASONS, RunFiles, fetch
+from truegold.pipeline.rows import KEY, content_key
 from truegold.pipeline.running.stage_table import ROW_STAGES
 from truegold.pipeline.select.candidates import DropReason
 
@@ -28,6 +29,14 @@ MAX_RECORDS = 50_000
 
 TEXTS = ["prompt", "gold", "solution", "split", "domain", "verifier", "verifier_args"]
 """The columns of a row that the page shows."""
+
+SUREST = 0.99
+"""The probability of a flag that calls itself certain and that nobody has measured."""
+
+TEXT_TYPES = dict.fromkeys([*TEXTS, "seen"], pl.String)
+
+FLAGGING_STAGES = ("well_posed", "flag")
+"""The stages whose rows `settle` gets, the last one that a run has."""
 
 SUSPICION_STAGES = ("suspect", "profile", AFTER_TRAINING)
 """The stages that tell how likely a label is at fault; what a later one tells rests on more samples."""
@@ -38,7 +47,7 @@ class Ends:
     """The records that are shown."""
 
     rows: pl.DataFrame
-    """One line for each row: KEY, TEXTS, outcome, stage, reason, suspicion, tier, suggestion, fault, fault_by."""
+    """One line for each row: KEY, TEXTS, outcome, stage, reason, suspicion, tier, suggestion, fault, fault_by, seen."""
     rejects: tuple[dict[str, Any], ...]
     """The lines of rejects.jsonl."""
     records: int
@@ -57,7 +66,7 @@ def gather_ends(files: RunFiles, limit: int = MAX_RECORDS) -> Ends:
     ranked = _rank(scan.select(*KEY, "outcome", "stage", "reason"), files, is_drawn=total > limit)
     top = ranked.head(limit).collect(engine="streaming")
     texts = scan.select(*KEY, *TEXTS).join(top.lazy().select(KEY), on=KEY, how="semi").collect(engine="streaming")
-    rows = top.join(texts, on=KEY, how="left", maintain_order="left")
+    rows = _as_reviewed(top.join(texts, on=KEY, how="left", maintain_order="left"), files)
     rejects, rejected = _rejects(files, limit - rows.height)
     return Ends(rows, rejects, total + rejected)
 
@@ -90,6 +99,25 @@ def scan_ends(files: RunFiles) -> pl.LazyFrame:
     return pl.concat(frames)
 
 
+def _as_reviewed(rows: pl.DataFrame, files: RunFiles) -> pl.DataFrame:
+    """Return the rows with `seen`, what tells the state of those that a reviewer may decide about (`content_key`).
+
+    These are the rows that `settle` gets. They are shown as it gets them, before any reviewer has fixed their gold.
+    """
+    stage = next((name for name in FLAGGING_STAGES if name in files), None)
+    table = None if stage is None else files.table(stage, "rows.parquet")
+    if table is None:
+        return rows.with_columns(seen=pl.lit(None, pl.String))
+    flagged = fetch(table, rows, TEXTS)
+    if not flagged:
+        return rows.with_columns(seen=pl.lit(None, pl.String))
+    seen = pl.DataFrame([{**row, "seen": content_key(row)} for row in flagged], schema_overrides=TEXT_TYPES)
+    joined = rows.join(seen, on=KEY, how="left", suffix="_seen", maintain_order="left")
+    has_seen = pl.col("seen").is_not_null()
+    texts = [pl.when(has_seen).then(pl.col(f"{name}_seen")).otherwise(pl.col(name)).alias(name) for name in TEXTS]
+    return joined.with_columns(texts).drop(f"{name}_seen" for name in TEXTS)
+
+
 def _as_end(table: pl.LazyFrame, outcome: pl.Expr, stage: str, reason: pl.Expr) -> pl.LazyFrame:
     return table.select(*KEY, *TEXTS, outcome=outcome, stage=pl.lit(stage), reason=reason.fill_null("").cast(pl.String))
 
@@ -98,7 +126,7 @@ def _rank(ends: pl.LazyFrame, files: RunFiles, *, is_drawn: bool) -> pl.LazyFram
     """Return the rows with how likely each is at fault, the likeliest first, then flagged ones, then the others: in
     the order of the data, or where not all can be shown in that of their ids, which are hashes and draw at random.
 
-    `fault` is the larger of what samples tell and of the measured precision of a rule whose flag holds rows back.
+    `fault` is the larger of what samples tell and of how often a flag is right that holds the row back.
     """
     ranked = ends.join(_suspicion(files), on=KEY, how="left").join(_blocking(files), on=KEY, how="left")
     samples, rule = pl.col("suspicion"), pl.col("rule")
@@ -134,10 +162,16 @@ def _blocking(files: RunFiles) -> pl.LazyFrame:
     if flags is None:
         empty = {"id": pl.String, "source": pl.String, "source_row": pl.Int64}
         return pl.LazyFrame(schema={**empty, "rule": pl.Float64, "rule_name": pl.String, "flagged": pl.Float64})
+    measured = [
+        pl.col("evidence").str.json_path_match(f"$.measured.{name}").cast(pl.Float64, strict=False)
+        for name in ("precision", "rows")
+    ]
+    # The mean of the posterior of a uniform prior: 26 of 26 do not make it certain.
+    known = (measured[0] * measured[1] + 1) / (measured[1] + 2)
+    flags = flags.with_columns(precision=pl.coalesce(known, pl.col("confidence").clip(0.0, SUREST)))
     # The confidence of `suspect_gold` is the agreement of samples, and no probability.
-    is_measured = pl.col("evidence").str.json_path_match("$.measured.precision").is_not_null()
-    holding = pl.col("blocks") & is_measured
-    surest = pl.col("confidence").filter(holding)
+    holding = pl.col("blocks") & (pl.col("reason") != str(SUSPECT_GOLD))
+    surest = pl.col("precision").filter(holding)
     return flags.group_by(KEY).agg(
         rule=surest.max(),
         rule_name=pl.col("reason").filter(holding).sort_by(surest, descending=True).first(),

@@ -61,14 +61,23 @@ class Browser:
             yield from (sample["text"] for sample in detail.get("samples", ()))
 
 
-def gather_browser(files: RunFiles, limit: int = MAX_RECORDS) -> Browser:
-    """Return the rows of a run, the most suspicious first, then the rejected records."""
-    ends = gather_ends(files, limit)
+def gather_browser(files: RunFiles, limit: int = MAX_RECORDS, *, is_blind: bool = False) -> Browser:
+    """Return the rows of a run, the most suspicious first, then the rejected records.
+
+    is_blind: whether all that tells of reviewers' decisions is left out: rows are shown as they were before `settle`.
+    """
+    names = list(files.folders)
+    if is_blind and "settle" in files:
+        ends = gather_ends(files.only(names[: names.index("settle")]), limit)
+        files = files.only(name for name in names if name not in ("settle", "select"))
+    else:
+        ends = gather_ends(files, limit)
     cuts = cuts_for(ends.shown)
     rows = _with_measures(ends.rows, files)
     details = gather_details(files, rows, cuts)
     columns: dict[str, list[Any]] = {
         "id": rows["id"].to_list(),
+        "seen": rows["seen"].to_list(),
         "row": rows["source_row"].to_list(),
         "prompt": [cut(visible(text or ""), cuts.prompt) for text in rows["prompt"]],
         "gold": [None if text is None else cut(visible(text), GOLD_CHARS) for text in rows["gold"]],

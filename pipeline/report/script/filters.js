@@ -67,7 +67,6 @@
     addSelect("decision", "Decision", DECISIONS);
     addSelect("group", "Group by", GROUPS.map((name) => [name, name || "nothing"]));
     form.append(truegold.element("button", { type: "button", onclick: clear }, "Clear"));
-    form.append(truegold.element("output", { id: "matching", "aria-live": "polite" }));
   }
 
   function hasRate(row, choice) {

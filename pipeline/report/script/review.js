@@ -44,7 +44,7 @@
       for (const id of [...decided.keys()]) if (!known.has(id)) mark(id, null);
       for (const decision of answer.decisions) mark(decision.id, decision);
       others = answer.others ?? [];
-      truegold.drawMeasures?.(answer);
+      truegold.drawMeasures(answer);
     } catch (error) {
       say(error.message, true);
     }
@@ -79,9 +79,12 @@
       const stored = await store.decide(decision, row);
       history.push(row);
       mark(row.id, stored);
-      say(`${words(stored.decision)}: ${row.place}${store.isServer || store.isKept() ? "" : " (this browser keeps nothing: save the file before you leave)"}`);
+      if (!store.isServer) truegold.drawMeasures();
       truegold.drawProgress();
       drawState();
+      const isKept = store.isServer || store.isKept();
+      const gold = stored.gold ? ` to ${stored.gold}` : "";
+      say(`${words(stored.decision)}${gold}: ${row.place}${isKept ? "" : " (this browser keeps nothing: save the file before you leave)"}`);
       return true;
     } catch (error) {
       say(error.message, true);

@@ -72,6 +72,7 @@
   async function build() {
     await truegold.loadRows();
     truegold.buildFilters();
+    document.getElementById("choices").open = window.matchMedia("(min-width: 60rem)").matches;
     truegold.buildQueue();
     truegold.buildReview();
     await truegold.buildTable();

@@ -25,28 +25,30 @@
   function rateCell(cell) {
     const { rate, passes, judged, after } = cell.getData();
     if (rate === null || rate === undefined) return document.createTextNode("");
-    const later = after === null || after === undefined ? "" : ` → ${truegold.percent(after)}`;
-    return truegold.element("span", { title: `${passes} of ${judged} judged samples pass` }, truegold.percent(rate) + later);
+    const share = after === null || after === undefined ? truegold.percent(rate) : `${(100 * rate).toFixed(0)} → ${truegold.percent(after)}`;
+    return truegold.element("span", { title: `${passes} of ${judged} judged samples pass` }, share);
   }
 
-  const why = (row) => row.reason || row.flags[0] || "";
+  // A row that is held back is held for its flags: what stands in the ledger is that it is held.
+  const why = (row) => (row.outcome === "held for review" && row.flags[0]) || row.reason || row.flags[0] || "";
 
   const byText = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 
   function columns() {
-    const has = (name) => truegold.rows.some((row) => row[name] !== null && row[name] !== "");
+    const has = (name) => truegold.rows.some((row) => row[name] !== null && row[name] !== undefined && row[name] !== "");
     const differs = (name) => truegold.rows.some((row) => row[name] !== truegold.rows[0][name]);
+    const after = has("after");
     const all = [
-      { title: "#", field: "turn", width: 62, hozAlign: "right", formatter: (cell) => document.createTextNode(cell.getValue() + 1), narrow: false },
-      { title: "At fault", field: "fault", width: 92, hozAlign: "right", formatter: faultCell, headerSortStartingDir: "desc", sorterParams: { alignEmptyValues: "bottom" }, sorter: "number", narrow: true },
-      { title: "Prompt", field: "prompt", minWidth: 140, widthGrow: 5, formatter: textCell(""), sorter: byText, narrow: true },
-      { title: "Gold", field: "gold", minWidth: 72, widthGrow: 1, formatter: textCell(""), sorter: byText, narrow: false },
-      { title: "Others say", field: "rival", minWidth: 96, widthGrow: 1, formatter: textCell(""), sorter: byText, narrow: false, needed: has("rival") },
-      { title: "Pass rate", field: "rate", width: 92, hozAlign: "right", formatter: rateCell, sorter: "number", sorterParams: { alignEmptyValues: "bottom" }, narrow: false, needed: has("rate") },
-      { title: "Ended", field: "outcome", width: 104, formatter: textCell("words"), sorter: byText, narrow: true, needed: differs("outcome") },
+      { title: "#", field: "turn", width: 54, hozAlign: "right", formatter: (cell) => document.createTextNode(cell.getValue() + 1), narrow: false },
+      { title: "Fault", headerTooltip: "How probable it is that the row is at fault", field: "fault", width: 78, hozAlign: "right", formatter: faultCell, headerSortStartingDir: "desc", sorterParams: { alignEmptyValues: "bottom" }, sorter: "number", narrow: true },
+      { title: "Prompt", field: "prompt", minWidth: 180, widthGrow: 5, formatter: textCell(""), sorter: byText, narrow: true },
+      { title: "Gold", field: "gold", minWidth: 62, widthGrow: 1, formatter: textCell(""), sorter: byText, narrow: false },
+      { title: "Others say", field: "rival", minWidth: 84, widthGrow: 1, formatter: textCell(""), sorter: byText, narrow: false, needed: has("rival") },
+      { title: "Pass", headerTooltip: "The share of judged samples that pass; after training behind the arrow", field: "rate", width: after ? 104 : 66, hozAlign: "right", formatter: rateCell, sorter: "number", sorterParams: { alignEmptyValues: "bottom" }, narrow: false, needed: has("rate") },
+      { title: "Ended", field: "outcome", minWidth: 84, widthGrow: 1, formatter: textCell("words"), sorter: byText, narrow: true, needed: differs("outcome") },
       { title: "Why", field: "why", minWidth: 80, widthGrow: 1, formatter: textCell("words"), sorter: byText, narrow: false, needed: has("why") },
-      { title: "Source", field: "place", minWidth: 90, widthGrow: 1, formatter: textCell(""), sorter: (a, b, first, second) => byText(first.getData().source, second.getData().source) || first.getData().row - second.getData().row, narrow: false, needed: differs("source") },
-      { title: "Decision", field: "decision", width: 98, formatter: textCell("words"), sorter: byText, narrow: true },
+      { title: "Source", field: "place", minWidth: 90, widthGrow: 1, formatter: textCell(""), sorter: (a, b, first, second) => byText(first.getData().source, second.getData().source) || first.getData().row - second.getData().row, narrow: false, needed: window.matchMedia("(min-width: 110rem)").matches },
+      { title: "Word", headerTooltip: "What was decided", field: "decision", width: 70, formatter: textCell("words"), sorter: byText, narrow: true },
     ];
     const isNarrow = window.matchMedia("(max-width: 60rem)").matches;
     return all
