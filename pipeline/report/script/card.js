@@ -7,7 +7,7 @@
   const textBlock = (text) => truegold.drawMaths(element("div", { class: "row-text", dir: "auto" }, text));
   const shortText = (text) => truegold.drawMaths(element("bdi", { class: "short" }, text));
   const none = () => element("span", { class: "none" }, "none");
-  const part = (title, ...children) => element("section", { class: "part" }, element("h3", {}, title), ...children);
+  const part = (title, ...children) => element("section", { class: "part" }, element("h2", {}, title), ...children);
 
   function facts(pairs) {
     if (!pairs?.length) return null;
@@ -134,7 +134,7 @@
       );
     });
     const shown = drawn.length < row.n ? `${drawn.length} of ${count(row.n)} samples, of different answers first` : `${drawn.length} samples`;
-    return element("details", { class: "part", open: true }, element("summary", {}, element("h3", {}, shown)), drawn);
+    return element("details", { class: "part", open: true }, element("summary", {}, element("h2", {}, shown)), drawn);
   }
 
   function neighbours(row, detail) {
@@ -219,7 +219,7 @@
       answers(detail),
       readingTable(readings(detail)),
       neighbours(row, detail),
-      detail.solution ? element("details", { class: "part" }, element("summary", {}, element("h3", {}, "Worked solution")), textBlock(detail.solution)) : null,
+      detail.solution ? element("details", { class: "part" }, element("summary", {}, element("h2", {}, "Worked solution")), textBlock(detail.solution)) : null,
       samples(row, detail),
       ledger(detail),
       command(row),

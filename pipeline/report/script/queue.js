@@ -68,6 +68,7 @@
     );
     form.addEventListener("submit", (event) => event.preventDefault());
     form.addEventListener("change", (event) => {
+      if (!(event.target.name in state)) return;
       state[event.target.name] = event.target.value;
       truegold.drawQueue();
       truegold.applyFilters();

@@ -86,9 +86,33 @@
     remember();
   };
 
+  function writeSort() {
+    const select = document.getElementById("sort");
+    const name = sort ? `${sort.dir === "desc" ? "-" : ""}${sort.field}` : "";
+    select.value = [...select.options].some((option) => option.value === name) ? name : "";
+  }
+
+  /** The choice of an order, for those who have no pointer to click on a column's head with. */
+  function buildSort() {
+    const names = { fault: "fault", rate: "pass rate", prompt: "prompt", gold: "gold", outcome: "ended", place: "source" };
+    const shown = table.getColumns().map((column) => column.getField());
+    const { element } = truegold;
+    const options = [["", "suspicion"]];
+    for (const [field, label] of Object.entries(names)) {
+      if (shown.includes(field)) options.push([field, `${label} ↑`], [`-${field}`, `${label} ↓`]);
+    }
+    const select = element("select", { id: "sort" }, options.map(([value, label]) => element("option", { value }, label)));
+    select.addEventListener("change", () => {
+      truegold.sortBy(select.value);
+      remember();
+    });
+    document.getElementById("queue").append(element("label", {}, "Sort by ", select));
+  }
+
   truegold.sortBy = function (text) {
     sort = text ? { field: text.replace(/^-/, ""), dir: text.startsWith("-") ? "desc" : "asc" } : null;
     if (sort && !table.getColumns().some((column) => column.getField() === sort.field)) sort = null;
+    writeSort();
     table.setSort([{ column: sort?.field ?? "turn", dir: sort?.dir ?? "asc" }]);
     readActive();
   };
@@ -130,10 +154,18 @@
       table.on("headerClick", () => {
         const [first] = table.getSorters();
         sort = first ? { field: first.field, dir: first.dir } : null;
+        writeSort();
         readActive();
         remember();
       });
       table.on("tableBuilt", () => {
+        // What scrolls takes the focus, and is the group of the rows for those who hear the page.
+        const scrolled = holder.querySelector(".tabulator-tableholder");
+        scrolled.setAttribute("role", "rowgroup");
+        scrolled.firstChild.setAttribute("role", "presentation");
+        holder.removeAttribute("aria-owns");
+        holder.setAttribute("aria-label", "Rows");
+        buildSort();
         readActive();
         resolve();
       });

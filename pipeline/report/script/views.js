@@ -20,6 +20,10 @@
       else link.removeAttribute("aria-current");
     }
     document.body.dataset.view = view.id;
+    // A table that scrolls in itself, as on a phone, takes the focus, so that the keyboard can scroll it.
+    for (const table of view.querySelectorAll("table")) {
+      if (table.scrollWidth > table.clientWidth) table.tabIndex = 0;
+    }
     if (target && target !== view) target.scrollIntoView();
     else window.scrollTo(0, 0);
     for (const listener of listeners) listener(view.id, query);
