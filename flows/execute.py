@@ -18,6 +18,7 @@ from pathlib import Path
 from truegold.flows.config import RunConfig
 from truegold.flows.console import Terminal, errors, print_line
 from truegold.flows.plan import GROUP_SIZE, report_stage
+from truegold.flows.remote import check_remote
 from truegold.pipeline.config.stages import ReportConfig
 from truegold.pipeline.running.aside import write_whole
 from truegold.pipeline.running.digest import DigestCache
@@ -95,6 +96,7 @@ def execute(stages: Sequence[Stage], run_dir: Path, call: Call) -> list[StageRes
 
     A run that is stopped leaves its report too.
     """
+    check_remote(stages, run_dir)
     finished: list[StageResult] = []
     for stage in stages:
         try:

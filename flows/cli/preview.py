@@ -18,10 +18,10 @@ from typing import Any
 
 from truegold.flows.config import RunConfig
 from truegold.flows.console import describe_seconds
+from truegold.flows.remote import with_states
 from truegold.pipeline.config.sources import DemoSource, FileSource, HubSource
 from truegold.pipeline.ingest.readers import form_by_suffix, open_file
-from truegold.pipeline.running.digest import DigestCache
-from truegold.pipeline.running.stage import Stage, cached_result, load_record
+from truegold.pipeline.running.stage import Stage, load_record
 
 COUNT_BYTES = 4 * 2**30
 """Lines of a larger file are not counted: a dry run takes seconds."""
@@ -30,7 +30,7 @@ BLOCK = 2**20
 
 def preview_json(config: RunConfig, stages: Sequence[Stage]) -> dict[str, Any]:
     """Return the resolved configuration and the stages for a program."""
-    states = {stage.name: cached for stage, cached in _cached(config, stages)}
+    states = {stage.name: cached for stage, cached in with_states(stages, config.run_dir)}
     return {
         "config": config.resolved().model_dump(mode="json"),
         "stages": [
@@ -49,7 +49,7 @@ def preview_lines(config: RunConfig, stages: Sequence[Stage]) -> Iterator[str]:
     yield f"model     {model}"
     yield f"{'stage':<14} {'state':<9} last time"
     expected, timed, unknown = 0.0, 0, []
-    for stage, cached in _cached(config, stages):
+    for stage, cached in with_states(stages, config.run_dir):
         record = load_record(config.run_dir / stage.name)
         last = "not run before"
         if record is not None:
@@ -73,19 +73,6 @@ def _describe_time(expected: float, timed: int, unknown: Sequence[str]) -> str:
         return unknown_part
     known_part = f"about {describe_seconds(expected)} for {timed} stages, as long as they took last time"
     return f"{known_part}; {unknown_part}" if unknown else known_part
-
-
-def _cached(config: RunConfig, stages: Sequence[Stage]) -> Iterator[tuple[Stage, bool]]:
-    """Yield each stage with whether it would come from the cache; what follows one that runs is run again as well."""
-    digests = DigestCache(config.run_dir / ".digests.json") if config.run_dir.is_dir() else None
-    fresh: set[str] = set()
-    for stage in stages:
-        sources = {getattr(source, "stage", None) for source in stage.inputs.values()}
-        is_cached = digests is not None and not sources & fresh
-        is_cached = is_cached and digests is not None and cached_result(stage, config.run_dir, digests) is not None
-        if not is_cached:
-            fresh.add(stage.name)
-        yield stage, is_cached
 
 
 def _describe_source(source: FileSource | HubSource | DemoSource) -> str:

@@ -35,9 +35,11 @@ def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bo
     """Run a configuration up to a phase, or say what that would be."""
     from truegold.flows.execute import all_cached, describe, execute, open_run, stage_caller, write_manifest
     from truegold.flows.plan import plan
+    from truegold.flows.remote import check_remote
 
     stages = plan(config, until)
     if dry_run:
+        check_remote(stages, config.run_dir)
         from truegold.flows.cli.preview import preview_json, preview_lines
 
         if as_json:

@@ -24,9 +24,11 @@ from truegold.pipeline.config.sources import (
 from truegold.pipeline.config.stages import DedupConfig, SampleSource, SuspicionConfig, WellPosedConfig
 from truegold.pipeline.curation.resolve import resolve_sources, resolve_stages
 from truegold.pipeline.decontaminate import decontaminate
-from truegold.pipeline.decontaminate.eval_sets import find_local
+from truegold.pipeline.decontaminate.eval_sets import find_local, read_eval_set
+from truegold.pipeline.decontaminate.stage import problem_columns
 from truegold.pipeline.dedup import dedup
 from truegold.pipeline.flag import flag
+from truegold.pipeline.flag.reasons import check_reasons
 from truegold.pipeline.flag.rules import detector_versions
 from truegold.pipeline.flag.suspicion import suspect
 from truegold.pipeline.flag.suspicion.tables import SampleFile
@@ -77,6 +79,7 @@ def curation_stages(config: CurationConfig) -> list[Stage]:
         "dedup_flags": Output("dedup", "flags.parquet"),
         "gold_flags": Output(verified, "flags.parquet"),
     }
+    check_reasons(config.flag)
     rules = config.flag.model_copy(update={"model": None})
     stages.append(plan_stage("flag", flag, rules, flagged, extra=detector_versions(config.flag.detectors)))
     if config.flag.model is not None:
@@ -95,8 +98,12 @@ def _compare_with_eval_sets(config: DecontaminateConfig) -> Stage:
     inputs = rows_of("clean")
     for index, entry in enumerate(config.against):
         check_preset(entry.preset)
-        if (path := find_local(entry.set)) is not None:
-            inputs[f"against {index}"] = path
+        if (path := find_local(entry.set)) is None:
+            continue
+        inputs[f"against {index}"] = path
+        if path.is_file():
+            # A column that is not there is told by the first records.
+            next(read_eval_set(entry.set, problem_columns(entry)), None)
     return plan_stage("decontaminate", decontaminate, config, inputs)
 
 
@@ -196,5 +203,6 @@ def _listed_files(sources: Sequence[ListedSource]) -> dict[str, Path | Output]:
 def _decisions_folder(path: str) -> Path:
     folder = Path(path).expanduser()
     if not folder.is_dir():
-        raise InputError(f"decisions: {path} is not a folder.", "Make it, or leave `decisions` out.")
+        shown = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+        raise InputError(f"decisions: {shown} is not a folder.", "Make it, or leave `decisions` out.")
     return folder

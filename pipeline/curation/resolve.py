@@ -9,6 +9,7 @@ A hub set is looked into when it is read. A file is looked into as far as `inges
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -18,7 +19,7 @@ from pydantic import BaseModel
 
 from truegold.pipeline.clean import Boilerplate
 from truegold.pipeline.config.base import LaunchConfig
-from truegold.pipeline.config.engines import ScriptedEngineConfig
+from truegold.pipeline.config.engines import ScriptedEngineConfig, ServerEngineConfig
 from truegold.pipeline.config.sources import FileSource, HubSource, ListedFile, ListedHub, SeveralSources
 from truegold.pipeline.config.stages import AskedModelConfig, CleanConfig, DedupConfig, VetTestsConfig
 from truegold.pipeline.ingest.columns import compile_column
@@ -132,6 +133,11 @@ def _check_section(path: str, section: BaseModel) -> None:
             _check_named_file(f"{path}.path", script)
         case LaunchConfig(hostfile=str(hosts)):
             _check_named_file(f"{path}.hostfile", hosts)
+        case ServerEngineConfig(api_key_env=str(name)) if not os.environ.get(name):
+            raise ConfigError(
+                f"{path}.api_key_env: the environment variable {name} is not set.",
+                f"Set it to the server's key (export {name}=...), or leave the setting out.",
+            )
         case AskedModelConfig() if not isinstance(section.engine, ScriptedEngineConfig):
             if section.model is None:
                 raise ConfigError(f"{path} names no model.", f"Name its folder: {path}.model.")

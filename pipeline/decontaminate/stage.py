@@ -47,7 +47,7 @@ def decontaminate(
 ) -> StageReport:
     """Drop the training rows that stand in an evaluation set. InputError where a set cannot be read."""
     path = inputs["rows"]
-    sets = {entry.set: _columns(entry) for entry in config.against}
+    sets = {entry.set: problem_columns(entry) for entry in config.against}
     find_matches(lambda: _batches(path), sets, out_dir, progress)
     matches = pl.read_parquet(out_dir / MATCHES_FILE)
     by_row = matches.partition_by("row", as_dict=True, maintain_order=True)
@@ -64,7 +64,8 @@ def decontaminate(
     return StageReport(total, rows.rows, counts, {"against": compared})
 
 
-def _columns(entry: EvalSetConfig) -> ProblemColumns:
+def problem_columns(entry: EvalSetConfig) -> ProblemColumns:
+    """Return the columns of an evaluation set as the configuration names them."""
     named = entry.columns
     spelling = f"decontaminate.against: [{{set: {entry.set}, columns: {{{{role}}: COLUMN}}}}]"
     return ProblemColumns(named.prompt, named.gold, named.id, preset=entry.preset, spelling=spelling)

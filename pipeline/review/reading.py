@@ -13,11 +13,9 @@ from dataclasses import dataclass
 
 from truegold.pipeline.ledger import FlagRecord
 from truegold.pipeline.rows import Row
-from truegold.pipeline.verify.gold_stage import examine_gold
+from truegold.pipeline.verify.gold_stage import UNPAYABLE_REASONS, examine_gold
 from truegold.verifiers import Item, judges_solutions, resolve, verify_batch
 
-GOLD_REASONS = ("gold_unmatchable", "gold_unparsed", "gold_fails_verifier", "gold_unverified")
-"""The flags of `verify_gold` that say that no answer could earn the reward of a gold."""
 SOLUTION_REASON = "solution_contradicts_gold"
 MAX_RESPONSES = 64
 """Different responses that are judged anew while a reviewer waits."""
@@ -70,7 +68,7 @@ class GoldReading:
 def unpayable_because(row: Row, gold: str, deadline_s: float = BATCH_DEADLINE_S) -> FlagRecord | None:
     """Return the flag that says why no answer could earn the reward of this gold; None where some can."""
     flags = examine_gold({**row, "gold": gold}, deadline_s).flags
-    return next((flag for flag in flags if flag["reason"] in GOLD_REASONS), None)
+    return next((flag for flag in flags if flag["reason"] in UNPAYABLE_REASONS), None)
 
 
 def takes_gold(row: Row) -> bool:
@@ -88,7 +86,7 @@ def read_gold(row: Row, gold: str, responses: Sequence[Response]) -> GoldReading
         return GoldReading(False, None, "gold_missing", before, 0, 0, (), "A fix needs the right gold.")
     examined = examine_gold({**row, "gold": gold}, DEADLINE_S)
     reasons = {flag["reason"]: flag for flag in examined.flags}
-    fault = next((reasons[reason] for reason in GOLD_REASONS if reason in reasons), None)
+    fault = next((reasons[reason] for reason in UNPAYABLE_REASONS if reason in reasons), None)
     judged = sorted(responses, key=lambda response: -response.votes)[:MAX_RESPONSES]
     to_judge = [Item(response.text, gold, row["verifier"], row["verifier_args"], row["prompt"]) for response in judged]
     verdicts = list(verify_batch(to_judge, workers=1, item_deadline_s=DEADLINE_S))

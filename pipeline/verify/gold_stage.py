@@ -52,6 +52,10 @@ from truegold.verifiers import (
 )
 
 ROWS_FILE = "rows.parquet"
+UNPAYABLE_REASONS = ("gold_unmatchable", "gold_unparsed", "gold_fails_verifier", "gold_unverified")
+"""Why no answer could earn the reward of a gold."""
+FLAG_REASONS = (*UNPAYABLE_REASONS, "solution_contradicts_gold")
+"""Everything that this stage flags."""
 TEXT_CHARS = 500
 """A flag's evidence shows this much of a text."""
 ANOTHER_ANSWER = "7919"

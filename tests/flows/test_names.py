@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from truegold.flows.config import validate_config
+from truegold.flows.execute import execute
 from truegold.flows.plan import plan
+from truegold.flows.remote import check_remote
 from truegold.verifiers import TruegoldError
 
 CHECKS = """
@@ -150,3 +152,65 @@ def test_rows_that_name_an_unknown_verifier_are_rejected_when_they_are_read(proj
     (reject,) = map(json.loads, (project / "runs" / "run" / "ingest" / "rejects.jsonl").read_text().splitlines())
     assert (reject["source_row"], reject["reason"]) == (2, "unknown_verifier")
     assert "Did you mean 'math'?" in reject["detail"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({"flag": {"advise_only": ["prof"]}}, "no flag of curation has the reason 'prof'. Did you mean 'proof'?"),
+        ({"flag": {"advise_only": ["suspect_gold"]}}, "no flag of curation has the reason 'suspect_gold'"),
+        ({"flag": {"advise_only": ["model_no_problem"]}}, "flag.model.blocks names those"),
+        (
+            {"engine": {"type": "server", "url": "http://x/v1", "api_key_env": "NO_SUCH_KEY"}, "model": {"path": "m"}},
+            "profile.engine.api_key_env: the environment variable NO_SUCH_KEY is not set.",
+        ),
+        ({"decontaminate": {"against": [{"set": "train.jsonl", "columns": {"prompt": "questio"}}]}}, "questio"),
+    ],
+)
+def test_reasons_keys_and_columns_of_evaluation_sets_are_looked_up(
+    settings: dict[str, Any], line: str, project: Path
+) -> None:
+    (project / "m").mkdir()
+    (project / "m" / "config.json").write_text("{}")
+    assert line in mistake(**settings)
+
+
+def test_reasons_of_every_kind_may_advise_only(project: Path) -> None:
+    reasons = ["proof", "conflicting_labels", "gold_unparsed", "low_kill_rate", "possible_translation", "not_vetted"]
+    own = {"detectors": ["checks2.py:loud", "proof"], "advise_only": ["anything_at_all"]}
+    (project / "checks2.py").write_text(
+        "from truegold.pipeline.rules import detector\n@detector('loud', version='1')\ndef loud(row):\n    return []\n"
+    )
+    for flag in ({"advise_only": reasons}, own):
+        plan(validate_config({"data": {"path": "train.jsonl"}, "flag": flag}, "run.yaml"), "curate")
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({"data": {"type": "hf", "name": "no/such-set", "preset": "gsm8k"}}, "Cannot open the dataset no/such-set"),
+        ({"decontaminate": {"against": ["math500"]}}, "Cannot open the dataset HuggingFaceH4/MATH-500"),
+        ({"data": [{"type": "hf", "name": "no/set", "source": "far", "preset": "gsm8k"}]}, "Source 'far' (data.0)"),
+        ({"model": {"path": "no/such-model"}}, "model.path: no/such-model cannot be downloaded"),
+    ],
+)
+def test_what_is_on_the_hub_is_looked_up_before_the_first_stage(settings: dict[str, Any], line: str) -> None:
+    pytest.importorskip("datasets", reason="needs the extra `hub`")
+    values = {"data": {"path": "train.jsonl"}, **settings}
+    config = validate_config(values, "run.yaml")
+    stages = plan(config, "profile" if "model" in settings else "curate")
+    with pytest.raises(TruegoldError) as caught:
+        check_remote(stages, config.run_dir)
+    assert line in str(caught.value)
+    with pytest.raises(TruegoldError):
+        execute(stages, config.run_dir, lambda stage: pytest.fail(f"{stage.name} was run"))
+
+
+def test_nothing_is_looked_up_for_stages_that_have_run(monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
+    monkeypatch.setattr("truegold.flows.remote.open_hub", lambda source: pytest.fail("asked the hub"))
+    monkeypatch.setattr(
+        "truegold.flows.remote.with_states", lambda stages, run_dir: [(stage, True) for stage in stages]
+    )
+    values = {"data": {"type": "hf", "name": "no/such-set", "preset": "gsm8k"}}
+    config = validate_config(values, "run.yaml")
+    check_remote(plan(config, "curate"), config.run_dir)

@@ -7,6 +7,7 @@ used where it lies, after `check_local`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.train.config.models import PathModel, SmolLM2Model, TinyModel
 from truegold.verifiers import SetupError
 
+HUB_TIMEOUT_S = 20.0
+"""How long the hub may take to say whether it has a model."""
 PAD, START, END = "<|pad|>", "<|im_start|>", "<|im_end|>"
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
@@ -45,22 +48,43 @@ def check_local(path: str) -> Path:
 def download(inputs: Mapping[str, Path], config: PathModel, out_dir: Path, progress: Progress) -> StageReport:
     """Fetch a checkpoint from the hub. Raises SetupError where the hub or the name cannot be reached."""
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
 
     progress.start(f"downloading {config.path}")
-    try:
+    with _hub_errors_explained(config):
         snapshot_download(
             config.path,
             revision=config.revision,
             local_dir=out_dir / "checkpoint",
             allow_patterns=["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"],
         )
-    except RepositoryNotFoundError as error:
+    return StageReport(0, 0)
+
+
+def look_up(config: PathModel) -> None:
+    """Ask the hub for a checkpoint without fetching it. Raises SetupError as `download` would."""
+    from huggingface_hub import HfApi
+
+    with _hub_errors_explained(config):
+        HfApi().model_info(config.path, revision=config.revision, timeout=HUB_TIMEOUT_S)
+
+
+@contextmanager
+def _hub_errors_explained(config: PathModel) -> Iterator[None]:
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        OfflineModeIsEnabled,
+        RepositoryNotFoundError,
+    )
+
+    try:
+        yield
+    except (RepositoryNotFoundError, HFValidationError) as error:
         raise SetupError(f"model.path: the hub has no model {config.path}, and no such folder exists.") from error
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+    except (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled, OSError) as error:
         reason = str(error).strip().split("\n", 1)[0][:200]
         raise SetupError(f"model.path: {config.path} cannot be downloaded: {reason}") from error
-    return StageReport(0, 0)
 
 
 @stage_function(version=1, isolated=True)
