@@ -22,13 +22,13 @@ from truegold.pipeline.config.sources import (
     SeveralSources,
 )
 from truegold.pipeline.config.stages import DedupConfig, SampleSource, SuspicionConfig, WellPosedConfig
+from truegold.pipeline.curation.reasons import check_reasons
 from truegold.pipeline.curation.resolve import resolve_sources, resolve_stages
 from truegold.pipeline.decontaminate import decontaminate
 from truegold.pipeline.decontaminate.eval_sets import find_local, read_eval_set
 from truegold.pipeline.decontaminate.stage import problem_columns
 from truegold.pipeline.dedup import dedup
 from truegold.pipeline.flag import flag
-from truegold.pipeline.flag.reasons import check_reasons
 from truegold.pipeline.flag.rules import detector_versions
 from truegold.pipeline.flag.suspicion import suspect
 from truegold.pipeline.flag.suspicion.tables import SampleFile
