@@ -81,6 +81,9 @@ class Row(TypedDict):
 
 ROW_SCHEMA = arrow_schema(Row)
 
+NOTES = "truegold"
+"""What truegold notes of a row stands under this name in `meta`: its language, licence, origin."""
+
 KEY = ["id", "source", "source_row"]
 """The columns that tell rows apart."""
 

@@ -21,12 +21,13 @@ ROOT_LIMITS = {"pipeline": (20, 5), "train": (10, 5)}
 
 HEAVY = {
     "prefect": {"flows"},
-    "torch": {"train", "pipeline/engines"},
+    "torch": {"train", "pipeline/engines", "verifiers/adapters/openrlhf.py"},
     "deepspeed": {"train", "flows/doctor.py"},
     "vllm": {"pipeline/engines"},
     "transformers": {"train", "pipeline/engines"},
 }
-"""Where packages may be imported that take seconds. (The doctor looks at DeepSpeed's accelerator.)"""
+"""Where packages may be imported that take seconds. (The doctor looks at DeepSpeed's accelerator; OpenRLHF
+reads tensors.)"""
 
 EMPTY_NAMES = {
     *("found", "place", "places", "at", "one", "own", "wanted", "said", "given", "of", "told", "number", "thing"),

@@ -30,6 +30,7 @@ from truegold.verifiers.errors import ConfigError
 from truegold.verifiers.gold import gold_response, judges_solutions
 from truegold.verifiers.math import MathVerifier
 from truegold.verifiers.options import NO_INFO, BadOption, check_value, declared
+from truegold.verifiers.several_golds import OTHER_GOLDS, judge_any, mistake_in_golds
 from truegold.verifiers.user_code import did_you_mean, is_file, load_object, source_digest, split_spelling
 from truegold.verifiers.verdict import Verdict, Verifier
 
@@ -127,7 +128,7 @@ def verify(
             hint = "Pass an empty text where there was none." if value is None else f"Type {name}=str(...)."
             raise ConfigError(f"{name} is a text; this is {type(value).__name__} {value!r:.60}.", hint)
     resolved = resolve(verifier) if isinstance(verifier, str) else verifier
-    return resolved(response, gold, problem=problem, info=arguments)
+    return judge_any(resolved, response, gold, problem, arguments)
 
 
 def resolve(name: str) -> Verifier:
@@ -150,6 +151,9 @@ def find_option_mistakes(name: str, info: Mapping[str, Any], *, complete: bool =
     verifier = resolve(name)
     known = declared(verifier)
     mistakes = []
+    if (others := info.get(OTHER_GOLDS)) is not None and (mistake := mistake_in_golds(others)) is not None:
+        mistakes.append(f"{name}: {mistake}.")
+    info = {option: value for option, value in info.items() if option != OTHER_GOLDS}
     for option in info:
         if known is None or option in known:
             continue

@@ -30,8 +30,9 @@ from truegold.pipeline.clean.language import UNKNOWN, known_languages, language_
 from truegold.pipeline.clean.leaks import drop_answer_line
 from truegold.pipeline.clean.options import chosen_letters, find_options
 from truegold.pipeline.config.stages import CleanConfig
+from truegold.pipeline.ingest.provenance import PROVENANCE_NOTES
 from truegold.pipeline.ledger import Ledger
-from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, dump_json, read_rows
+from truegold.pipeline.rows import NOTES, ROW_SCHEMA, Row, TableWriter, count_rows, dump_json, read_rows
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.row_workers import map_rows
 from truegold.pipeline.running.stage import StageReport, stage_function
@@ -39,8 +40,6 @@ from truegold.verifiers import ConfigError
 
 ROWS_FILE = "rows.parquet"
 TEXTS: tuple[Literal["gold", "solution", "prompt"], ...] = ("gold", "solution", "prompt")
-NOTES = "truegold"
-"""The key of `meta` under which truegold's own notes on a row stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ _Fault = tuple[str, dict[str, Any]]
 """The reason to drop a row, with what there is and what is allowed."""
 
 
-@stage_function(version=2)
+@stage_function(version=3)
 def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Clean every row; drop those without a usable prompt or gold."""
     _check_languages(config)
@@ -105,7 +104,7 @@ def clean_row(row: Row, config: CleanConfig, boilerplate: Boilerplate) -> tuple[
     if "multiple_choice" not in config.skip:
         changes += _turn_into_choice(cleaned, config)
     noted = _with_notes(cleaned)
-    if noted != row["meta"] and NOTES in _read_object(row["meta"]):
+    if noted != row["meta"] and set(_read_object(row["meta"]).get(NOTES, {})) - set(PROVENANCE_NOTES):
         changes.append(_Change("meta", Edit("notes", row["meta"], noted)))
     cleaned["meta"] = noted
     return cleaned, changes
@@ -161,7 +160,9 @@ def _with_notes(row: Row) -> str:
         notes["gold_type"] = note[0]
         if note[1] is not None:
             notes["gold_normal"] = note[1]
-    return dump_json({**_read_object(row["meta"]), NOTES: notes})
+    meta = _read_object(row["meta"])
+    kept = {name: value for name, value in meta.get(NOTES, {}).items() if name in PROVENANCE_NOTES}
+    return dump_json({**meta, NOTES: {**kept, **notes}})
 
 
 def _read_object(text: str | None) -> dict[str, Any]:

@@ -38,6 +38,9 @@ class Columns(StageConfig):
     """The source's own identifier; kept in `meta.source_id`, never used as truegold's identity."""
     tests: ColumnSpec | None = None
     """Test cases, for code; goes into `verifier_args.tests`."""
+    golds: ColumnSpec | None = None
+    """A column with a list of accepted golds, any of which is right; the first is gold where no column of gold is
+    named."""
     verifier: ColumnSpec | None = None
     """A column that names each row's verifier."""
     verifier_args: ColumnSpec | None = None
@@ -55,7 +58,8 @@ class SourceConfig(StageConfig):
     """What every kind of data source shares."""
 
     preset: str | None = None
-    """The shape of the source: gsm8k, math, leetcode, humaneval, mbpp, livecodebench, apps, codecontests, verl, trl.
+    """The shape of the source: gsm8k, math, leetcode, humaneval, mbpp, livecodebench, apps, codecontests, verl, trl,
+    inspect, open-instruct, accepted, truegold.
     Without one and without `columns`, the preset whose columns fit is taken."""
     columns: Columns = Columns()
     """Columns that are not to be taken from the preset or guessed."""
@@ -65,6 +69,11 @@ class SourceConfig(StageConfig):
     """A built-in name, an entry point or an import string; the preset's where not given."""
     verifier_args: dict[str, Any] = Field(default_factory=dict)
     """Arguments for the verifier, the same for every row."""
+    license: str | None = None
+    """The licence of rows that do not state their own, such as `mit` or `cc-by-4.0`."""
+    origin: str | None = None
+    """What rows were taken from (a data set, an address), where they do not state it; the source's name where not
+    given."""
     limit: int | None = Field(default=None, ge=1)
     """Take only the first so many rows."""
     heldout: float = Field(default=0.0, ge=0.0, lt=1.0)

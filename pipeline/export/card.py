@@ -53,6 +53,9 @@ class Card:
     sources: Mapping[str, int]
     languages: Mapping[str, int]
     gold_types: Mapping[str, int]
+    licenses: Mapping[str, int]
+    """Rows by the licence that they or their source state."""
+    origins: Mapping[str, int]
     label_errors: LabelErrors
     decontamination: Decontamination
 
@@ -86,6 +89,8 @@ def gather_card(
         sources=_ordered(tally.sources),
         languages=_ordered(tally.languages),
         gold_types=_ordered(tally.gold_types),
+        licenses=_ordered(tally.licenses),
+        origins=_ordered(tally.origins),
         label_errors=_label_errors(files, inputs, tables),
         decontamination=read_decontamination(files.path("decontaminate", MATCHES_FILE), tables, _leaked_heldout(files)),
     )

@@ -19,6 +19,7 @@ import yaml
 
 from truegold.pipeline.export.card import Card
 from truegold.pipeline.export.decontamination import Decontamination
+from truegold.pipeline.export.tables import NOT_STATED
 from truegold.pipeline.report.label_errors import LabelErrors
 from truegold.pipeline.report.shown_text import visible
 from truegold.pipeline.report.sources import describe_losses
@@ -57,8 +58,12 @@ def _front_matter(card: Card) -> dict[str, Any]:
     }
     if languages := [code for code in card.languages if code != "und"]:
         head["language"] = languages
+    stated = [name for name in card.licenses if name != NOT_STATED]
     if card.license:
         head["license"] = card.license
+    elif stated:
+        # One licence is the set's where every row has it; a mixture has no name on the hub.
+        head["license"] = stated[0] if len(card.licenses) == 1 else "other"
     return head
 
 
@@ -76,18 +81,18 @@ def _body(card: Card) -> str:
         f"{rows:,} problems ({parts}) left of {card.records_in:,} records, curated by truegold {card.truegold}. "
         f"Configuration `{card.configuration}`.",
         "## Where the records went",
-        _table(("stage", "reason", "rows"), [*card.removed, ("", "**in this set**", rows)]),
+        markdown_table(("stage", "reason", "rows"), [*card.removed, ("", "**in this set**", rows)]),
         *_by_source(card),
         "## Edits",
-        _table(("stage", "reason", "edits"), card.edits) if card.edits else "Nothing was edited.",
+        markdown_table(("stage", "reason", "edits"), card.edits) if card.edits else "Nothing was edited.",
         "## Flags on rows of this set",
-        _table(("reason", "rows"), card.flags.items()) if card.flags else "None.",
+        markdown_table(("reason", "rows"), card.flags.items()) if card.flags else "None.",
         "## Label errors",
         _label_errors(card.label_errors, rows),
         "## Decontamination",
         _decontamination(card.decontamination),
         "## Verifiers",
-        _table(("verifier", "rows"), card.verifiers.items()),
+        markdown_table(("verifier", "rows"), card.verifiers.items()),
         "## What the rows are",
         _counts(card),
     ]
@@ -102,7 +107,7 @@ def _by_source(card: Card) -> list[str]:
         (line.source, line.records, line.rejected, line.dropped, line.left, line.heldout, describe_losses(line))
         for line in card.by_source
     ]
-    return ["By source, in the order of the data:", _table(head, lines)]
+    return ["By source, in the order of the data:", markdown_table(head, lines)]
 
 
 def _label_errors(estimate: LabelErrors, rows: int) -> str:
@@ -123,7 +128,7 @@ def _decontamination(outcome: Decontamination) -> str:
     compared = f"{heldout} Compared with {', '.join(sets)}: "
     if not outcome.matches:
         return f"{compared}no row matches."
-    match_table = _table(
+    match_table = markdown_table(
         ("against", "kind", "rows matched", "still in train", "in heldout"),
         [(match.against, match.kind, match.rows, match.in_train, match.in_heldout) for match in outcome.matches],
     )
@@ -132,7 +137,8 @@ def _decontamination(outcome: Decontamination) -> str:
 
 def _counts(card: Card) -> str:
     counted = {"domain": card.domains, "language": card.languages, "gold type": card.gold_types, "source": card.sources}
-    return _table(("", "rows"), [(name, _list_counts(counts)) for name, counts in counted.items()])
+    counted |= {"license": card.licenses, "origin": card.origins}
+    return markdown_table(("", "rows"), [(name, _list_counts(counts)) for name, counts in counted.items()])
 
 
 def _list_counts(counts: Mapping[str, int]) -> str:
@@ -141,7 +147,8 @@ def _list_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(shown) + (f", {more} more" if more > 0 else "")
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+def markdown_table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """Return a table in Markdown."""
     names = list(head)
     lines = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
     for row in rows:

@@ -30,7 +30,7 @@ CARD = "README.md"
 NUMBERS = "card.json"
 
 
-@stage_function(version=4)
+@stage_function(version=5)
 def export(inputs: Mapping[str, Path], config: ExportConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Write the set and its card. InputError where `suspicion` lacks a column."""
     tables = [inputs[name] for name in ("rows", "selected", "heldout") if name in inputs]

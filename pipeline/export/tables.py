@@ -1,7 +1,8 @@
 """Writes the splits of the curated set and counts what its card tells of them.
 
 export/data/train.parquet  export/data/heldout.parquet      the columns of `rows`, with pass_rate after a selection,
-                                                            and `flags`: ["yes_no_answer"], [] for most
+                                                            `flags`: ["yes_no_answer"], [] for most, and
+                                                            `license`, `origin`
 """
 
 from __future__ import annotations
@@ -17,13 +18,18 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from truegold.pipeline.clean.stage import NOTES
-from truegold.pipeline.rows import Row, RowKey, TableWriter, read_rows, row_key
+from truegold.pipeline.ingest.provenance import provenance_of, provenance_of_row
+from truegold.pipeline.rows import NOTES, Row, RowKey, TableWriter, read_rows, row_key
 
 DATA_DIR = "data"
 SPLITS = ("train", "heldout")
 FLAGS_FIELD = pa.field("flags", pa.list_(pa.string()))
 """The reasons of the flags that a row carries: it was only advised against, or a reviewer kept it."""
+
+PROVENANCE_FIELDS = (pa.field("license", pa.string()), pa.field("origin", pa.string()))
+"""Whose a row is; the licence is null where nothing is stated."""
+NOT_STATED = "not stated"
+"""What the card counts rows without a licence as."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +55,19 @@ class Tally:
     sources: Counter[str] = field(default_factory=Counter)
     languages: Counter[str] = field(default_factory=Counter)
     gold_types: Counter[str] = field(default_factory=Counter)
+    licenses: Counter[str] = field(default_factory=Counter)
+    origins: Counter[str] = field(default_factory=Counter)
 
     def add(self, row: Row) -> None:
         """Count one row."""
         self.verifiers[row["verifier"]] += 1
         self.domains[row["domain"]] += 1
         self.sources[row["source"]] += 1
-        notes: dict[str, Any] = orjson.loads(row["meta"] or "{}").get(NOTES, {})
+        meta = orjson.loads(row["meta"] or "{}")
+        notes: dict[str, Any] = meta.get(NOTES, {})
+        provenance = provenance_of(meta, row["source"])
+        self.licenses[provenance.license or NOT_STATED] += 1
+        self.origins[provenance.origin] += 1
         self.languages[notes.get("language", "und")] += 1
         if "gold_type" in notes:
             self.gold_types[notes["gold_type"]] += 1
@@ -69,7 +81,9 @@ def write_splits(
     Without held-out rows there is no file of them. The tables share the columns of ROW_SCHEMA; columns that only some
     have are null in the others' rows.
     """
-    schema = max((pq.read_schema(path).remove_metadata() for path in tables), key=len).append(FLAGS_FIELD)
+    schema = max((pq.read_schema(path).remove_metadata() for path in tables), key=len)
+    for column in (FLAGS_FIELD, *PROVENANCE_FIELDS):
+        schema = schema.append(column)
     (out_dir / DATA_DIR).mkdir(exist_ok=True)
     tally = Tally()
     with ExitStack() as stack:
@@ -80,7 +94,8 @@ def write_splits(
             for row in read_rows(path):
                 tally.add(row)
                 split = "heldout" if row["split"] == "heldout" else "train"
-                writers[split].write({**row, FLAGS_FIELD.name: flags.get(row_key(row), [])})
+                provenance = provenance_of_row(row)._asdict()
+                writers[split].write({**row, FLAGS_FIELD.name: flags.get(row_key(row), []), **provenance})
     splits = []
     for name, writer in writers.items():
         path = out_dir / DATA_DIR / f"{name}.parquet"

@@ -29,6 +29,9 @@ NAMES: dict[Role, tuple[str, ...]] = {
 """For each role the names most often used, the surest first. Files of samples have `extracted`, what a system answered,
 and `system`, which system it was."""
 
+GOLDS_COLUMNS = ("golds", "accepted_golds", "accepted_answers", "acceptable_answers")
+"""Columns with a list of accepted golds, any of which is right."""
+
 CHOICE_COLUMNS = ("options", "choices")
 """Where one of these columns holds something, the question alone is not the problem."""
 

@@ -31,6 +31,21 @@ class Derived:
 
 
 @dataclass(frozen=True, slots=True)
+class CarriedRow:
+    """A row that an exported file carries, beside what its trainer reads."""
+
+    id: str | None
+    """The row's id; None where the file was edited since, so that it is another row now."""
+    gold: str | None
+    domain: str
+    verifier: str
+    verifier_args: Mapping[str, Any]
+    solution: str | None
+    split: str
+    meta: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
     """How the records of one source are read."""
 
@@ -44,3 +59,6 @@ class Layout:
     """The function that makes more of a record than single columns give; it raises `Unusable` where it cannot."""
     uses: frozenset[str] = frozenset()
     """The columns that `derive` reads, which therefore do not go into `meta`."""
+    restore: Callable[[Values], CarriedRow] | None = None
+    """What takes a whole row out of a file that truegold has exported (`carried`); nothing else is read then, but the
+    prompt."""

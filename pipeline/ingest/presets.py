@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Set
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec
+from truegold.pipeline.ingest.carried import exported
 from truegold.pipeline.ingest.code_tests import looks_like_tests
-from truegold.pipeline.ingest.column_names import NAMES, boxed_gold_spec, find_column, gold_spec
+from truegold.pipeline.ingest.column_names import GOLDS_COLUMNS, NAMES, boxed_gold_spec, find_column, gold_spec
 from truegold.pipeline.ingest.layout import Derived, Layout, Samples, Values
 from truegold.pipeline.ingest.presets_code import (
     apps,
@@ -86,6 +87,45 @@ def trl(columns: Set[str], samples: Samples) -> Layout | None:
     return _prompt_and_gold("prompt", gold, samples)
 
 
+def inspect(columns: Set[str], samples: Samples) -> Layout | None:
+    """Fit `{"input": "What is one half?", "target": ["1/2", "0.5"]}`: several targets are several accepted golds."""
+    if not {"input", "target"} <= columns or not any(_is_list_of_texts(sample.get("target")) for sample in samples):
+        return None
+    return Layout(Columns.model_validate({"prompt": "input", "golds": "target"}))
+
+
+def open_instruct(columns: Set[str], samples: Samples) -> Layout | None:
+    """Fit `{"messages": [{"role": "user", "content": "What is one half?"}], "ground_truth": ["1/2", "0.5"], "dataset":
+    ["math", "math"]}`: several ground truths of one verifier are several accepted golds.
+
+    Rows whose ground truths are for several verifiers, which add up there, are rejected as mixed_source.
+    """
+    if not {"messages", "ground_truth", "dataset"} <= columns:
+        return None
+
+    def derive(values: Values) -> Derived:
+        names = values.get("dataset")
+        if isinstance(names, list) and len(set(names)) > 1:
+            raise Unusable("mixed_source", f"its ground truths are for several verifiers: {', '.join(map(str, names))}")
+        return Derived({})
+
+    return Layout(Columns.model_validate({"prompt": "messages", "golds": "ground_truth"}), derive=derive)
+
+
+def accepted(columns: Set[str], samples: Samples) -> Layout | None:
+    """Fit `{"question": "What is one half?", "golds": ["1/2", "0.5"]}`: any gold of the list is right."""
+    prompt = find_column("prompt", samples)
+    names = (name for name in GOLDS_COLUMNS if any(_is_list_of_texts(sample.get(name)) for sample in samples))
+    golds = next(names, None)
+    if prompt is None or golds is None:
+        return None
+    return Layout(Columns.model_validate({"prompt": prompt, "golds": golds}))
+
+
+def _is_list_of_texts(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(text, str) for text in value)
+
+
 def generic(columns: Set[str], samples: Samples) -> Layout | None:
     """Fit `{"input": "Janet's ducks lay ...", "target": -9867630.0}` by the names that prompt and gold often have."""
     prompt, gold = find_column("prompt", samples), _gold_column(columns, samples)
@@ -126,6 +166,7 @@ def _layout(prompt: str, gold: ColumnSpec, solution: str | None) -> Layout:
 
 
 PRESETS: dict[str, tuple[Callable[[Set[str], Samples], Layout | None], str]] = {
+    "truegold": (exported, "truegold (or extra_info.truegold, metadata.truegold), as `truegold export` writes it"),
     "leetcode": (leetcode, "entry_point, test, prelude (or prompt and completion), and a column with the problem"),
     "humaneval": (humaneval, "prompt, canonical_solution, test, entry_point"),
     "mbpp": (mbpp, "text or prompt, code, test_list"),
@@ -133,6 +174,9 @@ PRESETS: dict[str, tuple[Callable[[Set[str], Samples], Layout | None], str]] = {
     "apps": (apps, "question, input_output"),
     "codecontests": (codecontests, "problem, description or question, and tests or public_tests"),
     "verl": (verl, "prompt, reward_model"),
+    "accepted": (accepted, f"one of {', '.join(NAMES['prompt'])}, and a list in one of {', '.join(GOLDS_COLUMNS)}"),
+    "inspect": (inspect, "input, target (a list of accepted golds)"),
+    "open-instruct": (open_instruct, "messages, ground_truth, dataset"),
     "gsm8k": (gsm8k, "question, answer"),
     "math": (math, "problem, and answer or a solution with \\boxed{}"),
     "trl": (trl, "prompt, and ground_truth, answer, ... or solution"),

@@ -28,10 +28,12 @@ from truegold.pipeline.ingest.columns import (
 )
 from truegold.pipeline.ingest.heldout import is_heldout
 from truegold.pipeline.ingest.jsonl import parse_structure
-from truegold.pipeline.ingest.layout import Derived, Layout
+from truegold.pipeline.ingest.layout import CarriedRow, Derived, Layout
+from truegold.pipeline.ingest.provenance import with_provenance
 from truegold.pipeline.ingest.records import Record, Unusable
 from truegold.pipeline.rows import Row, dump_json, row_id
 from truegold.verifiers import ConfigError, resolve
+from truegold.verifiers.several_golds import OTHER_GOLDS
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class RowBuilder:
     def build(self, record: Record) -> Row:
         """Return the row of a record; raise `Unusable` where none can be made."""
         values = record.values
+        if self.layout.restore is not None:
+            return self._restore(record, self.layout.restore(values))
         derived = self.layout.derive(values) if self.layout.derive else Derived({})
         prompt, messages = self._prompt(values, derived)
         gold = self._gold(values)
@@ -72,7 +76,27 @@ class RowBuilder:
             "source": self.source,
             "source_row": record.row_number,
             "split": "heldout" if self.all_heldout or is_heldout(identity, self.config.heldout) else "train",
-            "meta": dump_json(json_safe(self._meta(values, keep_prompt=messages > 1))),
+            "meta": dump_json(json_safe(with_provenance(self._meta(values, keep_prompt=messages > 1), self.config))),
+        }
+
+    def _restore(self, record: Record, carried: CarriedRow) -> Row:
+        """Return the row that an exported file carries; what the configuration says counts before it."""
+        prompt, _ = self._prompt(record.values, Derived({}))
+        verifier_args = dump_json(json_safe({**carried.verifier_args, **self.config.verifier_args}))
+        identity = carried.id or row_id(prompt, carried.gold, verifier_args)
+        heldout = self.all_heldout or carried.split == "heldout" or is_heldout(identity, self.config.heldout)
+        return {
+            "id": identity,
+            "prompt": prompt,
+            "gold": carried.gold,
+            "domain": self.config.domain or carried.domain,
+            "verifier": self.config.verifier or carried.verifier,
+            "verifier_args": verifier_args,
+            "solution": carried.solution,
+            "source": self.source,
+            "source_row": record.row_number,
+            "split": "heldout" if heldout else "train",
+            "meta": dump_json(json_safe(with_provenance(carried.meta, self.config))),
         }
 
     def source_id(self, record: Record) -> str | None:
@@ -103,7 +127,7 @@ class RowBuilder:
     def _gold(self, values: Mapping[str, Any]) -> str | None:
         column = self.columns.get("gold")
         if column is None:
-            return None
+            return next(iter(self._accepted(values)), None)
         text = text_of(column(values))
         if text is None:
             raise Unusable("missing_gold", _describe_absence(column, values))
@@ -114,6 +138,17 @@ class RowBuilder:
                 "gold_not_found", f"{spec.extract if spec else ''!r} finds nothing in column {column.name!r}"
             )
         return gold
+
+    def _accepted(self, values: Mapping[str, Any]) -> list[str]:
+        """Return the golds of the column that lists all that are accepted; none where there is no such column."""
+        if (column := self.columns.get("golds")) is None:
+            return []
+        listed = parse_structure(column(values))
+        texts = map(text_of, listed if isinstance(listed, list | tuple) else [listed])
+        golds = list(dict.fromkeys(text for text in texts if text is not None))
+        if not golds:
+            raise Unusable("missing_gold", _describe_absence(column, values))
+        return golds
 
     def _verifier(self, values: Mapping[str, Any]) -> str:
         if self.config.verifier is not None:
@@ -135,6 +170,10 @@ class RowBuilder:
             if tests in (None, MISSING, "", [], {}):
                 raise Unusable("missing_tests", _describe_absence(self.columns["tests"], values))
             arguments["tests"] = parse_structure(tests)
+        if "golds" in self.columns:
+            gold = self._gold(values)
+            if others := [other for other in self._accepted(values) if other != gold]:
+                arguments[OTHER_GOLDS] = others
         return arguments | self.config.verifier_args
 
     def _meta(self, values: Mapping[str, Any], keep_prompt: bool) -> dict[str, Any]:

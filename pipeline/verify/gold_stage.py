@@ -31,11 +31,13 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from truegold.pipeline.config.stages import VerifyGoldConfig
 from truegold.pipeline.flag.measured import measured_flag
 from truegold.pipeline.ingest.columns import boxed_spans
 from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger
-from truegold.pipeline.rows import Row, RowReference, TableWriter, count_rows, read_rows
+from truegold.pipeline.rows import Row, RowReference, TableWriter, count_rows, dump_json, read_rows
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.verify.gold_kinds import shorter_answers, unmatchable_because
@@ -50,6 +52,7 @@ from truegold.verifiers import (
     resolve,
     verify_batch,
 )
+from truegold.verifiers.several_golds import OTHER_GOLDS, mistake_in_golds
 
 ROWS_FILE = "rows.parquet"
 UNPAYABLE_REASONS = ("gold_unmatchable", "gold_unparsed", "gold_fails_verifier", "gold_unverified")
@@ -79,7 +82,7 @@ _OPTION_LETTER = re.compile(
 COLUMNS = ["id", "prompt", "gold", "domain", "verifier", "verifier_args", "solution", "source", "source_row"]
 
 
-@stage_function(version=3, judges="rows")
+@stage_function(version=4, judges="rows")
 def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Judge every gold by its own verifier, and flag those that no answer could earn the reward of."""
     path = inputs["rows"]
@@ -137,6 +140,7 @@ class _Role(Enum):
     """What a response is that the verifier judges."""
 
     GOLD = "gold"
+    OTHER_GOLD = "another accepted gold"
     ANOTHER = "another answer"
     SHORTER = "part of a prose gold"
     SOLUTION = "worked solution"
@@ -184,12 +188,14 @@ class _Queue:
             if not any(role is _Role.GOLD for role, _ in responses):
                 self.skipped += 1
             reference: RowReference = {"id": row["id"], "source": row["source"], "source_row": row["source_row"]}
-            roles = tuple(role for role, _ in responses)
+            others = self._other_golds(row)
+            roles = (*(role for role, _ in responses), *(_Role.OTHER_GOLD for _ in others))
             end = (row["solution"] or "")[-END_CHARS:]
             asks_for_one = _ASKS_FOR_ONE.search(row["prompt"]) is not None
             self._pending.append(_Pending(reference, row["gold"], row["verifier"], asks_for_one, end, why, roles, []))
             for _, response in responses:
                 yield Item(response, row["gold"], row["verifier"], row["verifier_args"], row["prompt"])
+            yield from others
 
     def finished_before_next(self) -> Iterator[_Pending]:
         """Yield, and forget, the rows at the head that have all their verdicts."""
@@ -220,6 +226,20 @@ class _Queue:
             for start, end in boxes if 1 < len(boxes) <= MAX_BOXES else ():
                 yield _Role.BOX, f"\\boxed{{{solution[start:end]}}}"
 
+    def _other_golds(self, row: Row) -> list[Item]:
+        """Return the perfect response to each accepted gold beside the first, to be judged against that gold alone."""
+        arguments = orjson.loads(row["verifier_args"])
+        golds = arguments.pop(OTHER_GOLDS, ())
+        if mistake_in_golds(golds) is not None:
+            return []
+        verifier, alone = self._resolve(row), dump_json(arguments)
+        responses = {gold: gold_response(verifier, gold) for gold in golds}
+        return [
+            Item(response, gold, row["verifier"], alone, row["prompt"])
+            for gold, response in responses.items()
+            if response is not None
+        ]
+
     def _resolve(self, row: Row) -> Verifier:
         name = row["verifier"]
         if name not in self._verifiers:
@@ -246,6 +266,9 @@ def _flags(row: _Pending) -> Iterator[tuple[FlagRecord, dict[str, Any]]]:
         yield _flag(row, "gold_unmatchable", {"verifier": row.verifier, "gold": gold, "why": why})
     elif on_gold is not None and not on_gold.passed:
         yield _flag(row, _failure(on_gold), _evidence(row, on_gold))
+    for on_other in row.verdicts_on(_Role.OTHER_GOLD):
+        if not on_other.passed:
+            yield _flag(row, _failure(on_other), _evidence(row, on_other) | {"other_gold": on_other.extracted})
     on_solution = row.verdict_on(_Role.SOLUTION)
     if on_solution is not None and _contradicts(on_solution, row):
         evidence = {"gold": gold, "extracted": on_solution.extracted, "form": on_solution.evidence["form"]}

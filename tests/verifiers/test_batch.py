@@ -151,7 +151,7 @@ def test_a_deadline_holds_for_a_single_row(risky):
 
 
 def test_a_few_rows_of_built_in_verifiers_start_no_process(monkeypatch):
-    monkeypatch.setattr(batch, "_Pool", None)
+    monkeypatch.setattr(batch, "Pool", None)
     assert [v.score for v in verify_batch(number_rows(5))] == EXPECTED_SCORES[:5]
 
 

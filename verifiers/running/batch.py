@@ -110,7 +110,7 @@ def _generate_verdicts(
         rows = itertools.chain(head, rows)
         uses_caller = len(head) < SMALL_BATCH
         processes = 1 if uses_caller else usable_cores()
-    pool: _Pool | None = None
+    pool: Pool | None = None
     waiting: deque[Future[list[TimedVerdict]]] = deque()
     try:
         while batch := list(itertools.islice(rows, chunk)):
@@ -122,7 +122,7 @@ def _generate_verdicts(
             # A misspelt name is then one error here, not one in each process.
             for name in {row.verifier for row in batch}:
                 verifiers.resolve(name)
-            pool = pool or _Pool(processes, item_deadline_s, tally)
+            pool = pool or Pool(processes, item_deadline_s, tally)
             waiting.append(pool.submit(batch))
             if len(waiting) >= LOOK_AHEAD * processes:
                 yield from waiting.popleft().result()
@@ -133,7 +133,7 @@ def _generate_verdicts(
             pool.close()
 
 
-class _Pool:
+class Pool:
     """Child processes with a thread for each: the thread waits, keeps the deadline and replaces the process."""
 
     def __init__(self, workers: int, item_deadline_s: float, tally: TimeoutTally) -> None:
@@ -144,9 +144,11 @@ class _Pool:
         self._threads = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="truegold-verify")
 
     def submit(self, batch: list[Item]) -> Future[list[TimedVerdict]]:
+        """Have a batch judged by whichever process is free next."""
         return self._threads.submit(self._judge, batch)
 
     def close(self) -> None:
+        """End the processes, also in the middle of a batch."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         for seat in self._seats:
             seat.interrupt()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from truegold.verifiers.registry import resolve
+from truegold.verifiers.several_golds import judge_any
 from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
 
@@ -68,7 +69,7 @@ def _judge(verifier: Verifier, item: Item) -> Verdict:
         return _unjudgeable(f"verifier_args is not a JSON object: {error}")
     if not isinstance(info, dict):
         return _unjudgeable(f"verifier_args is not a JSON object: it is {item.verifier_args[:40]}")
-    return verifier(item.response, item.gold, problem=item.problem, info=info)
+    return judge_any(verifier, item.response, item.gold, item.problem, info)
 
 
 def _unjudgeable(error: str) -> Verdict:

@@ -1,0 +1,242 @@
+"""Writes a curated set in the format of a trainer, and reads it back as the trainer will.
+
+    convert(Path("runs/gsm8k"), FORMATS["verl"], Path("out"), ...)   out/train.parquet, out/test.parquet, out/README.md
+    check(Path("out/train.parquet"), FORMATS["verl"])     Checked(1319, ("published schema", "verl 0.9.1"), ())
+
+The data may be a run's folder, a set exported by one, or any file that `ingest` reads.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from itertools import islice
+from pathlib import Path
+from typing import Any, cast
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from truegold.pipeline.config.sources import FileSource
+from truegold.pipeline.export.convert_card import render_card
+from truegold.pipeline.export.formats.base import SPLIT_NAMES, ExportRow, Format
+from truegold.pipeline.export.tables import DATA_DIR, FLAGS_FIELD, NOT_STATED, PROVENANCE_FIELDS
+from truegold.pipeline.ingest import ingest
+from truegold.pipeline.rows import BATCH_ROWS, Row, read_rows
+from truegold.pipeline.running.progress import Progress
+from truegold.verifiers import InputError
+
+NUMBERS = ("pass_rate", "posterior_a", "posterior_b", "suspicion")
+"""Columns that are numbers also where no row has a value."""
+SHOWN_MISTAKES = 5
+"""So many records that do not fit are described."""
+
+
+@dataclass
+class Written:
+    """What `convert` wrote."""
+
+    splits: dict[Path, int] = field(default_factory=dict)
+    """The rows of each split's file."""
+    rejected: dict[str, int] = field(default_factory=dict)
+    """Records of a file that could not become rows, by reason."""
+    verifiers: Counter[str] = field(default_factory=Counter)
+    licenses: Counter[str] = field(default_factory=Counter)
+    origins: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What came of reading a file as its target does."""
+
+    rows: int
+    readers: tuple[str, ...]
+    """Who has read it: the published schema, and the target's own code with its version where it is installed."""
+    mistakes: tuple[str, ...]
+    """What does not fit, one line each; empty where everything does."""
+
+
+def convert(
+    data: Path, form: Format, out_dir: Path, progress: Progress, source: FileSource, system: str | None
+) -> Written:
+    """Write the rows of `data` into `out_dir`. `source` says how a file is read, where `data` is one.
+
+    Raises InputError where there are no rows.
+    """
+    written = Written()
+    name = _package_name(out_dir)
+    folder = out_dir / form.data_dir.replace("$NAME", name)
+    folder.mkdir(parents=True, exist_ok=True)
+    progress.start(f"writing {form.title}")
+    with tempfile.TemporaryDirectory(prefix="truegold-") as scratch, ExitStack() as stack:
+        rows = _rows(data, source, Path(scratch), progress, written)
+        splits: dict[str, _SplitFile] = {}
+        for row in rows:
+            split = SPLIT_NAMES[row["split"]]
+            if split not in splits:
+                splits[split] = stack.enter_context(_SplitFile(folder / f"{split}.{form.suffix}"))
+            values = dict(row)
+            flags: Any = values.get(FLAGS_FIELD.name) or ()
+            plain = {name: value for name, value in values.items() if name not in _ADDED_COLUMNS and value is not None}
+            export_row = ExportRow(cast("Row", {"gold": None, "solution": None, **plain}), flags, system)
+            splits[split].write(form.record(export_row, splits[split].rows))
+            _tally(written, export_row)
+            progress.advance()
+    if not splits:
+        raise InputError(f"{data} has no rows to export.", f"Rejected: {written.rejected or 'none'}.")
+    written.splits = {file.path: file.rows for file in splits.values()}
+    for file_name, text in form.companions.items():
+        path = out_dir / file_name.replace("$NAME", name)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text.replace("$NAME", name), encoding="utf-8")
+    card = data / "README.md" if (data / "README.md").is_file() else data / "export" / "README.md"
+    (out_dir / "README.md").write_text(render_card(out_dir, form, vars(written), card), encoding="utf-8")
+    return written
+
+
+_ADDED_COLUMNS = {FLAGS_FIELD.name, *(column.name for column in PROVENANCE_FIELDS)}
+
+
+def check(path: Path, form: Format) -> Checked:
+    """Read a split by the target's published schema, and by its own code where that is installed."""
+    rows, mistakes = 0, []
+    for rows, record in enumerate(_records(path), 1):
+        try:
+            form.schema.model_validate(record)
+        except ValidationError as error:
+            first = error.errors()[0]
+            location = ".".join(map(str, first["loc"]))
+            mistakes.append(f"row {rows}: {location}: {first['msg']}")
+    readers = ["published schema"]
+    if form.load is not None and (installed := _version(form.package)) is not None:
+        readers.append(f"{form.package} {installed}")
+        try:
+            loaded = form.load(path)
+        except Exception as error:
+            # Whatever the target's code raises is what its user would see.
+            mistakes.append(f"{readers[-1]}: {type(error).__name__}: {error}")
+        else:
+            if loaded != rows:
+                mistakes.append(f"{readers[-1]} reads {loaded} rows of {rows}")
+    more = [f"... and {len(mistakes) - SHOWN_MISTAKES} more"] if len(mistakes) > SHOWN_MISTAKES else []
+    return Checked(rows, tuple(readers), (*mistakes[:SHOWN_MISTAKES], *more))
+
+
+class _SplitFile:
+    """One split, written in batches. A context manager."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows = 0
+        self._batch: list[Mapping[str, Any]] = []
+        self._parquet: pq.ParquetWriter | None = None
+        self._lines = path.open("wb") if path.suffix == ".jsonl" else None
+
+    def write(self, record: Mapping[str, Any]) -> None:
+        """Add one record."""
+        self.rows += 1
+        if self._lines is not None:
+            self._lines.write(orjson.dumps(record) + b"\n")
+            return
+        self._batch.append(record)
+        if len(self._batch) >= BATCH_ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._batch:
+            return
+        if self._parquet is None:
+            self._parquet = pq.ParquetWriter(self.path, _schema_of(self._batch), compression="zstd")
+        self._parquet.write_table(pa.Table.from_pylist(self._batch, schema=self._parquet.schema))
+        self._batch.clear()
+
+    def __enter__(self) -> _SplitFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._lines is not None:
+            self._lines.close()
+        self._flush()
+        if self._parquet is not None:
+            self._parquet.close()
+
+
+def _schema_of(records: list[Mapping[str, Any]]) -> pa.Schema:
+    """Return the columns of records, with a type also for those that are empty throughout."""
+    return pa.schema([_typed(column) for column in pa.Table.from_pylist(records).schema])
+
+
+def _typed(column: pa.Field) -> pa.Field:
+    if column.name in NUMBERS:
+        return column.with_type(pa.float64())
+    if pa.types.is_struct(column.type):
+        return column.with_type(pa.struct([_typed(part) for part in column.type]))
+    if pa.types.is_null(column.type):
+        return column.with_type(pa.string())
+    if pa.types.is_list(column.type) and pa.types.is_null(column.type.value_type):
+        return column.with_type(pa.list_(pa.string()))
+    return column
+
+
+def _rows(data: Path, source: FileSource, scratch: Path, progress: Progress, written: Written) -> Iterator[Row]:
+    tables = _tables(data)
+    if tables is None:
+        report = ingest({"data": data}, source.model_copy(update={"path": str(data)}), scratch, progress)
+        prefix = "reject:"
+        written.rejected = {
+            reason.removeprefix(prefix): count for reason, count in report.counts.items() if reason.startswith(prefix)
+        }
+        tables = [scratch / "rows.parquet"]
+    for table in tables:
+        yield from read_rows(table)
+
+
+def _tables(data: Path) -> list[Path] | None:
+    """Return the tables of a run or of an exported set; None where the data is a file of another shape."""
+    if not data.is_dir():
+        return None
+    folder = data / "export" if (data / "export").is_dir() else data
+    tables = sorted((folder / DATA_DIR).glob("*.parquet"))
+    if not tables:
+        raise InputError(
+            f"{data} holds no exported set ({DATA_DIR}/*.parquet).",
+            "Name a run with its stage `export`, the folder of one, or a file: JSON Lines, Parquet, CSV.",
+        )
+    return tables
+
+
+def _tally(written: Written, row: ExportRow) -> None:
+    written.verifiers[row.row["verifier"]] += 1
+    written.licenses[row.provenance.license or NOT_STATED] += 1
+    written.origins[row.provenance.origin] += 1
+
+
+def _records(path: Path) -> Iterable[Mapping[str, Any]]:
+    if path.suffix == ".parquet":
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(BATCH_ROWS):
+                yield from batch.to_pylist()
+        return
+    with path.open("rb") as lines:
+        while chunk := list(islice(lines, BATCH_ROWS)):
+            yield from map(orjson.loads, filter(bytes.strip, chunk))
+
+
+def _package_name(out_dir: Path) -> str:
+    """Return a name for a Python package, made of the folder's."""
+    name = out_dir.resolve().name.lower()
+    return "truegold_" + "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in name)
+
+
+def _version(package: str | None) -> str | None:
+    """Return the version of an installed package; None where it is not installed."""
+    try:
+        return None if package is None else version(package)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,174 @@
+"""A set in the formats of trainers: what they read is what is written, and it comes back as it was."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import yaml
+
+from truegold.pipeline.config.sources import FileSource
+from truegold.pipeline.export.convert import Written, check, convert
+from truegold.pipeline.export.formats import FORMATS
+from truegold.pipeline.ingest import ingest
+from truegold.pipeline.running.progress import NullProgress
+from truegold.verifiers import InputError
+
+FIXTURES = Path(__file__).parents[1] / "data" / "formats"
+"""Files that the targets' own code has written: verl's example script for GSM8K, inspect's `Sample`, verifiers'
+`TaskData`, and `datasets` with TRL's conversion of prompts."""
+
+RECORDS: list[dict[str, Any]] = [
+    {"question": "What is one half?", "golds": ["1/2", "0.5"], "license": "cc-by-4.0"},
+    {"question": 'Wie viele Ecken hat ein Würfel — 立方体?\n\nSay {"x": 1}.', "golds": ["8"]},
+    {"question": "What is the sum of [1, 2]?", "golds": ["[3]", "3"], "origin": "openai/gsm8k"},
+]
+PROGRAMS = [
+    {
+        "text": "Add two numbers.",
+        "code": "def add(a, b):\n    return a + b",
+        "test_list": ["assert add(1, 2) == 3", "assert add(2, 2) == 4"],
+        "task_id": 7,
+    },
+    {
+        "text": "Square.",
+        "code": "def square(a):\n    return a * a",
+        "test_list": ["assert square(3) == 9"],
+        "task_id": 8,
+    },
+]
+
+
+def write_lines(path: Path, records: list[dict[str, Any]]) -> Path:
+    """Write records as JSON Lines."""
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path
+
+
+def rows_of(path: Path, out: Path, **settings: Any) -> list[dict[str, Any]]:
+    """Return the canonical rows that a file is read as."""
+    out.mkdir()
+    ingest({"data": path}, FileSource(path=str(path), **settings), out, NullProgress())
+    return pl.read_parquet(out / "rows.parquet").to_dicts()
+
+
+def export(data: Path, name: str, out: Path, system: str | None = None, **settings: Any) -> Written:
+    """Write a file's rows in a format."""
+    return convert(data, FORMATS[name], out, NullProgress(), FileSource(path=str(data), **settings), system)
+
+
+@pytest.mark.parametrize("system", [None, "Answer in a box."])
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_is_exported_fits_the_target_and_comes_back_as_it_was(
+    name: str, system: str | None, tmp_path: Path
+) -> None:
+    for kind, records in (("answers", RECORDS), ("programs", PROGRAMS)):
+        data = write_lines(tmp_path / f"{kind}.jsonl", records)
+        before = rows_of(data, tmp_path / f"{kind}-before", heldout=0.4, license="mit")
+        written = export(data, name, tmp_path / kind, system, heldout=0.4, license="mit")
+        after = []
+        for path, rows in written.splits.items():
+            checked = check(path, FORMATS[name])
+            assert checked.mistakes == () and checked.rows == rows
+            after += rows_of(path, tmp_path / f"{kind}-after-{path.stem}")
+        kept = ("id", "prompt", "gold", "verifier", "verifier_args", "solution", "domain", "split")
+        assert sorted([{key: row[key] for key in kept} for row in after], key=str) == sorted(
+            [{key: row[key] for key in kept} for row in before], key=str
+        )
+
+
+def test_licence_and_origin_of_each_row_travel(tmp_path: Path) -> None:
+    data = write_lines(tmp_path / "set.jsonl", RECORDS)
+    first = export(data, "verl", tmp_path / "verl", license="mit", origin="ours")
+    (path,) = first.splits
+    second = export(path, "trl", tmp_path / "trl", license="gpl-3.0")
+    table = pl.read_parquet(next(iter(second.splits)))
+    assert table["license"].to_list() == ["cc-by-4.0", "mit", "mit"]
+    assert table["origin"].to_list() == ["ours", "ours", "openai/gsm8k"]
+    _, head, body = (tmp_path / "trl" / "README.md").read_text(encoding="utf-8").split("---\n", 2)
+    assert yaml.safe_load(head)["license"] == "other" and "| mit | 2 |" in body and "| cc-by-4.0 | 1 |" in body
+
+
+def test_a_row_that_was_edited_since_is_another_row(tmp_path: Path) -> None:
+    data = write_lines(tmp_path / "set.jsonl", RECORDS)
+    (path,) = export(data, "openrlhf", tmp_path / "out").splits
+    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    records[0]["input"][0]["content"] += " Say it as a fraction."
+    before = rows_of(path, tmp_path / "before")
+    after = rows_of(write_lines(tmp_path / "edited.jsonl", records), tmp_path / "after")
+    assert before[0]["id"] != after[0]["id"] and [row["id"] for row in before[1:]] == [row["id"] for row in after[1:]]
+
+
+@pytest.mark.parametrize(
+    ("name", "record", "mistake"),
+    [
+        ("trl", {"prompt": 7, "solution": "", "answer": "", "id": "", "verifier": "", "verifier_args": ""}, "prompt"),
+        ("verl", {"data_source": "x", "prompt": "a text", "ability": "math"}, "prompt"),
+        ("openrlhf", {"input": "x", "label": 7, "datasource": "x"}, "label"),
+        (
+            "open-instruct",
+            {"messages": [{"role": "user", "content": "x"}], "ground_truth": 1, "dataset": "m"},
+            "ground",
+        ),
+        ("verifiers", {"id": "a", "prompt": "x", "gold": "y", "verifier": "math"}, "verifier_args"),
+        ("inspect", {"input": "x", "target": ["a", 1], "id": "a", "metadata": {}}, "target"),
+        ("nemo-gym", {"responses_create_params": {}, "question": "x", "expected_answer": "y"}, "input"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_told_by_row_and_field(
+    name: str, record: dict[str, Any], mistake: str, tmp_path: Path
+) -> None:
+    checked = check(write_lines(tmp_path / "wrong.jsonl", [record]), FORMATS[name])
+    assert checked.mistakes[0].startswith("row 1: ") and mistake in checked.mistakes[0]
+
+
+def test_files_that_the_targets_code_wrote_are_read(tmp_path: Path) -> None:
+    golds = {
+        "verl_gsm8k.parquet": ["72", "10", "5", "42"],
+        "trl_prompts.parquet": ["$6$", "$7$"],
+        "verifiers_tasks.jsonl": ["6", "7"],
+        "inspect_samples.jsonl": ["1/2", "6"],
+    }
+    for index, (file, expected) in enumerate(golds.items()):
+        rows = rows_of(FIXTURES / file, tmp_path / str(index))
+        assert [row["gold"] for row in rows] == expected, file
+        assert all(row["prompt"] and not row["prompt"].startswith(("[", "{")) for row in rows)
+    assert json.loads(rows[0]["verifier_args"]) == {"other_golds": ["0.5"]}
+
+
+def test_the_checks_accept_what_the_targets_code_wrote() -> None:
+    assert check(FIXTURES / "verl_gsm8k.parquet", FORMATS["verl"]).mistakes == ()
+
+
+def test_a_run_is_exported_with_the_reasons_of_its_flags(curate: Any, tmp_path: Path) -> None:
+    problems = [
+        (f"Ann has {n} pens and buys {n + 1} more. How many pens has she now?", str(2 * n + 1)) for n in range(3, 9)
+    ]
+    run = curate(tmp_path, [*problems, ("Is 91 prime, or is it not?", "No")], flag={"advise_only": ["yes_no_answer"]})
+    written = convert(run, FORMATS["hf"], tmp_path / "out", NullProgress(), FileSource(path="x"), None)
+    rows = [row for path in written.splits for row in pl.read_parquet(path).to_dicts()]
+    assert len(rows) == 7 and [row["flags"] for row in rows if row["flags"]] == [["yes_no_answer"]]
+    assert "# The set it was made of" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+
+
+def test_open_instruct_gets_as_many_verifiers_as_golds(tmp_path: Path) -> None:
+    (path,) = export(write_lines(tmp_path / "set.jsonl", RECORDS), "open-instruct", tmp_path / "out").splits
+    for row in pl.read_parquet(path).to_dicts():
+        assert len(row["dataset"]) == len(row["ground_truth"]) > 0 and set(row["dataset"]) == {"math"}
+
+
+def test_rows_for_several_verifiers_that_add_up_are_rejected(tmp_path: Path) -> None:
+    record = {"messages": [{"role": "user", "content": "What is 3+4, in capitals?"}], "ground_truth": ["7", "{}"]}
+    data = write_lines(
+        tmp_path / "set.jsonl", [{**record, "dataset": ["math", "ifeval"]}, {**record, "dataset": ["math"] * 2}]
+    )
+    assert [row["gold"] for row in rows_of(data, tmp_path / "rows")] == ["7"]
+
+
+def test_nothing_to_export_is_one_line(tmp_path: Path) -> None:
+    data = write_lines(tmp_path / "set.jsonl", [{"question": "x", "golds": [""]}, {"question": "", "golds": ["1"]}])
+    with pytest.raises(InputError, match="none of its 2 rows can be used"):
+        export(data, "trl", tmp_path / "out")

@@ -1,0 +1,45 @@
+"""inspect (UK AISI): a scorer over samples that `truegold export --format inspect` has written, or any others.
+
+    Task(dataset=json_dataset("train.jsonl"), solver=generate(), scorer=verified())
+
+Several targets are several accepted golds. A response that could not be judged is an unscored one, which inspect leaves
+out of its metrics and counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import Any
+
+from truegold.verifiers.adapters.scoring import Scorer, truth_of
+from truegold.verifiers.several_golds import OTHER_GOLDS
+
+
+def verified(verifier: str | None = None) -> Any:
+    """Return the scorer; `verifier` judges the samples that name none in their metadata."""
+    from inspect_ai.scorer import Score, accuracy, scorer, stderr
+
+    judge = Scorer(verifier)
+
+    @scorer(metrics=[accuracy(), stderr()], name="truegold")  # type: ignore[untyped-decorator]
+    def truegold() -> Any:
+        async def score(state: Any, target: Any) -> Any:
+            truth = truth_of(dict(state.metadata or {}), state.input_text)
+            golds = list(target)
+            if truth.gold is None and golds:
+                arguments = json.loads(truth.verifier_args)
+                if len(golds) > 1:
+                    arguments[OTHER_GOLDS] = golds[1:]
+                truth = replace(truth, gold=golds[0], verifier_args=json.dumps(arguments))
+            question = truth.question(state.output.completion)
+            (verdict,) = await asyncio.to_thread(judge.judge, [question])
+            details = {"reason": str(verdict.reason), "evidence": dict(verdict.evidence)}
+            if verdict.score is None:
+                return Score.unscored(answer=verdict.extracted, explanation=str(verdict.reason), metadata=details)
+            return Score(verdict.score, answer=verdict.extracted, explanation=str(verdict.reason), metadata=details)
+
+        return score
+
+    return truegold()

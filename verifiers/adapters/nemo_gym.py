@@ -1,0 +1,48 @@
+"""NeMo-Gym: the body of a resources server's `verify`, from the request's fields to the response's.
+
+    class Verify(SimpleResourcesServer):
+        async def verify(self, body: BaseVerifyRequest) -> BaseVerifyResponse:
+            return VerifyResponse(**await verify_fields(body.model_dump()))
+
+The reward there is a number. A response that could not be judged has the reward 0, `judged` false and `masked` 1, so
+that whoever trains can mask it (NeMo-Gym logs `masked_pct`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from truegold.verifiers.adapters.scoring import Scorer, record_of, truth_of
+
+_SCORER = Scorer()
+
+
+async def verify_fields(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a verify response: those of the request, reward, extracted answer and why."""
+    metadata = body.get("verifier_metadata") or {}
+    question = truth_of({**metadata, **body}, body.get("question")).question(response_text(body.get("response") or {}))
+    (verdict,) = await asyncio.to_thread(_SCORER.judge, [question])
+    logged = record_of(verdict)
+    return {
+        **body,
+        "reward": logged["score"],
+        "library_reward": logged["score"],
+        "extracted_answer": verdict.extracted,
+        "judged": verdict.score is not None,
+        "masked": logged["masked"],
+        "reason": logged["reason"],
+    }
+
+
+def response_text(response: Mapping[str, Any]) -> str:
+    """Return the text of a Responses API object: the output texts of its messages, joined."""
+    texts = [
+        part.get("text") or ""
+        for entry in response.get("output") or ()
+        if entry.get("type", "message") == "message"
+        for part in (entry.get("content") or () if not isinstance(entry.get("content"), str) else ())
+        if part.get("type") == "output_text"
+    ]
+    return "".join(texts)

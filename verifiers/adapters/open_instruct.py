@@ -1,0 +1,75 @@
+"""open-instruct: a `VerifierFunction` called `truegold`, for rows with `dataset: truegold`.
+
+Importing this module is enough: open-instruct makes one of every subclass of `VerifierFunction` that it knows of. The
+label is the row that the export has carried, or a bare gold. open-instruct adds up scores, so that a response that
+could not be judged counts as 0; `masked_share()` says how many those were.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from truegold.verifiers.adapters.scoring import RowTruth, Scorer, truth_of
+
+try:
+    from open_instruct.ground_truth_utils import VerificationResult, VerifierFunction
+except ImportError:
+    from dataclasses import dataclass
+
+    @dataclass
+    class VerificationResult:  # type: ignore[no-redef]
+        """What open-instruct's verifiers return."""
+
+        score: float
+        cost: float = 0.0
+        reasoning: str | None = None
+
+    class VerifierFunction:  # type: ignore[no-redef]
+        """What open-instruct's verifiers derive from."""
+
+        def __init__(self, name: str, weight: float = 1.0, verifier_config: Any = None) -> None:
+            self.name, self.weight = name, weight
+
+
+class TruegoldVerifier(VerifierFunction):  # type: ignore[misc]
+    """The verifier that each row names."""
+
+    def __init__(self, verifier_config: Any = None) -> None:
+        super().__init__("truegold", weight=1.0)
+        self._scorer = Scorer(unjudged=0.0)
+        self.judged = 0
+        """Responses that have a score."""
+        self.masked = 0
+        """Those that could not be judged."""
+
+    def __call__(
+        self,
+        tokenized_prediction: list[int],
+        prediction: str,
+        label: Any,
+        query: str | None = None,
+        rollout_state: Any = None,
+    ) -> VerificationResult:
+        """Return the score of one response."""
+        (verdict,) = self._scorer.judge([_truth(label, query).question(prediction)])
+        if verdict.score is None:
+            self.masked += 1
+        else:
+            self.judged += 1
+        score = self._scorer.paid(verdict)
+        return VerificationResult(score=0.0 if score is None else score, reasoning=str(verdict.reason))
+
+    def masked_share(self) -> float:
+        """Return the share of all responses so far that could not be judged."""
+        return self.masked / max(self.masked + self.judged, 1)
+
+
+def _truth(label: Any, query: str | None) -> RowTruth:
+    if isinstance(label, list):
+        label = label[0]
+    if isinstance(label, str) and label.startswith("{"):
+        columns = json.loads(label)
+        if "verifier" in columns:
+            return truth_of(columns, query)
+    return RowTruth(str(label), problem=query)

@@ -1,0 +1,62 @@
+"""OpenRLHF: `reward_func`, which it calls by position for one response at a time, in a thread.
+
+    --reward.remote_url reward_func.py                        the file beside the exported set
+
+`queries` are prompt and response together, decoded with special tokens; the label is the JSON text of the export, or a
+bare gold. The result has `rewards`, `scores` (from 0 to 1, for its dynamic filtering) and `extra_logs` with `judged`
+and `masked_share`. A response that could not be judged cannot be left out there: its reward is 0, and `judged` says so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from truegold.verifiers.adapters.scoring import RowTruth, Scorer, masked_share, truth_of
+
+_SCORER = Scorer(unjudged=0.0)
+_SPECIAL = re.compile(
+    r"<\|[a-z0-9_▁|-]{1,40}\|>|<｜[^｜<>]{1,40}｜>|</?s>|<(?:pad|eos|bos|unk)>|<(?:end|start)_of_turn>|\[/?INST\]"
+)
+_TURN = re.compile(
+    r"<\|im_start\|>assistant\n|<\|start_header_id\|>assistant<\|end_header_id\|>\s*|<\|assistant\|>\n?|<｜Assistant｜>"
+    r"|<start_of_turn>model\n|\[/INST\]"
+)
+
+
+def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[str], **_: Any) -> dict[str, Any]:
+    """Return the rewards of responses, as OpenRLHF's agents read them."""
+    import torch
+
+    pairs = zip(queries, prompts, labels, strict=True)
+    verdicts = _SCORER.judge(_truth(label).question(response_in(query, prompt)) for query, prompt, label in pairs)
+    rewards = torch.tensor([_SCORER.paid(verdict) for verdict in verdicts], dtype=torch.float)
+    judged = torch.tensor([float(verdict.score is not None) for verdict in verdicts])
+    masked = torch.full_like(judged, masked_share(verdicts))
+    return {"rewards": rewards, "scores": rewards.clone(), "extra_logs": {"judged": judged, "masked_share": masked}}
+
+
+def response_in(query: str, prompt: str) -> str:
+    """Return the response in a query, without the prompt and the special tokens around it.
+
+    Where decoding has changed the prompt, the response is what follows the last turn of the assistant.
+    """
+    if prompt and query.startswith(prompt):
+        response = query[len(prompt) :]
+    else:
+        turns = list(_TURN.finditer(query))
+        response = query[turns[-1].end() :] if turns else query
+    # What follows the first end of a turn is padding, or another turn that the policy has made up.
+    return _SPECIAL.split(response.lstrip())[0].strip() or _SPECIAL.sub("", response).strip()
+
+
+def _truth(label: str) -> RowTruth:
+    try:
+        columns = json.loads(label)
+    except ValueError:
+        columns = None
+    if isinstance(columns, dict) and "verifier" in columns:
+        return truth_of(columns, columns.get("problem"))
+    return RowTruth(label)

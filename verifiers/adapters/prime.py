@@ -1,0 +1,43 @@
+"""Prime Intellect's verifiers (v1) and prime-rl: what the exported taskset's reward and check call.
+
+A reward that is missing marks the rollout as failed there, which prime-rl leaves out: that is what becomes of a
+response that could not be judged (`CannotJudge`). The taskset's data is the exported record (`gold`, `verifier`, ...).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from truegold.verifiers.adapters.scoring import RowTruth, Scorer
+from truegold.verifiers.gold import gold_response
+from truegold.verifiers.registry import resolve
+from truegold.verifiers.verdict import Verdict
+
+_SCORER = Scorer()
+
+
+class CannotJudge(RuntimeError):
+    """A response could not be judged: the rollout has no reward, which is something else than the reward 0."""
+
+
+async def score_trace(data: Any, trace: Any) -> dict[str, float]:
+    """Return the reward of a trace's last reply by name. Raises CannotJudge where there is none."""
+    verdict = await judge(data, trace.last_reply)
+    if verdict.score is None:
+        raise CannotJudge(f"{data.verifier}: {verdict.reason}: {dict(verdict.evidence)!r:.200}")
+    return {"correct": verdict.score}
+
+
+async def judge(data: Any, response: str) -> Verdict:
+    """Return the verdict on a response to a task, without holding up the event loop."""
+    prompt = data.prompt if isinstance(data.prompt, str) else None
+    question = RowTruth(data.gold, data.verifier, data.verifier_args, prompt).question(response)
+    (verdict,) = await asyncio.to_thread(_SCORER.judge, [question])
+    return verdict
+
+
+async def gold_passes(data: Any) -> bool | None:
+    """Return whether the row's gold earns its own reward; None where no perfect response can be made up."""
+    perfect = gold_response(resolve(data.verifier), data.gold, data.solution)
+    return None if perfect is None else (await judge(data, perfect)).passed

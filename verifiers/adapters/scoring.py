@@ -1,0 +1,152 @@
+"""The batch runner of all adapters: rows and responses in, verdicts out, whatever thread or process asks.
+
+    scorer = Scorer()
+    verdicts = scorer.judge([RowTruth(gold="72").question("... \\\\boxed{72}")])
+    scorer.paid(verdicts[0]), record_of(verdicts[0])          1.0, {"score": 1.0, "judged": 1.0, "reason": "match", ...}
+
+Verifiers of truegold's own judge a small batch in the caller's thread, since they bound their work; a large batch, or
+a user's verifier, goes to processes that are kept from one batch to the next and killed where a verdict is late. A
+scorer is pickled by its settings; the copy, like one in a forked process, starts processes of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from truegold.verifiers.errors import ConfigError
+from truegold.verifiers.processes.cores import usable_cores
+from truegold.verifiers.registry import BUILT_IN, resolve
+from truegold.verifiers.running.batch import DEADLINE_S, SMALL_BATCH, Pool
+from truegold.verifiers.running.deadlines import MAX_TIMEOUTS, TimeoutTally
+from truegold.verifiers.running.item import Item, ResolvedVerifiers
+from truegold.verifiers.verdict import Verdict
+
+CHUNK = 16
+"""Responses that a process is handed at a time: a training step waits for the slowest."""
+GOLD_COLUMNS = ("gold", "answer", "ground_truth", "expected_answer", "solution", "target")
+"""Columns that hold gold in sets that truegold has not exported, the surest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowTruth:
+    """What a response is judged by."""
+
+    gold: str | None
+    verifier: str = "math"
+    verifier_args: str = "{}"
+    problem: str | None = None
+
+    def question(self, response: str) -> Item:
+        """Return what is asked of the verifier about a response."""
+        return Item(response, self.gold, self.verifier, self.verifier_args, self.problem)
+
+
+def truth_of(columns: Mapping[str, Any], problem: str | None = None) -> RowTruth:
+    """Return what a trainer's row is judged by: what truegold's export has put there, else gold by its usual names."""
+    names: Sequence[str] = GOLD_COLUMNS
+    if isinstance(carried := columns.get("truegold"), str) and carried.startswith("{"):
+        columns, names = json.loads(carried), ("gold",)
+    gold = next((columns[name] for name in names if columns.get(name) is not None), None)
+    arguments = columns.get("verifier_args") or "{}"
+    return RowTruth(
+        None if gold is None else str(gold),
+        columns.get("verifier") or "math",
+        arguments if isinstance(arguments, str) else json.dumps(arguments),
+        problem,
+    )
+
+
+@dataclass
+class Scorer:
+    """Judges responses for a trainer."""
+
+    verifier: str | None = None
+    """The verifier of all rows; each row's own where not given."""
+    unjudged: float | None = None
+    """The reward of what could not be judged. None leaves it out where the trainer can, and is an error elsewhere."""
+    workers: int = 0
+    """Processes; 0 takes one per core."""
+    deadline_s: float = DEADLINE_S
+    """Seconds for one verdict; after that it has no score."""
+    _verifiers: ResolvedVerifiers = field(default_factory=ResolvedVerifiers, repr=False, compare=False)
+    _pool: Pool | None = field(default=None, repr=False, compare=False)
+    _pid: int = field(default=0, repr=False, compare=False)
+    _lock: Any = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.verifier is not None:
+            resolve(self.verifier)
+        if self.unjudged is not None and not isinstance(self.unjudged, int | float):
+            raise ConfigError(f"unjudged is {self.unjudged!r}.", "It is a number, or None to leave such responses out.")
+
+    def judge(self, questions: Iterable[Item]) -> list[Verdict]:
+        """Return the verdicts in the order of the questions."""
+        asked = list(questions)
+        if self.verifier is not None:
+            asked = [Item(item.response, item.gold, self.verifier, item.verifier_args, item.problem) for item in asked]
+        if len(asked) < SMALL_BATCH and all(item.verifier in BUILT_IN for item in asked):
+            return [self._verifiers.judge(item).verdict for item in asked]
+        for name in {item.verifier for item in asked}:
+            self._verifiers.resolve(name)
+        pool = self._running_pool()
+        futures = [pool.submit(asked[start : start + CHUNK]) for start in range(0, len(asked), CHUNK)]
+        return [timed.verdict for future in futures for timed in future.result()]
+
+    def paid(self, verdict: Verdict) -> float | None:
+        """Return the reward of a verdict; None where it has none."""
+        return self.unjudged if verdict.score is None else verdict.score
+
+    def close(self) -> None:
+        """End the processes; the next batch starts others."""
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
+
+    def _running_pool(self) -> Pool:
+        with self._lock:
+            # A forked process has a copy of the pool whose threads stayed behind.
+            if self._pool is None or self._pid != os.getpid():
+                self._pid = os.getpid()
+                tally = TimeoutTally(MAX_TIMEOUTS, self.deadline_s)
+                self._pool = Pool(self.workers or usable_cores(), self.deadline_s, tally)
+            return self._pool
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        vars(self).update(state)
+        self._verifiers, self._pool, self._pid, self._lock = ResolvedVerifiers(), None, 0, threading.Lock()
+
+
+def record_of(verdict: Verdict) -> dict[str, float | str]:
+    """Return what trainers log of a verdict: the same keys for every sample, and no None among the values."""
+    return {
+        "score": 0.0 if verdict.score is None else verdict.score,
+        "judged": float(verdict.score is not None),
+        "masked": float(verdict.score is None),
+        "reason": str(verdict.reason),
+        "extracted": verdict.extracted or "",
+    }
+
+
+def masked_share(verdicts: Sequence[Verdict]) -> float:
+    """Return the share of the verdicts without a score."""
+    return sum(verdict.score is None for verdict in verdicts) / max(len(verdicts), 1)
+
+
+def last_text(completion: Any) -> str:
+    """Return a completion's text: of a conversation, the last assistant message's."""
+    if isinstance(completion, str):
+        return completion
+    replies = [message for message in completion or () if message.get("role") == "assistant"]
+    content = replies[-1].get("content") if replies else ""
+    if isinstance(content, list):
+        content = "".join(part.get("text") or "" for part in content if isinstance(part, Mapping))
+    return content or ""

@@ -1,0 +1,75 @@
+"""TRL's `GRPOTrainer` and `RLOOTrainer`: a reward function over whole batches.
+
+    GRPOTrainer(model, reward_funcs=[TruegoldReward()], train_dataset=load_dataset("out", split="train"), ...)
+    trl grpo --reward_funcs truegold.verifiers.adapters.trl.truegold ...
+
+A response that could not be judged gets None, which TRL leaves out of the group; `TruegoldReward(unjudged=0.0)` pays
+something else. The completions table gets the columns `truegold_reason` and `truegold_extracted`, the metrics
+`truegold/masked_share`. TRL names rewards by `__name__` and pickles them for its asynchronous trainer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from truegold.verifiers.adapters.scoring import Scorer, last_text, masked_share, truth_of
+
+
+@dataclass
+class TruegoldReward:
+    """The score of each row's verifier, as TRL calls rewards. It takes the settings of `Scorer`."""
+
+    verifier: str | None = None
+    unjudged: float | None = None
+    workers: int = 0
+    scorer: Scorer = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.scorer = Scorer(self.verifier, self.unjudged, self.workers)
+        self.__name__ = "truegold"
+
+    def __call__(
+        self,
+        prompts: Sequence[Any],
+        completions: Sequence[Any],
+        log_extra: Callable[[str, list[Any]], None] | None = None,
+        log_metric: Callable[[str, float], None] | None = None,
+        **columns: Any,
+    ) -> list[float | None]:
+        """Return a reward for each completion; None where it could not be judged."""
+        by_row = {name: values for name, values in columns.items() if _is_column(values, len(completions))}
+        questions = [
+            truth_of({name: values[index] for name, values in by_row.items()}, _problem(prompts[index])).question(
+                last_text(completion)
+            )
+            for index, completion in enumerate(completions)
+        ]
+        verdicts = self.scorer.judge(questions)
+        if log_extra is not None:
+            log_extra("truegold_reason", [str(verdict.reason) for verdict in verdicts])
+            log_extra("truegold_extracted", [verdict.extracted or "" for verdict in verdicts])
+        if log_metric is not None:
+            log_metric("truegold/masked_share", masked_share(verdicts))
+        return [self.scorer.paid(verdict) for verdict in verdicts]
+
+
+def truegold(prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float | None]:
+    """Return the rewards of `TruegoldReward()`, for whoever names a function by its path."""
+    return _DEFAULT(prompts, completions, **columns)
+
+
+_DEFAULT = TruegoldReward()
+
+
+def _is_column(values: Any, rows: int) -> bool:
+    return isinstance(values, Sequence) and not isinstance(values, str) and len(values) == rows
+
+
+def _problem(prompt: Any) -> str | None:
+    """Return what the prompt asks: of a conversation, the last user message."""
+    if isinstance(prompt, str):
+        return prompt
+    users = [message for message in prompt or () if message.get("role") == "user"]
+    return last_text([{**users[-1], "role": "assistant"}]) if users else None
