@@ -100,8 +100,15 @@
       return;
     }
     closeFix();
-    if (await save({ id: row.id, decision: kind }, row)) truegold.step(1, true);
+    if (await save({ id: row.id, decision: kind }, row)) await goOn();
   };
+
+  /** Go to the next row; what was decided about the last one stays readable. */
+  async function goOn() {
+    const text = status.textContent;
+    await truegold.step(1);
+    if (!status.textContent) say(text);
+  }
 
   truegold.undo = async function () {
     const row = history.pop() ?? (truegold.chosen?.decision ? truegold.chosen : null);
@@ -201,7 +208,7 @@
       const gold = goldInput.value.trim();
       if (!gold || !(await save({ id: row.id, decision: "fix", gold }, row))) return;
       closeFix();
-      truegold.step(1, true);
+      await goOn();
     });
     fix.append(element("label", { for: "gold" }, "new gold"), goldInput, element("button", { type: "submit" }, "Save ", key("↵")), element("button", { type: "button", onclick: closeFix }, "Cancel ", key("Esc")), reading);
     note.addEventListener("change", () => {

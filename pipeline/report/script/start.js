@@ -17,12 +17,12 @@
     await truegold.drawCard(row);
   };
 
-  /** Go to the row after or before the chosen one; after a decision nothing is said at the end but that it is the end. */
-  truegold.step = function (by) {
+  /** Go to the row after or before the chosen one, where there is one. */
+  truegold.step = async function (by) {
     const rows = truegold.active ?? [];
     const index = rows.indexOf(truegold.chosen);
     const next = rows[index < 0 ? 0 : index + by];
-    if (next) truegold.choose(next);
+    if (next) await truegold.choose(next);
   };
 
   function closeCard() {
