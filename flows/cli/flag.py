@@ -10,8 +10,9 @@ id column of the data, where it has one. Profiles of several models, and the com
     --samples policy=runs/a/train/completions          a folder; its rows name their steps
 
 With `--model` a language model is asked in steps whether each problem can be answered; its other settings are those of
-`flag.model`, such as --set flag.model.engine={type: server, url: http://localhost:8000/v1}. The folder `work` keeps
-what a second run can use again. Exit codes are those of `truegold`.
+`flag.model`, such as --set flag.model.engine={type: server, url: http://localhost:8000/v1}. The folder `work` is a
+run: its page has every row, `truegold review` opens it, and a second run can use it again. Exit codes are those of
+`truegold`.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ def flag(
     """Say which rows are suspicious: rules, and the answers of one or several systems."""
     from truegold.flows.config import section_config
     from truegold.flows.execute import execute, open_run, stage_caller
+    from truegold.flows.plan import GROUP_SIZE, report_stage
     from truegold.pipeline.curation.plan import flagging_stages, last_flagging
     from truegold.pipeline.flag.suspicion.stage import summary_lines
     from truegold.pipeline.flag.suspicion.tables import SUSPICION_FILE, sample_files
@@ -71,7 +73,8 @@ def flag(
     config = section_config("truegold flag", out, WORK, {"data": source, "flag": settings}, set_ or [])
     stages = flagging_stages(config, sample_files(samples or []))
     with open_run(config) as run_dir:
-        execute(stages, run_dir, stage_caller(run_dir, Terminal(errors)))
+        page = report_stage(f"flags of {data.name}", [stage.name for stage in stages], GROUP_SIZE)
+        execute([*stages, page], run_dir, stage_caller(run_dir, Terminal(errors)))
         shutil.copyfile(run_dir / last_flagging(config) / FLAGS_FILE, out / FLAGS_FILE)
         shutil.copyfile(run_dir / "suspect" / SUSPICION_FILE, out / SUSPICION_FILE)
         names = {"flag", last_flagging(config), "suspect"}
@@ -85,3 +88,4 @@ def flag(
     ]
     report = write_summary(out, f"Flags of {data.name}", lines, {"Flags by reason": (("reason", "rows"), reasons)})
     print_line(f"flags: {out / FLAGS_FILE}\nsuspicion: {out / SUSPICION_FILE}\nreport: {report}")
+    print_line(f"every row: {out / WORK / 'report' / 'index.html'}\nto decide about them: truegold review {out / WORK}")
