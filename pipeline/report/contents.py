@@ -13,7 +13,7 @@ from truegold.pipeline.config.stages import ReportConfig
 from truegold.pipeline.flag.suspicion.tables import SUSPICION_FILE
 from truegold.pipeline.ledger import LEDGER_FILE
 from truegold.pipeline.report.accounting import Account, count_rows_by_end
-from truegold.pipeline.report.browser import Browser, gather_browser
+from truegold.pipeline.report.browser import Browser, gather_browser, pack_completions
 from truegold.pipeline.report.changes import Changes, count_changes
 from truegold.pipeline.report.distribution import HELDOUT, Distribution, ProblemGroup, measure_pass_rates
 from truegold.pipeline.report.filter_shifts import FilterShift, measure_filter_shifts
@@ -74,6 +74,8 @@ class Contents:
     provenance: Provenance
     browser: Browser
     """Every row."""
+    completions: str | None
+    """What the model wrote while it trained, packed; None where it has not trained."""
 
     @property
     def run_key(self) -> str:
@@ -134,6 +136,7 @@ def gather(files: RunFiles, config: ReportConfig, *, is_blind: bool = False) -> 
         verifier_card=read_verifier_card(files),
         provenance=read_provenance(files),
         browser=gather_browser(files, config.max_rows, is_blind=is_blind),
+        completions=pack_completions(files.training),
     )
 
 

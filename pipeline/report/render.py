@@ -45,6 +45,7 @@ SCRIPTS = (
     "measures.js",
     "store.js",
     "review.js",
+    "completions.js",
     "start.js",
 )
 """The page's own scripts, in the order in which they are run."""
@@ -96,6 +97,7 @@ def render(contents: Contents, review: ReviewSettings | None = None) -> str:
         styles=[Markup(style) for style in styles],
         scripts=[Markup(script) for script in scripts],
         settings=json_for_script({**settings, "review": review and asdict(review)}),
+        completions=contents.completions,
         policy=_policy(scripts, calls_server=review is not None),
         **shared,
     )

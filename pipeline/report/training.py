@@ -1,11 +1,11 @@
-"""How training went: its metrics step by step, and what the model wrote in the first and in the last step."""
+"""How training went: its metrics step by step, and what its guards said."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from itertools import chain, groupby, zip_longest
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +45,6 @@ TABLE_ONLY = (
 ENDINGS = ("pause", "stop")
 """The actions of guards that end a run."""
 MOVED_SHOWN = 12
-PROBLEMS_SHOWN = 3
-COMPLETIONS_SHOWN = 2
-"""How many completions of each problem are shown at the first and at the last step."""
-
-COLUMNS = ["id", "prompt", "gold", "completion", "truncated", "score", "reason", "extracted", "advantage"]
-
 Point = tuple[int, float]
 """A step and a metric's value in it."""
 
@@ -92,36 +86,6 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Attempt:
-    """One completion of the training."""
-
-    completion: str
-    score: float | None
-    reason: str
-    extracted: str | None
-    truncated: bool
-    advantage: float
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A problem with some of its attempts."""
-
-    id: str
-    prompt: str
-    gold: str | None
-    attempts: tuple[Attempt, ...]
-
-
-@dataclass(frozen=True)
-class Pairing:
-    """A problem of the first step beside the same one, or another, of the last step."""
-
-    first: Problem | None
-    last: Problem | None
-
-
-@dataclass(frozen=True)
 class Training:
     """What is shown of a training."""
 
@@ -138,9 +102,6 @@ class Training:
     """What has ended one that is not finished, if it is known."""
     moved: tuple[Shift, ...]
     """How far metrics have moved since the first steps, the furthest first."""
-    first_step: int | None
-    last_step: int | None
-    pairings: tuple[Pairing, ...]
 
 
 def read_training(files: RunFiles) -> Training | None:
@@ -155,12 +116,9 @@ def read_training(files: RunFiles) -> Training | None:
     is_ended = bool(alarms) and not is_finished and alarms[-1].action in ENDINGS and alarms[-1].resumed_at is None
     curves = [Curve(title, tuple(_metrics(lines, names)), acted) for title, names in CURVES]
     drawn = [name for _, names in CURVES for name in names]
-    paths = sorted((folder / "completions").glob("step-*.parquet"))
-    # Each rank writes its own part of a step.
-    steps = [list(parts) for _, parts in groupby(paths, key=_step)]
     return Training(
         steps=sum("pass_rate" in line for line in lines),
-        problems_seen=_problems_seen(steps),
+        problems_seen=_problems_seen([parts for _, parts in steps_of(folder)]),
         # The first chart is the time line too: what stops a run at its start stands there alone.
         curves=tuple(curve for curve in curves if curve.metrics or (curve is curves[0] and acted)),
         table=tuple(_metrics(lines, (*drawn, *TABLE_ONLY))),
@@ -168,9 +126,6 @@ def read_training(files: RunFiles) -> Training | None:
         is_finished=is_finished,
         ending=alarms[-1] if is_ended else None,
         moved=tuple(find_shifts([(int(line["step"]), line) for line in lines])[:MOVED_SHOWN]),
-        first_step=_step(steps[0][0]) if steps else None,
-        last_step=_step(steps[-1][0]) if len(steps) > 1 else None,
-        pairings=_pairings(steps),
     )
 
 
@@ -190,6 +145,12 @@ def _metrics(lines: Sequence[dict[str, Any]], names: Sequence[str]) -> list[Metr
     return metrics
 
 
+def steps_of(folder: Path) -> list[tuple[int, list[Path]]]:
+    """Return the steps of a training with the files of their completions; each rank writes its own part of a step."""
+    paths = sorted((folder / "completions").glob("step-*.parquet"))
+    return [(step, list(parts)) for step, parts in groupby(paths, key=_step)]
+
+
 def _step(path: Path) -> int:
     """Return the step of step-000002.parquet, or of step-000002.rank-1.parquet."""
     return int(path.name.removeprefix("step-").split(".", 1)[0])
@@ -200,33 +161,3 @@ def _problems_seen(steps: Sequence[Sequence[Path]]) -> int:
         return 0
     ids = pl.scan_parquet(list(chain(*steps))).filter(pl.col("trained")).select(pl.col("id").n_unique())
     return int(ids.collect(engine="streaming").item())
-
-
-def _pairings(steps: Sequence[Sequence[Path]]) -> tuple[Pairing, ...]:
-    """Pair problems of the first and the last step: those of both with themselves, then the others in their order."""
-    if not steps:
-        return ()
-    first_ids = _problem_ids(steps[0])
-    last_ids = _problem_ids(steps[-1]) if len(steps) > 1 else []
-    both = [id_ for id_ in first_ids if id_ in last_ids][:PROBLEMS_SHOWN]
-    room = PROBLEMS_SHOWN - len(both)
-    first = _problems(steps[0], both + [id_ for id_ in first_ids if id_ not in both][:room])
-    last = _problems(steps[-1], both + [id_ for id_ in last_ids if id_ not in both][:room])
-    return tuple(Pairing(*pair) for pair in zip_longest(first, last))
-
-
-def _problem_ids(parts: Sequence[Path]) -> list[str]:
-    ids = pl.scan_parquet(list(parts)).select(pl.col("id").unique(maintain_order=True)).collect()
-    return [str(id_) for id_ in ids["id"]]
-
-
-def _problems(parts: Sequence[Path], ids: Sequence[str]) -> list[Problem]:
-    if not ids:
-        return []
-    rows = pl.scan_parquet(list(parts)).select(COLUMNS).filter(pl.col("id").is_in(list(ids))).collect().to_dicts()
-    problems = []
-    for id_ in ids:
-        few = [row for row in rows if row["id"] == id_][:COMPLETIONS_SHOWN]
-        attempts = tuple(Attempt(**{name: row[name] for name in Attempt.__dataclass_fields__}) for row in few)
-        problems.append(Problem(id_, few[0]["prompt"], few[0]["gold"], attempts))
-    return problems

@@ -180,3 +180,20 @@ def test_in_print_all_of_the_overview_stands_and_no_control(visit: Callable[...,
     page.emulate_media(media="print")
     assert page.is_visible("#account") and page.is_visible("#planted")
     assert not page.is_visible("#filters") and not page.is_visible(".tabs")
+
+
+def test_completions_are_read_by_step_and_laid_beside_those_of_another(
+    visit: Callable[..., Any], small_report: str
+) -> None:
+    page = visit().open(f"{small_report}#training")
+    box = page.locator("#completions")
+    box.locator("h4", has_text="Step 0: 1 of 2 right").wait_for()
+    assert "match, answered 10, advantage 0.5" in box.inner_text()
+    page.focus("#step")
+    page.keyboard.press("ArrowRight")
+    box.locator("h4", has_text="Step 2: 1 of 2 right").wait_for()
+    # Line 1 comes in both steps.
+    page.get_by_label("Beside it").select_option(label="step 0")
+    box.locator("h4", has_text="Step 0").wait_for()
+    assert box.locator("mark").all_inner_texts()[:2] == ["2", "2"]
+    assert "alert(1)" in box.inner_text()

@@ -13,10 +13,11 @@ import pytest
 from report_pages import Page, run_report, shown_rows
 
 from truegold.pipeline.report import ReviewSettings, open_page, render
+from truegold.pipeline.report.browser.completions import COLUMNS
 from truegold.pipeline.report.charts import MAX_POINTS, line_chart, thinned, ticks
 from truegold.pipeline.report.render import KATEX, PAGE, json_for_script
 from truegold.pipeline.report.shown_text import cut, has_maths, visible
-from truegold.pipeline.report.training import COLUMNS, Curve, Metric
+from truegold.pipeline.report.training import Curve, Metric
 
 
 def test_the_page_is_the_same_every_time(full: tuple[Path, str, dict[str, Any]]) -> None:
