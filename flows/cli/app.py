@@ -155,12 +155,40 @@ def _objective(overrides: Sequence[str] | None, prefix: str) -> dict[str, Any]:
 
 
 @app.command(rich_help_panel=LOOK)
-def report(run_dir: Annotated[Path, typer.Argument(help="The run's directory.", show_default=False)]) -> None:
+def report(
+    run_dir: Annotated[Path, typer.Argument(help="The run's directory.", show_default=False)],
+    share: Annotated[
+        Path | None,
+        typer.Option(
+            "--share", metavar="FILE", help="Write a page that may be given away into this file.", show_default=False
+        ),
+    ] = None,
+    texts: Annotated[
+        str,
+        typer.Option(help="With --share: `none` leaves the texts of rows out, `redacted` names, addresses and keys."),
+    ] = "none",
+) -> None:
     """Write the report on whatever stages of a run are finished."""
+    if share is not None:
+        _share(run_dir, share, texts)
+        return
     from truegold.flows.execute import report_again
 
     result = report_again(run_dir, Terminal(errors))
     print_line(f"report: {result.path / 'index.html'}")
+
+
+def _share(run_dir: Path, target: Path, texts: str) -> None:
+    from truegold.pipeline.report.sharing import SharedTexts, shared_page
+    from truegold.pipeline.running.aside import write_whole
+
+    if texts not in set(SharedTexts):
+        raise ConfigError(f"--texts {texts}: the texts of rows are left out (`none`) or `redacted`.")
+    if target.is_dir():
+        raise ConfigError(f"--share {target} is a folder.", f"Name a file in it: {target / 'report.html'}.")
+    with disk_errors_reported(target.parent):
+        write_whole(target, shared_page(run_dir, SharedTexts(texts)).encode())
+    print_line(f"report to be shared: {target}")
 
 
 @app.command(rich_help_panel=LOOK)

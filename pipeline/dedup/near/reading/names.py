@@ -21,12 +21,13 @@ _ACTS = (
     r"(?:\w+s|\w+ed|had|did|can|will|would|could|should|may|must|were|are|went|gave|got|bought|sold|made|ran|ate|took|spent"
     r"|paid|read|drove|have|do|want|need|put|cut|began|brought|built|drew|found|left|lost|met|rode|saw|sent|won|wrote)\b)"
 )
-_NO_PERSONS = frozenset(
+NO_PERSONS = frozenset(
     "The There This That These Those They Then If In On At For When While What How Each Every All Some Many Most Half"
     " After Before During Both One Two Three Four Five Six Seven Eight Nine Ten January February March April May June"
     " July August September October November December Monday Tuesday Wednesday Thursday Friday Saturday Sunday Celsius"
     " Fahrenheit Kelvin Earth Mars Venus Jupiter Saturn Roman Arabic Find Let Suppose Given Compute".split()
 )
+"""Words with a capital that are no persons."""
 MOST_NAMES = 8
 """More names that differ are another story."""
 
@@ -46,7 +47,12 @@ def exchange_names(left: str, right: str) -> str | None:
     return changed if len(words & other_words) >= NEAR_COPY * len(words | other_words) else None
 
 
+def find_persons(text: str) -> list[str]:
+    """Return the names of persons in a text, each once."""
+    return [name for name in dict.fromkeys(_CAPITALISED.findall(text)) if _is_person(name, text)]
+
+
 def _is_person(name: str, text: str) -> bool:
-    if name in _NO_PERSONS or re.search(rf"\b{name.lower()}\b", text):
+    if name in NO_PERSONS or re.search(rf"\b{name.lower()}\b", text):
         return False
     return re.search(rf"\b{name}{_ACTS}", text) is not None

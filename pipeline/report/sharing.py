@@ -1,0 +1,213 @@
+"""A report that may be given away: without the texts of the rows, or with what names somebody taken out of them.
+
+    left out    prompt "(42 characters)"                      numbers, reasons, verdicts and where rows ended stay
+    redacted    prompt "[name 1] writes to [e-mail] ..."    see `redaction`
+
+The page is made from a copy of the run in a temporary folder that holds nothing else: columns are copied because they
+are known to hold no text, so that a column that is new to this file is left out and not forgotten. Ids of rows stay:
+whoever has a problem can tell whether it was in the data.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import shutil
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from truegold.pipeline.config.stages import ReportConfig
+from truegold.pipeline.report.browser.payload import Browser, pack
+from truegold.pipeline.report.contents import gather
+from truegold.pipeline.report.redaction import Redactor
+from truegold.pipeline.report.render import render
+from truegold.pipeline.report.run_files import open_finished
+from truegold.pipeline.rows import dump_json
+from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.pipeline.running.stage import RECORD
+
+KEPT_COLUMNS = frozenset(
+    "id row_id source stage action reason drop_reason detector split domain verifier finish_reason kind tier relation"
+    " by outcome strategy dropped decision role system systems when group name against against_id cluster".split()
+)
+"""The columns of tables, by name, whose texts say nothing of what stands in the rows."""
+JSON_COLUMNS = frozenset(("evidence", "meta", "verifier_args"))
+KEPT_EVIDENCE = frozenset(
+    "kept kept_id rows verifier form why reason rung against against_id flags measured column relation kind".split()
+)
+"""The texts of evidence that are names of truegold's own or of rows."""
+COUNTED_BY_TEXT = frozenset(("golds", "answers", "votes", "spellings", "candidates"))
+"""Evidence whose keys are texts of the data."""
+KEPT_CONFIG = frozenset("group_size samples languages tiers name source sources path heldout_path".split())
+"""The settings that the page reads; of paths the name of the file alone stays."""
+OF_REVIEWERS = frozenset(("reviewers", "agreement", "words"))
+"""Facts and evidence that name reviewers."""
+_OWN_KEY = re.compile(r"[a-z][a-z0-9_]*")
+
+TextFilter = Callable[[str], str]
+
+
+class SharedTexts(StrEnum):
+    """What becomes of the texts of rows in a report that is given away."""
+
+    NONE = "none"
+    """They are left out."""
+    REDACTED = "redacted"
+    """E-mail addresses, URLs, IP addresses, keys, and the names of persons are taken out."""
+
+
+def shared_page(run_dir: Path, texts: SharedTexts) -> str:
+    """Return the page of a run as it may be given away. InputError where it is no run."""
+    open_finished(run_dir)  # What is no run is told by its own name.
+    with tempfile.TemporaryDirectory(prefix="truegold-share-") as folder:
+        copy = Path(folder) / run_dir.resolve().name
+        copy.mkdir()
+        _copy_run(run_dir, copy, texts)
+        files = open_finished(copy)
+        stages = tuple(name for name in files.folders if name != "report")
+        contents = gather(files.only(stages), ReportConfig(name=copy.name, stages=stages))
+        # The run's other files are not given away with the page.
+        provenance = replace(contents.provenance, links={})
+        browser = _without_decisions(contents.browser)
+        return render(replace(contents, run_dir=copy.name, provenance=provenance, browser=browser))
+
+
+def _without_decisions(browser: Browser) -> Browser:
+    """Return the rows as ones that cannot be decided about: what their reader sees is not what they are."""
+    index = orjson.loads(zlib.decompress(base64.b64decode(browser.index)))
+    index["columns"]["seen"] = [None] * len(index["columns"]["seen"])
+    return replace(browser, index=pack(index))
+
+
+def _leave_out(text: str) -> str:
+    return f"({len(text):,} characters)"
+
+
+def _copy_run(run_dir: Path, copy: Path, texts: SharedTexts) -> None:
+    redact = Redactor()
+    if texts is SharedTexts.REDACTED:
+        redact = Redactor.for_texts(_prompts(run_dir))
+    text_filter = redact if texts is SharedTexts.REDACTED else _leave_out
+    manifest = orjson.loads((run_dir / "manifest.json").read_bytes())
+    for stage in manifest["stages"]:
+        stage["facts"] = _filter_facts(stage.get("facts", {}), redact)
+        folder = run_dir / stage["name"]
+        if not (folder / RECORD).exists() or stage["name"] == "report":
+            continue
+        for path in sorted(folder.rglob("*.parquet")):
+            target = copy / stage["name"] / path.relative_to(folder)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _copy_table(path, target, text_filter)
+        _copy_stage_files(folder, copy / stage["name"], text_filter, redact)
+    (copy / "manifest.json").write_bytes(orjson.dumps(manifest))
+    if (run_dir / "verifier_card.json").exists():
+        shutil.copyfile(run_dir / "verifier_card.json", copy / "verifier_card.json")
+
+
+def _prompts(run_dir: Path) -> Iterator[str]:
+    with pq.ParquetFile(run_dir / "ingest" / "rows.parquet") as file:
+        for batch in file.iter_batches(columns=["prompt", "solution"]):
+            for row in batch.to_pylist():
+                yield f"{row['prompt']}\n{row['solution'] or ''}"
+
+
+def _copy_stage_files(folder: Path, target: Path, text_filter: TextFilter, redact: Redactor) -> None:
+    """Copy the stage's record and the few files that are no tables."""
+    target.mkdir(exist_ok=True)
+    record = orjson.loads((folder / RECORD).read_bytes())
+    record["config"] = _filter_config(record.get("config", {}))
+    record["report"]["facts"] = _filter_facts(record["report"]["facts"], redact)
+    (target / RECORD).write_bytes(orjson.dumps(record))
+    moment = (folder / RECORD).stat()
+    os.utime(target / RECORD, ns=(moment.st_atime_ns, moment.st_mtime_ns))
+    if (folder / "planted.json").exists():
+        shutil.copyfile(folder / "planted.json", target / "planted.json")
+    for name in ("rejects.jsonl", "metrics.jsonl", "alarms.jsonl"):
+        if not (folder / name).exists():
+            continue
+        chosen = text_filter if name == "rejects.jsonl" else redact
+        lines = [
+            {key: _filter_value(key, value, chosen) for key, value in line.items()}
+            for line in read_whole_lines(folder / name)
+        ]
+        (target / name).write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+
+
+def _filter_value(key: str, value: Any, text_filter: TextFilter) -> Any:
+    return value if key in KEPT_COLUMNS or not isinstance(value, str) else text_filter(value)
+
+
+def _filter_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that the page reads."""
+    kept: dict[str, Any] = {}
+    for name, value in config.items():
+        if name not in KEPT_CONFIG:
+            continue
+        if name == "sources" and isinstance(value, list):
+            kept[name] = [_filter_config(source) for source in value]
+        else:
+            kept[name] = Path(value).name if name.endswith("path") and isinstance(value, str) else value
+    return kept
+
+
+def _filter_facts(facts: Any, redact: Redactor) -> Any:
+    """Return what a stage counted without the names of reviewers."""
+    if isinstance(facts, dict):
+        return {key: _filter_facts(value, redact) for key, value in facts.items() if key not in OF_REVIEWERS}
+    if isinstance(facts, list):
+        return [_filter_facts(value, redact) for value in facts]
+    return redact(facts) if isinstance(facts, str) else facts
+
+
+def _copy_table(path: Path, target: Path, text_filter: TextFilter) -> None:
+    """Copy a table with every text of the data put through the filter, and without token ids, which spell texts."""
+    with pq.ParquetFile(path, pre_buffer=False) as file, pq.ParquetWriter(target, file.schema_arrow) as writer:
+        for batch in file.iter_batches(batch_size=1024):
+            columns = [
+                pa.array([_filter_cell(field.name, cell, text_filter) for cell in column.to_pylist()], field.type)
+                for field, column in zip(batch.schema, batch.columns, strict=True)
+            ]
+            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=file.schema_arrow))
+
+
+def _filter_cell(name: str, cell: Any, text_filter: TextFilter) -> Any:
+    if name in KEPT_COLUMNS or cell is None:
+        return cell
+    if isinstance(cell, list):
+        return [text_filter(part) for part in cell if isinstance(part, str)]
+    if not isinstance(cell, str):
+        return cell if isinstance(cell, int | float) else None
+    if name not in JSON_COLUMNS:
+        return text_filter(cell)
+    try:
+        return dump_json(_filter_evidence("", orjson.loads(cell or "{}"), text_filter))
+    except orjson.JSONDecodeError:
+        return "{}"
+
+
+def _filter_evidence(key: str, value: Any, text_filter: TextFilter) -> Any:
+    """Return evidence whose texts are put through the filter, save those that name rows and what is truegold's."""
+    if isinstance(value, dict):
+        return {
+            name if key not in COUNTED_BY_TEXT and _OWN_KEY.fullmatch(name) else text_filter(name): _filter_evidence(
+                name, inner, text_filter
+            )
+            for name, inner in value.items()
+        }
+    if key in OF_REVIEWERS:
+        return []
+    if key in KEPT_EVIDENCE:
+        return value
+    if isinstance(value, list):
+        return [_filter_evidence(key, inner, text_filter) for inner in value]
+    return text_filter(value) if isinstance(value, str) else value
