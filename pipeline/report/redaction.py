@@ -50,7 +50,7 @@ class Redactor:
     """Redacts texts; a name has the same number in all of them."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        self._names = {name: f"[name {number}]" for number, name in enumerate(dict.fromkeys(names), 1)}
+        self._names = {name: f"[name {position}]" for position, name in enumerate(dict.fromkeys(names), 1)}
 
     @classmethod
     def for_texts(cls, texts: Iterable[str]) -> Redactor:
