@@ -3,9 +3,10 @@
     {"prompt": "Tom has 12 apples ...", "completion": "12+9=21 \\\\boxed{21}"}
 
 becomes a segment of prompt ids (chat template applied) and completion ids (end of turn added); the loss covers the
-completion only. Without `data`, the examples are the worked solutions of the curated rows, each of which its own
-verifier must accept. A killed run goes on from its last checkpoint. The plan of a run imports this module for the
-function's version, so what loads torch and DeepSpeed is imported inside of functions.
+completion only. Dialogues, {"messages": [...]}, become segments as `turns.examples` says. Without `data`, the examples
+are the worked solutions of the curated rows, each of which its own verifier must accept. A killed run goes on from its
+last checkpoint. The plan of a run imports this module for the function's version, so what loads torch and DeepSpeed is
+imported inside of functions.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from truegold.pipeline.engines.chat import load_encoder
+from truegold.pipeline.config.engines import ChatConfig
+from truegold.pipeline.engines.chat import ChatEncoder, PromptEncoder, load_encoder
 from truegold.pipeline.rows import Row, read_rows
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.train.config.changes import changes_of, record_settings
 from truegold.train.config.models import TUNABLE_SFT, SftConfig
-from truegold.train.metrics import MetricsLog
+from truegold.train.model.metrics import MetricsLog
 from truegold.verifiers import InputError, Item, gold_response, resolve, verify_batch
 from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
 
@@ -56,7 +58,6 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
     from truegold.train.model.engine import TrainingEngine
     from truegold.train.model.policy import pad_id
     from truegold.train.model.records import read_distilled
-    from truegold.train.model.segment import Segment
 
     encoder = load_encoder(inputs["model"], config.chat)
     counts: dict[str, int] = {}
@@ -64,11 +65,11 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
     trust = {id(positive.segment): positive.trust for positive in positives}
     examples = [positive.segment for positive in positives]
     if "distilled" not in inputs:
-        pairs = read_pairs(inputs["data"]) if "data" in inputs else verified_solutions(inputs["rows"], counts)
-        examples = [
-            Segment(tuple(encoder.encode(prompt)), tuple(encoder.encode_completion(completion)))
-            for prompt, completion in pairs
-        ]
+        if "data" in inputs:
+            examples = list(read_examples(inputs["data"], encoder, config.chat))
+        else:
+            pairs = verified_solutions(inputs["rows"], counts)
+            examples = [pair_segment(encoder, prompt, completion) for prompt, completion in pairs]
     fitting = [example for example in examples if example.length <= config.max_length]
     counts["drop:too_long"] = len(examples) - len(fitting)
     if not fitting and "distilled" not in inputs:
@@ -148,16 +149,32 @@ def negative_log_likelihood(totals: Totals, example_weights: Sequence[Tensor] | 
     return loss
 
 
-def read_pairs(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield (prompt, completion) from JSON Lines. Raises InputError naming the line that is wrong."""
+def read_examples(path: Path, encoder: ChatEncoder, chat: ChatConfig) -> Iterator[Segment]:
+    """Yield the segments of JSON Lines of {"prompt", "completion"} or of {"messages"}, a dialogue. Raises InputError
+    naming the line that is wrong."""
+    from truegold.train.turns.examples import dialogue_segments
+    from truegold.train.turns.template import TurnTemplate
+
+    template: TurnTemplate | None = None
     with path.open("rb") as lines:
         for line_number, line in enumerate(lines, 1):
             try:
                 entry = orjson.loads(line)
-                yield str(entry["prompt"]), str(entry["completion"])
-            except (orjson.JSONDecodeError, KeyError, TypeError) as error:
-                expected = f'expected {{"prompt", "completion"}} ({error!r})'
+                if "messages" in entry:
+                    template = template or TurnTemplate(encoder.tokenizer, encoder.stop_token_ids, chat.system)
+                    yield from dialogue_segments(entry["messages"], template)
+                else:
+                    yield pair_segment(encoder, str(entry["prompt"]), str(entry["completion"]))
+            except (ValueError, KeyError, TypeError) as error:
+                expected = f'expected {{"prompt", "completion"}} or {{"messages"}} ({error!r})'
                 raise InputError(f"{path}, line {line_number}: {expected}.") from error
+
+
+def pair_segment(encoder: PromptEncoder, prompt: str, completion: str) -> Segment:
+    """Return a prompt and what is to be learned behind it."""
+    from truegold.train.model.segment import Segment
+
+    return Segment(tuple(encoder.encode(prompt)), tuple(encoder.encode_completion(completion)))
 
 
 def verified_solutions(rows: Path, counts: dict[str, int]) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ import pytest
 
 from truegold.pipeline.running.json_lines import read_whole_lines
 from truegold.train import metrics
-from truegold.train.metrics import MetricsLog
+from truegold.train.model.metrics import MetricsLog
 from truegold.verifiers import SetupError
 
 pytestmark = pytest.mark.filterwarnings("default")

@@ -12,6 +12,7 @@ from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, Vll
 from truegold.train.config.feed import FeedConfig
 from truegold.train.config.models import TUNABLE_OPTIMIZER, OptimizerConfig, Tracker
 from truegold.train.config.objective import ObjectiveConfig, PassRateBand, lowest_band
+from truegold.train.config.turns import TurnsConfig
 from truegold.train.guards.table import GUARDS, NOT_THE_POLICY, PROBE, PROMPTS, SEVERITY
 from truegold.verifiers import Term
 from truegold.verifiers.reward import find_mistakes
@@ -278,6 +279,8 @@ class GrpoConfig(StageConfig):
     """Which problems come next."""
     sampling: SamplingConfig = SamplingConfig()
     """How completions are sampled."""
+    turns: TurnsConfig | None = None
+    """Dialogues with an environment in place of single answers."""
     reward: RewardConfig = RewardConfig()
     """What a completion is rewarded for."""
     objective: ObjectiveConfig = ObjectiveConfig()
@@ -311,6 +314,23 @@ class GrpoConfig(StageConfig):
         punishes_length = any(term.verifier == "length" and term.weight for term in self.reward.terms)
         resolved = masks.model_copy(update={"truncated": not punishes_length})
         return self.model_copy(update={"objective": self.objective.model_copy(update={"masks": resolved})})
+
+    @model_validator(mode="after")
+    def _check_turns_go_with_the_rest(self) -> GrpoConfig:
+        if self.turns is None:
+            return self
+        objective = self.objective
+        without_effect = {
+            "reward.terms": any(term.verifier for term in self.reward.terms),
+            "sampling.temperature_bands": bool(self.sampling.temperature_bands),
+            "objective.masks.top_entropy": objective.masks.top_entropy is not None,
+            "objective.covariance": objective.covariance.kind is not None,
+            "objective.self_distillation": objective.self_distillation.weight > 0,
+        }
+        wrong = [name for name, is_set in without_effect.items() if is_set]
+        if wrong:
+            raise ValueError(f"with turns, whose reward is the environment's, {', '.join(wrong)} cannot be set")
+        return self
 
     @model_validator(mode="after")
     def _check_minibatches_have_groups(self) -> GrpoConfig:

@@ -51,6 +51,11 @@ class StepCompletion:
     """How much better it is than its group."""
     trained: bool = False
     """Whether it is in the batch that is trained on."""
+    parts: tuple[Segment, ...] = ()
+    """Of an episode of several turns: what is trained on. `segment` has all that the policy sampled in it, one turn
+    behind the other, for whatever counts completions."""
+    ending: str | None = None
+    """How an episode ended."""
 
 
 def without_contents(completion: StepCompletion) -> StepCompletion:
@@ -73,6 +78,7 @@ def without_contents(completion: StepCompletion) -> StepCompletion:
         score=CompletionScore(
             score.reward, tuple(map(without_evidence, score.verdicts)), without_evidence(score.correct)
         ),
+        parts=(),
     )
 
 

@@ -18,7 +18,7 @@ from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.train.config.changes import changes_of, record_settings
 from truegold.train.config.grpo import TUNABLE_GRPO, GrpoConfig
-from truegold.train.metrics import MetricsLog
+from truegold.train.model.metrics import MetricsLog
 
 if TYPE_CHECKING:
     from truegold.train.grpo.batch_metrics import Metrics

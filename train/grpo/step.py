@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -30,12 +30,14 @@ from truegold.train.grpo.batch_metrics import (
 )
 from truegold.train.grpo.completions import write_completions
 from truegold.train.grpo.distilled import Distilled, join
+from truegold.train.grpo.episode_scores import segments_to_weigh, spread_advantages
 from truegold.train.grpo.feed import Feed
 from truegold.train.grpo.group_choice import GroupScore, choose_groups, count_missing_groups, right_share, score_group
+from truegold.train.grpo.player import Player, make_player
 from truegold.train.grpo.rewards import CompletionScore, StepCompletion, score_completions, without_contents
 from truegold.train.grpo.self_teacher import self_teachers
 from truegold.train.grpo.text_metrics import text_metrics
-from truegold.train.grpo.update import Updater, weigh_segments
+from truegold.train.grpo.update import Updater, WeighedBatch, weigh_segments
 from truegold.train.guards.canaries import Canaries
 from truegold.train.model.distributed import all_sum, gathered, rank, world_size
 from truegold.train.model.engine import NotFiniteError
@@ -61,11 +63,17 @@ class Trainer:
     """Asked before each update, with what is known of the batch: a guard may keep it from the optimizer."""
     distilled: Distilled = field(default_factory=lambda: Distilled([], DistilledConfig()))
     """Positives that join the groups of their rows."""
+    player: Player | None = field(init=False, default=None)
+    """Plays episodes, where answers are dialogues (`turns`)."""
+    episode_metrics: list[dict[str, float]] = field(default_factory=list)
+    """Of the episodes of the step so far."""
     canaries: Canaries[StepCompletion] = field(init=False)
     """Completions of the first step, judged again at each step."""
 
     def __post_init__(self) -> None:
         self.canaries = Canaries(self.judge_again)
+        if self.config.turns is not None:
+            self.player = make_player(self.rollout, self.config, self.config.turns, self.out_dir)
 
     def step(self, step: int) -> Metrics:
         """Take one step: rollout, verdicts, advantages, update, sync. Returns the step's metrics, of all ranks."""
@@ -87,15 +95,11 @@ class Trainer:
         if not entered and joining:
             # Their weights are relative to what was sampled, though nothing of it teaches.
             batch = [completion for completion in completions if completion.segment.reward is not None]
-        segments = [completion.segment for completion in batch]
-        kinds = [config.objective.advantage_for(completion.row["pass_rate"]) for completion in batch]
-        weighed = weigh_segments(segments, config.objective, kinds)
+        segments, weighed = self._weigh(batch)
         if config.objective.self_distillation.weight:
             template = config.objective.self_distillation.template
             longest = self.rollout.engine.max_model_len
             weighed = replace(weighed, teachers=self_teachers(batch, self.rollout.encoder, template, longest))
-        for completion, advantage, trained in zip(batch, weighed.advantages, weighed.trained, strict=True):
-            completion.advantage, completion.trained = float(advantage), bool(trained)
         # Tokens, texts and rows stay with the rank that has them.
         all_completions = list(chain(*gathered([without_contents(completion) for completion in completions])))
         terms = config.reward.composition
@@ -111,8 +115,10 @@ class Trainer:
             "right_share": right_share([scores[group] for group in entered]),
             "trained_completions": float(sum(completion.trained for completion in all_completions) + joining),
             "distilled_members": float(joining),
-            "canaries_changed": self._check_canaries(completions),
+            "canaries_changed": self._check_canaries(completions) if self.player is None else None,
+            **_mean_metrics([metrics for metrics in chain(*gathered(self.episode_metrics)) if metrics]),
         }
+        self.episode_metrics = []
         sampled = updated = time.monotonic()
         updates, probe = [], None
         if self.may_train(step, metrics) and metrics["trained_completions"]:
@@ -138,6 +144,23 @@ class Trainer:
             "seconds_update": updated - sampled,
             "seconds_sync": synced - updated,
         }
+
+    def _weigh(self, batch: Sequence[StepCompletion]) -> tuple[list[Segment], WeighedBatch]:
+        """Return the segments of a batch and what each weighs, which its completions take note of."""
+        objective, turns = self.config.objective, self.config.turns
+        segments = [completion.segment for completion in batch]
+        sizes = [1] * len(batch)
+        if turns is not None:
+            segments, sizes = segments_to_weigh(batch, turns)
+        kinds = [objective.advantage_for(completion.row["pass_rate"]) for completion in batch]
+        weighed = weigh_segments(segments, objective, [*chain(*map(repeat, kinds, sizes))])
+        start = 0
+        for completion, size in zip(batch, sizes, strict=True):
+            part = slice(start, start + size)
+            completion.advantage = float(weighed.advantages[part].sum()) / max(size, 1)
+            completion.trained = bool(weighed.trained[part].any())
+            start += size
+        return (segments, weighed) if turns is None else spread_advantages(batch, weighed, turns)
 
     def _share_entered(self, entered: int) -> float:
         """Return what part of a whole batch has entered, as far as token weights are relative to a whole one."""
@@ -181,6 +204,12 @@ class Trainer:
         config, encoder, version = self.config, self.rollout.encoder, self.rollout.version
         groups = list(range(first_group + rank(), first_group + len(rows), world_size()))
         local_rows = [rows[group - first_group] for group in groups]
+        if self.player is not None:
+            temperature = config.sampling.temperature_for(step, None)
+            sampling_params = SamplingParams(temperature, 1.0, self.max_tokens, encoder.stop_token_ids)
+            episodes, metrics = self.player.play(local_rows, groups, config.group_size, step, sampling_params)
+            self.episode_metrics.append(metrics)
+            return episodes
         temperatures = [config.sampling.temperature_for(step, row["pass_rate"]) for row in local_rows]
         sampling = [
             SamplingParams(temperature, 1.0, self.max_tokens, encoder.stop_token_ids) for temperature in temperatures
@@ -214,8 +243,12 @@ class Trainer:
         rows = [self.heldout[position] for position in positions]
         seed_step = -1 - self.rollout.version
         samples = self.config.evaluation.samples
-        _, groups = self.rollout.sample(rows, [self.evaluation] * len(rows), seed_step, positions, samples)
-        scores = score_completions(rows, groups, self.rollout.encoder, self.config.reward, correctness_only=True)
+        if self.player is not None:
+            episodes, _ = self.player.play(rows, positions, samples, seed_step, self.evaluation)
+            scores = [episode.score for episode in episodes]
+        else:
+            _, groups = self.rollout.sample(rows, [self.evaluation] * len(rows), seed_step, positions, samples)
+            scores = score_completions(rows, groups, self.rollout.encoder, self.config.reward, correctness_only=True)
         passed = [
             [score.correct.passed for score in scores[start : start + samples] if score.correct.score is not None]
             for start in range(0, len(scores), samples)

@@ -78,6 +78,8 @@ class StepLoss:
     """The usual difference of the two engines, as `Updater` has it."""
     is_distilled: Tensor | None = None
     """[N] bool: which segments were sampled with more in the context than their prompt; None for none."""
+    episode_tokens: Tensor | None = None
+    """[N]: the tokens of the episode that a segment is of, where episodes count as sequences."""
 
     def __call__(
         self, current: Tensor, entropy: Tensor, batch: Batch, indices: list[int]
@@ -109,7 +111,8 @@ class StepLoss:
                 factors = factors * (1.0 - covariant)
             else:
                 token_loss = token_loss + config.covariance.weight * covariant * (current - old).abs()
-        weights = token_weights(mask, config.resolved_aggregation, self.totals, self.max_tokens)
+        tokens = None if self.episode_tokens is None else self.episode_tokens[indices]
+        weights = token_weights(mask, config.resolved_aggregation, self.totals, self.max_tokens, tokens)
         loss = (token_loss * factors * weights).sum()
         reported = {
             "clipped_low": (token.clipped_low * mask).sum(),

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from truegold.train.config.objective import ObjectiveConfig
 from truegold.train.grpo.step_loss import PreparedBatch, StepLoss
-from truegold.train.model.distributed import gathered
+from truegold.train.model.distributed import all_sum, gathered
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.policy import FrozenPolicy
 from truegold.train.model.segment import Segment
@@ -49,6 +49,10 @@ class WeighedBatch:
     """[N] bool: which segments no rollout of this step has sampled (`distilled`); None for none."""
     teachers: Sequence[Segment | None] = ()
     """Each segment's output behind the prompt of the policy as its own teacher (`self_teacher`); empty for none."""
+    episode_tokens: Tensor | None = None
+    """[N]: the tokens of the episode that a segment is of, where episodes count as sequences; else None."""
+    episodes: int = 0
+    """How many episodes the segments are of, where those count."""
 
 
 def weigh_segments(segments: Sequence[Segment], config: ObjectiveConfig, kinds: Sequence[str]) -> WeighedBatch:
@@ -62,7 +66,7 @@ def weigh_segments(segments: Sequence[Segment], config: ObjectiveConfig, kinds: 
             segment.group,
             float("nan") if segment.reward is None else segment.reward,
             segment.right,
-            len(segment.output_ids),
+            segment.sampled_tokens,
             segment.truncated,
             kind,
         )
@@ -139,10 +143,13 @@ class Updater:
         is_distilled = torch.zeros(len(batch), dtype=torch.bool) if weighed.distilled is None else weighed.distilled
         # What joins from elsewhere must not change what a sampled token weighs.
         whole = self.engine.totals([each for each, joins in zip(batch, is_distilled, strict=True) if not joins])
+        if weighed.episode_tokens is not None:
+            whole = Totals(whole.tokens, all_sum(weighed.episodes)[0])
         parts = config.minibatches * share_entered
         totals = Totals(whole.tokens / parts, whole.sequences / parts)
         segments = [segment for segment, trained in zip(batch, weighed.trained, strict=True) if trained]
         advantages, is_distilled = weighed.advantages[weighed.trained], is_distilled[weighed.trained]
+        episode_tokens = None if weighed.episode_tokens is None else weighed.episode_tokens[weighed.trained]
         teachers = [each for each, is_trained in zip(weighed.teachers, weighed.trained, strict=False) if is_trained]
         prepared = self._prepare(segments, advantages, int(self.steps), teachers)
         metrics = []
@@ -163,6 +170,7 @@ class Updater:
                     is_stale,
                     self.engine_difference,
                     is_distilled[chosen],
+                    None if episode_tokens is None else episode_tokens[chosen],
                 )
                 metrics.append(self.engine.update(chosen_segments, loss, self.steps, self.total))
                 self.steps += 1

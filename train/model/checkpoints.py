@@ -125,7 +125,7 @@ def convert_smollm2(inputs: Mapping[str, Path], config: SmolLM2Model, out_dir: P
 def build_tiny(inputs: Mapping[str, Path], config: TinyModel, out_dir: Path, progress: Progress) -> StageReport:
     """Make the tiny model: its tokenizer is trained on the input `texts`, its weights are random.
 
-    inputs: `texts`, JSON Lines of {"prompt", "completion"}.
+    inputs: `texts`, JSON Lines of {"prompt", "completion"} or {"messages"}.
     """
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
@@ -181,4 +181,7 @@ def _read_texts(path: Path) -> Iterator[str]:
     with path.open("rb") as lines:
         for line in lines:
             entry = orjson.loads(line)
-            yield f"user\n{entry['prompt']}\nassistant\n{entry['completion']}"
+            if "messages" in entry:
+                yield "\n".join(f"{message['role']}\n{message['content']}" for message in entry["messages"])
+            else:
+                yield f"user\n{entry['prompt']}\nassistant\n{entry['completion']}"

@@ -157,7 +157,7 @@ class TrainingEngine:
 
     def totals(self, segments: Sequence[Segment]) -> Totals:
         """Return what the weights of a step's tokens are relative to, over the segments of all ranks."""
-        tokens, sequences = all_sum(sum(len(segment.output_ids) for segment in segments), len(segments))
+        tokens, sequences = all_sum(sum(segment.sampled_tokens for segment in segments), len(segments))
         return Totals(tokens, sequences)
 
     def update(
@@ -237,7 +237,7 @@ class TrainingEngine:
         names."""
         names = sorted({name for names_of_rank in gathered(sorted(sums)) for name in names_of_rank})
         tokens, *values = all_sum(
-            sum(len(segment.output_ids) for segment in segments), *(float(sums.get(name, 0.0)) for name in names)
+            sum(segment.sampled_tokens for segment in segments), *(float(sums.get(name, 0.0)) for name in names)
         )
         return {
             name: value if name == "loss" else value / max(tokens, 1.0)

@@ -24,9 +24,12 @@ class Segment:
     prompt_ids: tuple[int, ...]
     """The tokens of the prompt."""
     output_ids: tuple[int, ...]
-    """The tokens of the completion."""
+    """The tokens of the completion, and in a dialogue what stands between the completions of its turns."""
     rollout_logprobs: tuple[float, ...] = ()
-    """Of output_ids, under the policy at `version` and `temperature`; empty for text that no policy sampled."""
+    """Of output_ids, under the policy at `version` and `temperature`; empty for text that no policy sampled, 0 where
+    the policy did not sample a token."""
+    sampled: tuple[bool, ...] = ()
+    """Which of output_ids are the policy's own; empty where all are."""
     version: int = 0
     """The version of the weights that sampled it."""
     temperature: float = 1.0
@@ -39,7 +42,7 @@ class Segment:
     group: int = 0
     """Completions of one prompt share it."""
     turn: int = 0
-    """The turn of a dialogue, from 0."""
+    """The turn of a dialogue that it begins with, from 0."""
     truncated: bool = False
     """Whether it was cut at max_tokens."""
 
@@ -47,6 +50,11 @@ class Segment:
     def length(self) -> int:
         """Tokens of the prompt and the output together."""
         return len(self.prompt_ids) + len(self.output_ids)
+
+    @property
+    def sampled_tokens(self) -> int:
+        """The output tokens that are the policy's own, which are what is trained on."""
+        return sum(self.sampled) if self.sampled else len(self.output_ids)
 
 
 @dataclass(frozen=True)
@@ -89,7 +97,7 @@ class Batch:
     targets: Tensor
     """[B, T] int64: the output tokens."""
     mask: Tensor
-    """[B, T] float32: 1 on the output tokens."""
+    """[B, T] float32: 1 on the output tokens that are the policy's own."""
     rollout_logprobs: Tensor
     """[B, T] float32: 0 where there are none."""
     temperature: Tensor
@@ -143,7 +151,7 @@ def output_tensors(segments: Sequence[Segment]) -> tuple[Tensor, Tensor, Tensor]
     for index, segment in enumerate(segments):
         size = len(segment.output_ids)
         targets[index, :size] = torch.tensor(segment.output_ids)
-        mask[index, :size] = 1.0
+        mask[index, :size] = torch.tensor(segment.sampled or 1.0, dtype=torch.float32)
         if segment.rollout_logprobs:
             rollout_logprobs[index, :size] = torch.tensor(segment.rollout_logprobs)
     return targets, mask, rollout_logprobs

@@ -168,7 +168,13 @@ class Totals:
         return Totals(float(lengths.sum()), float((lengths > 0).sum()))
 
 
-def token_weights(mask: Tensor, kind: Aggregation, totals: Totals, constant: int | None = None) -> Tensor:
+def token_weights(
+    mask: Tensor,
+    kind: Aggregation,
+    totals: Totals,
+    constant: int | None = None,
+    sequence_tokens: Tensor | None = None,
+) -> Tensor:
     """Return what each token's loss is multiplied by before all are added up, [B, T], 0 on padding.
 
         token      1 / N, N the number of tokens of the batch             DAPO, arXiv 2503.14476, eq. 8
@@ -177,12 +183,14 @@ def token_weights(mask: Tensor, kind: Aggregation, totals: Totals, constant: int
 
     A batch that is cut into micro-batches and spread over ranks gives each token the same weight as in one piece. The
     totals are counted before any mask of corrections, so that masking does not raise what is left. constant: L, in
-    tokens, for the kind "constant". Raises ValueError where it is missing.
+    tokens, for the kind "constant". Raises ValueError where it is missing. sequence_tokens: [B], the tokens of the
+    sequence that each row is a part of; its own where left out.
     """
     if kind == "token":
         return mask / max(totals.tokens, 1.0)
     if kind == "sequence":
-        return mask / (mask.sum(1, keepdim=True).clamp(min=1) * max(totals.sequences, 1.0))
+        tokens = mask.sum(1) if sequence_tokens is None else sequence_tokens.to(mask)
+        return mask / (tokens.unsqueeze(1).clamp(min=1) * max(totals.sequences, 1.0))
     if not constant:
         raise ValueError("the aggregation `constant` needs its length")
     return mask / (constant * max(totals.sequences, 1.0))

@@ -9,7 +9,7 @@ from typing import Protocol
 from torch import Tensor
 
 from truegold.pipeline.config.engines import ServerEngineConfig, VllmEngineConfig
-from truegold.pipeline.engines.base import Completion, SamplingParams
+from truegold.pipeline.engines.base import Completion, Request, SamplingParams, TakeRequests
 from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.train.rollout.server import ServerRollouts
 from truegold.verifiers import ConfigError
@@ -27,6 +27,10 @@ class RolloutEngine(Protocol):
         self, prompts: Sequence[Sequence[int]], sampling: Sequence[SamplingParams], seeds: Sequence[int]
     ) -> list[Completion]:
         """Sample one completion for each prompt by its own sampling and seed, in order."""
+        ...
+
+    def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
+        """Yield each completion as soon as it is finished, as `Engine.stream` does."""
         ...
 
     def update_weights(self, named_tensors: Iterator[tuple[str, Tensor]], version: int) -> None:

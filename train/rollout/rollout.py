@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from truegold.pipeline.engines.base import Completion, SamplingParams, sample_seed
@@ -13,6 +14,22 @@ from truegold.train.rollout.engines import RolloutEngine
 from truegold.train.rollout.mismatch import Mismatch
 from truegold.train.rollout.probe import Probe
 from truegold.verifiers import GuardError, TruegoldError
+
+
+@contextmanager
+def engine_deaths_reported(step: int) -> Iterator[None]:
+    """Turn what the sampling engine dies of into a GuardError that names the step."""
+    try:
+        yield
+    except TruegoldError:
+        raise
+    except Exception as error:
+        reason = str(error).strip().split("\n", 1)[0][:200]
+        raise GuardError(
+            f"The sampling engine died at step {step}: {type(error).__name__}: {reason}",
+            "The same command goes on from the last checkpoint; where it dies again, see the log of the stage.",
+            "engine",
+        ) from error
 
 
 @dataclass
@@ -48,17 +65,8 @@ class Rollout:
         ]
         repeated_sampling = [params for params in sampling for _ in range(group_size)]
         repeated_prompts = [prompt for prompt in prompts for _ in range(group_size)]
-        try:
+        with engine_deaths_reported(step):
             completions = self.engine.generate(repeated_prompts, repeated_sampling, seeds) if prompts else []
-        except TruegoldError:
-            raise
-        except Exception as error:
-            reason = str(error).strip().split("\n", 1)[0][:200]
-            raise GuardError(
-                f"The sampling engine died at step {step}: {type(error).__name__}: {reason}",
-                "The same command goes on from the last checkpoint; where it dies again, see the log of the stage.",
-                "engine",
-            ) from error
         return prompts, [completions[start : start + group_size] for start in range(0, len(completions), group_size)]
 
     def sync(self, version: int) -> Mismatch:

@@ -1,0 +1,130 @@
+"""What training on dialogues gives: the text shop, from a careless expert's cold start.
+
+    python benchmarks/turns.py WORK_DIR [--steps 40] [--seeds 0] [--credit equal turn discounted] [--json FILE]
+
+The tiny model learns from 12,000 dialogues of an expert who mostly buys the first product that he looks at
+(`examples/shop.py`); RL then rewards purchases of what was asked for. Given is the share of 200 held-out shops that end
+so, 4 episodes each, before and after, with turns, endings and the time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from publishing import publish, say
+from synthesis import run_stage
+
+from truegold.pipeline.config.engines import VllmEngineConfig
+from truegold.pipeline.config.sources import FileSource
+from truegold.pipeline.ingest import ingest
+from truegold.pipeline.rows import write_rows
+from truegold.pipeline.running.digest import DigestCache
+from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.running.stage import plan_stage
+from truegold.pipeline.running.stage import run_stage as run_planned
+from truegold.pipeline.select.stage import SELECTED_SCHEMA
+from truegold.train.config.grpo import GrpoConfig
+from truegold.train.config.models import OptimizerConfig, SftConfig, TinyModel
+
+SHOP = Path(__file__).parents[1] / "examples" / "shop.py"
+ENGINE = VllmEngineConfig(dtype="float32", max_model_len=256, cpu_kv_cache_gib=1)
+EVALUATIONS = 4
+
+
+def prepare(work: Path) -> dict[str, Path]:
+    """Return the inputs of a training: the model after its cold start, and the rows."""
+    data = work / "data"
+    if not data.exists():
+        sys.path.insert(0, str(SHOP.parent))
+        import shop
+
+        shop.main(data)
+    inputs = {}
+    digests = DigestCache(work / ".digests.json")
+    for name in ("rows", "heldout"):
+        folder = work / f"ingest-{name}"
+        folder.mkdir(exist_ok=True)
+        columns = {"prompt": "question", "gold": "answer"}
+        source = FileSource(path=f"{name}.jsonl", columns=columns, verifier="exact", domain="shop")
+        run_planned(
+            plan_stage("ingest", ingest, source, {"data": data / f"{name}.jsonl"}), folder, digests, NullProgress()
+        )
+        rows = pl.read_parquet(folder / "ingest" / "rows.parquet").with_columns(
+            split=pl.lit("train" if name == "rows" else "heldout")
+        )
+        inputs[name] = work / f"{name}.parquet"
+        empty = {field.name: None for field in SELECTED_SCHEMA}
+        write_rows(inputs[name], [{**empty, **row} for row in rows.to_dicts()], SELECTED_SCHEMA)
+    inputs["reserve"] = work / "reserve.parquet"
+    write_rows(inputs["reserve"], [], SELECTED_SCHEMA)
+    texts = data / "sft.jsonl"
+    build = "truegold.train.model.checkpoints:build_tiny"
+    model = run_stage(work, "model", build, {"texts": texts}, TinyModel()) / "checkpoint"
+    optimizer = OptimizerConfig(lr=3e-3, warmup_steps=20, schedule="linear", dtype="float32", micro_batch_tokens=8192)
+    config = SftConfig(batch_size=64, optimizer=optimizer)
+    sft = run_stage(work, "sft", "truegold.train.sft:sft", {"model": model, "data": texts}, config)
+    return {**inputs, "model": sft / "checkpoint"}
+
+
+def train(inputs: Mapping[str, Path], work: Path, steps: int, seed: int, credit: str) -> dict[str, Any]:
+    """Return what came of one training."""
+    values: dict[str, Any] = {
+        "steps": steps,
+        "prompts_per_step": 16,
+        "group_size": 8,
+        "sampling": {"max_tokens": 16, "refills": 0},
+        "turns": {"environment": f"{SHOP}:Shop", "max_turns": 8, "credit": credit},
+        "objective": {"loss": "ppo"},
+        "optimizer": {"lr": 4e-4, "warmup_steps": 5, "dtype": "float32"},
+        "evaluation": {"every": max(1, steps // EVALUATIONS), "samples": 4, "problems": 200, "temperature": 1.0},
+        "checkpoint_every": steps,
+        "seed": seed,
+    }
+    config = GrpoConfig.model_validate(values).model_copy(update={"engine": ENGINE})
+    began = time.monotonic()
+    folder = run_stage(work, f"train-{credit}-{steps}-{seed}", "truegold.train.grpo:grpo", inputs, config)
+    seconds = time.monotonic() - began
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    rates = [line["heldout_pass_rate"] for line in lines if line.get("heldout_pass_rate") is not None]
+    last = [line for line in lines if line.get("turns") is not None][-1]
+    names = ("turns", "segments", "edited_turns", "drifted_turns", "seconds_rollout", "seconds_update", "seconds_sync")
+    return {"rates": rates, "seconds": round(seconds), **{name: last.get(name) for name in names}}
+
+
+def _report(measured: Mapping[str, dict[str, Any]]) -> str:
+    lines = ["| credit, seed | held-out before | after | turns at the end | seconds |", "|---" * 5 + "|"]
+    for name, run in measured.items():
+        cells = [name, f"{run['rates'][0]:.3f}", f"{run['rates'][-1]:.3f}", f"{run['turns']:.2f}", str(run["seconds"])]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("work", type=Path, metavar="WORK_DIR")
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--credit", nargs="+", default=["equal"], choices=["equal", "turn", "discounted"])
+    parser.add_argument("--json", type=Path, help="keep the figures here")
+    parser.add_argument("--write", type=Path, help="write the table into this Markdown file")
+    arguments = parser.parse_args()
+    work = arguments.work.resolve()
+    work.mkdir(parents=True, exist_ok=True)
+    inputs = prepare(work)
+    measured = {}
+    for credit in arguments.credit:
+        for seed in arguments.seeds:
+            measured[f"{credit}, {seed}"] = train(inputs, work, arguments.steps, seed, credit)
+            say(f"{credit}, {seed}: {measured[f'{credit}, {seed}']}")
+    publish(measured, _report(measured), arguments.json, arguments.write, "Training on dialogues")
+
+
+if __name__ == "__main__":
+    _main()

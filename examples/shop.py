@@ -1,0 +1,152 @@
+"""A text shop: search, look, buy what was asked for. It needs nothing from outside.
+
+    python examples/shop.py FOLDER        writes rows.jsonl, heldout.jsonl and sft.jsonl there
+
+A row's prompt names a shop and a goal, such as "Shop 17: red cup, at most 6". The shop has products of several kinds,
+colours and prices, which its number decides. A search shows the products of a kind; a look, colour and price of one; the
+first purchase ends the episode, and has earned 1 where it is what was asked for.
+
+    search cup      p3 p8 p5
+    look p3         blue 4
+    look p8         red 5
+    buy p8          (the end)
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from truegold.train.turns.environment import Done, Message, Reply
+
+KINDS = ("cup", "hat", "pen", "bag")
+COLOURS = ("red", "blue", "green")
+PRICES = range(2, 10)
+OFFERED = 3
+"""Products of each kind in a shop."""
+HELP = "search KIND, look PRODUCT, buy PRODUCT"
+
+
+@dataclass(frozen=True)
+class Product:
+    """What a shop sells."""
+
+    name: str
+    kind: str
+    colour: str
+    price: int
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is asked for."""
+
+    kind: str
+    colour: str
+    limit: int
+
+    def fits(self, product: Product) -> bool:
+        """Return whether a product is what is asked for."""
+        return (product.kind, product.colour) == (self.kind, self.colour) and product.price <= self.limit
+
+
+def open_shop(number: int) -> tuple[dict[str, Product], Goal]:
+    """Return the products of a shop by name, and what is asked for there; one product at least fits."""
+    draw = random.Random(f"shop {number}")
+    names = [f"p{index}" for index in range(1, 1 + OFFERED * len(KINDS))]
+    draw.shuffle(names)
+    kinds = [kind for kind in KINDS for _ in range(OFFERED)]
+    products = [
+        Product(name, kind, draw.choice(COLOURS), draw.choice(PRICES)) for name, kind in zip(names, kinds, strict=True)
+    ]
+    target = draw.choice(products)
+    limit = draw.randint(target.price, PRICES[-1])
+    return {product.name: product for product in products}, Goal(target.kind, target.colour, limit)
+
+
+class Shop:
+    """The environment of one episode."""
+
+    def __init__(self) -> None:
+        self.products: dict[str, Product] = {}
+        self.goal = Goal("", "", 0)
+
+    def reset(self, row: Mapping[str, Any]) -> list[Message]:
+        """Open the shop that the row's prompt names."""
+        number = int(row["prompt"].partition(":")[0].removeprefix("Shop"))
+        self.products, self.goal = open_shop(number)
+        return [{"role": "user", "content": row["prompt"].partition(": ")[2]}]
+
+    def step(self, completion: Message) -> Reply | Done:
+        """Do what the model says."""
+        verb, _, what = completion["content"].strip().partition(" ")
+        if verb == "search" and what in KINDS:
+            return _say(" ".join(name for name, product in self.products.items() if product.kind == what))
+        if verb == "look" and what in self.products:
+            return _say(f"{self.products[what].colour} {self.products[what].price}")
+        if verb == "buy" and what in self.products:
+            return Done(float(self.goal.fits(self.products[what])))
+        return _say(HELP)
+
+
+def _say(text: str) -> Reply:
+    return Reply([{"role": "user", "content": text}])
+
+
+def row(number: int) -> dict[str, str]:
+    """Return the problem that is a shop."""
+    _, goal = open_shop(number)
+    return {"question": f"Shop {number}: {goal.colour} {goal.kind}, at most {goal.limit}", "answer": "buy"}
+
+
+def expert_dialogue(number: int, care: float, draw: random.Random) -> list[Message]:
+    """Return an episode of an expert who looks at one product after the other until one fits; with the probability
+    1 - care he buys what he looks at, whatever it is."""
+    shop = Shop()
+    messages = shop.reset({"prompt": row(number)["question"]})
+    actions = iter([f"search {shop.goal.kind}"])
+    listed: list[str] = []
+    action: str | None = next(actions)
+    while action is not None:
+        messages.append({"role": "assistant", "content": action})
+        answer = shop.step(messages[-1])
+        if isinstance(answer, Done):
+            break
+        messages += answer.messages
+        verb, _, what = action.partition(" ")
+        if verb == "search":
+            listed = messages[-1]["content"].split()
+            action = f"look {listed.pop(0)}"
+        elif shop.goal.fits(shop.products[what]) or not listed or draw.random() > care:
+            action = f"buy {what}"
+        else:
+            action = f"look {listed.pop(0)}"
+    return messages
+
+
+def expert_dialogues(count: int, care: float, seed: int = 0) -> Iterator[dict[str, Any]]:
+    """Yield dialogues to learn from, of shops that are in neither of the other files."""
+    draw = random.Random(f"expert {seed}")
+    for index in range(count):
+        yield {"messages": expert_dialogue(1_000_000 + index, care, draw)}
+
+
+def main(folder: Path, rows: int = 800, heldout: int = 200, dialogues: int = 12_000, care: float = 0.1) -> None:
+    """Write what a training reads."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {
+        "rows.jsonl": (row(number) for number in range(rows)),
+        "heldout.jsonl": (row(500_000 + number) for number in range(heldout)),
+        "sft.jsonl": expert_dialogues(dialogues, care),
+    }
+    for name, records in files.items():
+        (folder / name).write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

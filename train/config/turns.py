@@ -1,0 +1,61 @@
+"""The section `train.turns`: dialogues with an environment in place of single answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from truegold.pipeline.config.base import StageConfig
+
+Credit = Literal["equal", "turn", "discounted"]
+
+
+class ReminderConfig(StageConfig):
+    """What the last message of each prompt repeats, since small models lose sight of it."""
+
+    goal: bool = False
+    """The first message's text."""
+    actions: int = Field(default=0, ge=0)
+    """The model's last turns, so many of them."""
+    keep_turns: int | None = Field(default=None, ge=0)
+    """Older turns than these leave the prompt; left out: none does."""
+
+    @property
+    def changes_prompts(self) -> bool:
+        """Whether anything is repeated or left out."""
+        return self.goal or self.actions > 0 or self.keep_turns is not None
+
+
+class TurnsConfig(StageConfig):
+    """Dialogues with an environment."""
+
+    environment: str
+    """The import string of a class or a function that makes an environment, such as path/to/shop.py:Shop."""
+    args: Mapping[str, Any] = {}
+    """What it is called with, by name."""
+    max_turns: int = Field(default=8, ge=1)
+    """Turns of the model's in an episode; one that is not over then has earned 0."""
+    deadline_s: float = Field(default=30.0, gt=0)
+    """Seconds that an environment has for one answer."""
+    max_reply: int = Field(default=20_000, ge=1)
+    """Characters of an answer at most."""
+    template_args: Mapping[str, Any] = {}
+    """Arguments of the chat template, such as `enable_thinking`."""
+    reminder: ReminderConfig = ReminderConfig()
+    """What each prompt repeats."""
+    credit: Credit = "equal"
+    """Which turns the reward of an episode is for. equal: the advantage of the episode, for all of its tokens. turn:
+    each turn earns its own score, the last one also the episode's. discounted: each turn earns its own score and what
+    comes after it, times `discount` for each turn in between. The turns of one number are compared with each other."""
+    discount: float = Field(default=1.0, gt=0, le=1)
+    """What a reward loses with each turn that it is away."""
+    count: Literal["episodes", "segments"] = "episodes"
+    """What counts as a sequence in the aggregations `sequence` and `constant`."""
+
+    @model_validator(mode="after")
+    def _check_discount_has_an_effect(self) -> TurnsConfig:
+        if self.credit != "discounted" and self.discount != 1.0:
+            raise ValueError(f"discount ({self.discount:g}) is that of credit: discounted")
+        return self

@@ -1,0 +1,88 @@
+"""The rollouts of a step where answers are dialogues: every row's group of episodes, played to their end and judged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from truegold.pipeline.engines.base import SamplingParams
+from truegold.pipeline.rows import Row
+from truegold.train.config.grpo import GrpoConfig
+from truegold.train.config.turns import TurnsConfig
+from truegold.train.grpo.episode_scores import episode_metrics, score_episodes
+from truegold.train.grpo.rewards import StepCompletion
+from truegold.train.rollout.rollout import Rollout, engine_deaths_reported
+from truegold.train.turns.episodes import Episode, EpisodeRunner, load_environment
+from truegold.train.turns.template import TurnTemplate
+
+DRIFT_FILE = "drift.jsonl"
+"""Examples of turns that the tokenizer would not have written as they were sampled."""
+EXAMPLES = 3
+"""Of a step, at most."""
+
+
+@dataclass
+class Player:
+    """Plays the groups of a step."""
+
+    rollout: Rollout
+    config: GrpoConfig
+    turns: TurnsConfig
+    runner: EpisodeRunner
+    out_dir: Path
+
+    def play(
+        self, rows: Sequence[Row], groups: Sequence[int], group_size: int, step: int, sampling: SamplingParams
+    ) -> tuple[list[StepCompletion], dict[str, float]]:
+        """Return a completion for each episode, a row's side by side, and what is measured of them.
+
+        groups: the number of each row's group in the step.
+        """
+        episodes = [
+            Episode(row, group, index) for row, group in zip(rows, groups, strict=True) for index in range(group_size)
+        ]
+        seeded_by = (self.config.seed, step)
+        if episodes:
+            with engine_deaths_reported(step):
+                self.runner.run(episodes, sampling, seeded_by, self.rollout.version)
+        self._keep_examples(episodes, step)
+        reward = self.config.reward
+        completions = score_episodes(episodes, self.rollout.encoder, reward, self.turns, sampling.temperature)
+        return completions, episode_metrics(episodes, self.runner.lost_threads)
+
+    def _keep_examples(self, episodes: Sequence[Episode], step: int) -> None:
+        """Write where the tokenizer makes other tokens of a turn's text than the model has sampled."""
+        drifts = [
+            (episode, drift)
+            for episode in episodes
+            if episode.dialogue is not None
+            for drift in episode.dialogue.drifts
+        ]
+        if not drifts:
+            return
+        tokenizer = self.runner.template.tokenizer
+        with (self.out_dir / DRIFT_FILE).open("a", encoding="utf-8") as file:
+            for episode, drift in drifts[:EXAMPLES]:
+                example = {
+                    "step": step,
+                    "id": episode.row["id"],
+                    "turn": drift.turn,
+                    "sampled": tokenizer.convert_ids_to_tokens(list(drift.held)),
+                    "rendered": tokenizer.convert_ids_to_tokens(list(drift.rendered)),
+                }
+                file.write(json.dumps(example, ensure_ascii=False) + "\n")
+
+
+def make_player(rollout: Rollout, config: GrpoConfig, turns: TurnsConfig, out_dir: Path) -> Player:
+    """Return what plays the episodes of a training. Raises ConfigError for an environment that cannot be made."""
+    encoder, make = rollout.encoder, load_environment(turns)
+    template = TurnTemplate(
+        encoder.tokenizer,
+        encoder.stop_token_ids,
+        config.chat.system,
+        turns.template_args,
+        getattr(make(), "tools", ()),
+    )
+    return Player(rollout, config, turns, EpisodeRunner(rollout.engine, template, turns, make), out_dir)

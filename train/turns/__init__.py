@@ -1,0 +1,1 @@
+"""Dialogues with an environment: many turns, each in the context that the model really saw."""

@@ -1,0 +1,159 @@
+"""Calls into environments, many at once: each has a deadline, and none can hold up the others.
+
+A plain function runs in a thread, a coroutine on one event loop. A function that never returns cannot be ended: its
+thread is given up, a daemon that dies with the process, and another one takes its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import queue
+import threading
+import time
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+THREADS = 16
+"""Threads that call environments. An environment seldom computes; most of the time it waits for something."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of a call."""
+
+    key: Hashable
+    value: Any = None
+    error: str | None = None
+    """What it raised, with its kind; `deadline` where it had none of its seconds left."""
+    is_late: bool = False
+
+
+@dataclass
+class _Call:
+    key: Hashable
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    started: float | None = None
+    is_over: bool = False
+    future: Any = None
+    """The coroutine's, where it is one."""
+
+
+class Calls:
+    """Starts calls and hands out what came of them, in the order in which they end. Used from one thread."""
+
+    def __init__(self, deadline_s: float, threads: int = THREADS) -> None:
+        self._deadline_s = deadline_s
+        self._waiting: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[tuple[_Call, Answer]] = queue.SimpleQueue()
+        self._running: dict[Hashable, _Call] = {}
+        self._threads = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.lost_threads = 0
+        """Threads that were given up, since what they call does not return."""
+        for _ in range(threads):
+            self._start_thread()
+
+    @property
+    def pending(self) -> int:
+        """How many calls have no answer yet."""
+        return len(self._running)
+
+    def start(self, key: Hashable, function: Callable[..., Any], *arguments: Any) -> None:
+        """Start a call; its answer has this key."""
+        call = _Call(key, function, arguments)
+        self._running[key] = call
+        self._waiting.put(call)
+
+    def take_answers(self) -> list[Answer]:
+        """Return what has ended since the last time, and every call whose deadline has passed."""
+        answers = []
+        while True:
+            try:
+                call, answer = self._answers.get_nowait()
+            except queue.Empty:
+                break
+            if not call.is_over:
+                answers.append(self._end(call, answer))
+        now = time.monotonic()
+        late = [
+            call
+            for call in self._running.values()
+            if call.started is not None and now - call.started > self._deadline_s
+        ]
+        for call in late:
+            if call.future is not None:
+                call.future.cancel()
+            else:
+                self.lost_threads += 1
+                self._start_thread()
+            error = f"no answer within {self._deadline_s:g} s"
+            answers.append(self._end(call, Answer(call.key, error=error, is_late=True)))
+        return answers
+
+    def close(self) -> None:
+        """End the threads that still answer."""
+        for _ in range(self._threads):
+            self._waiting.put(None)
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+
+    def _end(self, call: _Call, answer: Answer) -> Answer:
+        call.is_over = True
+        del self._running[call.key]
+        return answer
+
+    def _start_thread(self) -> None:
+        self._threads += 1
+        threading.Thread(target=self._work, name="truegold-environments", daemon=True).start()
+
+    def _work(self) -> None:
+        while (call := self._waiting.get()) is not None:
+            call.started = time.monotonic()
+            try:
+                value = call.function(*call.arguments)
+                if inspect.isawaitable(value):
+                    self._await(call, value)
+                    continue
+                answer = Answer(call.key, value)
+            except Exception as error:
+                answer = Answer(call.key, error=_describe(error))
+            self._answers.put((call, answer))
+            if call.is_over:
+                # Another thread has taken this one's place.
+                return
+
+    def _await(self, call: _Call, awaitable: Awaitable[Any]) -> None:
+        """Hand a coroutine to the event loop."""
+
+        async def run() -> None:
+            try:
+                answer = Answer(call.key, await awaitable)
+            except Exception as error:
+                answer = Answer(call.key, error=_describe(error))
+            self._answers.put((call, answer))
+
+        call.future = asyncio.run_coroutine_threadsafe(run(), self._event_loop())
+
+    def _event_loop(self) -> asyncio.AbstractEventLoop:
+        with _LOOP_LOCK:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=_run, args=(self._loop,), name="truegold-environments", daemon=True).start()
+            return self._loop
+
+
+_LOOP_LOCK = threading.Lock()
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    """Run an event loop until it is stopped."""
+    loop.run_forever()
+    loop.close()
+
+
+def _describe(error: BaseException) -> str:
+    text = " ".join(str(error).split())[:200]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,144 @@
+"""The tokens of one episode as the model saw them: one segment as long as each prompt extends what is held, another
+where it does not.
+
+    held       <user> 2+2? <assistant> <think> hm </think> 4 <end>
+    rendered   <user> 2+2? <assistant> 4 <end> <user> sure? <assistant>        the template drops earlier thinking
+
+The second turn was sampled after the rendered tokens, so that it is trained after them, in a segment of its own. Put
+into one sequence behind the held tokens, as if nothing had been dropped, its log-probabilities would be those of a
+context that nobody ever saw. The same holds where the text is the same and only its tokens differ, since what was
+sampled is not what the tokenizer makes of its text (re-tokenization drift), which is counted apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from truegold.pipeline.engines.base import Completion
+from truegold.train.model.segment import Segment
+from truegold.train.turns.environment import Message
+from truegold.train.turns.template import TurnTemplate
+
+Break = Literal["edited", "drifted", "scored"]
+"""Why a segment ended before the episode: the template has changed what was before, the same text has other tokens, or
+turns are scored one by one."""
+
+
+@dataclass
+class SegmentTokens:
+    """A segment while it grows."""
+
+    prompt_ids: tuple[int, ...]
+    turn: int
+    """The turn that it begins with."""
+    output_ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    sampled: list[bool] = field(default_factory=list)
+    version: int = 0
+    """The version of the weights that sampled its first turn."""
+    is_truncated: bool = False
+    """Whether its last turn was cut."""
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """All tokens, as the model saw them."""
+        return (*self.prompt_ids, *self.output_ids)
+
+    def add(self, ids: Sequence[int], logprobs: Sequence[float] = (), *, sampled: bool) -> None:
+        """Add tokens at the end; without log-probabilities they have 0, which stands for none."""
+        self.output_ids += ids
+        self.logprobs += logprobs or [0.0] * len(ids)
+        self.sampled += [sampled] * len(ids)
+
+    def to_segment(self, temperature: float) -> Segment:
+        """Return the training record, without reward and group."""
+        return Segment(
+            self.prompt_ids,
+            tuple(self.output_ids),
+            tuple(self.logprobs),
+            () if all(self.sampled) else tuple(self.sampled),
+            self.version,
+            temperature,
+            turn=self.turn,
+            truncated=self.is_truncated,
+        )
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Where the tokenizer makes other tokens of the same text than were sampled."""
+
+    turn: int
+    held: tuple[int, ...]
+    """The first tokens that differ, as the model has sampled them."""
+    rendered: tuple[int, ...]
+    """The same stretch as the template's text is tokenized."""
+
+
+class Dialogue:
+    """One episode's messages and tokens."""
+
+    def __init__(
+        self,
+        template: TurnTemplate,
+        messages: Sequence[Message],
+        edit: Callable[[Sequence[Message]], Sequence[Message]] = list,
+        *,
+        turns_apart: bool = False,
+    ) -> None:
+        """edit: makes a prompt's messages of all messages so far. turns_apart: whether each turn has a segment of its
+        own, because turns are scored one by one."""
+        self._template = template
+        self._edit = edit
+        self._turns_apart = turns_apart
+        self.messages: list[Message] = list(messages)
+        self.segments: list[SegmentTokens] = []
+        self.breaks: list[Break] = []
+        """Why each segment but the last ended."""
+        self.drifts: list[Drift] = []
+        self.turns = 0
+
+    def prompt(self) -> tuple[int, ...]:
+        """Return the ids that the next turn is sampled after, as the template makes them of the messages so far."""
+        ids = self._template.encode(self._edit(self.messages))
+        if not self.segments:
+            self.segments.append(SegmentTokens(ids, self.turns))
+            return ids
+        last = self.segments[-1]
+        held = last.ids
+        extends = ids[: len(held)] == held
+        if extends and not self._turns_apart:
+            added = ids[len(held) :]
+            last.add(added, sampled=False)
+            return ids
+        self.breaks.append("scored" if extends else self._name_break(held, ids))
+        self.segments.append(SegmentTokens(ids, self.turns))
+        return ids
+
+    def add_completion(self, completion: Completion, version: int) -> Message:
+        """Take up what was sampled behind `prompt`; return the message that it is."""
+        segment = self.segments[-1]
+        message = self._template.read(segment.ids, completion.token_ids)
+        if not any(segment.sampled):
+            segment.version = version
+        segment.add(completion.token_ids, completion.logprobs, sampled=True)
+        segment.is_truncated = completion.finish_reason == "length"
+        self.messages.append(message)
+        self.turns += 1
+        return message
+
+    def _name_break(self, held: tuple[int, ...], ids: tuple[int, ...]) -> Break:
+        """Return why a prompt does not extend the tokens held, and keep an example where it is drift."""
+        if not self._template.decode(ids).startswith(self._template.decode(held)):
+            return "edited"
+        first = next(
+            (index for index, (mine, other) in enumerate(zip(held, ids, strict=False)) if mine != other), len(ids)
+        )
+        self.drifts.append(Drift(self.turns, held[first : first + DRIFT_TOKENS], ids[first : first + DRIFT_TOKENS]))
+        return "drifted"
+
+
+DRIFT_TOKENS = 8
+"""Tokens of an example of drift."""
