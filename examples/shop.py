@@ -3,8 +3,8 @@
     python examples/shop.py FOLDER        writes rows.jsonl, heldout.jsonl and sft.jsonl there
 
 A row's prompt names a shop and a goal, such as "Shop 17: red cup, at most 6". The shop has products of several kinds,
-colours and prices, which its number decides. A search shows the products of a kind; a look, colour and price of one; the
-first purchase ends the episode, and has earned 1 where it is what was asked for.
+colours and prices, which its number decides. A search shows the products of a kind; a look, colour and price of one;
+the first purchase ends the episode, and has earned 1 where it is what was asked for.
 
     search cup      p3 p8 p5
     look p3         blue 4

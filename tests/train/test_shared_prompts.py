@@ -28,6 +28,8 @@ def groups(lengths: list[list[int]], prompts: list[int]) -> list[Segment]:
 
 
 SEGMENTS = groups([[5, 9, 1], [7, 7], [3]], [4, 11, 6])
+# What an environment says between two turns is read, and has no log-probability of its own.
+SEGMENTS[1] = replace(SEGMENTS[1], sampled=(True,) * 2 + (False,) * 4 + (True,) * 3)
 
 
 @pytest.fixture

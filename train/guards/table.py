@@ -249,6 +249,13 @@ GUARDS: tuple[Guard, ...] = (
         floor=0.1, mads=10.0, ratio=2.0, steps=2,
     ),
     Guard(
+        "mismatch_always", "mismatch_abs", "up", "limit", "stop",
+        "what is trained on was never sampled so: tokens, masks or temperatures are not those of the rollout, from the "
+        "first step on",
+        "Compare the log-probabilities of one completion in completions/ with the model's own.",
+        floor=0.5, steps=2,
+    ),
+    Guard(
         "positive_mass", "positive_token_mass", "down", "limit", "warn",
         "nearly all of the gradient pushes completions down: problems that are too hard, or long wrong answers",
         "Set objective.positives.floor, or take easier problems.",

@@ -90,9 +90,12 @@ def collate_shared(segments: Sequence[Segment], pad_id: int) -> Batch:
         prefix_mask[row, : len(prompt)] = 1
     prompt_lengths = torch.tensor([len(segment.prompt_ids) for segment in segments])
     targets, mask, rollout_logprobs = output_tensors(segments)
+    lengths = torch.tensor([len(segment.output_ids) for segment in segments])
+    # The mask tells what is trained on; what stands between a dialogue's turns is read all the same.
+    is_output = torch.arange(targets.shape[1]) < lengths.unsqueeze(1)
     return Batch(
-        torch.where(mask > 0, targets, pad_id),
-        torch.cat([prefix_mask[prompt_index], mask.long()], dim=1),
+        torch.where(is_output, targets, pad_id),
+        torch.cat([prefix_mask[prompt_index], is_output.long()], dim=1),
         prompt_lengths.unsqueeze(1) + torch.arange(targets.shape[1]),
         torch.arange(len(segments)),
         torch.zeros(len(segments), dtype=torch.int64),

@@ -241,3 +241,8 @@ def test_every_guard_has_a_cause_a_remedy_and_a_name_of_its_own() -> None:
     assert len({guard.name for guard in GUARDS}) == len(GUARDS)
     for guard in GUARDS:
         assert guard.causes and guard.remedy.endswith(".")
+
+
+def test_log_probabilities_that_never_agreed_stop_a_run() -> None:
+    lines = [{"step": step, "pass_rate": 0.4, "mismatch_abs": 2.35} for step in range(3)]
+    assert [(alarm.guard, alarm.action) for alarm in watch_run(lines)][:1] == [("mismatch_always", "stop")]
