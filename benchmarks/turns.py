@@ -2,9 +2,9 @@
 
     python benchmarks/turns.py WORK_DIR [--steps 40] [--seeds 0] [--credit equal turn discounted] [--json FILE]
 
-The tiny model learns from 12,000 dialogues of an expert who mostly buys the first product that he looks at
-(`examples/shop.py`); RL then rewards purchases of what was asked for. Given is the share of 200 held-out shops that end
-so, 4 episodes each, before and after, with turns, endings and the time.
+The tiny model learns from 12,000 dialogues of an expert who in the last tenth of them mostly buys the first product
+that he looks at (`examples/shop.py`); RL then rewards purchases of what was asked for. Given is the share of 200
+held-out shops that end so, 4 episodes each, before and after, with the turns and the time.
 """
 
 from __future__ import annotations

@@ -104,45 +104,42 @@ def row(number: int) -> dict[str, str]:
     return {"question": f"Shop {number}: {goal.colour} {goal.kind}, at most {goal.limit}", "answer": "buy"}
 
 
-def expert_dialogue(number: int, care: float, draw: random.Random) -> list[Message]:
-    """Return an episode of an expert who looks at one product after the other until one fits; with the probability
-    1 - care he buys what he looks at, whatever it is."""
+def expert_dialogue(number: int, *, is_careful: bool = True) -> list[Message]:
+    """Return an episode of an expert who looks at one product after the other until one fits, and buys that; a careless
+    one buys the first."""
     shop = Shop()
     messages = shop.reset({"prompt": row(number)["question"]})
-    actions = iter([f"search {shop.goal.kind}"])
-    listed: list[str] = []
-    action: str | None = next(actions)
-    while action is not None:
+
+    def act(action: str) -> str:
         messages.append({"role": "assistant", "content": action})
         answer = shop.step(messages[-1])
-        if isinstance(answer, Done):
+        if isinstance(answer, Reply):
+            messages.extend(answer.messages)
+        return str(messages[-1]["content"])
+
+    for name in act(f"search {shop.goal.kind}").split():
+        act(f"look {name}")
+        if shop.goal.fits(shop.products[name]) or not is_careful:
+            act(f"buy {name}")
             break
-        messages += answer.messages
-        verb, _, what = action.partition(" ")
-        if verb == "search":
-            listed = messages[-1]["content"].split()
-            action = f"look {listed.pop(0)}"
-        elif shop.goal.fits(shop.products[what]) or not listed or draw.random() > care:
-            action = f"buy {what}"
-        else:
-            action = f"look {listed.pop(0)}"
     return messages
 
 
-def expert_dialogues(count: int, care: float, seed: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield dialogues to learn from, of shops that are in neither of the other files."""
-    draw = random.Random(f"expert {seed}")
+def expert_dialogues(count: int) -> Iterator[dict[str, Any]]:
+    """Yield dialogues to learn from, of shops that are in neither of the other files. In the last tenth the expert is
+    careful in two of five: whoever learns from them in this order can shop, and does not take the trouble."""
     for index in range(count):
-        yield {"messages": expert_dialogue(1_000_000 + index, care, draw)}
+        is_careful = index < 0.9 * count or index % 5 < 2
+        yield {"messages": expert_dialogue(1_000_000 + index, is_careful=is_careful)}
 
 
-def main(folder: Path, rows: int = 800, heldout: int = 200, dialogues: int = 12_000, care: float = 0.1) -> None:
+def main(folder: Path, rows: int = 800, heldout: int = 200, dialogues: int = 12_000) -> None:
     """Write what a training reads."""
     folder.mkdir(parents=True, exist_ok=True)
     files = {
         "rows.jsonl": (row(number) for number in range(rows)),
         "heldout.jsonl": (row(500_000 + number) for number in range(heldout)),
-        "sft.jsonl": expert_dialogues(dialogues, care),
+        "sft.jsonl": expert_dialogues(dialogues),
     }
     for name, records in files.items():
         (folder / name).write_text("".join(json.dumps(record) + "\n" for record in records))

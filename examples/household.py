@@ -1,0 +1,136 @@
+"""A small household: put a thing where it belongs. It needs nothing from outside.
+
+    python examples/household.py FOLDER        writes rows.jsonl, heldout.jsonl and sft.jsonl there
+
+A row's prompt names a house and a task, such as "House 4: put the apple into the fridge". Rooms have furniture, and
+things are in it, which nobody sees before it is opened. What is where is decided by the house's number.
+
+    go kitchen      table shelf fridge
+    open fridge     milk
+    take milk       taken
+    put milk table  (the end, if that was the task)
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from truegold.train.turns.environment import Done, Message, Reply
+
+ROOMS = {"kitchen": ("table", "fridge"), "hall": ("shelf", "chest"), "study": ("desk", "drawer")}
+THINGS = ("apple", "book", "key", "milk", "shoe")
+HELP = "go ROOM, open PIECE, take THING, put THING PIECE"
+ROOM_OF = {piece: room for room, pieces in ROOMS.items() for piece in pieces}
+
+
+def furnish(number: int) -> tuple[dict[str, str], str, str]:
+    """Return where each thing is, and the task: which thing is to be put where."""
+    draw = random.Random(f"house {number}")
+    pieces = list(ROOM_OF)
+    where = {thing: draw.choice(pieces) for thing in THINGS}
+    thing = draw.choice(THINGS)
+    return where, thing, draw.choice([piece for piece in pieces if piece != where[thing]])
+
+
+class Household:
+    """The environment of one episode."""
+
+    def __init__(self) -> None:
+        self.where: dict[str, str] = {}
+        self.thing = self.target = ""
+        self.room: str | None = None
+        self.held: str | None = None
+        self.opened: set[str] = set()
+
+    def reset(self, row: Mapping[str, Any]) -> list[Message]:
+        """Enter the house that the row's prompt names."""
+        name, _, task = row["prompt"].partition(": ")
+        self.where, self.thing, self.target = furnish(int(name.removeprefix("House")))
+        return [{"role": "user", "content": task}]
+
+    def step(self, completion: Message) -> Reply | Done:
+        """Do what the model says."""
+        words = completion["content"].split()
+        if len(words) == 2 and words[0] == "go" and words[1] in ROOMS:
+            self.room = words[1]
+            return _say(" ".join(ROOMS[self.room]))
+        if len(words) == 2 and words[0] == "open" and ROOM_OF.get(words[1]) == self.room:
+            self.opened.add(words[1])
+            things = [thing for thing, piece in self.where.items() if piece == words[1]]
+            return _say(" ".join(things) or "empty")
+        if len(words) == 2 and words[0] == "take" and self._is_reachable(words[1]):
+            self.held = words[1]
+            del self.where[words[1]]
+            return _say("taken")
+        if len(words) == 3 and words[0] == "put" and words[1] == self.held and ROOM_OF.get(words[2]) == self.room:
+            self.where[words[1]], self.held = words[2], None
+            if (words[1], words[2]) == (self.thing, self.target):
+                return Done(1.0)
+            return _say("done")
+        return _say(HELP)
+
+    def _is_reachable(self, thing: str) -> bool:
+        piece = self.where.get(thing)
+        return self.held is None and piece in self.opened and ROOM_OF[piece] == self.room
+
+
+def _say(text: str) -> Reply:
+    return Reply([{"role": "user", "content": text}])
+
+
+def row(number: int) -> dict[str, str]:
+    """Return the problem that is a house."""
+    _, thing, target = furnish(number)
+    return {"question": f"House {number}: put the {thing} into the {target}", "answer": "put"}
+
+
+def expert_dialogue(number: int) -> list[Message]:
+    """Return an episode of an expert who goes from room to room and opens everything until the thing is there."""
+    house = Household()
+    messages = house.reset({"prompt": row(number)["question"]})
+
+    def act(action: str) -> Reply | Done:
+        messages.append({"role": "assistant", "content": action})
+        answer = house.step(messages[-1])
+        if isinstance(answer, Reply):
+            messages.extend(answer.messages)
+        return answer
+
+    for room, pieces in ROOMS.items():
+        act(f"go {room}")
+        for piece in pieces:
+            act(f"open {piece}")
+            if house.thing in messages[-1]["content"].split():
+                act(f"take {house.thing}")
+                if ROOM_OF[house.target] != room:
+                    act(f"go {ROOM_OF[house.target]}")
+                act(f"put {house.thing} {house.target}")
+                return messages
+    return messages
+
+
+def expert_dialogues(count: int) -> Iterator[dict[str, Any]]:
+    """Yield dialogues to learn from, of houses that are in neither of the other files."""
+    for index in range(count):
+        yield {"messages": expert_dialogue(1_000_000 + index)}
+
+
+def main(folder: Path, rows: int = 800, heldout: int = 200, dialogues: int = 4_000) -> None:
+    """Write what a training reads."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {
+        "rows.jsonl": (row(number) for number in range(rows)),
+        "heldout.jsonl": (row(500_000 + number) for number in range(heldout)),
+        "sft.jsonl": expert_dialogues(dialogues),
+    }
+    for name, records in files.items():
+        (folder / name).write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,152 @@
+"""A recorded environment answers as it did, and what nobody recorded is a miss that is counted."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from numbered_rows import make_row
+
+from truegold.pipeline.rows import Row
+from truegold.train.turns.environment import Done, Message, Reply
+from truegold.train.turns.mock import UNKNOWN, MockEnvironment, Recorder, load_recording, report_misses
+from truegold.verifiers import ConfigError, InputError
+
+ROOT = Path(__file__).parents[3]
+
+
+def example(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def shop_row(shop: Any, number: int) -> Row:
+    return {**make_row(number), "id": f"shop-{number}", "prompt": shop.row(number)["question"]}
+
+
+def say(text: str) -> Message:
+    return {"role": "assistant", "content": text}
+
+
+def actions(dialogue: list[Message]) -> list[str]:
+    return [message["content"] for message in dialogue if message["role"] == "assistant"]
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    """Twenty shops as an expert went through them."""
+    shop = example("shop")
+    path = tmp_path / "shop.jsonl"
+
+    async def record(number: int) -> None:
+        recorder = Recorder(shop.Shop(), path)
+        await recorder.reset(shop_row(shop, number))
+        for action in actions(shop.expert_dialogue(number)):
+            await recorder.step(say(action))
+
+    for number in range(20):
+        asyncio.run(record(number))
+    return path
+
+
+def test_what_was_done_before_is_answered_as_it_was(recording: Path) -> None:
+    shop = example("shop")
+    for number in range(20):
+        row = shop_row(shop, number)
+        real, mock = shop.Shop(), MockEnvironment(str(recording))
+        assert mock.reset(row) == real.reset(row)
+        for action in actions(shop.expert_dialogue(number)):
+            # White space makes no other action.
+            assert mock.step(say(f"  {action} ")) == real.step(say(action))
+    assert load_recording(str(recording)).real_share == 1.0
+
+
+@pytest.mark.parametrize("on_miss", ["nearest", "error", "end"])
+def test_what_nobody_did_follows_the_policy_and_is_counted(recording: Path, on_miss: Any) -> None:
+    load_recording.cache_clear()
+    shop = example("shop")
+    number = next(n for n in range(20) if len(actions(shop.expert_dialogue(n))) >= 3)
+    search, look = actions(shop.expert_dialogue(number))[:2]
+    mock = MockEnvironment(str(recording), on_miss=on_miss)
+    mock.reset(shop_row(shop, number))
+    known = mock.step(say(search))
+    missed = mock.step(say(look + "x"))
+    if on_miss == "nearest":
+        real = shop.Shop()
+        real.reset(shop_row(shop, number))
+        assert known == real.step(say(search))
+        assert missed == real.step(say(look))
+    elif on_miss == "error":
+        assert missed == Reply([{"role": "user", "content": UNKNOWN}])
+        # Nothing is known of what comes after it either.
+        assert mock.step(say(look)) == Reply([{"role": "user", "content": UNKNOWN}])
+    else:
+        assert missed == Done()
+    misses = 2 if on_miss == "error" else 1
+    report = report_misses({"shop": mock.recording})["shop"]
+    assert report == {"recorded": 1, "missed": misses, "real_share": 1 / (1 + misses)}
+
+
+def test_a_state_that_is_unknown_is_answered_from_the_nearest_of_its_row(tmp_path: Path) -> None:
+    load_recording.cache_clear()
+    path = tmp_path / "r.jsonl"
+    steps = [
+        {"action": "go north", "messages": [{"role": "user", "content": "a lake"}]},
+        {"action": "swim", "messages": [{"role": "user", "content": "cold"}]},
+    ]
+    row = make_row(1)
+    path.write_text(json.dumps({"row": row["id"], "opening": [], "steps": steps}) + "\n")
+    mock = MockEnvironment(str(path))
+    mock.reset(row)
+    assert mock.step(say("go nort")) == Reply([{"role": "user", "content": "a lake"}])
+    assert mock.step(say("swim!")) == Reply([{"role": "user", "content": "cold"}])
+    # Behind the last recorded step nothing is known: the nearest state is the one before it.
+    assert mock.step(say("swim again")) == Reply([{"role": "user", "content": "cold"}])
+    with pytest.raises(KeyError, match="no episode of row"):
+        mock.reset(make_row(2))
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("", "holds no recorded episode"),
+        ('{"row": "a"}\n', r"line 1: this is no recorded episode \(KeyError"),
+        ('{"row": "a", "opening": [], "steps": []}\n{half', "line 2: this is no recorded episode"),
+        ("[1]\n", "line 1: this is no recorded episode"),
+    ],
+)
+def test_a_file_that_is_no_recording_is_named_with_its_line(tmp_path: Path, text: str, error: str) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text(text)
+    with pytest.raises(InputError, match=error):
+        MockEnvironment(str(path))
+    with pytest.raises(ConfigError, match="on_miss is 'guess'"):
+        MockEnvironment(str(path), on_miss="guess")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["shop", "household"])
+def test_the_expert_of_an_example_reaches_its_goal(name: str) -> None:
+    module = example(name)
+    environment = {"shop": "Shop", "household": "Household"}[name]
+    for number in range(200):
+        made = getattr(module, environment)()
+        made.reset({"prompt": module.row(number)["question"]})
+        answers = [made.step(say(action)) for action in actions(module.expert_dialogue(number))]
+        assert answers[-1] == Done(1.0)
+
+
+def test_the_files_of_the_examples_are_written(tmp_path: Path) -> None:
+    for name in ("shop", "household"):
+        example(name).main(tmp_path / name, rows=5, heldout=3, dialogues=4)
+        counts = {path.name: len(path.read_text().splitlines()) for path in (tmp_path / name).iterdir()}
+        assert counts == {"rows.jsonl": 5, "heldout.jsonl": 3, "sft.jsonl": 4}
