@@ -2,7 +2,7 @@
 
     python benchmarks/turns.py WORK_DIR [--steps 40] [--seeds 0] [--credit equal turn discounted] [--json FILE]
 
-The tiny model learns from 12,000 dialogues of an expert who in the last tenth of them mostly buys the first product
+The tiny model learns from 40,000 dialogues of an expert who in the last tenth of them mostly buys the first product
 that he looks at (`examples/shop.py`); RL then rewards purchases of what was asked for. Given is the share of 200
 held-out shops that end so, 4 episodes each, before and after, with the turns and the time.
 """
@@ -36,6 +36,7 @@ from truegold.train.config.models import OptimizerConfig, SftConfig, TinyModel
 SHOP = Path(__file__).parents[1] / "examples" / "shop.py"
 ENGINE = VllmEngineConfig(dtype="float32", max_model_len=256, cpu_kv_cache_gib=1)
 EVALUATIONS = 4
+HELDOUT = 200
 
 
 def prepare(work: Path) -> dict[str, Path]:
@@ -46,22 +47,17 @@ def prepare(work: Path) -> dict[str, Path]:
         import shop
 
         shop.main(data)
-    inputs = {}
     digests = DigestCache(work / ".digests.json")
-    for name in ("rows", "heldout"):
-        folder = work / f"ingest-{name}"
-        folder.mkdir(exist_ok=True)
-        columns = {"prompt": "question", "gold": "answer"}
-        source = FileSource(path=f"{name}.jsonl", columns=columns, verifier="exact", domain="shop")
-        run_planned(
-            plan_stage("ingest", ingest, source, {"data": data / f"{name}.jsonl"}), folder, digests, NullProgress()
-        )
-        rows = pl.read_parquet(folder / "ingest" / "rows.parquet").with_columns(
-            split=pl.lit("train" if name == "rows" else "heldout")
-        )
+    columns = {"prompt": "question", "gold": "answer"}
+    source = FileSource(path="rows.jsonl", columns=columns, verifier="exact", domain="shop")
+    stage = plan_stage("ingest", ingest, source, {"data": data / "rows.jsonl"})
+    run_planned(stage, work, digests, NullProgress())
+    rows = pl.read_parquet(work / "ingest" / "rows.parquet").to_dicts()
+    unknown = dict.fromkeys(SELECTED_SCHEMA.names)
+    inputs = {}
+    for name, part in (("rows", rows[HELDOUT:]), ("heldout", rows[:HELDOUT])):
         inputs[name] = work / f"{name}.parquet"
-        empty = {field.name: None for field in SELECTED_SCHEMA}
-        write_rows(inputs[name], [{**empty, **row} for row in rows.to_dicts()], SELECTED_SCHEMA)
+        write_rows(inputs[name], [{**unknown, **row} for row in part], SELECTED_SCHEMA)
     inputs["reserve"] = work / "reserve.parquet"
     write_rows(inputs["reserve"], [], SELECTED_SCHEMA)
     texts = data / "sft.jsonl"
@@ -83,7 +79,7 @@ def train(inputs: Mapping[str, Path], work: Path, steps: int, seed: int, credit:
         "turns": {"environment": f"{SHOP}:Shop", "max_turns": 8, "credit": credit},
         "objective": {"loss": "ppo"},
         "optimizer": {"lr": 4e-4, "warmup_steps": 5, "dtype": "float32"},
-        "evaluation": {"every": max(1, steps // EVALUATIONS), "samples": 4, "problems": 200, "temperature": 1.0},
+        "evaluation": {"every": max(1, steps // EVALUATIONS), "samples": 4, "problems": HELDOUT, "temperature": 1.0},
         "checkpoint_every": steps,
         "seed": seed,
     }

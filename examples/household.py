@@ -1,6 +1,6 @@
 """A small household: put a thing where it belongs. It needs nothing from outside.
 
-    python examples/household.py FOLDER        writes rows.jsonl, heldout.jsonl and sft.jsonl there
+    python examples/household.py household        writes household/rows.jsonl and household/sft.jsonl
 
 A row's prompt names a house and a task, such as "House 4: put the apple into the fridge". Rooms have furniture, and
 things are in it, which nobody sees before it is opened. What is where is decided by the house's number.
@@ -115,19 +115,15 @@ def expert_dialogue(number: int) -> list[Message]:
 
 
 def expert_dialogues(count: int) -> Iterator[dict[str, Any]]:
-    """Yield dialogues to learn from, of houses that are in neither of the other files."""
+    """Yield dialogues to learn from, of houses that are not among the rows."""
     for index in range(count):
         yield {"messages": expert_dialogue(1_000_000 + index)}
 
 
-def main(folder: Path, rows: int = 800, heldout: int = 200, dialogues: int = 4_000) -> None:
-    """Write what a training reads."""
+def main(folder: Path, houses: int = 1000, dialogues: int = 4_000) -> None:
+    """Write what `examples/household.yaml` reads."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = {
-        "rows.jsonl": (row(number) for number in range(rows)),
-        "heldout.jsonl": (row(500_000 + number) for number in range(heldout)),
-        "sft.jsonl": expert_dialogues(dialogues),
-    }
+    files = {"rows.jsonl": map(row, range(houses)), "sft.jsonl": expert_dialogues(dialogues)}
     for name, records in files.items():
         (folder / name).write_text("".join(json.dumps(record) + "\n" for record in records))
 

@@ -1,6 +1,7 @@
 """A text shop: search, look, buy what was asked for. It needs nothing from outside.
 
-    python examples/shop.py FOLDER        writes rows.jsonl, heldout.jsonl and sft.jsonl there
+    python examples/shop.py shop        writes shop/rows.jsonl and shop/sft.jsonl
+    truegold run examples/shop.yaml
 
 A row's prompt names a shop and a goal, such as "Shop 17: red cup, at most 6". The shop has products of several kinds,
 colours and prices, which its number decides. A search shows the products of a kind; a look, colour and price of one;
@@ -126,21 +127,17 @@ def expert_dialogue(number: int, *, is_careful: bool = True) -> list[Message]:
 
 
 def expert_dialogues(count: int) -> Iterator[dict[str, Any]]:
-    """Yield dialogues to learn from, of shops that are in neither of the other files. In the last tenth the expert is
+    """Yield dialogues to learn from, of shops that are not among the rows. In the last tenth the expert is
     careful in two of five: whoever learns from them in this order can shop, and does not take the trouble."""
     for index in range(count):
         is_careful = index < 0.9 * count or index % 5 < 2
         yield {"messages": expert_dialogue(1_000_000 + index, is_careful=is_careful)}
 
 
-def main(folder: Path, rows: int = 800, heldout: int = 200, dialogues: int = 12_000) -> None:
-    """Write what a training reads."""
+def main(folder: Path, shops: int = 1000, dialogues: int = 40_000) -> None:
+    """Write what `examples/shop.yaml` reads."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = {
-        "rows.jsonl": (row(number) for number in range(rows)),
-        "heldout.jsonl": (row(500_000 + number) for number in range(heldout)),
-        "sft.jsonl": expert_dialogues(dialogues),
-    }
+    files = {"rows.jsonl": map(row, range(shops)), "sft.jsonl": expert_dialogues(dialogues)}
     for name, records in files.items():
         (folder / name).write_text("".join(json.dumps(record) + "\n" for record in records))
 

@@ -78,6 +78,8 @@ class RunConfig(CurationConfig):
             raise ValueError(f"the shares of the sources in data and select.quotas add up to {total:g}, more than 1")
         if self.model is None and (self.sft or self.train):
             raise ValueError("sft and train need a model: set model.path")
+        if self.synth and self.train and self.train.turns is not None:
+            raise ValueError("synth makes single answers, and train.turns holds dialogues: leave one of them out")
         if self.synth and self.model is None and not isinstance(self.engine, ScriptedEngineConfig):
             raise ValueError("synth needs a model: set model.path")
         if self.distill and (self.synth is None or self.distill.data):

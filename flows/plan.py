@@ -28,16 +28,19 @@ from truegold.pipeline.review.stage import DECIDED_FILE, OPEN_FLAGS_FILE
 from truegold.pipeline.running.stage import RECORD, Output, Stage, plan_stage
 from truegold.pipeline.running.stage_table import Phase
 from truegold.pipeline.select import select
+from truegold.pipeline.select.unprofiled import TakeRowsConfig, take_rows
 from truegold.synth import synth
 from truegold.synth.config import SynthConfig
 from truegold.synth.records import DISTILLED_FILE
 from truegold.synth.strategies import strategy_fingerprint
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import PathModel, SmolLM2Model, TinyModel
+from truegold.train.config.turns import TurnsConfig
 from truegold.train.grpo import grpo
 from truegold.train.guards.logs import ALARMS
 from truegold.train.model.checkpoints import build_tiny, check_local, convert_smollm2, download, is_local
 from truegold.train.sft import sft
+from truegold.train.turns.loading import environment_fingerprint
 from truegold.verifiers import ConfigError, fingerprint
 
 GROUP_SIZE: int = GrpoConfig.model_fields["group_size"].default
@@ -60,7 +63,14 @@ def plan(config: RunConfig, until: Phase = Phase.REPORT) -> list[Stage]:
         raise ConfigError("There is no `synth` section to run.", "Write `synth: {}` for its defaults.")
     if until is Phase.TRAIN and config.train is None:
         raise ConfigError("There is no `train` section to run.", "`truegold init` shows one.")
-    if Phase.PROFILE in phases and has_engine:
+    if Phase.PROFILE in phases and config.train is not None and config.train.turns is not None:
+        stages += _plan_cold_start(config)
+        if Phase.SELECT in phases:
+            stages.append(plan_stage("take_rows", take_rows, TakeRowsConfig(), rows_of("settle")))
+        stages.append(_plan_export(config, stages))
+        if Phase.TRAIN in phases:
+            stages.append(_plan_turns(config, config.train, config.train.turns))
+    elif Phase.PROFILE in phases and has_engine:
         stages += _plan_profiling(config)
         if Phase.SELECT in phases:
             stages.append(_plan_selection(config))
@@ -78,6 +88,10 @@ def plan(config: RunConfig, until: Phase = Phase.REPORT) -> list[Stage]:
 
 
 def _plan_profiling(config: RunConfig) -> list[Stage]:
+    return [*_plan_cold_start(config), _plan_profile("profile", config, rows_of("settle"), _current_model(config))]
+
+
+def _plan_cold_start(config: RunConfig) -> list[Stage]:
     stages: list[Stage] = []
     base = _base_model(config, stages)
     if config.sft is not None and base is not None:
@@ -89,7 +103,6 @@ def _plan_profiling(config: RunConfig) -> list[Stage]:
         else:
             inputs |= rows_of("settle")
         stages.append(plan_stage("sft", sft, config.sft, inputs, launch=config.sft.launch))
-    stages.append(_plan_profile("profile", config, rows_of("settle"), _current_model(config)))
     return stages
 
 
@@ -158,6 +171,16 @@ def _plan_training(config: RunConfig) -> list[Stage]:
         }
         stages.append(_plan_profile("profile_after", config, rows, Output("train", "checkpoint")))
     return stages
+
+
+def _plan_turns(config: RunConfig, section: GrpoConfig, turns: TurnsConfig) -> Stage:
+    """Plan a training on dialogues."""
+    model = _current_model(config)
+    assert model is not None
+    names = {"rows": "selected", "heldout": "heldout", "reserve": "reserve"}
+    inputs: dict[str, Path | Output] = {key: Output("take_rows", f"{name}.parquet") for key, name in names.items()}
+    environment = {"environment": environment_fingerprint(turns)}
+    return plan_stage("train", grpo, section, {"model": model, **inputs}, extra=environment, launch=section.launch)
 
 
 def report_stage(name: str, stages: Sequence[str], group_size: int, unfinished: Path | None = None) -> Stage:

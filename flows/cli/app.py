@@ -25,6 +25,7 @@ from truegold.flows.cli.flag import flag
 from truegold.flows.cli.review import review
 from truegold.flows.cli.running import AsJson, DryRun, EngineChoice, EngineOption, Overrides, run_until
 from truegold.flows.cli.starter import init
+from truegold.flows.cli.template import template
 from truegold.flows.cli.testcases import testcases_app
 from truegold.flows.cli.verifiers import verifiers_app
 from truegold.flows.cli.verify import verify
@@ -248,6 +249,7 @@ app.command(rich_help_panel=RUN)(demo)
 app.command(rich_help_panel=LOOK)(review)
 app.command(rich_help_panel=LOOK)(decide)
 app.command(rich_help_panel=LOOK)(clean)
+app.command(rich_help_panel=LOOK)(template)
 app.command(rich_help_panel=FILES)(verify)
 app.command(rich_help_panel=FILES)(flag)
 app.command(rich_help_panel=FILES)(dedup)

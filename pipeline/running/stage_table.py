@@ -47,6 +47,7 @@ STAGES = (
     StageEntry("sft", Phase.PROFILE),
     StageEntry("profile", Phase.PROFILE, passes_rows=True),
     StageEntry("select", Phase.SELECT),
+    StageEntry("take_rows", Phase.SELECT),
     StageEntry("export", Phase.CURATE),
     StageEntry("synth", Phase.SYNTH),
     StageEntry("distill", Phase.TRAIN),

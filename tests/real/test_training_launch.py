@@ -88,6 +88,7 @@ SAME_METRICS = ("pass_rate", "reward", "length_mean", "length_max", "distinct_an
 """What is put together of all ranks' completions."""
 
 
+@pytest.mark.long_run
 def test_two_ranks_roll_out_and_train_as_one_does(
     inputs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

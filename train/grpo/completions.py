@@ -1,7 +1,7 @@
 """Every step's completions as Parquet, with verdict, reward, advantage, weights version: what the model saw itself do.
 
 `score`, `reason` and `extracted` are of the verdict on correctness; `reward` is the composed one, and `reward_terms`
-(JSON) has each term's score, reason and what it added.
+(JSON) has each term's score, reason and what it added. An episode of several segments has a line for each (`turn`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pyarrow as pa
 from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.rows import write_rows
 from truegold.train.grpo.rewards import StepCompletion, terms_json
+from truegold.train.model.segment import Segment
 from truegold.verifiers import Term
 
 COMPLETION_SCHEMA = pa.schema(
@@ -55,13 +56,19 @@ def write_completions(
     own, since to send them all to one would cost more than the step's other messages together."""
     folder = out_dir / "completions"
     folder.mkdir(exist_ok=True)
-    records = (_record(step, completion, terms, encoder) for completion in completions)
+    records = (
+        _record(step, completion, segment, terms, encoder)
+        for completion in completions
+        for segment in completion.parts or (completion.segment,)
+    )
     suffix = f".rank-{rank}" if rank else ""
     write_rows(folder / f"step-{step:06d}{suffix}.parquet", records, COMPLETION_SCHEMA)
 
 
-def _record(step: int, completion: StepCompletion, terms: Sequence[Term], encoder: PromptEncoder) -> dict[str, Any]:
-    row, segment, correct = completion.row, completion.segment, completion.score.correct
+def _record(
+    step: int, completion: StepCompletion, segment: Segment, terms: Sequence[Term], encoder: PromptEncoder
+) -> dict[str, Any]:
+    row, correct = completion.row, completion.score.correct
     return {
         "step": step,
         "id": row["id"],

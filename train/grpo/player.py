@@ -14,7 +14,8 @@ from truegold.train.config.turns import TurnsConfig
 from truegold.train.grpo.episode_scores import episode_metrics, score_episodes
 from truegold.train.grpo.rewards import StepCompletion
 from truegold.train.rollout.rollout import Rollout, engine_deaths_reported
-from truegold.train.turns.episodes import Episode, EpisodeRunner, load_environment
+from truegold.train.turns.episodes import Episode, EpisodeRunner
+from truegold.train.turns.loading import load_environment
 from truegold.train.turns.template import TurnTemplate
 
 DRIFT_FILE = "drift.jsonl"

@@ -7,7 +7,7 @@ the others go on.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -29,7 +29,6 @@ from truegold.train.turns.environment import (
 from truegold.train.turns.reminder import remind
 from truegold.train.turns.template import TurnTemplate
 from truegold.verifiers import ConfigError
-from truegold.verifiers.user_code import load_object, source_digest, split_spelling
 
 
 class Ending(StrEnum):
@@ -201,37 +200,3 @@ def _check_scores(*scores: object) -> None:
         is_number = isinstance(score, int | float) and not isinstance(score, bool)
         if score is not None and not (is_number and 0 <= float(score) <= 1):  # type: ignore[arg-type]
             raise TypeError(f"a score must be a number from 0 to 1, and is {score!r}")
-
-
-def load_environment(config: TurnsConfig) -> MakeEnvironment:
-    """Return what makes an environment. Raises ConfigError where there is nothing of that name or it takes other
-    arguments."""
-    label = f"environment {config.environment!r}"
-    parts = split_spelling(config.environment)
-    if parts is None:
-        raise ConfigError(f"train.turns.environment is {config.environment!r}.", "Write path/to/mine.py:Name.")
-    made = load_object(*parts, label)
-    if not callable(made):
-        raise ConfigError(f"{label} is a {type(made).__name__}, not a class or a function that makes an environment.")
-    factory: Callable[..., Any] = made
-
-    def make() -> Environment:
-        environment: Environment = factory(**config.args)
-        return environment
-
-    try:
-        first = make()
-    except Exception as error:
-        raise ConfigError(
-            f"{label} cannot be made: {type(error).__name__}: {error}", "See train.turns.args."
-        ) from error
-    for method in ("reset", "step"):
-        if not callable(getattr(first, method, None)):
-            raise ConfigError(f"{label} has no method {method}.", "See docs/turns.md for what an environment is.")
-    return make
-
-
-def environment_fingerprint(config: TurnsConfig) -> str:
-    """Return a text that changes with the file of the environment."""
-    parts = split_spelling(config.environment)
-    return source_digest(parts[0], f"environment {config.environment!r}") if parts is not None else ""

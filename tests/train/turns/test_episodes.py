@@ -18,7 +18,8 @@ from truegold.pipeline.engines.base import SamplingParams
 from truegold.pipeline.rows import Row
 from truegold.train.config.turns import TurnsConfig
 from truegold.train.turns.environment import Done, Message, Reply
-from truegold.train.turns.episodes import Ending, Episode, EpisodeRunner, load_environment
+from truegold.train.turns.episodes import Ending, Episode, EpisodeRunner
+from truegold.train.turns.loading import load_environment
 from truegold.verifiers import ConfigError
 
 

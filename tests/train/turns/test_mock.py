@@ -147,6 +147,6 @@ def test_the_expert_of_an_example_reaches_its_goal(name: str) -> None:
 
 def test_the_files_of_the_examples_are_written(tmp_path: Path) -> None:
     for name in ("shop", "household"):
-        example(name).main(tmp_path / name, rows=5, heldout=3, dialogues=4)
+        example(name).main(tmp_path / name, 5, 4)
         counts = {path.name: len(path.read_text().splitlines()) for path in (tmp_path / name).iterdir()}
-        assert counts == {"rows.jsonl": 5, "heldout.jsonl": 3, "sft.jsonl": 4}
+        assert counts == {"rows.jsonl": 5, "sft.jsonl": 4}
