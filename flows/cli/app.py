@@ -157,7 +157,7 @@ def _objective(overrides: Sequence[str] | None, prefix: str) -> dict[str, Any]:
 
 @app.command(rich_help_panel=LOOK)
 def report(
-    run_dir: Annotated[Path, typer.Argument(help="The run's directory.", show_default=False)],
+    runs: Annotated[list[Path], typer.Argument(help="The run's directory; two with --compare.", show_default=False)],
     share: Annotated[
         Path | None,
         typer.Option(
@@ -168,14 +168,28 @@ def report(
         str,
         typer.Option(help="With --share: `none` leaves the texts of rows out, `redacted` names, addresses and keys."),
     ] = "none",
+    compare: Annotated[bool, typer.Option("--compare", help="One page on two runs.")] = False,
+    out: Annotated[Path, typer.Option("--out", help="Where the page of --compare is written.")] = Path("compare.html"),
 ) -> None:
-    """Write the report on whatever stages of a run are finished."""
+    """Write the report on whatever stages of a run are finished, or a page that compares two runs."""
+    if compare:
+        from truegold.pipeline.report.compare import compare_runs
+        from truegold.pipeline.running.aside import write_whole
+
+        if len(runs) != 2:
+            raise ConfigError(f"--compare takes two runs, not {len(runs)}.", "truegold report --compare runs/a runs/b")
+        with disk_errors_reported(out.parent):
+            write_whole(out, compare_runs(*runs).encode())
+        print_line(f"comparison: {out}")
+        return
+    if len(runs) != 1:
+        raise ConfigError(f"There is one report a run, and {len(runs)} are named.", "Two are compared with --compare.")
     if share is not None:
-        _share(run_dir, share, texts)
+        _share(runs[0], share, texts)
         return
     from truegold.flows.execute import report_again
 
-    result = report_again(run_dir, Terminal(errors))
+    result = report_again(runs[0], Terminal(errors))
     print_line(f"report: {result.path / 'index.html'}")
 
 

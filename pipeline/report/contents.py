@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import polars as pl
+
 from truegold.pipeline.config.stages import ReportConfig
 from truegold.pipeline.flag.suspicion.tables import SUSPICION_FILE
 from truegold.pipeline.ledger import LEDGER_FILE
@@ -108,10 +110,12 @@ class Contents:
         return next(((group.before, group.after) for group in self.groups if group.name == HELDOUT), (None, None))
 
 
-def gather(files: RunFiles, config: ReportConfig, *, is_blind: bool = False) -> Contents:
+def gather(
+    files: RunFiles, config: ReportConfig, *, is_blind: bool = False, earlier: pl.DataFrame | None = None
+) -> Contents:
     """Read what the report shows; what reviewers decided is not in the rows where the reader is to be blind to it.
 
-    Raises RuntimeError where rows went missing.
+    earlier: what became of the rows in another run (`gather_browser`). Raises RuntimeError where rows went missing.
     """
     stages = []
     for name, record in files.records.items():
@@ -135,7 +139,7 @@ def gather(files: RunFiles, config: ReportConfig, *, is_blind: bool = False) -> 
         labels=_estimate_wrong_labels(files),
         verifier_card=read_verifier_card(files),
         provenance=read_provenance(files),
-        browser=gather_browser(files, config.max_rows, is_blind=is_blind),
+        browser=gather_browser(files, config.max_rows, is_blind=is_blind, earlier=earlier),
         completions=pack_completions(files.training),
     )
 

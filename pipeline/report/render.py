@@ -78,12 +78,12 @@ class ReviewSettings:
     """How the queue was drawn, as decisions keep it: `suspicious`, or `random:SEED`."""
 
 
-def render(contents: Contents, review: ReviewSettings | None = None) -> str:
-    """Return the page: the report, or the page of a review."""
+def render(contents: Contents, review: ReviewSettings | None = None, comparison: object = None) -> str:
+    """Return the page: the report, the page of a review, or of a comparison with an earlier run (`compare`)."""
     maths = _MathsSeen()
     environment = _environment(maths)
     guidelines = (review.guidelines if review else None) or GUIDELINES
-    shared = {"browser": contents.browser, "review": review, "guidelines": guidelines}
+    shared = {"browser": contents.browser, "review": review, "guidelines": guidelines, "comparison": comparison}
     body = environment.get_template("body.html.jinja").render(contents=contents, **shared)
     scripts = [_vendored("tabulator/tabulator.min.js"), "\n".join(_script(name) for name in SCRIPTS)]
     styles = [_vendored("tabulator/tabulator_simple.min.css"), _asset("page.css"), _asset("rows.css")]

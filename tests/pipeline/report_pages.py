@@ -68,7 +68,7 @@ def unpack(packed: str) -> Any:
 
 def shown_rows(html: str) -> list[dict[str, Any]]:
     """Return the rows of the page in its order, each with the columns of the table and its detail."""
-    packed = dict(re.findall(r'<script type="text/plain" id="([\w-]+)">([^<]*)</script>', html))
+    packed = dict(re.findall(r'<script type="text/plain" id="(index|block-\d+)">([^<]*)</script>', html))
     index = unpack(packed.pop("index"))
     details = [
         detail for name in sorted(packed, key=lambda name: int(name.split("-")[1])) for detail in unpack(packed[name])

@@ -61,19 +61,25 @@ class Browser:
             yield from (sample["text"] for sample in detail.get("samples", ()))
 
 
-def gather_browser(files: RunFiles, limit: int = MAX_RECORDS, *, is_blind: bool = False) -> Browser:
+def gather_browser(
+    files: RunFiles, limit: int = MAX_RECORDS, *, is_blind: bool = False, earlier: pl.DataFrame | None = None
+) -> Browser:
     """Return the rows of a run, the most suspicious first, then the rejected records.
 
+    earlier: what became of the rows in another run: KEY, `change` (how they ended there and here, where that differs)
+    and `earlier_rate`.
     is_blind: whether all that tells of reviewers' decisions is left out: rows are shown as they were before `settle`.
     """
-    names = list(files.folders)
+    stages = list(files.folders)
     if is_blind and "settle" in files:
-        ends = gather_ends(files.only(names[: names.index("settle")]), limit)
-        files = files.only(name for name in names if name not in ("settle", "select"))
+        ends = gather_ends(files.only(stages[: stages.index("settle")]), limit)
+        files = files.only(name for name in stages if name not in ("settle", "select"))
     else:
         ends = gather_ends(files, limit)
     cuts = cuts_for(ends.shown)
     rows = _with_measures(ends.rows, files)
+    if earlier is not None:
+        rows = rows.join(earlier, on=KEY, how="left", maintain_order="left")
     details = gather_details(files, rows, cuts)
     columns: dict[str, list[Any]] = {
         "id": rows["id"].to_list(),
@@ -89,8 +95,11 @@ def gather_browser(files: RunFiles, limit: int = MAX_RECORDS, *, is_blind: bool 
         "after": [_rounded(value) for value in rows["after"]],
         **{name: rows[name].to_list() for name in ("passes", "judged", "n", "holds")},
     }
-    codes: dict[str, Codes] = {name: {} for name in (*CODED, *LISTED)}
-    for name in CODED:
+    coded = CODED if earlier is None else (*CODED, "change")
+    if earlier is not None:
+        columns["earlier_rate"] = [_rounded(value) for value in rows["earlier_rate"]]
+    codes: dict[str, Codes] = {name: {} for name in (*coded, *LISTED)}
+    for name in coded:
         columns[name] = _code(rows[name], codes[name])
     for name in LISTED:
         columns[name] = [_code(values or (), codes[name]) for values in rows[name].to_list()]
