@@ -22,6 +22,7 @@ from truegold.flows.cli.dedup import decontaminate, dedup
 from truegold.flows.cli.demo import demo
 from truegold.flows.cli.export import export
 from truegold.flows.cli.flag import flag
+from truegold.flows.cli.rescore import rescore
 from truegold.flows.cli.review import review
 from truegold.flows.cli.running import AsJson, DryRun, EngineChoice, EngineOption, Overrides, run_until
 from truegold.flows.cli.starter import init
@@ -269,6 +270,7 @@ app.command(rich_help_panel=FILES)(flag)
 app.command(rich_help_panel=FILES)(dedup)
 app.command(rich_help_panel=FILES)(decontaminate)
 app.command(rich_help_panel=FILES)(export)
+app.command(rich_help_panel=FILES)(rescore)
 app.add_typer(testcases_app, name="testcases", rich_help_panel=FILES)
 app.command(rich_help_panel=SETUP)(doctor)
 app.add_typer(verifiers_app, name="verifiers", rich_help_panel=SETUP)

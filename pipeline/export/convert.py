@@ -185,7 +185,7 @@ def _typed(column: pa.Field) -> pa.Field:
 
 
 def _rows(data: Path, source: FileSource, scratch: Path, progress: Progress, written: Written) -> Iterator[Row]:
-    tables = _tables(data)
+    tables = tables_of(data)
     if tables is None:
         report = ingest({"data": data}, source.model_copy(update={"path": str(data)}), scratch, progress)
         prefix = "reject:"
@@ -197,7 +197,7 @@ def _rows(data: Path, source: FileSource, scratch: Path, progress: Progress, wri
         yield from read_rows(table)
 
 
-def _tables(data: Path) -> list[Path] | None:
+def tables_of(data: Path) -> list[Path] | None:
     """Return the tables of a run or of an exported set; None where the data is a file of another shape."""
     if not data.is_dir():
         return None

@@ -79,7 +79,7 @@ class Feed:
 
     def take(self, count: int) -> list[Row]:
         """Return the next `count` rows of the stream."""
-        self._draws += self._next(count)
+        self._draws += self.draw(count)
         return [self._pool[draw.index] for draw in self._draws[len(self._draws) - count :]]
 
     def refill(self, count: int) -> list[Row]:
@@ -100,17 +100,7 @@ class Feed:
     def finish_step(self, scores: Mapping[int, GroupScore]) -> dict[str, float]:
         """Learn from the step's groups, by their numbers, and return what the feed foretold and did."""
         drawn = [(self._draws[group], score) for group, score in scores.items()]
-        self._posteriors.observe(
-            [draw.index for draw, _ in drawn],
-            [score.right for _, score in drawn],
-            [score.judged for _, score in drawn],
-            [draw.chance for draw, _ in drawn],
-        )
-        for draw, score in drawn:
-            if score.judged:
-                self._unjudged.pop(draw.index, None)
-            else:
-                self._unjudged[draw.index] = self._unjudged.get(draw.index, 0) + 1
+        self.learn(drawn)
         a, b = self._posteriors.parameters()
         metrics = {
             "feed_expected_teaching": sum(draw.teaching for draw, _ in drawn) / max(len(drawn), 1),
@@ -125,12 +115,27 @@ class Feed:
         self._draws, self._skipped = [], 0
         return metrics
 
+    def learn(self, drawn: Sequence[tuple[Draw, GroupScore]]) -> None:
+        """Learn from groups of what their rows' pass rates are."""
+        self._posteriors.observe(
+            [draw.index for draw, _ in drawn],
+            [score.right for _, score in drawn],
+            [score.judged for _, score in drawn],
+            [draw.chance for draw, _ in drawn],
+        )
+        for draw, score in drawn:
+            if score.judged:
+                self._unjudged.pop(draw.index, None)
+            else:
+                self._unjudged[draw.index] = self._unjudged.get(draw.index, 0) + 1
+
     @property
     def _stage(self) -> int:
         """The stage of a curriculum."""
         return min(self._step * self._config.stages // self._steps, self._config.stages - 1)
 
-    def _next(self, count: int) -> list[Draw]:
+    def draw(self, count: int) -> list[Draw]:
+        """Return the next draws of the stream, without keeping account of them."""
         teaching = self._posteriors.teaching_shares()
         if self._config.order is Order.SIGNAL:
             return self._next_by_signal(count, teaching)

@@ -1,0 +1,82 @@
+"""What rollouts are judged by: the rows of the set that the run was trained on, found by their prompts.
+
+A log's prompt may have instructions around the question, or be cut, so that a row is looked for by the same text first
+and then by a question that stands whole within the prompt.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from truegold.pipeline.config.sources import FileSource
+from truegold.pipeline.export.convert import tables_of
+from truegold.pipeline.ingest import ingest
+from truegold.pipeline.rows import Row, normalise_for_id, read_rows
+from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.verify.rescore.rollout import Rollout
+from truegold.verifiers import Item
+
+MIN_CHARS = 20
+"""A shorter question may stand in another one by chance."""
+KEY_CHARS = 40
+"""Questions are looked up within a prompt by so many of their last characters."""
+
+
+class Truths:
+    """The rows of a set by their prompts."""
+
+    def __init__(self, data: Path | None) -> None:
+        """Read the set: a run, an exported set, or any file. Raises InputError where it cannot be read."""
+        self._rows: dict[str, Row] = {}
+        self._by_end: dict[str, list[str]] = {}
+        self._known: dict[str, Row | None] = {}
+        for row in _read(data) if data is not None else ():
+            question = normalise_for_id(row["prompt"])
+            self._rows[question] = row
+            if len(question) >= MIN_CHARS:
+                self._by_end.setdefault(question[-KEY_CHARS:], []).append(question)
+        self._ends = sorted(set(map(len, self._by_end)), reverse=True)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def row_of(self, rollout: Rollout) -> Row | None:
+        """Return the row that a rollout answers; None where the set has none."""
+        question = rollout.question
+        if question not in self._known:
+            self._known[question] = self._rows.get(question) or self._row_within(question)
+        return self._known[question]
+
+    def item(self, rollout: Rollout, verifier: str | None) -> Item | None:
+        """Return what is asked of a verifier about a rollout; None where nothing is known to judge it by.
+
+        `verifier` judges in place of the row's own, with its arguments, where it is another one.
+        """
+        row = self.row_of(rollout)
+        if row is not None:
+            name = verifier or row["verifier"]
+            return Item(rollout.completion, row["gold"], name, row["verifier_args"], row["prompt"])
+        if rollout.gold is None and rollout.verifier is None:
+            return None
+        name = verifier or rollout.verifier or "math"
+        return Item(rollout.completion, rollout.gold, name, rollout.verifier_args, rollout.prompt or None)
+
+    def _row_within(self, prompt: str) -> Row | None:
+        inside: set[str] = set()
+        for length in self._ends:
+            for start in range(len(prompt) - length + 1):
+                for question in self._by_end.get(prompt[start : start + length], ()):
+                    if prompt.startswith(question, start + length - len(question)):
+                        inside.add(question)
+        longest = max(inside, key=len, default=None)
+        return None if longest is None else self._rows[longest]
+
+
+def _read(data: Path) -> list[Row]:
+    tables = tables_of(data)
+    with tempfile.TemporaryDirectory(prefix="truegold-") as scratch:
+        if tables is None:
+            ingest({"data": data}, FileSource(path=str(data)), Path(scratch), NullProgress())
+            tables = [Path(scratch) / "rows.parquet"]
+        return [row for table in tables for row in read_rows(table)]

@@ -1,0 +1,218 @@
+"""Stored rollouts judged again: every log is read, every flip shown, and no missing verdict accuses anybody."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.verify.rescore import Rescored, rescore
+from truegold.pipeline.verify.rescore.logs import read_logs
+from truegold.pipeline.verify.rescore.report import write_report
+from truegold.verifiers import InputError
+
+QUESTION = "Ann has 1 pen and gets half a pen. How much of a pen did she get?"
+RIGHT, WRONG = "It is \\boxed{0.5}.", "It is \\boxed{5}."
+
+
+def lines(path: Path, records: list[dict[str, Any]]) -> Path:
+    """Write records as JSON Lines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path
+
+
+def log_of(trainer: str, folder: Path, pairs: list[tuple[str, float | None]]) -> Path:
+    """Write completions with their rewards as a trainer does."""
+    texts = [text for text, _ in pairs]
+    rewards = [reward for _, reward in pairs]
+    if trainer == "trl":
+        path = folder / "completions" / "completions_00003.parquet"
+        path.parent.mkdir()
+        columns = {
+            "step": [3] * len(pairs),
+            "prompt": [[{"role": "system", "content": "Box it."}, {"role": "user", "content": QUESTION}]] * len(pairs),
+            "completion": [[{"role": "assistant", "content": text}] for text in texts],
+            "faulty": [math.nan if reward is None else reward for reward in rewards],
+            "advantage": [0.0] * len(pairs),
+        }
+        pl.DataFrame(columns).write_parquet(path)
+        return folder
+    if trainer == "verl":
+        prompt = f"system\nBox it.\nuser\n{QUESTION} Think step by step.\nassistant\n"
+        base = {"input": prompt, "gts": "1/2", "step": 3, "reason": "x"}
+        records = [
+            {**base, "output": text, "score": reward or 0.0, "judged": float(reward is not None)}
+            for text, reward in pairs
+        ]
+        lines(folder / "3.jsonl", records)
+        return folder
+    if trainer == "verifiers":
+        data = {"prompt": QUESTION, "gold": "1/2", "verifier": "math", "verifier_args": "{}"}
+        traces = [
+            {
+                "task": {"type": "T", "data": data},
+                "nodes": [
+                    {"message": {"role": "user", "content": QUESTION}},
+                    {"message": {"role": "assistant", "content": text}, "sampled": True},
+                ],
+                "rewards": {"correct": None if reward is None else {"score": reward, "weight": 1.0}},
+            }
+            for text, reward in pairs
+        ]
+        return lines(folder / "traces.jsonl", [{"traces": traces[:2]}, *({"traces": [trace]} for trace in traces[2:])])
+    if trainer == "nemo-gym":
+        params = {"input": [{"role": "user", "content": QUESTION}]}
+        records = [
+            {
+                "responses_create_params": params,
+                "response": {"output": [{"type": "message", "content": [{"type": "output_text", "text": text}]}]},
+                "reward": reward or 0.0,
+                "judged": reward is not None,
+                "expected_answer": "1/2",
+                "question": QUESTION,
+            }
+            for text, reward in pairs
+        ]
+        return lines(folder / "math_rollouts.jsonl", records)
+    columns = {"step": [3] * len(pairs), "prompt": [QUESTION] * len(pairs), "gold": ["1/2"] * len(pairs)}
+    pl.DataFrame({**columns, "completion": texts, "score": rewards, "reward_terms": ["{}"] * len(pairs)}).write_parquet(
+        folder / "step-000003.parquet"
+    )
+    return folder
+
+
+def judge(log: Path, out: Path, data: Path | None = None, **options: Any) -> tuple[Rescored, dict[str, Any]]:
+    """Rescore a log and return what came of it."""
+    rescored = rescore([log], out, NullProgress(), data=data, workers=1, **options)
+    return rescored, write_report(out, rescored, None)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """The set that the runs were trained on."""
+    return lines(tmp_path / "data" / "set.jsonl", [{"question": QUESTION, "answer": "1/2"}])
+
+
+@pytest.mark.parametrize("trainer", ["trl", "verl", "verifiers", "nemo-gym", "truegold"])
+def test_every_trainers_log_is_read_and_every_wrong_reward_found(trainer: str, data: Path, tmp_path: Path) -> None:
+    pairs = [(RIGHT, 1.0), (RIGHT, 0.0), (WRONG, 1.0), (WRONG, 0.0), (RIGHT, None)]
+    (tmp_path / "log").mkdir()
+    log = log_of(trainer, tmp_path / "log", pairs)
+    rescored, summary = judge(log, tmp_path / "out", data)
+    assert rescored.rollouts == 5 and rescored.unknown == 0
+    assert (summary["wrong_rewards"], summary["wrongly_paid"], summary["wrongly_refused"]) == (2, 1, 1)
+    assert (summary["judged_by_both"], summary["unjudged_in_log"]) == (4, 1)
+    flips = pl.read_parquet(tmp_path / "out" / "flips.parquet")
+    assert sorted(flips.select("reward", "score_a", "extracted_a").rows()) == [(0.0, 1.0, "0.5"), (1.0, 0.0, "5")]
+    assert set(flips["between"]) == {"log:0.0 a:1.0", "log:1.0 a:0.0"} and summary["groups"] == 1
+    page = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert "Wrong rewards by A" in page and "mismatch" in page
+
+
+def test_logs_with_golds_need_no_set(tmp_path: Path) -> None:
+    log = log_of("nemo-gym", tmp_path / "log", [(RIGHT, 0.0)])
+    assert judge(log, tmp_path / "out")[1]["wrongly_refused"] == 1
+
+
+def test_logs_without_golds_say_what_to_name(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    with pytest.raises(InputError, match="--data SET"):
+        judge(log_of("trl", tmp_path / "log", [(RIGHT, 0.0)]), tmp_path / "out")
+
+
+def test_a_verdict_without_a_score_accuses_nobody(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    data = lines(tmp_path / "set.jsonl", [{"question": QUESTION, "answer": "\\frac{1"}])
+    _, summary = judge(log_of("trl", tmp_path / "log", [(RIGHT, 0.0), (WRONG, 1.0)]), tmp_path / "out", data)
+    assert (summary["wrong_rewards"], summary["unjudged_by_a"], summary["flips"]) == (0, 2, 0)
+
+
+def test_two_verifiers_on_identical_rollouts(data: Path, tmp_path: Path) -> None:
+    log = log_of("truegold", tmp_path, [(RIGHT, 1.0), ("1/2", 1.0), (WRONG, 0.0)])
+    _, summary = judge(log, tmp_path / "out", data, verifiers=("row", "exact"))
+    flips = pl.read_parquet(tmp_path / "out" / "flips.parquet")
+    assert flips["between"].to_list() == ["log:1.0 a:1.0 b:0.0"] and len(summary["verifiers"]) == 2
+
+
+def test_what_an_error_cost_in_advantage_is_the_distance_of_the_groups_advantages(data: Path, tmp_path: Path) -> None:
+    """One wrong completion of four is paid: (1, 1, 0, 0) instead of (1, 0, 0, 0)."""
+    log = log_of("truegold", tmp_path, [(RIGHT, 1.0), (WRONG, 1.0), (WRONG, 0.0), (WRONG, 0.0)])
+    judge(log, tmp_path / "out", data)
+    (flip,) = pl.read_parquet(tmp_path / "out" / "flips.parquet").to_dicts()
+    logged = 0.5 / (math.sqrt(1 / 3) + 1e-4)
+    corrected = -0.25 / (0.5 + 1e-4)
+    assert flip["advantage_logged"] == pytest.approx(logged) and flip["advantage_corrected"] == pytest.approx(corrected)
+    assert flip["cost"] == pytest.approx(logged - corrected)
+
+
+@pytest.mark.parametrize(
+    ("answers", "looks"),
+    [
+        (["7", "7", "7", "8"], "mislabeled"),
+        (["6", "7", "8", "9"], "dead"),
+        (["0.5"] * 4, "saturated"),
+        (["7"] * 3, None),
+    ],
+)
+def test_prompts_that_look_mislabeled_dead_or_saturated(
+    answers: list[str], looks: str | None, data: Path, tmp_path: Path
+) -> None:
+    log = log_of("truegold", tmp_path, [(f"\\boxed{{{answer}}}", 0.0) for answer in answers])
+    judge(log, tmp_path / "out", data)
+    (prompt,) = pl.read_parquet(tmp_path / "out" / "prompts.parquet").to_dicts()
+    assert prompt["looks"] == looks
+    if looks == "mislabeled":
+        assert (prompt["majority"], prompt["votes"]) == ("7", 3)
+
+
+def test_j_is_measured_on_settled_responses(data: Path, tmp_path: Path) -> None:
+    log = log_of("truegold", tmp_path, [(RIGHT, 1.0), (RIGHT + " ", 0.0), (WRONG, 1.0), (WRONG + " ", 0.0)])
+    settled = lines(
+        tmp_path / "settled.jsonl",
+        [
+            {"prompt": QUESTION, "completion": text + pad, "correct": text == RIGHT}
+            for text in (RIGHT, WRONG)
+            for pad in ("", " ")
+        ],
+    )
+    rescored = rescore([log], tmp_path / "out", NullProgress(), data=data, workers=1)
+    separations = {
+        entry["judge"]: entry["j"] for entry in write_report(tmp_path / "out", rescored, settled)["separation"]
+    }
+    assert separations == {"log": 0.0, "a": 1.0}
+
+
+def test_several_rewards_of_trl_have_to_be_named(data: Path, tmp_path: Path) -> None:
+    log = log_of("trl", tmp_path, [(RIGHT, 0.0)])
+    (path,) = log.rglob("completions_*.parquet")
+    pl.read_parquet(path).with_columns(format=pl.lit(1.0)).write_parquet(path)
+    with pytest.raises(InputError, match="--reward COLUMN"):
+        judge(log, tmp_path / "out", data)
+    assert judge(log, tmp_path / "out", data, reward="faulty")[1]["wrongly_refused"] == 1
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        f"<|im_start|>system\nBox it.<|im_end|>\n<|im_start|>user\n{QUESTION}<|im_end|>\n<|im_start|>assistant\n",
+        f"system\nBox it.\nuser\n{QUESTION}\nassistant\n",
+        f"<s>[INST] {QUESTION} [/INST]",
+        QUESTION,
+    ],
+)
+def test_the_question_is_taken_out_of_chat_templates(prompt: str, tmp_path: Path) -> None:
+    log = lines(tmp_path / "1.jsonl", [{"input": prompt, "output": RIGHT, "gts": "1/2", "score": 1.0, "step": 1}])
+    assert next(iter(read_logs([log]))).prompt == QUESTION
+
+
+def test_what_is_no_log_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="these are no rollouts"):
+        list(read_logs([lines(tmp_path / "a.jsonl", [{"question": "x", "answer": "y"}])]))
+    with pytest.raises(InputError, match="has no logs of rollouts"):
+        list(read_logs([tmp_path]))
