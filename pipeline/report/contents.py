@@ -72,6 +72,8 @@ class Contents:
     stages: tuple[StageLine, ...]
     labels: LabelErrors | None
     """The share of wrong labels among the rows at the end; None where nothing tells it."""
+    verifier: str
+    """The verifier of most rows."""
     verifier_card: VerifierCard | None
     provenance: Provenance
     browser: Browser
@@ -137,11 +139,22 @@ def gather(
         changes=count_changes(files),
         stages=tuple(stages),
         labels=_estimate_wrong_labels(files),
+        verifier=_most_used_verifier(files),
         verifier_card=read_verifier_card(files),
         provenance=read_provenance(files),
         browser=gather_browser(files, config.max_rows, is_blind=is_blind, earlier=earlier),
         completions=pack_completions(files.training),
     )
+
+
+def _most_used_verifier(files: RunFiles) -> str:
+    """Return the verifier of most rows as they came in, `math` where there are none."""
+    rows = files.table("ingest", "rows.parquet")
+    if rows is None:
+        return "math"
+    counted = rows.group_by("verifier").agg(pl.len()).sort(["len", "verifier"], descending=[True, False])
+    names = counted.head(1).collect(engine="streaming")["verifier"].to_list()
+    return str(names[0]) if names else "math"
 
 
 def _estimate_wrong_labels(files: RunFiles) -> LabelErrors | None:

@@ -18,10 +18,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import orjson
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from truegold.pipeline.report.browser.facts import say_value
 from truegold.pipeline.report.charts import flow, histogram, line_chart
 from truegold.pipeline.report.contents import Contents
 from truegold.pipeline.report.flagged import describe_suspicion
@@ -130,7 +130,7 @@ def _environment(maths: _MathsSeen) -> Environment:
         percent=_format_percent,
         suspicion=describe_suspicion,
         number=_format_number,
-        compact=_show_json,
+        value=say_value,
         words=_show_words,
         typed=_quote_path,
     )
@@ -156,11 +156,6 @@ def _format_percent(share: float | None, digits: int = 1) -> str:
 def _format_number(value: float | None) -> str:
     """Return four significant digits, and None as a dash."""
     return "–" if value is None else f"{value:.4g}"
-
-
-def _show_json(value: Any) -> str:
-    """Return a JSON value as one text, a string as it is."""
-    return _show(value if isinstance(value, str) else orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode())
 
 
 def _show_words(code: str) -> str:

@@ -28,8 +28,8 @@ def test_a_row_says_how_it_ended_in_the_first_run(curate: Callable[..., Path], t
     }
     text = Page(html).visible_text
     assert "a beside b" in text
-    assert 'clean.languages : [] → ["en"]' in text
-    assert 'kept clean: other language 1 clean.languages : [] → ["en"]' in text
+    assert "clean.languages : nothing → en" in text
+    assert "kept clean: other language 1 clean.languages : nothing → en" in text
 
 
 def test_curves_of_both_trainings_stand_in_one_chart(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -206,7 +208,7 @@ def test_a_curation_has_no_sections_on_models(tmp_path: Path) -> None:
     _, html, numbers = run_report(tmp_path / "fake", fake.CURATION)
     assert numbers["training"] is None and numbers["pass_rates"] == []
     ids = [attrs.get("id") for tag, attrs in Page(html).tags if tag == "section"]
-    assert ids == ["account", "flagged", "cost", "planted", "stages"]
+    assert ids == ["account", "flagged", "verifier", "cost", "planted", "stages"]
 
 
 def test_data_without_plants_has_no_such_section(tmp_path: Path) -> None:
@@ -258,3 +260,39 @@ def test_flags_of_rows_that_a_reviewer_kept_held_nothing(tmp_path: Path) -> None
     flags = RunFiles.open(records, fake.FULL).flags(after_training=True)
     held = {(flag["source_row"], flag["reason"]) for flag in flags.filter("blocks").collect().iter_rows(named=True)}
     assert held == {(8, "solution_contradicts_gold"), (10, "truncated_text"), (6, "suspect_gold")}
+
+
+def test_the_card_of_the_verifier_stands_in_the_overview(tmp_path: Path) -> None:
+    run = fake.FakeRun(tmp_path / "fake").build(fake.CURATION)
+    assert "truegold verifiers audit math --data DATA" in Page(run_report(run.folder, fake.CURATION)[1]).visible_text
+    rate = {"rate": 0.0125, "low": 0.01, "high": 0.02}
+    card = {
+        "verifier": {"name": "math", "version": "7"},
+        "date": "2026-11-23",
+        "summary": {"right answers refused": rate},
+        "youden": {"j": 0.97, "low": 0.95, "high": 0.98, "meaning": "Noise slows training."},
+    }
+    (run.folder / "verifier_card.json").write_text(json.dumps(card))
+    text = Page(run_report(run.folder, fake.CURATION)[1]).visible_text
+    assert "J 0.97 Youden's J (0.95 to 0.98)" in text
+    assert "1.2 % right answers refused (1.0 % to 2.0 %)" in text
+    assert "math 7, audited 2026-11-23. Noise slows training." in text
+
+
+def test_the_page_says_where_its_numbers_come_from(tmp_path: Path) -> None:
+    run = fake.FakeRun(tmp_path / "fake").build(fake.CURATION)
+    path = run.folder / "ingest" / "stage.json"
+    record = json.loads(path.read_text())
+    record |= {"truegold": "1.2.3", "config": {"path": "/data/<b>train.jsonl"}}
+    record["outputs"] = {"rows.parquet": {"digest": "f" * 32}}
+    path.write_text(json.dumps(record))
+    (run.folder / "config.resolved.json").write_text("{}")
+    os.utime(path, (0, 0))
+    for stage in fake.CURATION:
+        os.utime(run.folder / stage / "stage.json", (1_700_000_000, 1_700_000_000))
+    html = run_report(run.folder, fake.CURATION)[1]
+    text = Page(html).visible_text
+    for part in ("2023-11-14 22:13 UTC", "truegold 1.2.3", "data /data/<b>train.jsonl", "rows ffffffffffffffff"):
+        assert part in text
+    links = [attrs["href"] for tag, attrs in Page(html).tags if tag == "a" and str(attrs["href"]).startswith("../")]
+    assert links == ["../config.resolved.json", "../manifest.json"]

@@ -5,7 +5,7 @@ All tables are read once for the rows that the page shows, whose position in the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from truegold.pipeline.ledger import LEDGER_FILE, Action
 from truegold.pipeline.report.browser.ends import SUSPICION_STAGES
 from truegold.pipeline.report.browser.facts import describe_reading, list_facts, read_evidence
 from truegold.pipeline.report.browser.neighbours import link_neighbours
+from truegold.pipeline.report.browser.readings import ROWS_READ, read_answers
 from truegold.pipeline.report.flagged import describe_confidence
 from truegold.pipeline.report.run_files import Fields, RunFiles, fetch
 from truegold.pipeline.report.shown_text import visible
@@ -73,12 +74,15 @@ def gather_details(files: RunFiles, rows: pl.DataFrame, cuts: Cuts) -> list[Fiel
     suspicion = _suspicion_facts(files, keys)
     neighbours = link_neighbours(rows, flags, evidence)
     details = []
-    for row in rows.select(*KEY, "solution").iter_rows(named=True):
+    columns = [*KEY, "solution", "gold", "verifier", "verifier_args"]
+    for position, row in enumerate(rows.select(columns).iter_rows(named=True)):
         key = row_key(row)
+        is_read = position < ROWS_READ and key in answers and key not in samples
         detail: Fields = {
             "solution": row["solution"] and middle_cut(row["solution"], cuts.prompt),
             "flags": [_flag(flag) for flag in flags.get(key, ())],
             "answers": answers.get(key),
+            "readings": read_answers(row, answers[key]) if is_read else None,
             "samples": samples.get(key),
             "neighbours": neighbours.get(key),
             "ledger": ledger.get(key),
@@ -197,8 +201,3 @@ def _suspicion_facts(files: RunFiles, keys: pl.DataFrame) -> dict[RowKey, list[l
         for record in fetch(counted, keys, ["evidence"]):
             facts[row_key(record)] = list_facts(read_evidence(record["evidence"]))
     return facts
-
-
-def reasons_by_row(records: Iterable[Mapping[str, Any]], column: str) -> dict[RowKey, Sequence[str]]:
-    """Return the values of a list column by row."""
-    return {row_key(record): record[column] for record in records}

@@ -37,9 +37,13 @@ COMPARISONS = {
 FORMS = {
     "boxed": "taken from a box",
     "phrase": "taken from a closing phrase",
-    "tag": "taken from an answer tag",
     "whole_response": "the whole response",
     "last_line": "taken from the last line",
+    "answer_tag": "taken from an answer tag",
+    "hashes": "taken from behind ####",
+    "a_line": "taken from a line of its own",
+    "json": "taken from JSON",
+    "conclusion": "taken from the conclusion",
 }
 """Where an answer stood in its response, in words."""
 
@@ -58,6 +62,11 @@ def describe(name: str, value: Any) -> str:
     if name == "measured" and isinstance(value, dict) and {"precision", "rows", "corpora"} <= value.keys():
         return f"{100 * value['precision']:.0f} % of {value['rows']} rows read by hand, from {value['corpora']} corpora"
     return cut(visible(_words(value)), FACT_CHARS)
+
+
+def say_value(value: Any) -> str:
+    """Return any value in words; an empty one is nothing."""
+    return "nothing" if value in (None, "", [], {}) else describe("", value)
 
 
 def _words(value: Any) -> str:

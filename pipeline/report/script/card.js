@@ -69,7 +69,7 @@
     const total = detail.answers.reduce((sum, answer) => sum + answer.votes, 0);
     const rows = detail.answers.map((answer) => {
       const named = answer.systems.length
-        ? element("details", { class: "systems" }, element("summary", {}, `${answer.systems.length} systems`), element("p", {}, answer.systems.join(", ")))
+        ? element("details", { class: "systems" }, element("summary", {}, `${answer.systems.length} system${answer.systems.length === 1 ? "" : "s"}`), element("p", {}, answer.systems.join(", ")))
         : null;
       const spelt = answer.texts.slice(1).length ? element("span", { class: "dim" }, ` also written ${answer.texts.slice(1).join(" · ")}`) : null;
       return element(

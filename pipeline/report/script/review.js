@@ -226,7 +226,7 @@
     if (store.isServer) {
       save_.append(element("span", {}, `reviewer ${settings.review.reviewer}`));
     } else {
-      save_.append(element("label", {}, "Reviewer ", element("input", { id: "reviewer", size: 10, value: "reviewer", autocomplete: "off" })), element("button", { type: "button", onclick: download, id: "download" }, "Save decisions"));
+      save_.append(element("label", {}, "Reviewer ", element("input", { id: "reviewer", size: 8, value: "reviewer", autocomplete: "off" })), element("button", { type: "button", onclick: download, id: "download" }, "Save decisions"));
     }
   };
 
