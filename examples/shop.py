@@ -3,13 +3,13 @@
     python examples/shop.py shop        writes shop/rows.jsonl and shop/sft.jsonl
     truegold run examples/shop.yaml
 
-A row's prompt names a shop and a goal, such as "Shop 17: red cup, at most 6". The shop has products of several kinds,
-colours and prices, which its number decides. A search shows the products of a kind; a look, colour and price of one;
-the first purchase ends the episode, and has earned 1 where it is what was asked for.
+A row's prompt names a shop and a goal, such as "Shop 17: red cup". The shop has products of several kinds and colours,
+which its number decides. A search shows the products of a kind, a look the colour of one; the first purchase ends the
+episode, and has earned 1 where it is what was asked for.
 
     search cup      p3 p8 p5
-    look p3         blue 4
-    look p8         red 5
+    look p3         blue
+    look p8         red
     buy p8          (the end)
 """
 
@@ -27,7 +27,6 @@ from truegold.train.turns.environment import Done, Message, Reply
 
 KINDS = ("cup", "hat", "pen", "bag")
 COLOURS = ("red", "blue", "green")
-PRICES = range(2, 10)
 OFFERED = 3
 """Products of each kind in a shop."""
 HELP = "search KIND, look PRODUCT, buy PRODUCT"
@@ -40,7 +39,6 @@ class Product:
     name: str
     kind: str
     colour: str
-    price: int
 
 
 @dataclass(frozen=True)
@@ -49,11 +47,10 @@ class Goal:
 
     kind: str
     colour: str
-    limit: int
 
     def fits(self, product: Product) -> bool:
         """Return whether a product is what is asked for."""
-        return (product.kind, product.colour) == (self.kind, self.colour) and product.price <= self.limit
+        return (product.kind, product.colour) == (self.kind, self.colour)
 
 
 def open_shop(number: int) -> tuple[dict[str, Product], Goal]:
@@ -62,12 +59,9 @@ def open_shop(number: int) -> tuple[dict[str, Product], Goal]:
     names = [f"p{index}" for index in range(1, 1 + OFFERED * len(KINDS))]
     draw.shuffle(names)
     kinds = [kind for kind in KINDS for _ in range(OFFERED)]
-    products = [
-        Product(name, kind, draw.choice(COLOURS), draw.choice(PRICES)) for name, kind in zip(names, kinds, strict=True)
-    ]
+    products = [Product(name, kind, draw.choice(COLOURS)) for name, kind in zip(names, kinds, strict=True)]
     target = draw.choice(products)
-    limit = draw.randint(target.price, PRICES[-1])
-    return {product.name: product for product in products}, Goal(target.kind, target.colour, limit)
+    return {product.name: product for product in products}, Goal(target.kind, target.colour)
 
 
 class Shop:
@@ -75,7 +69,7 @@ class Shop:
 
     def __init__(self) -> None:
         self.products: dict[str, Product] = {}
-        self.goal = Goal("", "", 0)
+        self.goal = Goal("", "")
 
     def reset(self, row: Mapping[str, Any]) -> list[Message]:
         """Open the shop that the row's prompt names."""
@@ -89,7 +83,7 @@ class Shop:
         if verb == "search" and what in KINDS:
             return _say(" ".join(name for name, product in self.products.items() if product.kind == what))
         if verb == "look" and what in self.products:
-            return _say(f"{self.products[what].colour} {self.products[what].price}")
+            return _say(self.products[what].colour)
         if verb == "buy" and what in self.products:
             return Done(float(self.goal.fits(self.products[what])))
         return _say(HELP)
@@ -102,7 +96,7 @@ def _say(text: str) -> Reply:
 def row(number: int) -> dict[str, str]:
     """Return the problem that is a shop."""
     _, goal = open_shop(number)
-    return {"question": f"Shop {number}: {goal.colour} {goal.kind}, at most {goal.limit}", "answer": "buy"}
+    return {"question": f"Shop {number}: {goal.colour} {goal.kind}", "answer": "buy"}
 
 
 def expert_dialogue(number: int, *, is_careful: bool = True) -> list[Message]:

@@ -275,6 +275,10 @@ class GrpoConfig(StageConfig):
     """Groups that a step samples."""
     group_size: int = Field(default=8, ge=2)
     """Completions of each prompt."""
+    sync_every: int = Field(default=1, ge=1)
+    """Steps after which the sampler gets the weights in training. It gets them before each evaluation and checkpoint
+    too. Completions of older weights are stale: the old policy is recomputed, and `objective.corrections` weigh by how
+    far it has moved away from the one that sampled."""
     feed: FeedConfig = FeedConfig()
     """Which problems come next."""
     sampling: SamplingConfig = SamplingConfig()

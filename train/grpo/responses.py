@@ -229,7 +229,8 @@ class Responder:
         self._engine.rate_factor /= ROLL_BACK_RATE
         # This version may have had other weights already, whose prefixes are cached under it.
         self._trainer.rollout.engine.forget_prefixes()
-        self._trainer.rollout.sync(step + 1)
+        self._trainer.version = step + 1
+        self._trainer.bring_sampler_up()
         self.watch.start_over()
         self._returned = (step, target, alarm.metric)
         # What has been discarded is no measure of what comes.

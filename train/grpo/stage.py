@@ -138,6 +138,8 @@ def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Pr
             responder.respond(step, metrics)
             progress.advance(1, f"pass rate {metrics['pass_rate'] or 0:.3f}")
             if (step + 1) % config.checkpoint_every == 0 or step + 1 == config.steps:
+                # Whoever goes on from the checkpoint gives the sampler its weights, and so does this run.
+                trainer.bring_sampler_up()
                 responder.save(step + 1)
         last_evaluation = trainer.evaluate() if config.evaluation.every else {}
         if last_evaluation:

@@ -42,6 +42,7 @@ from truegold.train.guards.canaries import Canaries
 from truegold.train.model.distributed import all_sum, gathered, rank, world_size
 from truegold.train.model.engine import NotFiniteError
 from truegold.train.model.segment import Segment
+from truegold.train.rollout.mismatch import Mismatch
 from truegold.train.rollout.rollout import Rollout
 
 
@@ -59,6 +60,8 @@ class Trainer:
     evaluation: SamplingParams
     """How held-out rows are sampled."""
     out_dir: Path
+    version: int = 0
+    """That of the weights in training, which the sampler has at most `sync_every` steps later."""
     may_train: Callable[[int, Metrics], bool] = lambda step, metrics: True
     """Asked before each update, with what is known of the batch: a guard may keep it from the optimizer."""
     distilled: Distilled = field(default_factory=lambda: Distilled([], DistilledConfig()))
@@ -115,25 +118,30 @@ class Trainer:
             "right_share": right_share([scores[group] for group in entered]),
             "trained_completions": float(sum(completion.trained for completion in all_completions) + joining),
             "distilled_members": float(joining),
+            "staleness": float(self.version - self.rollout.version),
             "canaries_changed": self._check_canaries(completions) if self.player is None else None,
             **_mean_metrics([metrics for metrics in chain(*gathered(self.episode_metrics)) if metrics]),
         }
         self.episode_metrics = []
         sampled = updated = time.monotonic()
         updates, probe = [], None
+        is_sync_due = (step + 1) % config.sync_every == 0
         if self.may_train(step, metrics) and metrics["trained_completions"]:
-            self.rollout.engine.sleep()
+            if is_sync_due:
+                self.rollout.engine.sleep()
             try:
                 share = self._share_entered(len(entered)) if entered else 1.0
                 segments, weighed = join(segments, weighed, members)
                 seed = f"{config.seed}-{step}"
-                updates = self.updater.train_on(segments, weighed, seed, self.rollout.version, share)
+                updates = self.updater.train_on(segments, weighed, seed, self.version, share)
             except NotFiniteError:
                 metrics["not_finite"] = 1.0
+            self.version = step + 1
             updated = time.monotonic()
-            self.rollout.engine.wake()
-            probe = self.rollout.sync(step + 1)
-            self.updater.engine_difference = probe.mean_abs
+            if is_sync_due:
+                self.rollout.engine.wake()
+        if is_sync_due:
+            probe = self.bring_sampler_up()
         synced = time.monotonic()
         write_completions(self.out_dir, step, completions, terms, self.rollout.encoder, rank())
         return {
@@ -144,6 +152,14 @@ class Trainer:
             "seconds_update": updated - sampled,
             "seconds_sync": synced - updated,
         }
+
+    def bring_sampler_up(self) -> Mismatch | None:
+        """Give the sampler the weights in training, where it has older ones; return what the probe measured then."""
+        if self.rollout.version == self.version:
+            return None
+        probe = self.rollout.sync(self.version)
+        self.updater.engine_difference = probe.mean_abs
+        return probe
 
     def _weigh(self, batch: Sequence[StepCompletion]) -> tuple[list[Segment], WeighedBatch]:
         """Return the segments of a batch and what each weighs, which its completions take note of."""
@@ -238,7 +254,8 @@ class Trainer:
         return dict(sorted(all_scores.items()))
 
     def evaluate(self) -> Metrics:
-        """Return the held-out pass rate of the weights in force, at the evaluation's own settings."""
+        """Return the held-out pass rate of the weights in training, at the evaluation's own settings."""
+        self.bring_sampler_up()
         positions = list(range(rank(), len(self.heldout), world_size()))
         rows = [self.heldout[position] for position in positions]
         seed_step = -1 - self.rollout.version
@@ -266,7 +283,7 @@ class Trainer:
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps beside the engine's state."""
         return {
-            "weights_version": self.rollout.version,
+            "weights_version": self.version,
             "updates": self.updater.steps,
             "probe_floor": self.rollout.probe.floor,
             "canaries": (self.canaries.completions, self.canaries.judgements),
@@ -276,6 +293,7 @@ class Trainer:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take up a checkpoint's state; the version of the weights is restored by the sync before."""
         self.updater.steps = state["updates"]
+        self.version = state["weights_version"]
         self.rollout.probe.floor = state["probe_floor"]
         self.canaries.completions, self.canaries.judgements = state["canaries"]
         self.feed.restore(state)
