@@ -1,4 +1,4 @@
-"""The Prefect flows: `curate`, `profile`, `select`, `synth`, `train` and `run`. They wire stages, nothing else.
+"""The Prefect flows: `curate`, `profile`, `select`, `synth`, `train`, `run`, `review`. They wire stages, nothing else.
 
 Each stage is one task, which passes paths and hashes and never rows. Prefect's own caching is off, because a stage is
 cached by content in its run directory. The flows take the pydantic configuration as their parameter, so they can be
@@ -15,24 +15,31 @@ Annotations are types here, not strings: a served flow is loaded in a way that c
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import quote
+from threading import Event, Thread
+from urllib.parse import quote, urlsplit, urlunsplit
+from uuid import UUID
 
 from prefect import flow, get_run_logger, task
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 from prefect.cache_policies import NO_CACHE
-from prefect.exceptions import MissingContextError
+from prefect.exceptions import FlowPauseTimeout, MissingContextError, NotPausedError
+from prefect.flow_runs import pause_flow_run, resume_flow_run
 from prefect.logging.handlers import APILogWorker
+from prefect.runtime import flow_run
 
 from truegold.flows.config import RunConfig
 from truegold.flows.console import Terminal
 from truegold.flows.execute import TRAIN, Call, execute, open_run, stage_caller
 from truegold.flows.plan import plan
 from truegold.pipeline.report.stage import PAGE
+from truegold.pipeline.review.run import ReviewedRun
+from truegold.pipeline.review.status import count_waiting
 from truegold.pipeline.running.digest import DigestCache
 from truegold.pipeline.running.json_lines import read_whole_lines
 from truegold.pipeline.running.stage import Stage, StageResult, work_folder
 from truegold.pipeline.running.stage_table import Phase, phase_of
 from truegold.train.guards.logs import ALARMS
+from truegold.verifiers import SetupError
 
 REPORT = f"report/{PAGE}"
 """The report's page in a run's directory."""
@@ -116,6 +123,62 @@ def run(config: RunConfig) -> Path:
     return _flow(config, Phase.REPORT)
 
 
+@flow(name="truegold-review", flow_run_name=RUN_NAME, validate_parameters=True)
+def review(config: RunConfig, wait_hours: float = 168, look_every_seconds: float = 30) -> Path:
+    """Curate, pause until somebody has decided about the rows that are held back, and run the rest.
+
+    The run goes on by itself once nothing waits any more, and whenever it is resumed in Prefect's page: what is held
+    then stays held. Raises SetupError where `wait_hours` have passed.
+    """
+    run_dir = _flow(config, Phase.CURATE)
+    if waiting := _count_held(run_dir):
+        flow_run_id = flow_run.get_id()
+        _publish_waiting(config.name, run_dir, waiting)
+        ended = Event()
+        watcher = Thread(
+            target=_resume_when_decided, args=(run_dir, flow_run_id, look_every_seconds, ended), daemon=True
+        )
+        watcher.start()
+        try:
+            pause_flow_run(timeout=int(3600 * wait_hours), poll_interval=max(1, min(10, int(look_every_seconds))))
+        except (FlowPauseTimeout, RuntimeError) as error:
+            raise SetupError(
+                f"Nobody has decided about {_count_held(run_dir):,} rows of {run_dir} within {wait_hours:g} hours.",
+                f"truegold review {run_dir}, then run this flow again: finished stages are kept.",
+            ) from error
+        finally:
+            ended.set()
+    return _flow(config, Phase.REPORT)
+
+
+def _count_held(run_dir: Path) -> int:
+    """Return how many rows wait for a decision."""
+    return count_waiting(ReviewedRun.open(run_dir)).total()
+
+
+def _publish_waiting(name: str, run_dir: Path, waiting: int) -> None:
+    """Leave in Prefect what somebody has to do before the run goes on."""
+    link = _link(run_dir)
+    where = f"[the report]({link}), and " if link else ""
+    page = (
+        f"# `{name}` waits for {waiting:,} decisions\n\n{where}`truegold review {run_dir}` opens the rows. "
+        "The run goes on when nothing waits any more, or when it is resumed here.\n"
+    )
+    create_markdown_artifact(page, key=f"{_slug(name)}-waiting", description=f"{waiting:,} rows are held back")
+    _log(f"{waiting:,} rows wait for a decision: truegold review {run_dir}")
+
+
+def _resume_when_decided(run_dir: Path, flow_run_id: str, look_every_seconds: float, ended: Event) -> None:
+    """Resume the flow run once nothing waits any more."""
+    while not ended.wait(look_every_seconds):
+        try:
+            if _count_held(run_dir) == 0:
+                resume_flow_run(UUID(flow_run_id))
+                return
+        except NotPausedError:
+            continue  # It has not come to its pause yet, or somebody was faster.
+
+
 FLOWS = {
     Phase.CURATE: curate,
     Phase.PROFILE: profile,
@@ -184,7 +247,9 @@ def _publish(name: str, run_dir: Path, finished: Sequence[StageResult]) -> None:
         for result in finished
     ]
     table_of_stages = "\n".join(["| stage | seconds | rows in | rows out |", "|---|--:|--:|--:|", *rows])
-    page = f"# truegold run `{name}`\n\n{table_of_stages}\n\nThe report is `{(run_dir / REPORT).resolve()}`.\n"
+    link = _link(run_dir)
+    report = f"[The report]({link})" if link else f"The report is `{(run_dir / REPORT).resolve()}`"
+    page = f"# truegold run `{name}`\n\n{table_of_stages}\n\n{report}.\n"
     create_markdown_artifact(page, key=f"{slug}-summary", description=str(run_dir))
     table = [
         {"phase": str(phase_of(result.name)), "stage": result.name, "reason": reason, "rows": count}
@@ -198,7 +263,17 @@ def _publish(name: str, run_dir: Path, finished: Sequence[StageResult]) -> None:
 
 def _publish_report(name: str, run_dir: Path) -> None:
     """Leave a link to the report where `runs_dir` is served: a browser opens no file from a page of Prefect's."""
-    address = os.environ.get(REPORTS_URL)
-    if address and (run_dir / REPORT).exists():
-        link = f"{address.rstrip('/')}/{quote(run_dir.name)}/{REPORT}"
+    if link := _link(run_dir):
         create_link_artifact(link, key=f"{_slug(name)}-report", link_text="The report")
+
+
+def _link(run_dir: Path) -> str | None:
+    """Return the address of a run's report; None where no address is set, or there is no report.
+
+    What the address of `truegold review` asks for (`?token=...`) goes with every link.
+    """
+    address = os.environ.get(REPORTS_URL)
+    if not address or not (run_dir / REPORT).exists():
+        return None
+    parts = urlsplit(address)
+    return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{quote(run_dir.name)}/{REPORT}"))

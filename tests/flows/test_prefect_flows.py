@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
 
 import pytest
 
-from truegold.flows.config import validate_config
+from truegold.flows.config import RunConfig, validate_config
 from truegold.flows.execute import Call
 from truegold.pipeline.running.stage import Stage
 from truegold.pipeline.running.stage_table import Phase
 from truegold.train.guards.stops import record_stop
-from truegold.verifiers import GuardError, InputError
+from truegold.verifiers import GuardError, InputError, SetupError
 
 pytestmark = pytest.mark.filterwarnings("default")
 
 FLOWS = Path(__file__).parents[2] / "flows" / "prefect_flows.py"
 
 
-@pytest.mark.parametrize("name", ["curate", "profile", "select", "synth", "train", "run"])
+@pytest.mark.parametrize("name", ["curate", "profile", "select", "synth", "train", "run", "review"])
 def test_a_flow_is_loaded_and_validates_its_configuration_as_a_deployment_does(name: str) -> None:
     from prefect.flows import load_flow_from_entrypoint
 
@@ -112,3 +113,49 @@ def test_a_report_is_linked_over_http_or_not_at_all(tmp_path: Path, monkeypatch:
     monkeypatch.setenv(prefect_flows.REPORTS_URL, "http://host:8000/")
     prefect_flows._publish_report("my run", tmp_path / "my run")
     assert links == ["http://host:8000/my%20run/report/index.html"]
+
+
+def test_the_token_of_a_served_report_goes_with_its_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from truegold.flows import prefect_flows
+
+    (tmp_path / "my run" / "report").mkdir(parents=True)
+    (tmp_path / "my run" / "report" / "index.html").touch()
+    monkeypatch.setenv(prefect_flows.REPORTS_URL, "http://host:8620/?token=abc")
+    assert prefect_flows._link(tmp_path / "my run") == "http://host:8620/my%20run/report/index.html?token=abc"
+
+
+@pytest.mark.parametrize(
+    ("held", "phases"), [([0], ["curate", "report"]), ([3, 2, 1, 0], ["curate", "report"]), ([3], ["curate"])]
+)
+def test_a_run_pauses_while_rows_wait_and_goes_on_when_none_does(
+    held: list[int], phases: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from prefect.exceptions import FlowPauseTimeout
+
+    from truegold.flows import prefect_flows
+
+    called: list[str] = []
+    resumed = Event()
+
+    def run_phase(config: RunConfig, until: Phase) -> Path:
+        called.append(str(until))
+        return tmp_path
+
+    def pause(timeout: int, poll_interval: int) -> None:
+        if not resumed.wait(0.5):
+            raise FlowPauseTimeout("nobody came")
+
+    monkeypatch.setattr(prefect_flows, "_flow", run_phase)
+    monkeypatch.setattr(prefect_flows, "_count_held", lambda run_dir: held.pop(0) if len(held) > 1 else held[0])
+    monkeypatch.setattr(prefect_flows, "_publish_waiting", lambda *arguments: called.append("told"))
+    monkeypatch.setattr(prefect_flows, "pause_flow_run", pause)
+    monkeypatch.setattr(prefect_flows, "resume_flow_run", lambda flow_run_id: resumed.set())
+    monkeypatch.setattr(prefect_flows.flow_run, "get_id", lambda: "1a906a65-e5dd-4067-9024-ee3b8a681000")
+    config = validate_config({"name": "x", "data": {"path": "train.jsonl"}}, "test")
+    waits = held[0] > 0
+    if phases == ["curate"]:
+        with pytest.raises(SetupError, match="Nobody has decided about 3 rows"):
+            prefect_flows.review.fn(config, look_every_seconds=0.01)
+    else:
+        assert prefect_flows.review.fn(config, look_every_seconds=0.01) == tmp_path
+    assert called == [phases[0], *(["told"] if waits else []), *phases[1:]]
