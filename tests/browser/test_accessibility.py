@@ -15,9 +15,8 @@ RUN = """async () => (await axe.run(document, { resultTypes: ["violations"] })).
     .map((violation) => [violation.id, ...violation.nodes.slice(0, 3).map((node) => node.html.slice(0, 200))])"""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1440, 390])
-def test_no_view_has_a_serious_finding(visit: Callable[..., Any], small_report: str, scheme: str, width: int) -> None:
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+def test_no_view_has_a_serious_finding(visit: Callable[..., Any], small_report: str, width: int, scheme: str) -> None:
     page = visit(width=width, color_scheme=scheme).open(f"{small_report}#overview")
     page.evaluate(AXE.read_text(encoding="utf-8"))
     for view in ("overview", "rows", "training", "details"):
