@@ -39,6 +39,8 @@ GROUP = 4
 FAULTY = 0.25
 """The share of groups with planted faults."""
 MAX_CHARS = 1000
+PROMPT = "Answer question {index}, which may ask for a value, a percentage or an amount."
+"""The corpus has no questions. This one says what the verifier would read out of a question that it does not know."""
 _PLAIN_NUMERAL = re.compile(r"-?\d+(?:\.\d+)?")
 
 
@@ -113,7 +115,7 @@ def train(groups: Sequence[Sequence[Case]], out: Path) -> None:
         num_attention_heads=1,
         max_position_embeddings=4096,
     )
-    prompts = [f"Answer question {index}." for index in range(len(groups))]
+    prompts = [PROMPT.format(index=index) for index in range(len(groups))]
     cases_of = dict(zip(prompts, groups, strict=True))
     write_truths(cases_of, out)
     turn = dict.fromkeys(prompts, 0)

@@ -2,7 +2,7 @@
 
 Exit codes: 0 done; 1 a bug (with its traceback); 2 the configuration or the command line is wrong; 3 the data is;
 4 the machine lacks something; 5 a training guard stopped the run; 6 a verifier breaks its contract;
-7 it errs more often than was allowed; 130 interrupted.
+7 it errs more often than was allowed; 8 a data set fails its gate; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from truegold.flows.cli.dedup import decontaminate, dedup
 from truegold.flows.cli.demo import demo
 from truegold.flows.cli.export import export
 from truegold.flows.cli.flag import flag
+from truegold.flows.cli.gate import gate
 from truegold.flows.cli.rescore import rescore
 from truegold.flows.cli.review import review
 from truegold.flows.cli.running import AsJson, DryRun, EngineChoice, EngineOption, Overrides, run_until
@@ -271,6 +272,7 @@ app.command(rich_help_panel=FILES)(dedup)
 app.command(rich_help_panel=FILES)(decontaminate)
 app.command(rich_help_panel=FILES)(export)
 app.command(rich_help_panel=FILES)(rescore)
+app.command(rich_help_panel=FILES)(gate)
 app.add_typer(testcases_app, name="testcases", rich_help_panel=FILES)
 app.command(rich_help_panel=SETUP)(doctor)
 app.add_typer(verifiers_app, name="verifiers", rich_help_panel=SETUP)

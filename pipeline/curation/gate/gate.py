@@ -1,0 +1,207 @@
+"""Runs the checks of a gate over a data set.
+
+    gate(Path("train.jsonl"), Options(against=("math500",)), NullProgress()).failed          [Check.GOLD, ...]
+
+Rules, copies in evaluation sets, and the empty answers are tried on every row. Gaming responses are tried on a share of
+the rows, the same ones every time, which `Gated.hacked_rows` counts; a verifier that pays one of them does so on most.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import tee
+from pathlib import Path
+
+import orjson
+import polars as pl
+import yaml
+
+from truegold.pipeline.config.sources import FileSource
+from truegold.pipeline.config.stages import FlagConfig
+from truegold.pipeline.curation.gate.checks import (
+    Check,
+    Question,
+    Violation,
+    is_sampled,
+    questions_of,
+    why_nothing_is_tested,
+)
+from truegold.pipeline.decontaminate.file import decontaminate_file
+from truegold.pipeline.export.convert import tables_of
+from truegold.pipeline.flag import flag
+from truegold.pipeline.ingest import ingest
+from truegold.pipeline.ingest.problem_batches import ProblemColumns
+from truegold.pipeline.ledger import FLAGS_FILE
+from truegold.pipeline.rows import Row, count_rows, read_rows, write_rows
+from truegold.pipeline.running.progress import Progress
+from truegold.verifiers import Item, verify_batch
+from truegold.verifiers.running.batch import DEADLINE_S
+
+HACKED_ROWS = 300
+"""Gaming responses, some forty a row, are tried on about so many rows of a larger set."""
+MAX_SHARE: Mapping[Check, float] = {Check.FLAGS: 0.05}
+"""The share of rows that may violate a check, where it is not none."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a gate looks at."""
+
+    fail_on: Sequence[Check] = ()
+    """The checks; all that apply where none is named."""
+    against: Sequence[str] = ()
+    """Evaluation sets, by name or as files."""
+    card: Path | None = None
+    """The set's card; README.md beside the data where not given."""
+    max_share: Mapping[Check, float] = field(default_factory=dict)
+    """The share of rows that may violate a check, where it is another than the default."""
+    source: FileSource = field(default_factory=lambda: FileSource(path=""))
+    """How a file is read."""
+    workers: int = 0
+    deadline_s: float = DEADLINE_S
+
+
+@dataclass
+class Gated:
+    """What came of a gate."""
+
+    data: Path
+    rows: int = 0
+    hacked_rows: int = 0
+    """Rows on which gaming responses were tried."""
+    checks: list[Check] = field(default_factory=list)
+    violations: list[Violation] = field(default_factory=list)
+    bounds: dict[Check, float] = field(default_factory=dict)
+
+    def count(self, check: Check) -> int:
+        """Return how many rows violate a check."""
+        return len({(violation.source, violation.row) for violation in self.violations if violation.check is check})
+
+    def fails(self, check: Check) -> bool:
+        """Return whether a check is violated more often than it may be."""
+        return self.count(check) > self.bounds.get(check, 0.0) * max(self.rows, 1)
+
+    @property
+    def failed(self) -> list[Check]:
+        """The checks that fail."""
+        return [check for check in self.checks if self.fails(check)]
+
+
+def gate(data: Path, options: Options, progress: Progress) -> Gated:
+    """Run the checks. Raises InputError where the data cannot be read at all."""
+    gated = Gated(data, checks=_checks(options), bounds={**MAX_SHARE, **options.max_share})
+    with tempfile.TemporaryDirectory(prefix="truegold-") as scratch:
+        folder = Path(scratch)
+        rows = _read(data, options, folder, gated, progress)
+        gated.rows = count_rows(rows)
+        asked_checks = {Check.GOLD, Check.EMPTY, Check.NULL, Check.HACK} & set(gated.checks)
+        if asked_checks:
+            _ask_verifiers(rows, options, asked_checks, gated, progress)
+        if Check.SKIPPED in gated.checks:
+            for row in read_rows(rows):
+                if (why := why_nothing_is_tested(row)) is not None:
+                    gated.violations.append(Violation(Check.SKIPPED, row["source_row"], row["source"], why))
+        if Check.FLAGS in gated.checks:
+            _flag(rows, folder, gated, progress)
+        if Check.LEAK in gated.checks:
+            _find_leaks(rows, options, folder, gated, progress)
+    if Check.CARD in gated.checks:
+        _check_card(data, options.card, gated)
+    return gated
+
+
+def _checks(options: Options) -> list[Check]:
+    if options.fail_on:
+        return list(dict.fromkeys(options.fail_on))
+    needs = {Check.LEAK: bool(options.against), Check.CARD: options.card is not None}
+    return [check for check in Check if needs.get(check, True)]
+
+
+def _read(data: Path, options: Options, folder: Path, gated: Gated, progress: Progress) -> Path:
+    """Return the table of rows, with what could not be read as violations."""
+    tables = tables_of(data)
+    if tables is not None:
+        # A run's rows have what curation added; the checks need the canonical columns.
+        path = folder / "rows.parquet"
+        write_rows(path, (_plain(row) for table in tables for row in read_rows(table)))
+        return path
+    ingest({"data": data}, options.source.model_copy(update={"path": str(data)}), folder, progress)
+    if Check.UNUSABLE in gated.checks:
+        for line in (folder / "rejects.jsonl").read_bytes().splitlines():
+            reject = orjson.loads(line)
+            text = f"{reject['reason']}: {reject['detail']}"[:300]
+            gated.violations.append(Violation(Check.UNUSABLE, reject["source_row"], data.name, text))
+    return folder / "rows.parquet"
+
+
+def _plain(row: Row) -> Mapping[str, object]:
+    return {name: value for name, value in row.items() if name in Row.__required_keys__}
+
+
+def _ask_verifiers(rows: Path, options: Options, checks: set[Check], gated: Gated, progress: Progress) -> None:
+    total = count_rows(rows)
+    share = min(1.0, HACKED_ROWS / max(total, 1))
+    progress.start("asking verifiers", total)
+
+    def questions() -> Iterator[tuple[Row, Question]]:
+        for row in read_rows(rows):
+            hacks = Check.HACK in checks and is_sampled(row, share)
+            gated.hacked_rows += hacks
+            for question in questions_of(row, hacks):
+                if question.check in checks:
+                    yield row, question
+            progress.advance()
+
+    to_judge, to_read = tee(questions())
+    items: Iterator[Item] = (question.item for _, question in to_judge)
+    verdicts = verify_batch(items, options.workers, item_deadline_s=options.deadline_s)
+    seen: Counter[tuple[Check, int]] = Counter()
+    with closing(verdicts):  # type: ignore[type-var]
+        for verdict, (row, question) in zip(verdicts, to_read, strict=True):
+            violation = question.violation(row, verdict)
+            # One row that pays forty gaming responses is one finding; its first three say enough.
+            if violation is not None and seen[violation.check, row["source_row"]] < 3:
+                seen[violation.check, row["source_row"]] += 1
+                gated.violations.append(violation)
+
+
+def _flag(rows: Path, folder: Path, gated: Gated, progress: Progress) -> None:
+    out = folder / "flag"
+    out.mkdir()
+    flag({"rows": rows}, FlagConfig(), out, progress)
+    blocking = pl.read_parquet(out / FLAGS_FILE).filter("blocks").sort("source_row")
+    for source, line, reason, evidence in blocking.select("source", "source_row", "reason", "evidence").iter_rows():
+        gated.violations.append(Violation(Check.FLAGS, line, source, f"{reason}: {evidence}"[:300]))
+
+
+def _find_leaks(rows: Path, options: Options, folder: Path, gated: Gated, progress: Progress) -> None:
+    out = folder / "leaks"
+    columns = ProblemColumns("prompt", "gold", "id")
+    decontaminate_file(rows, options.against, out, columns, ProblemColumns(), progress)
+    matches = pl.read_parquet(out / "matches.parquet").unique(["row", "against"], keep="first", maintain_order=True)
+    lines = [(row["source"], row["source_row"]) for row in read_rows(rows, ["source", "source_row"])]
+    for position, against, kind, item in matches.select("row", "against", "kind", "against_id").iter_rows():
+        source, line = lines[position - 1]
+        gated.violations.append(Violation(Check.LEAK, line, source, f"{kind} of item {item} of {against}"))
+
+
+def _check_card(data: Path, card: Path | None, gated: Gated) -> None:
+    folder = data if data.is_dir() else data.parent
+    candidates = [card] if card is not None else [folder / "README.md", folder / "export" / "README.md"]
+    path = next((file for file in candidates if file.is_file()), None)
+    problem = None
+    if path is None:
+        problem = f"there is no card: {candidates[0]}"
+    else:
+        parts = path.read_text(encoding="utf-8").split("---\n", 2)
+        head = yaml.safe_load(parts[1]) if len(parts) == 3 and not parts[0].strip() else None
+        if not isinstance(head, dict):
+            problem = f"{path} has no head in YAML"
+        elif not head.get("license"):
+            problem = f"{path} states no license"
+    if problem is not None:
+        gated.violations.append(Violation(Check.CARD, None, str(data), problem))

@@ -1,0 +1,194 @@
+"""A data set gated as code is: clean sets pass, and each planted fault fails for its own reason."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from real_data import real_data
+
+from truegold.pipeline.config.sources import FileSource
+from truegold.pipeline.curation.gate import Gated, Options, gate, junit, sarif
+from truegold.pipeline.curation.gate.checks import Check, why_nothing_is_tested
+from truegold.pipeline.running.progress import NullProgress
+
+SUMS = [
+    {"question": f"Ann has {n} pens and buys {n + 4} more. How many pens has she now?", "answer": f"#### {2 * n + 4}"}
+    for n in range(3, 23)
+]
+ADD = {
+    "text": "Write a function to add two numbers.",
+    "code": "def add(a, b):\n    return a + b",
+    "test_list": ["assert add(1, 2) == 3", "assert add(2, 2) == 4", "assert add(0, -5) == -5"],
+}
+CARD = "---\nlicense: mit\n---\n# Sums\n"
+
+
+def run(tmp_path: Path, records: list[dict[str, Any]], *, card: str | None = CARD, **options: Any) -> Gated:
+    """Write records with a card, and gate them on every check that is named or applies."""
+    data = tmp_path / "set.jsonl"
+    data.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    if card is not None:
+        (tmp_path / "README.md").write_text(card, encoding="utf-8")
+    held_out = tmp_path / "heldout.jsonl"
+    held_out.write_text(
+        '{"question": "A train of 120 m passes a pole in 6 s. How fast is it in m/s?", "answer": "20"}\n'
+    )
+    settings = {"fail_on": list(Check), "against": [str(held_out)], "workers": 1, **options}
+    return gate(data, Options(**settings), NullProgress())
+
+
+def test_clean_sets_pass_every_check(tmp_path: Path) -> None:
+    (tmp_path / "code").mkdir()
+    for folder, records in ((tmp_path, SUMS), (tmp_path / "code", [ADD] * 3)):
+        gated = run(folder, records)
+        assert gated.failed == [] and gated.violations == [], gated.violations
+        assert gated.rows == len(records) and len(gated.checks) == len(Check)
+
+
+def lenient(response: str, gold: str) -> bool:
+    """Pay whatever mentions gold."""
+    return gold in response
+
+
+def pays_silence(response: str, gold: str) -> bool:
+    """Pay an empty answer, "because nothing was wrong in it"."""
+    return response.strip() in ("", gold, f"\\boxed{{{gold}}}")
+
+
+FAULTS: dict[Check, tuple[dict[str, Any], dict[str, Any]]] = {
+    Check.GOLD: ({"question": "How many pens are 3 and 4 pens, taken together?", "answer": "#### see \\frac{1"}, {}),
+    Check.EMPTY: (SUMS[0], {"verifier": f"{__file__}:pays_silence"}),
+    Check.NULL: ({**ADD, "test_list": ["assert add(1, 2) is not True"] * 3}, {}),
+    Check.SKIPPED: (
+        {
+            "prompt": "def add(a, b):\n",
+            "canonical_solution": "    return a + b\n",
+            "entry_point": "add",
+            "test": "import unittest\nclass T(unittest.TestCase):\n    @unittest.skip('slow')\n    def test_a(self):\n"
+            "        self.assertEqual(add(1, 2), 3)\n",
+        },
+        {},
+    ),
+    Check.HACK: (SUMS[0], {"verifier": f"{__file__}:lenient"}),
+    Check.UNUSABLE: ({"question": "", "answer": "#### 7"}, {}),
+    Check.LEAK: (
+        {"question": "A train of 120 m passes a pole in 6 s. How fast is it in m/s?", "answer": "#### 20"},
+        {},
+    ),
+    Check.FLAGS: ({"question": "Prove that the sum of two even numbers is even.", "answer": "#### 0"}, {}),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_planted_fault_fails_for_its_own_reason(fault: Check, tmp_path: Path) -> None:
+    record, source = FAULTS[fault]
+    others = [] if "text" in record or "test" in record else SUMS[1:]
+    gated = run(tmp_path, [*others, record], source=FileSource(path="x", **source), max_share={Check.FLAGS: 0.0})
+    assert fault in gated.failed, gated.violations
+    if fault in (Check.UNUSABLE, Check.LEAK, Check.FLAGS, Check.GOLD):
+        assert gated.failed == [fault]
+        assert {violation.row for violation in gated.violations} == {len(SUMS)}
+
+
+def test_without_a_card_or_a_licence_the_card_fails(tmp_path: Path) -> None:
+    for folder, card, reason in (
+        ("none", None, "no card"),
+        ("bare", "# x", "no head"),
+        ("open", "---\na: b\n---\n", "license"),
+    ):
+        (tmp_path / folder).mkdir()
+        gated = run(tmp_path / folder, SUMS[:2], card=card, fail_on=[Check.CARD])
+        assert gated.failed == [Check.CARD] and reason in gated.violations[0].message
+
+
+def test_a_share_may_be_allowed(tmp_path: Path) -> None:
+    record, _ = FAULTS[Check.GOLD]
+    assert run(tmp_path, [*SUMS, record], max_share={Check.GOLD: 0.05}).failed == []
+
+
+def test_what_applies_is_checked_where_nothing_is_named(tmp_path: Path) -> None:
+    gated = run(tmp_path, SUMS[:2], fail_on=[], against=[])
+    assert not {Check.LEAK, Check.CARD} & set(gated.checks) and Check.GOLD in gated.checks
+
+
+def test_each_accepted_gold_must_pass_alone(tmp_path: Path) -> None:
+    record = {"question": "What is one half, as a number between 0 and 1?", "golds": ["1/2", "\\frac{1"]}
+    gated = run(tmp_path, [record])
+    assert gated.failed == [Check.GOLD] and "frac{1" in gated.violations[0].message
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("def check(f):\n    f(1)", "nothing is asserted"),
+        ("def check(f):\n    assert f(1) == 2", None),
+        ("import numpy as np\ndef check(f):\n    np.testing.assert_allclose(f(1), 2)", None),
+        ("def check(f):\n    if f(1) != 2:\n        raise ValueError", None),
+    ],
+)
+def test_tests_without_an_assertion_test_nothing(code: str, why: str | None) -> None:
+    arguments = {"type": "asserts", "entry_point": "f", "code": code}
+    row: Any = {"verifier": "code", "verifier_args": json.dumps(arguments)}
+    assert why_nothing_is_tested(row) == why
+
+
+SKIPS = {
+    "class": "@unittest.skip('x')\nclass T(unittest.TestCase):\n    def test_a(self):\n        self.fail()",
+    "skipIf": "class T(unittest.TestCase):\n    @unittest.skipIf(True, 'x')\n    def test_a(self):\n        self.fail()",
+    "skipTest": "class T(unittest.TestCase):\n    def test_a(self):\n        'why'\n        self.skipTest('x')",
+    "raise": "class T(unittest.TestCase):\n    def test_a(self):\n        raise unittest.SkipTest('x')",
+    "pass": "class T(unittest.TestCase):\n    def test_a(self):\n        pass",
+}
+
+
+@pytest.mark.parametrize("kind", SKIPS)
+def test_every_way_to_skip_all_tests_is_seen(kind: str) -> None:
+    arguments = {"type": "unittest", "code": f"import unittest\n{SKIPS[kind]}\n"}
+    row: Any = {"verifier": "code", "verifier_args": json.dumps(arguments)}
+    assert why_nothing_is_tested(row) == "all tests are skipped"
+    one_more = f"{arguments['code']}\nclass U(unittest.TestCase):\n    def test_b(self):\n        self.fail()\n"
+    assert why_nothing_is_tested({**row, "verifier_args": json.dumps({**arguments, "code": one_more})}) is None
+
+
+def test_junit_and_sarif_say_which_check_failed_and_where(tmp_path: Path) -> None:
+    record, _ = FAULTS[Check.UNUSABLE]
+    gated = run(tmp_path, [*SUMS[:3], record])
+    suite = ElementTree.fromstring(junit(gated))
+    assert (suite.get("tests"), suite.get("failures")) == (str(len(Check)), "1")
+    failing = [case.get("name") for case in suite if case.find("failure") is not None]
+    assert failing == ["unusable"]
+    (run_of_tool,) = sarif(gated)["runs"]
+    (result,) = run_of_tool["results"]
+    assert (result["ruleId"], result["level"]) == ("unusable", "error")
+    assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 4}
+    assert run_of_tool["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "unusable"
+    json.dumps(sarif(gated))
+
+
+@pytest.mark.long_run
+@pytest.mark.parametrize(
+    ("file", "bounds"),
+    [
+        ("curation/gsm8k_train.jsonl", {}),
+        ("code/humaneval.jsonl", {Check.NULL: 0.01}),
+        ("code/mbpp.jsonl", {Check.NULL: 0.02}),
+    ],
+)
+def test_known_sets_pass_with_the_bounds_that_the_docs_state(file: str, bounds: dict[Check, float]) -> None:
+    assert gate(real_data(file), Options(max_share=bounds), NullProgress()).failed == []
+
+
+def test_the_action_and_the_hook_call_the_command_with_options_that_it_has() -> None:
+    import yaml
+    from house import ROOT
+
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    assert hook["entry"] == "truegold gate" and hook["require_serial"]
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    (command,) = [step["run"] for step in action["runs"]["steps"] if "truegold gate" in step["run"]]
+    source = (ROOT / "flows" / "cli" / "gate.py").read_text()
+    assert all(f"{option}: Annotated" in source for option in ("junit", "sarif")) and "--junit" in command
