@@ -138,7 +138,7 @@ def test_tests_without_an_assertion_test_nothing(code: str, why: str | None) -> 
 
 SKIPS = {
     "class": "@unittest.skip('x')\nclass T(unittest.TestCase):\n    def test_a(self):\n        self.fail()",
-    "skipIf": "class T(unittest.TestCase):\n    @unittest.skipIf(True, 'x')\n    def test_a(self):\n        self.fail()",
+    "skipIf": "class T(unittest.TestCase):\n    @unittest.skipIf(1, 'x')\n    def test_a(self):\n        self.fail()",
     "skipTest": "class T(unittest.TestCase):\n    def test_a(self):\n        'why'\n        self.skipTest('x')",
     "raise": "class T(unittest.TestCase):\n    def test_a(self):\n        raise unittest.SkipTest('x')",
     "pass": "class T(unittest.TestCase):\n    def test_a(self):\n        pass",

@@ -31,7 +31,8 @@ def junit(gated: Gated) -> bytes:
             ElementTree.SubElement(case, "failure", message=message, type=str(check)).text = text
         elif text:
             ElementTree.SubElement(case, "system-out").text = text
-    return ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True) + b"\n"
+    document: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
+    return document + b"\n"
 
 
 def sarif(gated: Gated) -> dict[str, Any]:
