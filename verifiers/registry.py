@@ -29,6 +29,7 @@ from truegold.verifiers.decorator import FunctionVerifier, guarded
 from truegold.verifiers.errors import ConfigError
 from truegold.verifiers.gold import gold_response, judges_solutions
 from truegold.verifiers.math import MathVerifier
+from truegold.verifiers.math_verify import MathVerifyVerifier
 from truegold.verifiers.options import NO_INFO, BadOption, check_value, declared
 from truegold.verifiers.several_golds import OTHER_GOLDS, judge_any, mistake_in_golds
 from truegold.verifiers.user_code import did_you_mean, is_file, load_object, source_digest, split_spelling
@@ -44,6 +45,7 @@ BUILT_IN: dict[str, type[Verifier]] = {
     "format": FormatVerifier,
     "length": LengthVerifier,
     "math": MathVerifier,
+    "math_verify": MathVerifyVerifier,
     "numeric": NumericVerifier,
     "regex": RegexVerifier,
 }

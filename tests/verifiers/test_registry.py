@@ -145,7 +145,10 @@ def test_a_built_in_has_its_version_for_a_fingerprint():
 
 
 def test_errors_say_what_was_tried_and_what_exists(checks, tmp_path):
-    assert "choice, code, exact, format, length, math, numeric, regex. Did you mean 'math'?" in resolve_error("maths")
+    assert (
+        "choice, code, exact, format, length, math, math_verify, numeric, regex. Did you mean 'math'?"
+        in resolve_error("maths")
+    )
     assert "path/to/file.py:object" in resolve_error("zzzzzz")
     assert "Did you mean 'checks.py'?" in resolve_error(f"{tmp_path}/cheks.py:plain")
     assert "Did you mean 'plain'?" in resolve_error(f"{checks}:plein")

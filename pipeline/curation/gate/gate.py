@@ -157,8 +157,8 @@ def _ask_verifiers(rows: Path, options: Options, checks: set[Check], gated: Gate
             progress.advance()
 
     to_judge, to_read = tee(questions())
-    items: Iterator[Item] = (question.item for _, question in to_judge)
-    verdicts = verify_batch(items, options.workers, item_deadline_s=options.deadline_s)
+    asked: Iterator[Item] = (question.item for _, question in to_judge)
+    verdicts = verify_batch(asked, options.workers, item_deadline_s=options.deadline_s)
     seen: Counter[tuple[Check, int]] = Counter()
     with closing(verdicts):  # type: ignore[type-var]
         for verdict, (row, question) in zip(verdicts, to_read, strict=True):
