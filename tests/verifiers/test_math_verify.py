@@ -32,18 +32,14 @@ def test_its_verdicts_keep_the_contract(response: str, gold: str | None, score: 
 
 def test_it_says_what_math_verify_read() -> None:
     verdict = tv.verify("so \\boxed{0.5}", "1/2", verifier="math_verify")
-    assert verdict.extracted == "\\frac{1}{2}" and verdict.evidence["gold"] == ["1/2", "1/2"]
+    assert verdict.extracted == "\\frac{1}{2}" and "1/2" in verdict.evidence["gold"]
 
 
 def test_it_agrees_with_math_verify_itself() -> None:
     from math_verify import parse, verify
 
-    for gold, response in (
-        ("x^2+2x+1", "\\boxed{(x+1)^2}"),
-        ("50\\%", "\\boxed{0.5}"),
-        ("(1,2)", "$(1,3)$"),
-        ("7", "7 or 8"),
-    ):
+    pairs = (("x^2+2x+1", "\\boxed{(x+1)^2}"), ("50\\%", "\\boxed{0.5}"), ("(1,2)", "$(1,3)$"), ("7", "7 or 8"))
+    for gold, response in pairs:
         theirs = bool(verify(parse(f"\\boxed{{{gold}}}"), parse(response)))
         assert tv.verify(response, gold, verifier="math_verify").score == float(theirs)
 

@@ -4,8 +4,8 @@
     truegold rescore logs --data set --verifier math_verify --verifier math --out rescored
 
 Math-Verify has no bound on its work but a signal, which works in no thread but the main one, so that it runs in a child
-process with a deadline here: what takes longer is None with `timeout`. The other verdicts are its own: gold is parsed as
-`\\\\boxed{gold}` unless it brings a box or dollars; a gold without a parse is None with `gold_unparsed`, a response
+process with a deadline here: what takes longer is None with `timeout`. The other verdicts are its own: gold is parsed
+as `\\\\boxed{gold}` unless it brings a box or dollars; a gold without a parse is None with `gold_unparsed`, a response
 without one earns 0. Needs `truegold[math-verify]`.
 """
 
@@ -27,7 +27,7 @@ from truegold.verifiers.processes.child_process import ChildDied, ChildProcess, 
 from truegold.verifiers.verdict import Reason, Verdict
 
 DEADLINE_S = 10.0
-"""What one verdict may take, unless `deadline_s` says otherwise: Math-Verify's own limits are 5 s for each of its parts."""
+"""What one verdict may take, unless `deadline_s` says otherwise: Math-Verify's own are 5 s for each part."""
 START_S = 90.0
 """How long the child may take to import sympy, on a machine that is busy with other things."""
 MAX_CHARS = 1_000_000
