@@ -317,6 +317,8 @@ def test_commands_on_one_file_end_with_a_summary_and_a_report(project: Path) -> 
     assert done.returncode == 0, done.stderr
     assert "8 rows of train.jsonl were looked at" in done.stdout
     assert (project / "flagged" / "report.md").read_text().startswith("# Flags of train.jsonl")
+    page = next(line.removeprefix("every row: ") for line in done.stdout.splitlines() if line.startswith("every row: "))
+    assert "flags of train.jsonl" in (project / page).read_text(encoding="utf-8")
 
 
 def test_help_of_every_command_and_a_wrong_command(tmp_path: Path) -> None:
@@ -334,6 +336,11 @@ def test_diff_names_the_rows_that_moved_and_the_setting_behind_them(project: Pat
     assert "because clean.min_prompt_chars: 8 -> 70" in difference.stdout
     read = json.loads(truegold("diff", "runs/a", "runs/b", "--json", cwd=project).stdout)
     assert [move["second"] for move in read["transitions"]] == ["clean: prompt_too_short"]
+    compared = truegold("report", "--compare", "runs/a", "runs/b", "--out", "both.html", cwd=project)
+    assert compared.returncode == 0 and "both.html" in compared.stdout
+    assert "clean.min_prompt_chars" in (project / "both.html").read_text(encoding="utf-8")
+    one = truegold("report", "--compare", "runs/a", cwd=project)
+    assert (one.returncode, one.stderr.count("\n")) == (2, 1) and "--compare takes two runs, not 1" in one.stderr
     none = truegold("diff", "runs/a", "runs", cwd=project)
     assert none.returncode == 3
     assert "is no run of truegold" in none.stderr

@@ -51,7 +51,7 @@
     const gold = row.gold === null ? none() : shortText(row.gold);
     const lines = [element("div", {}, element("span", { class: "label" }, "gold"), gold)];
     if (row.suggestion) {
-      lines.push(element("div", {}, element("span", { class: "label" }, "able systems say"), shortText(row.suggestion)));
+      lines.push(element("div", {}, element("span", { class: "label" }, "the samples rather say"), shortText(row.suggestion)));
     }
     if (row.n) {
       const after = row.after === null || row.after === undefined ? "" : `, ${percent(row.after)} after training`;
@@ -216,9 +216,9 @@
       head(row),
       textBlock(row.prompt),
       golds(row),
-      flags(detail),
       answers(detail),
       readingTable(readings(detail)),
+      flags(detail),
       neighbours(row, detail),
       detail.solution ? element("details", { class: "part" }, element("summary", {}, element("h2", {}, "Worked solution")), textBlock(detail.solution)) : null,
       samples(row, detail),

@@ -37,6 +37,10 @@
       rows.forEach((row, turn) => (row.turn = turn));
       turns = new Set(rows);
     }
+    // How many and which draw are asked only where they matter.
+    const form = document.getElementById("queue");
+    form.elements.size.parentElement.hidden = !["suspicious", "random"].includes(state.queue);
+    form.elements.seed.parentElement.hidden = state.queue !== "random";
     truegold.drawProgress();
   };
 

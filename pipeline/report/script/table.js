@@ -44,13 +44,13 @@
     const all = [
       { title: "#", field: "turn", width: 54, hozAlign: "right", formatter: (cell) => document.createTextNode(cell.getValue() + 1), narrow: false },
       { title: "Fault", headerTooltip: "How probable it is that the row is at fault", field: "fault", width: 78, hozAlign: "right", formatter: faultCell, headerSortStartingDir: "desc", sorterParams: { alignEmptyValues: "bottom" }, sorter: "number", narrow: true },
-      { title: "Prompt", field: "prompt", minWidth: 180, widthGrow: 5, formatter: textCell(""), sorter: byText, narrow: true },
+      { title: "Prompt", field: "prompt", minWidth: 150, widthGrow: 5, formatter: textCell(""), sorter: byText, narrow: true },
       { title: "Gold", field: "gold", minWidth: 62, widthGrow: 1, formatter: textCell(""), sorter: byText, narrow: false },
       { title: "Others say", field: "rival", minWidth: 84, widthGrow: 1, formatter: textCell(""), sorter: byText, narrow: false, needed: has("rival") },
-      { title: "Pass", headerTooltip: "The share of judged samples that pass; after training behind the arrow", field: "rate", width: after ? 104 : 66, hozAlign: "right", formatter: rateCell, sorter: "number", sorterParams: { alignEmptyValues: "bottom" }, narrow: false, needed: has("rate") },
+      { title: "Pass", headerTooltip: "The share of judged samples that pass; after training behind the arrow", field: "rate", width: after ? 98 : 66, hozAlign: "right", formatter: rateCell, sorter: "number", sorterParams: { alignEmptyValues: "bottom" }, narrow: false, needed: has("rate") },
       { title: "Ended", field: "outcome", minWidth: 84, widthGrow: 1, formatter: textCell("words"), sorter: byText, narrow: true, needed: differs("outcome") },
       { title: "Change", headerTooltip: "How it ended in the first run and in this one, where that differs", field: "change", minWidth: 90, widthGrow: 2, formatter: textCell("words"), sorter: byText, narrow: true, needed: has("change") },
-      { title: "Why", field: "why", minWidth: 80, widthGrow: 1, formatter: textCell("words"), sorter: byText, narrow: false, needed: has("why") && !has("change") },
+      { title: "Why", field: "why", minWidth: 80, widthGrow: 1, formatter: textCell("words"), sorter: byText, narrow: false, needed: has("why") && !has("change") && window.matchMedia("(min-width: 88rem), (max-width: 60rem)").matches },
       { title: "Source", field: "place", minWidth: 90, widthGrow: 1, formatter: textCell(""), sorter: (a, b, first, second) => byText(first.getData().source, second.getData().source) || first.getData().row - second.getData().row, narrow: false, needed: window.matchMedia("(min-width: 110rem)").matches },
       { title: "Word", headerTooltip: "What was decided", field: "decision", width: 70, formatter: textCell("words"), sorter: byText, narrow: true },
     ];
@@ -65,6 +65,7 @@
     truegold.active = active;
     const output = document.getElementById("matching");
     const all = truegold.index.records;
+    truegold.drawProgress();
     output.textContent = `${truegold.count(active.length)} of ${truegold.count(all)} records`;
   }
 
