@@ -24,7 +24,6 @@ from markupsafe import Markup
 from truegold.pipeline.report.browser.facts import say_value
 from truegold.pipeline.report.charts import flow, histogram, line_chart
 from truegold.pipeline.report.contents import Contents
-from truegold.pipeline.report.flagged import describe_suspicion
 from truegold.pipeline.report.shown_text import MATHS_PATTERN, cut, has_maths, visible
 from truegold.pipeline.rows import dump_json
 
@@ -128,7 +127,6 @@ def _environment(maths: _MathsSeen) -> Environment:
         shown=_show,
         count=_format_count,
         percent=_format_percent,
-        suspicion=describe_suspicion,
         number=_format_number,
         value=say_value,
         words=_show_words,

@@ -21,9 +21,9 @@ TOKEN = "a-token-of-the-tests"
 class Server:
     """The command in a process, which can be killed and started again at the same port."""
 
-    def __init__(self, run_dir: Path, decisions: Path) -> None:
+    def __init__(self, run_dir: Path, decisions: Path, *options: str) -> None:
         self._command = [sys.executable, "-m", "truegold.flows.cli", "review", str(run_dir), "--reviewer", "ann"]
-        self._command += ["--decisions", str(decisions)]
+        self._command += ["--decisions", str(decisions), *options]
         self.decisions = decisions
         self.port = "0"
         self.start()
@@ -120,3 +120,19 @@ def test_two_tabs_and_undo(server: Server, visit: Callable[..., Any]) -> None:
     page.reload()
     page.locator("#progress span", has_text=re.compile("^3 of")).wait_for()
     assert [line["decision"] for line in server.lines()] == ["keep"] * 4 + ["undo"]
+
+
+def test_a_drawn_sample_is_read_in_its_order(browser: Any, visit: Callable[..., Any], tmp_path: Path) -> None:
+    fake.FakeRun(tmp_path / "fake").build(fake.FULL)
+    server = Server(tmp_path / "fake", tmp_path / "decisions", "--random", "3", "--seed", "5", "--among", "all")
+    try:
+        page = visit().open(f"http://127.0.0.1:{server.port}/?token={TOKEN}")
+        page.locator("#progress span", has_text="0 of 3").wait_for()
+        queue = page.evaluate("truegold.settings.review.queue.map(([, source, row]) => `${source}:${row}`)")
+        assert page.evaluate("truegold.active.map((row) => row.place)") == queue
+        page.locator("#card article").wait_for()
+        decide(page, "d")
+        page.locator("#progress span", has_text="1 of 3").wait_for()
+        assert [line["drawn"].split(":")[0] for line in server.lines()] == ["random"]
+    finally:
+        server.kill()

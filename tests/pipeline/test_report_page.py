@@ -18,6 +18,7 @@ from truegold.pipeline.report.charts import MAX_POINTS, line_chart, thinned, tic
 from truegold.pipeline.report.render import KATEX, PAGE, json_for_script
 from truegold.pipeline.report.shown_text import cut, has_maths, visible
 from truegold.pipeline.report.training import Curve, Metric
+from truegold.pipeline.rows import content_key
 
 
 def test_the_page_is_the_same_every_time(full: tuple[Path, str, dict[str, Any]]) -> None:
@@ -91,6 +92,22 @@ def test_the_page_of_a_review_may_call_its_own_server_alone(full: tuple[Path, st
     assert "connect-src 'self';" in str(policy["content"])
     assert "Read </script> twice." in page.visible_text
     assert json.loads(page.scripts[0])["review"]["queue"] == [["id", "s", 1]]
+
+
+def test_a_second_reader_sees_nothing_of_the_first(full: tuple[Path, str, dict[str, Any]]) -> None:
+    rows = shown_rows(open_page(full[0], ReviewSettings("bob", "secret", blind=True)))
+    by_line = {row["row"]: row for row in rows if row["source"] == "raw.jsonl"}
+    assert [(by_line[line]["outcome"], by_line[line]["stage"]) for line in (1, 5, 6, 10)] == [("left", "flag")] * 4
+    assert "settle" not in json.dumps(rows) and "held_for_review" not in json.dumps(rows)
+    # What the samples say of a row is no reviewer's word.
+    assert (by_line[6]["suspicion"], by_line[6]["passes"]) == (0.92, 0)
+
+
+def test_rows_that_settle_gets_can_be_decided_about(full: tuple[Path, str, dict[str, Any]]) -> None:
+    rows = {(row["source"], row["row"]): row for row in shown_rows(full[1])}
+    assert rows["raw.jsonl", 5]["seen"] == content_key(fake.make_row(5))
+    # Lines 2 and 4 left as duplicates, line 12 never became a row.
+    assert [rows["raw.jsonl", line]["seen"] for line in (2, 4, 12)] == [None] * 3
 
 
 def test_no_json_of_the_data_is_shown(full: tuple[Path, str, dict[str, Any]]) -> None:

@@ -59,11 +59,14 @@ class Ends:
         return self.rows.height + len(self.rejects)
 
 
-def gather_ends(files: RunFiles, limit: int = MAX_RECORDS) -> Ends:
-    """Return the records of a run, the most suspicious rows first."""
+def gather_ends(files: RunFiles, limit: int = MAX_RECORDS, suspected_by: RunFiles | None = None) -> Ends:
+    """Return the records of a run, the most suspicious rows first.
+
+    suspected_by: the stages that tell how suspicious rows are, where they are others than those that rows go through.
+    """
     scan = scan_ends(files)
     total = scan.select(pl.len()).collect(engine="streaming").item()
-    ranked = _rank(scan.select(*KEY, "outcome", "stage", "reason"), files, is_drawn=total > limit)
+    ranked = _rank(scan.select(*KEY, "outcome", "stage", "reason"), suspected_by or files, is_drawn=total > limit)
     top = ranked.head(limit).collect(engine="streaming")
     texts = scan.select(*KEY, *TEXTS).join(top.lazy().select(KEY), on=KEY, how="semi").collect(engine="streaming")
     rows = _as_reviewed(top.join(texts, on=KEY, how="left", maintain_order="left"), files)

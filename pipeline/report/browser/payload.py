@@ -72,8 +72,9 @@ def gather_browser(
     """
     stages = list(files.folders)
     if is_blind and "settle" in files:
-        ends = gather_ends(files.only(stages[: stages.index("settle")]), limit)
+        before = files.only(stages[: stages.index("settle")])
         files = files.only(name for name in stages if name not in ("settle", "select"))
+        ends = gather_ends(before, limit, suspected_by=files)
     else:
         ends = gather_ends(files, limit)
     cuts = cuts_for(ends.shown)

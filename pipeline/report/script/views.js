@@ -11,7 +11,7 @@
   function show() {
     const { name, query } = parse();
     const target = name ? document.getElementById(name) : null;
-    const view = target?.closest(".view") ?? document.getElementById(names[0]);
+    const view = target?.closest(".view") ?? document.getElementById(truegold.settings.review ? "rows" : names[0]);
     for (const id of names) document.getElementById(id).hidden = id !== view.id;
     for (const link of document.querySelectorAll(".tabs a")) {
       const isCurrent = link.hash === `#${view.id}`;
