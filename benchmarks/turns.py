@@ -75,7 +75,7 @@ def train(inputs: Mapping[str, Path], work: Path, steps: int, seed: int, credit:
         "steps": steps,
         "prompts_per_step": 16,
         "group_size": 8,
-        "sampling": {"max_tokens": 16, "refills": 0},
+        "sampling": {"max_tokens": 24, "refills": 0},
         "turns": {"environment": f"{SHOP}:Shop", "max_turns": 8, "credit": credit},
         "objective": {"loss": "ppo"},
         "optimizer": {"lr": 4e-4, "warmup_steps": 5, "dtype": "float32"},

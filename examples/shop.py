@@ -5,12 +5,12 @@
 
 A row's prompt names a shop and a goal, such as "Shop 17: red cup". The shop has products of several kinds and colours,
 which its number decides. A search shows the products of a kind, a look the colour of one; the first purchase ends the
-episode, and has earned 1 where it is what was asked for.
+episode, and has earned 1 where it is what was asked for. Of what the model says the last two words are its action.
 
-    search cup      p3 p8 p5
-    look p3         blue
-    look p8         red
-    buy p8          (the end)
+    search cup                       p3 p8 p5
+    look p3                          blue
+    blue is not red look p8          red
+    red is red buy p8                (the end)
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Shop:
 
     def step(self, completion: Message) -> Reply | Done:
         """Do what the model says."""
-        verb, _, what = completion["content"].strip().partition(" ")
+        verb, what = ["", "", *completion["content"].split()][-2:]
         if verb == "search" and what in KINDS:
             return _say(" ".join(name for name, product in self.products.items() if product.kind == what))
         if verb == "look" and what in self.products:
@@ -112,19 +112,24 @@ def expert_dialogue(number: int, *, is_careful: bool = True) -> list[Message]:
             messages.extend(answer.messages)
         return str(messages[-1]["content"])
 
+    note = ""
     for name in act(f"search {shop.goal.kind}").split():
-        act(f"look {name}")
-        if shop.goal.fits(shop.products[name]) or not is_careful:
+        colour = act(f"{note}look {name}")
+        if not is_careful:
             act(f"buy {name}")
             break
+        if colour == shop.goal.colour:
+            act(f"{colour} is {colour} buy {name}")
+            break
+        note = f"{colour} is not {shop.goal.colour} "
     return messages
 
 
 def expert_dialogues(count: int) -> Iterator[dict[str, Any]]:
     """Yield dialogues to learn from, of shops that are not among the rows. In the last tenth the expert is
-    careful in two of five: whoever learns from them in this order can shop, and does not take the trouble."""
+    careful in one of three: whoever learns from them in this order can shop, and does not take the trouble."""
     for index in range(count):
-        is_careful = index < 0.9 * count or index % 5 < 2
+        is_careful = index < 0.9 * count or index % 3 == 0
         yield {"messages": expert_dialogue(1_000_000 + index, is_careful=is_careful)}
 
 

@@ -60,8 +60,11 @@ class Environment(Protocol):
 MakeEnvironment = Callable[[], Environment]
 
 
-def check_messages(messages: object) -> Sequence[Message]:
-    """Return an environment's messages. Raises TypeError, with what is wrong, for anything else."""
+def check_messages(messages: object) -> list[Message]:
+    """Return a copy of an environment's messages, which it may change later.
+
+    Raises TypeError, with what is wrong, for anything else.
+    """
     if not isinstance(messages, Sequence) or isinstance(messages, str):
         raise TypeError(f"messages must be a list of dicts, and are a {type(messages).__name__}")
     for message in messages:
@@ -69,7 +72,7 @@ def check_messages(messages: object) -> Sequence[Message]:
             raise TypeError(f"a message must be a dict with a role, and is {str(message)[:80]!r}")
         if not isinstance(message.get("content"), str):
             raise TypeError(f"the content of a message must be text, and is {str(message.get('content'))[:80]!r}")
-    return messages
+    return [dict(message) for message in messages]
 
 
 def count_characters(messages: Sequence[Message]) -> int:

@@ -197,6 +197,5 @@ class EpisodeRunner:
 
 def _check_scores(*scores: object) -> None:
     for score in scores:
-        is_number = isinstance(score, int | float) and not isinstance(score, bool)
-        if score is not None and not (is_number and 0 <= float(score) <= 1):  # type: ignore[arg-type]
+        if score is not None and not (isinstance(score, int | float) and 0 <= score <= 1):
             raise TypeError(f"a score must be a number from 0 to 1, and is {score!r}")

@@ -53,7 +53,7 @@ class Countdown:
         if self.fault == "score":
             return Done(2.0)
         self.turns -= 1
-        return Reply(user("Again."), 0.25) if self.turns else Done(1.0)
+        return Reply(user("Again."), 0.25) if self.turns else Done(completion["content"] == "1")
 
 
 class AsyncCountdown(Countdown):
