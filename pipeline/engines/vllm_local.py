@@ -60,6 +60,7 @@ class VllmEngine:
         self.max_model_len = config.max_model_len
         self._max_num_seqs = config.max_num_seqs
         self._streamed = 0
+        self._running: dict[str, Request] = {}
         self._stream_s = 0.0
         self._step_s = 0.0
         self._vllm = vllm
@@ -132,7 +133,7 @@ class VllmEngine:
         from vllm.sampling_params import RequestOutputKind
 
         engine = self.llm.llm_engine
-        running: dict[str, Request] = {}
+        running = self._running = {}
         # A million objects of vLLM and torch live as long as the engine: Python's collector need not go through them.
         gc.freeze()
         earlier_s, began = self._stream_s, time.monotonic()
@@ -159,6 +160,15 @@ class VllmEngine:
             for output in outputs:
                 if output.finished:
                     yield running.pop(output.request_id), _completion(output)
+
+    def lengths(self) -> dict[int, int]:
+        """Return how many tokens each request of the stream has that is being sampled, by its `sample`."""
+        states = self.llm.llm_engine.output_processor.request_states
+        return {
+            request.sample: states[name].detokenizer.num_output_tokens()
+            for name, request in self._running.items()
+            if name in states
+        }
 
     def facts(self) -> dict[str, Any]:
         """Return the share of the time of its streams that the engine did not spend sampling."""

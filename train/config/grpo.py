@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, PositiveFloat, Tag, field_validator,
 
 from truegold.pipeline.config.base import LaunchConfig, StageConfig, VerdictConfig, by_type, moved_error
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, VllmEngineConfig
+from truegold.train.config.asynchronous import AsynchronousConfig
 from truegold.train.config.feed import FeedConfig
 from truegold.train.config.models import TUNABLE_OPTIMIZER, OptimizerConfig, Tracker
 from truegold.train.config.objective import ObjectiveConfig, PassRateBand, lowest_band
@@ -275,6 +276,8 @@ class GrpoConfig(StageConfig):
     """Groups that a step samples."""
     group_size: int = Field(default=8, ge=2)
     """Completions of each prompt."""
+    asynchronous: AsynchronousConfig | None = None
+    """Sampling beside the update, in a process of its own; left out: one after the other."""
     sync_every: int = Field(default=1, ge=1)
     """Steps after which the sampler gets the weights in training. It gets them before each evaluation and checkpoint
     too. Completions of older weights are stale: the old policy is recomputed, and `objective.corrections` weigh by how
@@ -334,6 +337,19 @@ class GrpoConfig(StageConfig):
         wrong = [name for name, is_set in without_effect.items() if is_set]
         if wrong:
             raise ValueError(f"with turns, whose reward is the environment's, {', '.join(wrong)} cannot be set")
+        return self
+
+    @model_validator(mode="after")
+    def _check_what_goes_with_asynchronous_rollouts(self) -> GrpoConfig:
+        wrong = {
+            "turns": self.turns is not None,
+            "an engine of type server": not isinstance(self.engine, VllmEngineConfig),
+            "sampling.temperature_bands": bool(self.sampling.temperature_bands),
+            "a schedule of sampling.temperature": not isinstance(self.sampling.temperature, float),
+        }
+        names = ", ".join(name for name, is_set in wrong.items() if is_set)
+        if self.asynchronous is not None and names:
+            raise ValueError(f"asynchronous rollouts do not go with {names}")
         return self
 
     @model_validator(mode="after")

@@ -115,6 +115,14 @@ class Feed:
         self._draws, self._skipped = [], 0
         return metrics
 
+    def row(self, draw: Draw) -> Row:
+        """Return the row of a draw."""
+        return self._pool[draw.index]
+
+    def adopt(self, draws: Sequence[Draw]) -> None:
+        """Take draws that were made earlier for those of the step, by the number of the group."""
+        self._draws = list(draws)
+
     def learn(self, drawn: Sequence[tuple[Draw, GroupScore]]) -> None:
         """Learn from groups of what their rows' pass rates are."""
         self._posteriors.observe(

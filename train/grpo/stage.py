@@ -80,7 +80,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     config = config.model_copy(update={"objective": objective})
     reference = FrozenPolicy(inputs["model"], config.optimizer, engine.device) if objective.kl.weight else None
     progress.start("loading vLLM")
-    sampler = build_rollout_engine(inputs["model"], config.engine)
+    sampler = build_rollout_engine(inputs["model"], config.engine, config.asynchronous)
     # Only now, since vLLM seeds the generators that this restores.
     first_step, state = engine.load(out_dir / CHECKPOINTS) or (0, None)
     probe = Probe(sampler, engine, config, [ids[:PROBE_PROMPT_TOKENS] for ids in prompts[-config.probe.prompts :]])
@@ -125,6 +125,7 @@ def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Pr
     progress.start("GRPO", config.steps)
     progress.advance(first_step)
     with MetricsLog(out_dir, first_step, config.trackers) as log:
+        trainer.begin()
         if first_step == 0:
             # There has to be something to return to from the first step on.
             responder.save(0)

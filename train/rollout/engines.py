@@ -11,6 +11,8 @@ from torch import Tensor
 from truegold.pipeline.config.engines import ServerEngineConfig, VllmEngineConfig
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams, TakeRequests
 from truegold.pipeline.engines.vllm_local import VllmEngine
+from truegold.train.config.asynchronous import AsynchronousConfig
+from truegold.train.rollout.sampler import SamplerProcess
 from truegold.train.rollout.server import ServerRollouts
 from truegold.verifiers import ConfigError
 
@@ -69,9 +71,16 @@ def check_engine(config: VllmEngineConfig | ServerEngineConfig) -> None:
         )
 
 
-def build_rollout_engine(model: Path, config: VllmEngineConfig | ServerEngineConfig) -> RolloutEngine:
-    """Start vLLM in this process on the checkpoint in folder `model`, or connect to the running server."""
-    return VllmEngine(model, config) if isinstance(config, VllmEngineConfig) else ServerRollouts(config)
+def build_rollout_engine(
+    model: Path, config: VllmEngineConfig | ServerEngineConfig, asynchronous: AsynchronousConfig | None = None
+) -> RolloutEngine:
+    """Start vLLM in this process on the checkpoint in folder `model`, or beside it, or connect to the running
+    server."""
+    if isinstance(config, ServerEngineConfig):
+        return ServerRollouts(config)
+    if asynchronous is not None:
+        return SamplerProcess(model, config, asynchronous.devices)
+    return VllmEngine(model, config)
 
 
 def max_length(config: VllmEngineConfig | ServerEngineConfig) -> int:

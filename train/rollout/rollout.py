@@ -71,6 +71,10 @@ class Rollout:
 
     def sync(self, version: int) -> Mismatch:
         """Give the sampling engine the trainer's weights, and probe. Raises GuardError where the engines disagree."""
+        self.send(version)
+        return self.probe.check(version)
+
+    def send(self, version: int) -> None:
+        """Give the sampling engine the trainer's weights."""
         self.engine.update_weights(self.trainer.named_tensors(), version)
         self.version = version
-        return self.probe.check(version)

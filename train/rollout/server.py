@@ -12,16 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
-from safetensors.torch import save_file
 from torch import Tensor
 
 from truegold.pipeline.config.engines import ServerEngineConfig
 from truegold.pipeline.engines.vllm_server import ServerEngine
 from truegold.train.model.distributed import barrier, rank
+from truegold.train.rollout.weight_files import write_weights
 from truegold.verifiers import ConfigError
-
-SHARD_BYTES = 4 * 2**30
-"""Tensors are held until they fill a file of so many bytes."""
 
 
 class ServerRollouts(ServerEngine):
@@ -51,8 +48,7 @@ class ServerRollouts(ServerEngine):
         tensors may have to be gathered; rank 0 writes."""
         folder = self._folder / f"weights-{version:06d}"
         if rank() == 0:
-            folder.mkdir(parents=True, exist_ok=True)
-            _write_shards(named_tensors, folder)
+            write_weights(named_tensors, folder)
             call = {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}}
             self.request("POST", f"{self._root}/collective_rpc", call)
             shutil.rmtree(folder)
@@ -84,21 +80,3 @@ class ServerRollouts(ServerEngine):
 
     def _salt(self) -> None:
         self._extra_body = {"cache_salt": f"{self._run_id}-{self._version}-{self._times_forgotten}"}
-
-
-def _write_shards(named_tensors: Iterator[tuple[str, Tensor]], folder: Path) -> None:
-    """Write safetensors files of about `SHARD_BYTES` each."""
-    shard: dict[str, Tensor] = {}
-    shard_index = 0
-
-    def write_shard() -> None:
-        save_file(shard, str(folder / f"model-{shard_index:05d}.safetensors"), metadata={"format": "pt"})
-        shard.clear()
-
-    for name, tensor in named_tensors:
-        shard[name] = tensor.detach().to("cpu", copy=True).contiguous()
-        if sum(value.numel() * value.element_size() for value in shard.values()) >= SHARD_BYTES:
-            write_shard()
-            shard_index += 1
-    if shard:
-        write_shard()

@@ -1,0 +1,95 @@
+"""Rollouts beside the update: bounded staleness, a ledger in which every group ends once, and the same after a stop."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from truegold.pipeline.config.base import LaunchConfig
+from truegold.pipeline.config.engines import VllmEngineConfig
+from truegold.pipeline.running.isolate import call_isolated
+from truegold.pipeline.running.progress import NullProgress
+from truegold.train.config.grpo import GrpoConfig
+from truegold.train.config.models import OptimizerConfig
+
+pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
+
+VERIFIER = '''
+from truegold.verifiers import verifier
+
+
+@verifier(version="1")
+def parity(response: str, gold: str) -> bool:
+    """An untrained model passes it about every other time."""
+    return sum(map(ord, response)) % 2 == 0
+'''
+
+
+@pytest.fixture
+def inputs(tiny_model: Path, tmp_path: Path) -> dict[str, Path]:
+    verifier = tmp_path / "parity.py"
+    verifier.write_text(VERIFIER)
+    problems = [
+        {
+            "id": f"p{index}",
+            "prompt": f"What is {index}+{index + 1}?",
+            "gold": "1",
+            "verifier": f"{verifier}:parity",
+            "verifier_args": "{}",
+            "split": "train",
+            "pass_rate": 0.5,
+        }
+        for index in range(24)
+    ]
+    rows, heldout = tmp_path / "rows.parquet", tmp_path / "heldout.parquet"
+    pl.DataFrame(problems[:16]).write_parquet(rows)
+    pl.DataFrame(problems[16:]).write_parquet(heldout)
+    return {"model": tiny_model, "rows": rows, "heldout": heldout, "reserve": rows}
+
+
+def train(inputs: dict[str, Path], out: Path, steps: int, asynchronous: dict[str, Any]) -> list[dict[str, float]]:
+    config = GrpoConfig.model_validate(
+        {
+            "steps": steps,
+            "prompts_per_step": 4,
+            "group_size": 4,
+            "asynchronous": asynchronous,
+            "sampling": {"max_tokens": 10, "refills": 1},
+            "objective": {"masks": {"truncated": False}, "loss": "ppo"},
+            "evaluation": {"every": 3, "samples": 1},
+            "checkpoint_every": 2,
+            "engine": VllmEngineConfig(dtype="float32", max_model_len=64, cpu_kv_cache_gib=1),
+            "optimizer": OptimizerConfig(lr=1e-3, dtype="float32"),
+        }
+    )
+    out.mkdir(exist_ok=True)
+    fn = "truegold.train.grpo:grpo"
+    call_isolated(fn, inputs, config, out, NullProgress(), out.with_suffix(".log"), LaunchConfig(), out / "scratch")
+    return [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+
+
+def ledger(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (out / "groups.jsonl").read_text().splitlines()]
+
+
+def test_every_group_ends_once_and_none_is_too_old_also_after_a_stop(inputs: dict[str, Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    train(inputs, out, 4, {"max_staleness": 2, "order": "fresh"})
+    metrics = train(inputs, out, 7, {"max_staleness": 2, "order": "fresh"})
+    steps = [step for step in metrics if "staleness_max" in step]
+    assert [step["step"] for step in steps] == list(range(7))
+    assert max(step["staleness_max"] for step in steps) in (1, 2)
+    records = ledger(out)
+    ends = Counter(record["group"] for record in records)
+    assert set(ends.values()) == {1}
+    by_step = Counter((record["step"], record["event"]) for record in records)
+    for step in range(7):
+        assert 4 <= by_step[step, "trained"] + by_step[step, "idle"] <= 8
+    completions = pl.concat(pl.read_parquet(path) for path in sorted((out / "completions").glob("*.parquet")))
+    trained = {(record["step"], record["id"]) for record in records if record["event"] == "trained"}
+    assert trained == set(completions.filter(pl.col("trained")).select("step", "id").unique().iter_rows())
