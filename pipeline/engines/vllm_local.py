@@ -107,8 +107,7 @@ class VllmEngine:
                     **options,
                 )
         except (ValueError, OSError) as error:
-            reason = str(error).strip().split("\n", 1)[0]
-            raise SetupError(f"vLLM cannot load {model}: {reason}") from error
+            raise SetupError(f"vLLM cannot load {model}: {_reason(error)}") from error
         if on_cpu:
             trim()
 
@@ -163,12 +162,10 @@ class VllmEngine:
 
     def lengths(self) -> dict[int, int]:
         """Return how many tokens each request of the stream has that is being sampled, by its `sample`."""
-        states = self.llm.llm_engine.output_processor.request_states
-        return {
-            request.sample: states[name].detokenizer.num_output_tokens()
-            for name, request in self._running.items()
-            if name in states
-        }
+        states = self.llm.llm_engine.output_processor.request_states.values()
+        # vLLM has request ids of its own behind those that it was given.
+        lengths = {state.external_req_id: state.detokenizer.num_output_tokens() for state in states}
+        return {request.sample: lengths[name] for name, request in self._running.items() if name in lengths}
 
     def facts(self) -> dict[str, Any]:
         """Return the share of the time of its streams that the engine did not spend sampling."""
@@ -249,6 +246,16 @@ class VllmEngine:
     def close(self) -> None:
         """Let go of the engine; its memory comes back when the process ends."""
         del self.llm
+
+
+def _reason(error: Exception) -> str:
+    """Return what an error says in a line. What pydantic says begins with a line about how many mistakes there are, and
+    each one's field."""
+    lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
+    stated = next(
+        (line for line in lines if line.startswith("Value error, ")), lines[0] if lines else type(error).__name__
+    )
+    return stated.removeprefix("Value error, ").partition(" [type=")[0][:300]
 
 
 def _completion(request_output: Any) -> Completion:

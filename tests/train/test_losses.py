@@ -28,6 +28,7 @@ from truegold.train.objective import (
     entropy_threshold,
     gspo,
     gspo_token,
+    interpolated_proximal,
     kl_estimate,
     kl_penalty,
     length_outliers,
@@ -319,3 +320,11 @@ def test_shaped_imitation_pulls_hardest_where_the_policy_finds_a_token_unlikely(
     # The derivative of -p / (p + g) by log p is -g p / (p + g)^2.
     expected = [-0.1 * p / (p + 0.1) ** 2 for p in (0.9, 0.1, 0.001)]
     assert current.grad[0].tolist() == pytest.approx(expected)
+
+
+def test_the_interpolated_proximal_is_nearer_to_the_sampler_the_fresher_a_completion_is() -> None:
+    current, rollout = torch.tensor([[-1.0, -2.0]] * 4), torch.tensor([[-3.0, -2.5]] * 4)
+    made = interpolated_proximal(current, rollout, torch.tensor([0.0, 1.0, 2.0, 4.0]))
+    # d = 0: the current policy; 1/d of the way to the sampler's for d = 1, 2, 4.
+    expected = torch.tensor([[-1.0, -2.0], [-3.0, -2.5], [-2.0, -2.25], [-1.5, -2.125]])
+    assert torch.allclose(made, expected)

@@ -216,6 +216,11 @@ class ObjectiveConfig(StageConfig):
     """auto: what the loss's paper has, sequence for GSPO and token for the others. constant divides by max_tokens."""
     clip: ClipConfig = ClipConfig()
     """Bounds of the ratio between the current and the old policy."""
+    proximal: Literal["recomputed", "interpolated"] = "recomputed"
+    """The old policy of the ratio, where a batch has several updates or was sampled by older weights. recomputed: the
+    policy before the batch's first update, by a forward pass (decoupled PPO, arXiv 2110.00641). interpolated: without
+    one, log-probabilities between the sampler's and the current ones, the nearer to the sampler's the fresher they are,
+    1/d of the way for d versions (A-3PO, arXiv 2512.06547)."""
     corrections: tuple[CorrectionConfig, ...] = (CorrectionConfig(kind="tis", high=2.0),)
     """One that weighs, and masks, multiplied. Empty: none."""
     masks: MaskConfig = MaskConfig()

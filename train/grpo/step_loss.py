@@ -18,6 +18,7 @@ from truegold.train.objective import (
     clip_causes,
     distillation_weights,
     engine_weights,
+    interpolated_proximal,
     kl_penalty,
     off_policy_sequence_mask,
     self_distillation,
@@ -72,8 +73,8 @@ class StepLoss:
     advantages: Tensor
     """[N]: of the step's segments on this rank."""
     prepared: PreparedBatch
-    is_stale: Tensor | None = None
-    """[N] bool: whether older weights than those in training have sampled a segment; None for none."""
+    staleness: Tensor | None = None
+    """[N]: by how many versions the weights that sampled a segment are older than those in training; None for none."""
     engine_difference: float = 0.0
     """The usual difference of the two engines, as `Updater` has it."""
     is_distilled: Tensor | None = None
@@ -87,7 +88,10 @@ class StepLoss:
         config, mask, rollout = self.config, batch.mask, batch.rollout_logprobs
         advantages = self.advantages[indices].to(current)
         detached = current.detach()
+        staleness = torch.zeros(len(indices)) if self.staleness is None else self.staleness[indices]
         old = _pad_rows(self.prepared.old, indices, detached)
+        if config.proximal == "interpolated":
+            old = interpolated_proximal(detached, rollout, staleness.to(detached))
         token = _policy_loss(config, current, old, advantages, mask)
         factors = mask
         for correction in config.corrections:
@@ -169,7 +173,7 @@ class StepLoss:
         sampled = (batch.rollout_logprobs != 0).any(1, keepdim=True)
         clip, is_gspo = self.config.clip, self.config.loss.startswith("gspo")
         low, high = GSPO_BOUNDS if is_gspo else PPO_BOUNDS
-        is_stale = torch.zeros(len(indices), dtype=torch.bool) if self.is_stale is None else self.is_stale[indices]
+        is_stale = torch.zeros(len(indices)) > 0 if self.staleness is None else self.staleness[indices] > 0
         return clip_causes(
             current,
             old,

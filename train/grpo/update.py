@@ -160,14 +160,16 @@ class Updater:
             chosen = order[minibatch :: config.minibatches]
             if any(gathered(bool(chosen))):
                 chosen_segments = [segments[index] for index in chosen]
-                is_stale = torch.tensor([version is not None and s.version < version for s in chosen_segments]).bool()
+                ages = [0 if version is None else version - segment.version for segment in chosen_segments]
+                # What another context has sampled is no older policy's.
+                staleness = torch.tensor(ages, dtype=torch.float32) * ~is_distilled[chosen]
                 loss = StepLoss(
                     config,
                     self.max_tokens,
                     totals,
                     advantages[chosen],
                     prepared.select(chosen),
-                    is_stale,
+                    staleness,
                     self.engine_difference,
                     is_distilled[chosen],
                     None if episode_tokens is None else episode_tokens[chosen],
@@ -182,7 +184,7 @@ class Updater:
         """Find out what has to be known of the whole batch before its first step."""
         top_entropy, covariance = self.config.masks.top_entropy, self.config.covariance.kind
         # With one optimizer step a batch, the old policy is the current one: its log-probs come with the update.
-        is_off_policy = self.config.updates > 1
+        is_off_policy = self.config.updates > 1 and self.config.proximal == "recomputed"
         measured = self.engine.measure(segments) if is_off_policy or top_entropy is not None or covariance else []
         threshold = float("-inf")
         if top_entropy is not None:

@@ -61,6 +61,17 @@ def _bounded_exp(values: Tensor) -> Tensor:
 
 
 @torch.no_grad()
+def interpolated_proximal(current: Tensor, rollout: Tensor, staleness: Tensor) -> Tensor:
+    """Return log-probabilities [B, T] that stand for those of the policy before the update, without a forward pass:
+    a rollout + (1 - a) current with a = 1/d for completions that are d versions old, and 0 for fresh ones.
+
+    A-3PO, arXiv 2512.06547. staleness: [B].
+    """
+    share = torch.where(staleness > 0, 1.0 / staleness.clamp(min=1.0), 0.0).unsqueeze(1)
+    return share * rollout + (1.0 - share) * current
+
+
+@torch.no_grad()
 def off_policy_sequence_mask(
     current: Tensor, rollout: Tensor, advantages: Tensor, mask: Tensor, delta: float
 ) -> Tensor:
