@@ -23,8 +23,8 @@ MAX_POINTS = 400
 DOTTED_POINTS = 30
 """A line of so few points gets a dot for each, which a line alone would hide."""
 
-FLOW_WIDTH = 430.0
-FLOW_ROW = 30.0
+REASONS_SHOWN = 2
+"""How many reasons the flow names for what left at a stage."""
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,17 @@ class Bar:
 
 @dataclass(frozen=True)
 class FlowRow:
-    """One stage of the flow, with the widths of what went on and of what ended there."""
+    """One stage of the flow, with the shares of all records, in percent, that went on and that ended there."""
 
-    label: str
+    stage: str
     rows: int
     lost: int
-    width: float
-    lost_width: float
-    y: float
+    share: float
+    lost_share: float
+    reasons: tuple[tuple[str, int], ...]
+    """Why most of those that ended here did."""
+    more: int
+    """Those that ended here for other reasons."""
 
 
 def line_chart(curve: Curve) -> LineChart:
@@ -164,10 +167,20 @@ def histogram(distribution: Distribution, tallest: int) -> list[Bar]:
 
 def flow(account: Account) -> list[FlowRow]:
     """Return the run from record to selection: a bar for each stage that rows go through."""
-    scale = FLOW_WIDTH / max(account.records_in, 1)
+    scale = 100.0 / max(account.records_in, 1)
     rows = []
-    for index, passage in enumerate(account.passages):
+    for passage in account.passages:
         lost = sum(passage.lost.values())
-        width, lost_width = round(passage.rows_out * scale, 1), round(lost * scale, 1)
-        rows.append(FlowRow(passage.stage, passage.rows_out, lost, width, lost_width, index * FLOW_ROW))
+        reasons = sorted(passage.lost.items(), key=lambda entry: (-entry[1], entry[0]))[:REASONS_SHOWN]
+        rows.append(
+            FlowRow(
+                stage=passage.stage,
+                rows=passage.rows_out,
+                lost=lost,
+                share=round(passage.rows_out * scale, 2),
+                lost_share=round(lost * scale, 2),
+                reasons=tuple(reasons),
+                more=lost - sum(count for _, count in reasons),
+            )
+        )
     return rows

@@ -42,6 +42,22 @@ def test_a_folder_of_samples_stands_for_its_files_and_an_empty_one_is_said(tmp_p
         sample_files([str(tmp_path / "empty")])
 
 
+def test_the_answers_to_each_row_are_counted_by_class(tmp_path):
+    rows = [make_row(line, gold="1/2") for line in (1, 2)]
+    write_rows(tmp_path / "rows.parquet", rows)
+    told = [("a", "0.5"), ("b", "1/2"), ("b", "0.5"), ("c", "7"), ("c", "7.0"), ("a", "9")]
+    samples = [Sample(rows[0]["id"], system, answer=answer) for system, answer in told]
+    score_rows(tmp_path / "rows.parquet", samples, 1, tmp_path, by_source_id=False)
+    answers = pl.read_parquet(tmp_path / "answers.parquet").to_dicts()
+    assert [(entry["kind"], entry["spellings"], entry["votes"], entry["systems"]) for entry in answers] == [
+        ("label", ["0.5", "1/2"], 3, ["a", "b"]),
+        ("alternative", ["7", "7.0"], 2, ["c"]),
+        ("alternative", ["9"], 1, ["a"]),
+    ]
+    # The other row was not answered.
+    assert {entry["source_row"] for entry in answers} == {rows[0]["source_row"]}
+
+
 def flag(cwd, *arguments):
     """Run the command and return what became of it."""
     command = [*TRUEGOLD, "flag", *map(str, arguments)]
