@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import orjson
 
 from truegold.pipeline.ledger import FlagRecord
-from truegold.pipeline.rows import Row
+from truegold.pipeline.rows import Row, dump_json
 from truegold.pipeline.verify.gold_stage import UNPAYABLE_REASONS, examine_gold
 from truegold.verifiers import Item, judges_solutions, resolve, verify_batch
+from truegold.verifiers.several_golds import OTHER_GOLDS
 
 SOLUTION_REASON = "solution_contradicts_gold"
 MAX_RESPONSES = 64
@@ -65,9 +69,16 @@ class GoldReading:
     """What the reviewer should know, in a line."""
 
 
+def with_gold(row: Row, gold: str | None) -> Row:
+    """Return a row with a reviewer's gold, and without the golds that were accepted beside the old one."""
+    arguments: dict[str, Any] = orjson.loads(row["verifier_args"])
+    arguments.pop(OTHER_GOLDS, None)
+    return {**row, "gold": gold, "verifier_args": dump_json(arguments)}
+
+
 def unpayable_because(row: Row, gold: str, deadline_s: float = BATCH_DEADLINE_S) -> FlagRecord | None:
     """Return the flag that says why no answer could earn the reward of this gold; None where some can."""
-    flags = examine_gold({**row, "gold": gold}, deadline_s).flags
+    flags = examine_gold(with_gold(row, gold), deadline_s).flags
     return next((flag for flag in flags if flag["reason"] in UNPAYABLE_REASONS), None)
 
 
@@ -84,7 +95,8 @@ def read_gold(row: Row, gold: str, responses: Sequence[Response]) -> GoldReading
         return GoldReading(None, None, None, before, before, 0, (), message)
     if not gold.strip():
         return GoldReading(False, None, "gold_missing", before, 0, 0, (), "A fix needs the right gold.")
-    examined = examine_gold({**row, "gold": gold}, DEADLINE_S)
+    row = with_gold(row, gold)
+    examined = examine_gold(row, DEADLINE_S)
     reasons = {flag["reason"]: flag for flag in examined.flags}
     fault = next((reasons[reason] for reason in UNPAYABLE_REASONS if reason in reasons), None)
     judged = sorted(responses, key=lambda response: -response.votes)[:MAX_RESPONSES]

@@ -34,6 +34,7 @@ from truegold.pipeline.review.agreement import measure_agreement
 from truegold.pipeline.review.conflicts import Effect, Settlement
 from truegold.pipeline.review.decisions import DecisionKind, Decisions, load_decisions
 from truegold.pipeline.review.precision import FlagPrecision
+from truegold.pipeline.review.reading import with_gold
 from truegold.pipeline.review.weighing import WeighedReview, weigh_review
 from truegold.pipeline.review.words import UNDECIDED, Standing, Word
 from truegold.pipeline.rows import (
@@ -218,7 +219,7 @@ def _apply_word(row: Row, reasons: list[str], word: Word, settlement: Settlement
         ledger.keep(row, "reviewer_keep", **evidence)
         return row
     ledger.edit(row, "reviewer_fix", row["gold"], word.gold, column="gold", **evidence)
-    fixed: Row = {**row, "gold": word.gold}
+    fixed = with_gold(row, word.gold)
     if settlement is not None and settlement.effect is Effect.DUPLICATE:
         ledger.drop(fixed, settlement.effect, kept=settlement.decided, reviewers=word.reviewers)
         return None

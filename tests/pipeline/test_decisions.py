@@ -108,6 +108,12 @@ def test_each_word_does_what_it_says_on_flagged_and_plain_rows(decide, name, wor
         assert cleared[source_row]["id"] == name
 
 
+def test_a_fix_takes_the_golds_beside_the_old_one_with_it(decide):
+    row = {**make_row("a", 1), "verifier_args": '{"other_golds":["one","1.0"]}'}
+    _, cleared, _, _ = decide(("a", "fix", "ada", "9"), rows=[row], flags=[])
+    assert (cleared[1]["gold"], cleared[1]["verifier_args"]) == ("9", "{}")
+
+
 def test_flags_of_rows_that_pass_stay_open_until_somebody_decides(decide, tmp_path):
     rows = [make_row("a", 1), make_row("b", 2), make_row("c", 3)]
     flags = [make_flag(row, "multi_part", blocks=False) for row in rows[:2]] + [make_flag(rows[2], "proof")]
