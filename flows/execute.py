@@ -20,13 +20,14 @@ from truegold.flows.console import Terminal, errors, print_line
 from truegold.flows.plan import GROUP_SIZE, report_stage
 from truegold.flows.remote import check_remote
 from truegold.pipeline.config.stages import ReportConfig
+from truegold.pipeline.report.run_files import check_intact, read_manifest, read_resolved
 from truegold.pipeline.running.aside import write_whole
 from truegold.pipeline.running.digest import DigestCache
 from truegold.pipeline.running.disk import disk_errors_reported
 from truegold.pipeline.running.stage import Stage, StageResult, cached_result, load_record, run_stage, work_folder
 from truegold.train.guards.logs import unfinished_training
 from truegold.train.guards.stops import record_stop
-from truegold.verifiers import ConfigError, GuardError, InputError
+from truegold.verifiers import ConfigError, GuardError
 
 TRAIN = "train"
 """The stage whose errors are recorded as alarms."""
@@ -156,14 +157,12 @@ def _write_json(path: Path, content: object) -> None:
 def report_again(run_dir: Path, terminal: Terminal) -> StageResult:
     """Run the report stage over those stages of a run that are finished, and over the training that is not; raise
     InputError where `run_dir` is no run."""
-    manifest = run_dir / "manifest.json"
-    if not manifest.exists():
-        raise InputError(f"{run_dir} is not the directory of a run: it has no manifest.json.")
-    names = [entry["name"] for entry in json.loads(manifest.read_text())["stages"] if entry["name"] != "report"]
+    names = [name for name in read_manifest(run_dir) if name != "report"]
     finished = [name for name in names if load_record(run_dir / name) is not None]
+    for name in finished:
+        check_intact(run_dir / name)
     unfinished = None if TRAIN in finished else unfinished_training(run_dir)
-    resolved = run_dir / "config.resolved.json"
-    train = json.loads(resolved.read_text()).get("train") if resolved.exists() else None
+    train = read_resolved(run_dir).get("train")
     group_size = int((train or {}).get("group_size", GROUP_SIZE))
     # The user has asked for the report by name, so it is made anew.
     shutil.rmtree(run_dir / "report", ignore_errors=True)

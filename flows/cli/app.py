@@ -296,5 +296,7 @@ def main() -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    errors.print(f"error: {message}", markup=False, soft_wrap=True, style="red")
+    # A message may quote data, and data may hold what a terminal acts on.
+    shown = "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in message)
+    errors.print(f"error: {shown}", markup=False, soft_wrap=True, style="red")
     sys.exit(code)

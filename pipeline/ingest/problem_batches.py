@@ -25,7 +25,7 @@ from truegold.pipeline.ingest.columns import MISSING, Column, compile_column, re
 from truegold.pipeline.ingest.jsonl import Line, has_long_number, is_packed, parse_lines, read_jsonl, read_line_lists
 from truegold.pipeline.ingest.layouts import guess_columns, layout_of_preset
 from truegold.pipeline.ingest.readers import form_by_suffix, open_file
-from truegold.pipeline.ingest.records import LOOK_AHEAD, Record, Reject, Source, sample_values
+from truegold.pipeline.ingest.records import LOOK_AHEAD, Record, Reject, Source, check_readable, sample_values
 from truegold.verifiers import InputError
 
 MAX_ROW_BYTES = 64 * 2**20
@@ -172,13 +172,13 @@ def guess_columns_with_options(data: Path) -> dict[str, dict[str, str]] | None:
 def problems_of(source: Source, named: ProblemColumns) -> Iterator[Batch]:
     """Yield the problems of an opened source; see `read_problems`."""
     ahead = list(islice(source.records, LOOK_AHEAD))
-    reader = _make_reader(source.location, ahead, named)
+    reader = _make_reader(source, ahead, named)
     yield from _batches(chain(ahead, source.records), reader)
 
 
 def _problems_of_lines(path: Path, source: Source, named: ProblemColumns) -> Iterator[Batch]:
     """Yield the problems of a JSON Lines file; the lines of a batch are read at once where all hold plain values."""
-    reader = _make_reader(source.location, list(islice(source.records, LOOK_AHEAD)), named)
+    reader = _make_reader(source, list(islice(source.records, LOOK_AHEAD)), named)
     lines_read = 0
     for lines in read_line_lists(path, BATCH_ROWS, MAX_ROW_BYTES):
         if lines is None:
@@ -202,12 +202,13 @@ def _batches(records: Iterable[Record | Reject], reader: _Reader) -> Iterator[Ba
         yield batch
 
 
-def _make_reader(location: str, ahead: list[Record | Reject], named: ProblemColumns) -> _Reader:
+def _make_reader(source: Source, ahead: list[Record | Reject], named: ProblemColumns) -> _Reader:
     """Return a reader of the columns that are named or guessed from the first records."""
-    samples = sample_values(ahead)
-    columns = named.resolve(samples, location) if samples else Columns()
+    check_readable(source, ahead)
+    location, samples = source.location, sample_values(ahead)
+    columns = named.resolve(samples, location)
     if columns.prompt is None:
-        names = describe_columns(samples) if samples else "no record that can be read"
+        names = describe_columns(samples)
         raise InputError(
             f"{location} has no prompt column ({', '.join(NAMES['prompt'])}); it has: {names}.", named.spell("prompt")
         )

@@ -10,9 +10,11 @@ A reject never stops a run; it lands in `rejects.jsonl`. What stops a run is an 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from truegold.verifiers import InputError
 
 EXCERPT_CHARS = 200
 """A reject shows this much of its row: enough to find it, never a whole 8 MB line."""
@@ -110,6 +112,25 @@ def readable(records: Iterable[Record | Reject]) -> list[Record]:
 def sample_values(records: Iterable[Record | Reject]) -> list[Mapping[str, Any]]:
     """Return the values of the records that can be read, to find out which column is which."""
     return [record.values for record in readable(records)]
+
+
+def nothing_usable(source: Source, rows: str, first: Reject | None) -> InputError:
+    """Return the error of a source of which no record can be used; `rows` says which were read, such as `3 rows`."""
+    if first is None:
+        return InputError(f"{source.location} holds no rows.")
+    return InputError(
+        f"{source.location}: none of its {rows} can be used; the first is {source.unit} "
+        f"{first.row_number}: {first.reason}: {first.detail}.",
+        f"It begins: {first.excerpt[:80]}" if first.excerpt else None,
+    )
+
+
+def check_readable(source: Source, first_records: Sequence[Record | Reject]) -> None:
+    """Raise InputError where none of the first records of a source can be read."""
+    if not readable(first_records):
+        rejects = [record for record in first_records if isinstance(record, Reject)]
+        looked_at = "first " if len(rejects) >= LOOK_AHEAD else ""
+        raise nothing_usable(source, f"{looked_at}{len(rejects)} rows", next(iter(rejects), None))
 
 
 def first_line(error: Exception) -> str:

@@ -40,7 +40,7 @@ from truegold.pipeline.ingest.hub import open_hub
 from truegold.pipeline.ingest.layout import Layout
 from truegold.pipeline.ingest.layouts import check_columns, check_preset, choose_layout
 from truegold.pipeline.ingest.readers import open_file
-from truegold.pipeline.ingest.records import Record, Reject, Source, Unusable, look_ahead
+from truegold.pipeline.ingest.records import Record, Reject, Source, Unusable, look_ahead, nothing_usable
 from truegold.pipeline.ingest.row_builder import RowBuilder, make_builder
 from truegold.pipeline.ledger import Ledger
 from truegold.pipeline.rows import ROW_SCHEMA, TableWriter
@@ -179,14 +179,7 @@ class _Reader:
             self.ids.add(source.name, source_id, record.row_number, row["id"])
 
     def _nothing_usable(self, source: Source) -> InputError:
-        first = self.rejects.first
-        if first is None:
-            return InputError(f"{source.location} holds no rows.")
-        return InputError(
-            f"{source.location}: none of its {self.rejects.seen} rows can be used; the first is {source.unit} "
-            f"{first.row_number}: {first.reason}: {first.detail}.",
-            f"It begins: {first.excerpt[:80]}" if first.excerpt else None,
-        )
+        return nothing_usable(source, f"{self.rejects.seen} rows", self.rejects.first)
 
 
 class _Rejects:

@@ -16,7 +16,7 @@ import polars as pl
 from truegold.pipeline.flag.suspicion.tables import SUSPICION_FILE
 from truegold.pipeline.ledger import DROPPED_FILE, FLAGS_FILE
 from truegold.pipeline.rows import KEY, RowKey, count_rows, row_key
-from truegold.pipeline.running.stage import RECORD
+from truegold.pipeline.running.stage import RECORD, load_record
 from truegold.verifiers import InputError
 
 SOURCE_KEY = ["source", "source_row"]
@@ -131,19 +131,62 @@ class RunFiles:
         )
 
 
-def open_finished(run_dir: Path) -> RunFiles:
-    """Open the finished stages that a run's manifest names. InputError where it is no run, or has no rows yet."""
+MADE_ANEW = "The command that made the run makes it anew: truegold run."
+
+
+def read_manifest(run_dir: Path) -> list[str]:
+    """Return the stages that a run's manifest names, in their order. InputError where it is no run, or damaged."""
     manifest = run_dir / "manifest.json"
-    if not manifest.exists():
+    if not manifest.is_file():
         raise InputError(
             f"{run_dir} is no run of truegold: it has no manifest.json.", "Give the run's folder, such as runs/NAME."
         )
-    names = [stage["name"] for stage in orjson.loads(manifest.read_bytes())["stages"]]
-    records = {name: run_dir / name / RECORD for name in names}
-    files = RunFiles.open(records, [name for name in names if records[name].exists()])
+    try:
+        return [stage["name"] for stage in orjson.loads(manifest.read_bytes())["stages"]]
+    except (orjson.JSONDecodeError, TypeError, KeyError):
+        raise InputError(f"{manifest} is damaged.", MADE_ANEW) from None
+
+
+def read_resolved(run_dir: Path) -> dict[str, Any]:
+    """Return the configuration that a run has written; empty where it has none. InputError where it is damaged."""
+    path = run_dir / "config.resolved.json"
+    if not path.exists():
+        return {}
+    try:
+        resolved = orjson.loads(path.read_bytes())
+    except orjson.JSONDecodeError:
+        resolved = None
+    if not isinstance(resolved, dict):
+        raise InputError(f"{path} is damaged.", MADE_ANEW)
+    return resolved
+
+
+def open_finished(run_dir: Path) -> RunFiles:
+    """Open the finished stages that a run's manifest names.
+
+    InputError where it is no run, has no rows yet, or has lost what a stage had written.
+    """
+    records = {name: run_dir / name / RECORD for name in read_manifest(run_dir)}
+    for path in records.values():
+        if path.exists():
+            check_intact(path.parent)
+    files = RunFiles.open(records, [name for name, path in records.items() if path.exists()])
     if files.table("ingest", "rows.parquet") is None:
         raise InputError(f"{run_dir} has no rows yet.", "Run it first: truegold run.")
     return files
+
+
+def check_intact(folder: Path) -> None:
+    """Raise InputError where a finished stage's record, or a file that it names, is not as it was written."""
+    record = load_record(folder)
+    if record is None:
+        raise InputError(f"{folder / RECORD} is damaged.", f"Delete {folder}. {MADE_ANEW}")
+    for name, entry in record.get("outputs", {}).items():
+        path = folder / name
+        if not path.is_file():
+            raise InputError(f"{path} is gone.", MADE_ANEW)
+        if path.stat().st_size != entry["bytes"]:
+            raise InputError(f"{path} has changed since it was written.", MADE_ANEW)
 
 
 def fetch(table: pl.LazyFrame, keys: pl.DataFrame, columns: Iterable[str]) -> list[Fields]:

@@ -127,6 +127,9 @@ def _copy_stage_files(folder: Path, target: Path, text_filter: TextFilter, redac
     record = orjson.loads((folder / RECORD).read_bytes())
     record["config"] = _filter_config(record.get("config", {}))
     record["report"]["facts"] = _filter_facts(record["report"]["facts"], redact)
+    # Digests are those of the run; what has not been copied is not missed.
+    copied = {name: entry for name, entry in record.get("outputs", {}).items() if (target / name).is_file()}
+    record["outputs"] = {name: {**entry, "bytes": (target / name).stat().st_size} for name, entry in copied.items()}
     (target / RECORD).write_bytes(orjson.dumps(record))
     moment = (folder / RECORD).stat()
     os.utime(target / RECORD, ns=(moment.st_atime_ns, moment.st_mtime_ns))

@@ -15,14 +15,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-import orjson
 import polars as pl
 from pydantic import ValidationError
 
 from truegold.pipeline.dedup.conflicts import REASON as CONFLICT
 from truegold.pipeline.ledger import DROPPED_FILE, FlagRecord
 from truegold.pipeline.report.explain import find_rows
-from truegold.pipeline.report.run_files import RunFiles, open_finished
+from truegold.pipeline.report.run_files import RunFiles, open_finished, read_resolved
 from truegold.pipeline.review.decisions import (
     DECISIONS,
     Decision,
@@ -37,7 +36,6 @@ from truegold.pipeline.rows import KEY, Row, RowKey, content_key
 from truegold.pipeline.running.stage_table import ROW_STAGES
 from truegold.verifiers import InputError
 
-RESOLVED = "config.resolved.json"
 BEFORE_SETTLE = ("well_posed", "flag")
 """The stages whose rows `settle` reads: the first of them that a run has."""
 WORK = "work"
@@ -183,8 +181,7 @@ class ReviewedRun:
 
 
 def _decisions_folder(run_dir: Path) -> Path:
-    resolved = run_dir / RESOLVED
-    named: Any = orjson.loads(resolved.read_bytes()).get(DECISIONS) if resolved.exists() else None
+    named: Any = read_resolved(run_dir).get(DECISIONS)
     return Path(named) if named else run_dir / DECISIONS
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain, islice, tee
@@ -26,7 +26,7 @@ from truegold.pipeline.ingest.column_names import NAMES, describe_columns, find_
 from truegold.pipeline.ingest.columns import Column, compile_column, read_response, text_of
 from truegold.pipeline.ingest.problem_batches import MAX_ROW_BYTES, ProblemColumns, missing_gold, prompt_text
 from truegold.pipeline.ingest.readers import SUFFIXES, open_file
-from truegold.pipeline.ingest.records import LOOK_AHEAD, Record, Reject, readable, sample_values
+from truegold.pipeline.ingest.records import LOOK_AHEAD, Record, Reject, Source, check_readable, readable, sample_values
 from truegold.pipeline.rows import TableWriter, dump_json
 from truegold.pipeline.running.aside import written_aside
 from truegold.pipeline.running.progress import Progress
@@ -74,7 +74,7 @@ def verify_file(
     form = _output_form(target)
     opened = open_file(source, "auto", MAX_ROW_BYTES)
     first_records = list(islice(opened.records, LOOK_AHEAD))
-    reader = _make_reader(first_records, named_columns or ProblemColumns(), verifier, opened.location)
+    reader = _make_reader(first_records, named_columns or ProblemColumns(), verifier, opened)
     if reader.gold is None:
         _check_gold_is_not_needed(reader, first_records, opened.location)
     progress.start("verifying", opened.total)
@@ -169,8 +169,10 @@ class _Reader:
 
 
 def _make_reader(
-    first_records: Iterable[Record | Reject], named_columns: ProblemColumns, verifier: str, location: str
+    first_records: Sequence[Record | Reject], named_columns: ProblemColumns, verifier: str, source: Source
 ) -> _Reader:
+    check_readable(source, first_records)
+    location = source.location
     samples = sample_values(first_records)
     columns = named_columns.resolve(samples, location)
     taken = [spec.column for spec in (columns.prompt, columns.gold, columns.id) if spec is not None]

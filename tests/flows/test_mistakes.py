@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "run.yaml").write_text("data: {path: train.jsonl}\n")
     (tmp_path / "file").write_text("")
     (tmp_path / "empty.jsonl").write_text("")
+    (tmp_path / "blank.jsonl").write_text("\n\n")
+    (tmp_path / "broken.jsonl").write_text('{"question": "Wh')
+    (tmp_path / "zeros.jsonl").write_bytes(bytes(40))
     (tmp_path / "folder").mkdir()
     return tmp_path
 
@@ -55,6 +59,14 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         ("verify --input train.jsonl --output verdicts.txt", 2, "End it in .parquet, .jsonl or .csv"),
         ("verify --input train.jsonl --output folder", 2, "folder is a folder"),
         ("verify --input empty.jsonl --output v.parquet", 3, "empty.jsonl is empty"),
+        ("verify --input blank.jsonl --output v.parquet", 3, "blank.jsonl holds no rows."),
+        ("dedup --data blank.jsonl --out out", 3, "blank.jsonl holds no rows."),
+        ("dedup --data broken.jsonl --out out", 3, "none of its 1 rows can be used; the first is line 1: invalid_json"),
+        ("verify --input broken.jsonl --output v.parquet", 3, "none of its 1 rows can be used; the first is line 1"),
+        ("decontaminate --data train.jsonl --against broken.jsonl --out out", 3, "broken.jsonl: none of its 1 rows"),
+        ("flag --data zeros.jsonl --out out", 3, "It begins: \ufffd\ufffd"),
+        ("train --ablate train.jsonl", 3, "train.jsonl is no intact Parquet file"),
+        ("train --ablate folder", 3, "folder is a folder. Give a file of completions/"),
         ("verify --input folder --output v.parquet", 3, "folder is a folder, not a file"),
         ("curate run.yaml --set data.limitt=3", 2, "data.limitt: unknown setting; did you mean limit?"),
         ("curate run.yaml --set engine.type=server --set engine.urll=x", 2, "engine.urll: unknown setting"),
@@ -199,3 +211,48 @@ def test_yaml_that_says_two_things_is_one_line(text: str, line: str, project: Pa
         load_config(project / "bad.yaml")
     assert line in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+READERS = {
+    "report": "report runs/broken",
+    "explain": "explain 000000 --run runs/broken",
+    "diff": "diff runs/whole runs/broken",
+    "review": "review runs/broken --status",
+    "share": "report runs/broken --share out.html",
+}
+
+
+def write_half(run_dir: Path, name: str) -> None:
+    """Leave the beginning of a file."""
+    (run_dir / name).write_bytes((run_dir / name).read_bytes()[:20])
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "readers"),
+    [
+        ("manifest.json", "manifest.json is damaged.", list(READERS)),
+        ("flag/stage.json", "flag/stage.json is damaged.", ["explain", "diff", "review", "share"]),
+        ("flag/flags.parquet", "flags.parquet has changed since it was written.", list(READERS)),
+        ("config.resolved.json", "config.resolved.json is damaged.", ["report", "review"]),
+    ],
+)
+def test_a_damaged_run_is_one_line_in_every_command_that_reads_it(
+    name: str, line: str, readers: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "curate", "run.yaml", "--engine", "local", "--set", "name=whole") == 0
+    shutil.copytree("runs/whole", "runs/broken")
+    write_half(Path("runs/broken"), name)
+    for command, words in READERS.items():
+        capsys.readouterr()
+        code = run(monkeypatch, *words.split())
+        told = capsys.readouterr().err
+        assert "Traceback" not in told
+        if command in readers:
+            assert (code, line in told) == (3, True), (command, told)
+
+
+def test_a_table_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, "curate", "run.yaml", "--engine", "local", "--set", "name=broken") == 0
+    Path("runs/broken/ingest/rows.parquet").unlink()
+    assert run(monkeypatch, "report", "runs/broken") == 3
+    assert "ingest/rows.parquet is gone. The command that made the run makes it anew" in capsys.readouterr().err

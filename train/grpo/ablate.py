@@ -23,9 +23,14 @@ SHOWN = 5
 
 def read_batch(path: Path) -> pl.DataFrame:
     """Return the judged completions of a recorded step. Raises InputError where the file is none."""
-    if not path.exists():
-        raise InputError(f"{path} does not exist.", "Give a file of completions/ of a training.")
-    batch = pl.read_parquet(path)
+    if not path.is_file():
+        problem = "is a folder" if path.is_dir() else "does not exist"
+        raise InputError(f"{path} {problem}.", "Give a file of completions/ of a training.")
+    try:
+        batch = pl.read_parquet(path)
+    except pl.exceptions.PolarsError as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{path} is no intact Parquet file: {reason}.", "Give a file of completions/.") from None
     missing = [name for name in COLUMNS if name not in batch.columns]
     if missing:
         raise InputError(f"{path} has no column {missing[0]}.", "Give a file of completions/ of a training.")
