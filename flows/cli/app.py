@@ -26,6 +26,7 @@ from truegold.flows.cli.gate import gate
 from truegold.flows.cli.rescore import rescore
 from truegold.flows.cli.review import review
 from truegold.flows.cli.running import AsJson, DryRun, EngineChoice, EngineOption, Overrides, run_until
+from truegold.flows.cli.serve_verifier import serve_verifier
 from truegold.flows.cli.starter import init
 from truegold.flows.cli.template import template
 from truegold.flows.cli.testcases import testcases_app
@@ -275,6 +276,7 @@ app.command(rich_help_panel=FILES)(rescore)
 app.command(rich_help_panel=FILES)(gate)
 app.add_typer(testcases_app, name="testcases", rich_help_panel=FILES)
 app.command(rich_help_panel=SETUP)(doctor)
+app.command("serve-verifier", rich_help_panel=SETUP)(serve_verifier)
 app.add_typer(verifiers_app, name="verifiers", rich_help_panel=SETUP)
 
 

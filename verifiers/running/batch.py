@@ -42,6 +42,8 @@ DEADLINE_S = 60.0
 """What one verdict may take, by default; verifiers of truegold's own, which bound their work, never get less."""
 
 _CHILD_MODULE = "truegold.verifiers.running.batch_child"
+_STARTS = 3
+"""A process may be killed while it starts, by whoever frees memory; one that never starts is the machine's fault."""
 _ATTEMPTS = 2
 """A process may die of what earlier rows left behind. A row is blamed when a fresh process dies of it as well."""
 
@@ -147,6 +149,11 @@ class Pool:
         """Have a batch judged by whichever process is free next."""
         return self._threads.submit(self._judge, batch)
 
+    @property
+    def pids(self) -> list[int]:
+        """The process ids of the child processes that are running."""
+        return [pid for seat in self._seats if (pid := seat.pid) is not None]
+
     def close(self) -> None:
         """End the processes, also in the middle of a batch."""
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -160,6 +167,10 @@ class Pool:
         seat = self._free_seats.get()
         try:
             return seat.judge(batch)
+        except BaseException:
+            # Replies to the rest of this batch are on their way, and would be taken for those of the next one.
+            seat.stop()
+            raise
         finally:
             self._free_seats.put(seat)
 
@@ -201,6 +212,12 @@ class Seat:
                     deaths = 0
         return judged
 
+    @property
+    def pid(self) -> int | None:
+        """The process id of the child; None where none is running."""
+        with self._lock:
+            return None if self._child is None else self._child.pid
+
     def interrupt(self) -> None:
         """Make the thread in `judge` give up; it is called from another one."""
         with self._lock:
@@ -225,23 +242,28 @@ class Seat:
         return max(self._item_deadline_s, DEADLINE_S) if row.verifier in BUILT_IN else self._item_deadline_s
 
     def _running_child(self) -> ChildProcess:
-        with self._lock:
-            if self._closed:
-                raise _Closed
-            if self._child is not None:
-                return self._child
-            child = self._child = ChildProcess(_CHILD_MODULE)
-        try:
-            child.send({"path": sys.path}, time.monotonic() + START_S)
-            child.receive(time.monotonic() + START_S)
-        except (ChildDied, DeadlinePassed) as error:
-            if self._closed:
-                raise _Closed from error
-            raise SetupError(
-                f"a process of verify_batch did not start: {describe_start(_CHILD_MODULE, error)}.",
-                f"See why: python -m {_CHILD_MODULE} < /dev/null, or use workers=1.",
-            ) from error
-        return child
+        for attempt in range(1, _STARTS + 1):
+            with self._lock:
+                if self._closed:
+                    raise _Closed
+                if self._child is not None:
+                    return self._child
+                child = self._child = ChildProcess(_CHILD_MODULE)
+            try:
+                child.send({"path": sys.path}, time.monotonic() + START_S)
+                child.receive(time.monotonic() + START_S)
+            except (ChildDied, DeadlinePassed) as error:
+                if self._closed:
+                    raise _Closed from error
+                self.stop()
+                if isinstance(error, ChildDied) and attempt < _STARTS:
+                    continue
+                raise SetupError(
+                    f"a process of verify_batch did not start: {describe_start(_CHILD_MODULE, error)}.",
+                    f"See why: python -m {_CHILD_MODULE} < /dev/null, or use workers=1.",
+                ) from error
+            return child
+        raise AssertionError("unreachable")  # The last attempt returns or raises.
 
 
 class _Closed(Exception):

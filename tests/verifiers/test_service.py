@@ -1,0 +1,166 @@
+"""Verdicts over HTTP: other sandboxes' shapes, refusals that say what to do, nothing lost when processes die."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from truegold.verifiers import ConfigError
+
+testclient = pytest.importorskip("starlette.testclient", reason="needs truegold[serve]")
+
+from truegold.verifiers.service import Settings, make_app  # noqa: E402
+from truegold.verifiers.service.desk import check_settings  # noqa: E402
+
+RIGHT = {"response": "so \\boxed{0.5}", "gold": "1/2"}
+
+SLOW = """
+import os, time
+from truegold.verifiers import verifier
+
+@verifier
+def slow(response, gold):
+    if response == "die":
+        os._exit(1)
+    time.sleep(float(gold))
+    return True
+"""
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """A client of a service with one process and a small queue."""
+    with testclient.TestClient(make_app(Settings(workers=1, queue=40, max_bytes=100_000))) as client:
+        yield client
+
+
+def test_one_response_and_several(client: Any) -> None:
+    answer = client.post("/verify", json=RIGHT).json()
+    assert (answer["score"], answer["reason"], answer["extracted"]) == (1.0, "match", "0.5")
+    several = [RIGHT, {**RIGHT, "gold": "7"}, {**RIGHT, "gold": "\\frac{1"}, {**RIGHT, "verifier": "exact"}]
+    verdicts = client.post("/verify", json={"responses": several}).json()["verdicts"]
+    assert [verdict["score"] for verdict in verdicts] == [1.0, 0.0, None, 0.0]
+
+
+def test_arguments_and_accepted_golds_reach_the_verifier(client: Any) -> None:
+    for arguments in ({"other_golds": ["0.5"]}, '{"other_golds": ["0.5"]}'):
+        assert client.post("/verify", json={**RIGHT, "gold": "9", "verifier_args": arguments}).json()["score"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "error"),
+    [
+        (b"{", 400, "no JSON"),
+        (b"[1]", 400, "the body is a JSON object"),
+        (b"\xff", 400, "no JSON"),
+        (b'{"gold": "1"}', 400, "response is a text"),
+        (b'{"response": 7, "gold": "1"}', 400, "response is a text"),
+        (b'{"responses": {"a": 1}}', 400, "responses is a list"),
+        (b'{"responses": [1]}', 400, "response 1 is a JSON object"),
+        (b'{"response": "x", "gold": "1", "verifier": "os:system"}', 400, "no verifier 'os:system'"),
+        (b'{"response": "x", "gold": "1", "deadline_s": -1}', 400, "deadline_s"),
+        (b'{"response": "' + b"x" * 100_001 + b'"}', 413, "at most 100000 bytes"),
+        (b"[" * 90_000, 400, "no JSON"),
+    ],
+)
+def test_a_wrong_request_is_refused_with_what_is_wrong(client: Any, body: bytes, status: int, error: str) -> None:
+    answer = client.post("/verify", content=body)
+    assert answer.status_code == status and error in answer.json()["error"]
+    assert client.post("/verify", json=RIGHT).json()["score"] == 1.0
+
+
+def test_more_than_the_queue_holds_is_refused_and_may_come_again(client: Any) -> None:
+    answer = client.post("/verify", json={"responses": [RIGHT] * 41})
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
+    assert client.post("/verify", json={"responses": [RIGHT] * 40}).status_code == 200
+    assert client.get("/health").json()["waiting"] == 0
+
+
+def test_programs_in_the_shape_of_sandboxfusion(client: Any) -> None:
+    request = {"code": "print(int(input()) + 1)", "language": "python", "stdin": "3", "run_timeout": 5}
+    answer = client.post("/run_code", json=request).json()
+    assert (answer["status"], answer["run_result"]["stdout"], answer["run_result"]["return_code"]) == (
+        "Success",
+        "4\n",
+        0,
+    )
+    assert answer["run_result"]["status"] == "Finished" and answer["compile_result"] is None and answer["files"] == {}
+    failed = client.post("/run_code", json={**request, "code": "raise SystemExit(3)"}).json()
+    assert (failed["status"], failed["run_result"]["return_code"]) == ("Failed", 3)
+    late = client.post("/run_code", json={**request, "code": "while True: pass", "run_timeout": 0.3}).json()
+    assert (late["status"], late["run_result"]["status"]) == ("Failed", "TimeLimitExceeded")
+    files = {"data.txt": base64.b64encode(b"seven").decode()}
+    read = client.post("/run_code", json={**request, "code": "print(open('data.txt').read())", "files": files}).json()
+    assert read["run_result"]["stdout"] == "seven\n"
+    assert client.post("/run_code", json={**request, "fetch_files": ["a"]}).json()["status"] == "SandboxError"
+    assert client.post("/run_code", json={**request, "code": 7}).status_code == 400
+
+
+def test_programs_in_the_shape_of_open_instruct(client: Any) -> None:
+    request = {
+        "program": "def add(a, b):\n    return a + b\n",
+        "tests": ["assert add(1, 2) == 3", "assert add(-1, 1) == 0", "assert add(0, 0) == 1"],
+        "max_execution_time": 1.0,
+    }
+    answer = client.post("/test_program", json=request).json()
+    assert answer["results"] == [1, 1, 0] and len(answer["runtimes"]) == 3
+    assert client.post("/test_program", json={**request, "tests": "x"}).status_code == 400
+
+
+def test_metrics_count_verdicts_and_requests(client: Any) -> None:
+    client.post("/verify", json=RIGHT)
+    text = client.get("/metrics").text
+    values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    assert float(values['truegold_verdicts_total{verifier="math",reason="match"}']) >= 1
+    buckets = [float(value) for name, value in values.items() if name.startswith("truegold_request_seconds_bucket")]
+    assert buckets and float(values["truegold_queue_waiting"]) == 0
+
+
+def test_a_token_is_needed_where_one_is_set() -> None:
+    with testclient.TestClient(make_app(Settings(token="a" * 20, workers=1))) as client:
+        assert client.post("/verify", json=RIGHT).status_code == 401
+        assert client.post("/verify", json=RIGHT, headers={"Authorization": "Bearer " + "b" * 20}).status_code == 401
+        assert client.get("/metrics").status_code == 401 and client.get("/health").status_code == 200
+        right = {"Authorization": "Bearer " + "a" * 20}
+        assert client.post("/verify", json=RIGHT, headers=right).json()["score"] == 1.0
+
+
+def test_beyond_loopback_a_token_is_needed() -> None:
+    check_settings(Settings(), "127.0.0.1")
+    check_settings(Settings(token="x"), "0.0.0.0")
+    with pytest.raises(ConfigError, match="without a token"):
+        check_settings(Settings(), "0.0.0.0")
+
+
+def test_processes_that_die_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    name = f"{tmp_path / 'slow.py'}:slow"
+    with testclient.TestClient(make_app(Settings(workers=2, verifiers=(name,)))) as client:
+        entries = [{"response": str(place), "gold": "0.02", "verifier": name} for place in range(64)]
+        answers: list[Any] = []
+        asking = threading.Thread(target=lambda: answers.append(client.post("/verify", json={"responses": entries})))
+        asking.start()
+        killed = 0
+        while killed < 2 and asking.is_alive():
+            for pid in client.get("/health").json()["workers"]:
+                os.kill(pid, signal.SIGKILL)
+                killed += 1
+            time.sleep(0.2)
+        asking.join(60)
+        assert killed >= 2
+        assert [verdict["score"] for verdict in answers[0].json()["verdicts"]] == [1.0] * 64
+        dying = {"responses": [entries[0], {**entries[0], "response": "die"}, entries[1]]}
+        verdicts = client.post("/verify", json=dying).json()["verdicts"]
+        assert [verdict["score"] for verdict in verdicts] == [1.0, None, 1.0]
+        late = client.post("/verify", json={"response": "x", "gold": "3", "verifier": name, "deadline_s": 0.3}).json()
+        assert (late["score"], late["reason"]) == (None, "timeout")
+    json.dumps(late)

@@ -1,0 +1,141 @@
+"""The desk behind the service: a bounded queue before the processes that verify and the sandbox that runs programs.
+
+Nothing is lost when a process dies: the response that it was judging is judged again by its successor, and blamed when
+that one dies of it too. What does not fit into the queue is refused at once (`Full`), so that clients slow down; what
+is not judged by its deadline is answered with `timeout`, and leaves the queue when the work is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from truegold.verifiers.errors import ConfigError
+from truegold.verifiers.processes.cores import usable_cores
+from truegold.verifiers.registry import BUILT_IN
+from truegold.verifiers.running.batch import DEADLINE_S, Pool
+from truegold.verifiers.running.deadlines import TimeoutTally
+from truegold.verifiers.running.item import Item
+from truegold.verifiers.service.metrics import Metrics
+from truegold.verifiers.verdict import Reason, Verdict
+
+T = TypeVar("T")
+
+CHUNK = 16
+"""Responses of one request that a process is handed at a time, so that a large request does not hold up all others."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a service is told."""
+
+    token: str | None = None
+    """What clients have to send (`Authorization: Bearer TOKEN`); nothing where not given."""
+    workers: int = 0
+    """Processes that verify, and programs that run at a time; 0 takes one per core."""
+    queue: int = 4096
+    """Responses and programs that may wait or be judged at a time."""
+    max_bytes: int = 16 * 2**20
+    """A larger request is refused."""
+    max_responses: int = 1024
+    """A request with more responses is refused."""
+    deadline_s: float = DEADLINE_S
+    """Seconds for one verdict."""
+    request_s: float = 300.0
+    """Seconds for one request, the time in the queue included."""
+    verifiers: tuple[str, ...] = ()
+    """Verifiers beside the built-in ones that a request may name: import strings run code, so that each is listed."""
+
+
+class Full(Exception):
+    """The queue has no room for a request."""
+
+
+class Desk:
+    """Judges what requests ask for."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.metrics = Metrics()
+        self.waiting = 0
+        """Responses and programs in the queue or at work."""
+        self._workers = settings.workers or usable_cores()
+        self._pool = Pool(self._workers, settings.deadline_s, TimeoutTally(1.0, settings.deadline_s))
+        self._programs = ThreadPoolExecutor(self._workers, thread_name_prefix="truegold-programs")
+
+    @property
+    def pids(self) -> list[int]:
+        """The process ids of the verifying processes that are running."""
+        return self._pool.pids
+
+    def allows(self, verifier: str) -> bool:
+        """Return whether a request may name this verifier."""
+        return verifier in BUILT_IN or verifier in self.settings.verifiers
+
+    async def judge(self, asked: Sequence[Item], deadline_s: float) -> list[Verdict]:
+        """Return the verdicts in order. Raises Full where the queue has no room."""
+        self._admit(len(asked))
+        end = time.monotonic() + deadline_s
+        chunks = [asked[start : start + CHUNK] for start in range(0, len(asked), CHUNK)]
+        futures = []
+        for chunk in chunks:
+            future = self._pool.submit(list(chunk))
+            future.add_done_callback(partial(self._release, len(chunk)))
+            futures.append(asyncio.wrap_future(future))
+        verdicts: list[Verdict] = []
+        for chunk, waited in zip(chunks, futures, strict=True):
+            try:
+                judged = await asyncio.wait_for(asyncio.shield(waited), max(end - time.monotonic(), 0.001))
+            except TimeoutError:
+                waited.add_done_callback(_forget)
+                verdicts += [Verdict(None, Reason.TIMEOUT, evidence={"request_s": deadline_s})] * len(chunk)
+            else:
+                verdicts += [timed.verdict for timed in judged]
+        for item, verdict in zip(asked, verdicts, strict=True):
+            self.metrics.count_verdict(item.verifier, verdict)
+        return verdicts
+
+    async def run_program(self, run: Callable[[], T]) -> T:
+        """Return what a function returns that runs a program. Raises Full where the queue has no room."""
+        self._admit(1)
+        future = self._programs.submit(run)
+        future.add_done_callback(partial(self._release, 1))
+        return await asyncio.wrap_future(future)
+
+    def close(self) -> None:
+        """End the processes."""
+        self._pool.close()
+        self._programs.shutdown(wait=False, cancel_futures=True)
+
+    def _admit(self, count: int) -> None:
+        if self.waiting + count > self.settings.queue:
+            self.metrics.refused += 1
+            raise Full
+        self._change(count)
+
+    def _release(self, count: int, _: object) -> None:
+        self._change(-count)
+
+    def _change(self, count: int) -> None:
+        with self.metrics.lock:
+            self.waiting += count
+
+
+def check_settings(settings: Settings, host: str) -> None:
+    """Raise ConfigError for a service that anybody in the network could use."""
+    if host not in ("127.0.0.1", "localhost", "::1") and not settings.token:
+        raise ConfigError(
+            f"A service on {host} without a token runs programs for everybody who reaches it.",
+            "Give it one: TRUEGOLD_SERVICE_TOKEN=... or --token-file FILE, or stay on 127.0.0.1.",
+        )
+
+
+def _forget(future: asyncio.Future[T]) -> None:
+    """Read what nobody waits for any more, so that asyncio does not complain of it."""
+    if not future.cancelled():
+        future.exception()
