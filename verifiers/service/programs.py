@@ -115,14 +115,20 @@ def _answer(status: str, compiled: Execution | None, execution: Execution | None
 
 def _command_result(execution: Execution) -> dict[str, Any]:
     is_late = execution.end in _LIMIT_ENDS
-    status = execution.status if execution.end is End.EXITED else -execution.status
     return {
         "status": "TimeLimitExceeded" if is_late else "Finished",
         "execution_time": execution.wall_s,
-        "return_code": None if is_late else status or (0 if execution.end is End.EXITED else 1),
+        "return_code": None if is_late else _return_code(execution),
         "stdout": execution.stdout.decode("utf-8", "replace"),
         "stderr": execution.stderr.decode("utf-8", "replace"),
     }
+
+
+def _return_code(execution: Execution) -> int:
+    """Return the exit code; that of a signal is negative, and a program that met another limit has failed with 1."""
+    if execution.end is End.EXITED:
+        return execution.status
+    return -execution.status or 1
 
 
 def _sandbox_error(message: str) -> dict[str, Any]:
