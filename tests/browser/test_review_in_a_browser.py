@@ -82,7 +82,7 @@ def test_fifty_rows_by_keyboard_alone_and_all_is_there_after_a_reload(
     assert (len(kinds), kinds.count("fix"), kinds.count("keep")) == (50, 1, 20)
     assert {decision.reviewer for decision in decisions} == {"Ann Lee"}
     (fix,) = (decision for decision in decisions if decision.decision == "fix")
-    assert (fix.gold, fix.note) == ("1/2", "half of it")
+    assert (fix.gold, fix.note, fix.drawn) == ("1/2", "half of it", "suspicious")
 
 
 def test_two_tabs_lose_nothing_of_each_other(visit: Callable[..., Any], long_report: str) -> None:
@@ -110,6 +110,11 @@ def test_a_random_sample_is_the_same_for_the_same_draw(visit: Callable[..., Any]
         drawn.append(page.evaluate("truegold.active.map((row) => row.place)"))
     assert drawn[0] == drawn[2] != drawn[1]
     assert len(set(drawn[0])) == 20
+    assert page.evaluate("truegold.drawnAs()") == "random:7"
+    # What is chosen by more than a flag is no random sample.
+    page.fill("#search", "apples")
+    page.locator("#matching", has_text="20 of").wait_for()
+    assert page.evaluate("truegold.drawnAs()") == "suspicious"
 
 
 def test_a_record_that_left_before_is_not_decided_about(visit: Callable[..., Any], long_report: str) -> None:

@@ -15,6 +15,9 @@
     return Math.imul(hash, 2246822519) >>> 0;
   }
 
+  /** A seed is a whole number. */
+  const digits = (text) => text.replace(/[^0-9]/g, "").slice(0, 9) || "1";
+
   function drawn() {
     const rows = truegold.rows.filter((row) => truegold.isReviewable(row) && truegold.isShown(row));
     if (state.queue === "random") {
@@ -47,6 +50,14 @@
   truegold.isInQueue = (row) => turns === null || turns.has(row);
   truegold.queued = () => (turns === null ? null : [...turns]);
 
+  /** How the queue was drawn, as decisions keep it. What other choices than a flag have narrowed is no random sample. */
+  truegold.drawnAs = function () {
+    if (state.queue === "given") return review.drawn;
+    const { group, flag, ...others } = truegold.filterState;
+    const isRandom = state.queue === "random" && Object.values(others).every((value) => !value);
+    return isRandom ? `random:${state.seed}` : "suspicious";
+  };
+
   /** What the address says of the queue. */
   truegold.queueState = () => (state.queue ? { ...state } : {});
 
@@ -54,7 +65,7 @@
     state.queue = query.get("queue") ?? (review?.queue ? "given" : "");
     if (state.queue === "given" && !review?.queue) state.queue = "";
     state.size = query.get("size") ?? "100";
-    state.seed = query.get("seed") ?? "1";
+    state.seed = digits(query.get("seed") ?? "");
     const form = document.getElementById("queue");
     for (const name of Object.keys(state)) form.elements[name].value = state[name];
   };
@@ -73,7 +84,8 @@
     form.addEventListener("submit", (event) => event.preventDefault());
     form.addEventListener("change", (event) => {
       if (!(event.target.name in state)) return;
-      state[event.target.name] = event.target.value;
+      state[event.target.name] = event.target.name === "seed" ? digits(event.target.value) : event.target.value;
+      event.target.value = state[event.target.name];
       truegold.drawQueue();
       truegold.applyFilters();
       truegold.sortBy("");

@@ -26,7 +26,7 @@
       isServer: true,
       all: () => call("decisions"),
       decide: async (decision, row) =>
-        (await call("decisions", { ...decision, source: row.source, source_row: row.row, seen: row.seen ?? undefined, drawn: review.drawn ?? undefined })).decision,
+        (await call("decisions", { ...decision, source: row.source, source_row: row.row, seen: row.seen ?? undefined, drawn: truegold.drawnAs() })).decision,
       undo: async (id) => (await call("undo", { id })).decision,
       reading: (row, gold) => call("reading", { id: row.id, gold, source: row.source, source_row: row.row }),
     };
@@ -68,7 +68,7 @@
         return { reviewer: null, decisions: standing(), others: [], agreement: null, precision: null };
       },
       decide: async (decision, row) => {
-        const made = { ...decision, at: new Date().toISOString() };
+        const made = { ...decision, drawn: truegold.drawnAs(), at: new Date().toISOString() };
         if (row.seen) made.seen = row.seen;
         write(() => (words[decision.id] = [...(words[decision.id] ?? []), made]));
         return made;
@@ -83,7 +83,7 @@
       /** The file of the decisions, one line each, as `truegold curate` reads them. */
       lines: (reviewer) =>
         standing()
-          .map(({ id, decision, gold, note, at, seen }) => `${JSON.stringify({ id, decision, gold, note, reviewer, at, seen })}\n`)
+          .map(({ id, seen, decision, gold, note, drawn, at }) => `${JSON.stringify({ id, seen, decision, gold, note, drawn, reviewer, at })}\n`)
           .join(""),
     };
   }
