@@ -98,9 +98,10 @@ def _leave_context_in(work: Path, positives: Path, attempts: pl.DataFrame) -> No
     encoder = load_encoder(work / "sft" / "checkpoint", ChatConfig())
     contexts = attempts.filter("kept").select(*KEY, "attempt", "context")
     joined = pl.read_parquet(positives).join(contexts, on=[*KEY, "attempt"], validate="1:1", maintain_order="left")
-    records = [
-        {**record, "prompt_ids": encoder.encode(record["context"] or record["prompt"])} for record in joined.to_dicts()
-    ]
+    records = []
+    for record in joined.to_dicts():
+        prompt = record.pop("context") or record["prompt"]
+        records.append({**record, "prompt_ids": encoder.encode(prompt)})
     write_rows(positives.with_name(CONDITIONED), records, DISTILLED_SCHEMA)
 
 
