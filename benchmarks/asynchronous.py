@@ -1,0 +1,131 @@
+"""What rollouts beside the update, and weights that are synced more seldom, save and cost: the demo's training.
+
+    truegold select examples/demo.yaml
+    python benchmarks/asynchronous.py runs/demo --json FILE [--arms sync "every 5" ...] [--seeds 0 1 2] [--steps 80]
+
+All arms take the same steps from the demo's cold start on the rows that it selects. Given are the wall time of the steps
+without evaluations, the share of it in which the sampler sampled and the trainer trained, the staleness of what was
+trained on, tokens, and the held-out pass rate at the end. In the synchronous arms one waits for the other; beside each
+other each has a core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import polars as pl
+from publishing import publish, say
+
+from truegold.flows.config import load_config
+from truegold.pipeline.config.base import LaunchConfig
+from truegold.pipeline.running.isolate import call_isolated
+from truegold.pipeline.running.progress import NullProgress
+
+DEMO = Path(__file__).parents[1] / "examples" / "demo.yaml"
+ARMS: Mapping[str, Mapping[str, Any]] = {
+    "sync": {},
+    "every 5": {"sync_every": 5},
+    "every 10": {"sync_every": 10},
+    "every 20": {"sync_every": 20},
+    "one step off": {"asynchronous": {"max_staleness": 1}},
+    "bound 4": {"asynchronous": {"max_staleness": 4}},
+    "bound 4, fresh": {"asynchronous": {"max_staleness": 4, "order": "fresh"}},
+    "bound 4, in flight": {"asynchronous": {"max_staleness": 4, "in_flight": True}},
+}
+
+
+def train(run: Path, arm: Mapping[str, Any], steps: int, seed: int) -> dict[str, float]:
+    """Return what came of one training."""
+    settings = {
+        **arm,
+        "steps": steps,
+        "seed": seed,
+        "checkpoint_every": steps,
+        "evaluation.every": steps,
+        "evaluation.samples": 4,
+        "evaluation.problems": 500,
+    }
+    config = load_config(DEMO, [f"train.{name}={json.dumps(value)}" for name, value in settings.items()]).resolved()
+    assert config.train is not None
+    names = {"rows": "selected", "heldout": "heldout", "reserve": "reserve"}
+    inputs = {key: run / "select" / f"{name}.parquet" for key, name in names.items()}
+    inputs |= {"model": run / "sft" / "checkpoint", "samples": run / "profile" / "samples.parquet"}
+    with tempfile.TemporaryDirectory(prefix="truegold-asynchronous-") as folder:
+        out = Path(folder) / "train"
+        out.mkdir()
+        fn, log = "truegold.train.grpo:grpo", Path(folder) / "log"
+        call_isolated(fn, inputs, config.train, out, NullProgress(), log, LaunchConfig(), Path(folder) / "scratch")
+        lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+        tokens = sum(
+            pl.scan_parquet(path).select(pl.col("token_ids").list.len().sum()).collect().item()
+            for path in (out / "completions").glob("*.parquet")
+        )
+    taken = [line for line in lines if "seconds_rollout" in line]
+    seconds = {name: sum(line[f"seconds_{name}"] for line in taken) for name in ("rollout", "update", "sync")}
+    wall = sum(seconds.values())
+    is_beside = "asynchronous" in arm
+    return {
+        "wall": wall,
+        "sampling": 1 - taken[-1]["sampler_starved"] if is_beside else seconds["rollout"] / wall,
+        "updating": seconds["update"] / wall,
+        "staleness": fmean(line["staleness"] for line in taken),
+        "stale_groups": sum(line.get("stale_groups", 0) for line in taken),
+        "tokens": tokens,
+        "accuracy": lines[-1]["heldout_pass_rate"],
+    }
+
+
+def _report(measured: Mapping[str, dict[str, float]]) -> str:
+    lines = [
+        "| arm | seconds of the steps | to `sync` | sampling | updating | staleness | groups too old | tokens | held out |",
+        "|---" * 9 + "|",
+    ]
+
+    def mean(arm: str, name: str) -> float:
+        return fmean(run[name] for key, run in measured.items() if key.rpartition("|")[0] == arm)
+
+    for arm in dict.fromkeys(key.rpartition("|")[0] for key in measured):
+        accuracies = [run["accuracy"] for key, run in measured.items() if key.rpartition("|")[0] == arm]
+        cells = [
+            arm,
+            f"{mean(arm, 'wall'):.0f}",
+            f"{mean(arm, 'wall') / mean('sync', 'wall'):.2f}",
+            f"{mean(arm, 'sampling'):.0%}",
+            f"{mean(arm, 'updating'):.0%}",
+            f"{mean(arm, 'staleness'):.1f}",
+            f"{mean(arm, 'stale_groups'):.0f}",
+            f"{mean(arm, 'tokens'):,.0f}",
+            f"{fmean(accuracies):.3f} ({min(accuracies):.3f} to {max(accuracies):.3f}, {len(accuracies)} seeds)",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path, metavar="RUN_DIR", help="of the demo, at least up to select")
+    parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS), metavar="ARM")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--steps", type=int, default=80)
+    parser.add_argument("--json", type=Path, required=True, help="keep the figures here; what is in it is not repeated")
+    parser.add_argument("--write", type=Path, help="write the table into this Markdown file")
+    arguments = parser.parse_args()
+    measured: dict[str, dict[str, float]] = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
+    for seed in arguments.seeds:
+        for arm in dict.fromkeys(["sync", *arguments.arms]):
+            key = f"{arm}|{seed}"
+            if key not in measured:
+                measured[key] = train(arguments.run.resolve(), ARMS[arm], arguments.steps, seed)
+                arguments.json.write_text(json.dumps(measured))
+                say(f"{key}: {measured[key]}")
+    publish(measured, _report(measured), arguments.json, arguments.write, "Rollouts beside the update")
+
+
+if __name__ == "__main__":
+    _main()
