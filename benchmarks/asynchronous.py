@@ -3,10 +3,10 @@
     truegold select examples/demo.yaml
     python benchmarks/asynchronous.py runs/demo --json FILE [--arms sync "every 5" ...] [--seeds 0 1 2] [--steps 80]
 
-All arms take the same steps from the demo's cold start on the rows that it selects. Given are the wall time of the steps
-without evaluations, the share of it in which the sampler sampled and the trainer trained, the staleness of what was
-trained on, tokens, and the held-out pass rate at the end. In the synchronous arms one waits for the other; beside each
-other each has a core.
+All arms take the same steps from the demo's cold start on the rows that it selects. Given are the wall time of the
+steps without evaluations, the share of it in which the sampler sampled and the trainer trained, the staleness of what
+was trained on, tokens, and the held-out pass rate at the end. In the synchronous arms one waits for the other; beside
+each other each has a core.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from truegold.flows.config import load_config
 from truegold.pipeline.config.base import LaunchConfig
 from truegold.pipeline.running.isolate import call_isolated
 from truegold.pipeline.running.progress import NullProgress
+from truegold.train.config.grpo import GrpoConfig
 
 DEMO = Path(__file__).parents[1] / "examples" / "demo.yaml"
 ARMS: Mapping[str, Mapping[str, Any]] = {
@@ -40,27 +41,25 @@ ARMS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def train(run: Path, arm: Mapping[str, Any], steps: int, seed: int) -> dict[str, float]:
-    """Return what came of one training."""
-    settings = {
-        **arm,
-        "steps": steps,
-        "seed": seed,
-        "checkpoint_every": steps,
-        "evaluation.every": steps,
-        "evaluation.samples": 4,
-        "evaluation.problems": 500,
-    }
+def plan_training(run: Path, settings: Mapping[str, Any]) -> tuple[dict[str, Path], GrpoConfig]:
+    """Return inputs and configuration of a training on what a run of the demo has selected, with changed settings by
+    their dotted names."""
     config = load_config(DEMO, [f"train.{name}={json.dumps(value)}" for name, value in settings.items()]).resolved()
     assert config.train is not None
     names = {"rows": "selected", "heldout": "heldout", "reserve": "reserve"}
     inputs = {key: run / "select" / f"{name}.parquet" for key, name in names.items()}
-    inputs |= {"model": run / "sft" / "checkpoint", "samples": run / "profile" / "samples.parquet"}
+    return inputs | {"model": run / "sft" / "checkpoint", "samples": run / "profile" / "samples.parquet"}, config.train
+
+
+def train(run: Path, arm: Mapping[str, Any], steps: int, seed: int) -> dict[str, float]:
+    """Return what came of one training."""
+    evaluation = {"evaluation.every": steps, "evaluation.samples": 4, "evaluation.problems": 500}
+    inputs, config = plan_training(run, {**arm, **evaluation, "steps": steps, "seed": seed, "checkpoint_every": steps})
     with tempfile.TemporaryDirectory(prefix="truegold-asynchronous-") as folder:
         out = Path(folder) / "train"
         out.mkdir()
         fn, log = "truegold.train.grpo:grpo", Path(folder) / "log"
-        call_isolated(fn, inputs, config.train, out, NullProgress(), log, LaunchConfig(), Path(folder) / "scratch")
+        call_isolated(fn, inputs, config, out, NullProgress(), log, LaunchConfig(), Path(folder) / "scratch")
         lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
         tokens = sum(
             pl.scan_parquet(path).select(pl.col("token_ids").list.len().sum()).collect().item()
@@ -83,7 +82,7 @@ def train(run: Path, arm: Mapping[str, Any], steps: int, seed: int) -> dict[str,
 
 def _report(measured: Mapping[str, dict[str, float]]) -> str:
     lines = [
-        "| arm | seconds of the steps | to `sync` | sampling | updating | staleness | groups too old | tokens | held out |",
+        "| arm | seconds | to `sync` | sampling | updating | staleness | groups too old | tokens | held-out |",
         "|---" * 9 + "|",
     ]
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from command_line import run_command
 
 TRUEGOLD = [sys.executable, "-P", "-m", "truegold.flows.cli"]
 
@@ -31,11 +32,6 @@ PROBLEMS = [
     }
     for a, b in [(1, 2), (3, 4), (5, 6), (7, 8), (9, 10), (11, 12), (13, 14), (15, 16)]
 ]
-
-
-def truegold(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [*TRUEGOLD, *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
 
 
 def write_lines(path: Path, entries: list[Any]) -> Path:
@@ -64,7 +60,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_a_run_without_a_model_server_goes_from_raw_rows_to_a_report(project: Path) -> None:
-    done = truegold("run", "run.yaml", "--engine", "local", cwd=project)
+    done = run_command("run", "run.yaml", "--engine", "local", cwd=project)
     assert done.returncode == 0, done.stderr
     run_dir = project / "runs" / "small"
     assert (run_dir / "report" / "index.html").exists()
@@ -76,23 +72,23 @@ def test_a_run_without_a_model_server_goes_from_raw_rows_to_a_report(project: Pa
     assert dropped["drop_reason"].to_list() == ["too_few_passes"] * 2
     resolved = json.loads((run_dir / "config.resolved.json").read_text())
     assert resolved["profile"]["samples"] == 4
-    story = truegold("explain", "train.jsonl:4", "--run", run_dir, cwd=project)
+    story = run_command("explain", "train.jsonl:4", "--run", run_dir, cwd=project)
     assert story.returncode == 0, story.stderr
     assert "too_few_passes" in story.stdout
 
 
 def test_a_second_run_does_nothing_and_says_so(project: Path) -> None:
-    assert truegold("run", "run.yaml", "--engine", "local", cwd=project).returncode == 0
-    again = truegold("run", "run.yaml", cwd=project)
+    assert run_command("run", "run.yaml", "--engine", "local", cwd=project).returncode == 0
+    again = run_command("run", "run.yaml", cwd=project)
     assert again.returncode == 0, again.stderr
     assert "nothing to do" in again.stderr
 
 
 def test_a_phase_runs_only_what_it_needs(project: Path) -> None:
-    done = truegold("curate", "run.yaml", "--engine", "local", cwd=project)
+    done = run_command("curate", "run.yaml", "--engine", "local", cwd=project)
     assert done.returncode == 0, done.stderr
     assert not (project / "runs" / "small" / "profile").exists()
-    more = truegold("select", "run.yaml", "--engine", "local", cwd=project)
+    more = run_command("select", "run.yaml", "--engine", "local", cwd=project)
     assert "settle        from the cache" in more.stderr
     assert (project / "runs" / "small" / "select").exists()
 
@@ -105,24 +101,24 @@ def test_hard_rows_get_positives_between_selection_and_training(project: Path) -
     script.append({"prompt": asked, "completions": ["So it is \\boxed{3}"]})
     (project / "script.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in script))
     settings = ["--set", "synth.strategies=[retry]", "--set", "select.min_passes=0"]
-    done = truegold("synth", "run.yaml", "--engine", "local", *settings, cwd=project)
+    done = run_command("synth", "run.yaml", "--engine", "local", *settings, cwd=project)
     assert done.returncode == 0, done.stderr
     run_dir = project / "runs" / "small"
     # The first problem's answer is 3, and that of the other one is not.
     assert pl.read_parquet(run_dir / "synth" / "distilled.parquet")["prompt"].to_list() == [PROBLEMS[0]["question"]]
     page = (run_dir / "report" / "index.html").read_text()
     assert "Positives for hard rows" in page
-    story = truegold("explain", "train.jsonl:1", "--run", run_dir, cwd=project).stdout
+    story = run_command("explain", "train.jsonl:1", "--run", run_dir, cwd=project).stdout
     assert "back in training by a distilled positive" in story or "selected for training" in story
     assert "Attempts of synthesis" in story
     assert "So it is \\boxed{3}" in story
-    missing = truegold("synth", "run.yaml", "--engine", "local", cwd=project)
+    missing = run_command("synth", "run.yaml", "--engine", "local", cwd=project)
     assert missing.returncode == 2
     assert "`synth` section" in missing.stderr
 
 
 def test_a_killed_run_goes_on_and_ends_with_the_same_output(project: Path) -> None:
-    assert truegold("run", "run.yaml", "--engine", "local", "--set", "name=calm", cwd=project).returncode == 0
+    assert run_command("run", "run.yaml", "--engine", "local", "--set", "name=calm", cwd=project).returncode == 0
     for _ in range(4):
         child = subprocess.Popen(
             [*TRUEGOLD, "run", "run.yaml", "--engine", "local"], cwd=project, stderr=subprocess.DEVNULL
@@ -130,32 +126,32 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_output(project: Path) -> No
         time.sleep(1.3)
         child.send_signal(signal.SIGKILL)
         child.wait()
-    last = truegold("run", "run.yaml", "--engine", "local", cwd=project)
+    last = run_command("run", "run.yaml", "--engine", "local", cwd=project)
     assert last.returncode == 0, last.stderr
     for table in ("select/selected.parquet", "profile/profile.parquet", "settle/rows.parquet", "clean/ledger.parquet"):
         assert (project / "runs/small" / table).read_bytes() == (project / "runs/calm" / table).read_bytes(), table
 
 
 def test_dry_run_prints_the_resolved_configuration_and_the_plan(project: Path) -> None:
-    shown = truegold("run", "run.yaml", "--dry-run", cwd=project)
+    shown = run_command("run", "run.yaml", "--dry-run", cwd=project)
     assert shown.returncode == 0
     assert "data      train.jsonl: 8 records" in shown.stdout
     assert "profile        to run    not run before" in shown.stdout
     assert len(shown.stdout.splitlines()) < 20
-    as_json = truegold("run", "run.yaml", "--dry-run", "--json", cwd=project)
+    as_json = run_command("run", "run.yaml", "--dry-run", "--json", cwd=project)
     read = json.loads(as_json.stdout)
     assert read["config"]["profile"]["samples"] == 4
     assert {"name": "profile", "function": "truegold.pipeline.profile:profile", "isolated": True, "cached": False} in (
         read["stages"]
     )
     assert not (project / "runs").exists()
-    assert truegold("curate", "run.yaml", "--engine", "local", cwd=project).returncode == 0
-    partly = truegold("run", "run.yaml", "--dry-run", cwd=project).stdout
+    assert run_command("curate", "run.yaml", "--engine", "local", cwd=project).returncode == 0
+    partly = run_command("run", "run.yaml", "--dry-run", cwd=project).stdout
     assert [line.split()[1] for line in partly.splitlines() if line.startswith(("settle", "profile"))] == [
         "cached",
         "to",
     ]
-    changed = truegold("curate", "run.yaml", "--dry-run", "--set", "clean.min_prompt_chars=9", cwd=project).stdout
+    changed = run_command("curate", "run.yaml", "--dry-run", "--set", "clean.min_prompt_chars=9", cwd=project).stdout
     states = {line.split()[0]: line[15:24].strip() for line in changed.splitlines()[4:-2]}
     assert states["ingest"] == "cached"
     assert states["clean"] == states["settle"] == "to run"
@@ -203,7 +199,7 @@ def test_bad_input_ends_in_one_clear_line(project: Path, case: str, code: int, e
         (project / "run.yaml").write_text("name: small\ndata: {path: train.jsonl}\nmodel: {path: ./nowhere}\n")
         options[case] = []
     config = "nothing.yaml" if case == "no config" else "run.yaml"
-    done = truegold("run", config, "--engine", "local", *options[case], cwd=project)
+    done = run_command("run", config, "--engine", "local", *options[case], cwd=project)
     assert done.returncode == code, done.stderr
     failure = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert len(failure) == 1, done.stderr
@@ -215,7 +211,7 @@ def test_bad_lines_are_set_aside_and_the_rest_goes_on(project: Path) -> None:
     good = [json.dumps(entry).encode() for entry in PROBLEMS]
     lines = [good[0], b"{broken", good[1], b"\xff\xfe", good[2], b'{"question": "no answer?"}']
     (project / "train.jsonl").write_bytes(b"\n".join(lines) + b"\n")
-    done = truegold("curate", "run.yaml", "--engine", "local", cwd=project)
+    done = run_command("curate", "run.yaml", "--engine", "local", cwd=project)
     assert done.returncode == 0, done.stderr
     rejects = [json.loads(line) for line in (project / "runs/small/ingest/rejects.jsonl").read_text().splitlines()]
     assert [(reject["source_row"], reject["reason"]) for reject in rejects] == [
@@ -240,7 +236,7 @@ def test_two_runs_in_one_directory_do_not_collide(project: Path) -> None:
     try:
         assert holder.stdout is not None
         holder.stdout.readline()
-        done = truegold("run", "run.yaml", "--engine", "local", cwd=project)
+        done = run_command("run", "run.yaml", "--engine", "local", cwd=project)
     finally:
         holder.kill()
         holder.wait()
@@ -263,7 +259,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(project: Path) -> None:
             {**PROBLEMS[0], "question": PROBLEMS[0]["question"] + f" ({os.urandom(400).hex()})"} for _ in range(3000)
         ]
         write_lines(project / "train.jsonl", many)
-        done = truegold("run", "run.yaml", "--engine", "local", "--set", f"runs_dir={small}", cwd=project)
+        done = run_command("run", "run.yaml", "--engine", "local", "--set", f"runs_dir={small}", cwd=project)
         assert done.returncode == 4, done.stderr
         failure = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
         assert len(failure) == 1
@@ -273,13 +269,13 @@ def test_a_full_disk_is_one_line_and_loses_nothing(project: Path) -> None:
         subprocess.run(["umount", str(small)], check=True)
 
 
-def test_init_writes_a_configuration_that_loads(tmp_path: Path) -> None:
-    assert truegold("init", "mine.yaml", "--data", "x.jsonl", cwd=tmp_path).returncode == 0
-    again = truegold("init", "mine.yaml", cwd=tmp_path)
+def test_init_writes_a_configuration_that_loads(tmp_path: Path, tiny_model: Path) -> None:
+    assert run_command("init", "mine.yaml", "--data", "x.jsonl", cwd=tmp_path).returncode == 0
+    again = run_command("init", "mine.yaml", cwd=tmp_path)
     assert again.returncode == 2
     assert "exists already" in again.stderr
     (tmp_path / "x.jsonl").write_text('{"question": "1+1?", "answer": "2"}\n')
-    shown = truegold("run", "mine.yaml", "--dry-run", "--set", "model.path=owner/name", cwd=tmp_path)
+    shown = run_command("run", "mine.yaml", "--dry-run", "--set", f"model.path={tiny_model}", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
 
 
@@ -287,7 +283,7 @@ def test_verify_judges_a_file_and_loses_no_row(tmp_path: Path) -> None:
     rows = [{"id": 1, "response": "\\boxed{42}", "gold": "42"}, {"id": 2, "response": "\\boxed{41}", "gold": "42"}]
     path = write_lines(tmp_path / "rows.jsonl", rows)
     path.write_bytes(path.read_bytes() + b"not json\n")
-    done = truegold("verify", "--input", path, "--output", tmp_path / "verdicts.parquet", cwd=tmp_path)
+    done = run_command("verify", "--input", path, "--output", tmp_path / "verdicts.parquet", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     verdicts = pl.read_parquet(tmp_path / "verdicts.parquet")
     assert verdicts["score"].to_list() == [1.0, 0.0, None]
@@ -295,25 +291,25 @@ def test_verify_judges_a_file_and_loses_no_row(tmp_path: Path) -> None:
 
 
 def test_the_help_has_groups_with_run_first_and_the_version(tmp_path: Path) -> None:
-    shown = truegold("--help", cwd=tmp_path).stdout
+    shown = run_command("--help", cwd=tmp_path).stdout
     groups = [
         shown.index(group) for group in ("A run", "Look at a run", "Work on one file", "Verifiers and this machine")
     ]
     assert groups == sorted(groups)
     assert groups[0] < shown.index("│ run ") < shown.index("│ curate ") < shown.index("│ verify ")
     assert "--install-completion" in shown
-    version = truegold("--version", cwd=tmp_path)
+    version = run_command("--version", cwd=tmp_path)
     assert (version.returncode, version.stdout.split()[0]) == (0, "truegold")
 
 
 def test_commands_on_one_file_end_with_a_summary_and_a_report(project: Path) -> None:
     row = {"id": 1, "response": "\\boxed{42}", "gold": "42"}
     write_lines(project / "rows.jsonl", [row, {**row, "response": "\\boxed{|}"}])
-    done = truegold("verify", "--input", "rows.jsonl", "--output", "v.parquet", cwd=project)
+    done = run_command("verify", "--input", "rows.jsonl", "--output", "v.parquet", cwd=project)
     assert "2 responses of rows.jsonl were judged" in done.stdout
     assert "report: v.parquet.report.md" in done.stdout
     assert "| match | 1 | 50.0% |" in (project / "v.parquet.report.md").read_text()
-    done = truegold("flag", "--data", "train.jsonl", "--out", "flagged", cwd=project)
+    done = run_command("flag", "--data", "train.jsonl", "--out", "flagged", cwd=project)
     assert done.returncode == 0, done.stderr
     assert "8 rows of train.jsonl were looked at" in done.stdout
     assert (project / "flagged" / "report.md").read_text().startswith("# Flags of train.jsonl")
@@ -323,24 +319,24 @@ def test_commands_on_one_file_end_with_a_summary_and_a_report(project: Path) -> 
 
 def test_help_of_every_command_and_a_wrong_command(tmp_path: Path) -> None:
     for command in ("run", "curate", "profile", "select", "train", "report", "explain", "verify", "doctor", "init"):
-        assert truegold(command, "--help", cwd=tmp_path).returncode == 0
-    assert truegold("fly", cwd=tmp_path).returncode == 2
+        assert run_command(command, "--help", cwd=tmp_path).returncode == 0
+    assert run_command("fly", cwd=tmp_path).returncode == 2
 
 
 def test_diff_names_the_rows_that_moved_and_the_setting_behind_them(project: Path) -> None:
     for name, setting in (("a", []), ("b", ["--set", "clean.min_prompt_chars=70"])):
-        done = truegold("curate", "run.yaml", "--engine", "local", "--set", f"name={name}", *setting, cwd=project)
+        done = run_command("curate", "run.yaml", "--engine", "local", "--set", f"name={name}", *setting, cwd=project)
         assert done.returncode == 0, done.stderr
-    difference = truegold("diff", "runs/a", "runs/b", cwd=project)
+    difference = run_command("diff", "runs/a", "runs/b", cwd=project)
     assert difference.returncode == 0, difference.stderr
     assert "because clean.min_prompt_chars: 8 -> 70" in difference.stdout
-    read = json.loads(truegold("diff", "runs/a", "runs/b", "--json", cwd=project).stdout)
+    read = json.loads(run_command("diff", "runs/a", "runs/b", "--json", cwd=project).stdout)
     assert [move["second"] for move in read["transitions"]] == ["clean: prompt_too_short"]
-    compared = truegold("report", "--compare", "runs/a", "runs/b", "--out", "both.html", cwd=project)
+    compared = run_command("report", "--compare", "runs/a", "runs/b", "--out", "both.html", cwd=project)
     assert compared.returncode == 0 and "both.html" in compared.stdout
     assert "clean.min_prompt_chars" in (project / "both.html").read_text(encoding="utf-8")
-    one = truegold("report", "--compare", "runs/a", cwd=project)
+    one = run_command("report", "--compare", "runs/a", cwd=project)
     assert (one.returncode, one.stderr.count("\n")) == (2, 1) and "--compare takes two runs, not 1" in one.stderr
-    none = truegold("diff", "runs/a", "runs", cwd=project)
+    none = run_command("diff", "runs/a", "runs", cwd=project)
     assert none.returncode == 3
     assert "is no run of truegold" in none.stderr

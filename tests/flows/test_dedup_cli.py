@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
+from command_line import run_command
 
-TRUEGOLD = [sys.executable, "-P", "-m", "truegold.flows.cli"]
 TOM = "Tom has 37 red cars and buys 45 more at the market. How many cars has Tom got in total?"
-
-
-def truegold(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [*TRUEGOLD, *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
 
 
 @pytest.fixture
@@ -28,7 +21,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_dedup_writes_clusters_and_prints_what_it_found(project: Path) -> None:
-    done = truegold("dedup", "--data", "train.jsonl", "--out", "found/here", "--prompt-column", "Frage", cwd=project)
+    done = run_command("dedup", "--data", "train.jsonl", "--out", "found/here", "--prompt-column", "Frage", cwd=project)
     assert done.returncode == 0, done.stderr
     lines = [line.rsplit(maxsplit=1) for line in done.stdout.splitlines()]
     assert [[name.strip(), count] for name, count in lines[2:5]] == [
@@ -44,7 +37,7 @@ def test_dedup_writes_clusters_and_prints_what_it_found(project: Path) -> None:
 
 def test_decontaminate_writes_matches_and_prints_them_by_kind(project: Path) -> None:
     arguments = ("decontaminate", "--data", "train.jsonl", "--against", "evals.jsonl", "--out", "found")
-    done = truegold(*arguments, "--prompt-column", "Frage", cwd=project)
+    done = run_command(*arguments, "--prompt-column", "Frage", cwd=project)
     assert done.returncode == 0, done.stderr
     assert [line.split() for line in done.stdout.splitlines()][2:4] == [["records", "4"], ["matching", "2"]]
     page = (project / "found" / "report.md").read_text()
@@ -64,7 +57,7 @@ def test_decontaminate_writes_matches_and_prints_them_by_kind(project: Path) -> 
     ],
 )
 def test_a_mistake_is_one_helpful_line(project: Path, arguments: tuple[str, ...], code: int, expected: str) -> None:
-    done = truegold(*arguments, cwd=project)
+    done = run_command(*arguments, cwd=project)
     assert done.returncode == code
     assert expected in done.stderr
     assert "Traceback" not in done.stderr

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from command_line import run_command
 
 from truegold.flows.config import validate_config
 from truegold.flows.plan import plan
 from truegold.verifiers.code.sandbox import Tier, possible_tiers
-
-TRUEGOLD = [sys.executable, "-P", "-m", "truegold.flows.cli"]
 
 PROBLEMS: list[dict[str, Any]] = [
     {
@@ -41,11 +38,6 @@ def _sandbox() -> None:
         pytest.skip(f"this machine does not give the tier full: {why}")
 
 
-def truegold(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [*TRUEGOLD, *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
-
-
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     (tmp_path / "code.jsonl").write_text("".join(json.dumps(problem) + "\n" for problem in PROBLEMS))
@@ -55,7 +47,7 @@ def project(tmp_path: Path) -> Path:
 
 def test_a_file_is_vetted_and_a_second_run_does_nothing_again(project: Path) -> None:
     arguments = ("testcases", "vet", "code.jsonl", "--out", "vetted", "--runs", 1, "--mutants", 4)
-    done = truegold(*arguments, cwd=project)
+    done = run_command(*arguments, cwd=project)
     assert done.returncode == 0, done.stderr
     assert "2 suites: 1 keep, 1 drop" in done.stdout
     assert "returns its first argument" in done.stdout
@@ -65,13 +57,13 @@ def test_a_file_is_vetted_and_a_second_run_does_nothing_again(project: Path) -> 
     assert pl.read_parquet(out / "ledger.parquet")["reason"].to_list() == ["paid_null"]
     assert pl.read_parquet(out / "suites.parquet").height == 2
     assert "code.jsonl:2" in (out / "report.md").read_text()
-    again = truegold(*arguments, cwd=project)
+    again = run_command(*arguments, cwd=project)
     assert again.returncode == 0, again.stderr
     assert "vet_tests     from the cache" in again.stderr
 
 
 def test_settings_can_be_given(project: Path) -> None:
-    done = truegold(
+    done = run_command(
         "testcases",
         "vet",
         "code.jsonl",
@@ -101,7 +93,7 @@ def test_settings_can_be_given(project: Path) -> None:
     ],
 )
 def test_bad_input_ends_in_one_clear_line(project: Path, arguments: list[str], code: int, expected: str) -> None:
-    done = truegold("testcases", "vet", *arguments, "--out", "o", cwd=project)
+    done = run_command("testcases", "vet", *arguments, "--out", "o", cwd=project)
     assert done.returncode == code, done.stderr
     assert expected in done.stderr
     assert "Traceback" not in done.stderr
@@ -126,11 +118,11 @@ def test_code_is_vetted_after_its_gold_is_verified_and_only_code(project: Path) 
 
 def test_curation_drops_weak_suites_and_tells_of_it(project: Path) -> None:
     (project / "run.yaml").write_text("name: small\ndata: {path: code.jsonl}\nvet_tests: {runs: 1, mutants: 2}\n")
-    done = truegold("curate", "run.yaml", "--engine", "local", cwd=project)
+    done = run_command("curate", "run.yaml", "--engine", "local", cwd=project)
     assert done.returncode == 0, done.stderr
     run_dir = project / "runs" / "small"
     assert pl.read_parquet(run_dir / "settle" / "rows.parquet")["source_row"].to_list() == [1]
-    story = truegold("explain", "code.jsonl:2", "--run", run_dir, cwd=project)
+    story = run_command("explain", "code.jsonl:2", "--run", run_dir, cwd=project)
     assert "paid_null" in story.stdout
     summary = json.loads((run_dir / "report" / "summary.json").read_text())
     ends = {(end["stage"], end["reason"]): end["rows"] for end in summary["accounting"]["ends"]}

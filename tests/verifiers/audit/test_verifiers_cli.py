@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command_line import run_command
 
-TRUEGOLD = [sys.executable, "-P", "-m", "truegold.flows.cli", "verifiers"]
 EXAMPLE = Path(__file__).parents[3] / "examples" / "custom_verifier.py"
 
 
 def truegold(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [*TRUEGOLD, *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+    return run_command("verifiers", *arguments, cwd=cwd)
 
 
 def test_list_names_every_built_in_with_a_line_about_it(tmp_path: Path) -> None:
