@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -26,9 +26,9 @@ from pydantic import ValidationError
 from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.export.convert_card import render_card
 from truegold.pipeline.export.formats.base import SPLIT_NAMES, ExportRow, Format
-from truegold.pipeline.export.tables import DATA_DIR, FLAGS_FIELD, NOT_STATED, PROVENANCE_FIELDS
-from truegold.pipeline.ingest import ingest
-from truegold.pipeline.rows import BATCH_ROWS, Row, read_rows
+from truegold.pipeline.export.reading import read_tables, tables_of
+from truegold.pipeline.export.tables import FLAGS_FIELD, NOT_STATED, PROVENANCE_FIELDS
+from truegold.pipeline.rows import BATCH_ROWS, Row
 from truegold.pipeline.running.progress import Progress
 from truegold.verifiers import InputError
 
@@ -75,9 +75,10 @@ def convert(
     folder.mkdir(parents=True, exist_ok=True)
     progress.start(f"writing {form.title}")
     with tempfile.TemporaryDirectory(prefix="truegold-") as scratch, ExitStack() as stack:
-        rows = _rows(data, source, Path(scratch), progress, written)
+        tables, rejected = tables_of(data, source, Path(scratch), progress)
+        written.rejected = dict(rejected)
         splits: dict[str, _SplitFile] = {}
-        for row in rows:
+        for row in read_tables(tables):
             split = SPLIT_NAMES[row["split"]]
             if split not in splits:
                 splits[split] = stack.enter_context(_SplitFile(folder / f"{split}.{form.suffix}"))
@@ -182,33 +183,6 @@ def _typed(column: pa.Field) -> pa.Field:
     if pa.types.is_list(column.type) and pa.types.is_null(column.type.value_type):
         return column.with_type(pa.list_(pa.string()))
     return column
-
-
-def _rows(data: Path, source: FileSource, scratch: Path, progress: Progress, written: Written) -> Iterator[Row]:
-    tables = tables_of(data)
-    if tables is None:
-        report = ingest({"data": data}, source.model_copy(update={"path": str(data)}), scratch, progress)
-        prefix = "reject:"
-        written.rejected = {
-            reason.removeprefix(prefix): count for reason, count in report.counts.items() if reason.startswith(prefix)
-        }
-        tables = [scratch / "rows.parquet"]
-    for table in tables:
-        yield from read_rows(table)
-
-
-def tables_of(data: Path) -> list[Path] | None:
-    """Return the tables of a run or of an exported set; None where the data is a file of another shape."""
-    if not data.is_dir():
-        return None
-    folder = data / "export" if (data / "export").is_dir() else data
-    tables = sorted((folder / DATA_DIR).glob("*.parquet"))
-    if not tables:
-        raise InputError(
-            f"{data} holds no exported set ({DATA_DIR}/*.parquet).",
-            "Name a run with its stage `export`, the folder of one, or a file: JSON Lines, Parquet, CSV.",
-        )
-    return tables
 
 
 def _tally(written: Written, row: ExportRow) -> None:

@@ -31,9 +31,8 @@ from truegold.pipeline.curation.gate.checks import (
     why_nothing_is_tested,
 )
 from truegold.pipeline.decontaminate.file import decontaminate_file
-from truegold.pipeline.export.convert import tables_of
+from truegold.pipeline.export.reading import read_tables, tables_of
 from truegold.pipeline.flag import flag
-from truegold.pipeline.ingest import ingest
 from truegold.pipeline.ingest.problem_batches import ProblemColumns
 from truegold.pipeline.ledger import FLAGS_FILE
 from truegold.pipeline.rows import Row, count_rows, read_rows, write_rows
@@ -123,19 +122,16 @@ def _checks(options: Options) -> list[Check]:
 
 def _read(data: Path, options: Options, folder: Path, gated: Gated, progress: Progress) -> Path:
     """Return the table of rows, with what could not be read as violations."""
-    tables = tables_of(data)
-    if tables is not None:
-        # A run's rows have what curation added; the checks need the canonical columns.
-        path = folder / "rows.parquet"
-        write_rows(path, (_plain(row) for table in tables for row in read_rows(table)))
-        return path
-    ingest({"data": data}, options.source.model_copy(update={"path": str(data)}), folder, progress)
-    if Check.UNUSABLE in gated.checks:
-        for line in (folder / "rejects.jsonl").read_bytes().splitlines():
+    tables, _ = tables_of(data, options.source, folder, progress)
+    for rejects in sorted(folder.glob("read-*/rejects.jsonl")) if Check.UNUSABLE in gated.checks else ():
+        for line in rejects.read_bytes().splitlines():
             reject = orjson.loads(line)
             text = f"{reject['reason']}: {reject['detail']}"[:300]
             gated.violations.append(Violation(Check.UNUSABLE, reject["source_row"], data.name, text))
-    return folder / "rows.parquet"
+    path = folder / "rows.parquet"
+    # The rows of a run have what curation added; the checks need the canonical columns.
+    write_rows(path, map(_plain, read_tables(tables)))
+    return path
 
 
 def _plain(row: Row) -> Mapping[str, object]:

@@ -10,9 +10,8 @@ import tempfile
 from pathlib import Path
 
 from truegold.pipeline.config.sources import FileSource
-from truegold.pipeline.export.convert import tables_of
-from truegold.pipeline.ingest import ingest
-from truegold.pipeline.rows import Row, normalise_for_id, read_rows
+from truegold.pipeline.export.reading import read_tables, tables_of
+from truegold.pipeline.rows import Row, normalise_for_id
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.verify.rescore.rollout import Rollout
 from truegold.verifiers import Item
@@ -74,9 +73,6 @@ class Truths:
 
 
 def _read(data: Path) -> list[Row]:
-    tables = tables_of(data)
     with tempfile.TemporaryDirectory(prefix="truegold-") as scratch:
-        if tables is None:
-            ingest({"data": data}, FileSource(path=str(data)), Path(scratch), NullProgress())
-            tables = [Path(scratch) / "rows.parquet"]
-        return [row for table in tables for row in read_rows(table)]
+        tables, _ = tables_of(data, FileSource(path=str(data)), Path(scratch), NullProgress())
+        return list(read_tables(tables))
