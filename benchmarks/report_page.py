@@ -12,7 +12,7 @@ and the word of reviewers: kept, revised, rejected), gsm8k_train.jsonl and math_
              eight made samples of 3,000 characters: texts as long as those of reasoning models, of which the page cuts.
 
 Opening is the time from the request until the table stands and the first card is drawn: in Chromium, the median of
-five.
+five. Making it is measured in CPU time.
 """
 
 from __future__ import annotations
@@ -117,9 +117,9 @@ def make_long_run(data: Path, work: Path) -> Path:
 
 def measure(run: Path, page: Path) -> dict[str, Any]:
     """Make the page of a run, open it, and return what that took."""
-    started = time.monotonic()
+    started = time.process_time()
     html = open_page(run)
-    figures: dict[str, Any] = {"made_s": round(time.monotonic() - started, 2)}
+    figures: dict[str, Any] = {"made_s": round(time.process_time() - started, 2)}
     page.write_text(html, encoding="utf-8")
     figures["megabytes"] = round(page.stat().st_size / 1e6, 2)
     return figures | open_in_browser(page)
@@ -185,7 +185,7 @@ def main() -> None:
         figures = {"gsm8k": measure(run, work / "gsm8k.html") | first_rows(run, data)}
         say("10,000 rows")
         figures["10,000"] = measure(make_long_run(data, work), work / "long.html")
-    lines = ["| page | MB | made in | opens in | sorts in | heap, MB |", "|---|--:|--:|--:|--:|--:|"]
+    lines = ["| page | MB | made in, CPU | opens in | sorts in | heap, MB |", "|---|--:|--:|--:|--:|--:|"]
     for name, page in figures.items():
         times = [f"{page[key]:.2f} s" for key in ("made_s", "opened_s", "sorted_s")]
         lines.append(f"| {name} | {page['megabytes']} | {' | '.join(times)} | {page['heap_mb']} |")

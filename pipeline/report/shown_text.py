@@ -31,12 +31,16 @@ _REORDERING = "\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u206
 
 _SYMBOLS = {chr(code): chr(0x2400 + code) for code in range(32) if chr(code) not in _BREAKS}
 _SYMBOLS |= dict.fromkeys([*map(chr, range(0x80, 0xA0)), *_REORDERING], "\ufffd")
-_TRANSLATION = str.maketrans({**_SYMBOLS, "\x7f": "\u2421"})
+_SYMBOLS["\x7f"] = "\u2421"
+_TRANSLATION = str.maketrans(_SYMBOLS)
+_INVISIBLE = re.compile(f"[{re.escape(''.join(_SYMBOLS))}]")
 
 
 def visible(text: str) -> str:
     """Return the text with symbols for control and reordering characters; line breaks and tabs stay."""
-    return text.replace("\r\n", "\n").translate(_TRANSLATION)
+    text = text.replace("\r\n", "\n")
+    # Hardly any text has one of them, and to search is ten times as fast as to translate.
+    return text.translate(_TRANSLATION) if _INVISIBLE.search(text) else text
 
 
 def cut(text: str, limit: int = SHOWN_CHARS) -> str:

@@ -89,6 +89,10 @@ def test_neighbours_stand_side_by_side_with_differences_marked(visit: Callable[.
     assert card.locator(".neighbour .verdict mark").all_inner_texts() == ["13", "12"]
     card.locator(".neighbour a").click()
     page.locator("#card article[aria-label='Row raw.jsonl:3']").wait_for()
+    # The filters stay, and so does the place in the list.
+    assert shown(page) == 1
+    page.keyboard.press("ArrowRight")
+    page.locator("#card article[aria-label='Row raw.jsonl:4']").wait_for()
 
 
 def test_formulas_are_drawn_whole_and_hostile_ones_shown_as_they_stand(

@@ -57,11 +57,11 @@ def cuts_for(rows: int) -> Cuts:
 
 def middle_cut(text: str, limit: int) -> str:
     """Return beginning and end of a text, which has its answer at the end, saying how much is missing."""
-    text = visible(text)
     if len(text) <= limit:
-        return text
+        return visible(text)
     head, tail = limit * 2 // 3, limit - limit * 2 // 3
-    return f"{text[:head]} … ({len(text) - limit:,} characters left out) … {text[-tail:]}"
+    # What is left out need not be made visible.
+    return f"{visible(text[:head])} … ({len(text) - limit:,} characters left out) … {visible(text[-tail:])}"
 
 
 def gather_details(files: RunFiles, rows: pl.DataFrame, cuts: Cuts) -> list[Fields]:

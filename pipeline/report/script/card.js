@@ -138,6 +138,12 @@
     return element("details", { class: "part", open: true }, element("summary", {}, element("h2", {}, shown)), drawn);
   }
 
+  /** Show a neighbour and leave filters and queue as they are. */
+  function openBeside(event, other) {
+    event.preventDefault();
+    truegold.choose(other);
+  }
+
   function neighbours(row, detail) {
     if (!detail.neighbours) return null;
     return part(
@@ -145,7 +151,7 @@
       detail.neighbours.map(({ row: position, relation }) => {
         const other = truegold.rows[position];
         const [here, there] = truegold.markDifferences(row.prompt, other.prompt);
-        const golds = (side, gold) => element("p", { class: "verdict" }, side === other ? element("a", { href: `#rows?item=${other.id}.${other.position}` }, other.place) : "this row", ", gold ", gold === null ? none() : element(row.gold === other.gold ? "bdi" : "mark", {}, gold));
+        const golds = (side, gold) => element("p", { class: "verdict" }, side === other ? element("a", { href: `#rows?item=${other.id}.${other.position}`, onclick: (event) => openBeside(event, other) }, other.place) : "this row", ", gold ", gold === null ? none() : element(row.gold === other.gold ? "bdi" : "mark", {}, gold));
         return element(
           "div",
           { class: "neighbour" },

@@ -3,10 +3,12 @@
   const rowsView = document.getElementById("rows");
   let isBuilt = null;
   let areKeysOn = true;
+  let left = 0;
 
   /** Show a row: its card, and its line in the table. */
   truegold.choose = async function (row) {
     const earlier = truegold.chosen;
+    left = Math.max(0, (truegold.active ?? []).indexOf(earlier));
     truegold.chosen = row;
     if (earlier) truegold.redrawRow(earlier);
     truegold.redrawRow(row);
@@ -21,7 +23,8 @@
   truegold.step = async function (by) {
     const rows = truegold.active ?? [];
     const index = rows.indexOf(truegold.chosen);
-    const next = rows[index < 0 ? 0 : index + by];
+    // From a neighbour that is not among the rows shown the way goes on where it was left.
+    const next = rows[index < 0 ? left : index + by];
     if (next) await truegold.choose(next);
   };
 

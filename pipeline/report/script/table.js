@@ -130,7 +130,7 @@
   truegold.redrawTable = () => table?.redraw(true);
 
   truegold.scrollToRow = function (row) {
-    if (!table || holder.offsetParent === null) return;
+    if (!table || holder.offsetParent === null || !active.includes(row)) return;
     table.scrollToRow(row.position, "nearest", false).catch(() => {});
   };
 
