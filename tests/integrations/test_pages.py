@@ -75,7 +75,7 @@ def test_every_command_of_the_skill_exists() -> None:
     commands = get_command(app).commands  # type: ignore[attr-defined]
     named = set(re.findall(r"`truegold ([a-z-]+)", text))
     assert len(named) > 10 and named <= set(commands), named - set(commands)
-    for command in re.findall(r"`truegold ([^`|]+)`", text):
+    for command in re.findall(r"`truegold ([a-z][^`|]+)`", text):
         name, *words = command.split()
         options = {option for parameter in commands[name].params for option in parameter.opts}
         used = {word for word in words if word.startswith("--")}
