@@ -6,13 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from truegold.verifiers import ConfigError
+
 
 @contextmanager
 def written_aside(path: Path) -> Iterator[Path]:
     """Yield the path to write a file under; it is renamed to `path` when the block ends without an error.
 
-    A kill or an error leaves `path` as it was. The folder that `path` is in has to exist.
+    A kill or an error leaves `path` as it was. The folder that `path` is in has to exist. Raises ConfigError for a
+    device or a pipe, which a file would take the place of.
     """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise ConfigError(f"{path} is no file but a device or a pipe.", "Name a file that is to be written.")
     aside = path.with_name(path.name + ".tmp")
     try:
         yield aside

@@ -24,7 +24,7 @@ PROBLEMS = [(STORY.format(n, n + 1), str(2 * n + 1)) for n in range(1, 8)]
 PROBLEMS += [(STORY.format(9, 9) + f"Write to {SECRETS[0]} ({SECRETS[1]}, {SECRETS[2]}), key {SECRETS[3]}.", "18")]
 PROBLEMS += [("Prove that the quagga number of Zebulon is even.", "0"), ("Hi", "Zebulon's quill")]
 PROBLEMS += [("A quagga eats 6 apples and 9 plums. How many fruits?", gold) for gold in ("15", "16", "quincunx")]
-WORDS = ("quill", "quagga", "quincunx", "Zebulon", "How many")
+WORDS = ("quill", "quagga", "quincunx", "Zebulon")
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +86,7 @@ def test_nothing_can_be_decided_on_a_page_that_was_given_away(run_dir):
         (["--share", "out.html", "--texts", "some"], 2, "--texts some: the texts of rows are left out"),
         (["--share", "."], 2, "--share . is a folder. Name a file in it"),
         (["--share", "missing/out.html"], 4, "missing"),
+        (["--share", "/dev/null"], 2, "/dev/null is no file but a device"),
     ],
 )
 def test_a_mistake_is_one_line(arguments, code, line, run_dir, monkeypatch, capsys, tmp_path):
