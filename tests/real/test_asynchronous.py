@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 import torch
+from parity_problems import write_parity_problems
 from transformers import AutoModelForCausalLM
 
 from truegold.pipeline.config.base import LaunchConfig
@@ -27,37 +28,10 @@ from truegold.verifiers import GuardError
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
 
-VERIFIER = '''
-from truegold.verifiers import verifier
-
-
-@verifier(version="1")
-def parity(response: str, gold: str) -> bool:
-    """An untrained model passes it about every other time."""
-    return sum(map(ord, response)) % 2 == 0
-'''
-
 
 @pytest.fixture
 def inputs(tiny_model: Path, tmp_path: Path) -> dict[str, Path]:
-    verifier = tmp_path / "parity.py"
-    verifier.write_text(VERIFIER)
-    problems = [
-        {
-            "id": f"p{index}",
-            "prompt": f"What is {index}+{index + 1}?",
-            "gold": "1",
-            "verifier": f"{verifier}:parity",
-            "verifier_args": "{}",
-            "split": "train",
-            "pass_rate": 0.5,
-        }
-        for index in range(24)
-    ]
-    rows, heldout = tmp_path / "rows.parquet", tmp_path / "heldout.parquet"
-    pl.DataFrame(problems[:16]).write_parquet(rows)
-    pl.DataFrame(problems[16:]).write_parquet(heldout)
-    return {"model": tiny_model, "rows": rows, "heldout": heldout, "reserve": rows}
+    return write_parity_problems(tiny_model, tmp_path, 16, 8)
 
 
 def train(inputs: dict[str, Path], out: Path, steps: int, asynchronous: dict[str, Any]) -> list[dict[str, float]]:
