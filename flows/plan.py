@@ -26,7 +26,7 @@ from truegold.pipeline.report import report
 from truegold.pipeline.report.run_files import UNFINISHED
 from truegold.pipeline.review.stage import DECIDED_FILE, OPEN_FLAGS_FILE
 from truegold.pipeline.running.stage import RECORD, Output, Stage, plan_stage
-from truegold.pipeline.running.stage_table import Phase
+from truegold.pipeline.running.stage_table import Phase, phase_of
 from truegold.pipeline.select import select
 from truegold.pipeline.select.unprofiled import TakeRowsConfig, take_rows
 from truegold.synth import synth
@@ -40,7 +40,7 @@ from truegold.train.grpo import grpo
 from truegold.train.guards.logs import ALARMS
 from truegold.train.model.checkpoints import build_tiny, check_local, convert_smollm2, download, is_local
 from truegold.train.sft import sft
-from truegold.train.turns.loading import environment_fingerprint
+from truegold.train.turns.loading import environment_fingerprint, load_environment
 from truegold.verifiers import ConfigError, fingerprint
 
 GROUP_SIZE: int = GrpoConfig.model_fields["group_size"].default
@@ -134,8 +134,8 @@ def _plan_export(config: RunConfig, stages: Sequence[Stage]) -> Stage:
     """Plan the export of what was selected, or of what the last of `stages` has left."""
     last = stages[-1].name
     tables: dict[str, Path | Output] = rows_of(last)
-    if last == "select":
-        tables = {name: Output("select", f"{name}.parquet") for name in ("selected", "heldout")}
+    if phase_of(last) is Phase.SELECT:
+        tables = {name: Output(last, f"{name}.parquet") for name in ("selected", "heldout")}
     records: dict[str, Path | Output] = {stage.name: Output(stage.name, RECORD) for stage in stages}
     suspicion = config.export.suspicion
     evidence: dict[str, Path | Output] = {} if suspicion is None else {"suspicion": data_file(suspicion)}
@@ -174,7 +174,8 @@ def _plan_training(config: RunConfig) -> list[Stage]:
 
 
 def _plan_turns(config: RunConfig, section: GrpoConfig, turns: TurnsConfig) -> Stage:
-    """Plan a training on dialogues."""
+    """Plan a training on dialogues. Raises ConfigError for an environment that cannot be made."""
+    load_environment(turns)
     model = _current_model(config)
     assert model is not None
     names = {"rows": "selected", "heldout": "heldout", "reserve": "reserve"}

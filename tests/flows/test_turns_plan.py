@@ -1,0 +1,56 @@
+"""A run that trains on dialogues: no profile, every curated row, and an environment that is looked up first."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from truegold.flows.config import load_config
+from truegold.flows.plan import plan
+from truegold.verifiers import ConfigError
+
+ENVIRONMENT = """
+class World:
+    def reset(self, row):
+        return []
+
+    def step(self, completion):
+        return None
+"""
+
+
+@pytest.fixture
+def config_path(tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "world.py").write_text(ENVIRONMENT)
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"question": "What is 1+1?", "answer": "2"}) + "\n")
+    path = tmp_path / "run.yaml"
+    path.write_text(
+        f"data: {{path: rows.jsonl, verifier: exact}}\nmodel: {{path: {tiny_model}}}\n"
+        "train: {turns: {environment: world.py:World}}\n"
+    )
+    return path
+
+
+def test_rows_go_to_training_as_curation_left_them(config_path: Path) -> None:
+    names = [stage.name for stage in plan(load_config(config_path))]
+    assert names[names.index("settle") :] == ["settle", "take_rows", "export", "train", "report"]
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ("train.turns.environment=world.py:Word", r"no attribute|has no"),
+        ("train.turns.environment=word.py:World", r"word\.py"),
+        ("train.turns.args={size: 3}", "cannot be made: TypeError"),
+        ("train.turns.discount=0.5", r"discount \(0\.5\) is that of credit: discounted"),
+        ("train.objective.masks.top_entropy=0.2", r"with turns.*objective\.masks\.top_entropy cannot be set"),
+        ("synth={}", "synth makes single answers"),
+        ("train.asynchronous={}", "asynchronous rollouts do not go with turns"),
+    ],
+)
+def test_what_does_not_fit_is_said_before_anything_runs(config_path: Path, change: str, error: str) -> None:
+    with pytest.raises(ConfigError, match=error):
+        plan(load_config(config_path, [change]))
