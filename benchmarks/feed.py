@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from proof import HELDOUT, accuracy_at, heldout_rows, interval, train
+from proof import accuracy_at, heldout_rows, interval, train, training_settings
 from publishing import publish
 
 from truegold.flows.config import load_config
@@ -38,6 +38,7 @@ from truegold.pipeline.select.stage import SELECTED_SCHEMA
 
 DEMO = Path(__file__).parents[1] / "examples" / "demo.yaml"
 WARM_UP, STEPS = 20, 60
+HELDOUT, EVAL_SAMPLES, EVAL_EVERY = 1000, 4, 10
 ORDERS = ("uniform", "signal")
 
 HEAD = """The demo's tiny model, 20 steps after its cold start, on its sound problems and as many products of
@@ -69,7 +70,7 @@ def prepare(run: Path, work: Path, *, hopeless: float) -> dict[str, Path]:
     write_rows(first["rows"], rows, SELECTED_SCHEMA)
     write_rows(first["reserve"], [], SELECTED_SCHEMA)
     (work / "first").mkdir()
-    train(first, work / "first", {"steps": WARM_UP, "seed": 100, "evaluation.every": WARM_UP})
+    train(first, work / "first", training_settings(WARM_UP, 100, WARM_UP, HELDOUT, EVAL_SAMPLES), DEMO)
     config = load_config(DEMO, [])
     section = config.profile.model_copy(update={"engine": config.engine, "chat": config.chat})
     model = work / "first" / "train" / "checkpoint"
@@ -166,7 +167,8 @@ def main() -> None:
         for order, seed in missing:
             out = work / f"{order}-{seed}"
             out.mkdir()
-            points = train(inputs, out, {"steps": STEPS, "seed": seed, "feed.order": order})
+            settings = training_settings(STEPS, seed, EVAL_EVERY, HELDOUT, EVAL_SAMPLES)
+            points = train(inputs, out, {**settings, "feed.order": order}, DEMO)
             measured[f"{order}|{seed}"] = points
             arguments.json.write_text(json.dumps(measured))
             print(order, seed, points, file=sys.stderr, flush=True)

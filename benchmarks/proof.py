@@ -179,6 +179,20 @@ def heldout_rows(problems: Path, work: Path, digests: DigestCache) -> Path:
     return work / "heldout.parquet"
 
 
+def training_settings(steps: int, seed: int, eval_every: int, heldout: int, eval_samples: int) -> dict[str, Any]:
+    """Return the settings of a training whose accuracy is read between two evaluations: its rate is constant."""
+    return {
+        "steps": steps,
+        "seed": seed,
+        "optimizer.schedule": "constant",
+        "evaluation.every": eval_every,
+        "evaluation.problems": heldout,
+        "evaluation.samples": eval_samples,
+        "evaluation.temperature": 1.0,
+        "checkpoint_every": steps,
+    }
+
+
 def train(
     inputs: Mapping[str, Path], work: Path, settings: Mapping[str, Any], config_path: Path
 ) -> list[tuple[int, int, float]]:
@@ -229,16 +243,7 @@ def run_arm(arm: Arm, share: float, seed: int, setting: Setting, budget: int | N
         if budget is not None:
             # Tokens of a step differ between arms: some more steps than the raw arm's would need.
             steps = max(eval_every, round(setting.steps * 1.4 * (1 - spent / budget)))
-        settings = {
-            "steps": steps,
-            "seed": seed,
-            "optimizer.schedule": "constant",
-            "evaluation.every": eval_every,
-            "evaluation.problems": setting.heldout,
-            "evaluation.samples": setting.eval_samples,
-            "evaluation.temperature": 1.0,
-            "checkpoint_every": steps,
-        }
+        settings = training_settings(steps, seed, eval_every, setting.heldout, setting.eval_samples)
         points = train(inputs, work / "arm", settings, setting.config_path)
     return {"rows": rows, "spent": spent, "points": points, "defects": count_defects(records)}
 

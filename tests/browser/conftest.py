@@ -19,9 +19,10 @@ from report_pages import run_report
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """A running Chromium."""
+    """A running Chromium, for a file at a time: Playwright's event loop runs in this thread as long as it is there, and
+    no other test could start its own."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
     if CHROMIUM is None:
         pytest.skip("there is no chromium on this machine: apt-get install chromium")

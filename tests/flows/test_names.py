@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import run_command
 
 from truegold.flows.config import validate_config
 from truegold.flows.execute import execute
@@ -141,13 +142,12 @@ def test_options_that_fit_are_accepted() -> None:
 
 
 def test_rows_that_name_an_unknown_verifier_are_rejected_when_they_are_read(project: Path) -> None:
-    from tests.flows.test_cli import truegold
 
     record = {"question": "How many pens do Ann and Ben have?", "answer": "#### 7"}
     lines = [json.dumps({**record, "kind": kind}) for kind in ("math", "mth")]
     (project / "train.jsonl").write_text("\n".join(lines) + "\n")
     (project / "run.yaml").write_text("data: {path: train.jsonl, columns: {verifier: kind}}\n")
-    done = truegold("curate", "run.yaml", "--engine", "local", cwd=project)
+    done = run_command("curate", "run.yaml", "--engine", "local", cwd=project)
     assert done.returncode == 0, done.stderr
     (reject,) = map(json.loads, (project / "runs" / "run" / "ingest" / "rejects.jsonl").read_text().splitlines())
     assert (reject["source_row"], reject["reason"]) == (2, "unknown_verifier")

@@ -82,6 +82,10 @@ def test_every_example_is_planned_whole_and_curated(example: Path, monkeypatch: 
         for field in ("path", "heldout_path"):
             if field in source:
                 write_data(source[field], source.get("preset"))
+    # A configuration names its own code from the folder above.
+    Path("examples").symlink_to(example.parent)
+    if "data" in values.get("sft", {}):
+        write_data(values["sft"]["data"])
     for against in values.get("decontaminate", {}).get("against", ()):
         write_data(against)
     config = validate_config(values, example.name)

@@ -52,8 +52,8 @@ def responder(out: Path, **guards: Any) -> tuple[Responder, Notes]:
         feed=SimpleNamespace(unlearn=lambda state: notes.log.append(f"unlearn since {state['feed']}")),
         rollout=SimpleNamespace(
             engine=SimpleNamespace(forget_prefixes=lambda: notes.log.append("forget")),
-            sync=lambda version: notes.log.append("sync"),
         ),
+        bring_sampler_up=lambda: notes.log.append("sync"),
     )
     (out / "completions").mkdir()
     for step in range(60):
