@@ -8,6 +8,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Tests at a time: one more than two cores have, since many wait for a deadline, a browser or a process.
+WORKERS ?= 3
 READY := $(VENV)/.ready
 
 .PHONY: demo test test-all check setup clean
@@ -16,10 +18,10 @@ demo: $(READY)
 	$(BIN)/truegold run examples/demo.yaml
 
 test: check
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test-all: check
-	TRUEGOLD_ALL=1 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+	TRUEGOLD_ALL=1 $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -3,23 +3,29 @@
     truegold demo && python docs/pictures/make.py runs/demo
 
 overview.png, rows.png and training.png show the report, review.png the page of `truegold review` with a gold that is
-being fixed, phone.png a row on a phone in the dark scheme.
+being fixed, phone.png a row on a phone in the dark scheme. prefect.png is the page of a curation in Prefect, with a
+server that is started for it.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent
+DEMO = FOLDER.parents[1] / "examples" / "demo.yaml"
 WIDTH, HEIGHT = 1280, 800
 TOKEN = "pictures-of-the-documentation"
 
@@ -77,6 +83,53 @@ def take_review(browser: Any, address: str) -> None:
     page.screenshot(path=FOLDER / "review.png")
 
 
+@contextmanager
+def curation_in_prefect() -> Iterator[str]:
+    """Start a Prefect server, curate the demo's data as a flow there, and yield the address of the flow run's page."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        free.close()
+        url = f"http://127.0.0.1:{port}"
+        environment = {**os.environ, "PREFECT_HOME": folder, "PREFECT_API_URL": f"{url}/api"}
+        environment["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
+        command = [sys.executable, "-m", "prefect", "server", "start", "--port", str(port)]
+        with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+            try:
+                while not is_served(f"{url}/api/health"):
+                    time.sleep(0.5)
+                settings = ["name=curation", "data.problems=600", "data.sft_examples=64"]
+                overrides = [part for setting in settings for part in ("--set", setting)]
+                curate = [sys.executable, "-m", "truegold.flows.cli", "curate", str(DEMO), *overrides]
+                subprocess.run(curate, env=environment, cwd=folder, check=True, stderr=subprocess.DEVNULL)
+                request = urllib.request.Request(
+                    f"{url}/api/flow_runs/filter", b"{}", {"Content-Type": "application/json"}
+                )
+                with urllib.request.urlopen(request) as answer:
+                    (flow_run, *_) = json.load(answer)
+                yield f"{url}/runs/flow-run/{flow_run['id']}"
+            finally:
+                server.terminate()
+
+
+def is_served(address: str) -> bool:
+    """Return whether a server answers there."""
+    try:
+        with urllib.request.urlopen(address, timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+def take_prefect(browser: Any, address: str) -> None:
+    """Take the picture of a flow run."""
+    page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+    page.goto(address)
+    page.get_by_text("ingest").first.wait_for()
+    page.wait_for_timeout(2000)
+    page.screenshot(path=FOLDER / "prefect.png")
+
+
 def main() -> None:
     """Take all pictures of the run that the command names."""
     from playwright.sync_api import sync_playwright
@@ -87,6 +140,8 @@ def main() -> None:
         take_report(browser, (run_dir / "report" / "index.html").as_uri())
         with review_of(run_dir) as address:
             take_review(browser, address)
+        with curation_in_prefect() as address:
+            take_prefect(browser, address)
         browser.close()
 
 

@@ -30,7 +30,11 @@ def script_of(page: Path) -> str:
     return "\n".join(parts)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    # TRL alone takes as long as all others together.
+    [pytest.param(page, id=page.stem, marks=[pytest.mark.long_run] if page.stem == "trl" else []) for page in PAGES],
+)
 def test_a_page_does_what_it_says(page: Path, tmp_path: Path) -> None:
     pytest.importorskip("datasets", reason="needs truegold[hub]")
     command = [sys.executable, "-P", "-c", script_of(page)]

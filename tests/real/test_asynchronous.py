@@ -123,6 +123,7 @@ def test_generate_interrupts_the_background_and_loses_nothing(sampler: SamplerPr
     assert sorted(each.sample for each in done) == [100, 101, 102, 103, 104]
 
 
+@pytest.mark.long_run
 def test_a_sampler_that_dies_is_named(tiny_model: Path) -> None:
     made = SamplerProcess(tiny_model, VllmEngineConfig(dtype="float32", max_model_len=64, cpu_kv_cache_gib=1))
     os.kill(made._process.pid or 0, signal.SIGKILL)
