@@ -3,7 +3,10 @@
     truegold select examples/demo.yaml
     python benchmarks/asynchronous.py runs/demo --json FILE [--arms sync "every 5" ...] [--seeds 0 1 2] [--steps 80]
 
-All arms take the same steps from the demo's cold start on the rows that it selects. Given are the wall time of the
+    truegold select benchmarks/proof_smollm2.yaml
+    python benchmarks/asynchronous.py runs/proof-smollm2 --config benchmarks/proof_smollm2.yaml --steps 12 ...
+
+All arms take the same steps from the run's cold start on the rows that it selects. Given are the wall time of the
 steps without evaluations, the share of it in which the sampler sampled and the trainer trained, the staleness of what
 was trained on, tokens, and the held-out pass rate at the end. In the synchronous arms one waits for the other; beside
 each other each has a core.
@@ -41,20 +44,26 @@ ARMS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def plan_training(run: Path, settings: Mapping[str, Any]) -> tuple[dict[str, Path], GrpoConfig]:
-    """Return inputs and configuration of a training on what a run of the demo has selected, with changed settings by
-    their dotted names."""
-    config = load_config(DEMO, [f"train.{name}={json.dumps(value)}" for name, value in settings.items()]).resolved()
+def plan_training(
+    run: Path, settings: Mapping[str, Any], config_path: Path = DEMO
+) -> tuple[dict[str, Path], GrpoConfig]:
+    """Return inputs and configuration of a training on what a run has selected, with changed settings by their dotted
+    names."""
+    changes = [f"train.{name}={json.dumps(value)}" for name, value in settings.items()]
+    config = load_config(config_path, changes).resolved()
     assert config.train is not None
     names = {"rows": "selected", "heldout": "heldout", "reserve": "reserve"}
     inputs = {key: run / "select" / f"{name}.parquet" for key, name in names.items()}
     return inputs | {"model": run / "sft" / "checkpoint", "samples": run / "profile" / "samples.parquet"}, config.train
 
 
-def train(run: Path, arm: Mapping[str, Any], steps: int, seed: int) -> dict[str, float]:
+def train(
+    run: Path, arm: Mapping[str, Any], steps: int, seed: int, heldout: int, config_path: Path
+) -> dict[str, float]:
     """Return what came of one training."""
-    evaluation = {"evaluation.every": steps, "evaluation.samples": 4, "evaluation.problems": 500}
-    inputs, config = plan_training(run, {**arm, **evaluation, "steps": steps, "seed": seed, "checkpoint_every": steps})
+    evaluation = {"evaluation.every": steps, "evaluation.samples": 4, "evaluation.problems": heldout}
+    settings = {**arm, **evaluation, "steps": steps, "seed": seed, "checkpoint_every": steps}
+    inputs, config = plan_training(run, settings, config_path)
     with tempfile.TemporaryDirectory(prefix="truegold-asynchronous-") as folder:
         out = Path(folder) / "train"
         out.mkdir()
@@ -108,10 +117,12 @@ def _report(measured: Mapping[str, dict[str, float]]) -> str:
 
 def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=Path, metavar="RUN_DIR", help="of the demo, at least up to select")
+    parser.add_argument("run", type=Path, metavar="RUN_DIR", help="at least up to select")
+    parser.add_argument("--config", type=Path, default=DEMO, help="what RUN_DIR was made with, the demo's by default")
     parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS), metavar="ARM")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--steps", type=int, default=80)
+    parser.add_argument("--heldout", type=int, default=500, help="problems of the evaluation at the end")
     parser.add_argument("--json", type=Path, required=True, help="keep the figures here; what is in it is not repeated")
     parser.add_argument("--write", type=Path, help="write the table into this Markdown file")
     arguments = parser.parse_args()
@@ -120,7 +131,10 @@ def _main() -> None:
         for arm in dict.fromkeys(["sync", *arguments.arms]):
             key = f"{arm}|{seed}"
             if key not in measured:
-                measured[key] = train(arguments.run.resolve(), ARMS[arm], arguments.steps, seed)
+                run = arguments.run.resolve()
+                measured[key] = train(
+                    run, ARMS[arm], arguments.steps, seed, arguments.heldout, arguments.config.resolve()
+                )
                 arguments.json.write_text(json.dumps(measured))
                 say(f"{key}: {measured[key]}")
     publish(measured, _report(measured), arguments.json, arguments.write, "Rollouts beside the update")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -26,6 +27,12 @@ def source_files() -> list[Path]:
     return [path for floor in FLOORS for path in sorted((ROOT / floor).rglob("*.py"))]
 
 
+@cache
+def syntax_tree(path: Path) -> ast.Module:
+    """Return what a file is parsed into."""
+    return ast.parse(path.read_text())
+
+
 def module_name(path: Path) -> str:
     """Return a file's name as a module: `truegold.pipeline.clean.__init__` for `pipeline/clean/__init__.py`."""
     return ".".join(("truegold", *path.relative_to(ROOT).with_suffix("").parts))
@@ -34,7 +41,7 @@ def module_name(path: Path) -> str:
 def imported_modules(path: Path, modules: Mapping[str, Path]) -> Iterator[str]:
     """Yield the names of the modules of the product that a file imports."""
     package = module_name(path).split(".")[:-1]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(syntax_tree(path)):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield from _module_or_door(alias.name, modules)
@@ -51,6 +58,7 @@ def _module_or_door(name: str, modules: Mapping[str, Path]) -> list[str]:
     return [module for module in (name, f"{name}.__init__") if module in modules][:1]
 
 
+@cache
 def import_graph() -> Graph:
     """Return which file imports which others."""
     modules = {module_name(path): path for path in source_files()}

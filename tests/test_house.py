@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from house import FLOORS, ROOT, find_circle, folder_graphs, import_graph, module_name, source_files
+from house import FLOORS, ROOT, find_circle, folder_graphs, import_graph, module_name, source_files, syntax_tree
 
 ROOT_LIMITS = {"pipeline": (20, 5), "train": (10, 5)}
 """How many entries the root of a floor may have, and how many of them may be modules."""
@@ -39,13 +39,13 @@ EMPTY_NAMES = {
 def benchmark_trees() -> Iterator[tuple[Path, ast.Module]]:
     """Yield the path of every file of the benchmarks and its syntax tree."""
     for path in sorted((ROOT / "benchmarks").rglob("*.py")):
-        yield path.relative_to(ROOT), ast.parse(path.read_text())
+        yield path.relative_to(ROOT), syntax_tree(path)
 
 
 def syntax_trees() -> Iterator[tuple[Path, ast.Module]]:
     """Yield the path of every file of the product, from the root of the repository, and its syntax tree."""
     for path in source_files():
-        yield path.relative_to(ROOT), ast.parse(path.read_text())
+        yield path.relative_to(ROOT), syntax_tree(path)
 
 
 def bound_names(tree: ast.Module) -> Iterator[tuple[int, str]]:

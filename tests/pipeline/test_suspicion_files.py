@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from command_line import run_command
 from numbered_rows import make_row
 from real_data import real_data
 
@@ -21,7 +21,6 @@ from truegold.pipeline.rows import write_rows
 from truegold.verifiers import InputError
 
 REPOSITORY = Path(__file__).parents[2]
-TRUEGOLD = [sys.executable, "-P", "-m", "truegold.flows.cli"]
 
 
 @pytest.mark.parametrize(
@@ -60,8 +59,7 @@ def test_the_answers_to_each_row_are_counted_by_class(tmp_path):
 
 def flag(cwd, *arguments):
     """Run the command and return what became of it."""
-    command = [*TRUEGOLD, "flag", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+    return run_command("flag", *arguments, cwd=cwd)
 
 
 @pytest.fixture

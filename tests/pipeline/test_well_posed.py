@@ -6,12 +6,12 @@ No model small enough for a test can judge a problem. What a model's word is wor
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
+from command_line import run_command
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -120,8 +120,7 @@ def test_no_problem_can_close_the_marks_around_it(problem, gold):
 
 def truegold_flag(cwd, *arguments):
     """Run the command and return what became of it."""
-    command = [sys.executable, "-P", "-m", "truegold.flows.cli", "flag", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+    return run_command("flag", *arguments, cwd=cwd)
 
 
 def test_the_command_flags_what_fails_beside_the_rules_and_blocks_only_what_is_named(tmp_path):
