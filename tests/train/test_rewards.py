@@ -14,7 +14,8 @@ from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.engines.base import Completion
 from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.rows import Row
-from truegold.train.config.grpo import GrpoConfig, RewardConfig
+from truegold.train.config.grpo import GrpoConfig
+from truegold.train.config.reward import RewardConfig
 from truegold.train.grpo.batch_metrics import diversity_metrics, reward_metrics
 from truegold.train.grpo.completions import write_completions
 from truegold.train.grpo.rewards import StepCompletion, score_completions, without_contents

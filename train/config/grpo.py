@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, Field, PositiveFloat, Tag, field_validator, model_validator
+from pydantic import Field, PositiveFloat, Tag, field_validator, model_validator
 
-from truegold.pipeline.config.base import LaunchConfig, StageConfig, VerdictConfig, by_type, moved_error
+from truegold.pipeline.config.base import LaunchConfig, StageConfig, by_type
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, VllmEngineConfig
 from truegold.train.config.asynchronous import AsynchronousConfig
 from truegold.train.config.feed import FeedConfig
+from truegold.train.config.groups import GroupsConfig
 from truegold.train.config.models import TUNABLE_OPTIMIZER, OptimizerConfig, Tracker
 from truegold.train.config.objective import ObjectiveConfig, PassRateBand, lowest_band
+from truegold.train.config.reward import Range, RewardConfig
 from truegold.train.config.turns import TurnsConfig
 from truegold.train.guards.table import GUARDS, NOT_THE_POLICY, PROBE, PROMPTS, SEVERITY
-from truegold.verifiers import Term
-from truegold.verifiers.reward import find_mistakes
 
 RolloutEngineConfig = Annotated[
     Annotated[VllmEngineConfig, Tag("vllm")] | Annotated[ServerEngineConfig, Tag("server")], by_type("vllm")
@@ -32,15 +32,6 @@ NEUTRAL: dict[str, float] = {
     "frequency_penalty": 0.0,
 }
 """Sampling settings that would bias the importance ratio, with the values at which they do nothing."""
-
-
-def _check_range(bounds: tuple[float, float]) -> tuple[float, float]:
-    if not bounds[0] < bounds[1]:
-        raise ValueError("must be [lowest, highest]")
-    return bounds
-
-
-Range = Annotated[tuple[float, float], AfterValidator(_check_range)]
 
 
 TUNABLE_GRPO = (
@@ -135,63 +126,6 @@ class SamplingConfig(StageConfig):
         return schedule.start + (schedule.end - schedule.start) * share_done
 
 
-class RewardTerm(StageConfig):
-    """One term of the reward: it adds weight * (score + offset)."""
-
-    name: str
-    """Its name in metrics, completions and gates."""
-    verifier: str | None = None
-    """A built-in name, an entry point or an import string; without it, the row's own verifier: correctness."""
-    weight: float = Field(default=1.0, allow_inf_nan=False)
-    """0: measured, and no part of the reward."""
-    offset: float = Field(default=0.0, allow_inf_nan=False)
-    """Added to the score; -1 turns a score of 0 to 1 into a punishment of -1 to 0."""
-    args: dict[str, Any] = Field(default_factory=dict)
-    """Arguments for the verifier it names, the same for every row; `length`, the completion's tokens, is added."""
-    gate: str | None = None
-    """The name of another term: this one counts only where that one passed."""
-
-    def as_term(self) -> Term:
-        """Return the term as the composition of rewards takes it."""
-        return Term(self.name, self.verifier, self.weight, self.offset, self.args, self.gate)
-
-
-class RewardConfig(VerdictConfig):
-    """What a completion is rewarded for."""
-
-    terms: tuple[RewardTerm, ...] = (RewardTerm(name="correct"),)
-    """The terms of the reward. Exactly one of them leaves `verifier` out: it is what pass rates are measured by."""
-    clip: Range | None = None
-    """The lowest and the highest value of the sum of the terms."""
-    workers: int = Field(default=1, ge=0)
-    """Processes that judge completions, for each rank; 0 for one a core. One will do for mathematics, programs want
-    more."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _check_terms_are_in_their_field(cls, values: Any) -> Any:
-        if isinstance(values, list | tuple):
-            raise moved_error("reward.terms")
-        return values
-
-    @field_validator("terms")
-    @classmethod
-    def _check_terms(cls, terms: tuple[RewardTerm, ...]) -> tuple[RewardTerm, ...]:
-        mistakes = find_mistakes([term.as_term() for term in terms])
-        if sum(term.verifier is None for term in terms) != 1:
-            mistakes.append(
-                "exactly one term must leave `verifier` out, to be judged by the row's own (weight 0 is fine)"
-            )
-        if mistakes:
-            raise ValueError("; ".join(mistakes))
-        return terms
-
-    @property
-    def composition(self) -> tuple[Term, ...]:
-        """The terms as the composition of rewards takes them."""
-        return tuple(term.as_term() for term in self.terms)
-
-
 class EvaluationConfig(StageConfig):
     """Evaluation on the held-out rows. What is left out of temperature, top_p and top_k is as the checkpoint's
     generation_config.json says, else plain sampling at temperature 1."""
@@ -275,7 +209,9 @@ class GrpoConfig(StageConfig):
     prompts_per_step: int = Field(default=32, ge=1)
     """Groups that a step samples."""
     group_size: int = Field(default=8, ge=2)
-    """Completions of each prompt."""
+    """Completions of each prompt; with groups by posterior their mean."""
+    groups: GroupsConfig = GroupsConfig()
+    """How a step's completions are shared among its prompts."""
     asynchronous: AsynchronousConfig | None = None
     """Sampling beside the update, in a process of its own; left out: one after the other."""
     sync_every: int = Field(default=1, ge=1)
@@ -353,6 +289,25 @@ class GrpoConfig(StageConfig):
         return self
 
     @model_validator(mode="after")
+    def _check_what_explores_goes_with_the_rest(self) -> GrpoConfig:
+        self.groups.check_size(self.group_size)
+        if self.groups.sizes == "by_posterior" and self.asynchronous is not None:
+            raise ValueError(
+                "groups.sizes: by_posterior does not go with asynchronous rollouts, whose groups are asked for before "
+                "the step that shares its completions among them"
+            )
+        if not self.reward.diversity.weight:
+            return self
+        if self.turns is not None and self.turns.credit != "equal":
+            raise ValueError(
+                f"reward.diversity is of whole completions, and does not go with turns.credit: {self.turns.credit}"
+            )
+        by_counts = [kind for kind in self.objective.advantage_kinds if kind.startswith("pass_at_k")]
+        if by_counts:
+            raise ValueError(f"reward.diversity has no effect on {', '.join(by_counts)}, which only counts right ones")
+        return self
+
+    @model_validator(mode="after")
     def _check_minibatches_have_groups(self) -> GrpoConfig:
         minibatches = self.objective.minibatches
         if minibatches > self.prompts_per_step:
@@ -362,10 +317,11 @@ class GrpoConfig(StageConfig):
     @model_validator(mode="after")
     def _check_groups_have_k_samples(self) -> GrpoConfig:
         kinds, k = self.objective.advantage_kinds, self.objective.pass_at_k
-        most = self.group_size - ("pass_at_k_chen" in kinds)
+        size = self.group_size if self.groups.sizes == "equal" else self.groups.least
+        most = size - ("pass_at_k_chen" in kinds)
         if any(kind.startswith("pass_at_k") for kind in kinds) and k > most:
             raise ValueError(
-                f"pass_at_k ({k}) must be at most {most} in groups of {self.group_size}: pass_at_k_chen "
+                f"pass_at_k ({k}) must be at most {most} in groups of {size}: pass_at_k_chen "
                 "compares subsets of k, pass_at_k_walder needs k samples"
             )
         return self

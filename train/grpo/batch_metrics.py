@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from statistics import fmean
 
+from truegold.train.grpo.group_choice import GroupScore
 from truegold.train.grpo.rewards import StepCompletion
 from truegold.verifiers import Reason, Term
 
@@ -134,6 +135,12 @@ def distinct_ngrams(group: Sequence[Sequence[int]], n: int = NGRAM) -> float | N
     Li et al., arXiv 1510.03055); None where no completion has n tokens."""
     ngrams = [tuple(ids[start : start + n]) for ids in group for start in range(len(ids) - n + 1)]
     return len(set(ngrams)) / len(ngrams) if ngrams else None
+
+
+def tokens_per_teaching_group(completions: Sequence[StepCompletion], scores: Collection[GroupScore]) -> float | None:
+    """Return how many tokens were sampled for each group that teaches, None where none does."""
+    teaching = sum(score.teaches for score in scores)
+    return sum(len(completion.segment.output_ids) for completion in completions) / teaching if teaching else None
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -20,7 +20,7 @@ import torch
 
 from truegold.pipeline.engines.base import Completion
 from truegold.pipeline.engines.chat import PromptEncoder
-from truegold.train.config.grpo import RewardConfig
+from truegold.train.config.reward import RewardConfig
 from truegold.train.config.turns import TurnsConfig
 from truegold.train.grpo.rewards import CORRECTNESS, CompletionScore, StepCompletion, score_completions
 from truegold.train.grpo.update import WeighedBatch

@@ -35,14 +35,16 @@ class Player:
     out_dir: Path
 
     def play(
-        self, rows: Sequence[Row], groups: Sequence[int], group_size: int, step: int, sampling: SamplingParams
+        self, rows: Sequence[Row], groups: Sequence[int], sizes: Sequence[int], step: int, sampling: SamplingParams
     ) -> tuple[list[StepCompletion], dict[str, float]]:
         """Return a completion for each episode, a row's side by side, and what is measured of them.
 
-        groups: the number of each row's group in the step.
+        groups: the number of each row's group in the step. sizes: the episodes of each.
         """
         episodes = [
-            Episode(row, group, index) for row, group in zip(rows, groups, strict=True) for index in range(group_size)
+            Episode(row, group, index)
+            for row, group, size in zip(rows, groups, sizes, strict=True)
+            for index in range(size)
         ]
         seeded_by = (self.config.seed, step)
         if episodes:

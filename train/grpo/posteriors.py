@@ -86,18 +86,20 @@ class Posteriors:
         """Return a and b of each problem's Beta distribution. Shapes [problems], float64."""
         return self._best.parameters()
 
-    def teaching_shares(self) -> Floats:
-        """Return how often a group of each problem would have right and wrong completions. Shape [problems]."""
-        a, b = self.parameters()
+    def teaching_shares(self, rows: Indices | slice = slice(None), sizes: Floats | None = None) -> Floats:
+        """Return how often a group of each problem would have right and wrong completions. Shape [problems].
+
+        rows: which problems; all where left out. sizes: of their groups; the usual one where left out.
+        """
+        size = self._group_size if sizes is None else sizes
+        a, b = (values[rows] for values in self.parameters())
         whole = betaln(a, b)
-        dead, saturated = (
-            np.exp(betaln(a + right, b + self._group_size - right) - whole) for right in (0, self._group_size)
-        )
-        chance = (1 - dead - saturated) * (1 - self._hopeless_now()) * self._teaching_ratio
+        dead, saturated = (np.exp(betaln(a + right, b + size - right) - whole) for right in (0, size))
+        chance = (1 - dead - saturated) * (1 - self.hopeless_shares()[rows]) * self._teaching_ratio
         shares: Floats = np.clip(chance, 0.0, 1.0)
         return shares
 
-    def _hopeless_now(self) -> Floats:
+    def hopeless_shares(self) -> Floats:
         """Return how probable it is that each problem never passes; little by little that is forgotten."""
         known: Floats = HOPELESS + (self._hopeless - HOPELESS) * HOPELESS_MEMORY ** (self._step - self._seen)
         return known
@@ -116,7 +118,7 @@ class Posteriors:
         rows = np.array(problems, dtype=np.int64)[counted]
         passed, seen = np.array(right, dtype=np.float64)[counted], np.array(judged, dtype=np.float64)[counted]
         weights = 1 / np.array(chances, dtype=np.float64)[counted]
-        expected = float(self.teaching_shares()[rows].sum())
+        expected = float(self.teaching_shares(rows, seen).sum())
         taught = int(((passed > 0) & (passed < seen)).sum())
         ratio = self._teaching_ratio * (taught + RATIO_GROUPS) / (expected + RATIO_GROUPS)
         self._teaching_ratio = float(np.clip(ratio, *TEACHING_RATIOS))
@@ -133,7 +135,7 @@ class Posteriors:
         seen = np.bincount(groups, weights=seen).astype(np.float64)
         a, b = (array[rows] for array in self.parameters())
         by_chance = np.exp(betaln(a, b + seen) - betaln(a, b))
-        before = self._hopeless_now()[rows]
+        before = self.hopeless_shares()[rows]
         self._hopeless[rows] = np.where(passed == 0, before / (before + (1 - before) * by_chance), 0.0)
         self._step += 1
         self._seen[rows] = self._step

@@ -14,7 +14,7 @@ from typing import cast
 from truegold.pipeline.engines.base import Completion
 from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.rows import Row, dump_json
-from truegold.train.config.grpo import RewardConfig
+from truegold.train.config.reward import RewardConfig
 from truegold.train.model.segment import Segment
 from truegold.verifiers import Item, Reward, Term, Verdict, compose, resolve, verify_batch
 from truegold.verifiers.options import declared
@@ -47,6 +47,9 @@ class StepCompletion:
     """Its tokens."""
     score: CompletionScore
     """Its reward and verdicts."""
+    diversity: float = 0.0
+    """What it has earned for differing from the other right completions of its group; part of its segment's reward, and
+    not of its score."""
     advantage: float = 0.0
     """How much better it is than its group."""
     trained: bool = False

@@ -87,7 +87,15 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     rollout = Rollout(sampler, encoder, engine, config.seed, probe)
     rollout.sync(state["weights_version"] if state else 0)
     trainer = Trainer(
-        Feed(data.rows, data.reserve, config.feed, group_size=config.group_size, steps=config.steps, seed=config.seed),
+        Feed(
+            data.rows,
+            data.reserve,
+            config.feed,
+            group_size=config.group_size,
+            steps=config.steps,
+            seed=config.seed,
+            groups=config.groups,
+        ),
         data.heldout[: config.evaluation.problems],
         config,
         Updater(engine, objective, max_tokens, config.steps * objective.updates, reference),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 from pathlib import Path
@@ -28,9 +28,11 @@ from truegold.train.grpo.batch_metrics import (
     group_completions,
     group_ngrams,
     reward_metrics,
+    tokens_per_teaching_group,
 )
 from truegold.train.grpo.completions import write_completions
 from truegold.train.grpo.distilled import Distilled, join
+from truegold.train.grpo.diversity import diversity_reward, pay_diversity
 from truegold.train.grpo.episode_scores import segments_to_weigh, spread_advantages
 from truegold.train.grpo.feed import Feed
 from truegold.train.grpo.group_choice import GroupScore, choose_groups, count_missing_groups, right_share, score_group
@@ -96,6 +98,7 @@ class Trainer:
         config = self.config
         started = time.monotonic()
         completions = self._roll_out(step)
+        pay_diversity(completions, config.reward)
         scores = self._score_groups(completions)
         members = self.distilled.members(completions, self.feed.pass_rates(scores), step)
         foretold = self.feed.finish_step(scores)
@@ -123,9 +126,10 @@ class Trainer:
             **reward_metrics(all_completions, terms),
             **diversity_metrics(all_completions, chain(*gathered(group_ngrams(completions)))),
             **text_metrics(completions, self.rollout.encoder),
+            **diversity_reward(all_completions, config.reward),
             **weighed.metrics,
             **foretold,
-            "tokens_per_teaching_group": _tokens_per_teaching_group(all_completions, scores),
+            "tokens_per_teaching_group": tokens_per_teaching_group(all_completions, scores.values()),
             "groups_entered": float(len(entered)),
             "groups_teaching": sum(score.teaches for score in scores.values()) / max(len(scores), 1),
             "right_share": right_share([scores[group] for group in entered]),
@@ -144,7 +148,7 @@ class Trainer:
             if is_sync_due:
                 self.rollout.engine.sleep()
             try:
-                share = self._share_entered(len(entered)) if entered else 1.0
+                share = self._share_entered(all_completions, entered) if entered else 1.0
                 segments, weighed = join(segments, weighed, members)
                 seed = f"{config.seed}-{step}"
                 updates = self.updater.train_on(segments, weighed, seed, self.version, share)
@@ -195,11 +199,12 @@ class Trainer:
             start += size
         return (segments, weighed) if turns is None else spread_advantages(batch, weighed, turns)
 
-    def _share_entered(self, entered: int) -> float:
+    def _share_entered(self, completions: Sequence[StepCompletion], entered: Container[int]) -> float:
         """Return what part of a whole batch has entered, as far as token weights are relative to a whole one."""
         if self.config.objective.relative_to == "teaching":
             return 1.0
-        return min(1.0, entered / self.config.prompts_per_step)
+        count = sum(completion.segment.group in entered for completion in completions)
+        return min(1.0, count / (self.config.prompts_per_step * self.config.group_size))
 
     def _check_canaries(self, completions: Sequence[StepCompletion]) -> float | None:
         """Return the share of the first step's completions that are judged otherwise now; rank 0 judges them."""
@@ -269,19 +274,20 @@ class Trainer:
     def _sample_and_score(self, rows: Sequence[Row], step: int, first_group: int) -> list[StepCompletion]:
         """Return the groups of this rank's share of `rows`, which are numbered from `first_group` on."""
         config, encoder, version = self.config, self.rollout.encoder, self.rollout.version
+        sizes = self.feed.group_sizes(first_group, len(rows))[rank() :: world_size()]
         groups = list(range(first_group + rank(), first_group + len(rows), world_size()))
         local_rows = [rows[group - first_group] for group in groups]
         if self.player is not None:
             temperature = config.sampling.temperature_for(step, None)
             sampling_params = SamplingParams(temperature, 1.0, self.max_tokens, encoder.stop_token_ids)
-            episodes, metrics = self.player.play(local_rows, groups, config.group_size, step, sampling_params)
+            episodes, metrics = self.player.play(local_rows, groups, sizes, step, sampling_params)
             self.episode_metrics.append(metrics)
             return episodes
         temperatures = [config.sampling.temperature_for(step, row["pass_rate"]) for row in local_rows]
         sampling = [
             SamplingParams(temperature, 1.0, self.max_tokens, encoder.stop_token_ids) for temperature in temperatures
         ]
-        prompts, completions = self.rollout.sample(local_rows, sampling, step, groups, config.group_size)
+        prompts, completions = self.rollout.sample(local_rows, sampling, step, groups, sizes)
         scores = iter(score_completions(local_rows, completions, encoder, config.reward))
         return [
             StepCompletion(row, _to_segment(prompt, completion, score, group, temperature, version), score)
@@ -314,11 +320,12 @@ class Trainer:
         rows = [self.heldout[position] for position in positions]
         seed_step = -1 - self.rollout.version
         samples = self.config.evaluation.samples
+        sizes = [samples] * len(rows)
         if self.player is not None:
-            episodes, _ = self.player.play(rows, positions, samples, seed_step, self.evaluation)
+            episodes, _ = self.player.play(rows, positions, sizes, seed_step, self.evaluation)
             scores = [episode.score for episode in episodes]
         else:
-            _, groups = self.rollout.sample(rows, [self.evaluation] * len(rows), seed_step, positions, samples)
+            _, groups = self.rollout.sample(rows, [self.evaluation] * len(rows), seed_step, positions, sizes)
             scores = score_completions(rows, groups, self.rollout.encoder, self.config.reward, correctness_only=True)
         passed = [
             [score.correct.passed for score in scores[start : start + samples] if score.correct.score is not None]
@@ -354,12 +361,6 @@ class Trainer:
         self.feed.restore(state)
         if self.pipeline is not None:
             self.pipeline.restore(state)
-
-
-def _tokens_per_teaching_group(completions: Sequence[StepCompletion], scores: Mapping[int, GroupScore]) -> float | None:
-    """Return how many tokens were sampled for each group that teaches, None where none does."""
-    teaching = sum(score.teaches for score in scores.values())
-    return sum(len(completion.segment.output_ids) for completion in completions) / teaching if teaching else None
 
 
 def _judgement(score: CompletionScore) -> tuple[float | None, float | None]:

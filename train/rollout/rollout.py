@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 
 from truegold.pipeline.engines.base import Completion, SamplingParams, sample_seed
 from truegold.pipeline.engines.chat import ChatEncoder
@@ -50,24 +51,24 @@ class Rollout:
         sampling: Sequence[SamplingParams],
         step: int,
         groups: Sequence[int],
-        group_size: int,
+        sizes: Sequence[int],
     ) -> tuple[list[tuple[int, ...]], list[list[Completion]]]:
         """Return each row's prompt ids and its group of completions, by the row's sampling, in order.
 
-        groups: the number of each row's group in the step. A seed depends on run, step, row, group and the completion's
-        index in the group alone.
+        groups: the number of each row's group in the step. sizes: the completions of each group. A seed depends on run,
+        step, row, group and the completion's index in the group alone.
         """
         prompts = [tuple(self.encoder.encode(row["prompt"])) for row in rows]
         seeds = [
             sample_seed(self.seed, step, group, row["id"], index)
-            for group, row in zip(groups, rows, strict=True)
-            for index in range(group_size)
+            for group, row, size in zip(groups, rows, sizes, strict=True)
+            for index in range(size)
         ]
-        repeated_sampling = [params for params in sampling for _ in range(group_size)]
-        repeated_prompts = [prompt for prompt in prompts for _ in range(group_size)]
+        repeated_sampling = [params for params, size in zip(sampling, sizes, strict=True) for _ in range(size)]
+        repeated_prompts = [prompt for prompt, size in zip(prompts, sizes, strict=True) for _ in range(size)]
         with engine_deaths_reported(step):
-            completions = self.engine.generate(repeated_prompts, repeated_sampling, seeds) if prompts else []
-        return prompts, [completions[start : start + group_size] for start in range(0, len(completions), group_size)]
+            completions = iter(self.engine.generate(repeated_prompts, repeated_sampling, seeds) if prompts else [])
+        return prompts, [list(islice(completions, size)) for size in sizes]
 
     def sync(self, version: int) -> Mismatch:
         """Give the sampling engine the trainer's weights, and probe. Raises GuardError where the engines disagree."""
