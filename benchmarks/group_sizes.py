@@ -1,10 +1,10 @@
-"""Groups by posterior against equal ones, at equal tokens, on the demo's tiny model; and what a reward for diversity does.
+"""Groups by posterior against equal ones, at equal tokens, on the demo's tiny model; and a reward for diversity.
 
     truegold select examples/demo.yaml
     python benchmarks/group_sizes.py runs/demo --json groups.json [--seeds 0 1 2 3 4] [--arms equal by_posterior]
 
-The trainings go on from where `feed.py` lets its own begin: some steps after the cold start, all sound problems profiled
-with that policy, none selected away, and products of three-digit numbers, which it cannot learn, among them (--beyond).
+The trainings begin where those of `feed.py` do: some steps after the cold start, all sound problems profiled with that
+policy, none selected away, and products of three-digit numbers, which it cannot learn, among them (--beyond).
 All arms have the same seeds, rows and completions in a step; accuracy on held-out problems is read where the arm with
 the fewest tokens ends. A problem is hard where the profile has at most one of eight right and it is no product.
 """
@@ -32,10 +32,10 @@ ARMS: dict[str, dict[str, Any]] = {
     "diversity": {"reward.diversity.weight": 0.1},
 }
 
-HEAD = """The demo's tiny model, 20 steps after its cold start, on its sound problems and as many products of three-digit
-numbers, which it cannot learn, as make up {beyond:.0%} of all; none are selected away. {steps} steps, held-out accuracy at
-the tokens of the arm that used fewest. A problem is hard where the profile has at most one of eight right and it is no
-product.
+HEAD = """The demo's tiny model, 20 steps after its cold start, on its sound problems and as many products of
+three-digit numbers, which it cannot learn, as make up {beyond:.0%} of all; none are selected away. {steps} steps,
+held-out accuracy at the tokens of the arm that used fewest. A problem is hard where the profile has at most one of
+eight right and it is no product.
 
 ```
 truegold select examples/demo.yaml

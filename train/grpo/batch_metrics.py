@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import fmean
 
 from truegold.train.grpo.group_choice import GroupScore
@@ -147,3 +147,9 @@ def _mean(values: Sequence[float | None]) -> float | None:
     """Return the mean of what could be judged; None where nothing could."""
     judged = [value for value in values if value is not None]
     return fmean(judged) if judged else None
+
+
+def mean_metrics(metrics: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean of each metric over those dictionaries that have it, such as a batch's optimizer steps."""
+    names = {name for values in metrics for name in values}
+    return {name: fmean(values[name] for values in metrics if name in values) for name in sorted(names)}

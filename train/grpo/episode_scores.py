@@ -154,7 +154,7 @@ def spread_advantages(
     return segments, replace(spread, episode_tokens=tokens.repeat_interleave(sizes), episodes=len(batch))
 
 
-def episode_metrics(episodes: Sequence[Episode], lost_threads: int) -> dict[str, float]:
+def episode_metrics(episodes: Sequence[Episode], lost_threads: int, waited_share: float = 0.0) -> dict[str, float]:
     """Return what is measured of the episodes of one rank: how they end, how long they are, and what the template and
     the tokenizer do to their past."""
     if not episodes:
@@ -170,5 +170,7 @@ def episode_metrics(episodes: Sequence[Episode], lost_threads: int) -> dict[str,
         "segments": sum(len(dialogue.segments) for dialogue in dialogues) / count,
         "edited_turns": breaks["edited"] / max(turns, 1),
         "drifted_turns": breaks["drifted"] / max(turns, 1),
+        "escaped_messages": sum(episode.escaped for episode in episodes) / count,
         "lost_threads": float(lost_threads),
+        "environment_wait": waited_share,
     }

@@ -134,6 +134,10 @@ class Feed:
         self._draws, self._skipped = [], 0
         return metrics
 
+    def first_rows(self, count: int) -> list[Row]:
+        """Return the first rows, as they stand in the data."""
+        return self._pool[: min(count, self._rows)]
+
     def row(self, draw: Draw) -> Row:
         """Return the row of a draw."""
         return self._pool[draw.index]

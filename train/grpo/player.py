@@ -53,7 +53,7 @@ class Player:
         self._keep_examples(episodes, step)
         reward = self.config.reward
         completions = score_episodes(episodes, self.rollout.encoder, reward, self.turns, sampling.temperature)
-        return completions, episode_metrics(episodes, self.runner.lost_threads)
+        return completions, episode_metrics(episodes, self.runner.lost_threads, self.runner.waited_share)
 
     def _keep_examples(self, episodes: Sequence[Episode], step: int) -> None:
         """Write where the tokenizer makes other tokens of a turn's text than the model has sampled."""

@@ -1,7 +1,9 @@
-"""Whether training puts its problems to the model as the profile did."""
+"""Whether training puts its problems to the model as the profile did, and as it did itself before it was stopped."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Collection, Sequence
 from itertools import islice
 from pathlib import Path
@@ -11,8 +13,23 @@ import polars as pl
 from truegold.pipeline.engines.chat import ChatEncoder
 from truegold.pipeline.rows import Row
 from truegold.train.guards.table import PROMPTS
-from truegold.verifiers import GuardError
+from truegold.train.turns.environment import Message
+from truegold.train.turns.template import TurnTemplate
+from truegold.verifiers import ConfigError, GuardError
 
+DIALOGUE: tuple[Message, ...] = (
+    {"role": "user", "content": "3+4?"},
+    {"role": "assistant", "content": "Seven.", "reasoning_content": "three and four"},
+    {"role": "user", "content": "Sure?"},
+    {
+        "role": "assistant",
+        "content": "",
+        "reasoning_content": "let me see",
+        "tool_calls": [{"id": "functions.add:0", "type": "function", "function": {"name": "add", "arguments": "{}"}}],
+    },
+    {"role": "tool", "content": "7", "name": "add", "tool_call_id": "functions.add:0"},
+)
+"""A dialogue with what templates do something to: earlier thoughts, and those before a tool call."""
 COMPARED = 64
 """How many rows are compared: a difference is one of template or tokenizer, and shows in every row."""
 
@@ -50,6 +67,38 @@ def compare_with_profile(
             "train.guards.off where this is meant.",
             PROMPTS,
         )
+
+
+def digest_prompts(rows: Sequence[Row], encoder: ChatEncoder, template: TurnTemplate | None) -> str:
+    """Return what changes with the way in which prompts are written: those of rows, and of a dialogue that has all that
+    templates edit, where answers are dialogues."""
+    ids = [tuple(encoder.encode(row["prompt"])) for row in rows]
+    texts = [text for length in range(1, len(DIALOGUE) + 1, 2) if (text := _rendered(template, DIALOGUE[:length]))]
+    return hashlib.sha256(json.dumps([ids, texts]).encode()).hexdigest()
+
+
+def _rendered(template: TurnTemplate | None, messages: Sequence[Message]) -> str | None:
+    if template is None:
+        return None
+    try:
+        return template.render(messages)
+    except ConfigError as error:
+        # To refuse a dialogue is something that a template does, too.
+        return str(error)
+
+
+def check_prompts_have_stayed(before: str | None, now: str, guards_off: Collection[str]) -> None:
+    """Raise GuardError where prompts are written otherwise than in the run that wrote the checkpoint. `before`: None
+    for one that does not say."""
+    if before is None or before == now or PROMPTS in guards_off:
+        return
+    raise GuardError(
+        "The prompts of this training are written otherwise than when it was stopped: the chat template or the "
+        "tokenizer does something else now, as after an update of a library.",
+        "Go on with the versions that it began with, or begin again in another run; or put `prompts` into "
+        "train.guards.off where this is meant.",
+        PROMPTS,
+    )
 
 
 def _shown(encoder: ChatEncoder, ids: tuple[int, ...], position: int) -> str:

@@ -12,9 +12,9 @@ import math
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain, repeat
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from truegold.pipeline.engines.base import Completion, SamplingParams
@@ -27,6 +27,7 @@ from truegold.train.grpo.batch_metrics import (
     diversity_metrics,
     group_completions,
     group_ngrams,
+    mean_metrics,
     reward_metrics,
     tokens_per_teaching_group,
 )
@@ -37,6 +38,7 @@ from truegold.train.grpo.episode_scores import segments_to_weigh, spread_advanta
 from truegold.train.grpo.feed import Feed
 from truegold.train.grpo.group_choice import GroupScore, choose_groups, count_missing_groups, right_share, score_group
 from truegold.train.grpo.player import Player, make_player
+from truegold.train.grpo.profile_prompts import COMPARED, check_prompts_have_stayed, digest_prompts
 from truegold.train.grpo.rewards import CompletionScore, StepCompletion, score_completions, without_contents
 from truegold.train.grpo.self_teacher import self_teachers
 from truegold.train.grpo.text_metrics import text_metrics
@@ -88,6 +90,12 @@ class Trainer:
             sampling = SamplingParams(temperature, 1.0, self.max_tokens, stops)
             self.pipeline = make_pipeline(self.feed, self.config, self.rollout, sampling, self.out_dir)
 
+    @cached_property
+    def prompts(self) -> str:
+        """What changes with the way in which prompts are written."""
+        template = self.player.runner.template if self.player is not None else None
+        return digest_prompts(self.feed.first_rows(COMPARED), self.rollout.encoder, template)
+
     def begin(self) -> None:
         """Start what runs beside the steps."""
         if self.pipeline is not None:
@@ -138,7 +146,7 @@ class Trainer:
             "staleness": float(self.version - self.rollout.version),
             **(self.pipeline.finish(entered, self.version, step) if self.pipeline is not None else {}),
             "canaries_changed": self._check_canaries(completions) if self.player is None else None,
-            **_mean_metrics([metrics for metrics in chain(*gathered(self.episode_metrics)) if metrics]),
+            **mean_metrics([metrics for metrics in chain(*gathered(self.episode_metrics)) if metrics]),
         }
         self.episode_metrics = []
         sampled = updated = time.monotonic()
@@ -164,7 +172,7 @@ class Trainer:
         write_completions(self.out_dir, step, completions, terms, self.rollout.encoder, rank())
         return {
             **metrics,
-            **_mean_metrics(updates),
+            **mean_metrics(updates),
             **({"probe_mean_abs": probe.mean_abs} if probe else {}),
             "seconds_rollout": sampled - started,
             "seconds_update": updated - sampled,
@@ -345,6 +353,7 @@ class Trainer:
         """Return what a checkpoint keeps beside the engine's state."""
         return {
             "weights_version": self.version,
+            "prompts": self.prompts,
             "updates": self.updater.steps,
             "probe_floor": self.rollout.probe.floor,
             "canaries": (self.canaries.completions, self.canaries.judgements),
@@ -353,7 +362,9 @@ class Trainer:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take up a checkpoint's state; the version of the weights is restored by the sync before."""
+        """Take up a checkpoint's state; the version of the weights is restored by the sync before. Raises GuardError
+        where prompts are written otherwise now."""
+        check_prompts_have_stayed(state.get("prompts"), self.prompts, self.config.guards.off)
         self.updater.steps = state["updates"]
         self.version = state["weights_version"]
         self.rollout.probe.floor = state["probe_floor"]
@@ -387,9 +398,3 @@ def _to_segment(
         group=group,
         truncated=completion.finish_reason == "length",
     )
-
-
-def _mean_metrics(updates: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the mean of each metric over those optimizer steps of one batch that have it."""
-    names = {name for step in updates for name in step}
-    return {name: fmean(step[name] for step in updates if name in step) for name in sorted(names)}

@@ -1,7 +1,8 @@
 """Calls into environments, many at once: each has a deadline, and none can hold up the others.
 
-A plain function runs in a thread, a coroutine on one event loop. A function that never returns cannot be ended: its
-thread is given up, a daemon that dies with the process, and another one takes its place.
+A plain function runs in a thread, a coroutine on one event loop. While a function waits for something, another thread
+stands in for its own, so that those that wait behind it need not wait for its deadline. A function that never returns
+cannot be ended: its thread is given up, a daemon that dies with the process.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ from typing import Any
 
 THREADS = 16
 """Threads that call environments. An environment seldom computes; most of the time it waits for something."""
+STAND_IN_S = 0.1
+"""After so many seconds a call is taken to wait, and its thread gets a stand-in where other calls are queued."""
+MOST_THREADS = 512
+"""No more stand-ins are started beyond so many threads."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,8 @@ class _Call:
     arguments: tuple[Any, ...]
     started: float | None = None
     is_over: bool = False
+    has_stand_in: bool = False
+    """Whether another thread has taken the place of the one that calls."""
     future: Any = None
     """The coroutine's, where it is one."""
 
@@ -50,6 +57,7 @@ class Calls:
         self._answers: queue.SimpleQueue[tuple[_Call, Answer]] = queue.SimpleQueue()
         self._running: dict[Hashable, _Call] = {}
         self._threads = 0
+        self._threads_lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self.lost_threads = 0
         """Threads that were given up, since what they call does not return."""
@@ -88,9 +96,11 @@ class Calls:
                 call.future.cancel()
             else:
                 self.lost_threads += 1
-                self._start_thread()
+                if not call.has_stand_in:
+                    self._start_thread()
             error = f"no answer within {self._deadline_s:g} s"
             answers.append(self._end(call, Answer(call.key, error=error, is_late=True)))
+        self._stand_in(now)
         return answers
 
     def close(self) -> None:
@@ -100,13 +110,26 @@ class Calls:
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
 
+    def _stand_in(self, now: float) -> None:
+        """Start a thread in the place of each that waits for something, as far as calls are queued."""
+        queued = min(self._waiting.qsize(), MOST_THREADS - self._threads)
+        if queued <= 0:
+            return
+        for call in self._running.values():
+            is_waiting = call.started is not None and now - call.started > STAND_IN_S and call.future is None
+            if is_waiting and not call.has_stand_in and queued > 0:
+                call.has_stand_in = True
+                self._start_thread()
+                queued -= 1
+
     def _end(self, call: _Call, answer: Answer) -> Answer:
         call.is_over = True
         del self._running[call.key]
         return answer
 
     def _start_thread(self) -> None:
-        self._threads += 1
+        with self._threads_lock:
+            self._threads += 1
         threading.Thread(target=self._work, name="truegold-environments", daemon=True).start()
 
     def _work(self) -> None:
@@ -118,11 +141,14 @@ class Calls:
                     self._await(call, value)
                     continue
                 answer = Answer(call.key, value)
-            except Exception as error:
+            except BaseException as error:
+                # An environment that ends its thread, by sys.exit or otherwise, would leave its call unanswered.
                 answer = Answer(call.key, error=_describe(error))
             self._answers.put((call, answer))
-            if call.is_over:
+            if call.is_over or call.has_stand_in:
                 # Another thread has taken this one's place.
+                with self._threads_lock:
+                    self._threads -= 1
                 return
 
     def _await(self, call: _Call, awaitable: Awaitable[Any]) -> None:
@@ -131,7 +157,7 @@ class Calls:
         async def run() -> None:
             try:
                 answer = Answer(call.key, await awaitable)
-            except Exception as error:
+            except BaseException as error:
                 answer = Answer(call.key, error=_describe(error))
             self._answers.put((call, answer))
 
@@ -155,5 +181,8 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _describe(error: BaseException) -> str:
-    text = " ".join(str(error).split())[:200]
+    try:
+        text = " ".join(str(error).split())[:200]
+    except Exception:
+        text = "its message cannot be read"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -10,11 +10,14 @@
                 return Done(1.0)
             return Reply([{"role": "user", "content": "No. Again."}])
 
-Both may be coroutines (`async def`). An environment serves one episode; a new one is made for each.
+Both may be coroutines (`async def`). An environment serves one episode; a new one is made for each. Where it has a
+method `close`, that is called when the episodes of the step are over, however this one ended.
 """
 
 from __future__ import annotations
 
+import copy
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -72,9 +75,21 @@ def check_messages(messages: object) -> list[Message]:
             raise TypeError(f"a message must be a dict with a role, and is {str(message)[:80]!r}")
         if not isinstance(message.get("content"), str):
             raise TypeError(f"the content of a message must be text, and is {str(message.get('content'))[:80]!r}")
-    return [dict(message) for message in messages]
+        if _HALF_PAIR.search(message["content"]):
+            raise TypeError("the content of a message holds half of a surrogate pair, which stands for no character")
+    return [copy.deepcopy(dict(message)) for message in messages]
 
 
 def count_characters(messages: Sequence[Message]) -> int:
-    """Return how long the contents of messages are together."""
-    return sum(len(message["content"]) for message in messages)
+    """Return how long messages are together, all of their fields, so that nothing passes by a limit."""
+    return sum(
+        len(value) if isinstance(value, str) else len(repr(value))
+        for message in messages
+        for name, value in message.items()
+        if name != "role" or len(value) > LONGEST_ROLE
+    ) + sum(not message["content"] for message in messages)
+
+
+LONGEST_ROLE = 32
+"""The characters of a role that are not counted."""
+_HALF_PAIR = re.compile("[\ud800-\udfff]")

@@ -6,13 +6,16 @@ the others go on.
 
 from __future__ import annotations
 
+import copy
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from numbers import Real
 from typing import Any
 
-from truegold.pipeline.engines.base import Completion, Request, SamplingParams, sample_seed
+from truegold.pipeline.engines.base import POLL_S, Completion, Request, SamplingParams, sample_seed
 from truegold.pipeline.rows import Row
 from truegold.train.config.turns import TurnsConfig
 from truegold.train.rollout.engines import RolloutEngine
@@ -70,6 +73,8 @@ class Episode:
     """What each turn has earned, where the environment says."""
     error: str | None = None
     """What the environment did wrong."""
+    escaped: int = 0
+    """Messages of the environment's that spelled special tokens, which were made plain text."""
     last: Completion | None = None
     """The model's last turn."""
     environment: Environment | None = None
@@ -90,6 +95,8 @@ class EpisodeRunner:
     make: MakeEnvironment
     lost_threads: int = 0
     """Threads that environments have never given back."""
+    waited_share: float = 0.0
+    """The share of the last run's time without anything to sample, since no environment had answered."""
 
     def run(
         self, episodes: Sequence[Episode], sampling: SamplingParams, seeded_by: Sequence[object], version: int
@@ -100,6 +107,7 @@ class EpisodeRunner:
         engine's weights.
         """
         calls = Calls(self.config.deadline_s)
+        clock = _SamplerClock()
         ready: deque[int] = deque()
         for index, episode in enumerate(episodes):
             calls.start(index, self._open, episode)
@@ -115,11 +123,15 @@ class EpisodeRunner:
                 request = self._request(episodes[index], index, seeded_by)
                 if request is not None:
                     requests.append(request)
+            clock.hand_out(len(requests))
             return requests or (None if all(episode.ending for episode in episodes) else [])
 
         for request, completion in self.engine.stream(take, sampling):
+            clock.in_flight -= 1
             episode = episodes[request.sample]
             self._step(episode, completion, version, calls, request.sample)
+        self.waited_share = clock.waited_share
+        _close_environments(episodes, calls)
         self.lost_threads += calls.lost_threads
         calls.close()
 
@@ -136,9 +148,13 @@ class EpisodeRunner:
             return False
         try:
             return self._go_on(episode, answer.value)
-        except (TypeError, ConfigError) as error:
-            episode.ending, episode.error = Ending.ERROR, " ".join(str(error).split())[:500]
-            return False
+        except TypeError as error:
+            text = str(error)
+        except Exception as error:
+            # Whatever its answer is made of, it costs this episode alone.
+            text = f"{type(error).__name__}: {error}"
+        episode.ending, episode.error = Ending.ERROR, " ".join(text.split())[:500]
+        return False
 
     def _go_on(self, episode: Episode, value: object) -> bool:
         if isinstance(value, Done):
@@ -159,6 +175,9 @@ class EpisodeRunner:
             episode.ending = Ending.REPLY
             episode.error = f"an answer of {size:,} characters; turns.max_reply is {self.config.max_reply:,}"
             return False
+        plain = self.template.escape(messages)
+        episode.escaped += sum(after != before for after, before in zip(plain, messages, strict=True))
+        messages = plain
         if episode.dialogue is None:
             apart = self.config.credit != "equal"
             episode.dialogue = Dialogue(self.template, messages, self._edit, turns_apart=apart)
@@ -192,10 +211,50 @@ class EpisodeRunner:
         assert episode.environment is not None
         episode.last = completion
         message = episode.dialogue.add_completion(completion, version)
-        calls.start(index, episode.environment.step, dict(message))
+        # The environment may do with it what it likes.
+        calls.start(index, episode.environment.step, copy.deepcopy(message))
+
+
+def _close_environments(episodes: Sequence[Episode], calls: Calls) -> None:
+    """Close the environments that can be closed; what goes wrong then concerns nobody any more."""
+    for index, episode in enumerate(episodes):
+        close = getattr(episode.environment, "close", None)
+        if callable(close):
+            calls.start(index, close)
+    while calls.pending:
+        calls.take_answers()
+        time.sleep(POLL_S)
+
+
+class _SamplerClock:
+    """How long a sampler has had nothing to do."""
+
+    def __init__(self) -> None:
+        self.in_flight = 0
+        """Requests that are being sampled."""
+        self._began = time.monotonic()
+        self._idle_since: float | None = self._began
+        self._waited_s = 0.0
+
+    def hand_out(self, requests: int) -> None:
+        """Note that the sampler has asked, and how many requests it gets."""
+        now = time.monotonic()
+        if requests and self._idle_since is not None:
+            self._waited_s += now - self._idle_since
+            self._idle_since = None
+        self.in_flight += requests
+        if not self.in_flight and self._idle_since is None:
+            self._idle_since = now
+
+    @property
+    def waited_share(self) -> float:
+        """The share of the time so far in which nothing was to be sampled."""
+        now = time.monotonic()
+        waited = self._waited_s + (now - self._idle_since if self._idle_since is not None else 0.0)
+        return waited / max(now - self._began, 1e-9)
 
 
 def _check_scores(*scores: object) -> None:
     for score in scores:
-        if score is not None and not (isinstance(score, int | float) and 0 <= score <= 1):
+        if score is not None and not (isinstance(score, Real) and 0 <= float(score) <= 1):
             raise TypeError(f"a score must be a number from 0 to 1, and is {score!r}")

@@ -23,7 +23,9 @@ def dialogue_segments(messages: Sequence[Message], template: TurnTemplate) -> li
     Raises TypeError for what is no dialogue, and ValueError where the template does not end a prompt where the
     assistant's turn begins.
     """
-    check_messages(messages)
+    messages = [
+        message if message["role"] == "assistant" else template.escape(message) for message in check_messages(messages)
+    ]
     turns = [index for index, message in enumerate(messages) if message["role"] == "assistant"]
     if not turns or turns[0] == 0:
         raise TypeError("a dialogue needs a message of the assistant's, and another one before it")

@@ -15,6 +15,7 @@ from typing import Any
 from truegold.train.turns.environment import Message
 
 THINK_START, THINK_END = "<think>", "</think>"
+_CALL_END = "</tool_call>"
 _CALL_IN_TAGS = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
 _CALL_SECTION = re.compile(r"<\|tool_calls_section_begin\|>(.*?)<\|tool_calls_section_end\|>", re.DOTALL)
 _CALL_IN_SECTION = re.compile(
@@ -22,6 +23,17 @@ _CALL_IN_SECTION = re.compile(
     re.DOTALL,
 )
 _CALL_NAME = re.compile(r"(?:functions\.)?(?P<name>.+?)(?::\d+)?")
+
+
+def describe_action(message: Message) -> str:
+    """Return what a turn did in a line: what it said, and its tool calls without their ids."""
+    parts = [message["content"]]
+    for call in message.get("tool_calls") or ():
+        function = call.get("function", call)
+        arguments = function.get("arguments", {})
+        written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+        parts.append(f"{function.get('name')} {written}")
+    return " ".join(" ".join(parts).split())
 
 
 def read_message(text: str, *, is_thinking: bool = False) -> Message:
@@ -58,8 +70,10 @@ def _split_calls(text: str) -> tuple[str, list[dict[str, Any]]]:
         calls = [_named_call(match["id"], match["arguments"]) for match in _CALL_IN_SECTION.finditer(section[1])]
         rest = text[: section.start()] + text[section.end() :]
     else:
-        calls = [_json_call(match[1]) for match in _CALL_IN_TAGS.finditer(text)]
-        rest = _CALL_IN_TAGS.sub("", text)
+        # Behind the last end tag there is no call, and a text of nothing but start tags would take squared time.
+        end = text.rfind(_CALL_END) + len(_CALL_END) if _CALL_END in text else 0
+        calls = [_json_call(match[1]) for match in _CALL_IN_TAGS.finditer(text, 0, end)]
+        rest = _CALL_IN_TAGS.sub("", text[:end]) + text[end:]
     read = [call for call in calls if call is not None]
     if not read or len(read) < len(calls):
         return text, []
@@ -68,23 +82,29 @@ def _split_calls(text: str) -> tuple[str, list[dict[str, Any]]]:
 
 def _json_call(text: str) -> dict[str, Any] | None:
     """Return the call that stands as JSON between Qwen's and Hermes' tags."""
-    try:
-        call = json.loads(text)
-    except ValueError:
-        return None
+    call = _read_json(text)
     if not isinstance(call, dict) or not isinstance(call.get("name"), str):
         return None
-    return {"type": "function", "function": {"name": call["name"], "arguments": call.get("arguments", {})}}
+    arguments = call.get("arguments", {})
+    if not isinstance(arguments, dict):
+        # Templates and environments go through the arguments by name.
+        return None
+    return {"type": "function", "function": {"name": call["name"], "arguments": arguments}}
+
+
+def _read_json(text: str) -> Any:
+    """Return the value of a JSON text, None where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        # A model may well write brackets and nothing else.
+        return None
 
 
 def _named_call(call_id: str, arguments: str) -> dict[str, Any] | None:
     """Return the call that Kimi writes as `functions.NAME:INDEX` and JSON."""
     match = _CALL_NAME.fullmatch(call_id)
-    try:
-        json.loads(arguments)
-    except ValueError:
-        return None
-    if match is None:
+    if match is None or not isinstance(_read_json(arguments), dict):
         return None
     # Kimi's template writes the arguments as the text that they came as.
     return {"id": call_id, "type": "function", "function": {"name": match["name"], "arguments": arguments.strip()}}

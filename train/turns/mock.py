@@ -23,6 +23,7 @@ from typing import Any, Literal
 
 from truegold.pipeline.rows import Row
 from truegold.train.turns.environment import Done, Environment, Message, Reply
+from truegold.train.turns.messages import describe_action
 from truegold.verifiers import ConfigError, InputError
 
 MissPolicy = Literal["nearest", "error", "end"]
@@ -53,18 +54,24 @@ class Recorder:
     async def step(self, completion: Message) -> Reply | Done:
         """Answer as the environment does."""
         answer: Reply | Done = await _value(self._environment.step(completion))
-        step = {"action": completion["content"]}
+        step = {"action": describe_action(completion)}
         if isinstance(answer, Done):
             step |= {DONE: True, "score": answer.score, "turn_score": answer.turn_score}
         else:
             step |= {"messages": list(answer.messages), "turn_score": answer.score}
         self._record["steps"].append(step)
         if isinstance(answer, Done):
-            self.close()
+            self._write()
         return answer
 
-    def close(self) -> None:
-        """Write the episode, if there is anything of it that is not written."""
+    async def close(self) -> None:
+        """Write the episode, if it was not over, and close the environment, if that can be closed."""
+        self._write()
+        close = getattr(self._environment, "close", None)
+        if close is not None:
+            await _value(close())
+
+    def _write(self) -> None:
         if self._record:
             line = json.dumps(self._record, ensure_ascii=False) + "\n"
             with self._lock, self._path.open("a", encoding="utf-8") as file:
@@ -82,6 +89,7 @@ class Recording:
         """The actions that are known in a state."""
         self.states: dict[str, list[State]] = {}
         """The known states of a row."""
+        self._lock = threading.Lock()
         self.counts: Counter[str] = Counter()
         """Steps answered from the recording, and misses."""
         for line_number, line in enumerate(_lines(path), 1):
@@ -94,7 +102,7 @@ class Recording:
             self.openings.setdefault(row, episode["opening"])
             state: State = (row,)
             for step in steps:
-                action = normalize(step["action"])
+                action = " ".join(step["action"].split())
                 if state not in self.actions:
                     self.actions[state] = []
                     self.states.setdefault(row, []).append(state)
@@ -107,6 +115,11 @@ class Recording:
                 f"{path}, line {line_number}: this is no recorded episode ({type(error).__name__}: {error}).",
                 'A line is {"row": ID, "opening": [messages], "steps": [{"action": ..., "messages": [...]}]}.',
             ) from error
+
+    def count(self, kind: str) -> None:
+        """Count a step. Environments answer from several threads."""
+        with self._lock:
+            self.counts[kind] += 1
 
     @property
     def real_share(self) -> float | None:
@@ -134,10 +147,10 @@ class MockEnvironment:
 
     def step(self, completion: Message) -> Reply | Done:
         """Answer as it was answered to the same action in the same state."""
-        action = normalize(completion["content"])
+        action = describe_action(completion)
         recording = self.recording
         is_known = (*self._state, action) in recording.answers
-        recording.counts["recorded" if is_known else "missed"] += 1
+        recording.count("recorded" if is_known else "missed")
         if not is_known and self._on_miss == "end":
             return Done()
         if not is_known:
@@ -160,14 +173,24 @@ class MockEnvironment:
             known = recording.states.get(state[0], [])
             if not known:
                 return None
-            state = max(known, key=lambda other: (_likeness("\n".join(state[1:]), "\n".join(other[1:])), other))
-        nearest = max(recording.actions[state], key=lambda other: (_likeness(action, other), other))
-        return state, nearest
+            state = known[most_alike("\n".join(state[1:]), ["\n".join(other[1:]) for other in known])]
+        actions = recording.actions[state]
+        return state, actions[most_alike(action, actions)]
 
 
-def normalize(action: str) -> str:
-    """Return an action with its white space made plain."""
-    return " ".join(action.split())
+def most_alike(text: str, others: Sequence[str]) -> int:
+    """Return which of the other texts is most like a text, the first of those that are equally so.
+
+    Most are ruled out by an upper bound of their likeness, since a thousand environments may ask at once.
+    """
+    matcher = difflib.SequenceMatcher(autojunk=False)
+    matcher.set_seq2(text)
+    best, most = 0, -1.0
+    for index, other in enumerate(others):
+        matcher.set_seq1(other)
+        if matcher.real_quick_ratio() > most and matcher.quick_ratio() > most and (ratio := matcher.ratio()) > most:
+            best, most = index, ratio
+    return best
 
 
 @lru_cache(maxsize=16)
@@ -185,10 +208,6 @@ def _lines(path: Path) -> list[str]:
         return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
-
-
-def _likeness(first: str, second: str) -> float:
-    return difflib.SequenceMatcher(None, first, second).ratio()
 
 
 async def _value(answer: Any) -> Any:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from truegold.train.config.turns import ReminderConfig
 from truegold.train.turns.environment import Message
+from truegold.train.turns.messages import describe_action
 
 
 def remind(messages: Sequence[Message], config: ReminderConfig) -> list[Message]:
@@ -36,7 +37,7 @@ def remind(messages: Sequence[Message], config: ReminderConfig) -> list[Message]
         goal = next((message["content"] for message in messages if message["role"] == "user"), "")
         parts.append(f"Goal: {goal}")
     if config.actions:
-        actions = [messages[index]["content"].strip() for index in turns[-config.actions :]]
+        actions = [describe_action(messages[index]) for index in turns[-config.actions :]]
         first = len(turns) - len(actions) + 1
         lines = [f"{turn}. {action}" for turn, action in enumerate(actions, first)]
         parts.append("\n".join(["Your last actions:", *lines]))

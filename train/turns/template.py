@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from truegold.train.turns.environment import Message
-from truegold.train.turns.messages import THINK_END, THINK_START, read_message
+from truegold.train.turns.messages import THINK_START, read_message
 from truegold.verifiers import ConfigError, SetupError
 
 
@@ -33,6 +35,12 @@ class TurnTemplate:
         self._system = [{"role": "system", "content": system}] if system else []
         self._arguments = dict(arguments or {})
         self._tools = list(tools) or None
+        special = {token.content: index for index, token in _added_tokens(tokenizer).items() if token.special}
+        special |= {token: tokenizer.convert_tokens_to_ids(token) for token in tokenizer.all_special_tokens}
+        self._special_ids = frozenset(special.values())
+        longest_first = sorted((token for token in special if len(token) > 1), key=len, reverse=True)
+        # Without any token the pattern matches nothing.
+        self._special = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
 
     def render(self, messages: Sequence[Message], *, add_generation_prompt: bool = True) -> str:
         """Return the text of a dialogue. Raises ConfigError with what the template says against the messages."""
@@ -53,9 +61,32 @@ class TurnTemplate:
             raise ConfigError(f"The model's chat template refuses a dialogue of {roles}: {error}") from error
 
     def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """Return the ids of the prompt of the next turn."""
-        text = self.render(messages)
-        return tuple(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+        """Return the ids of the prompt of the next turn. Raises ConfigError for messages that template or tokenizer
+        cannot take."""
+        try:
+            return tuple(self.tokenizer(self.render(messages), add_special_tokens=False)["input_ids"])
+        except ConfigError:
+            raise
+        except Exception as error:
+            # Whatever a template stumbles over is in these messages, and must not end the run with all others.
+            raise ConfigError(
+                f"A dialogue of {len(messages)} messages cannot be written by the model's chat template: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+
+    def escape(self, value: Any) -> Any:
+        """Return a value with a space behind the first character of every special token that its texts spell.
+
+        An environment passes on what it has read somewhere. As the template's own tokens such a text would end its
+        message, and speak for the user or the model.
+        """
+        if isinstance(value, str):
+            return self._special.sub(lambda match: f"{match[0][0]} {match[0][1:]}", value)
+        if isinstance(value, Mapping):
+            return {name: self.escape(part) for name, part in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.escape(part) for part in value]
+        return value
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """Return the text of ids, special tokens included."""
@@ -64,6 +95,21 @@ class TurnTemplate:
     def read(self, prompt: Sequence[int], output: Sequence[int]) -> Message:
         """Return the message that was sampled behind a prompt."""
         kept = output[:-1] if output and output[-1] in self.stop_token_ids else output
-        tail = self.decode(prompt[-16:])
-        is_thinking = tail.rfind(THINK_START) > tail.rfind(THINK_END)
-        return read_message(self.decode(kept), is_thinking=is_thinking)
+        # A tag that somebody has spoken of is not at the very end.
+        is_thinking = self.decode(prompt[-16:]).rstrip().endswith(THINK_START)
+        return read_message(self._decode_sampled(kept), is_thinking=is_thinking)
+
+    def _decode_sampled(self, ids: Sequence[int]) -> str:
+        """Return the text of sampled ids; a special token that was spelled letter by letter stays such a text, and does
+        not become the token in the next prompt."""
+        text = self.decode(ids)
+        if len(self._special.findall(text)) <= sum(token in self._special_ids for token in ids):
+            return text
+        runs = groupby(ids, key=lambda token: token in self._special_ids)
+        decoded = [(is_special, self.decode(list(run))) for is_special, run in runs]
+        return "".join(part if is_special else self.escape(part) for is_special, part in decoded)
+
+
+def _added_tokens(tokenizer: Any) -> Mapping[int, Any]:
+    """Return the tokens beside the vocabulary by their ids; none for a tokenizer that does not tell."""
+    return getattr(tokenizer, "added_tokens_decoder", None) or {}
