@@ -1,10 +1,11 @@
-"""What training on dialogues gives: the text shop, from a careless expert's cold start.
+"""What training on dialogues gives: a text shop or a household, from a scripted expert's cold start.
 
-    python benchmarks/turns.py WORK_DIR [--steps 40] [--seeds 0] [--credit equal turn discounted] [--json FILE]
+    python benchmarks/turns.py WORK_DIR [--world household] [--steps 40] [--seeds 0] [--credit equal turn discounted]
+                               [--json FILE]
 
-The tiny model learns from 40,000 dialogues of an expert who in the last tenth of them mostly buys the first product
-that he looks at (`examples/shop.py`); RL then rewards purchases of what was asked for. Given is the share of 200
-held-out shops that end so, 4 episodes each, before and after, with the turns and the time.
+The tiny model learns from dialogues of an expert (`examples/shop.py`, `examples/household.py`), who in the last tenth
+of them is careless; RL then rewards episodes that reach their goal. Given is the share of 200 held-out shops or houses
+that do, 4 episodes each, before and after, with the turns and the time. WORK_DIR is of one world.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import json
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -33,23 +36,35 @@ from truegold.pipeline.select.stage import SELECTED_SCHEMA
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import OptimizerConfig, SftConfig, TinyModel
 
-SHOP = Path(__file__).parents[1] / "examples" / "shop.py"
-ENGINE = VllmEngineConfig(dtype="float32", max_model_len=256, cpu_kv_cache_gib=1)
+
+@dataclass(frozen=True)
+class World:
+    """One of the examples."""
+
+    environment: str
+    max_turns: int
+    tokens: int
+    """The longest dialogue."""
+
+    def path(self) -> Path:
+        """Return the file of the example."""
+        return Path(__file__).parents[1] / "examples" / f"{self.environment.lower()}.py"
+
+
+WORLDS = {"shop": World("Shop", 8, 256), "household": World("Household", 12, 512)}
 EVALUATIONS = 4
 HELDOUT = 200
 
 
-def prepare(work: Path) -> dict[str, Path]:
+def prepare(work: Path, world: World) -> dict[str, Path]:
     """Return the inputs of a training: the model after its cold start, and the rows."""
     data = work / "data"
     if not data.exists():
-        sys.path.insert(0, str(SHOP.parent))
-        import shop
-
-        shop.main(data)
+        sys.path.insert(0, str(world.path().parent))
+        import_module(world.path().stem).main(data)
     digests = DigestCache(work / ".digests.json")
     columns = {"prompt": "question", "gold": "answer"}
-    source = FileSource(path="rows.jsonl", columns=columns, verifier="exact", domain="shop")
+    source = FileSource(path="rows.jsonl", columns=columns, verifier="exact", domain=world.path().stem)
     stage = plan_stage("ingest", ingest, source, {"data": data / "rows.jsonl"})
     run_planned(stage, work, digests, NullProgress())
     rows = pl.read_parquet(work / "ingest" / "rows.parquet").to_dicts()
@@ -62,28 +77,33 @@ def prepare(work: Path) -> dict[str, Path]:
     write_rows(inputs["reserve"], [], SELECTED_SCHEMA)
     texts = data / "sft.jsonl"
     build = "truegold.train.model.checkpoints:build_tiny"
-    model = run_stage(work, "model", build, {"texts": texts}, TinyModel()) / "checkpoint"
+    model = run_stage(work, "model", build, {"texts": texts}, TinyModel(max_positions=world.tokens)) / "checkpoint"
     optimizer = OptimizerConfig(lr=3e-3, warmup_steps=20, schedule="linear", dtype="float32", micro_batch_tokens=8192)
     config = SftConfig(batch_size=64, optimizer=optimizer)
     sft = run_stage(work, "sft", "truegold.train.sft:sft", {"model": model, "data": texts}, config)
     return {**inputs, "model": sft / "checkpoint"}
 
 
-def train(inputs: Mapping[str, Path], work: Path, steps: int, seed: int, credit: str) -> dict[str, Any]:
+def train(inputs: Mapping[str, Path], work: Path, world: World, steps: int, seed: int, credit: str) -> dict[str, Any]:
     """Return what came of one training."""
     values: dict[str, Any] = {
         "steps": steps,
         "prompts_per_step": 16,
         "group_size": 8,
         "sampling": {"max_tokens": 24, "refills": 0},
-        "turns": {"environment": f"{SHOP}:Shop", "max_turns": 8, "credit": credit},
+        "turns": {
+            "environment": f"{world.path()}:{world.environment}",
+            "max_turns": world.max_turns,
+            "credit": credit,
+        },
         "objective": {"loss": "ppo"},
         "optimizer": {"lr": 4e-4, "warmup_steps": 5, "dtype": "float32"},
         "evaluation": {"every": max(1, steps // EVALUATIONS), "samples": 4, "problems": HELDOUT, "temperature": 1.0},
         "checkpoint_every": steps,
         "seed": seed,
     }
-    config = GrpoConfig.model_validate(values).model_copy(update={"engine": ENGINE})
+    engine = VllmEngineConfig(dtype="float32", max_model_len=world.tokens, cpu_kv_cache_gib=1)
+    config = GrpoConfig.model_validate(values).model_copy(update={"engine": engine})
     began = time.monotonic()
     folder = run_stage(work, f"train-{credit}-{steps}-{seed}", "truegold.train.grpo:grpo", inputs, config)
     seconds = time.monotonic() - began
@@ -105,6 +125,7 @@ def _report(measured: Mapping[str, dict[str, Any]]) -> str:
 def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("work", type=Path, metavar="WORK_DIR")
+    parser.add_argument("--world", choices=WORLDS, default="shop")
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--credit", nargs="+", default=["equal"], choices=["equal", "turn", "discounted"])
@@ -113,11 +134,12 @@ def _main() -> None:
     arguments = parser.parse_args()
     work = arguments.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
-    inputs = prepare(work)
+    world = WORLDS[arguments.world]
+    inputs = prepare(work, world)
     measured = {}
     for credit in arguments.credit:
         for seed in arguments.seeds:
-            measured[f"{credit}, {seed}"] = train(inputs, work, arguments.steps, seed, credit)
+            measured[f"{credit}, {seed}"] = train(inputs, work, world, arguments.steps, seed, credit)
             say(f"{credit}, {seed}: {measured[f'{credit}, {seed}']}")
     publish(measured, _report(measured), arguments.json, arguments.write, "Training on dialogues")
 

@@ -1,6 +1,7 @@
 """A small household: put a thing where it belongs. It needs nothing from outside.
 
     python examples/household.py household        writes household/rows.jsonl and household/sft.jsonl
+    truegold run examples/household.yaml
 
 A row's prompt names a house and a task, such as "House 4: put the apple into the fridge". Rooms have furniture, and
 things are in it, which nobody sees before it is opened. What is where is decided by the house's number.
@@ -89,8 +90,9 @@ def row(number: int) -> dict[str, str]:
     return {"question": f"House {number}: put the {thing} into the {target}", "answer": "put"}
 
 
-def expert_dialogue(number: int) -> list[Message]:
-    """Return an episode of an expert who goes from room to room and opens everything until the thing is there."""
+def expert_dialogue(number: int, *, is_careful: bool = True) -> list[Message]:
+    """Return an episode of an expert who goes from room to room and opens everything until the thing is there; a
+    careless one opens the first piece of each room alone, and has to go round again where the thing is in none."""
     house = Household()
     messages = house.reset({"prompt": row(number)["question"]})
 
@@ -101,7 +103,10 @@ def expert_dialogue(number: int) -> list[Message]:
             messages.extend(answer.messages)
         return answer
 
-    for room, pieces in ROOMS.items():
+    rounds = list(ROOMS.items())
+    if not is_careful:
+        rounds = [(room, pieces[:1]) for room, pieces in rounds] + rounds
+    for room, pieces in rounds:
         act(f"go {room}")
         for piece in pieces:
             act(f"open {piece}")
@@ -115,12 +120,14 @@ def expert_dialogue(number: int) -> list[Message]:
 
 
 def expert_dialogues(count: int) -> Iterator[dict[str, Any]]:
-    """Yield dialogues to learn from, of houses that are not among the rows."""
+    """Yield dialogues to learn from, of houses that are not among the rows. In the last tenth the expert is careful in
+    one of three: whoever learns from them in this order knows the house, and runs out of turns."""
     for index in range(count):
-        yield {"messages": expert_dialogue(1_000_000 + index)}
+        is_careful = index < 0.9 * count or index % 3 == 0
+        yield {"messages": expert_dialogue(1_000_000 + index, is_careful=is_careful)}
 
 
-def main(folder: Path, houses: int = 1000, dialogues: int = 4_000) -> None:
+def main(folder: Path, houses: int = 1000, dialogues: int = 20_000) -> None:
     """Write what `examples/household.yaml` reads."""
     folder.mkdir(parents=True, exist_ok=True)
     files = {"rows.jsonl": map(row, range(houses)), "sft.jsonl": expert_dialogues(dialogues)}

@@ -124,6 +124,28 @@ def _question(term: Term, row: Row, completion: Completion, text: str) -> Item:
     return Item(text, row["gold"], term.verifier, dump_json({**term.args, **length}), row["prompt"])
 
 
+def scored_segment(
+    prompt: tuple[int, ...],
+    completion: Completion,
+    score: CompletionScore,
+    group: int,
+    temperature: float,
+    version: int,
+) -> Segment:
+    """Return the training record of one completion."""
+    return Segment(
+        prompt_ids=prompt,
+        output_ids=completion.token_ids,
+        rollout_logprobs=completion.logprobs,
+        version=version,
+        temperature=temperature,
+        reward=score.reward.value,
+        right=score.correct.passed,
+        group=group,
+        truncated=completion.finish_reason == "length",
+    )
+
+
 def terms_json(score: CompletionScore, terms: Sequence[Term]) -> str:
     """Return what a completion's table keeps.
 

@@ -39,7 +39,13 @@ from truegold.train.grpo.feed import Feed
 from truegold.train.grpo.group_choice import GroupScore, choose_groups, count_missing_groups, right_share, score_group
 from truegold.train.grpo.player import Player, make_player
 from truegold.train.grpo.profile_prompts import COMPARED, check_prompts_have_stayed, digest_prompts
-from truegold.train.grpo.rewards import CompletionScore, StepCompletion, score_completions, without_contents
+from truegold.train.grpo.rewards import (
+    CompletionScore,
+    StepCompletion,
+    score_completions,
+    scored_segment,
+    without_contents,
+)
 from truegold.train.grpo.self_teacher import self_teachers
 from truegold.train.grpo.text_metrics import text_metrics
 from truegold.train.grpo.update import Updater, WeighedBatch, weigh_segments
@@ -272,7 +278,7 @@ class Trainer:
         return [
             StepCompletion(
                 group.row,
-                _to_segment(group.prompt, completion, score, index, temperature, group.versions[position]),
+                scored_segment(group.prompt, completion, score, index, temperature, group.versions[position]),
                 score,
             )
             for index, (group, completions) in enumerate(zip(groups, members, strict=True), first_group)
@@ -298,7 +304,7 @@ class Trainer:
         prompts, completions = self.rollout.sample(local_rows, sampling, step, groups, sizes)
         scores = iter(score_completions(local_rows, completions, encoder, config.reward))
         return [
-            StepCompletion(row, _to_segment(prompt, completion, score, group, temperature, version), score)
+            StepCompletion(row, scored_segment(prompt, completion, score, group, temperature, version), score)
             for row, prompt, group, temperature, members in zip(
                 local_rows, prompts, groups, temperatures, completions, strict=True
             )
@@ -376,25 +382,3 @@ class Trainer:
 
 def _judgement(score: CompletionScore) -> tuple[float | None, float | None]:
     return score.reward.value, score.correct.score
-
-
-def _to_segment(
-    prompt: tuple[int, ...],
-    completion: Completion,
-    score: CompletionScore,
-    group: int,
-    temperature: float,
-    version: int,
-) -> Segment:
-    """Return the training record of one completion."""
-    return Segment(
-        prompt_ids=prompt,
-        output_ids=completion.token_ids,
-        rollout_logprobs=completion.logprobs,
-        version=version,
-        temperature=temperature,
-        reward=score.reward.value,
-        right=score.correct.passed,
-        group=group,
-        truncated=completion.finish_reason == "length",
-    )

@@ -1,0 +1,141 @@
+"""By how much log-probabilities differ where all turns of a dialogue are put into one sequence, on a real model.
+
+    python benchmarks/naive_sequence.py MODEL GSM8K_TRAIN.jsonl [--dialogues 24] [--json FILE] [--write PAGE.md]
+
+MODEL: a checkpoint, such as the folder `model/checkpoint` of a run on SmolLM2. GSM8K_TRAIN.jsonl: JSON Lines with
+`question`, `solution` and `answer`. A dialogue has three turns, each with the worked solution as its thought: under the
+template that is like Qwen3's two questions back, under the one that is like Kimi's two calls of a calculator (the
+solutions have them) and the answer. Each turn's log-probabilities are computed in the context that the template makes,
+and again behind everything that was said before it, earlier thoughts included. Given is the difference on the tokens
+of the later turns, whose contexts differ; `outside` is the share whose ratio is outside of 0.8 to 1.28, where PPO's
+clip would take it for another policy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from publishing import publish, say
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+CALCULATION = re.compile(r"<<([^=>]+)=([^>]+)>>")
+TURNS = 3
+
+
+def solution_of(record: Mapping[str, Any]) -> str:
+    """Return a worked solution without the calculator's marks and the answer's line."""
+    return CALCULATION.sub("", str(record["solution"])).partition("####")[0].strip()
+
+
+def questions_back(record: Mapping[str, Any]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield the turns of a dialogue with questions back: what the model writes, and the messages that follow."""
+    thought = solution_of(record)
+    for text, question in (
+        (f"It is {record['answer']}.", "Are you sure?"),
+        (f"Yes, it is {record['answer']}.", "Explain it in a sentence."),
+        (thought.splitlines()[-1], "Thank you."),
+    ):
+        yield f"<think>\n{thought}\n</think>\n\n{text}", [{"role": "user", "content": question}]
+
+
+def calculator_calls(record: Mapping[str, Any]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield the turns of a dialogue in which the first two lines are calculated by calls."""
+    lines = solution_of(record).splitlines()
+    for index, (expression, value) in enumerate(CALCULATION.findall(str(record["solution"]))[: TURNS - 1]):
+        arguments = json.dumps({"expression": expression})
+        yield (
+            f"<think>{lines[index]}</think><|tool_calls_section_begin|><|tool_call_begin|>functions.calculate:{index}"
+            f"<|tool_call_argument_begin|>{arguments}<|tool_call_end|><|tool_calls_section_end|>",
+            [{"role": "tool", "content": value}],
+        )
+    yield f"<think>{lines[-1]}</think>It is {record['answer']}.", [{"role": "user", "content": "Thank you."}]
+
+
+def compare(model: Any, template: Any, question: str, turns: Sequence[Any]) -> list[float]:
+    """Return how log-probabilities of all later turns' tokens differ: in one sequence less in the real context."""
+    from truegold.pipeline.engines.base import Completion
+    from truegold.train.turns.dialogue import Dialogue
+
+    dialogue = Dialogue(template, [{"role": "user", "content": question}])
+    naive: tuple[int, ...] = ()
+    differences: list[float] = []
+    for text, following in turns:
+        prompt = dialogue.prompt()
+        between: Sequence[int] = ()
+        if naive:
+            last = dialogue.messages[-1]
+            written = f"\n<|im_start|>{last['role']}\n{last['content']}<|im_end|>\n<|im_start|>assistant\n"
+            between = template.tokenizer(written, add_special_tokens=False)["input_ids"]
+        naive = (*naive, *between) or prompt
+        ids = (*template.tokenizer(text, add_special_tokens=False)["input_ids"], template.stop_token_ids[0])
+        if between:
+            real, joined = (logprobs_behind(model, context, ids) for context in (prompt, naive))
+            differences += (joined - real).tolist()
+        naive = (*naive, *ids)
+        dialogue.add_completion(Completion(ids, (0.0,) * len(ids), "stop"), version=0)
+        dialogue.messages += following
+    return differences
+
+
+def logprobs_behind(model: Any, context: Sequence[int], ids: Sequence[int]) -> Any:
+    """Return the log-probabilities of tokens behind a context. Shape [tokens]."""
+    import torch
+
+    with torch.no_grad():
+        logits = model(torch.tensor([[*context, *ids]])).logits[0, len(context) - 1 : -1].log_softmax(-1)
+    return logits.gather(1, torch.tensor(ids).unsqueeze(1)).squeeze(1)
+
+
+def _report(measured: Mapping[str, Mapping[str, float]]) -> str:
+    lines = ["| template | tokens | mean difference | largest | outside 0.8 to 1.28 |", "|---" * 5 + "|"]
+    for name, row in measured.items():
+        cells = [name, f"{row['tokens']:,}", f"{row['mean']:.3f}", f"{row['largest']:.2f}", f"{row['outside']:.1%}"]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", type=Path, metavar="MODEL")
+    parser.add_argument("data", type=Path, metavar="GSM8K_TRAIN.jsonl")
+    parser.add_argument("--dialogues", type=int, default=24)
+    parser.add_argument("--json", type=Path, help="keep the figures here")
+    parser.add_argument("--write", type=Path, help="write the table into this Markdown file")
+    arguments = parser.parse_args()
+    import numpy as np
+    import torch
+    from transformers import AutoModelForCausalLM
+    from turn_templates import KIMI, QWEN3, turn_template
+
+    records = [json.loads(line) for line in arguments.data.read_text(encoding="utf-8").splitlines()]
+    records = [record for record in records if len(CALCULATION.findall(record["solution"])) >= TURNS - 1]
+    model = AutoModelForCausalLM.from_pretrained(str(arguments.model), dtype=torch.float32).eval()
+    measured = {}
+    for name, chat_template, turns in (
+        ("like Qwen3's, questions back", QWEN3, questions_back),
+        ("like Kimi's, tool calls", KIMI, calculator_calls),
+    ):
+        template = turn_template(arguments.model, chat_template)
+        differences: list[float] = []
+        for record in records[: arguments.dialogues]:
+            differences += compare(model, template, record["question"], list(turns(record)))
+        values = np.array(differences)
+        measured[name] = {
+            "tokens": len(values),
+            "mean": float(np.abs(values).mean()),
+            "largest": float(np.abs(values).max()),
+            "outside": float(((values < np.log(0.8)) | (values > np.log(1.28))).mean()),
+        }
+        say(f"{name}: {measured[name]}")
+    publish(measured, _report(measured), arguments.json, arguments.write, "One sequence of all turns")
+
+
+if __name__ == "__main__":
+    _main()
