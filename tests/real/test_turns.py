@@ -17,12 +17,15 @@ from truegold.train.config.models import OptimizerConfig
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
 
+FAULTS = {0: "raises", 2: "hangs", 4: "megabyte"}
 ENVIRONMENT = '''
+import threading
+
 from truegold.train.turns.environment import Done, Reply
 
 
 class Parity:
-    """Three turns; an untrained model's words are as good as any, and every fourth episode hangs or raises."""
+    """Three turns; an untrained model's words are as good as any. Some rows' episodes go wrong."""
 
     def __init__(self):
         self.turn = 0
@@ -35,6 +38,10 @@ class Parity:
         self.turn += 1
         if self.fault == "raises":
             raise RuntimeError("closed")
+        if self.fault == "hangs":
+            threading.Event().wait()
+        if self.fault == "megabyte":
+            return Reply([{"role": "user", "content": "x" * 2**20}])
         if self.turn < 3:
             return Reply([{"role": "user", "content": f"And {self.turn}+1?"}], score=float(self.turn == 2))
         return Done(float(sum(map(ord, completion["content"])) % 2 == 0))
@@ -49,7 +56,7 @@ def test_dialogues_are_trained_on_as_they_were_sampled(tiny_model: Path, tmp_pat
         {
             "id": f"p{index}",
             "prompt": f"{index}+{index + 1}",
-            "gold": "raises" if index % 4 == 0 else "1",
+            "gold": FAULTS.get(index, "1"),
             "verifier": "exact",
             "verifier_args": "{}",
             "split": "train",
@@ -67,7 +74,7 @@ def test_dialogues_are_trained_on_as_they_were_sampled(tiny_model: Path, tmp_pat
             "prompts_per_step": 8,
             "group_size": 4,
             "sampling": {"max_tokens": 8, "refills": 0},
-            "turns": {"environment": f"{environment}:Parity", "credit": credit},
+            "turns": {"environment": f"{environment}:Parity", "credit": credit, "deadline_s": 1},
             "objective": {"masks": {"truncated": False}, "aggregation": "sequence", "loss": "ppo"},
             "evaluation": {"every": 2, "samples": 1},
             "engine": VllmEngineConfig(dtype="float32", max_model_len=128, cpu_kv_cache_gib=1),
@@ -91,8 +98,9 @@ def test_dialogues_are_trained_on_as_they_were_sampled(tiny_model: Path, tmp_pat
     trained = [step for step in steps if step.get("trained_completions")]
     assert trained
     for step in trained:
-        assert step["ending/error"] == step["unjudged"] == 0.25
-        assert step["ending/done"] == 0.75
+        assert step["ending/error"] == step["ending/deadline"] == step["ending/reply"] == 0.125
+        assert (step["unjudged"], step["ending/done"]) == (0.375, 0.625)
+        assert step["lost_threads"] >= 4
         assert (step["mismatch_abs"] < 1e-3) == (step["staleness"] == 0)
     # The evaluation before the third step needs the weights in training, and brings them.
     assert [step["staleness"] for step in steps[:3]] == [0, 1, 0]
@@ -102,6 +110,9 @@ def test_dialogues_are_trained_on_as_they_were_sampled(tiny_model: Path, tmp_pat
     # Untrained bytes are seldom the tokens of their text, so that nearly every turn is a segment of its own.
     assert credit != "equal" or trained[0]["drifted_turns"] > 0.3
     assert credit != "equal" or json.loads((out / "drift.jsonl").read_text().splitlines()[0])["sampled"]
-    broken = completions.filter(pl.col("gold") == "raises")
-    assert set(broken["reason"]) == {"verifier_error"}
-    assert not broken["trained"].any()
+    reasons = {"raises": "verifier_error", "hangs": "timeout", "megabyte": "limit"}
+    for fault, reason in reasons.items():
+        broken = completions.filter(pl.col("gold") == fault)
+        assert set(broken["reason"]) == {reason}
+        assert not broken["trained"].any()
+        assert broken["reward"].is_null().all()

@@ -1,4 +1,4 @@
-"""Prompts of a training are compared with those of its profile, token by token."""
+"""Prompts of a training are compared with those of its profile, and with those before it was stopped."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from truegold.train.grpo.profile_prompts import compare_with_profile
+from turn_templates import CHATML, KIMI, QWEN3, turn_template
+
+from truegold.train.grpo.profile_prompts import check_prompts_have_stayed, compare_with_profile, digest_prompts
 from truegold.verifiers import GuardError
 
 ROWS: Any = [
@@ -60,3 +62,21 @@ def test_the_comparison_can_be_turned_off_and_needs_a_profile(samples: Path) -> 
     encoder: Any = Letters("!")
     compare_with_profile(ROWS, samples, encoder, guards_off=["prompts"])
     compare_with_profile(ROWS, None, encoder, guards_off=())
+
+
+def test_a_template_that_changes_between_two_starts_of_a_training_stops_it(tiny_model: Path) -> None:
+    encoder: Any = Letters()
+    digests = {
+        digest_prompts(ROWS, Letters("!"), None),  # type: ignore[arg-type]
+        digest_prompts(ROWS, encoder, None),
+        *(digest_prompts(ROWS, encoder, turn_template(tiny_model, text)) for text in (CHATML, QWEN3, KIMI)),
+    }
+    # The last three write a single question in the same way, and the past in three.
+    assert len(digests) == 5
+    before, now = sorted(digests)[:2]
+    check_prompts_have_stayed(now, now, ())
+    check_prompts_have_stayed(before, now, ["prompts"])
+    check_prompts_have_stayed(None, now, ())
+    with pytest.raises(GuardError, match="written otherwise than when it was stopped") as stopped:
+        check_prompts_have_stayed(before, now, ())
+    assert stopped.value.guard == "prompts"

@@ -105,6 +105,27 @@ def test_one_sequence_of_all_turns_has_other_logprobs(
     assert float((naive[first:] - expected[first:]).abs().mean()) > 1e-3
 
 
+def test_a_template_that_changes_within_a_dialogue_begins_another_segment(tiny_model: Path) -> None:
+    template = turn_template(tiny_model, CHATML)
+    dialogue = Dialogue(template, [{"role": "user", "content": "What is 3+4?"}])
+    alone = []
+    for index, text in enumerate(("It is 7.", "Yes.", "Bye.")):
+        if index == 2:
+            template.tokenizer.chat_template = CHATML.replace("{{ message.content }}", "says {{ message.content }}")
+        completion = complete(template, text)
+        alone.append(Segment(dialogue.prompt(), completion.token_ids))
+        dialogue.add_completion(completion, version=0)
+        dialogue.messages.append({"role": "user", "content": "Sure?"})
+    assert dialogue.breaks == ["edited"]
+    made = [segment.to_segment(1.0) for segment in dialogue.segments]
+    torch.testing.assert_close(
+        torch.cat([logprobs(tiny_model, segment) for segment in made]),
+        torch.cat([logprobs(tiny_model, segment) for segment in alone]),
+        atol=1e-5,
+        rtol=0,
+    )
+
+
 def test_what_others_say_between_turns_is_not_trained_on(tiny_model: Path) -> None:
     template = turn_template(tiny_model, CHATML)
     dialogue, alone = hold_dialogue(template, ("It is 7.", "Yes."), "user")
