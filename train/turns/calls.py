@@ -20,6 +20,8 @@ THREADS = 16
 """Threads that call environments. An environment seldom computes; most of the time it waits for something."""
 STAND_IN_S = 0.1
 """After so many seconds a call is taken to wait, and its thread gets a stand-in where other calls are queued."""
+BLOCKED_S = 1.0
+"""An event loop that has not come round for so long is blocked by a coroutine that waits without awaiting."""
 MOST_THREADS = 512
 """No more stand-ins are started beyond so many threads."""
 
@@ -59,6 +61,10 @@ class Calls:
         self._threads = 0
         self._threads_lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._loops: list[asyncio.AbstractEventLoop] = []
+        """The present event loop, and those that were given up."""
+        self._beat_asked: float | None = None
+        """When the event loop was asked for a sign of life that has not come."""
         self.lost_threads = 0
         """Threads that were given up, since what they call does not return."""
         for _ in range(threads):
@@ -101,14 +107,15 @@ class Calls:
             error = f"no answer within {self._deadline_s:g} s"
             answers.append(self._end(call, Answer(call.key, error=error, is_late=True)))
         self._stand_in(now)
+        self._check_loop(now)
         return answers
 
     def close(self) -> None:
         """End the threads that still answer."""
         for _ in range(self._threads):
             self._waiting.put(None)
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._loop.stop)
+        for loop in self._loops:
+            loop.call_soon_threadsafe(loop.stop)
 
     def _stand_in(self, now: float) -> None:
         """Start a thread in the place of each that waits for something, as far as calls are queued."""
@@ -121,6 +128,21 @@ class Calls:
                 call.has_stand_in = True
                 self._start_thread()
                 queued -= 1
+
+    def _check_loop(self, now: float) -> None:
+        """Give up an event loop that a coroutine blocks, so that later coroutines run on another one."""
+        with _LOOP_LOCK:
+            if self._loop is None:
+                return
+            if self._beat_asked is None:
+                self._beat_asked = now
+                self._loop.call_soon_threadsafe(self._beat)
+            elif now - self._beat_asked > BLOCKED_S:
+                self._loop = self._beat_asked = None
+                self.lost_threads += 1
+
+    def _beat(self) -> None:
+        self._beat_asked = None
 
     def _end(self, call: _Call, answer: Answer) -> Answer:
         call.is_over = True
@@ -167,6 +189,7 @@ class Calls:
         with _LOOP_LOCK:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
+                self._loops.append(self._loop)
                 threading.Thread(target=_run, args=(self._loop,), name="truegold-environments", daemon=True).start()
             return self._loop
 

@@ -59,6 +59,28 @@ def take_answer_of(calls: Calls, key: str) -> list[Answer]:
     return []
 
 
+def test_a_coroutine_that_blocks_its_event_loop_holds_up_no_later_one() -> None:
+    held = threading.Event()
+
+    async def block() -> None:
+        held.wait()
+
+    async def answer() -> int:
+        return 1
+
+    calls = Calls(deadline_s=30)
+    calls.start("blocked", block)
+    began = time.monotonic()
+    while not calls.lost_threads and time.monotonic() - began < 10:
+        assert calls.take_answers() == []
+        time.sleep(0.005)
+    calls.start("later", answer)
+    assert [taken.value for taken in take_answer_of(calls, "later")] == [1]
+    held.set()
+    assert [taken.key for taken in take_all(calls, 5)] == ["blocked"]
+    calls.close()
+
+
 def test_an_environment_that_ends_its_thread_has_raised() -> None:
     class Unreadable(Exception):
         def __str__(self) -> str:
