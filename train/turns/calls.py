@@ -161,12 +161,11 @@ class Calls:
                 value = call.function(*call.arguments)
                 if inspect.isawaitable(value):
                     self._await(call, value)
-                    continue
-                answer = Answer(call.key, value)
+                else:
+                    self._answers.put((call, Answer(call.key, value)))
             except BaseException as error:
                 # An environment that ends its thread, by sys.exit or otherwise, would leave its call unanswered.
-                answer = Answer(call.key, error=_describe(error))
-            self._answers.put((call, answer))
+                self._answers.put((call, Answer(call.key, error=_describe(error))))
             if call.is_over or call.has_stand_in:
                 # Another thread has taken this one's place.
                 with self._threads_lock:
