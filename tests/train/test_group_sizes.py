@@ -76,8 +76,13 @@ def test_no_other_sizes_are_worth_more(posteriors: list[tuple[float, float]], ch
     least, most = 2, 7
     budget, chances = mean * len(posteriors), chances[: len(posteriors)]
 
+    table = [
+        {size: chance * worth(a, b, size) for size in range(least, most + 1)}
+        for chance, (a, b) in zip(chances, posteriors, strict=True)
+    ]
+
     def total(sizes: Any) -> float:
-        return sum(chance * worth(a, b, size) for chance, (a, b), size in zip(chances, posteriors, sizes, strict=True))
+        return sum(row[size] for row, size in zip(table, sizes, strict=True))
 
     sizes = share(*posteriors, budget=budget, least=least, most=most, chances=chances)
     assert sum(sizes) == budget
