@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -14,6 +16,7 @@ from truegold.pipeline.running.isolate import call_isolated
 from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import OptimizerConfig
+from truegold.verifiers import GuardError
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
 
@@ -48,10 +51,9 @@ class Parity:
 '''
 
 
-@pytest.mark.parametrize("credit", ["equal", pytest.param("discounted", marks=pytest.mark.long_run)])
-def test_dialogues_are_trained_on_as_they_were_sampled(tiny_model: Path, tmp_path: Path, credit: str) -> None:
-    environment = tmp_path / "parity.py"
-    environment.write_text(ENVIRONMENT)
+def write_inputs(model: Path, folder: Path) -> dict[str, Path]:
+    """Write an environment and problems for it, and return the inputs of a training."""
+    (folder / "parity.py").write_text(ENVIRONMENT)
     problems = [
         {
             "id": f"p{index}",
@@ -64,36 +66,55 @@ def test_dialogues_are_trained_on_as_they_were_sampled(tiny_model: Path, tmp_pat
         }
         for index in range(12)
     ]
-    rows, heldout = tmp_path / "rows.parquet", tmp_path / "heldout.parquet"
+    rows, heldout = folder / "rows.parquet", folder / "heldout.parquet"
     pl.DataFrame(problems[:8], schema_overrides={"pass_rate": pl.Float64}).write_parquet(rows)
     pl.DataFrame(problems[8:], schema_overrides={"pass_rate": pl.Float64}).write_parquet(heldout)
+    return {"model": model, "rows": rows, "heldout": heldout, "reserve": rows}
+
+
+def train(inputs: dict[str, Path], out: Path, **settings: Any) -> None:
+    """Train for some steps, in a process of its own; a folder that has a training in it goes on."""
+    turns = {"environment": f"{inputs['rows'].parent}/parity.py:Parity", "deadline_s": 1, **settings.pop("turns", {})}
     config = GrpoConfig.model_validate(
         {
             "steps": 3,
-            "sync_every": 3,
             "prompts_per_step": 8,
             "group_size": 4,
             "sampling": {"max_tokens": 8, "refills": 0},
-            "turns": {"environment": f"{environment}:Parity", "credit": credit, "deadline_s": 1},
+            "turns": turns,
             "objective": {"masks": {"truncated": False}, "aggregation": "sequence", "loss": "ppo"},
-            "evaluation": {"every": 2, "samples": 1},
             "engine": VllmEngineConfig(dtype="float32", max_model_len=128, cpu_kv_cache_gib=1),
             "optimizer": OptimizerConfig(lr=1e-3, dtype="float32"),
+            **settings,
         }
     )
-    out = tmp_path / "out"
-    out.mkdir()
-    inputs = {"model": tiny_model, "rows": rows, "heldout": heldout, "reserve": rows}
-    call_isolated(
-        "truegold.train.grpo:grpo",
-        inputs,
-        config,
-        out,
-        NullProgress(),
-        tmp_path / "log",
-        LaunchConfig(),
-        out / "scratch",
-    )
+    out.mkdir(exist_ok=True)
+    fn = "truegold.train.grpo:grpo"
+    call_isolated(fn, inputs, config, out, NullProgress(), out.with_suffix(".log"), LaunchConfig(), out / "scratch")
+
+
+@pytest.mark.long_run
+def test_a_training_that_finds_another_template_does_not_go_on(tiny_model: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(tiny_model, model)
+    inputs, out = write_inputs(model, tmp_path), tmp_path / "out"
+    train(inputs, out, steps=1)
+    template = model / "chat_template.jinja"
+    template.write_text(template.read_text() + "{# #}")
+    # What is written in the same way is the same template.
+    train(inputs, out, steps=2)
+    template.write_text("Answer in a word. " + template.read_text())
+    with pytest.raises(GuardError, match="written otherwise than when it was stopped") as stopped:
+        train(inputs, out, steps=3)
+    assert stopped.value.guard == "prompts"
+    steps = [json.loads(line)["step"] for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert max(steps) < 2
+
+
+@pytest.mark.parametrize("credit", ["equal", pytest.param("discounted", marks=pytest.mark.long_run)])
+def test_dialogues_are_trained_on_as_they_were_sampled(tiny_model: Path, tmp_path: Path, credit: str) -> None:
+    inputs, out = write_inputs(tiny_model, tmp_path), tmp_path / "out"
+    train(inputs, out, sync_every=3, turns={"credit": credit}, evaluation={"every": 2, "samples": 1})
     steps = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     trained = [step for step in steps if step.get("trained_completions")]
     assert trained

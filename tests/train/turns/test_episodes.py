@@ -122,6 +122,30 @@ def test_threads_that_are_lost_are_counted_and_others_take_their_place(tiny_mode
     assert runner.lost_threads == 30
 
 
+def test_environments_are_closed_however_their_episodes_end(tiny_model: Path) -> None:
+    closed: list[str] = []
+
+    class Closes(Countdown):
+        def close(self) -> None:
+            closed.append(self.fault)
+
+    faults = ["", "raises", "megabyte"]
+    made = episodes(len(faults))
+    by_id = {episode.row["id"]: fault for episode, fault in zip(made, faults, strict=True)}
+    run(tiny_model, made, lambda: Closes(faults=by_id))
+    assert sorted(closed) == sorted(faults)
+
+
+def test_the_time_without_anything_to_sample_is_measured(tiny_model: Path) -> None:
+    class Slow(Countdown):
+        def step(self, completion: Message) -> Any:
+            time.sleep(0.3)
+            return super().step(completion)
+
+    runner, _ = run(tiny_model, episodes(1), lambda: Slow(turns=2))
+    assert runner.waited_share > 0.8
+
+
 def test_an_episode_ends_after_its_last_turn(tiny_model: Path) -> None:
     (episode,) = made = episodes(1)
     run(tiny_model, made, lambda: Countdown(turns=9), TurnsConfig(environment="x.py:X", max_turns=4))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import importlib.util
 import json
 import sys
@@ -15,7 +16,7 @@ from numbered_rows import make_row
 
 from truegold.pipeline.rows import Row
 from truegold.train.turns.environment import Done, Message, Reply
-from truegold.train.turns.mock import UNKNOWN, MockEnvironment, Recorder, load_recording, report_misses
+from truegold.train.turns.mock import UNKNOWN, MockEnvironment, Recorder, load_recording, most_alike, report_misses
 from truegold.verifiers import ConfigError, InputError
 
 ROOT = Path(__file__).parents[3]
@@ -36,6 +37,10 @@ def shop_row(shop: Any, number: int) -> Row:
 
 def say(text: str) -> Message:
     return {"role": "assistant", "content": text}
+
+
+def say_as_user(text: str) -> list[Message]:
+    return [{"role": "user", "content": text}]
 
 
 def actions(dialogue: list[Message]) -> list[str]:
@@ -114,6 +119,43 @@ def test_a_state_that_is_unknown_is_answered_from_the_nearest_of_its_row(tmp_pat
     assert mock.step(say("swim again")) == Reply([{"role": "user", "content": "cold"}])
     with pytest.raises(KeyError, match="no episode of row"):
         mock.reset(make_row(2))
+
+
+def test_tool_calls_are_actions(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+
+    def call(what: str) -> Message:
+        function = {"name": "look", "arguments": {"what": what}}
+        return {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": function}]}
+
+    class Looks:
+        def reset(self, row: Row) -> list[Message]:
+            return say_as_user("Look.")
+
+        def step(self, completion: Message) -> Reply:
+            return Reply(say_as_user(completion["tool_calls"][0]["function"]["arguments"]["what"].upper()))
+
+    async def record() -> None:
+        for what in ("cup", "hat"):
+            recorder = Recorder(Looks(), path)
+            await recorder.reset(make_row(1))
+            await recorder.step(call(what))
+            # An episode that was not over is written too.
+            await recorder.close()
+
+    asyncio.run(record())
+    load_recording.cache_clear()
+    for what in ("hat", "cup"):
+        mock = MockEnvironment(str(path), on_miss="error")
+        mock.reset(make_row(1))
+        assert mock.step(call(what)) == Reply(say_as_user(what.upper()))
+
+
+def test_the_most_alike_text_is_what_comparing_all_of_them_finds() -> None:
+    texts = ["look p3", "look p31", "buy p3", "", "search cup", "blue is not red look p3", "look p3"]
+    for text in ("look p4", "buy", "red is red buy p3", "搜索"):
+        ratios = [difflib.SequenceMatcher(None, other, text, autojunk=False).ratio() for other in texts]
+        assert most_alike(text, texts) == ratios.index(max(ratios))
 
 
 @pytest.mark.parametrize(
