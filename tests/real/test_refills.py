@@ -88,11 +88,14 @@ def test_a_share_within_its_bounds_asks_for_no_more() -> None:
 
 
 def test_what_a_step_is_relative_to_follows_the_setting() -> None:
+    completions = [
+        StepCompletion(row(0), Segment((1,), (2,), group=group), UNUSED) for group in range(32) for _ in range(SIZE)
+    ]
     shares = []
     for relative_to in ("sampled", "teaching"):
         config = GrpoConfig.model_validate({"prompts_per_step": 32, "objective": {"relative_to": relative_to}})
         trainer = Judged(UNUSED, [], config, UNUSED, UNUSED, 8, UNUSED, UNUSED)
-        shares.append([trainer._share_entered(entered) for entered in (32, 8, 1)])
+        shares.append([trainer._share_entered(completions, range(entered)) for entered in (32, 8, 1)])
     assert shares == [[1.0, 0.25, 1 / 32], [1.0, 1.0, 1.0]]
 
 
