@@ -104,7 +104,7 @@ def _main() -> None:
     parser.add_argument("run", type=Path, metavar="RUN_DIR", help="of the demo, at least up to sft")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=ARMS)
-    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--heldout", type=int, default=500, help="problems of an evaluation, 2 samples each")
     parser.add_argument("--beyond", type=float, default=0.3, help="the share of problems beyond the model")
     parser.add_argument("--json", type=Path, required=True, help="keep the figures here; what is in it is not repeated")
@@ -118,7 +118,7 @@ def _main() -> None:
         for arm, seed in missing:
             out = work / f"{arm}-{seed}"
             out.mkdir()
-            settings = training_settings(arguments.steps, seed, arguments.steps // 4, arguments.heldout, 2)
+            settings = training_settings(arguments.steps, seed, arguments.steps // 2, arguments.heldout, 2)
             points = train(inputs, out, {**settings, **ARMS[arm]}, DEMO)
             measured[f"{arm}|{seed}"] = {"points": points, "groups": measure(inputs, out)}
             arguments.json.write_text(json.dumps(measured))

@@ -67,7 +67,7 @@ def play(model: Path, recording: Path, episodes: int, *, is_recorded: bool) -> d
     config = TurnsConfig(environment=f"{EXAMPLE}:Shop")
     make = (lambda: MockEnvironment(str(recording))) if is_recorded else Recorded(recording)
     runner = EpisodeRunner(engine, template, config, make)
-    rows: list[Any] = [{"id": f"shop-{number}", "prompt": shop.row(number)["question"]} for number in range(SHOPS)]
+    rows: list[Any] = [{"id": f"shop-{shown}", "prompt": shop.row(shown)["question"]} for shown in range(SHOPS)]
     before = _memory()
     began = time.monotonic()
     played = [Episode(rows[index % SHOPS], index % SHOPS, index // SHOPS) for index in range(episodes)]

@@ -54,7 +54,7 @@ class Recorder:
     async def step(self, completion: Message) -> Reply | Done:
         """Answer as the environment does."""
         answer: Reply | Done = await _value(self._environment.step(completion))
-        step = {"action": describe_action(completion)}
+        step: dict[str, Any] = {"action": describe_action(completion)}
         if isinstance(answer, Done):
             step |= {DONE: True, "score": answer.score, "turn_score": answer.turn_score}
         else:
