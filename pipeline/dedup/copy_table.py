@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from truegold.pipeline.dedup.near.arrays import Growing, Hashes, Ints, repeat_over_runs, run_starts
-from truegold.pipeline.dedup.near.copies import gold_keys, row_quality, tidy_prompts, writable
+from truegold.pipeline.dedup.near.copies import accepted_text, gold_keys, row_quality, tidy_prompts, writable
 from truegold.pipeline.dedup.near.golds import best_of_each_gold, fill_missing_golds, unify_golds
 from truegold.pipeline.rows import Row
 
@@ -70,7 +70,8 @@ class CopyTable:
         # Tests may be megabytes long, so that only a hash of them waits for the batch to be full.
         tests = _digest(row["verifier_args"]) if row["domain"] == "code" else None
         is_heldout = row["split"] == "heldout"
-        self._waiting.append(_Waiting(row["prompt"], tests, row["gold"], len(row["solution"] or ""), is_heldout, rank))
+        gold = accepted_text(row["gold"], row["verifier_args"])
+        self._waiting.append(_Waiting(row["prompt"], tests, gold, len(row["solution"] or ""), is_heldout, rank))
         if len(self._waiting) == BATCH_ROWS:
             self._hash_batch()
 

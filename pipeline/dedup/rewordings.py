@@ -35,12 +35,13 @@ from truegold.pipeline.dedup.near import (
     find_links,
 )
 from truegold.pipeline.dedup.near.arrays import Ints, Marks
+from truegold.pipeline.dedup.near.copies import accepted_text
 from truegold.pipeline.dedup.near.embedding import Translations, add_proposed_links, find_translations, propose
 from truegold.pipeline.engines.encoder import load_encoder
 from truegold.pipeline.rows import Row, read_rows
 from truegold.pipeline.running.progress import Progress
 
-COLUMNS = ["prompt", "gold", "solution", "split", "domain"]
+COLUMNS = ["prompt", "gold", "solution", "split", "domain", "verifier_args"]
 BATCH_ROWS = 10_000
 
 
@@ -162,7 +163,7 @@ def _translations(pairs_of_texts: Translations, corpus: Corpus, positions: Ints)
 def _add_rows(builder: CorpusBuilder, rows: list[Row], ranks: list[int] | None) -> None:
     builder.add(
         [row["prompt"] for row in rows],
-        [row["gold"] for row in rows],
+        [accepted_text(row["gold"], row["verifier_args"]) for row in rows],
         [len(row["solution"] or "") for row in rows],
         [row["split"] == "heldout" for row in rows],
         ranks,

@@ -28,6 +28,7 @@ from truegold.pipeline.export.convert_card import render_card
 from truegold.pipeline.export.formats.base import SPLIT_NAMES, ExportRow, Format
 from truegold.pipeline.export.reading import read_tables, tables_of
 from truegold.pipeline.export.tables import FLAGS_FIELD, NOT_STATED, PROVENANCE_FIELDS
+from truegold.pipeline.ingest.carried import earlier_flags
 from truegold.pipeline.rows import BATCH_ROWS, Row
 from truegold.pipeline.running.progress import Progress
 from truegold.verifiers import InputError
@@ -83,7 +84,7 @@ def convert(
             if split not in splits:
                 splits[split] = stack.enter_context(_SplitFile(folder / f"{split}.{form.suffix}"))
             values = dict(row)
-            flags: Any = values.get(FLAGS_FIELD.name) or ()
+            flags: Any = values.get(FLAGS_FIELD.name) or earlier_flags(row)
             plain = {name: value for name, value in values.items() if name not in _ADDED_COLUMNS and value is not None}
             export_row = ExportRow(cast("Row", {"gold": None, "solution": None, **plain}), flags, system)
             splits[split].write(form.record(export_row, splits[split].rows))

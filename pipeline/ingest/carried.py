@@ -25,6 +25,8 @@ from truegold.pipeline.rows import NOTES, Row, dump_json, row_id
 
 CARRIED = "truegold"
 """The column, or the key in a format's free part, that carries the row."""
+FLAGS = "flags"
+"""The note of a row that was exported before: the reasons of the flags that it had then."""
 _LOCATIONS = (CARRIED, f"extra_info.{CARRIED}", f"metadata.{CARRIED}")
 _PROMPTS = ("prompt", "messages", "input", "question", "responses_create_params.input")
 
@@ -33,6 +35,14 @@ def carry(row: Row, provenance: Provenance, flags: Sequence[str] = ()) -> str:
     """Return the JSON text that an exported record carries of its row."""
     carried = {name: value for name, value in row.items() if name != "prompt"}
     return dump_json({**carried, **provenance._asdict(), "flags": list(flags), "content": _content(row)})
+
+
+def earlier_flags(row: Row) -> list[str]:
+    """Return the reasons of the flags that a row had when it was exported before; none of any other row."""
+    meta = parse_structure(row["meta"]) if f'"{FLAGS}"' in row["meta"] else None
+    notes = meta.get(NOTES) if isinstance(meta, Mapping) else None
+    flags = notes.get(FLAGS) if isinstance(notes, Mapping) else None
+    return [flag for flag in flags if isinstance(flag, str)] if isinstance(flags, list | tuple) else []
 
 
 def exported(columns: Set[str], samples: Samples) -> Layout | None:
@@ -67,7 +77,9 @@ def _restored(carried: Mapping[str, Any], prompt: str) -> CarriedRow:
     gold = carried.get("gold")
     meta = dict(parse_structure(carried.get("meta")) or {})
     stated = {name: carried[name] for name in ("license", "origin") if carried.get(name)}
-    meta[NOTES] = {**stated, **(meta.get(NOTES) or {})}
+    # Where the row is exported again, it has the flags that it was exported with.
+    flags = {FLAGS: carried["flags"]} if carried.get("flags") else {}
+    meta[NOTES] = {**stated, **(meta.get(NOTES) or {}), **flags}
     is_same = carried["content"] == row_id(prompt, gold, dump_json(arguments))
     return CarriedRow(
         id=carried.get("id") if is_same else None,

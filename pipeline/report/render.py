@@ -45,6 +45,7 @@ SCRIPTS = (
     "store.js",
     "review.js",
     "completions.js",
+    "print.js",
     "start.js",
 )
 """The page's own scripts, in the order in which they are run."""

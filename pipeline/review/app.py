@@ -5,7 +5,7 @@
     POST api/decisions        {"id": "9f0c...", "decision": "fix", "gold": "16"}: on the disk when it answers
     POST api/undo             {"id": "9f0c..."}
     POST api/reading          {"id": "9f0c...", "gold": "16"}: how the verifier reads it, what samples would earn
-    GET  api/rows/ID          the whole texts of a row that the page cuts
+    GET  api/rows/ID?source=S&source_row=N    the whole texts of a row that the page cuts
     GET  NAME/report/index.html?token=T    the report of a run beside this one, to link to
 
 Nothing is kept in memory: every call reads the files, so that two tabs, `truegold decide` and a merge agree.
@@ -29,6 +29,7 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Respon
 from starlette.routing import Route
 
 from truegold.pipeline.config.stages import SettleConfig
+from truegold.pipeline.report.browser import whole_texts
 from truegold.pipeline.review.agreement import measure_agreement
 from truegold.pipeline.review.decisions import MAX_GOLD, MAX_NOTE, Decision, DecisionKind, load_decisions
 from truegold.pipeline.review.guard import MAX_BODY, AsgiApp, Guard, error_response
@@ -163,10 +164,11 @@ class ReviewSession:
         return asdict(read_gold(row, body.gold, self.run.responses(row_key(row))))
 
     def texts(self, body: RowBody) -> dict[str, Any]:
-        """Return the whole texts of a row."""
-        row = self._row(body)
-        responses = self.run.responses(row_key(row))
-        return {**row, "samples": [response.text for response in responses]}
+        """Return the whole texts of a row: of any in the page, also one that left before it could be decided about."""
+        texts = whole_texts(self.run.files, body.id, body.source_key, is_blind=self.queue.blind)
+        if texts is None:
+            raise UnknownRowError(f"No row of {self.run.run_dir} has the id {body.id!r}.")
+        return texts
 
     def _row(self, body: RowBody) -> Row:
         rows = self.run.rows_of(body.id)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numbered_rows import plain_row
@@ -294,6 +295,24 @@ def test_golds_that_the_verifier_finds_equal_are_no_conflict(tmp_path):
     result = run(tmp_path, make(TOM, "0.5"), make(TOM, "\\frac{1}{2}"))
     assert result.drops() == [(2, "exact_duplicate", "train.jsonl:1")]
     assert result.flags == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kept", "flags"),
+    [
+        (("1/2", ["half a pen"]), ("half a pen", []), [1], 0),  # one that both accept
+        (("1/2", ["3/4"]), ("0.75", ["7"]), [1], 0),  # the same, written otherwise
+        (("3", ["1/2"]), ("3.5", []), [1, 2], 2),  # none in common: two golds are no mixed number
+        (("5", ["6"]), ("7", ["8"]), [1, 2], 2),
+        (("5", ["6"]), ("6", ["5"]), [1], 0),
+        (("5", ["see the picture"]), ("7", []), [1, 2], 0),  # one of them cannot be compared
+    ],
+)
+def test_rows_that_accept_one_gold_in_common_are_no_conflict(first, second, kept, flags, tmp_path):
+    rows = [make(TOM, gold, verifier_args=json.dumps({"other_golds": others})) for gold, others in (first, second)]
+    for reworded in (True, False):
+        result = run(tmp_path, *rows, reworded=reworded)
+        assert (result.kept, len(result.flags)) == (kept, flags)
 
 
 def test_a_rewording_that_is_not_sure_enough_stays(tmp_path):

@@ -152,6 +152,13 @@ def test_a_run_is_exported_with_the_reasons_of_its_flags(curate: Any, tmp_path: 
     rows = [row for path in written.splits for row in pl.read_parquet(path).to_dicts()]
     assert len(rows) == 7 and [row["flags"] for row in rows if row["flags"]] == [["yes_no_answer"]]
     assert "# The set it was made of" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    for name in ("trl", "verl", "inspect"):
+        # A set that is exported again, and once more, keeps them.
+        convert(tmp_path / "out", FORMATS[name], tmp_path / name, NullProgress(), FileSource(path="x"), None)
+        target = tmp_path / f"{name}-hf"
+        last = convert(tmp_path / name, FORMATS["hf"], target, NullProgress(), FileSource(path="x"), None)
+        rows = [row for path in last.splits for row in pl.read_parquet(path).to_dicts()]
+        assert [row["flags"] for row in rows if row["flags"]] == [["yes_no_answer"]], name
 
 
 def test_open_instruct_gets_as_many_verifiers_as_golds(tmp_path: Path) -> None:

@@ -68,7 +68,8 @@ def test_a_decision_is_in_its_reviewers_file_when_the_call_answers(run):
     assert (made["gold"], made["note"], made["drawn"], made["reviewer"]) == ("4", "2+2", "random:3", "ann")
     seen = client.get("/api/decisions").json()
     assert (seen["reviewer"], [entry["id"] for entry in seen["decisions"]], seen["others"]) == ("ann", [IDS[0]], [])
-    assert client.get(f"/api/rows/{IDS[0]}").json()["samples"] == ["So \\boxed{5}", "So \\boxed{3}"]
+    samples = client.get(f"/api/rows/{IDS[0]}").json()["detail"]["samples"]
+    assert [sample["text"] for sample in samples] == ["So \\boxed{3}", *["So \\boxed{5}"] * 3]
 
 
 def test_an_undo_gives_back_what_stood_before(run):

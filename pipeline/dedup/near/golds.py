@@ -6,6 +6,7 @@ r"""Golds of one problem: which are the same, which differ, and which row stays 
     Yes, since ... · 5      undecided: prose cannot be compared with a number; this is no conflict
     see solution · 5        undecided: a placeholder is no gold
     x=t, y=2t · x=y/2       undecided: what is free has another name on each side
+    1/2, or 0.5 · 0.5       the same: both rows accept 0.5
 
 Rows whose golds are undecided both stay, and are not flagged. A row without gold goes in favour of one with gold.
 """
@@ -16,17 +17,20 @@ import re
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
+from itertools import islice, product
 
 import numpy as np
 import polars as pl
 
 from truegold.pipeline.dedup.near.arrays import Ints, repeat_over_runs, run_starts
-from truegold.pipeline.dedup.near.copies import NO_GOLD
+from truegold.pipeline.dedup.near.copies import BETWEEN_GOLDS, NO_GOLD
 from truegold.verifiers import Verdict, equivalent
 from truegold.verifiers.placeholders import is_placeholder
 
 MAX_GOLDS = 8
 """Different golds of one problem that are compared; more are neither the same nor a conflict of their own."""
+MAX_PAIRS = 64
+"""Pairs of accepted golds that are compared of two rows; of more only a same one is found."""
 MAX_WORDS = 3
 """An answer in words is compared with another as long as it has no more of them: "odd" and "even", "on Monday"."""
 DECIDING_RUNGS = frozenset(["exact", "numeric", "sampled", "symbolic", "structure"])
@@ -46,8 +50,21 @@ class Comparison(IntEnum):
     SAME = 1
 
 
-@lru_cache(2**14)
 def compare_golds(left: str, right: str) -> Comparison:
+    """Compare the accepted golds of two rows: one that both accept makes them the same, and they differ where no two of
+    them can be the same."""
+    sides = [gold.split(BETWEEN_GOLDS) for gold in (left, right)]
+    pairs = islice(product(*sides), MAX_PAIRS + 1)
+    comparisons = []
+    for pair in pairs:
+        comparisons.append(_compare(*pair))
+        if comparisons[-1] is Comparison.SAME:
+            return Comparison.SAME
+    return max(comparisons) if len(comparisons) <= MAX_PAIRS else Comparison.UNDECIDED
+
+
+@lru_cache(2**14)
+def _compare(left: str, right: str) -> Comparison:
     """Compare two golds by the math verifier; without words that both sides can be told by, nothing is decided."""
     verdicts = (equivalent(left, gold=right), equivalent(right, gold=left))
     if any(verdict.score == 1.0 for verdict in verdicts):

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from truegold.pipeline.report.browser.details import middle_cut
+from truegold.pipeline.report.browser.details import longer_than, middle_cut
 from truegold.pipeline.report.browser.payload import pack
 from truegold.pipeline.report.run_files import Fields
 from truegold.pipeline.report.training import steps_of
@@ -45,7 +45,9 @@ def pack_completions(training: Path | None) -> str | None:
         step, parts = steps[index]
         # Among equals the id decides, in every step alike, so that the same problems are chosen wherever they come.
         ordered = sorted(ids[index], key=lambda problem: (-occurrences[problem], problem))[:PROBLEMS_SHOWN]
-        shown.append({"step": step, "problems": _problems(parts, ordered)})
+        folder = f"{parts[0].parent.parent.name}/{parts[0].parent.name}"
+        files = f"{folder}/{parts[0].name.split('.', 1)[0]}*.parquet"
+        shown.append({"step": step, "files": files, "problems": _problems(parts, ordered)})
     return pack({"steps": shown, "all": len(steps)})
 
 
@@ -64,6 +66,7 @@ def _problems(parts: Sequence[Path], ids: Sequence[str]) -> list[Fields]:
             {
                 "id": id_,
                 "prompt": middle_cut(first["prompt"], PROMPT_CHARS),
+                **longer_than(PROMPT_CHARS, first["prompt"]),
                 "gold": None if first["gold"] is None else middle_cut(first["gold"], 200),
                 "attempts": [_attempt(row) for row in attempts[:ATTEMPTS_SHOWN]],
                 "right": sum(row["score"] == 1.0 for row in attempts),
@@ -76,6 +79,7 @@ def _problems(parts: Sequence[Path], ids: Sequence[str]) -> list[Fields]:
 def _attempt(row: Mapping[str, Any]) -> Fields:
     return {
         "text": middle_cut(row["completion"], COMPLETION_CHARS),
+        **longer_than(COMPLETION_CHARS, row["completion"]),
         "score": row["score"],
         "reason": row["reason"],
         "answer": None if row["extracted"] is None else middle_cut(row["extracted"], 200),

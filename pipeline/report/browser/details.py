@@ -5,6 +5,7 @@ All tables are read once for the rows that the page shows, whose position in the
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,8 +27,6 @@ ANSWERS_SHOWN = 8
 """The classes of answers that a card shows; the rest is counted."""
 SYSTEMS_SHOWN = 80
 """The systems that are named behind one answer."""
-LEDGER_CHARS = 1_500
-"""The characters that are shown of a text before and after an edit."""
 
 _TOLD_ELSEWHERE = ("rows", "texts", "golds", "kept", "kept_id")
 """Evidence that the card shows as neighbours."""
@@ -43,11 +42,17 @@ class Cuts:
     """Characters of a completion, of its beginning and its end."""
     samples: int
     """Completions of a row: of different answers first."""
+    edited: int = 1_500
+    """Characters of a text before and after an edit."""
+    answer: int = 200
+    """Characters of an answer."""
 
 
 CUTS = ((2_000, Cuts(4_000, 2_000, 8)), (12_000, Cuts(2_000, 600, 4)))
 """Up to so many rows these cuts hold; the last ones of `FEWEST` beyond."""
 FEWEST = Cuts(800, 300, 2)
+WHOLE = Cuts(*[sys.maxsize] * 5)
+"""What a row is shown with whose whole texts are asked for."""
 
 
 def cuts_for(rows: int) -> Cuts:
@@ -64,13 +69,19 @@ def middle_cut(text: str, limit: int) -> str:
     return f"{visible(text[:head])} … ({len(text) - limit:,} characters left out) … {visible(text[-tail:])}"
 
 
+def longer_than(limit: int, *texts: str | None) -> dict[str, int]:
+    """Return under `chars` the length of the longest of these texts, where it is cut."""
+    longest = max((len(text) for text in texts if text is not None), default=0)
+    return {"chars": longest} if longest > limit else {}
+
+
 def gather_details(files: RunFiles, rows: pl.DataFrame, cuts: Cuts) -> list[Fields]:
     """Return the detail of each row, in their order; what is not known of a row has no key."""
     keys = rows.select(KEY)
     flags = _flags(files, keys)
-    answers = _answers(files, keys)
+    answers = _answers(files, keys, cuts)
     samples = _samples(files, keys, cuts)
-    ledger, evidence = _ledger(files, keys)
+    ledger, evidence = _ledger(files, keys, cuts)
     suspicion = _suspicion_facts(files, keys)
     neighbours = link_neighbours(rows, flags, evidence)
     details = []
@@ -114,7 +125,7 @@ def _flag(flag: Mapping[str, Any]) -> Fields:
     }
 
 
-def _answers(files: RunFiles, keys: pl.DataFrame) -> dict[RowKey, list[Fields]]:
+def _answers(files: RunFiles, keys: pl.DataFrame, cuts: Cuts) -> dict[RowKey, list[Fields]]:
     """Return the classes of answers of each row; the last stage that counted them counts."""
     answers: dict[RowKey, list[Fields]] = {}
     for _, table in files.tables(ANSWERS_FILE, SUSPICION_STAGES):
@@ -124,7 +135,8 @@ def _answers(files: RunFiles, keys: pl.DataFrame) -> dict[RowKey, list[Fields]]:
             answers[key] = [
                 {
                     "kind": entry["kind"],
-                    "texts": [middle_cut(text, 200) for text in entry["spellings"]],
+                    "texts": [middle_cut(text, cuts.answer) for text in entry["spellings"]],
+                    **longer_than(cuts.answer, *entry["spellings"]),
                     "votes": entry["votes"],
                     "systems": [visible(name) for name in entry["systems"][:SYSTEMS_SHOWN] if name != "-"],
                 }
@@ -156,9 +168,10 @@ def _samples(files: RunFiles, keys: pl.DataFrame, cuts: Cuts) -> dict[RowKey, li
         samples.setdefault(row_key(record), []).append(
             {
                 "text": middle_cut(record["completion"], cuts.completion),
+                **longer_than(cuts.completion, record["completion"]),
                 "score": record["score"],
                 "reason": record["reason"],
-                "answer": record["extracted"] and middle_cut(record["extracted"], 200),
+                "answer": record["extracted"] and middle_cut(record["extracted"], cuts.answer),
                 "finish": record["finish_reason"],
                 "reading": describe_reading(read_evidence(record["evidence"])),
             }
@@ -166,7 +179,7 @@ def _samples(files: RunFiles, keys: pl.DataFrame, cuts: Cuts) -> dict[RowKey, li
     return samples
 
 
-def _ledger(files: RunFiles, keys: pl.DataFrame) -> tuple[dict[RowKey, list[Fields]], list[Fields]]:
+def _ledger(files: RunFiles, keys: pl.DataFrame, cuts: Cuts) -> tuple[dict[RowKey, list[Fields]], list[Fields]]:
     """Return the records of each row in the order of the stages, and those records whose evidence names other rows."""
     ledger: dict[RowKey, list[Fields]] = {}
     linked: list[Fields] = []
@@ -186,9 +199,10 @@ def _ledger(files: RunFiles, keys: pl.DataFrame) -> tuple[dict[RowKey, list[Fiel
             }
             if record["action"] == Action.EDIT:
                 entry["before"], entry["after"] = (
-                    None if record[side] is None else middle_cut(record[side], LEDGER_CHARS)
+                    None if record[side] is None else middle_cut(record[side], cuts.edited)
                     for side in ("before", "after")
                 )
+                entry |= longer_than(cuts.edited, record["before"], record["after"])
             ledger.setdefault(row_key(record), []).append(entry)
     return ledger, linked
 

@@ -10,6 +10,7 @@ Tables are scanned; of more than MAX_RECORDS only the texts of those shown are r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +73,38 @@ def gather_ends(files: RunFiles, limit: int = MAX_RECORDS, suspected_by: RunFile
     rows = _as_reviewed(top.join(texts, on=KEY, how="left", maintain_order="left"), files)
     rejects, rejected = _rejects(files, limit - rows.height)
     return Ends(rows, rejects, total + rejected)
+
+
+def before_decisions(files: RunFiles) -> tuple[RunFiles, RunFiles]:
+    """Return a run as it was before `settle`, and all of it but what tells of reviewers' decisions."""
+    if "settle" not in files:
+        return files, files
+    stages = list(files.folders)
+    blind = files.only(name for name in stages if name not in ("settle", "select"))
+    return files.only(stages[: stages.index("settle")]), blind
+
+
+def find_end(
+    files: RunFiles, suspected_by: RunFiles, row_id: str, source_key: tuple[str, int] | None
+) -> pl.DataFrame | None:
+    """Return the row with this id, one line as in `Ends.rows`, from this source if it is named; None without one."""
+    named = scan_ends(files).filter(pl.col("id") == row_id).sort("source", "source_row").collect(engine="streaming")
+    if source_key is not None:
+        named = named.filter(pl.col("source") == source_key[0], pl.col("source_row") == source_key[1])
+    if not named.height:
+        return None
+    return _as_reviewed(_rank(named.head(1).lazy(), suspected_by, is_drawn=False).collect(), files)
+
+
+def table_of(row: Mapping[str, Any], files: RunFiles) -> str:
+    """Return the table, under the run's folder, in which a row stands as the page shows it."""
+    if row["seen"] is not None:
+        return f"{next(name for name in FLAGGING_STAGES if name in files)}/rows.parquet"
+    if row["outcome"] in ("dropped", "held for review", "in reserve"):
+        return f"{row['stage']}/{DROPPED_FILE}"
+    if row["stage"] == "select":
+        return f"select/{'selected' if row['outcome'] == 'selected' else 'heldout'}.parquet"
+    return f"{row['stage']}/rows.parquet"
 
 
 def scan_ends(files: RunFiles) -> pl.LazyFrame:

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import orjson
 import polars as pl
 
-from truegold.pipeline.report.browser.details import Cuts, cuts_for, gather_details
-from truegold.pipeline.report.browser.ends import MAX_RECORDS, gather_ends
+from truegold.pipeline.report.browser.details import WHOLE, Cuts, cuts_for, gather_details
+from truegold.pipeline.report.browser.ends import MAX_RECORDS, before_decisions, find_end, gather_ends, table_of
 from truegold.pipeline.report.run_files import Fields, RunFiles
 from truegold.pipeline.report.shown_text import cut, visible
 from truegold.pipeline.rows import KEY
@@ -70,18 +70,17 @@ def gather_browser(
     and `earlier_rate`.
     is_blind: whether all that tells of reviewers' decisions is left out: rows are shown as they were before `settle`.
     """
-    stages = list(files.folders)
-    if is_blind and "settle" in files:
-        before = files.only(stages[: stages.index("settle")])
-        files = files.only(name for name in stages if name not in ("settle", "select"))
-        ends = gather_ends(before, limit, suspected_by=files)
-    else:
-        ends = gather_ends(files, limit)
+    before, files = before_decisions(files) if is_blind else (files, files)
+    ends = gather_ends(before, limit, suspected_by=files)
     cuts = cuts_for(ends.shown)
     rows = _with_measures(ends.rows, files)
     if earlier is not None:
         rows = rows.join(earlier, on=KEY, how="left", maintain_order="left")
     details = gather_details(files, rows, cuts)
+    for row, detail in zip(rows.iter_rows(named=True), details, strict=True):
+        if long := _long_texts(row, cuts):
+            # The page says where the whole texts lie.
+            detail["cut"] = long | {"table": table_of(row, files)}
     columns: dict[str, list[Any]] = {
         "id": rows["id"].to_list(),
         "seen": rows["seen"].to_list(),
@@ -111,6 +110,30 @@ def gather_browser(
     packed = pack({**index, "block_rows": BLOCK_ROWS})
     texts = [*columns["prompt"], *(gold for gold in columns["gold"] if gold)]
     return Browser(packed, tuple(map(pack, blocks)), ends.shown, ends.records, cuts, details, texts)
+
+
+def _long_texts(row: Mapping[str, Any], cuts: Cuts) -> dict[str, int]:
+    """Return the length of those texts of a row that the page cuts."""
+    limits = {"prompt": cuts.prompt, "gold": GOLD_CHARS, "suggestion": GOLD_CHARS, "solution": cuts.prompt}
+    return {name: len(row[name]) for name, limit in limits.items() if row[name] and len(row[name]) > limit}
+
+
+def whole_texts(files: RunFiles, row_id: str, source_key: tuple[str, int] | None, *, is_blind: bool) -> Fields | None:
+    """Return the texts of a row as the page shows them, none of them cut; None where the run has no such row.
+
+    source_key: where it came from, for rows of one content that cleaning may have made different.
+    """
+    before, files = before_decisions(files) if is_blind else (files, files)
+    rows = find_end(before, files, row_id, source_key)
+    if rows is None:
+        return None
+    (row,), (detail,) = rows.to_dicts(), gather_details(files, rows, WHOLE)
+    return {
+        "prompt": visible(row["prompt"] or ""),
+        "gold": None if row["gold"] is None else visible(row["gold"]),
+        "suggestion": row["suggestion"] and visible(row["suggestion"]),
+        "detail": detail,
+    }
 
 
 def _rival(detail: Fields) -> str | None:

@@ -33,3 +33,29 @@ truegold.unpack = async function (packed) {
 truegold.percent = (share, digits = 0) => (share === null || share === undefined ? "–" : `${(100 * share).toFixed(digits)} %`);
 truegold.words = (code) => (code ?? "").replaceAll("_", " ");
 truegold.count = (value) => value.toLocaleString("en-US");
+
+/** Where a text that the page cuts stands whole. */
+truegold.whereWhole = function (chars, file, column, id) {
+  const { run_dir: run } = truegold.settings;
+  const named = id ? ` of the row ${id}` : "";
+  return truegold.element("p", { class: "verdict", role: "status" }, `All ${truegold.count(chars)} characters stand in ${run}/${file}, column ${column}${named}.`);
+};
+
+/** The button behind a cut text: `show` draws it whole, where there is a server; else it says where the text stands. */
+truegold.wholeButton = function (chars, file, column, id, show) {
+  if (!chars) return null;
+  const button = truegold.element("button", { type: "button", class: "whole" }, `Show all ${truegold.count(chars)} characters`);
+  button.addEventListener("click", async () => {
+    if (!show) {
+      button.replaceWith(truegold.whereWhole(chars, file, column, id));
+      return;
+    }
+    button.disabled = true;
+    try {
+      await show();
+    } catch (error) {
+      button.replaceWith(truegold.element("p", { class: "verdict trouble", role: "alert" }, error.message));
+    }
+  });
+  return button;
+};

@@ -4,10 +4,23 @@
   const { element, words, percent, count } = truegold;
   const card = document.getElementById("card");
 
-  const textBlock = (text) => truegold.drawMaths(element("div", { class: "row-text", dir: "auto" }, text));
-  const shortText = (text) => truegold.drawMaths(element("bdi", { class: "short" }, text));
+  // In a longer text, which stands here whole when it was asked for, maths is left as it is written.
+  const MAX_DRAWN_CHARS = 20_000;
+  const drawIn = (node, text) => (String(text).length > MAX_DRAWN_CHARS ? node : truegold.drawMaths(node));
+  const textBlock = (text) => drawIn(element("div", { class: "row-text", dir: "auto" }, text), text);
+  const shortText = (text) => drawIn(element("bdi", { class: "short" }, text), text);
   const none = () => element("span", { class: "none" }, "none");
   const part = (title, ...children) => element("section", { class: "part" }, element("h2", {}, title), ...children);
+
+  /** Draw the card with its whole texts. */
+  async function showWhole(row) {
+    const texts = await truegold.store.whole(row);
+    if (truegold.chosen?.position === row.position) drawBody({ ...row, ...texts }, { ...truegold.detail, cut: null, ...texts.detail });
+  }
+
+  const whole = (row, chars, file, column) =>
+    truegold.wholeButton(chars, file, column, row.id, truegold.store.whole && row.id ? () => showWhole(row) : null);
+  const wholeOf = (row, detail, name) => whole(row, detail.cut?.[name], detail.cut?.table, name);
 
   function facts(pairs) {
     if (!pairs?.length) return null;
@@ -47,11 +60,11 @@
     );
   }
 
-  function golds(row) {
+  function golds(row, detail) {
     const gold = row.gold === null ? none() : shortText(row.gold);
-    const lines = [element("div", {}, element("span", { class: "label" }, "gold"), gold)];
+    const lines = [element("div", {}, element("span", { class: "label" }, "gold"), gold, wholeOf(row, detail, "gold"))];
     if (row.suggestion) {
-      lines.push(element("div", {}, element("span", { class: "label" }, "the samples rather say"), shortText(row.suggestion)));
+      lines.push(element("div", {}, element("span", { class: "label" }, "the samples rather say"), shortText(row.suggestion), wholeOf(row, detail, "suggestion")));
     }
     if (row.n) {
       const after = row.after === null || row.after === undefined ? "" : `, ${percent(row.after)} after training`;
@@ -64,7 +77,7 @@
 
   const KINDS = { label: "gives the gold", alternative: "another answer", unjudged: "could not be judged", cut_short: "a part of gold: cut short?", others: "further answers" };
 
-  function answers(detail) {
+  function answers(row, detail) {
     if (!detail.answers) return null;
     const total = detail.answers.reduce((sum, answer) => sum + answer.votes, 0);
     const rows = detail.answers.map((answer) => {
@@ -75,7 +88,7 @@
       return element(
         "tr",
         { class: answer.kind },
-        element("td", {}, answer.texts.length ? shortText(answer.texts[0]) : "", spelt),
+        element("td", {}, answer.texts.length ? shortText(answer.texts[0]) : "", spelt, whole(row, answer.chars, `${detail.samples ? "profile" : "suspect"}/answers.parquet`, "spellings")),
         element("td", { class: "number" }, `${answer.votes} of ${total}`),
         element("td", {}, bar(answer.votes / total, answer.kind === "label" ? "right" : "other")),
         element("td", {}, KINDS[answer.kind] ?? answer.kind, named),
@@ -131,6 +144,7 @@
         "div",
         { class: `sample ${kind}` },
         textBlock(sample.text),
+        whole(row, sample.chars, "profile/samples.parquet", "completion"),
         element("p", { class: "verdict" }, verdict.filter(Boolean).join(", "), sample.answer === null ? null : [", answered ", shortText(sample.answer)]),
       );
     });
@@ -183,7 +197,7 @@
     );
   }
 
-  function ledger(detail) {
+  function ledger(row, detail) {
     if (!detail.ledger) return null;
     return part(
       "What was done to it",
@@ -200,6 +214,7 @@
             ` ${entry.action}: ${words(entry.reason)}`,
             facts(entry.facts),
             changed ? element("div", { class: "pair" }, element("div", {}, element("p", { class: "label" }, "before"), element("div", { class: "row-text", dir: "auto" }, before)), element("div", {}, element("p", { class: "label" }, "after"), element("div", { class: "row-text", dir: "auto" }, after))) : null,
+            whole(row, entry.chars, `${entry.stage}/ledger.parquet`, "before and after"),
           );
         }),
       ),
@@ -215,23 +230,29 @@
   truegold.drawCard = async function (row) {
     const detail = await truegold.detailOf(row);
     if (truegold.chosen !== row) return;
+    drawBody(row, detail);
+    card.scrollTop = 0;
+  };
+
+  /** Draw a row as it stands in the page, or with its whole texts. */
+  function drawBody(row, detail) {
     truegold.detail = detail;
     const body = element(
       "article",
       { "aria-label": `Row ${row.place}` },
       head(row),
       textBlock(row.prompt),
-      golds(row),
-      answers(detail),
+      wholeOf(row, detail, "prompt"),
+      golds(row, detail),
+      answers(row, detail),
       readingTable(readings(detail)),
       flags(detail),
       neighbours(row, detail),
-      detail.solution ? element("details", { class: "part" }, element("summary", {}, element("h2", {}, "Worked solution")), textBlock(detail.solution)) : null,
+      detail.solution ? element("details", { class: "part" }, element("summary", {}, element("h2", {}, "Worked solution")), textBlock(detail.solution), wholeOf(row, detail, "solution")) : null,
       samples(row, detail),
-      ledger(detail),
+      ledger(row, detail),
       command(row),
     );
     card.replaceChildren(body);
-    card.scrollTop = 0;
-  };
+  }
 })();

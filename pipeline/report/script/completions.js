@@ -23,11 +23,13 @@
     return [kind, [...parts, advantage].filter(Boolean).join(", ")];
   }
 
-  function attemptBlock(attempt, parts) {
+  const whole = (cut, column, step) => truegold.wholeButton(cut.chars, data.steps[step].files, column, problemOf(chosen.step, chosen.problem).id, null);
+
+  function attemptBlock(attempt, parts, step = chosen.step) {
     const [kind, text] = verdict(attempt);
     const body = element("div", { class: "row-text", dir: "auto" }, parts ?? attempt.text);
     if (!parts) truegold.drawMaths(body);
-    return element("div", { class: `sample ${kind}` }, body, element("p", { class: "verdict" }, text));
+    return element("div", { class: `sample ${kind}` }, body, whole(attempt, "completion", step), element("p", { class: "verdict" }, text));
   }
 
   function column(step, problem, blocks) {
@@ -40,6 +42,7 @@
     const head = [
       element("p", { class: "place" }, element("a", { href: `#rows?q=${here.id}` }, element("code", { class: "id" }, here.id))),
       truegold.drawMaths(element("div", { class: "row-text", dir: "auto" }, here.prompt)),
+      whole(here, "prompt", chosen.step),
       element("p", { class: "gold" }, "gold ", element("bdi", {}, here.gold ?? "none")),
     ];
     if (chosen.other === null) {
@@ -53,9 +56,9 @@
     for (const [first, second] of pairs) {
       const [before, after] = second ? truegold.markDifferences(first.text, second.text) : [[first.text], null];
       left.push(attemptBlock(first, before));
-      if (second) right.push(attemptBlock(second, after));
+      if (second) right.push(attemptBlock(second, after, chosen.other));
     }
-    for (const more of there.attempts.slice(pairs.length)) right.push(attemptBlock(more, [more.text]));
+    for (const more of there.attempts.slice(pairs.length)) right.push(attemptBlock(more, [more.text], chosen.other));
     shown.replaceChildren(...head, element("div", { class: "pair" }, column(chosen.step, here, left), column(chosen.other, there, right)));
   }
 

@@ -28,6 +28,8 @@
       decide: async (decision, row) =>
         (await call("decisions", { ...decision, source: row.source, source_row: row.row, seen: row.seen ?? undefined, drawn: truegold.drawnAs() })).decision,
       undo: async (id) => (await call("undo", { id })).decision,
+      /** The texts of a row, none of them cut. */
+      whole: (row) => call(`rows/${encodeURIComponent(row.id)}?${new URLSearchParams({ source: row.source, source_row: row.row })}`),
       reading: (row, gold) => call("reading", { id: row.id, gold, source: row.source, source_row: row.row }),
     };
   }
