@@ -31,23 +31,39 @@ def rescore(
         Path | None,
         typer.Option(help="Responses with their truth (prompt or id, completion, correct), to measure J on."),
     ] = None,
+    decisions: Annotated[
+        Path | None,
+        typer.Option(help="Reviewers' decisions to measure J by; of a run, those in its folder.", show_default=False),
+    ] = None,
     reward: Annotated[str | None, typer.Option(help="TRL's column of the reward, where there are several.")] = None,
     workers: Annotated[int, typer.Option(help="Processes; 0 takes one per core.")] = 0,
     deadline_s: Annotated[float, typer.Option(help="Seconds for one verdict; later it is a timeout.")] = DEADLINE_S,
 ) -> None:
     """Judge stored rollouts again: which rewards were wrong, and what that cost."""
+    from truegold.pipeline.review.settled_golds import decided_rows
     from truegold.pipeline.running.disk import disk_errors_reported
     from truegold.pipeline.verify.rescore import rescore as judge_again
     from truegold.pipeline.verify.rescore.report import describe, write_report
 
+    if decisions is not None and data is None:
+        raise ConfigError("--decisions needs the set that they are about.", "Name it: --data SET.")
     names = verifier or ["row"]
     if len(names) > 2:
         raise ConfigError(f"There are {len(names)} verifiers.", "Name one, or two to compare.")
     with disk_errors_reported(out), Terminal(errors).stage("rescore") as terminal:
+        decide = decided_rows(data, decisions) if data is not None else None
         rescored = judge_again(
-            runs, out, terminal, data=data, verifiers=names, reward=reward, workers=workers, deadline_s=deadline_s
+            runs,
+            out,
+            terminal,
+            data=data,
+            verifiers=names,
+            reward=reward,
+            workers=workers,
+            deadline_s=deadline_s,
+            decide=decide or (lambda row: None),
         )
         summary = write_report(out, rescored, settled)
     for line in describe(summary):
         print_line(line)
-    print_line(f"report: {out / 'report.md'}")
+    print_line(f"report: {out / 'report.html'}")

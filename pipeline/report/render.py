@@ -85,22 +85,65 @@ def render(contents: Contents, review: ReviewSettings | None = None, comparison:
     guidelines = (review.guidelines if review else None) or GUIDELINES
     shared = {"browser": contents.browser, "review": review, "guidelines": guidelines, "comparison": comparison}
     body = environment.get_template("body.html.jinja").render(contents=contents, **shared)
-    scripts = [_vendored("tabulator/tabulator.min.js"), "\n".join(_script(name) for name in SCRIPTS)]
-    styles = [_vendored("tabulator/tabulator_simple.min.css"), _asset("page.css"), _asset("rows.css")]
+    assets = _Assets([_vendored("tabulator/tabulator.min.js")], [_vendored("tabulator/tabulator_simple.min.css")])
+    assets.add(SCRIPTS, ("page.css", "rows.css"))
     if maths.seen or any(has_maths(text) for text in contents.browser.texts()):
-        scripts.insert(0, _vendored("katex/katex.min.js"))
-        styles.insert(0, _katex_css())
+        assets.add_katex()
     settings = {"maths": MATHS_PATTERN, "run_dir": _quote_path(contents.run_dir), "run_key": contents.run_key}
     return environment.get_template("page.html.jinja").render(
         title=contents.name,
         body=Markup(body),
-        styles=[Markup(style) for style in styles],
-        scripts=[Markup(script) for script in scripts],
         settings=json_for_script({**settings, "review": review and asdict(review)}),
         completions=contents.completions,
-        policy=_policy(scripts, calls_server=review is not None),
+        **assets.values(calls_server=review is not None),
         **shared,
     )
+
+
+def render_plain(template: str, title: str, **values: Any) -> str:
+    """Return a page without rows to browse, of a template that has all it says: the same style, maths and policy."""
+    maths = _MathsSeen()
+    environment = _environment(maths)
+    body = environment.get_template(template).render(**values)
+    assets = _Assets([], [])
+    assets.add(("base.js", "maths.js"), ("page.css",))
+    if maths.seen:
+        assets.add_katex()
+    return environment.get_template("page.html.jinja").render(
+        title=title,
+        body=Markup(body),
+        settings=json_for_script({"maths": MATHS_PATTERN}),
+        completions=None,
+        browser=None,
+        review=None,
+        **assets.values(calls_server=False),
+    )
+
+
+@dataclass(frozen=True)
+class _Assets:
+    """The scripts and styles of a page, in their order."""
+
+    scripts: list[str]
+    styles: list[str]
+
+    def add(self, scripts: tuple[str, ...], styles: tuple[str, ...]) -> None:
+        """Add the page's own."""
+        self.scripts.append("\n".join(map(_script, scripts)))
+        self.styles.extend(map(_asset, styles))
+
+    def add_katex(self) -> None:
+        """Add what draws maths, before all others."""
+        self.scripts.insert(0, _vendored("katex/katex.min.js"))
+        self.styles.insert(0, _katex_css())
+
+    def values(self, *, calls_server: bool) -> dict[str, Any]:
+        """Return what the page's template gets of them."""
+        return {
+            "scripts": [Markup(script) for script in self.scripts],
+            "styles": [Markup(style) for style in self.styles],
+            "policy": _policy(self.scripts, calls_server=calls_server),
+        }
 
 
 def json_for_script(value: Any) -> Markup:

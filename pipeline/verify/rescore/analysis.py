@@ -135,6 +135,24 @@ def measure_separation(table: pl.DataFrame, settled: pl.DataFrame) -> list[Separ
     return [_separation(known, judge) for judge in JUDGES if known.height and known[JUDGES[judge]].count()]
 
 
+def measure_by_decisions(table: pl.DataFrame) -> list[Separation]:
+    """Return J of the log and of each verifier, on the rollouts of rows that reviewers kept or fixed."""
+    known = table.filter(pl.col("decided_score").is_not_null())
+    known = known.with_columns(correct=pl.col("decided_score") >= PASSED)
+    return [_separation(known, judge) for judge in JUDGES if known.height and known[JUDGES[judge]].count()]
+
+
+def count_decided(table: pl.DataFrame) -> dict[str, int]:
+    """Return how many rollouts are of rows that reviewers decided about, and how many of dropped rows were paid."""
+    dropped = table.filter(pl.col("decision") == "drop")
+    return {
+        "rollouts": table["decision"].count(),
+        "unjudged": table.filter((pl.col("decision") != "drop") & pl.col("decided_score").is_null()).height,
+        "of_dropped_rows": dropped.height,
+        "of_dropped_rows_paid": int(dropped["passes_log"].sum()),
+    }
+
+
 def _separation(known: pl.DataFrame, judge: str) -> Separation:
     judged = known.filter(pl.col(JUDGES[judge]).is_not_null())
     counts: dict[bool, tuple[int, int]] = {}

@@ -1,8 +1,8 @@
-"""The report on rescored rollouts, as Markdown, and the tables beside it."""
+"""The report on rescored rollouts, as a page and as Markdown, and the tables beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,16 @@ from truegold.pipeline.report.shown_text import visible
 from truegold.pipeline.verify.rescore.analysis import (
     Separation,
     as_records,
+    count_decided,
     find_flips,
     find_prompts,
+    measure_by_decisions,
     measure_separation,
     read_settled,
     summarise,
     with_advantages,
 )
+from truegold.pipeline.verify.rescore.page import render_page
 from truegold.pipeline.verify.rescore.rescore import Rescored, read_rollouts
 
 FLIPS_SHOWN, PROMPTS_SHOWN = 25, 20
@@ -31,6 +34,7 @@ def write_report(out_dir: Path, rescored: Rescored, settled: Path | None) -> dic
     table = with_advantages(read_rollouts(out_dir))
     flips, prompts = find_flips(table), find_prompts(table)
     separations = measure_separation(table, read_settled(settled)) if settled is not None else []
+    by_decisions = measure_by_decisions(table)
     flips.write_parquet(out_dir / "flips.parquet")
     flips.write_ndjson(out_dir / "flips.jsonl")
     prompts.write_parquet(out_dir / "prompts.parquet")
@@ -40,9 +44,13 @@ def write_report(out_dir: Path, rescored: Rescored, settled: Path | None) -> dic
         "verifiers": list(rescored.verifiers),
         **summarise(table, flips, prompts),
         "separation": as_records(separations),
+        "decided": {**count_decided(table), "separation": as_records(by_decisions)},
     }
     (out_dir / "summary.json").write_bytes(orjson.dumps(summary, option=orjson.OPT_INDENT_2) + b"\n")
-    (out_dir / "report.md").write_text(_page(summary, separations, flips, prompts), encoding="utf-8")
+    measured = {"On settled responses": separations, "By reviewers' decisions": by_decisions}
+    (out_dir / "report.md").write_text(_markdown(summary, measured, flips, prompts), encoding="utf-8")
+    page = render_page(describe(summary), summary, measured, flips, prompts)
+    (out_dir / "report.html").write_text(page, encoding="utf-8")
     return summary
 
 
@@ -60,18 +68,38 @@ def describe(summary: dict[str, Any]) -> list[str]:
     ]
     if summary["prompts"]:
         lines.append("Prompts: " + ", ".join(f"{count:,} look {looks}" for looks, count in summary["prompts"].items()))
+    decided = summary["decided"]
+    if decided["rollouts"]:
+        lines.append(
+            f"{decided['rollouts']:,} rollouts are of rows that reviewers decided about; of those that they dropped, "
+            f"{decided['of_dropped_rows_paid']:,} of {decided['of_dropped_rows']:,} were paid."
+        )
+    for name, separations in (("settled responses", summary["separation"]), ("decisions", decided["separation"])):
+        lines += [_describe_judge(name, separation) for separation in separations]
     return lines
 
 
-def _page(
-    summary: dict[str, Any], separations: Sequence[Separation], flips: pl.DataFrame, prompts: pl.DataFrame
+def _describe_judge(name: str, separation: Mapping[str, Any]) -> str:
+    judge = "The log" if separation["judge"] == "log" else separation["judge"].upper()
+    refused, paid = separation["right"] - separation["paid_right"], separation["paid_wrong"]
+    j = "" if separation["j"] is None else f"J {separation['j']:.3f}, "
+    return (
+        f"{judge} by {name}: {j}{refused:,} of {separation['right']:,} right ones refused, "
+        f"{paid:,} of {separation['wrong']:,} wrong ones paid."
+    )
+
+
+def _markdown(
+    summary: dict[str, Any], measured: Mapping[str, Sequence[Separation]], flips: pl.DataFrame, prompts: pl.DataFrame
 ) -> str:
-    parts = ["# Rollouts judged again", "\n".join(f"- {line}" for line in describe(summary)), "## J on settled rows"]
-    if separations:
-        head = ("judge", "right", "paid", "wrong", "paid", "unjudged", "J", "95 %")
-        parts.append(_table(head, [_separation_cells(separation) for separation in separations]))
-    else:
-        parts.append("Not measured: no settled responses (`--settled`), or none of these rollouts is among them.")
+    parts = ["# Rollouts judged again", "\n".join(f"- {line}" for line in describe(summary))]
+    for name, separations in measured.items():
+        parts.append(f"## J {name[0].lower()}{name[1:]}")
+        if separations:
+            head = ("judge", "right", "paid", "wrong", "paid", "unjudged", "J", "95 %")
+            parts.append(_table(head, [_separation_cells(separation) for separation in separations]))
+        else:
+            parts.append("Not measured: none of these rollouts is among them.")
     shown = flips.head(FLIPS_SHOWN)
     heads = ("file", "line", "between", "gold", "log read", "A read", "A says", "B read", "B says", "cost")
     columns = (

@@ -24,7 +24,7 @@ from truegold.pipeline.rows import TableWriter, dump_json
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.verify.rescore.logs import read_logs
 from truegold.pipeline.verify.rescore.rollout import Rollout
-from truegold.pipeline.verify.rescore.truths import Truths
+from truegold.pipeline.verify.rescore.truths import Decide, DecidedRow, Truths
 from truegold.verifiers import InputError, Item, Verdict, fingerprint, resolve, verify_batch
 from truegold.verifiers.running.batch import DEADLINE_S
 
@@ -49,6 +49,9 @@ ROLLOUT_SCHEMA = pa.schema(
         ("reward", pa.float64()),
         ("logged_reading", pa.string()),
         ("advantage", pa.float64()),
+        ("decision", pa.string()),
+        ("decided_gold", pa.string()),
+        ("decided_score", pa.float64()),
         *[
             (f"{name}_{side}", kind)
             for side in ("a", "b")
@@ -85,10 +88,13 @@ def rescore(
     reward: str | None = None,
     workers: int = 0,
     deadline_s: float = DEADLINE_S,
+    decide: Decide = lambda row: None,
 ) -> Rescored:
     """Judge every rollout again and write `rollouts.parquet`.
 
-    `verifiers` are one or two names; `row` is each row's own. Raises InputError where no rollout can be judged.
+    `verifiers` are one or two names; `row` is each row's own. `decide` says what reviewers have decided about a row of
+    `data`: whether a rollout is right by their gold is asked of the row's own verifier. Raises InputError where no
+    rollout can be judged.
     """
     names = [None if name == ROW_VERIFIER else name for name in verifiers]
     rescored = Rescored(verifiers=tuple("each row's own" if name is None else fingerprint(name) for name in names))
@@ -98,7 +104,8 @@ def rescore(
     progress.start("verifying logged completions")
     groups = _Groups()
     rollouts, to_write = tee(_known(read_logs(runs, reward), truths, rescored))
-    questions = (item for rollout in rollouts for item in _questions(rollout, truths, names))
+    decided = _DecidedRows(truths, decide)
+    questions = (item for rollout in rollouts for item in _questions(rollout, truths, names, decided))
     verdicts = verify_batch(questions, workers, item_deadline_s=deadline_s)
     out_dir.mkdir(parents=True, exist_ok=True)
     with closing(verdicts), TableWriter(out_dir / ROLLOUTS_FILE, ROLLOUT_SCHEMA) as writer:  # type: ignore[type-var]
@@ -106,6 +113,7 @@ def rescore(
             record = _record(rollout, truths, groups)
             for side, _ in zip("ab", names, strict=False):
                 record |= _verdict_columns(next(verdicts), side)
+            record |= _decided_columns(decided.of(rollout), verdicts)
             writer.write(record)
             progress.advance()
     if not writer.rows:
@@ -127,10 +135,30 @@ def _known(rollouts: Iterator[Rollout], truths: Truths, rescored: Rescored) -> I
             yield rollout
 
 
-def _questions(rollout: Rollout, truths: Truths, names: Sequence[str | None]) -> Iterator[Item]:
+class _DecidedRows:
+    """What reviewers have decided about the rows that rollouts answer; each row is asked about once."""
+
+    def __init__(self, truths: Truths, decide: Decide) -> None:
+        self._truths, self._decide = truths, decide
+        self._known: dict[str, DecidedRow | None] = {}
+
+    def of(self, rollout: Rollout) -> DecidedRow | None:
+        """Return what was decided about a rollout's row."""
+        row = self._truths.row_of(rollout)
+        if row is None:
+            return None
+        if row["id"] not in self._known:
+            self._known[row["id"]] = self._decide(row)
+        return self._known[row["id"]]
+
+
+def _questions(rollout: Rollout, truths: Truths, names: Sequence[str | None], decided: _DecidedRows) -> Iterator[Item]:
     for name in names:
         item = truths.item(rollout, name)
         assert item is not None
+        yield item
+    decision = decided.of(rollout)
+    if decision is not None and (item := decision.item(rollout)) is not None:
         yield item
 
 
@@ -170,6 +198,14 @@ def _verdict_columns(verdict: Verdict, side: str) -> dict[str, Any]:
         f"extracted_{side}": None if verdict.extracted is None else verdict.extracted[-TEXT_CHARS:],
         f"evidence_{side}": dump_json(dict(verdict.evidence)),
     }
+
+
+def _decided_columns(decided: DecidedRow | None, verdicts: Iterator[Verdict]) -> dict[str, Any]:
+    if decided is None:
+        return {"decision": None, "decided_gold": None, "decided_score": None}
+    row = decided.row
+    score = None if row is None else next(verdicts).score
+    return {"decision": decided.decision, "decided_gold": row and row["gold"], "decided_score": score}
 
 
 def read_rollouts(out_dir: Path) -> pl.DataFrame:

@@ -7,6 +7,8 @@ and then by a question that stands whole within the prompt.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from truegold.pipeline.config.sources import FileSource
@@ -20,6 +22,27 @@ MIN_CHARS = 20
 """A shorter question may stand in another one by chance."""
 KEY_CHARS = 40
 """Questions are looked up within a prompt by so many of their last characters."""
+
+
+@dataclass(frozen=True)
+class DecidedRow:
+    """What reviewers have decided about a row."""
+
+    decision: str
+    row: Row | None
+    """The row with the gold that they stand for; None where they dropped it."""
+
+    def item(self, rollout: Rollout) -> Item | None:
+        """Return what tells whether a rollout is right by the reviewers' gold."""
+        return None if self.row is None else _item_of(self.row, rollout, self.row["verifier"])
+
+
+Decide = Callable[[Row], DecidedRow | None]
+"""What was decided about a row; None where nothing stands."""
+
+
+def _item_of(row: Row, rollout: Rollout, verifier: str) -> Item:
+    return Item(rollout.completion, row["gold"], verifier, row["verifier_args"], row["prompt"])
 
 
 class Truths:
@@ -54,8 +77,7 @@ class Truths:
         """
         row = self.row_of(rollout)
         if row is not None:
-            name = verifier or row["verifier"]
-            return Item(rollout.completion, row["gold"], name, row["verifier_args"], row["prompt"])
+            return _item_of(row, rollout, verifier or row["verifier"])
         if rollout.gold is None and rollout.verifier is None:
             return None
         name = verifier or rollout.verifier or "math"
