@@ -55,9 +55,9 @@ def decide(folder: Path, position: int, decision: str, gold: str | None = None, 
 
 def judge(log: Path, data: Path, out: Path, folder: Path | None) -> dict[str, Any]:
     """Judge the log again by decisions too, and return the summary."""
-    found = decided_rows(data, folder)
-    assert found is not None
-    rescored = rescore([log], out, NullProgress(), data=data, workers=1, decide=found)
+    stands = decided_rows(data, folder)
+    assert stands is not None
+    rescored = rescore([log], out, NullProgress(), data=data, workers=1, decide=stands)
     return write_report(out, rescored, None)
 
 

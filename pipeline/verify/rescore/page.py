@@ -38,7 +38,7 @@ class Side:
 class Flip:
     """A completion on which two judges differ."""
 
-    place: str
+    origin: str
     step: int | None
     prompt: str
     gold: str | None
@@ -116,7 +116,7 @@ def _flip(record: Mapping[str, Any]) -> Flip:
     if decision == "fix":
         decision = f"fix to {record['decided_gold']}"
     return Flip(
-        place=f"{record['file']}:{record['line']}",
+        origin=f"{record['file']}:{record['line']}",
         step=record["step"],
         prompt=middle_cut(record["prompt"] or "", TEXT_CHARS),
         gold=record["gold"],

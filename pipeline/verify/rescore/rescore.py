@@ -113,7 +113,7 @@ def rescore(
             record = _record(rollout, truths, groups)
             for side, _ in zip("ab", names, strict=False):
                 record |= _verdict_columns(next(verdicts), side)
-            record |= _decided_columns(decided.of(rollout), verdicts)
+            record |= _decided_columns(decided.decision_on(rollout), verdicts)
             writer.write(record)
             progress.advance()
     if not writer.rows:
@@ -142,7 +142,7 @@ class _DecidedRows:
         self._truths, self._decide = truths, decide
         self._known: dict[str, DecidedRow | None] = {}
 
-    def of(self, rollout: Rollout) -> DecidedRow | None:
+    def decision_on(self, rollout: Rollout) -> DecidedRow | None:
         """Return what was decided about a rollout's row."""
         row = self._truths.row_of(rollout)
         if row is None:
@@ -157,7 +157,7 @@ def _questions(rollout: Rollout, truths: Truths, names: Sequence[str | None], de
         item = truths.item(rollout, name)
         assert item is not None
         yield item
-    decision = decided.of(rollout)
+    decision = decided.decision_on(rollout)
     if decision is not None and (item := decision.item(rollout)) is not None:
         yield item
 
