@@ -21,6 +21,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -95,10 +97,10 @@ async def ask(client: httpx.AsyncClient, entries: list[dict[str, Any]], tally: T
         await asyncio.sleep(float(answer.headers["retry-after"]))
 
 
-async def refused(client: httpx.AsyncClient, body: bytes, status: int, tally: Tally) -> None:
+async def refused(client: httpx.AsyncClient, body: bytes, status: int, tally: Tally, path: str = "/verify") -> None:
     """Send a bad request and see that it is refused."""
     try:
-        answer = await client.post("/verify", content=body)
+        answer = await client.post(path, content=body)
     except httpx.WriteError:
         # The service has answered and closed before all of a request that is too large was written.
         tally.statuses[status] += 1
@@ -140,17 +142,13 @@ async def load(address: str, process: subprocess.Popen[bytes], verdicts: int) ->
     return tally
 
 
-def main() -> None:
-    """Start the service, load it, and print what came of it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--verdicts", type=int, default=100_000)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--out", type=Path)
-    arguments = parser.parse_args()
+@contextmanager
+def serving(workers: int) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Run the service at a free port, and yield its address and process when it answers."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    options = ["--port", str(port), "--workers", str(arguments.workers), "--max-mb", str(MAX_MB), "--queue", "512"]
+    options = ["--port", str(port), "--workers", str(workers), "--max-mb", str(MAX_MB), "--queue", "512"]
     process = subprocess.Popen([sys.executable, "-P", "-m", "truegold.flows.cli", "serve-verifier", *options])
     address = f"http://127.0.0.1:{port}"
     try:
@@ -160,12 +158,23 @@ def main() -> None:
                 break
             except httpx.ConnectError:
                 time.sleep(0.5)
-        began = time.monotonic()
-        tally = asyncio.run(load(address, process, arguments.verdicts))
-        wall_s = time.monotonic() - began
+        yield address, process
     finally:
         process.terminate()
         process.wait(30)
+
+
+def main() -> None:
+    """Start the service, load it, and print what came of it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--verdicts", type=int, default=100_000)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    with serving(arguments.workers) as (address, process):
+        began = time.monotonic()
+        tally = asyncio.run(load(address, process, arguments.verdicts))
+        wall_s = time.monotonic() - began
     memory = tally.memory_mb
     quarter = max(len(memory) // 4, 1)
     figures = {
