@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "pipeline"))  # `fake_run` and `report_pages`
+sys.path.insert(0, str(Path(__file__).parent))  # `review_server`
 
 import fake_run as fake
 from report_pages import run_report

@@ -9,7 +9,7 @@ from typing import Any
 import fake_run as fake
 import pytest
 from report_pages import run_report
-from test_review_server import TOKEN, Server
+from review_server import TOKEN, Server
 
 LONG = f"Tom has {'many ' * 1_500}apples, and they end here."
 
@@ -27,9 +27,9 @@ def folder(tmp_path: Path) -> Path:
 def test_a_cut_text_says_in_the_file_where_it_stands_whole(visit: Callable[..., Any], folder: Path) -> None:
     page = visit().open(f"{(folder / 'report' / 'index.html').as_uri()}#rows?q=raw.jsonl:9")
     card = page.locator("#card")
-    card.locator("button.whole", has_text="Show all 7,537 characters").click()
+    card.locator("button.whole", has_text=f"Show all {len(LONG):,} characters").click()
     text = card.locator("article").inner_text()
-    assert f"All 7,537 characters stand in {folder}/flag/rows.parquet, column prompt of the row" in text
+    assert f"All {len(LONG):,} characters stand in {folder}/flag/rows.parquet, column prompt of the row" in text
 
 
 def test_a_review_shows_it_whole(browser: Any, visit: Callable[..., Any], folder: Path, tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_a_decision_is_in_its_reviewers_file_when_the_call_answers(run):
     seen = client.get("/api/decisions").json()
     assert (seen["reviewer"], [entry["id"] for entry in seen["decisions"]], seen["others"]) == ("ann", [IDS[0]], [])
     samples = client.get(f"/api/rows/{IDS[0]}").json()["detail"]["samples"]
-    assert [sample["text"] for sample in samples] == ["So \\boxed{3}", *["So \\boxed{5}"] * 3]
+    assert [sample["text"] for sample in samples] == [f"So \\boxed{{{answer}}}" for answer in (5, 3, 5, 5)]
 
 
 def test_an_undo_gives_back_what_stood_before(run):
