@@ -33,7 +33,7 @@ ENDLESS_S = 0.3
 _COUNTED = re.compile(r'truegold_requests_total\{path="(/\w+)",status="200"\} (\d+)')
 
 
-def run_request(chance: random.Random, number: int) -> tuple[dict[str, Any], Any]:
+def run_request(chance: random.Random, nonce: int) -> tuple[dict[str, Any], Any]:
     """Return a request to run a program, and what its answer has to tell: status, exit code, output."""
     left, right = chance.randint(2, 999), chance.randint(2, 999)
     roll = chance.random()
@@ -41,24 +41,24 @@ def run_request(chance: random.Random, number: int) -> tuple[dict[str, Any], Any
     if roll < 0.025:
         code = "while True:\n    pass"
         return {**base, "code": code, "run_timeout": ENDLESS_S}, ("Failed", None, "")
-    head = f"a, b = map(int, input().split())\nprint(a * b, {number})\n"
-    output = f"{left * right} {number}\n"
+    head = f"a, b = map(int, input().split())\nprint(a * b, {nonce})\n"
+    output = f"{left * right} {nonce}\n"
     if roll < 0.2:
         status = chance.randint(1, 9)
         return {**base, "code": f"{head}raise SystemExit({status})"}, ("Failed", status, output)
     return {**base, "code": head}, ("Success", 0, output)
 
 
-def suite_request(chance: random.Random, number: int) -> tuple[dict[str, Any], Any]:
+def suite_request(chance: random.Random, nonce: int) -> tuple[dict[str, Any], Any]:
     """Return a program with tests, and the results that it has to get."""
-    program = f"def shift(value):\n    return value + {number}"
-    results = [int(chance.random() < 0.6) for _ in range(chance.randint(1, 4))]
+    program = f"def shift(value):\n    return value + {nonce}"
+    passing = [int(chance.random() < 0.6) for _ in range(chance.randint(1, 4))]
     tests = [
-        f"assert shift({turn}) == {turn + number + (0 if passes else chance.randint(1, 9))}"
-        for turn, passes in enumerate(results)
+        f"assert shift({turn}) == {turn + nonce + (0 if passes else chance.randint(1, 9))}"
+        for turn, passes in enumerate(passing)
     ]
     request = {"program": program, "tests": tests, "max_execution_time": 2.0}
-    return request, results
+    return request, passing
 
 
 def told_by(path: str, answer: dict[str, Any]) -> Any:
