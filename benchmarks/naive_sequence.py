@@ -1,11 +1,11 @@
 """By how much log-probabilities differ where all turns of a dialogue are put into one sequence, on a real model.
 
-    python benchmarks/naive_sequence.py MODEL GSM8K_TRAIN.jsonl [--dialogues 24] [--json FILE] [--write PAGE.md]
+    python benchmarks/naive_sequence.py MODEL GSM8K_TRAIN.jsonl [--dialogues 8] [--json FILE] [--write PAGE.md]
 
 MODEL: a checkpoint, such as the folder `model/checkpoint` of a run on SmolLM2. GSM8K_TRAIN.jsonl: JSON Lines with
-`question`, `solution` and `answer`. A dialogue has three turns, each with the worked solution as its thought: under the
-template that is like Qwen3's two questions back, under the one that is like Kimi's two calls of a calculator (the
-solutions have them) and the answer. Each turn's log-probabilities are computed in the context that the template makes,
+`question`, `solution` and `answer`. A dialogue has three turns with worked solutions as thoughts: under the template that
+is like Qwen3's three problems one after the other, or one problem and two questions back, with the same thought again;
+under the one that is like Kimi's two calls of a calculator (the solutions have them) and the answer. Each turn's log-probabilities are computed in the context that the template makes,
 and again behind everything that was said before it, earlier thoughts included. Given is the difference on the tokens
 of the later turns, whose contexts differ; `outside` is the share whose ratio is outside of 0.8 to 1.28, where PPO's
 clip would take it for another policy.
@@ -18,6 +18,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,16 @@ def solution_of(record: Mapping[str, Any]) -> str:
     return CALCULATION.sub("", str(record["solution"])).partition("####")[0].strip()
 
 
-def questions_back(record: Mapping[str, Any]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def other_problems(records: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield the turns of a dialogue in which each problem is followed by another one."""
+    for record, following in pairwise([*records, {"question": "Thank you."}]):
+        text = f"<think>\n{solution_of(record)}\n</think>\n\nIt is {record['answer']}."
+        yield text, [{"role": "user", "content": following["question"]}]
+
+
+def questions_back(records: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Yield the turns of a dialogue with questions back: what the model writes, and the messages that follow."""
-    thought = solution_of(record)
+    record, thought = records[0], solution_of(records[0])
     for text, question in (
         (f"It is {record['answer']}.", "Are you sure?"),
         (f"Yes, it is {record['answer']}.", "Explain it in a sentence."),
@@ -45,8 +53,9 @@ def questions_back(record: Mapping[str, Any]) -> Iterator[tuple[str, list[dict[s
         yield f"<think>\n{thought}\n</think>\n\n{text}", [{"role": "user", "content": question}]
 
 
-def calculator_calls(record: Mapping[str, Any]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def calculator_calls(records: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Yield the turns of a dialogue in which the first two lines are calculated by calls."""
+    record = records[0]
     lines = solution_of(record).splitlines()
     for index, (expression, value) in enumerate(CALCULATION.findall(str(record["solution"]))[: TURNS - 1]):
         arguments = json.dumps({"expression": expression})
@@ -105,7 +114,7 @@ def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path, metavar="MODEL")
     parser.add_argument("data", type=Path, metavar="GSM8K_TRAIN.jsonl")
-    parser.add_argument("--dialogues", type=int, default=24)
+    parser.add_argument("--dialogues", type=int, default=8)
     parser.add_argument("--json", type=Path, help="keep the figures here")
     parser.add_argument("--write", type=Path, help="write the table into this Markdown file")
     arguments = parser.parse_args()
@@ -114,18 +123,20 @@ def _main() -> None:
     from transformers import AutoModelForCausalLM
     from turn_templates import KIMI, QWEN3, turn_template
 
-    records = [json.loads(line) for line in arguments.data.read_text(encoding="utf-8").splitlines()]
+    records = [json.loads(line) for line in arguments.data.open(encoding="utf-8")]
     records = [record for record in records if len(CALCULATION.findall(record["solution"])) >= TURNS - 1]
     model = AutoModelForCausalLM.from_pretrained(str(arguments.model), dtype=torch.float32).eval()
     measured = {}
     for name, chat_template, turns in (
+        ("like Qwen3's, other problems", QWEN3, other_problems),
         ("like Qwen3's, questions back", QWEN3, questions_back),
         ("like Kimi's, tool calls", KIMI, calculator_calls),
     ):
         template = turn_template(arguments.model, chat_template)
         differences: list[float] = []
-        for record in records[: arguments.dialogues]:
-            differences += compare(model, template, record["question"], list(turns(record)))
+        for first in range(0, TURNS * arguments.dialogues, TURNS):
+            chosen = records[first : first + TURNS]
+            differences += compare(model, template, chosen[0]["question"], list(turns(chosen)))
         values = np.array(differences)
         measured[name] = {
             "tokens": len(values),

@@ -133,7 +133,8 @@ def test_tool_calls_are_actions(tmp_path: Path) -> None:
             return say_as_user("Look.")
 
         def step(self, completion: Message) -> Reply:
-            return Reply(say_as_user(completion["tool_calls"][0]["function"]["arguments"]["what"].upper()))
+            # Unicode's own ends of lines are none of the file's.
+            return Reply(say_as_user(completion["tool_calls"][0]["function"]["arguments"]["what"].upper() + "\u2028"))
 
     async def record() -> None:
         for what in ("cup", "hat"):
@@ -148,7 +149,7 @@ def test_tool_calls_are_actions(tmp_path: Path) -> None:
     for what in ("hat", "cup"):
         mock = MockEnvironment(str(path), on_miss="error")
         mock.reset(make_row(1))
-        assert mock.step(call(what)) == Reply(say_as_user(what.upper()))
+        assert mock.step(call(what)) == Reply(say_as_user(what.upper() + "\u2028"))
 
 
 def test_the_most_alike_text_is_what_comparing_all_of_them_finds() -> None:
