@@ -20,6 +20,8 @@ THREADS = 16
 """Threads that call environments. An environment seldom computes; most of the time it waits for something."""
 STAND_IN_S = 0.1
 """After so many seconds a call is taken to wait, and its thread gets a stand-in where other calls are queued."""
+GATHER_S = 0.0005
+"""Answers that come within so many seconds of each other are taken together."""
 BLOCKED_S = 1.0
 """An event loop that has not come round for so long is blocked by a coroutine that waits without awaiting."""
 MOST_THREADS = 512
@@ -81,12 +83,20 @@ class Calls:
         self._running[key] = call
         self._waiting.put(call)
 
-    def take_answers(self) -> list[Answer]:
-        """Return what has ended since the last time, and every call whose deadline has passed."""
-        answers = []
+    def take_answers(self, wait_s: float = 0.0) -> list[Answer]:
+        """Return what has ended since the last time, and every call whose deadline has passed.
+
+        wait_s: how long to wait for an answer where there is none yet. Those that come right behind it come along.
+        """
+        answers: list[Answer] = []
+        until = time.monotonic() + wait_s
         while True:
             try:
-                call, answer = self._answers.get_nowait()
+                left = until - time.monotonic()
+                if left > 0 and self._running:
+                    call, answer = self._answers.get(timeout=min(left, GATHER_S) if answers else left)
+                else:
+                    call, answer = self._answers.get_nowait()
             except queue.Empty:
                 break
             if not call.is_over:

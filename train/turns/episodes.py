@@ -113,7 +113,8 @@ class EpisodeRunner:
             calls.start(index, self._open, episode)
 
         def take(count: int) -> list[Request] | None:
-            for answer in calls.take_answers():
+            # Where nothing is being sampled, the engine would look again only after a pause.
+            for answer in calls.take_answers(0.0 if clock.in_flight or ready else POLL_S):
                 assert isinstance(answer.key, int)
                 if self._take_up(episodes[answer.key], answer):
                     ready.append(answer.key)
@@ -222,8 +223,7 @@ def _close_environments(episodes: Sequence[Episode], calls: Calls) -> None:
         if callable(close):
             calls.start(index, close)
     while calls.pending:
-        calls.take_answers()
-        time.sleep(POLL_S)
+        calls.take_answers(POLL_S)
 
 
 class _SamplerClock:
