@@ -174,12 +174,33 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> RunConfig:
     try:
         values = parse_settings(text)
     except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(values, dict):
+        raise ConfigError(f"{path}{_describe_yaml(error)}", _yaml_hint(text, error)) from error
+    if values is None:
         raise ConfigError(f"{path} holds no settings.", "`truegold init` writes a starter configuration.")
+    if not isinstance(values, dict):
+        raise ConfigError(
+            f"{path} holds a {type(values).__name__}, not settings by name.",
+            "`truegold init` writes a starter configuration.",
+        )
     for override in overrides:
         _apply_override(values, override)
     return validate_config(values, str(path))
+
+
+def _describe_yaml(error: yaml.YAMLError) -> str:
+    """Return where a text is not YAML, and why."""
+    mark = getattr(error, "problem_mark", None)
+    line = "" if mark is None else f", line {mark.line + 1}"
+    problem = getattr(error, "problem", None) or " ".join(str(error).split())
+    return f"{line}: this is not valid YAML: {problem}."
+
+
+def _yaml_hint(text: str, error: yaml.YAMLError) -> str | None:
+    mark = getattr(error, "problem_mark", None)
+    lines = text.splitlines()
+    if mark is not None and mark.line < len(lines) and "\t" in lines[mark.line]:
+        return "YAML is indented with spaces: replace the tab."
+    return None
 
 
 def section_config(

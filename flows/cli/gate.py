@@ -47,7 +47,7 @@ def gate(
     from truegold.pipeline.curation.gate import junit as as_junit
     from truegold.pipeline.curation.gate import sarif as as_sarif
     from truegold.pipeline.curation.gate.checks import DESCRIPTIONS, Check
-    from truegold.pipeline.running.aside import write_whole
+    from truegold.pipeline.running.aside import refuse_input, write_whole
 
     def check_of(name: str) -> Check:
         if name not in list(Check):
@@ -66,6 +66,8 @@ def gate(
     )
     if Check.LEAK in options.fail_on and not options.against:
         raise ConfigError("The check leak has no evaluation set.", "Name one: --against math500")
+    for target in filter(None, (junit, sarif)):
+        refuse_input(target, data, *([card] if card else []), *map(Path, against or ()))
     with Terminal(errors).stage("gate") as terminal:
         gated = run_gate(data, options, terminal)
     for check in gated.checks:

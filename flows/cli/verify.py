@@ -10,6 +10,7 @@ import typer
 from truegold.flows.cli.options import GoldColumn, IdColumn, PromptColumn
 from truegold.flows.cli.summary import write_summary
 from truegold.flows.console import Terminal, errors, print_line
+from truegold.pipeline.running.aside import refuse_input
 from truegold.pipeline.running.disk import disk_errors_reported
 from truegold.verifiers.running.batch import DEADLINE_S
 from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
@@ -37,6 +38,7 @@ def verify(
     from truegold.pipeline.ingest.problem_batches import ProblemColumns
     from truegold.pipeline.verify.file import verify_file
 
+    refuse_input(output_, input_)
     with disk_errors_reported(output_), Terminal(errors).stage("verify") as terminal:
         columns = ProblemColumns(
             prompt_column, gold_column, id_column, response_column, spelling="--{role}-column COLUMN"

@@ -30,6 +30,7 @@ from truegold.pipeline.export.reading import read_tables, tables_of
 from truegold.pipeline.export.tables import FLAGS_FIELD, NOT_STATED, PROVENANCE_FIELDS
 from truegold.pipeline.ingest.carried import earlier_flags
 from truegold.pipeline.rows import BATCH_ROWS, Row
+from truegold.pipeline.running.aside import refuse_input, written_aside
 from truegold.pipeline.running.progress import Progress
 from truegold.verifiers import InputError
 
@@ -70,6 +71,7 @@ def convert(
 
     Raises InputError where there are no rows.
     """
+    refuse_input(out_dir, data)
     written = Written()
     name = _package_name(out_dir)
     folder = out_dir / form.data_dir.replace("$NAME", name)
@@ -82,7 +84,9 @@ def convert(
         for row in read_tables(tables):
             split = SPLIT_NAMES[row["split"]]
             if split not in splits:
-                splits[split] = stack.enter_context(_SplitFile(folder / f"{split}.{form.suffix}"))
+                path = folder / f"{split}.{form.suffix}"
+                refuse_input(path, data)
+                splits[split] = stack.enter_context(_SplitFile(path, stack.enter_context(written_aside(path))))
             values = dict(row)
             flags: Any = values.get(FLAGS_FIELD.name) or earlier_flags(row)
             plain = {name: value for name, value in values.items() if name not in _ADDED_COLUMNS and value is not None}
@@ -131,14 +135,15 @@ def check(path: Path, form: Format) -> Checked:
 
 
 class _SplitFile:
-    """One split, written in batches. A context manager."""
+    """One split, written in batches under another name until it is whole. A context manager."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, aside: Path) -> None:
         self.path = path
         self.rows = 0
+        self._aside = aside
         self._batch: list[Mapping[str, Any]] = []
         self._parquet: pq.ParquetWriter | None = None
-        self._lines = path.open("wb") if path.suffix == ".jsonl" else None
+        self._lines = aside.open("wb") if path.suffix == ".jsonl" else None
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Add one record."""
@@ -154,7 +159,7 @@ class _SplitFile:
         if not self._batch:
             return
         if self._parquet is None:
-            self._parquet = pq.ParquetWriter(self.path, _schema_of(self._batch), compression="zstd")
+            self._parquet = pq.ParquetWriter(self._aside, _schema_of(self._batch), compression="zstd")
         self._parquet.write_table(pa.Table.from_pylist(self._batch, schema=self._parquet.schema))
         self._batch.clear()
 

@@ -27,6 +27,13 @@ def written_aside(path: Path) -> Iterator[Path]:
     aside.replace(path)
 
 
+def refuse_input(target: Path, *inputs: Path) -> None:
+    """Raise ConfigError where a file that is to be written is one that is read, under whatever name."""
+    for path in inputs:
+        if path.exists() and target.exists() and path.samefile(target):
+            raise ConfigError(f"{target} is what is read: it would be overwritten.", "Name another one to write.")
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Write a small file so that it is never seen half written."""
     with written_aside(path) as aside:

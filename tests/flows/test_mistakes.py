@@ -36,6 +36,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "broken.jsonl").write_text('{"question": "Wh')
     (tmp_path / "zeros.jsonl").write_bytes(bytes(40))
     (tmp_path / "folder").mkdir()
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "train.jsonl").write_text(json.dumps(record) + "\n")
     return tmp_path
 
 
@@ -55,6 +57,9 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         ("dedup --data train.jsonl --out file", 4, "name another folder"),
         ("flag --data train.jsonl --out file", 4, "name a folder"),
         ("decontaminate --data train.jsonl --against train.jsonl --out file", 4, "name another folder"),
+        ("verify --input train.jsonl --output ./train.jsonl", 2, "it would be overwritten"),
+        ("gate train.jsonl --sarif train.jsonl", 2, "it would be overwritten"),
+        ("export set/train.jsonl --format openrlhf --out set", 2, "set/train.jsonl is what is read"),
         ("init missing/run.yaml", 4, "missing/run.yaml: No such file or directory"),
         ("verify --input train.jsonl --output verdicts.txt", 2, "End it in .parquet, .jsonl or .csv"),
         ("verify --input train.jsonl --output folder", 2, "folder is a folder"),
@@ -201,8 +206,11 @@ def test_settings_are_read_as_they_are_meant(text: str, values: Any) -> None:
         ("data:\n  path: x\n  limit: 3\n  path: y", "line 4"),
         ("data:\n\tpath: x", "line 2"),
         ("data: [path: x", "not valid YAML"),
+        ("data:\n\tpath: x\n", "line 2: this is not valid YAML"),
+        ("data:\n\tpath: x\n", "replace the tab"),
+        ("- data\n", "holds a list, not settings by name"),
         ("? [a, b]\n: 3", "a setting's name is a text"),
-        ("- data", "holds no settings"),
+        ("# nothing", "holds no settings"),
     ],
 )
 def test_yaml_that_says_two_things_is_one_line(text: str, line: str, project: Path) -> None:

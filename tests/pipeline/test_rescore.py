@@ -216,3 +216,5 @@ def test_what_is_no_log_is_one_line(tmp_path: Path) -> None:
         list(read_logs([lines(tmp_path / "a.jsonl", [{"question": "x", "answer": "y"}])]))
     with pytest.raises(InputError, match="has no logs of rollouts"):
         list(read_logs([tmp_path]))
+    with pytest.raises(InputError, match="does not exist"):
+        list(read_logs([tmp_path / "missing"]))

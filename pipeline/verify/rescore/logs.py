@@ -54,6 +54,8 @@ def read_logs(paths: Sequence[Path], reward: str | None = None) -> Iterator[Roll
 def _files_of(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
+    if not path.exists():
+        raise InputError(f"{path} does not exist.", "Name a log file, or the folder that has them.")
     files = sorted({file for pattern in PATTERNS for file in path.rglob(pattern)}, key=_natural_order)
     if not files:
         raise InputError(f"{path} has no logs of rollouts.", f"Looked for: {', '.join(PATTERNS)}; or name a file.")
