@@ -127,7 +127,7 @@ def expert_dialogues(count: int) -> Iterator[dict[str, Any]]:
         yield {"messages": expert_dialogue(1_000_000 + index, is_careful=is_careful)}
 
 
-def main(folder: Path, houses: int = 1000, dialogues: int = 20_000) -> None:
+def main(folder: Path, houses: int = 1000, dialogues: int = 40_000) -> None:
     """Write what `examples/household.yaml` reads."""
     folder.mkdir(parents=True, exist_ok=True)
     files = {"rows.jsonl": map(row, range(houses)), "sft.jsonl": expert_dialogues(dialogues)}
