@@ -108,9 +108,8 @@ def _packages() -> Iterator[Finding]:
             ok = False if extra == "train" else None
         yield Finding(package, ok, version or "missing", f"pip install 'truegold[{extra}]'")
     if _installed_version("torchvision") and not _imported_version("torchvision"):
-        yield Finding(
-            "torchvision", False, "does not fit this torch, and breaks transformers", "pip uninstall torchvision"
-        )
+        fix = "pip uninstall -y torchvision torchaudio torchcodec"
+        yield Finding("torchvision", False, "does not fit this torch, and breaks transformers", fix)
 
 
 def _deepspeed() -> tuple[bool, str]:

@@ -6,6 +6,7 @@ extras, and whoever lacks one is told the line that installs it.
 
 from __future__ import annotations
 
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from truegold.verifiers.errors import SetupError
@@ -37,3 +38,20 @@ def missing_extra(error: ModuleNotFoundError) -> SetupError | None:
         if package in packages.split():
             return SetupError(f"This needs the package {package!r}.", f"Install it: pip install 'truegold[{extra}]'.")
     return None
+
+
+def check_torch_builds() -> None:
+    """Raise SetupError where torchvision was built for another kind of torch than is installed.
+
+    A build for CPUs has "+cpu" in its version. vLLM for CPUs asks for torchvision, an index without builds for CPUs gives the other one, and
+    transformers cannot be imported beside it. Nothing is imported.
+    """
+    try:
+        torch, torchvision = version("torch"), version("torchvision")
+    except PackageNotFoundError:
+        return
+    if torch.partition("+")[2] != torchvision.partition("+")[2]:
+        raise SetupError(
+            f"torchvision {torchvision} is no build for torch {torch}, and transformers cannot be imported beside it.",
+            "pip uninstall -y torchvision torchaudio torchcodec: nothing here needs them.",
+        )

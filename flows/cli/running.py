@@ -11,6 +11,7 @@ import typer
 
 from truegold.flows.console import Terminal, errors, output, print_line
 from truegold.pipeline.running.stage_table import Phase
+from truegold.verifiers.extras import check_torch_builds
 
 if TYPE_CHECKING:
     from truegold.flows.config import RunConfig
@@ -48,6 +49,8 @@ def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bo
             for line in preview_lines(config, stages):
                 print_line(line)
         return
+    if config.model is not None and until is not Phase.CURATE:
+        check_torch_builds()
     run_dir = config.run_dir
     cached = all_cached(stages, run_dir) if run_dir.exists() else None
     if cached is not None:

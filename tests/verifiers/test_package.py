@@ -2,9 +2,13 @@
 
 import subprocess
 import sys
+from contextlib import nullcontext
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
-from truegold.verifiers import Verifier, resolve
+import pytest
+
+from truegold.verifiers import SetupError, Verifier, extras, resolve
 
 ROOT = Path(__file__).parents[2]
 
@@ -66,3 +70,27 @@ def test_the_example_runs(tmp_path):
         text=True,
     )
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["1.0", "0.5", "0.0"]
+
+
+@pytest.mark.parametrize(
+    ("torch", "torchvision", "is_refused"),
+    [
+        ("2.13.0+cpu", "0.28.0", True),
+        ("2.13.0", "0.28.0+cpu", True),
+        ("2.13.0+cpu", "0.28.0+cpu", False),
+        ("2.13.0", "0.28.0", False),
+        ("2.13.0+cpu", None, False),
+    ],
+)
+def test_a_torchvision_of_another_torch_is_one_line(
+    torch: str, torchvision: str | None, is_refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def version(name: str) -> str:
+        known = {"torch": torch, "torchvision": torchvision}[name]
+        if known is None:
+            raise PackageNotFoundError(name)
+        return known
+
+    monkeypatch.setattr(extras, "version", version)
+    with pytest.raises(SetupError, match="pip uninstall") if is_refused else nullcontext():
+        extras.check_torch_builds()
