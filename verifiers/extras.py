@@ -43,8 +43,8 @@ def missing_extra(error: ModuleNotFoundError) -> SetupError | None:
 def check_torch_builds() -> None:
     """Raise SetupError where torchvision was built for another kind of torch than is installed.
 
-    A build for CPUs has "+cpu" in its version. vLLM for CPUs asks for torchvision, an index without builds for CPUs gives the other one, and
-    transformers cannot be imported beside it. Nothing is imported.
+    A build for CPUs has "+cpu" in its version. vLLM for CPUs asks for torchvision, an index without builds for CPUs
+    gives the other one, and transformers cannot be imported beside it. Nothing is imported.
     """
     try:
         torch, torchvision = version("torch"), version("torchvision")
