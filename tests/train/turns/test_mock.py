@@ -188,6 +188,20 @@ def test_the_expert_of_an_example_reaches_its_goal(name: str) -> None:
         assert answers[-1] == Done(1.0)
 
 
+def test_a_careless_expert_of_the_household_goes_round_again_and_may_run_out_of_turns() -> None:
+    module = example("household")
+    turns = [len(actions(module.expert_dialogue(house, is_careful=False))) for house in range(200)]
+    careful = [len(actions(module.expert_dialogue(house))) for house in range(200)]
+    # examples/household.yaml gives an episode twelve turns.
+    assert max(careful) == 12
+    assert 0.2 < sum(count > 12 for count in turns) / 200 < 0.5
+    for house in range(20):
+        made = module.Household()
+        made.reset({"prompt": module.row(house)["question"]})
+        spoken = actions(module.expert_dialogue(house, is_careful=False))
+        assert [made.step(say(action)) for action in spoken][-1] == Done(1.0)
+
+
 def test_the_files_of_the_examples_are_written(tmp_path: Path) -> None:
     for name in ("shop", "household"):
         example(name).main(tmp_path / name, 5, 4)
