@@ -29,6 +29,15 @@ SHOPS = 125
 RECORDED = 8
 """Episodes of each shop that are recorded."""
 MAX_TOKENS = 24
+HEAD = """The tiny model after the shop's cold start, episodes of 125 shops as they were recorded, all at once beside
+vLLM in one process, whose memory is given whole.
+
+```
+python benchmarks/turns.py WORK
+python benchmarks/mock_environments.py WORK/sft/checkpoint --write benchmarks/results/mock_environments.md
+```
+
+"""
 
 
 class Recorded:
@@ -145,7 +154,7 @@ def _main() -> None:
             str(count): _play_apart(arguments.model, recording, count, is_recorded=True)
             for count in (1, arguments.episodes)
         }
-    publish(measured, _report(measured), arguments.json, arguments.write, "Recorded environments at once")
+    publish(measured, HEAD + _report(measured), arguments.json, arguments.write, "Recorded environments at once")
 
 
 if __name__ == "__main__":
