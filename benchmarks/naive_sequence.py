@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 CALCULATION = re.compile(r"<<([^=>]+)=([^>]+)>>")
 TURNS = 3
 HEAD = """SmolLM2-135M-Instruct, GSM8K: the log-probability of a token of a later turn in one sequence of all turns
-less that in the context which the template made, in nats, and the share of tokens whose ratio is outside of 0.8 to 1.28.
+less that in the context which the template made, in nats; the share of tokens whose ratio is outside of 0.8 to 1.28.
 
 ```
 python benchmarks/naive_sequence.py MODEL GSM8K_TRAIN.jsonl --dialogues 6 --write benchmarks/results/naive_sequence.md
