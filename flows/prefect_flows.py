@@ -32,6 +32,7 @@ from truegold.flows.console import Terminal
 from truegold.flows.execute import TRAIN, Call, execute, open_run, stage_caller
 from truegold.flows.plan import plan
 from truegold.pipeline.report.stage import PAGE
+from truegold.pipeline.report.training import describe_waiting
 from truegold.pipeline.review.run import ReviewedRun
 from truegold.pipeline.review.status import count_waiting
 from truegold.pipeline.running.digest import DigestCache
@@ -206,6 +207,7 @@ def _flow(config: RunConfig, until: Phase) -> Path:
             _publish_traces(config.name, run_dir, called, earlier_report)
             raise
     _publish_alarms(config.name, run_dir / TRAIN)
+    _publish_waiting(config.name, run_dir / TRAIN)
     _publish(config.name, run_dir, finished)
     return run_dir
 
@@ -233,6 +235,12 @@ def _publish_alarms(name: str, training: Path | None) -> None:
     table = [{column: alarm[column] for column in columns} for alarm in alarms]
     if table:
         create_table_artifact(table, key=f"{_slug(name)}-alarms", description="Guards of the training")
+
+
+def _publish_waiting(name: str, training: Path) -> None:
+    """Leave in Prefect who waited for whom in a training whose rollouts ran beside its updates."""
+    if table := describe_waiting(training):
+        create_table_artifact(table, key=f"{_slug(name)}-rollouts", description="Rollouts beside the update")
 
 
 def _slug(name: str) -> str:

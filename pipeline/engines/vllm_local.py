@@ -120,6 +120,8 @@ class VllmEngine:
         """Sample as `Engine.generate` says; each prompt may have its own sampling parameters."""
         prompt_sampling = [sampling] * len(prompts) if isinstance(sampling, SamplingParams) else sampling
         check_room(prompts, self.max_model_len)
+        if not prompts:
+            return []
         vllm_params = [
             self._vllm_params(params, len(prompt), seed)
             for prompt, params, seed in zip(prompts, prompt_sampling, seeds, strict=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain, groupby
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import polars as pl
@@ -15,6 +16,10 @@ from truegold.pipeline.report.run_files import RunFiles
 from truegold.pipeline.report.shifts import Shift, find_shifts
 from truegold.pipeline.running.json_lines import read_whole_lines
 
+WAITING = ("trainer_waiting", "sampler_starved", "environment_wait")
+"""The metrics of time that is lost where sampler and trainer run beside each other."""
+STALENESS = ("staleness", "staleness_max", "stale_groups")
+"""The metrics of how old groups were that were sampled beside the update."""
 CURVES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Pass rate of the rollouts", ("pass_rate",)),
     ("Held-out pass rate", ("heldout_pass_rate",)),
@@ -23,6 +28,8 @@ CURVES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Mean length (tokens)", ("length_mean",)),
     ("Clipped tokens, and by what", ("clip_share", "clip_engine", "clip_staleness", "clip_update")),
     ("Sampler against trainer (|Δ log p|)", ("mismatch_abs", "probe_mean_abs")),
+    ("Rollouts beside the update: who waits (share of the time)", WAITING),
+    ("Rollouts beside the update: the oldest group (versions)", ("staleness_max",)),
 )
 """The title of each chart, and the metrics drawn in it."""
 
@@ -39,6 +46,8 @@ TABLE_ONLY = (
     "mismatch_outside",
     "repetition",
     "foreign_script",
+    "staleness",
+    "stale_groups",
 )
 """The metrics that have no chart."""
 
@@ -127,6 +136,18 @@ def read_training(files: RunFiles) -> Training | None:
         ending=alarms[-1] if is_ended else None,
         moved=tuple(find_shifts([(int(line["step"]), line) for line in lines])[:MOVED_SHOWN]),
     )
+
+
+def describe_waiting(folder: Path) -> list[dict[str, Any]]:
+    """Return mean and most of who waited and of how old groups were, over the steps of a training in `folder` whose
+    rollouts ran beside its updates; nothing for others."""
+    lines = [line for line in read_whole_lines(folder / "metrics.jsonl") if WAITING[0] in line]
+    values = {name: [line[name] for line in lines if name in line] for name in (*WAITING, *STALENESS)}
+    return [
+        {"metric": name, "mean": round(fmean(points), 4), "most": round(max(points), 4)}
+        for name, points in values.items()
+        if points
+    ]
 
 
 def _alarms(path: Path) -> Iterator[GuardAlarm]:

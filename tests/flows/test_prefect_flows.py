@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from threading import Event
 
@@ -53,6 +54,36 @@ def test_the_alarms_of_a_training_are_a_table_in_prefect(tmp_path: Path, monkeyp
     ((key, (row,)),) = published
     assert key == "my-run-alarms"
     assert (row["step"], row["guard"], row["action"], row["remedy"]) == (0, "probe", "stop", "Sample at one.")
+
+
+def test_who_waited_for_whom_beside_the_update_is_a_table_in_prefect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from truegold.flows import prefect_flows
+
+    published: list[tuple[str, list[dict[str, object]]]] = []
+    monkeypatch.setattr(
+        prefect_flows, "create_table_artifact", lambda table, key, description: published.append((key, table))
+    )
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"step": 0, "staleness": 0.0}\n')
+    prefect_flows._publish_waiting("My run", tmp_path)
+    assert published == []
+    steps = [
+        {"step": 0, "trainer_waiting": 0.5, "sampler_starved": 0.1, "staleness": 0.0, "staleness_max": 0.0},
+        {"step": 1, "trainer_waiting": 0.1, "sampler_starved": 0.2, "staleness": 0.5, "staleness_max": 2.0},
+        {"step": 2, "heldout_pass_rate": 0.5},
+    ]
+    path.write_text("".join(json.dumps(step) + "\n" for step in steps))
+    prefect_flows._publish_waiting("My run", tmp_path)
+    ((key, table),) = published
+    assert key == "my-run-rollouts"
+    assert {row["metric"]: (row["mean"], row["most"]) for row in table} == {
+        "trainer_waiting": (0.3, 0.5),
+        "sampler_starved": (0.15, 0.2),
+        "staleness": (0.25, 0.5),
+        "staleness_max": (1.0, 2.0),
+    }
 
 
 def test_a_failed_run_publishes_nothing_that_an_earlier_one_has_left(

@@ -48,7 +48,6 @@ def test_rows_go_to_training_as_curation_left_them(config_path: Path) -> None:
         ("train.turns.discount=0.5", r"discount \(0\.5\) is that of credit: discounted"),
         ("train.objective.masks.top_entropy=0.2", r"with turns.*objective\.masks\.top_entropy cannot be set"),
         ("synth={}", "synth makes single answers"),
-        ("train.asynchronous={}", "asynchronous rollouts do not go with turns"),
     ],
 )
 def test_what_does_not_fit_is_said_before_anything_runs(config_path: Path, change: str, error: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 from collections import Counter
 from collections.abc import Iterator
@@ -23,18 +24,28 @@ from truegold.pipeline.running.isolate import call_isolated
 from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import OptimizerConfig
-from truegold.train.rollout.sampler import SamplerProcess
+from truegold.train.model.distributed import init_distributed
+from truegold.train.rollout.sampler_child import SamplerSetup
+from truegold.train.rollout.sampler_pool import SamplerPool
+from truegold.train.rollout.weight_files import write_weights
 from truegold.verifiers import GuardError
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
 
 
+WORKER = "tests.real.asynchronous_worker:train"
+
+
 @pytest.fixture
-def inputs(tiny_model: Path, tmp_path: Path) -> dict[str, Path]:
+def inputs(tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    root = str(Path(__file__).parents[2])
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([root, os.environ.get("PYTHONPATH", "")]))
     return write_parity_problems(tiny_model, tmp_path, 16, 8)
 
 
-def train(inputs: dict[str, Path], out: Path, steps: int, asynchronous: dict[str, Any]) -> list[dict[str, float]]:
+def train(
+    inputs: dict[str, Path], out: Path, steps: int, asynchronous: dict[str, Any], ranks: int = 1
+) -> list[dict[str, float]]:
     config = GrpoConfig.model_validate(
         {
             "steps": steps,
@@ -50,13 +61,30 @@ def train(inputs: dict[str, Path], out: Path, steps: int, asynchronous: dict[str
         }
     )
     out.mkdir(exist_ok=True)
-    fn = "truegold.train.grpo:grpo"
-    call_isolated(fn, inputs, config, out, NullProgress(), out.with_suffix(".log"), LaunchConfig(), out / "scratch")
+    launch = LaunchConfig(ranks=ranks)
+    call_isolated(WORKER, inputs, config, out, NullProgress(), out.with_suffix(".log"), launch, out / "scratch")
     return [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
 
 
 def ledger(out: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (out / "groups.jsonl").read_text().splitlines()]
+
+
+def assert_every_group_ended_once(out: Path, steps: int) -> None:
+    """Look into the ledger of a training of so many steps of 4 groups, with one round of refills."""
+    records = ledger(out)
+    assert set(Counter(record["group"] for record in records).values()) == {1}
+    by_step = Counter((record["step"], record["event"]) for record in records)
+    for step in range(steps):
+        assert 4 <= by_step[step, "trained"] + by_step[step, "idle"] <= 8
+    completions = pl.concat(pl.read_parquet(path) for path in sorted((out / "completions").glob("*.parquet")))
+    trained = {(record["step"], record["id"]) for record in records if record["event"] == "trained"}
+    assert trained == set(completions.filter(pl.col("trained")).select("step", "id").unique().iter_rows())
+    # What is neither ended nor asked for again would be lost.
+    state = pickle.loads((out / f"state-{steps}-0").read_bytes())
+    pending = {key for key, *_ in state["pending_groups"]}
+    assert pending | {record["group"] for record in records} == set(range(state["next_group"]))
+    assert not pending & {record["group"] for record in records}
 
 
 @pytest.mark.long_run
@@ -67,21 +95,36 @@ def test_every_group_ends_once_and_none_is_too_old_also_after_a_stop(inputs: dic
     steps = [step for step in metrics if "staleness_max" in step]
     assert [step["step"] for step in steps] == list(range(7))
     assert max(step["staleness_max"] for step in steps) in (1, 2)
-    records = ledger(out)
-    ends = Counter(record["group"] for record in records)
-    assert set(ends.values()) == {1}
-    by_step = Counter((record["step"], record["event"]) for record in records)
-    for step in range(7):
-        assert 4 <= by_step[step, "trained"] + by_step[step, "idle"] <= 8
-    completions = pl.concat(pl.read_parquet(path) for path in sorted((out / "completions").glob("*.parquet")))
-    trained = {(record["step"], record["id"]) for record in records if record["event"] == "trained"}
-    assert trained == set(completions.filter(pl.col("trained")).select("step", "id").unique().iter_rows())
+    assert_every_group_ended_once(out, 7)
+
+
+@pytest.mark.long_run
+@pytest.mark.parametrize("in_flight", [False, True])
+def test_two_ranks_share_two_samplers(inputs: dict[str, Path], tmp_path: Path, in_flight: bool) -> None:
+    out = tmp_path / "out"
+    train(inputs, out, 2, {"max_staleness": 2, "samplers": 2, "in_flight": in_flight}, ranks=2)
+    metrics = train(inputs, out, 5, {"max_staleness": 2, "samplers": 2, "in_flight": in_flight}, ranks=2)
+    steps = [step for step in metrics if "staleness_max" in step]
+    assert [step["step"] for step in steps] == list(range(5))
+    assert max(step["staleness_max"] for step in steps) in (1, 2)
+    assert_every_group_ended_once(out, 5)
+    for step in range(5):
+        shares = [pl.read_parquet(path) for path in sorted(out.glob(f"completions/step-{step:06d}*.parquet"))]
+        assert [set(share["group"] % 2) for share in shares] == [{0}, {1}]
+    first, second = (torch.load(out / f"weights-{rank}.pt") for rank in range(2))
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    for step in (0, 2, 4, 5):
+        states = [(out / f"state-{step}-{rank}").read_bytes() for rank in range(2)]
+        assert repr(pickle.loads(states[0])) == repr(pickle.loads(states[1])), step
+
+
+CONFIG = VllmEngineConfig(dtype="float32", max_model_len=256, max_num_seqs=4, cpu_kv_cache_gib=1)
 
 
 @pytest.fixture(scope="module")
-def sampler(tiny_model: Path) -> Iterator[SamplerProcess]:
-    config = VllmEngineConfig(dtype="float32", max_model_len=256, max_num_seqs=4, cpu_kv_cache_gib=1)
-    made = SamplerProcess(tiny_model, config)
+def pool(tiny_model: Path) -> Iterator[SamplerPool]:
+    init_distributed()
+    made = SamplerPool([SamplerSetup(name, tiny_model, CONFIG) for name in ("0", "1")])
     yield made
     made.close()
 
@@ -95,38 +138,60 @@ def weights(model: Path, factor: float) -> Iterator[tuple[str, torch.Tensor]]:
 LONG = SamplingParams(max_tokens=200)
 
 
-def test_weights_in_flight_leave_each_token_with_its_version(sampler: SamplerProcess, tiny_model: Path) -> None:
+def test_weights_in_flight_leave_each_token_with_its_version(pool: SamplerPool, tiny_model: Path) -> None:
     newer = list(weights(tiny_model, 1.1))
-    requests = [Request((5, 6, 7 + index), index, index) for index in range(40)]
-    sampler.start(LONG, in_flight=True)
-    sampler.submit(requests)
-    done = sampler.poll(None)
-    # Four are sampled at a time, so that others have just begun, and most have not.
-    sampler.update_weights(iter(newer), 1)
+    requests = [Request((5, 6, 7 + index), index, index) for index in range(80)]
+    pool.start(LONG, in_flight=True)
+    for request in requests:
+        pool.submit([request])
+    assert [sampler.outstanding for sampler in pool.samplers] == [40, 40]
+    done = pool.poll(None)
+    # Each samples four at a time, so that others have just begun, and most have not.
+    pool.update_weights(iter(newer), 1)
     while len(done) < len(requests):
-        done += sampler.poll(None)
-    assert sampler.version == 1
+        done += pool.poll(None)
+    assert [sampler.version for sampler in pool.samplers] == [1, 1]
+    assert [sampler.outstanding for sampler in pool.samplers] == [0, 0]
+    assert not list(pool._folder.iterdir())
     for each in done:
-        assert sum(tokens for _, tokens in each.versions) == len(each.completion.token_ids)
+        assert sum(tokens for _, tokens in each.versions) == len(each.answer.token_ids)
     counts = Counter(tuple(version for version, _ in each.versions) for each in done)
     assert set(counts) == {(0,), (0, 1), (1,)}
-    assert counts[0, 1] <= 4
+    assert counts[0, 1] <= 8
 
 
-def test_generate_interrupts_the_background_and_loses_nothing(sampler: SamplerProcess) -> None:
-    alone = sampler.generate([(5, 6)], LONG, [3])
-    sampler.submit([Request((8, 9, 10), index, 100 + index) for index in range(5)])
-    assert sampler.generate([(5, 6)], LONG, [3]) == alone
+def test_generate_interrupts_the_background_and_loses_nothing(pool: SamplerPool) -> None:
+    alone = pool.generate([(5, 6), (5, 7), (5, 6)], LONG, [3, 4, 5])
+    pool.submit([Request((8, 9, 10), index, 100 + index) for index in range(5)])
+    assert pool.generate([(5, 6), (5, 7), (5, 6)], LONG, [3, 4, 5]) == alone
     done = []
     while len(done) < 5:
-        done += sampler.poll(None)
+        done += pool.poll(None)
     assert sorted(each.sample for each in done) == [100, 101, 102, 103, 104]
 
 
-@pytest.mark.long_run
-def test_a_sampler_that_dies_is_named(tiny_model: Path) -> None:
-    made = SamplerProcess(tiny_model, VllmEngineConfig(dtype="float32", max_model_len=64, cpu_kv_cache_gib=1))
-    os.kill(made._process.pid or 0, signal.SIGKILL)
+def test_what_samplers_hold_is_seen_in_one_that_differs(pool: SamplerPool, tiny_model: Path) -> None:
+    pool.update_weights(weights(tiny_model, 1.0), 2)
+    pool.generate([(5, 6)], LONG, [3])
+    held = dict(weights(tiny_model, 1.0))
+
+    def differing() -> list[str]:
+        # The CPU build packs matrices into vectors of its own.
+        norms = {name: vector for name, vector in pool.vectors().items() if name.endswith("norm.weight")}
+        assert norms
+        return [name for name, vector in norms.items() if not torch.equal(vector, held[name])]
+
+    assert not differing()
+    stale = pool.samplers[1]
+    folder = pool._folder / "other"
+    write_weights(weights(tiny_model, 1.5), folder, [stale.name])
+    stale.send_weights(folder, 3)
+    assert differing()
+
+
+def test_a_sampler_that_dies_is_named(pool: SamplerPool) -> None:
+    # The last of this file, since it ends a sampler of the pool.
+    assert pool.samplers[1].process is not None
+    os.kill(pool.samplers[1].process.pid or 0, signal.SIGKILL)
     with pytest.raises(GuardError, match=r"The sampling process died \(exit code -9\)"):
-        made.generate([(5, 6)], SamplingParams(max_tokens=4), [0])
-    made.close()
+        pool.generate([(5, 6), (7, 8)], SamplingParams(max_tokens=4), [0, 1])

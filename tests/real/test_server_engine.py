@@ -6,17 +6,23 @@ import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
+from parity_problems import write_parity_problems
 
+from truegold.pipeline.config.base import LaunchConfig
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig
 from truegold.pipeline.engines.base import SamplingParams
 from truegold.pipeline.engines.chat import load_encoder
 from truegold.pipeline.engines.vllm_server import ServerEngine
+from truegold.pipeline.running.isolate import call_isolated
+from truegold.pipeline.running.json_lines import read_whole_lines
 from truegold.pipeline.running.ports import free_port
+from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.grpo import GrpoConfig, ProbeConfig
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.model.engine import TrainingEngine
@@ -131,3 +137,33 @@ def test_rollouts_of_a_server_follow_the_trainer_s_weights(url: str, tiny_model:
 def test_rollouts_of_a_server_need_a_folder_for_weights(url: str) -> None:
     with pytest.raises(ConfigError, match=r"weights_dir is not set"):
         ServerRollouts(ServerEngineConfig(url=url))
+
+
+@pytest.mark.long_run
+def test_a_server_samples_beside_the_update(url: str, tiny_model: Path, tmp_path: Path) -> None:
+    weights_dir, out = tmp_path / "weights", tmp_path / "out"
+    config = GrpoConfig.model_validate(
+        {
+            "steps": 5,
+            "prompts_per_step": 4,
+            "group_size": 4,
+            "asynchronous": {"max_staleness": 2},
+            "sampling": {"max_tokens": 10, "refills": 1},
+            "objective": {"masks": {"truncated": False}, "loss": "ppo"},
+            "evaluation": {"every": 2, "samples": 1},
+            "engine": {"type": "server", "url": url, "weights_dir": str(weights_dir)},
+            "optimizer": {"lr": 1e-3, "dtype": "float32"},
+        }
+    )
+    out.mkdir()
+    inputs = write_parity_problems(tiny_model, tmp_path, 16, 8)
+    fn, log = "truegold.train.grpo:grpo", tmp_path / "log"
+    call_isolated(fn, inputs, config, out, NullProgress(), log, LaunchConfig(), out / "scratch")
+    steps = [line for line in read_whole_lines(out / "metrics.jsonl") if "staleness_max" in line]
+    assert [step["step"] for step in steps] == list(range(5))
+    assert 1 <= max(step["staleness_max"] for step in steps) <= 2
+    # The probe at each evaluation would have stopped a run whose server has other weights.
+    assert steps[0]["mismatch_abs"] < 1e-3
+    ended = Counter(record["group"] for record in read_whole_lines(out / "groups.jsonl"))
+    assert set(ended.values()) == {1}
+    assert not list(weights_dir.iterdir())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -137,3 +138,35 @@ def test_dialogues_are_trained_on_as_they_were_sampled(tiny_model: Path, tmp_pat
         assert set(broken["reason"]) == {reason}
         assert not broken["trained"].any()
         assert broken["reward"].is_null().all()
+
+
+@pytest.mark.long_run
+@pytest.mark.parametrize("in_flight", [False, True])
+def test_dialogues_are_played_beside_the_update_and_every_group_ends_once(
+    tiny_model: Path, tmp_path: Path, in_flight: bool
+) -> None:
+    inputs, out = write_inputs(tiny_model, tmp_path), tmp_path / "out"
+    asynchronous = {"max_staleness": 2, "in_flight": in_flight}
+    settings = {"asynchronous": asynchronous, "checkpoint_every": 2, "evaluation": {"every": 2, "samples": 1}}
+    train(inputs, out, steps=3, **settings)
+    train(inputs, out, steps=6, **settings)
+    lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    steps = [line for line in lines if "staleness_max" in line]
+    assert [step["step"] for step in steps] == list(range(6))
+    assert 1 <= max(step["staleness_max"] for step in steps) <= 2
+    endings = ("done", "error", "deadline", "reply")
+    assert all(sum(step[f"ending/{ending}"] for ending in endings) == 1 for step in steps)
+    assert all(sum(step[f"ending/{ending}"] for step in steps) for ending in endings)
+    assert steps[0]["mismatch_abs"] < 1e-3
+    assert all(0 <= step["environment_wait"] <= 1 for step in steps)
+    records = [json.loads(line) for line in (out / "groups.jsonl").read_text().splitlines()]
+    assert set(Counter(record["group"] for record in records).values()) == {1}
+    assert sum(record["event"] != "stale" for record in records) == 6 * 8
+    completions = pl.concat(pl.read_parquet(path) for path in sorted((out / "completions").glob("*.parquet")))
+    assert completions.filter(pl.col("trained"))["turn"].n_unique() == 3
+    assert not completions.filter(pl.col("gold") != "1")["trained"].any()
+    sampled = completions.filter(pl.col("token_ids").list.len() > 0)
+    stretches = sampled["versions"].list.eval(pl.element().struct.field("version"))
+    assert (stretches.list.min() == sampled["version"]).all()
+    assert (sampled["step"] - sampled["version"] <= 2).all()
+    assert completions["version"].n_unique() > 1

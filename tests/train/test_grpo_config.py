@@ -86,6 +86,9 @@ def test_settings_that_contradict_each_other_are_told(settings: dict[str, object
         config(**settings)
 
 
+SERVER = {"type": "server", "url": "http://localhost:1/v1"}
+
+
 def is_setting(model: type[BaseModel], path: list[str]) -> bool:
     field = model.model_fields.get(path[0])
     if field is None or len(path) == 1:
@@ -117,11 +120,32 @@ def test_every_old_spelling_is_refused_with_its_new_one_beside_other_mistakes() 
         ({"objective": {"covariance": {"share": 0.01}}}, "share is a setting of kind clip or kl"),
         ({"objective": {"covariance": {"kind": "kl", "low": 3.0}}}, "low is a setting of kind clip"),
         ({"objective": {"covariance": {"kind": "clip", "weight": 10}}}, "weight is a setting of kind kl"),
+        ({"asynchronous": {"devices": ["0", "1"], "samplers": 3}}, "samplers .3. have 2 entries of devices"),
+        (
+            {"asynchronous": {"in_flight": True}, "engine": SERVER},
+            "in_flight does not go with an engine of type server",
+        ),
+        ({"asynchronous": {"samplers": 2}, "engine": SERVER}, "name the servers in engine.urls"),
     ],
 )
 def test_settings_without_effect_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         GrpoConfig.model_validate(settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "devices"),
+    [
+        ({}, (None,)),
+        ({"samplers": 2}, (None, None)),
+        ({"devices": "4,5"}, ("4,5",)),
+        ({"devices": ["4", "5"]}, ("4", "5")),
+    ],
+)
+def test_samplers_have_the_devices_that_are_named(settings: dict[str, Any], devices: tuple[str | None, ...]) -> None:
+    asynchronous = GrpoConfig.model_validate({"asynchronous": settings}).asynchronous
+    assert asynchronous is not None
+    assert asynchronous.sampler_devices == devices
 
 
 def test_a_configuration_that_was_written_out_whole_is_read_again() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
 
 from truegold.pipeline.config.base import StageConfig
 
@@ -20,5 +20,34 @@ class AsynchronousConfig(StageConfig):
     (PipelineRL, arXiv 2509.19128); otherwise those that have begun are finished first."""
     order: Literal["fresh", "first"] = "first"
     """Which groups a batch is made of, where more are ready than it takes: the freshest, or those that were first."""
-    devices: str | None = None
-    """The GPUs of the sampler, as CUDA_VISIBLE_DEVICES has them; the trainer's where left out."""
+    devices: tuple[str, ...] = ()
+    """The GPUs of each sampler, as CUDA_VISIBLE_DEVICES has them: ["4", "5"] are two samplers of a GPU each. Left out:
+    the trainer's."""
+    samplers: int = Field(default=1, ge=1)
+    """Sampling processes, whatever the number of ranks; with `devices` there is one for each entry."""
+
+    @field_validator("devices", mode="before")
+    @classmethod
+    def _take_one_for_a_list(cls, devices: Any) -> Any:
+        return (devices,) if isinstance(devices, str) else devices
+
+    @model_validator(mode="after")
+    def _check_devices_are_of_samplers(self) -> AsynchronousConfig:
+        if self.devices and self.samplers not in (1, len(self.devices)):
+            raise ValueError(f"samplers ({self.samplers}) have {len(self.devices)} entries of devices: leave one out")
+        return self
+
+    def check_server(self) -> None:
+        """Raise ValueError for what does not go with vLLM servers."""
+        if self.in_flight:
+            raise ValueError(
+                "asynchronous.in_flight does not go with an engine of type server, which does not say what token is of "
+                "what weights: leave it out, and what has begun is finished first"
+            )
+        if self.devices or self.samplers > 1:
+            raise ValueError("asynchronous.devices and samplers are of processes: name the servers in engine.urls")
+
+    @property
+    def sampler_devices(self) -> tuple[str | None, ...]:
+        """The GPUs of each sampler; None for the trainer's."""
+        return self.devices or (None,) * self.samplers

@@ -278,14 +278,14 @@ class GrpoConfig(StageConfig):
     @model_validator(mode="after")
     def _check_what_goes_with_asynchronous_rollouts(self) -> GrpoConfig:
         wrong = {
-            "turns": self.turns is not None,
-            "an engine of type server": not isinstance(self.engine, VllmEngineConfig),
             "sampling.temperature_bands": bool(self.sampling.temperature_bands),
             "a schedule of sampling.temperature": not isinstance(self.sampling.temperature, float),
         }
         names = ", ".join(name for name, is_set in wrong.items() if is_set)
         if self.asynchronous is not None and names:
             raise ValueError(f"asynchronous rollouts do not go with {names}")
+        if self.asynchronous is not None and isinstance(self.engine, ServerEngineConfig):
+            self.asynchronous.check_server()
         return self
 
     @model_validator(mode="after")

@@ -7,7 +7,7 @@
 
 A group is asked for once, under a key of its own, and ends once: `trained`, `idle` (its completions have no
 advantages, or there was no need for it) or `stale`. A checkpoint keeps which ones have not ended; whoever goes on from
-it asks for them again.
+it asks for them again. All of this is rank 0's; what the others see of it is in `background`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from truegold.pipeline.engines.base import Completion, Request, SamplingParams, sample_seed
+from truegold.pipeline.engines.base import Request, SamplingParams, sample_seed
 from truegold.pipeline.rows import Row
 from truegold.pipeline.running.json_lines import read_whole_lines
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo.feed import Draw, Feed
-from truegold.train.model.distributed import world_size
 from truegold.train.rollout.rollout import Rollout
-from truegold.train.rollout.sampler import Done, SamplerProcess
-from truegold.verifiers import ConfigError
+from truegold.train.rollout.sampler import Done
+from truegold.train.rollout.sampler_pool import SamplerPool
+from truegold.train.turns.episodes import Episode
 
 LEDGER = "groups.jsonl"
 """What became of every group."""
@@ -36,41 +36,40 @@ LEDGER = "groups.jsonl"
 
 @dataclass
 class Group:
-    """A row's group of completions, from the moment when it is asked for."""
+    """A row's group of completions or episodes, from the moment when it is asked for."""
 
     key: int
     """It tells groups apart, and rises in the order in which they were asked for."""
     draw: Draw
     row: Row
     prompt: tuple[int, ...]
-    completions: dict[int, Done] = field(default_factory=dict)
-    """By their index in the group."""
+    """Empty where it is of episodes, which have prompts of their own."""
+    done: dict[int, Done] = field(default_factory=dict)
+    """What has been sampled, by its index in the group."""
 
-    @property
-    def version(self) -> int:
-        """The oldest version of the weights that sampled any of its tokens."""
-        return min(self.versions)
+    def staleness(self, version: int) -> int:
+        """Return how many versions its oldest token is older than `version`."""
+        versions = [oldest for done in self.done.values() for oldest, _ in done.versions]
+        # Environments may have spoilt all of its episodes before anything was sampled.
+        return version - min(versions, default=version)
 
-    @property
-    def versions(self) -> list[int]:
-        """The oldest version that sampled a token of each completion, in their order."""
-        return [min(version for version, _ in done.versions) for _, done in sorted(self.completions.items())]
-
-    def ordered(self) -> list[Completion]:
-        """Return its completions in their order."""
-        return [done.completion for _, done in sorted(self.completions.items())]
+    def ordered(self) -> list[Done]:
+        """Return what was sampled, by its index."""
+        return [done for _, done in sorted(self.done.items())]
 
 
 @dataclass
 class Pipeline:
-    """The groups between the feed and a step, on one rank."""
+    """The groups between the feed and a step."""
 
     feed: Feed
     config: GrpoConfig
     rollout: Rollout
-    sampler: SamplerProcess
+    sampler: SamplerPool
     sampling: SamplingParams
     out_dir: Path
+    drawn: list[int] = field(default_factory=list)
+    """How many rows each draw from the feed took that other ranks have not made yet."""
     next_key: int = 0
     asked: dict[int, Group] = field(default_factory=dict)
     """Groups that are not done, by their key."""
@@ -84,6 +83,8 @@ class Pipeline:
     """Groups of the step that were too old."""
     waited_s: float = 0.0
     """Seconds that the trainer has waited for groups in the step."""
+    finished: float = field(default_factory=time.monotonic)
+    """When the step before was finished."""
 
     @property
     def capacity(self) -> int:
@@ -100,7 +101,10 @@ class Pipeline:
     def fill(self) -> None:
         """Ask for as many groups as may be asked for."""
         missing = self.capacity - len(self.asked) - len(self.ready)
-        for draw in self.feed.draw(max(0, missing)):
+        if missing <= 0:
+            return
+        self.drawn.append(missing)
+        for draw in self.feed.draw(missing):
             self._ask(self.next_key, draw)
             self.next_key += 1
 
@@ -110,7 +114,7 @@ class Pipeline:
         began = time.monotonic()
         while len(taken) < count:
             self._drop_stale(version, step)
-            taken += self._choose(count - len(taken))
+            taken += self._choose(count - len(taken), version)
             self.fill()
             if len(taken) < count:
                 self._take_up(self.sampler.poll(None))
@@ -123,18 +127,20 @@ class Pipeline:
 
         entered: which of them are trained on, by their position among those that were taken.
         """
-        ages = [version - group.version for group in self.taken]
+        ages = [group.staleness(version) for group in self.taken]
         for event, is_meant in (("trained", True), ("idle", False)):
             members = [group for index, group in enumerate(self.taken) if (index in entered) == is_meant]
             self._write(members, event, version, step)
-        stream_s, starved_s = self.sampler.stream_s, self.sampler.starved_s
+        usage, now = self.sampler.usage, time.monotonic()
         metrics = {
             "staleness": fmean(ages) if ages else 0.0,
             "staleness_max": float(max(ages, default=0)),
             "stale_groups": float(self.dropped),
             "seconds_waited": self.waited_s,
-            "sampler_starved": starved_s / stream_s if stream_s else 0.0,
+            "trainer_waiting": self.waited_s / max(now - self.finished, 1e-9),
+            "sampler_starved": usage.starved_s / max(usage.stream_s, 1e-9),
         }
+        self.finished = now
         self.step, self.taken, self.dropped, self.waited_s = step + 1, [], 0, 0.0
         return metrics
 
@@ -147,7 +153,7 @@ class Pipeline:
                     "id": group.row["id"],
                     "event": event,
                     "step": step,
-                    "staleness": version - group.version,
+                    "staleness": group.staleness(version),
                 }
                 ledger.write(json.dumps(record) + "\n")
 
@@ -172,57 +178,40 @@ class Pipeline:
         ledger.write_text("".join(json.dumps(record) + "\n" for record in kept), encoding="utf-8")
 
     def _ask(self, key: int, draw: Draw) -> None:
-        row = self.feed.row(draw)
-        group = Group(key, draw, row, tuple(self.rollout.encoder.encode(row["prompt"])))
-        self.asked[key] = group
-        size = self.config.group_size
-        self.sampler.submit(
-            [
-                Request(
-                    group.prompt,
-                    sample_seed(self.config.seed, "group", key, row["id"], index),
-                    key * size + index,
-                )
-                for index in range(size)
-            ]
-        )
+        row, size, seed = self.feed.row(draw), self.config.group_size, self.config.seed
+        if self.config.turns is not None:
+            self.asked[key] = Group(key, draw, row, ())
+            episodes = [(key * size + index, Episode(row, key, index)) for index in range(size)]
+            self.sampler.submit_episodes(episodes, (seed, "group"))
+            return
+        prompt = tuple(self.rollout.encoder.encode(row["prompt"]))
+        self.asked[key] = Group(key, draw, row, prompt)
+        seeds = [sample_seed(seed, "group", key, row["id"], index) for index in range(size)]
+        self.sampler.submit([Request(prompt, seeds[index], key * size + index) for index in range(size)])
 
     def _take_up(self, finished: Sequence[Done]) -> None:
         size = self.config.group_size
         for done in finished:
             key, index = divmod(done.sample, size)
             group = self.asked[key]
-            group.completions[index] = done
-            if len(group.completions) == size:
+            group.done[index] = done
+            if len(group.done) == size:
                 self.ready.append(self.asked.pop(key))
 
-    def _choose(self, count: int) -> list[Group]:
+    def _choose(self, count: int, version: int) -> list[Group]:
         """Take groups out of the buffer."""
         assert self.config.asynchronous is not None
         self._take_up(self.sampler.poll())
         if self.config.asynchronous.order == "fresh":
-            self.ready.sort(key=lambda group: (-group.version, group.key))
+            self.ready.sort(key=lambda group: (group.staleness(version), group.key))
         chosen, self.ready = self.ready[:count], self.ready[count:]
         return chosen
 
     def _drop_stale(self, version: int, step: int) -> None:
         assert self.config.asynchronous is not None
         bound = self.config.asynchronous.max_staleness
-        stale = [group for group in self.ready if version - group.version > bound]
+        stale = [group for group in self.ready if group.staleness(version) > bound]
         if stale:
-            self.ready = [group for group in self.ready if version - group.version <= bound]
+            self.ready = [group for group in self.ready if group.staleness(version) <= bound]
             self.dropped += len(stale)
             self._write(stale, "stale", version, step)
-
-
-def make_pipeline(
-    feed: Feed, config: GrpoConfig, rollout: Rollout, sampling: SamplingParams, out_dir: Path
-) -> Pipeline:
-    """Return the pipeline of a training. Raises ConfigError for what it cannot do."""
-    if world_size() > 1:
-        raise ConfigError(
-            f"Asynchronous rollouts have one rank, and there are {world_size()}.",
-            "Leave train.asynchronous out, or set train.launch.ranks: 1.",
-        )
-    assert isinstance(rollout.engine, SamplerProcess)
-    return Pipeline(feed, config, rollout, rollout.engine, sampling, out_dir)

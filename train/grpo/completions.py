@@ -3,6 +3,8 @@
 `score`, `reason` and `extracted` are of the verdict on correctness; `reward` is the composed one with what diversity
 has earned, and `reward_terms` (JSON) has each term's score, reason and what it added. An episode of several segments
 has a line for each (`turn`).
+`versions` has the version of the weights and the tokens of each stretch of what was sampled: more than one where
+weights arrived meanwhile; `version` is the oldest.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ COMPLETION_SCHEMA = pa.schema(
         ("turn", pa.int32()),
         ("origin", pa.string()),
         ("version", pa.int32()),
+        ("versions", pa.list_(pa.struct([("version", pa.int32()), ("tokens", pa.int32())]))),
         ("prompt", pa.string()),
         ("gold", pa.string()),
         ("completion", pa.string()),
@@ -77,6 +80,7 @@ def _record(
         "turn": segment.turn,
         "origin": segment.origin,
         "version": segment.version,
+        "versions": [{"version": version, "tokens": tokens} for version, tokens in segment.stretches],
         "prompt": row["prompt"],
         "gold": row["gold"],
         "completion": encoder.decode(segment.output_ids),

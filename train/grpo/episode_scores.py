@@ -100,7 +100,7 @@ def _whole(parts: Sequence[Segment], episode: Episode, temperature: float) -> Se
         parts[0].prompt_ids if parts else (),
         tuple(token for token, _ in policy_tokens),
         tuple(logprob for _, logprob in policy_tokens),
-        version=parts[0].version if parts else 0,
+        version=min((part.version for part in parts), default=0),
         temperature=temperature,
         truncated=is_cut,
     )

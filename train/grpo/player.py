@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from truegold.pipeline.engines.base import SamplingParams
 from truegold.pipeline.rows import Row
@@ -14,8 +15,8 @@ from truegold.train.config.turns import TurnsConfig
 from truegold.train.grpo.episode_scores import episode_metrics, score_episodes
 from truegold.train.grpo.rewards import StepCompletion
 from truegold.train.rollout.rollout import Rollout, engine_deaths_reported
-from truegold.train.turns.episodes import Episode, EpisodeRunner
-from truegold.train.turns.loading import load_environment
+from truegold.train.rollout.sampler_pool import SamplerPool
+from truegold.train.turns.episodes import Episode, EpisodeRunner, StreamingEngine, make_runner
 from truegold.train.turns.template import TurnTemplate
 
 DRIFT_FILE = "drift.jsonl"
@@ -31,7 +32,8 @@ class Player:
     rollout: Rollout
     config: GrpoConfig
     turns: TurnsConfig
-    runner: EpisodeRunner
+    runner: EpisodeRunner | SamplerPool
+    template: TurnTemplate
     out_dir: Path
 
     def play(
@@ -41,19 +43,22 @@ class Player:
 
         groups: the number of each row's group in the step. sizes: the episodes of each.
         """
-        episodes = [
+        episodes: Sequence[Episode] = [
             Episode(row, group, index)
             for row, group, size in zip(rows, groups, sizes, strict=True)
             for index in range(size)
         ]
-        seeded_by = (self.config.seed, step)
-        if episodes:
-            with engine_deaths_reported(step):
-                self.runner.run(episodes, sampling, seeded_by, self.rollout.version)
+        with engine_deaths_reported(step):
+            episodes = self.runner.run(episodes, sampling, (self.config.seed, step), self.rollout.version)
+        return self.judge(episodes, step, sampling.temperature, self.runner.lost_threads, self.runner.waited_share)
+
+    def judge(
+        self, episodes: Sequence[Episode], step: int, temperature: float, lost_threads: int, waited_share: float
+    ) -> tuple[list[StepCompletion], dict[str, float]]:
+        """Return what `play` does for episodes that were played at a temperature."""
         self._keep_examples(episodes, step)
-        reward = self.config.reward
-        completions = score_episodes(episodes, self.rollout.encoder, reward, self.turns, sampling.temperature)
-        return completions, episode_metrics(episodes, self.runner.lost_threads, self.runner.waited_share)
+        completions = score_episodes(episodes, self.rollout.encoder, self.config.reward, self.turns, temperature)
+        return completions, episode_metrics(episodes, lost_threads, waited_share)
 
     def _keep_examples(self, episodes: Sequence[Episode], step: int) -> None:
         """Write where the tokenizer makes other tokens of a turn's text than the model has sampled."""
@@ -65,7 +70,7 @@ class Player:
         ]
         if not drifts:
             return
-        tokenizer = self.runner.template.tokenizer
+        tokenizer = self.template.tokenizer
         with (self.out_dir / DRIFT_FILE).open("a", encoding="utf-8") as file:
             for episode, drift in drifts[:EXAMPLES]:
                 example = {
@@ -80,12 +85,9 @@ class Player:
 
 def make_player(rollout: Rollout, config: GrpoConfig, turns: TurnsConfig, out_dir: Path) -> Player:
     """Return what plays the episodes of a training. Raises ConfigError for an environment that cannot be made."""
-    encoder, make = rollout.encoder, load_environment(turns)
-    template = TurnTemplate(
-        encoder.tokenizer,
-        encoder.stop_token_ids,
-        config.chat.system,
-        turns.template_args,
-        getattr(make(), "tools", ()),
-    )
-    return Player(rollout, config, turns, EpisodeRunner(rollout.engine, template, turns, make), out_dir)
+    encoder, engine = rollout.encoder, rollout.engine
+    streaming = cast("StreamingEngine", engine)
+    runner = make_runner(streaming, encoder.tokenizer, encoder.stop_token_ids, config.chat.system, turns)
+    # Samplers beside the trainer have runners of their own.
+    played_by = engine if isinstance(engine, SamplerPool) else runner
+    return Player(rollout, config, turns, played_by, runner.template, out_dir)

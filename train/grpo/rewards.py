@@ -130,19 +130,20 @@ def scored_segment(
     score: CompletionScore,
     group: int,
     temperature: float,
-    version: int,
+    versions: Sequence[tuple[int, int]],
 ) -> Segment:
-    """Return the training record of one completion."""
+    """Return the training record of one completion. versions: of the weights, and the tokens that each has sampled."""
     return Segment(
         prompt_ids=prompt,
         output_ids=completion.token_ids,
         rollout_logprobs=completion.logprobs,
-        version=version,
+        version=min(version for version, _ in versions),
         temperature=temperature,
         reward=score.reward.value,
         right=score.correct.passed,
         group=group,
         truncated=completion.finish_reason == "length",
+        versions=tuple(versions) if len(versions) > 1 else (),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,7 @@ PROBE_POOL = 256
 """The probe's prompts are chosen among those of so many rows."""
 
 
-@stage_function(version=8, isolated=True, judges="rows", tunable=TUNABLE_GRPO)
+@stage_function(version=9, isolated=True, judges="rows", tunable=TUNABLE_GRPO)
 def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Train a model on selected rows.
 
@@ -61,7 +62,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     from truegold.train.rollout.rollout import Rollout
 
     check_engine(config.engine)
-    encoder, longest = load_encoder(inputs["model"], config.chat), max_length(config.engine)
+    encoder, longest = load_encoder(inputs["model"], config.chat), max_length(config.engine, config.asynchronous)
     data = start_checks.read_training_rows(inputs, encoder, longest, evaluates=config.evaluation.every > 0)
     compare_with_profile(data.rows, inputs.get("samples"), encoder, config.guards.off)
     max_tokens, max_tokens_from = start_checks.choose_max_tokens(config.sampling, inputs.get("samples"), longest)
@@ -80,7 +81,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     config = config.model_copy(update={"objective": objective})
     reference = FrozenPolicy(inputs["model"], config.optimizer, engine.device) if objective.kl.weight else None
     progress.start("loading vLLM")
-    sampler = build_rollout_engine(inputs["model"], config.engine, config.asynchronous)
+    sampler = build_rollout_engine(inputs["model"], config)
     # Only now, since vLLM seeds the generators that this restores.
     first_step, state = engine.load(out_dir / CHECKPOINTS) or (0, None)
     probe = Probe(sampler, engine, config, [ids[:PROBE_PROMPT_TOKENS] for ids in prompts[-config.probe.prompts :]])
@@ -132,7 +133,7 @@ def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Pr
     config, out_dir = trainer.config, trainer.out_dir
     progress.start("GRPO", config.steps)
     progress.advance(first_step)
-    with MetricsLog(out_dir, first_step, config.trackers) as log:
+    with closing(trainer), MetricsLog(out_dir, first_step, config.trackers) as log:
         trainer.begin()
         if first_step == 0:
             # There has to be something to return to from the first step on.

@@ -21,7 +21,7 @@ from truegold.pipeline.engines.base import Completion, SamplingParams
 from truegold.pipeline.rows import Row
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.objective import DistilledConfig
-from truegold.train.grpo.asynchronous import Group, Pipeline, make_pipeline
+from truegold.train.grpo.background import Background, make_background
 from truegold.train.grpo.batch_metrics import (
     Metrics,
     diversity_metrics,
@@ -79,7 +79,7 @@ class Trainer:
     """Positives that join the groups of their rows."""
     player: Player | None = field(init=False, default=None)
     """Plays episodes, where answers are dialogues (`turns`)."""
-    pipeline: Pipeline | None = field(init=False, default=None)
+    background: Background | None = field(init=False, default=None)
     """The groups on their way, where they are sampled beside the update (`asynchronous`)."""
     episode_metrics: list[dict[str, float]] = field(default_factory=list)
     """Of the episodes of the step so far."""
@@ -91,21 +91,25 @@ class Trainer:
         if self.config.turns is not None:
             self.player = make_player(self.rollout, self.config, self.config.turns, self.out_dir)
         if self.config.asynchronous is not None:
-            temperature = self.config.sampling.temperature_for(0, None)
-            stops = self.rollout.encoder.stop_token_ids
-            sampling = SamplingParams(temperature, 1.0, self.max_tokens, stops)
-            self.pipeline = make_pipeline(self.feed, self.config, self.rollout, sampling, self.out_dir)
+            self.background = make_background(
+                self.feed, self.config, self.rollout, self.player, self.max_tokens, self.out_dir
+            )
 
     @cached_property
     def prompts(self) -> str:
         """What changes with the way in which prompts are written."""
-        template = self.player.runner.template if self.player is not None else None
+        template = self.player.template if self.player is not None else None
         return digest_prompts(self.feed.first_rows(COMPARED), self.rollout.encoder, template)
 
     def begin(self) -> None:
         """Start what runs beside the steps."""
-        if self.pipeline is not None:
-            self.pipeline.begin()
+        if self.background is not None:
+            self.background.begin()
+
+    def close(self) -> None:
+        """End what runs beside the steps."""
+        if self.background is not None:
+            self.background.pool.close()
 
     def step(self, step: int) -> Metrics:
         """Take one step: rollout, verdicts, advantages, update, sync. Returns the step's metrics, of all ranks."""
@@ -150,7 +154,7 @@ class Trainer:
             "trained_completions": float(sum(completion.trained for completion in all_completions) + joining),
             "distilled_members": float(joining),
             "staleness": float(self.version - self.rollout.version),
-            **(self.pipeline.finish(entered, self.version, step) if self.pipeline is not None else {}),
+            **(self.background.finish(entered, self.version, step) if self.background is not None else {}),
             "canaries_changed": self._check_canaries(completions) if self.player is None else None,
             **mean_metrics([metrics for metrics in chain(*gathered(self.episode_metrics)) if metrics]),
         }
@@ -189,7 +193,7 @@ class Trainer:
         """Give the sampler the weights in training, where it has older ones; return what the probe measured then."""
         if self.rollout.version == self.version:
             return None
-        if self.pipeline is not None:
+        if self.background is not None:
             self.rollout.send(self.version)
             return None
         probe = self.rollout.sync(self.version)
@@ -240,50 +244,19 @@ class Trainer:
         """Return this rank's scored completions of the step: its share of the next rows, and of the refills for groups
         that teach nothing or for a share of right answers out of its bounds."""
         size, sampling = self.config.prompts_per_step, self.config.sampling
-        if self.pipeline is not None:
-            return self._collect(self.pipeline, step)
+        if self.background is not None:
+            completions = self.background.collect(self.version, step, self._count_missing)
+            self.episode_metrics += self.background.episode_metrics
+            return completions
         completions = self._sample_and_score(self.feed.take(size), step, 0)
         next_group = size
         for _ in range(sampling.refills or 0):
-            scores = list(self._score_groups(completions).values())
-            missing = count_missing_groups(scores, size, sampling.right_share)
+            missing = self._count_missing(completions)
             if not missing:
                 break
             completions += self._sample_and_score(self.feed.refill(missing), step, next_group)
             next_group += missing
         return completions
-
-    def _collect(self, pipeline: Pipeline, step: int) -> list[StepCompletion]:
-        """Return the scored completions of a step from groups that were sampled meanwhile, and as many more in place of
-        groups that teach nothing as refills allow."""
-        size, sampling = self.config.prompts_per_step, self.config.sampling
-        completions: list[StepCompletion] = []
-        missing = size
-        for _ in range((sampling.refills or 0) + 1):
-            taken = pipeline.take(missing, self.version, step)
-            completions += self._score_taken(taken, len(pipeline.taken) - len(taken))
-            missing = count_missing_groups(list(self._score_groups(completions).values()), size, sampling.right_share)
-            if not missing:
-                break
-        self.feed.adopt([group.draw for group in pipeline.taken])
-        return completions
-
-    def _score_taken(self, groups: Sequence[Group], first_group: int) -> list[StepCompletion]:
-        """Return the completions of groups, which are numbered from `first_group` on."""
-        members = [group.ordered() for group in groups]
-        scores = iter(
-            score_completions([group.row for group in groups], members, self.rollout.encoder, self.config.reward)
-        )
-        temperature = self.config.sampling.temperature_for(0, None)
-        return [
-            StepCompletion(
-                group.row,
-                scored_segment(group.prompt, completion, score, index, temperature, group.versions[position]),
-                score,
-            )
-            for index, (group, completions) in enumerate(zip(groups, members, strict=True), first_group)
-            for position, (completion, score) in enumerate(zip(completions, scores, strict=False))
-        ]
 
     def _sample_and_score(self, rows: Sequence[Row], step: int, first_group: int) -> list[StepCompletion]:
         """Return the groups of this rank's share of `rows`, which are numbered from `first_group` on."""
@@ -304,12 +277,17 @@ class Trainer:
         prompts, completions = self.rollout.sample(local_rows, sampling, step, groups, sizes)
         scores = iter(score_completions(local_rows, completions, encoder, config.reward))
         return [
-            StepCompletion(row, scored_segment(prompt, completion, score, group, temperature, version), score)
+            StepCompletion(row, scored_segment(prompt, completion, score, group, temperature, [(version, 0)]), score)
             for row, prompt, group, temperature, members in zip(
                 local_rows, prompts, groups, temperatures, completions, strict=True
             )
             for completion, score in zip(members, scores, strict=False)
         ]
+
+    def _count_missing(self, completions: Sequence[StepCompletion]) -> int:
+        """Return how many groups the completions of all ranks are short of a batch."""
+        scores = list(self._score_groups(completions).values())
+        return count_missing_groups(scores, self.config.prompts_per_step, self.config.sampling.right_share)
 
     def _score_groups(self, completions: Sequence[StepCompletion]) -> dict[int, GroupScore]:
         """Return the scores of the groups of all ranks, by group, in order."""
@@ -327,7 +305,7 @@ class Trainer:
     def evaluate(self) -> Metrics:
         """Return the held-out pass rate of the weights in training, at the evaluation's own settings."""
         self.bring_sampler_up()
-        if self.pipeline is not None:
+        if self.background is not None:
             # Between two evaluations nobody asks the sampler, which is never idle for it.
             self.rollout.probe.check(self.version)
         positions = list(range(rank(), len(self.heldout), world_size()))
@@ -364,7 +342,7 @@ class Trainer:
             "probe_floor": self.rollout.probe.floor,
             "canaries": (self.canaries.completions, self.canaries.judgements),
             **self.feed.state(),
-            **(self.pipeline.state() if self.pipeline is not None else {}),
+            **(self.background.state() if self.background is not None else {}),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -376,8 +354,8 @@ class Trainer:
         self.rollout.probe.floor = state["probe_floor"]
         self.canaries.completions, self.canaries.judgements = state["canaries"]
         self.feed.restore(state)
-        if self.pipeline is not None:
-            self.pipeline.restore(state)
+        if self.background is not None:
+            self.background.restore(state)
 
 
 def _judgement(score: CompletionScore) -> tuple[float | None, float | None]:

@@ -103,6 +103,28 @@ def gathered(value: Any) -> list[Any]:
     return values
 
 
+def from_first_rank(value: Any) -> Any:
+    """Return rank 0's value on every rank; it has to be picklable."""
+    import torch.distributed as dist
+
+    if dist.get_world_size() == 1:
+        return value
+    values = [value]
+    dist.broadcast_object_list(values, src=0)
+    return values[0]
+
+
+def scattered(values: Sequence[Any]) -> Any:
+    """Return this rank's of rank 0's values, of which it has one for each rank; they have to be picklable."""
+    import torch.distributed as dist
+
+    if dist.get_world_size() == 1:
+        return values[0]
+    share: list[Any] = [None]
+    dist.scatter_object_list(share, list(values) if dist.get_rank() == 0 else None, src=0)
+    return share[0]
+
+
 def _reduce(values: Sequence[float], operation: str) -> list[float]:
     import torch
     import torch.distributed as dist

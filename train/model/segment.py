@@ -31,7 +31,7 @@ class Segment:
     sampled: tuple[bool, ...] = ()
     """Which of output_ids are the policy's own; empty where all are."""
     version: int = 0
-    """The version of the weights that sampled it."""
+    """The version of the weights that sampled it; the oldest, where there are several."""
     temperature: float = 1.0
     """The temperature at which it was sampled."""
     origin: Origin = "policy"
@@ -45,6 +45,9 @@ class Segment:
     """The turn of a dialogue that it begins with, from 0."""
     truncated: bool = False
     """Whether it was cut at max_tokens."""
+    versions: tuple[tuple[int, int], ...] = ()
+    """Where weights arrived while it was being sampled: version and number of tokens of each stretch of what is the
+    policy's own, in order."""
 
     @property
     def length(self) -> int:
@@ -55,6 +58,11 @@ class Segment:
     def sampled_tokens(self) -> int:
         """The output tokens that are the policy's own, which are what is trained on."""
         return sum(self.sampled) if self.sampled else len(self.output_ids)
+
+    @property
+    def stretches(self) -> tuple[tuple[int, int], ...]:
+        """Version and number of tokens of each stretch of what is the policy's own, in order."""
+        return self.versions or ((self.version, self.sampled_tokens),)
 
 
 @dataclass(frozen=True)

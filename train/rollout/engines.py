@@ -9,10 +9,12 @@ from typing import Protocol
 from torch import Tensor
 
 from truegold.pipeline.config.engines import ServerEngineConfig, VllmEngineConfig
-from truegold.pipeline.engines.base import Completion, Request, SamplingParams, TakeRequests
+from truegold.pipeline.engines.base import Completion, SamplingParams
 from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.train.config.asynchronous import AsynchronousConfig
-from truegold.train.rollout.sampler import SamplerProcess
+from truegold.train.config.grpo import GrpoConfig
+from truegold.train.rollout.sampler_child import SamplerSetup
+from truegold.train.rollout.sampler_pool import SamplerPool
 from truegold.train.rollout.server import ServerRollouts
 from truegold.verifiers import ConfigError
 
@@ -29,10 +31,6 @@ class RolloutEngine(Protocol):
         self, prompts: Sequence[Sequence[int]], sampling: Sequence[SamplingParams], seeds: Sequence[int]
     ) -> list[Completion]:
         """Sample one completion for each prompt by its own sampling and seed, in order."""
-        ...
-
-    def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
-        """Yield each completion as soon as it is finished, as `Engine.stream` does."""
         ...
 
     def update_weights(self, named_tensors: Iterator[tuple[str, Tensor]], version: int) -> None:
@@ -71,23 +69,38 @@ def check_engine(config: VllmEngineConfig | ServerEngineConfig) -> None:
         )
 
 
-def build_rollout_engine(
-    model: Path, config: VllmEngineConfig | ServerEngineConfig, asynchronous: AsynchronousConfig | None = None
-) -> RolloutEngine:
-    """Start vLLM in this process on the checkpoint in folder `model`, or beside it, or connect to the running
-    server."""
-    if isinstance(config, ServerEngineConfig):
-        return ServerRollouts(config)
-    if asynchronous is not None:
-        return SamplerProcess(model, config, asynchronous.devices)
-    return VllmEngine(model, config)
+def build_rollout_engine(model: Path, config: GrpoConfig) -> RolloutEngine:
+    """Return what a training samples with: vLLM in this process on the checkpoint in folder `model`, or the running
+    server; or what does so beside the trainer."""
+    engine, asynchronous = config.engine, config.asynchronous
+    if asynchronous is None:
+        return ServerRollouts(engine) if isinstance(engine, ServerEngineConfig) else VllmEngine(model, engine)
+    if isinstance(engine, ServerEngineConfig):
+        setups = [
+            SamplerSetup(str(index), model, server, config.chat, config.turns)
+            for index, server in enumerate(split_servers(engine))
+        ]
+        return SamplerPool(setups, engine.weights_dir)
+    return SamplerPool(
+        [
+            SamplerSetup(str(index), model, engine, config.chat, config.turns, devices)
+            for index, devices in enumerate(asynchronous.sampler_devices)
+        ]
+    )
 
 
-def max_length(config: VllmEngineConfig | ServerEngineConfig) -> int:
+def split_servers(config: ServerEngineConfig) -> list[ServerEngineConfig]:
+    """Return the configuration of each server alone."""
+    return [config.model_copy(update={"url": url, "urls": ()}) for url in config.all_urls]
+
+
+def max_length(config: VllmEngineConfig | ServerEngineConfig, asynchronous: AsynchronousConfig | None = None) -> int:
     """Return the longest prompt plus completion, in tokens, of the engine that `config` describes, without loading
     it."""
     if isinstance(config, VllmEngineConfig):
         return config.max_model_len
+    if asynchronous is not None:
+        config = split_servers(config)[0]
     server = ServerRollouts(config)
     server.close()
     return server.max_model_len

@@ -67,7 +67,8 @@ class Rollout:
         repeated_sampling = [params for params, size in zip(sampling, sizes, strict=True) for _ in range(size)]
         repeated_prompts = [prompt for prompt, size in zip(prompts, sizes, strict=True) for _ in range(size)]
         with engine_deaths_reported(step):
-            completions = iter(self.engine.generate(repeated_prompts, repeated_sampling, seeds) if prompts else [])
+            # Ranks may share an engine, so that one without rows asks it too.
+            completions = iter(self.engine.generate(repeated_prompts, repeated_sampling, seeds))
         return prompts, [list(islice(completions, size)) for size in sizes]
 
     def sync(self, version: int) -> Mismatch:

@@ -1,170 +1,142 @@
-"""A sampler beside the trainer, in a process of its own: while the trainer updates, it goes on.
+"""The trainer's end of a sampler that goes on while it updates: a process with vLLM, or a thread that asks a server.
 
-It is a rollout engine like the others, which samples what it is given and waits for it (`generate`). And it samples in
-the background what is submitted (`start`, `submit`, `poll`), which `generate` interrupts for as long as it takes.
+It has things done while it waits (`ask`, `answer`), and has what it submits sampled in the background (`start`,
+`submit`, `take_done`), which `ask` interrupts for as long as it takes.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import os
-import shutil
-import tempfile
-import time
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
-from truegold.pipeline.config.engines import VllmEngineConfig
-from truegold.pipeline.engines.base import Completion, Request, SamplingParams, TakeRequests, check_room
+from truegold.pipeline.config.engines import ServerEngineConfig
+from truegold.pipeline.engines.base import Completion, Request, SamplingParams
 from truegold.train.rollout import sampler_child
-from truegold.train.rollout.weight_files import write_weights
+from truegold.train.rollout.sampler_child import SamplerSetup, Usage, Versions
+from truegold.train.turns.episodes import Episode
 from truegold.verifiers import GuardError, SetupError
-
-SHARED_MEMORY = Path("/dev/shm")
-"""Where weights pass through, if there is such a folder: they touch no disk."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """A completion that was sampled in the background."""
+    """What was sampled in the background."""
 
     sample: int
-    """The request's."""
-    completion: Completion
-    versions: tuple[tuple[int, int], ...]
+    """The request's, or the episode's key."""
+    answer: Completion | Episode
+    versions: Versions
     """(version of the weights, tokens) of each stretch of it, in order."""
 
 
-class SamplerProcess:
-    """vLLM in a child process, which ends with this one."""
+class Sampler:
+    """A sampler, which ends with this process."""
 
-    def __init__(self, model: Path, config: VllmEngineConfig, devices: str | None = None) -> None:
-        """Start it on the checkpoint in folder `model`. devices: the GPUs it may see, where not this process's."""
-        shared = SHARED_MEMORY if SHARED_MEMORY.is_dir() else None
-        self._folder = Path(tempfile.mkdtemp(prefix="truegold-weights-", dir=shared))
-        context = multiprocessing.get_context("spawn")
-        self._connection, child = context.Pipe()
-        arguments = (child, os.getpid(), model, config, devices)
-        self._process = context.Process(target=sampler_child.main, args=arguments, daemon=True)
-        self._process.start()
-        child.close()
-        self._done: list[Done] = []
-        self._stream: tuple[SamplingParams, bool] | None = None
+    def __init__(self, setup: SamplerSetup) -> None:
+        """Start it; `await_ready` has to follow."""
+        self.name = setup.name
+        self.outstanding = 0
+        """Completions or episodes that were submitted and are not done."""
+        self.usage = Usage()
+        """Of its stream, when it last took weights or paused."""
         self.version = 0
         """The version of the weights that it samples with, as far as it has said."""
-        self.stream_s = self.starved_s = 0.0
-        """Seconds of its stream, and those of them without anything to sample, when it last took weights or paused."""
-        self.max_model_len = int(self._receive("ready")[0])
+        self.process: BaseProcess | None = None
+        self._done: list[Done] = []
+        self._stream: tuple[SamplingParams, bool] | None = None
+        context = multiprocessing.get_context("spawn")
+        self.connection: Connection
+        self.connection, child = context.Pipe()
+        if isinstance(setup.engine, ServerEngineConfig):
+            # It does nothing but wait for the server.
+            threading.Thread(target=sampler_child.serve, args=(child, setup), name="sampler", daemon=True).start()
+            return
+        self.process = context.Process(target=sampler_child.main, args=(child, os.getpid(), setup), daemon=True)
+        self.process.start()
+        child.close()
 
-    def generate(
-        self,
-        prompts: Sequence[Sequence[int]],
-        sampling: SamplingParams | Sequence[SamplingParams],
-        seeds: Sequence[int],
-    ) -> list[Completion]:
-        """Sample one completion for each prompt, in order; what runs in the background is finished first."""
-        check_room(prompts, self.max_model_len)
-        completions: list[Completion] = self._call("generate", list(prompts), sampling, list(seeds))
-        return completions
+    @property
+    def is_streaming(self) -> bool:
+        """Whether it samples in the background."""
+        return self._stream is not None
 
-    def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
-        """Yield each completion as soon as it is finished, as `Engine.stream` does."""
-        requests: dict[int, Request] = {}
-        self.start(sampling)
-        while True:
-            more = take(2 * sampler_child.AHEAD)
-            self.submit(more or [])
-            requests |= {request.sample: request for request in more or ()}
-            for done in self.poll(0.0 if not requests else None):
-                yield requests.pop(done.sample), done.completion
-            if more is None and not requests:
-                break
-        self._pause()
-        self._stream = None
+    def await_ready(self) -> int:
+        """Wait until it can sample, and return the longest prompt plus completion, in tokens."""
+        return int(self._receive("ready")[0])
 
-    def start(self, sampling: SamplingParams, *, in_flight: bool = False) -> None:
+    def start(self, sampling: SamplingParams, in_flight: bool) -> None:
         """Begin to sample what is submitted. in_flight: whether new weights change completions that have begun."""
         self._stream = (sampling, in_flight)
         self._send("stream", sampling, in_flight)
 
-    def submit(self, requests: Sequence[Request]) -> None:
+    def submit_requests(self, requests: Sequence[Request]) -> None:
         """Hand over requests, whose `sample` tells them apart."""
-        if requests:
-            check_room([request.prompt for request in requests], self.max_model_len)
-            self._send("requests", list(requests))
+        self.outstanding += len(requests)
+        self._send("requests", list(requests))
 
-    def poll(self, timeout_s: float | None = 0.0) -> list[Done]:
-        """Return what has been finished since the last time. Where that is nothing, wait for it at most `timeout_s`;
-        None: as long as it takes."""
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        while not self._done:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if not self._connection.poll(left):
-                break
-            self._take_message()
-        while self._connection.poll():
+    def submit_episodes(self, episodes: Sequence[tuple[int, Episode]], seeded_by: Sequence[object]) -> None:
+        """Hand over episodes by their keys; `seeded_by` decides their seeds (`EpisodeRunner.run`)."""
+        self.outstanding += len(episodes)
+        self._send("episodes", list(episodes), tuple(seeded_by))
+
+    def take_done(self) -> list[Done]:
+        """Return what has been finished since the last time, without waiting."""
+        while self.connection.poll():
             self._take_message()
         done, self._done = self._done, []
+        self.outstanding -= len(done)
         return done
 
-    def update_weights(self, named_tensors: Iterator[tuple[str, Tensor]], version: int) -> None:
-        """Send new weights; in the background they are loaded when it is their time, else before this returns."""
-        folder = self._folder / f"version-{version}"
-        write_weights(named_tensors, folder)
+    def send_weights(self, folder: Path, version: int) -> None:
+        """Say where new weights are; in a stream they are loaded when it is their time, else `answer` has to follow."""
         self._send("weights", folder, version)
-        if self._stream is None:
-            self._receive("answer")
-            self.version = version
 
-    def forget_prefixes(self) -> None:
-        """Put every cached prefix out of reach."""
-        self._call("forget_prefixes")
+    def pause(self) -> None:
+        """Have the stream, where there is one, finish what it has begun; `await_pause` has to follow."""
+        if self._stream is not None:
+            self._send("pause")
 
-    def sleep(self) -> None:
-        """Do nothing: it goes on."""
+    def await_pause(self) -> None:
+        """Wait until the stream is at rest; what it finishes is kept."""
+        if self._stream is not None:
+            (self.usage,) = self._receive("paused")
 
-    def wake(self) -> None:
-        """Do nothing, as `sleep`."""
+    def resume(self) -> None:
+        """Go on with the stream where there was one."""
+        if self._stream is not None:
+            self._send("stream", *self._stream)
 
-    def head_logits(self, hidden: Tensor) -> Tensor | None:
-        """Return the logits [N, V] of its output head for hidden states [N, H]."""
-        logits: Tensor = self._call("head_logits", hidden.detach().cpu())
-        return logits
-
-    def vectors(self) -> dict[str, Tensor]:
-        """Return its one-dimensional weights by their Hugging Face names."""
-        vectors: dict[str, Tensor] = self._call("vectors")
-        return vectors
-
-    def close(self) -> None:
-        """End the process."""
-        if self._process.is_alive():
-            self._process.kill()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _call(self, method: str, *arguments: Any) -> Any:
-        """Have a method of the engine called; a stream pauses for it, and what it finishes is kept."""
-        stream = self._stream
-        if stream is not None:
-            self._pause()
+    def ask(self, method: str, *arguments: Any) -> None:
+        """Have a method of the engine called, while the stream pauses; `answer` has to follow."""
         self._send("call", method, *arguments)
+
+    def answer(self) -> Any:
+        """Wait for what was asked for."""
         (answer,) = self._receive("answer")
-        if stream is not None:
-            self._send("stream", *stream)
         return answer
 
-    def _pause(self) -> None:
-        self._send("pause")
-        self.stream_s, self.starved_s = self._receive("paused")
+    def close(self) -> None:
+        """End it."""
+        if self.process is not None:
+            self.process.kill()
+        else:
+            with suppress(OSError):
+                self.connection.send(("close",))
+        self.connection.close()
 
     def _send(self, *message: object) -> None:
         try:
-            self._connection.send(message)
+            self.connection.send(message)
         except (BrokenPipeError, ConnectionResetError) as error:
+            # What it died of may be on its way.
+            self._receive("")
             raise self._died() from error
 
     def _receive(self, expected: str) -> tuple[Any, ...]:
@@ -177,7 +149,7 @@ class SamplerProcess:
     def _take_message(self) -> tuple[Any, ...] | None:
         """Read a message and return it, unless it is of a completion or of weights, which are taken up."""
         try:
-            message: tuple[Any, ...] = self._connection.recv()
+            message: tuple[Any, ...] = self.connection.recv()
         except (EOFError, ConnectionResetError) as error:
             raise self._died() from error
         if message[0] == "error":
@@ -186,14 +158,17 @@ class SamplerProcess:
             self._done.append(Done(*message[1:]))
             return None
         if message[0] == "loaded":
-            self.version, self.stream_s, self.starved_s = message[1:]
+            self.version, self.usage = message[1:]
             return None
         return message
 
     def _died(self) -> GuardError:
-        self._process.join(5)
+        ending = ""
+        if self.process is not None:
+            self.process.join(5)
+            ending = f" (exit code {self.process.exitcode})"
         return GuardError(
-            f"The sampling process died (exit code {self._process.exitcode}).",
+            f"The sampling process died{ending}.",
             "The same command goes on from the last checkpoint; where it dies again, see the log of the stage.",
             "engine",
         )

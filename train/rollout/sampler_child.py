@@ -1,55 +1,136 @@
-"""The process that samples beside the trainer: vLLM, the requests that wait, and weights that arrive while it samples.
+"""What samples beside the trainer: an engine, the requests or episodes that wait, and weights that arrive meanwhile.
 
-It reads messages and answers them, one after another (`call`), or samples whatever is asked for until it is to pause
-(`stream`). In a stream weights are taken between two of the engine's steps: at once, so that completions go on under
-the new ones and know which token is whose, or when those that were begun are done.
+It is vLLM in a process of its own, or what asks a vLLM server in a thread of the trainer's. It reads messages and
+answers them, one after another (`call`), or samples whatever is asked for until it is to pause (`stream`). In a stream
+weights are taken between two of the engine's steps: at once, so that completions go on under the new ones and know
+which token is whose, or when those that were begun are done. Episodes are played here, from turn to turn, so that no
+turn waits for the trainer.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
+import queue
+import threading
 import time
 from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from truegold.pipeline.config.engines import VllmEngineConfig
+from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, VllmEngineConfig
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams
+from truegold.train.config.turns import TurnsConfig
+from truegold.train.rollout.weight_files import read_weights, release_weights
+from truegold.train.turns.episodes import Episode, EpisodeRunner, OpenEpisodes, make_runner
 from truegold.verifiers.errors import TruegoldError
 from truegold.verifiers.processes.lifetime import die_with_process
 
-AHEAD = 256
-"""Requests that are handed over at a time."""
 RANK_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 """What tells a process that it is one of several ranks. The sampler is none."""
 
+Versions = tuple[tuple[int, int], ...]
+"""(version of the weights, tokens) of each stretch of what was sampled, in order."""
 
-def main(connection: Connection, parent: int, model: Path, config: VllmEngineConfig, devices: str | None) -> None:
-    """Serve the trainer at the other end of `connection` until it says `close` or ends."""
+
+@dataclass(frozen=True)
+class SamplerSetup:
+    """What a sampler is started with."""
+
+    name: str
+    """It tells a training's samplers apart."""
+    model: Path
+    engine: VllmEngineConfig | ServerEngineConfig
+    chat: ChatConfig = field(default_factory=ChatConfig)
+    turns: TurnsConfig | None = None
+    """Where it plays episodes."""
+    devices: str | None = None
+    """The GPUs that it may see, where not the trainer's."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """How a sampler's stream has spent its time."""
+
+    stream_s: float = 0.0
+    starved_s: float = 0.0
+    """Seconds without anything to sample, because nothing was asked for."""
+    environments_s: float = 0.0
+    """Seconds without anything to sample, because every episode waited for its environment."""
+    lost_threads: int = 0
+    """Threads that environments have never given back."""
+
+
+def main(connection: Connection, parent: int, setup: SamplerSetup) -> None:
+    """Serve the trainer at the other end of `connection`, in a process of its own, until it ends."""
     die_with_process(parent)
     for name in RANK_VARIABLES:
         os.environ.pop(name, None)
-    if devices is not None:
-        os.environ["CUDA_VISIBLE_DEVICES"] = devices
+    if setup.devices is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = setup.devices
     try:
-        from truegold.pipeline.engines.vllm_local import VllmEngine
-
-        child = SamplerChild(connection, VllmEngine(model, config))
-        connection.send(("ready", child.engine.max_model_len))
-        child.serve()
-    except (EOFError, BrokenPipeError):
-        return
-    except TruegoldError as error:
-        connection.send(("error", str(error), error.hint))
-    except Exception as error:
-        connection.send(("error", f"{type(error).__name__}: {str(error).strip().splitlines()[:1]}", None))
+        serve(connection, setup)
     finally:
         # Engines that are torn down at the interpreter's exit hang now and then.
-        connection.close()
         os._exit(0)
+
+
+def serve(connection: Connection, setup: SamplerSetup) -> None:
+    """Serve the trainer at the other end of `connection` until it says `close` or ends."""
+    outbox = Outbox(connection)
+    try:
+        engine, load_weights = _load_engine(setup)
+        child = SamplerChild(connection, outbox, engine, load_weights, setup.name, _make_runner(setup, engine))
+        outbox.send("ready", engine.max_model_len)
+        child.serve()
+    except EOFError:
+        # The trainer has gone.
+        pass
+    except TruegoldError as error:
+        outbox.send("error", str(error), error.hint)
+    except Exception as error:
+        line = str(error).strip().partition("\n")[0]
+        outbox.send("error", f"The sampler ended with {type(error).__name__}: {line}", None)
+    finally:
+        outbox.close()
+        connection.close()
+
+
+class Outbox:
+    """Sends messages in a thread of its own, so that a trainer who reads them late does not hold the sampler up."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._messages: queue.SimpleQueue[tuple[object, ...] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="truegold-outbox", daemon=True)
+        self._thread.start()
+
+    def send(self, *message: object) -> None:
+        """Send a message behind those before it."""
+        self._messages.put(message)
+
+    def close(self) -> None:
+        """Send what is left, and end."""
+        self._messages.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        while (message := self._messages.get()) is not None:
+            try:
+                self._connection.send(message)
+            except OSError:
+                # The trainer has gone, as whoever reads from it sees too.
+                return
+            except Exception as error:
+                line = f"What was sampled cannot be sent: {type(error).__name__}: {error}"
+                self._connection.send(("error", line, None))
+                return
+
+
+class _Closed(EOFError):
+    """The trainer needs the sampler no more."""
 
 
 @dataclass
@@ -57,10 +138,19 @@ class SamplerChild:
     """The engine and what it is to do."""
 
     connection: Connection
+    outbox: Outbox
     engine: Any
+    load_weights: Callable[[Path, int], None]
+    """Have the engine load the weights in a folder, under their version."""
+    name: str = ""
+    """The sampler's."""
+    runner: EpisodeRunner | None = None
+    """Plays episodes, where it samples those."""
     version: int = 0
     waiting: deque[Request] = field(default_factory=deque)
     """Requests that are not begun."""
+    episodes: OpenEpisodes | None = field(init=False)
+    """Those of the background that are not over."""
     arrived: tuple[Path, int] | None = None
     """Weights that are not loaded yet, and their version."""
     is_pausing: bool = False
@@ -71,6 +161,13 @@ class SamplerChild:
     """When the stream began."""
     starved_s: float = 0.0
     """Its seconds without anything to sample."""
+    environments_s: float = 0.0
+    """Its seconds in which all episodes waited for their environments."""
+    idle_since: float | None = None
+    """When it was found that all episodes wait for their environments."""
+
+    def __post_init__(self) -> None:
+        self.episodes = None if self.runner is None else OpenEpisodes(self.runner)
 
     def serve(self) -> None:
         """Answer messages until the trainer is done."""
@@ -82,54 +179,88 @@ class SamplerChild:
                 self._stream(*arguments)
             elif kind == "weights":
                 self._load(*arguments)
-                self.connection.send(("answer", None))
-            elif kind == "requests":
-                self.waiting.extend(arguments[0])
+                self.outbox.send("answer", None)
+            elif kind in ("requests", "episodes"):
+                self._keep(kind, *arguments)
             else:
                 method, *rest = arguments
-                self.connection.send(("answer", getattr(self.engine, method)(*rest)))
+                called = self.runner if method == "run" else self.engine
+                self.outbox.send("answer", getattr(called, method)(*rest))
+
+    def _keep(self, kind: str, requests: Iterable[Any], seeded_by: Sequence[object] = ()) -> None:
+        """Keep what is to be sampled in the background: requests, or episodes with their keys."""
+        if kind == "requests":
+            self.waiting.extend(requests)
+            return
+        assert self.episodes is not None
+        for key, episode in requests:
+            self.episodes.open(key, episode, seeded_by)
 
     def _load(self, folder: Path, version: int) -> None:
-        from truegold.train.rollout.weight_files import read_weights
-
-        self.engine.update_weights(read_weights(folder), version)
-        shutil.rmtree(folder)
+        self.load_weights(folder, version)
+        release_weights(folder, self.name)
         self.version = version
 
     def _stream(self, sampling: SamplingParams, in_flight: bool) -> None:
         """Sample until it is to pause, and everything begun is done."""
         self.takes_weights_in_flight, self.is_pausing = in_flight, False
-        self.began, self.starved_s = time.monotonic(), 0.0
+        self.began, self.idle_since = time.monotonic(), None
+        self.starved_s = self.environments_s = 0.0
         for request, completion in self.engine.stream(self._take, sampling):
-            spans = self.spans.pop(request.sample)
-            self.connection.send(("done", request.sample, completion, _versions(spans, completion)))
-        self.connection.send(("paused", time.monotonic() - self.began, self.starved_s))
+            versions = _versions(self.spans.pop(request.sample), completion)
+            if self.episodes is None:
+                self.outbox.send("done", request.sample, completion, versions)
+            else:
+                oldest = min((version for version, _ in versions), default=self.version)
+                self.episodes.take_up(request.sample, completion, oldest, versions)
+        self.outbox.send("paused", self._usage())
+
+    def _usage(self) -> Usage:
+        lost_threads = self.runner.lost_threads if self.runner is not None else 0
+        return Usage(time.monotonic() - self.began, self.starved_s, self.environments_s, lost_threads)
 
     def _take(self, count: int) -> list[Request] | None:
         """Read what has arrived, take weights where it is time, and return what is sampled next."""
-        if not self.spans and not self.waiting and not self.arrived and not self.is_pausing:
+        if not (self.spans or self.waiting or self.episodes or self.arrived or self.is_pausing):
             self._wait()
         while self.connection.poll():
             kind, *arguments = self.connection.recv()
-            if kind == "requests":
-                self.waiting.extend(arguments[0])
+            if kind in ("requests", "episodes"):
+                self._keep(kind, *arguments)
             elif kind == "weights":
+                if self.arrived is not None:
+                    release_weights(self.arrived[0], self.name)
                 self.arrived = (arguments[0], arguments[1])
             elif kind == "pause":
                 self.is_pausing = True
+            elif kind == "close":
+                raise _Closed
         if self.arrived is not None and (self.takes_weights_in_flight or not self.spans):
-            self._load(*self.arrived)
-            self.connection.send(("loaded", self.version, time.monotonic() - self.began, self.starved_s))
-            self.arrived = None
-            lengths = self.engine.lengths()
-            for sample, spans in self.spans.items():
-                spans.append((lengths.get(sample, 0), self.version))
+            self._take_weights(*self.arrived)
         if self.is_pausing:
             return None
         if self.arrived is not None:
             return []
-        requests = [self.waiting.popleft() for _ in range(min(count, len(self.waiting)))]
+        requests = self._next_requests(count)
         self.spans |= {request.sample: [(0, self.version)] for request in requests}
+        self._count_idle_time()
+        return requests
+
+    def _take_weights(self, folder: Path, version: int) -> None:
+        """Load weights that have arrived, and keep account of what has been sampled before them."""
+        self._load(folder, version)
+        self.arrived = None
+        self.outbox.send("loaded", version, self._usage())
+        lengths = self.engine.lengths() if self.spans else {}
+        for sample, spans in self.spans.items():
+            spans.append((lengths.get(sample, 0), version))
+
+    def _next_requests(self, count: int) -> list[Request]:
+        if self.episodes is None:
+            return [self.waiting.popleft() for _ in range(min(count, len(self.waiting)))]
+        requests = self.episodes.take_requests(count)
+        for key, episode in self.episodes.take_ended():
+            self.outbox.send("done", key, episode, _episode_versions(episode))
         return requests
 
     def _wait(self) -> None:
@@ -138,9 +269,45 @@ class SamplerChild:
         self.connection.poll(None)
         self.starved_s += time.monotonic() - began
 
+    def _count_idle_time(self) -> None:
+        """Take note of when all episodes begin to wait for their environments, and when they end it."""
+        now, is_idle = time.monotonic(), bool(self.episodes) and not self.spans
+        if self.idle_since is not None:
+            self.environments_s += now - self.idle_since
+        self.idle_since = now if is_idle else None
 
-def _versions(spans: list[tuple[int, int]], completion: Completion) -> tuple[tuple[int, int], ...]:
+
+def _load_engine(setup: SamplerSetup) -> tuple[Any, Callable[[Path, int], None]]:
+    """Return the engine, and what has it load weights."""
+    if isinstance(setup.engine, ServerEngineConfig):
+        from truegold.train.rollout.server import ServerRollouts
+
+        server = ServerRollouts(setup.engine)
+        return server, server.load
+    from truegold.pipeline.engines.vllm_local import VllmEngine
+
+    engine = VllmEngine(setup.model, setup.engine)
+    return engine, lambda folder, version: engine.update_weights(read_weights(folder), version)
+
+
+def _make_runner(setup: SamplerSetup, engine: Any) -> EpisodeRunner | None:
+    """Return what plays episodes, where the sampler is to."""
+    if setup.turns is None:
+        return None
+    from truegold.pipeline.engines.chat import load_encoder
+
+    encoder = load_encoder(setup.model, setup.chat)
+    return make_runner(engine, encoder.tokenizer, encoder.stop_token_ids, setup.chat.system, setup.turns)
+
+
+def _versions(spans: list[tuple[int, int]], completion: Completion) -> Versions:
     """Return (version, tokens) of each stretch of a completion, in order."""
     length = len(completion.token_ids)
     ends = [*(min(first, length) for first, _ in spans[1:]), length]
     return tuple((version, end - first) for (first, version), end in zip(spans, ends, strict=True) if end > first)
+
+
+def _episode_versions(episode: Episode) -> Versions:
+    """Return (version, tokens) of each stretch that was sampled in an episode, in order."""
+    segments = episode.dialogue.segments if episode.dialogue is not None else []
+    return tuple(stretch for segment in segments for stretch in segment.versions)

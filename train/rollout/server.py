@@ -49,13 +49,18 @@ class ServerRollouts(ServerEngine):
         folder = self._folder / f"weights-{version:06d}"
         if rank() == 0:
             write_weights(named_tensors, folder)
-            call = {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}}
-            self.request("POST", f"{self._root}/collective_rpc", call)
+            self._reload(folder)
             shutil.rmtree(folder)
         else:
             for _ in named_tensors:
                 pass
         barrier()
+        self._version = version
+        self._salt()
+
+    def load(self, folder: Path, version: int) -> None:
+        """Have the server load the weights in a folder that it sees. Whoever calls it has the server to itself."""
+        self._reload(folder)
         self._version = version
         self._salt()
 
@@ -77,6 +82,10 @@ class ServerRollouts(ServerEngine):
     def vectors(self) -> dict[str, Tensor]:
         """Return nothing: a server does not show its weights."""
         return {}
+
+    def _reload(self, folder: Path) -> None:
+        call = {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}}
+        self.request("POST", f"{self._root}/collective_rpc", call)
 
     def _salt(self) -> None:
         self._extra_body = {"cache_salt": f"{self._run_id}-{self._version}-{self._times_forgotten}"}

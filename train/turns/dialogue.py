@@ -26,6 +26,10 @@ Break = Literal["edited", "drifted", "scored"]
 turns are scored one by one."""
 
 
+Stretches = Sequence[tuple[int, int]]
+"""Version of the weights and number of tokens of each stretch of what was sampled, in order."""
+
+
 @dataclass
 class SegmentTokens:
     """A segment while it grows."""
@@ -36,8 +40,8 @@ class SegmentTokens:
     output_ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     sampled: list[bool] = field(default_factory=list)
-    version: int = 0
-    """The version of the weights that sampled its first turn."""
+    versions: list[tuple[int, int]] = field(default_factory=list)
+    """The version of the weights and the number of tokens of each stretch that was sampled, in order."""
     is_truncated: bool = False
     """Whether its last turn was cut."""
 
@@ -45,6 +49,17 @@ class SegmentTokens:
     def ids(self) -> tuple[int, ...]:
         """All tokens, as the model saw them."""
         return (*self.prompt_ids, *self.output_ids)
+
+    @property
+    def version(self) -> int:
+        """The oldest version that sampled any of it."""
+        return min((version for version, _ in self.versions), default=0)
+
+    def add_versions(self, stretches: Stretches) -> None:
+        """Add stretches of tokens that were sampled; what one version has sampled stays one stretch."""
+        for version, tokens in stretches:
+            before = self.versions.pop()[1] if self.versions and self.versions[-1][0] == version else 0
+            self.versions.append((version, before + tokens))
 
     def add(self, ids: Sequence[int], logprobs: Sequence[float] = (), *, sampled: bool) -> None:
         """Add tokens at the end; without log-probabilities they have 0, which stands for none."""
@@ -63,6 +78,7 @@ class SegmentTokens:
             temperature,
             turn=self.turn,
             truncated=self.is_truncated,
+            versions=tuple(self.versions) if len(self.versions) > 1 else (),
         )
 
 
@@ -117,17 +133,24 @@ class Dialogue:
         self.segments.append(SegmentTokens(ids, self.turns))
         return ids
 
-    def add_completion(self, completion: Completion, version: int) -> Message:
-        """Take up what was sampled behind `prompt`; return the message that it is."""
+    def add_completion(self, completion: Completion, version: int, stretches: Stretches = ()) -> Message:
+        """Take up what was sampled behind `prompt`; return the message that it is.
+
+        version: of the weights that sampled it. stretches: version and tokens of each, where it is not all of one.
+        """
         segment = self.segments[-1]
         message = self._template.read(segment.ids, completion.token_ids)
-        if not any(segment.sampled):
-            segment.version = version
+        segment.add_versions(stretches or [(version, len(completion.token_ids))])
         segment.add(completion.token_ids, completion.logprobs, sampled=True)
         segment.is_truncated = completion.finish_reason == "length"
         self.messages.append(message)
         self.turns += 1
         return message
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out, on the way to another process, what only a dialogue that goes on needs."""
+        kept = {name: value for name, value in vars(self).items() if name not in ("_template", "_edit")}
+        return {**kept, "messages": []}
 
     def _name_break(self, held: tuple[int, ...], ids: tuple[int, ...]) -> Break:
         """Return why a prompt does not extend the tokens held, and keep an example where it is drift."""

@@ -9,18 +9,17 @@ from __future__ import annotations
 import copy
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from numbers import Real
-from typing import Any
+from typing import Any, Protocol
 
-from truegold.pipeline.engines.base import POLL_S, Completion, Request, SamplingParams, sample_seed
+from truegold.pipeline.engines.base import POLL_S, Completion, Request, SamplingParams, TakeRequests, sample_seed
 from truegold.pipeline.rows import Row
 from truegold.train.config.turns import TurnsConfig
-from truegold.train.rollout.engines import RolloutEngine
 from truegold.train.turns.calls import Answer, Calls
-from truegold.train.turns.dialogue import Dialogue
+from truegold.train.turns.dialogue import Dialogue, Stretches
 from truegold.train.turns.environment import (
     Done,
     Environment,
@@ -29,6 +28,7 @@ from truegold.train.turns.environment import (
     check_messages,
     count_characters,
 )
+from truegold.train.turns.loading import load_environment
 from truegold.train.turns.reminder import remind
 from truegold.train.turns.template import TurnTemplate
 from truegold.verifiers import ConfigError
@@ -79,17 +79,34 @@ class Episode:
     """The model's last turn."""
     environment: Environment | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the environment behind on the way to another process."""
+        return {**vars(self), "environment": None}
+
     @property
     def turns(self) -> int:
         """The model's turns so far."""
         return self.dialogue.turns if self.dialogue is not None else 0
 
 
+class StreamingEngine(Protocol):
+    """What episodes need of an engine."""
+
+    @property
+    def max_model_len(self) -> int:
+        """The longest prompt plus completion, in tokens."""
+        ...
+
+    def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
+        """Yield each completion as soon as it is finished, as `Engine.stream` does."""
+        ...
+
+
 @dataclass
 class EpisodeRunner:
-    """Runs episodes on an engine."""
+    """Brings episodes to their end on an engine."""
 
-    engine: RolloutEngine
+    engine: StreamingEngine
     template: TurnTemplate
     config: TurnsConfig
     make: MakeEnvironment
@@ -100,48 +117,31 @@ class EpisodeRunner:
 
     def run(
         self, episodes: Sequence[Episode], sampling: SamplingParams, seeded_by: Sequence[object], version: int
-    ) -> None:
-        """Bring all episodes to their end.
+    ) -> Sequence[Episode]:
+        """Bring all episodes to their end, and return them.
 
         sampling: of each turn. seeded_by: with row, group, index and turn it decides a turn's seed. version: of the
         engine's weights.
         """
-        calls = Calls(self.config.deadline_s)
-        clock = _SamplerClock()
-        ready: deque[int] = deque()
-        for index, episode in enumerate(episodes):
-            calls.start(index, self._open, episode)
+        played = OpenEpisodes(self)
+        for key, episode in enumerate(episodes):
+            played.open(key, episode, seeded_by)
 
         def take(count: int) -> list[Request] | None:
-            # Where nothing is being sampled, the engine would look again only after a pause.
-            for answer in calls.take_answers(0.0 if clock.in_flight or ready else POLL_S):
-                assert isinstance(answer.key, int)
-                if self._take_up(episodes[answer.key], answer):
-                    ready.append(answer.key)
-            requests: list[Request] = []
-            while ready and len(requests) < count:
-                index = ready.popleft()
-                request = self._request(episodes[index], index, seeded_by)
-                if request is not None:
-                    requests.append(request)
-            clock.hand_out(len(requests))
-            return requests or (None if all(episode.ending for episode in episodes) else [])
+            return played.take_requests(count) or ([] if played else None)
 
         for request, completion in self.engine.stream(take, sampling):
-            clock.in_flight -= 1
-            episode = episodes[request.sample]
-            self._step(episode, completion, version, calls, request.sample)
-        self.waited_share = clock.waited_share
-        _close_environments(episodes, calls)
-        self.lost_threads += calls.lost_threads
-        calls.close()
+            played.take_up(request.sample, completion, version)
+        self.waited_share = played.waited_share
+        played.close()
+        return episodes
 
-    def _open(self, episode: Episode) -> Any:
+    def open(self, episode: Episode) -> Any:
         """Make an episode's environment and begin; what comes back may be awaitable."""
         episode.environment = self.make()
         return episode.environment.reset(episode.row)
 
-    def _take_up(self, episode: Episode, answer: Answer) -> bool:
+    def take_up(self, episode: Episode, answer: Answer) -> bool:
         """Take up what an environment has answered; return whether another turn follows."""
         if answer.error is not None:
             episode.ending = Ending.DEADLINE if answer.is_late else Ending.ERROR
@@ -160,15 +160,15 @@ class EpisodeRunner:
     def _go_on(self, episode: Episode, value: object) -> bool:
         if isinstance(value, Done):
             _check_scores(value.score, value.turn_score)
-            episode.turn_scores.append(value.turn_score)
-            episode.ending, episode.score = Ending.DONE, value.score
+            episode.turn_scores.append(_plain(value.turn_score))
+            episode.ending, episode.score = Ending.DONE, _plain(value.score)
             return False
         if episode.dialogue is None:
             messages = check_messages(value)
         elif isinstance(value, Reply):
             _check_scores(value.score)
             messages = check_messages(value.messages)
-            episode.turn_scores.append(value.score)
+            episode.turn_scores.append(_plain(value.score))
         else:
             raise TypeError(f"step must return Reply or Done, and returned a {type(value).__name__}")
         size = count_characters(messages)
@@ -192,7 +192,7 @@ class EpisodeRunner:
     def _edit(self, messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         return remind([dict(message) for message in messages], self.config.reminder)
 
-    def _request(self, episode: Episode, index: int, seeded_by: Sequence[object]) -> Request | None:
+    def next_request(self, episode: Episode, seeded_by: Sequence[object], key: int) -> Request | None:
         """Return what is to be sampled next for an episode; None where there is no room for it."""
         assert episode.dialogue is not None
         try:
@@ -204,26 +204,107 @@ class EpisodeRunner:
             episode.ending = Ending.ROOM
             return None
         seed = sample_seed(*seeded_by, episode.group, episode.row["id"], episode.index, episode.turns)
-        return Request(prompt, seed, index)
+        return Request(prompt, seed, key)
 
-    def _step(self, episode: Episode, completion: Completion, version: int, calls: Calls, index: int) -> None:
+
+class OpenEpisodes:
+    """Episodes on their way, by keys that tell them apart: what is to be sampled next for them, and what came of it."""
+
+    def __init__(self, runner: EpisodeRunner) -> None:
+        self._runner = runner
+        self._calls = Calls(runner.config.deadline_s)
+        self._clock = _SamplerClock()
+        self._open: dict[int, tuple[Episode, Sequence[object]]] = {}
+        """Those that go on, with what decides their seeds."""
+        self._ready: deque[int] = deque()
+        """Those whose next turn may be sampled."""
+        self._ended: list[tuple[int, Episode]] = []
+
+    def __len__(self) -> int:
+        """Return how many go on."""
+        return len(self._open)
+
+    @property
+    def waited_share(self) -> float:
+        """The share of the time so far in which nothing was to be sampled."""
+        return self._clock.waited_share
+
+    def open(self, key: int, episode: Episode, seeded_by: Sequence[object]) -> None:
+        """Begin an episode."""
+        self._open[key] = (episode, seeded_by)
+        self._calls.start(key, self._runner.open, episode)
+
+    def take_requests(self, count: int) -> list[Request]:
+        """Take up what environments have answered, and return at most so many turns that are sampled next; the `sample`
+        of each is its episode's key."""
+        # Where nothing is being sampled, the engine would look again only after a pause.
+        for answer in self._take_answers(0.0 if self._clock.in_flight or self._ready else POLL_S):
+            if not isinstance(answer.key, int):
+                # What goes wrong when an environment is closed concerns nobody any more.
+                continue
+            if self._runner.take_up(self._open[answer.key][0], answer):
+                self._ready.append(answer.key)
+            else:
+                self._end(answer.key)
+        requests: list[Request] = []
+        while self._ready and len(requests) < count:
+            key = self._ready.popleft()
+            request = self._runner.next_request(*self._open[key], key)
+            if request is not None:
+                requests.append(request)
+            else:
+                self._end(key)
+        self._clock.hand_out(len(requests))
+        return requests
+
+    def take_up(self, key: int, completion: Completion, version: int, stretches: Stretches = ()) -> None:
         """Take up a sampled turn and ask the environment what follows."""
+        self._clock.in_flight -= 1
+        episode, _ = self._open[key]
         assert episode.dialogue is not None
         assert episode.environment is not None
         episode.last = completion
-        message = episode.dialogue.add_completion(completion, version)
+        message = episode.dialogue.add_completion(completion, version, stretches)
         # The environment may do with it what it likes.
-        calls.start(index, episode.environment.step, copy.deepcopy(message))
+        self._calls.start(key, episode.environment.step, copy.deepcopy(message))
 
+    def take_ended(self) -> list[tuple[int, Episode]]:
+        """Return those that have ended since the last time, with their keys."""
+        ended, self._ended = self._ended, []
+        return ended
 
-def _close_environments(episodes: Sequence[Episode], calls: Calls) -> None:
-    """Close the environments that can be closed; what goes wrong then concerns nobody any more."""
-    for index, episode in enumerate(episodes):
+    def close(self) -> None:
+        """Wait until environments are closed, and end the threads that they have given back."""
+        while self._calls.pending:
+            self._take_answers(POLL_S)
+        self._calls.close()
+
+    def _take_answers(self, wait_s: float) -> list[Answer]:
+        lost_threads = self._calls.lost_threads
+        answers = self._calls.take_answers(wait_s)
+        self._runner.lost_threads += self._calls.lost_threads - lost_threads
+        return answers
+
+    def _end(self, key: int) -> None:
+        """Let go of an episode, and close its environment where that can be closed."""
+        episode, _ = self._open.pop(key)
+        self._ended.append((key, episode))
         close = getattr(episode.environment, "close", None)
         if callable(close):
-            calls.start(index, close)
-    while calls.pending:
-        calls.take_answers(POLL_S)
+            self._calls.start(("close", key), close)
+
+
+def make_runner(
+    engine: StreamingEngine, tokenizer: Any, stop_token_ids: Sequence[int], system: str | None, config: TurnsConfig
+) -> EpisodeRunner:
+    """Return what plays episodes on an engine, under the tokenizer's chat template and behind the message `system`.
+
+    Raises ConfigError for an environment that cannot be made.
+    """
+    make = load_environment(config)
+    tools = getattr(make(), "tools", ())
+    template = TurnTemplate(tokenizer, stop_token_ids, system, config.template_args, tools)
+    return EpisodeRunner(engine, template, config, make)
 
 
 class _SamplerClock:
@@ -252,6 +333,11 @@ class _SamplerClock:
         now = time.monotonic()
         waited = self._waited_s + (now - self._idle_since if self._idle_since is not None else 0.0)
         return waited / max(now - self._began, 1e-9)
+
+
+def _plain(score: float | None) -> float | None:
+    """Return a score as a plain number, whatever kind of number an environment counts with."""
+    return None if score is None else float(score)
 
 
 def _check_scores(*scores: object) -> None:
