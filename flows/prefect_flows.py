@@ -207,7 +207,7 @@ def _flow(config: RunConfig, until: Phase) -> Path:
             _publish_traces(config.name, run_dir, called, earlier_report)
             raise
     _publish_alarms(config.name, run_dir / TRAIN)
-    _publish_waiting(config.name, run_dir / TRAIN)
+    _publish_rollouts(config.name, run_dir / TRAIN)
     _publish(config.name, run_dir, finished)
     return run_dir
 
@@ -237,7 +237,7 @@ def _publish_alarms(name: str, training: Path | None) -> None:
         create_table_artifact(table, key=f"{_slug(name)}-alarms", description="Guards of the training")
 
 
-def _publish_waiting(name: str, training: Path) -> None:
+def _publish_rollouts(name: str, training: Path) -> None:
     """Leave in Prefect who waited for whom in a training whose rollouts ran beside its updates."""
     if table := describe_waiting(training):
         create_table_artifact(table, key=f"{_slug(name)}-rollouts", description="Rollouts beside the update")

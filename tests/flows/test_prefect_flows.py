@@ -67,7 +67,7 @@ def test_who_waited_for_whom_beside_the_update_is_a_table_in_prefect(
     )
     path = tmp_path / "metrics.jsonl"
     path.write_text('{"step": 0, "staleness": 0.0}\n')
-    prefect_flows._publish_waiting("My run", tmp_path)
+    prefect_flows._publish_rollouts("My run", tmp_path)
     assert published == []
     steps = [
         {"step": 0, "trainer_waiting": 0.5, "sampler_starved": 0.1, "staleness": 0.0, "staleness_max": 0.0},
@@ -75,7 +75,7 @@ def test_who_waited_for_whom_beside_the_update_is_a_table_in_prefect(
         {"step": 2, "heldout_pass_rate": 0.5},
     ]
     path.write_text("".join(json.dumps(step) + "\n" for step in steps))
-    prefect_flows._publish_waiting("My run", tmp_path)
+    prefect_flows._publish_rollouts("My run", tmp_path)
     ((key, table),) = published
     assert key == "my-run-rollouts"
     assert {row["metric"]: (row["mean"], row["most"]) for row in table} == {
