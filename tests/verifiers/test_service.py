@@ -56,6 +56,14 @@ def test_arguments_and_accepted_golds_reach_the_verifier(client: Any) -> None:
         assert client.post("/verify", json={**RIGHT, "gold": "9", "verifier_args": arguments}).json()["score"] == 1.0
 
 
+def test_what_the_queue_can_never_hold_is_not_to_be_sent_again(client: Any) -> None:
+    tests = {"program": "x = 1", "tests": ["assert x"] * 41}
+    for path, body in (("/verify", {"responses": [RIGHT] * 41}), ("/test_program", tests)):
+        answer = client.post(path, json=body)
+        assert (answer.status_code, "retry-after" in answer.headers) == (413, False)
+        assert "at most 40 responses" in answer.json()["error"]
+
+
 @pytest.mark.parametrize(
     ("body", "status", "error"),
     [
@@ -79,8 +87,11 @@ def test_a_wrong_request_is_refused_with_what_is_wrong(client: Any, body: bytes,
 
 
 def test_more_than_the_queue_holds_is_refused_and_may_come_again(client: Any) -> None:
-    answer = client.post("/verify", json={"responses": [RIGHT] * 41})
+    desk = client.app.state.desk
+    desk.waiting = 5
+    answer = client.post("/verify", json={"responses": [RIGHT] * 36})
     assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
+    desk.waiting = 0
     assert client.post("/verify", json={"responses": [RIGHT] * 40}).status_code == 200
     assert client.get("/health").json()["waiting"] == 0
 

@@ -25,7 +25,7 @@ from starlette.routing import Route
 
 from truegold.verifiers.errors import SetupError, TruegoldError
 from truegold.verifiers.running.item import Item, verdict_to_json
-from truegold.verifiers.service.desk import Desk, Full, Settings
+from truegold.verifiers.service.desk import Desk, Full, NeverFits, Settings
 from truegold.verifiers.service.programs import BadRequest, run_code, test_items
 
 RETRY_S = 1
@@ -76,6 +76,8 @@ async def _respond(request: Request, desk: Desk, handle: Handler) -> Response:
         return JSONResponse(await handle(desk, body))
     except Full:
         return JSONResponse({"error": "the queue is full"}, 429, headers={"Retry-After": str(RETRY_S)})
+    except NeverFits as error:
+        return _refusal(413, str(error))
     except _TooLarge:
         return _refusal(413, f"a request has at most {desk.settings.max_bytes} bytes")
     except (BadRequest, TruegoldError, ClientDisconnect) as error:

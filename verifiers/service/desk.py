@@ -56,6 +56,10 @@ class Full(Exception):
     """The queue has no room for a request."""
 
 
+class NeverFits(ValueError):
+    """A request is larger than the queue: to come again would not help."""
+
+
 class Desk:
     """Judges what requests ask for."""
 
@@ -113,6 +117,8 @@ class Desk:
         self._programs.shutdown(wait=False, cancel_futures=True)
 
     def _admit(self, count: int) -> None:
+        if count > self.settings.queue:
+            raise NeverFits(f"a request has at most {self.settings.queue} responses, as many as the queue holds")
         if self.waiting + count > self.settings.queue:
             self.metrics.refused += 1
             raise Full
