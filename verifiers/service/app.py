@@ -76,10 +76,8 @@ async def _respond(request: Request, desk: Desk, handle: Handler) -> Response:
         return JSONResponse(await handle(desk, body))
     except Full:
         return JSONResponse({"error": "the queue is full"}, 429, headers={"Retry-After": str(RETRY_S)})
-    except NeverFits as error:
-        return _refusal(413, str(error))
-    except _TooLarge:
-        return _refusal(413, f"a request has at most {desk.settings.max_bytes} bytes")
+    except (NeverFits, _TooLarge) as error:
+        return _refusal(413, str(error) or f"a request has at most {desk.settings.max_bytes} bytes")
     except (BadRequest, TruegoldError, ClientDisconnect) as error:
         return _refusal(503 if isinstance(error, SetupError) else 400, str(error))
     except (ValueError, RecursionError) as error:
