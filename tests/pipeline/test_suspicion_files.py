@@ -189,3 +189,19 @@ def test_rows_of_two_sources_with_one_source_id_are_judged_apart(tmp_path):
     table = pl.read_parquet(tmp_path / "suspicion.parquet")
     assert table["id"].to_list() == [row["id"] for row in rows]
     assert table["suspicion"][0] < table["suspicion"][1]
+
+
+def test_a_sample_that_names_an_id_of_several_rows_accuses_none(files):
+    records = [{"id": line // 2, "question": f"What is {line} + {line}?", "answer": str(2 * line)} for line in range(6)]
+    records.append({"id": 7, "question": "What is 40 + 2?", "answer": "41"})
+    (files / "data.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    samples = [{"id": name, "system": f"s{turn}", "answer": "42"} for name in (0, 1, 2, 7) for turn in range(6)]
+    (files / "samples.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in samples))
+    done = flag(files, "--data", "data.jsonl", "--samples", "samples.jsonl", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    known = pl.read_parquet(files / "out" / "suspicion.parquet").drop_nulls("suspicion")
+    assert known["id"].to_list() == ["7"]
+    assert "3 ids are shared by rows of different content" in (files / "out" / "report.md").read_text()
+    (files / "samples.jsonl").write_text(json.dumps(samples[0]) + "\n")
+    done = flag(files, "--data", "data.jsonl", "--samples", "samples.jsonl", "--out", "out2")
+    assert done.returncode == 3 and "ids that different rows of the data share" in done.stderr

@@ -39,7 +39,7 @@ from truegold.verifiers import InputError
 COLUMNS = ["id", "prompt", "gold", "verifier", "verifier_args", "solution", "source", "source_row", "meta"]
 
 
-@stage_function(version=3, judges="rows")
+@stage_function(version=4, judges="rows")
 def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Write `suspicion.parquet`. InputError where no sample belongs to any row.
 
@@ -55,6 +55,11 @@ def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, 
     if counts.read and facts["samples_of_unknown_rows"] + counts.rejected >= counts.read:
         names = ", ".join(str(file.path) for file in files)
         keys = ", ".join(islice((_key(row) for row in read_rows(inputs["rows"], ["id", "meta"])), 3))
+        if facts["shared_ids"]:
+            raise InputError(
+                f"{names}: the samples name rows by ids that different rows of the data share.",
+                "Give each row an id of its own.",
+            )
         raise InputError(
             f"{names}: none of its {counts.read:,} samples names a row of the data.",
             f"The data's ids are such as {keys}.",
@@ -74,7 +79,12 @@ def score_rows(
     """
     problems: dict[str, Item] = {}
     keys: dict[str, str] = {}  # Maps truegold's ids to the keys that samples name rows by.
-    key_of = _key if by_source_id else _row_id
+    shared = _shared_source_ids(rows) if by_source_id else set()
+
+    def key_of(row: Mapping[str, Any]) -> str:
+        key = _key(row) if by_source_id else row["id"]
+        return row["id"] if key in shared else key
+
     for row in read_rows(rows, COLUMNS):
         key = key_of(row)
         problems.setdefault(key, _item(key, row))
@@ -87,7 +97,8 @@ def score_rows(
     write_suspicion(out_dir / SUSPICION_FILE, _rows_with_keys(rows, key_of), by_key)
     write_answers(out_dir / ANSWERS_FILE, _rows_with_keys(rows, key_of), list(problems), ballot.answers(votes))
     tiers = Counter(str(assessment.tier) for assessment in by_key.values())
-    facts = _facts(fit, by_key.values(), votes.systems) | {"samples_of_unknown_rows": votes.unknown_items}
+    facts = _facts(fit, by_key.values(), votes.systems)
+    facts |= {"samples_of_unknown_rows": votes.unknown_items, "shared_ids": len(shared)}
     return {f"tier:{tier}": tiers[str(tier)] for tier in Tier}, facts
 
 
@@ -102,6 +113,8 @@ def summary_lines(facts: Mapping[str, Any], counts: Mapping[str, int]) -> list[s
     for share, name in (("expected_faulty", "faulty labels"), ("wrong_labels", "labels that are plainly wrong")):
         if facts[share] is not None:
             lines.append(f"expected share of {name}: {facts[share]:.1%}")
+    if facts["shared_ids"]:
+        lines.append(f"{facts['shared_ids']:,} ids are shared by rows of different content: samples cannot name these")
     left_out = facts["samples_of_unknown_rows"] + facts["samples_rejected"]
     if left_out:
         lines.append(f"{left_out:,} samples were left out: their ids are not in the data, or they could not be read")
@@ -141,9 +154,14 @@ def _rows_with_keys(path: Path, key_of: Callable[[Mapping[str, Any]], str]) -> I
         yield {**row, "key": key_of(row)}
 
 
-def _row_id(row: Mapping[str, Any]) -> str:
-    row_id: str = row["id"]
-    return row_id
+def _shared_source_ids(path: Path) -> set[str]:
+    """Return the source's ids that rows of different content share: a sample that names one may be any row's."""
+    contents: dict[str, str] = {}
+    shared: set[str] = set()
+    for row in read_rows(path, ["id", "meta"]):
+        if contents.setdefault(key := _key(row), row["id"]) != row["id"]:
+            shared.add(key)
+    return shared
 
 
 def _key(row: Mapping[str, Any]) -> str:
