@@ -246,6 +246,8 @@ class OpenEpisodes:
                 self._ready.append(answer.key)
             else:
                 self._end(answer.key)
+        if self._ready:
+            self._clock.end_waiting()
         requests: list[Request] = []
         while self._ready and len(requests) < count:
             key = self._ready.popleft()
@@ -308,7 +310,7 @@ def make_runner(
 
 
 class _SamplerClock:
-    """How long a sampler has had nothing to do."""
+    """How long a sampler has had nothing to do since no environment had answered. What prompts take is not counted."""
 
     def __init__(self) -> None:
         self.in_flight = 0
@@ -319,13 +321,15 @@ class _SamplerClock:
 
     def hand_out(self, requests: int) -> None:
         """Note that the sampler has asked, and how many requests it gets."""
-        now = time.monotonic()
-        if requests and self._idle_since is not None:
-            self._waited_s += now - self._idle_since
-            self._idle_since = None
         self.in_flight += requests
         if not self.in_flight and self._idle_since is None:
-            self._idle_since = now
+            self._idle_since = time.monotonic()
+
+    def end_waiting(self) -> None:
+        """Note that there is something to sample again."""
+        if self._idle_since is not None:
+            self._waited_s += time.monotonic() - self._idle_since
+            self._idle_since = None
 
     @property
     def waited_share(self) -> float:
