@@ -23,7 +23,6 @@ from truegold.pipeline.engines.base import Request, SamplingParams
 from truegold.pipeline.running.isolate import call_isolated
 from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.grpo import GrpoConfig
-from truegold.train.config.models import OptimizerConfig
 from truegold.train.model.distributed import init_distributed
 from truegold.train.rollout.sampler_child import SamplerSetup
 from truegold.train.rollout.sampler_pool import SamplerPool
@@ -44,7 +43,7 @@ def inputs(tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def train(
-    inputs: dict[str, Path], out: Path, steps: int, asynchronous: dict[str, Any], ranks: int = 1
+    inputs: dict[str, Path], out: Path, steps: int, asynchronous: dict[str, Any], ranks: int = 1, zero_stage: int = 1
 ) -> list[dict[str, float]]:
     config = GrpoConfig.model_validate(
         {
@@ -57,7 +56,7 @@ def train(
             "evaluation": {"every": 3, "samples": 1},
             "checkpoint_every": 2,
             "engine": VllmEngineConfig(dtype="float32", max_model_len=64, cpu_kv_cache_gib=1),
-            "optimizer": OptimizerConfig(lr=1e-3, dtype="float32"),
+            "optimizer": {"lr": 1e-3, "dtype": "float32", "zero_stage": zero_stage},
         }
     )
     out.mkdir(exist_ok=True)
@@ -99,11 +98,14 @@ def test_every_group_ends_once_and_none_is_too_old_also_after_a_stop(inputs: dic
 
 
 @pytest.mark.long_run
-@pytest.mark.parametrize("in_flight", [False, True])
-def test_two_ranks_share_two_samplers(inputs: dict[str, Path], tmp_path: Path, in_flight: bool) -> None:
+@pytest.mark.parametrize(("in_flight", "zero_stage"), [(False, 1), (True, 3)])
+def test_two_ranks_share_two_samplers(
+    inputs: dict[str, Path], tmp_path: Path, in_flight: bool, zero_stage: int
+) -> None:
     out = tmp_path / "out"
-    train(inputs, out, 2, {"max_staleness": 2, "samplers": 2, "in_flight": in_flight}, ranks=2)
-    metrics = train(inputs, out, 5, {"max_staleness": 2, "samplers": 2, "in_flight": in_flight}, ranks=2)
+    asynchronous = {"max_staleness": 2, "samplers": 2, "in_flight": in_flight}
+    train(inputs, out, 2, asynchronous, ranks=2, zero_stage=zero_stage)
+    metrics = train(inputs, out, 5, asynchronous, ranks=2, zero_stage=zero_stage)
     steps = [step for step in metrics if "staleness_max" in step]
     assert [step["step"] for step in steps] == list(range(5))
     assert max(step["staleness_max"] for step in steps) in (1, 2)

@@ -328,3 +328,6 @@ def test_the_interpolated_proximal_is_nearer_to_the_sampler_the_fresher_a_comple
     # d = 0: the current policy; 1/d of the way to the sampler's for d = 1, 2, 4.
     expected = torch.tensor([[-1.0, -2.0], [-3.0, -2.5], [-2.0, -2.25], [-1.5, -2.125]])
     assert torch.allclose(made, expected)
+    # Weights that arrive in flight make the tokens of one completion differ.
+    by_token = interpolated_proximal(current, rollout, torch.tensor([[2.0, 0.0]] * 4))
+    assert torch.allclose(by_token, torch.tensor([[-2.0, -2.0]] * 4))

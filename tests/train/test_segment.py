@@ -47,3 +47,13 @@ def test_micro_batches_hold_every_segment_once_and_keep_the_limit(
         assert max(lengths) * len(batch) <= limit or len(batch) == 1
         assert packed or all(len(row) == 1 for row in batch)
         assert max(lengths) == max(segments[index].length for row in batch for index in row)
+
+
+def test_each_token_knows_the_weights_that_sampled_it() -> None:
+    alone = Segment((1,), (2, 3, 4), version=5)
+    assert (alone.stretches, alone.token_versions) == (((5, 3),), [5, 5, 5])
+    in_flight = Segment((1,), (2, 3, 4), version=5, versions=((5, 1), (6, 2)))
+    assert in_flight.token_versions == [5, 6, 6]
+    # What the environment has said between two turns is nobody's.
+    turns = Segment((1,), (2, 3, 4, 5), sampled=(True, False, True, True), version=5, versions=((6, 1), (5, 2)))
+    assert turns.token_versions == [6, 5, 5, 5]

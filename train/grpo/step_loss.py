@@ -3,8 +3,8 @@ added to it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -81,6 +81,8 @@ class StepLoss:
     """[N] bool: which segments were sampled with more in the context than their prompt; None for none."""
     episode_tokens: Tensor | None = None
     """[N]: the tokens of the episode that a segment is of, where episodes count as sequences."""
+    token_staleness: Mapping[int, Tensor] = field(default_factory=dict)
+    """`staleness` of each output token, [T], of those of the segments that several versions have sampled."""
 
     def __call__(
         self, current: Tensor, entropy: Tensor, batch: Batch, indices: list[int]
@@ -88,10 +90,9 @@ class StepLoss:
         config, mask, rollout = self.config, batch.mask, batch.rollout_logprobs
         advantages = self.advantages[indices].to(current)
         detached = current.detach()
-        staleness = torch.zeros(len(indices)) if self.staleness is None else self.staleness[indices]
         old = _pad_rows(self.prepared.old, indices, detached)
         if config.proximal == "interpolated":
-            old = interpolated_proximal(detached, rollout, staleness.to(detached))
+            old = interpolated_proximal(detached, rollout, self._staleness_by_token(detached, indices))
         token = _policy_loss(config, current, old, advantages, mask)
         factors = mask
         for correction in config.corrections:
@@ -165,6 +166,17 @@ class StepLoss:
             return token_loss, torch.where(joined > 0, batch.mask, factors)
         weights = distillation_weights(old, batch.rollout_logprobs, batch.mask, config.weight, config.cap)
         return token_loss, torch.where(joined > 0, weights * batch.mask, factors)
+
+    def _staleness_by_token(self, like: Tensor, indices: list[int]) -> Tensor:
+        """Return by how many versions the weights that sampled each token are older than those in training, [B, T]."""
+        staleness = torch.zeros_like(like)
+        if self.staleness is not None:
+            staleness += self.staleness[indices].to(like).unsqueeze(1)
+        for row, index in enumerate(indices):
+            if index in self.token_staleness:
+                ages = self.token_staleness[index]
+                staleness[row, : len(ages)] = ages.to(like)
+        return staleness
 
     def _clip_causes(
         self, current: Tensor, old: Tensor, batch: Batch, mask: Tensor, advantages: Tensor, indices: list[int]

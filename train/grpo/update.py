@@ -173,6 +173,7 @@ class Updater:
                     self.engine_difference,
                     is_distilled[chosen],
                     None if episode_tokens is None else episode_tokens[chosen],
+                    _token_staleness(chosen_segments, version),
                 )
                 metrics.append(self.engine.update(chosen_segments, loss, self.steps, self.total))
                 self.steps += 1
@@ -216,6 +217,18 @@ class Updater:
         chosen = choose_covariant(covariances(tokens, token_advantages), self.config.covariance, seed)
         start = sum(len(part) for part, _ in tensors_by_rank[: torch.distributed.get_rank()])
         return list(torch.split(chosen[start : start + sum(lengths)], lengths))
+
+
+def _token_staleness(segments: Sequence[Segment], version: int | None) -> dict[int, Tensor]:
+    """Return how many versions older than `version` each output token is, [T], of those of the segments that several
+    versions have sampled."""
+    if version is None:
+        return {}
+    return {
+        index: version - torch.tensor(segment.token_versions, dtype=torch.float32)
+        for index, segment in enumerate(segments)
+        if segment.versions
+    }
 
 
 def resolve_loss(config: ObjectiveConfig, model_config: object) -> ObjectiveConfig:

@@ -60,6 +60,15 @@ class Segment:
         return sum(self.sampled) if self.sampled else len(self.output_ids)
 
     @property
+    def token_versions(self) -> list[int]:
+        """The version that sampled each output token; the oldest where a token is not the policy's own."""
+        versions = [version for version, tokens in self.stretches for _ in range(tokens)]
+        if not self.sampled:
+            return versions
+        sampling = iter(versions)
+        return [next(sampling) if is_sampled else self.version for is_sampled in self.sampled]
+
+    @property
     def stretches(self) -> tuple[tuple[int, int], ...]:
         """Version and number of tokens of each stretch of what is the policy's own, in order."""
         return self.versions or ((self.version, self.sampled_tokens),)

@@ -65,9 +65,11 @@ def interpolated_proximal(current: Tensor, rollout: Tensor, staleness: Tensor) -
     """Return log-probabilities [B, T] that stand for those of the policy before the update, without a forward pass:
     a rollout + (1 - a) current with a = 1/d for completions that are d versions old, and 0 for fresh ones.
 
-    A-3PO, arXiv 2512.06547. staleness: [B].
+    A-3PO, arXiv 2512.06547. staleness: [B], or [B, T] where tokens of a completion are of several versions.
     """
-    share = torch.where(staleness > 0, 1.0 / staleness.clamp(min=1.0), 0.0).unsqueeze(1)
+    share = torch.where(staleness > 0, 1.0 / staleness.clamp(min=1.0), 0.0)
+    if share.dim() == 1:
+        share = share.unsqueeze(1)
     return share * rollout + (1.0 - share) * current
 
 
