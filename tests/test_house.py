@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 from house import FLOORS, ROOT, find_circle, folder_graphs, import_graph, module_name, source_files, syntax_tree
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT_LIMITS = {"pipeline": (20, 5), "train": (10, 5)}
 """How many entries the root of a floor may have, and how many of them may be modules."""
@@ -172,3 +174,19 @@ def test_the_repository_does_not_shadow_a_package_named_verifiers() -> None:
     script = "import importlib.util; spec = importlib.util.find_spec('verifiers'); print(spec and spec.origin)"
     done = subprocess.run([sys.executable, "-P", "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert str(ROOT) not in done.stdout
+
+
+def test_the_lock_is_what_the_extras_ask_for() -> None:
+    """What is set up from the lock and what pip resolves from the extras are held by the same bounds."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    lines = (ROOT / "requirements" / "cpu-lock.txt").read_text().splitlines()
+    locked = {canonicalize_name(name): version for name, _, version in (line.partition("==") for line in lines)}
+    wrong = [
+        f"{extra}: {requirement} but {locked[canonicalize_name(requirement.name)]}"
+        for extra, names in extras.items()
+        for requirement in map(Requirement, names)
+        if requirement.name != "truegold"
+        and canonicalize_name(requirement.name) in locked
+        and not requirement.specifier.contains(locked[canonicalize_name(requirement.name)], prereleases=True)
+    ]
+    assert wrong == []
