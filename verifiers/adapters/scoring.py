@@ -32,6 +32,10 @@ GOLD_COLUMNS = ("gold", "answer", "ground_truth", "expected_answer", "solution",
 """Columns that hold gold in sets that truegold has not exported, the surest first."""
 
 
+TRUTH_COLUMNS = frozenset((*GOLD_COLUMNS, "truegold", "verifier", "verifier_args"))
+"""A row with none of these columns says nothing of what is right."""
+
+
 @dataclass(frozen=True, slots=True)
 class RowTruth:
     """What a response is judged by."""

@@ -14,7 +14,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from truegold.verifiers.adapters.scoring import Scorer, last_text, masked_share, truth_of
+from truegold.verifiers.adapters.scoring import (
+    GOLD_COLUMNS,
+    TRUTH_COLUMNS,
+    Scorer,
+    last_text,
+    masked_share,
+    truth_of,
+)
+from truegold.verifiers.errors import ConfigError
 
 
 @dataclass
@@ -39,6 +47,11 @@ class TruegoldReward:
         **columns: Any,
     ) -> list[float | None]:
         """Return a reward for each completion; None where it could not be judged."""
+        if completions and self.verifier is None and not TRUTH_COLUMNS & columns.keys():
+            raise ConfigError(
+                f"The data set has no gold: its columns are {', '.join(columns) or 'prompt alone'}.",
+                f"Name one of {', '.join(GOLD_COLUMNS)}, or write the set with truegold export --format trl.",
+            )
         by_row = {name: values for name, values in columns.items() if _is_column(values, len(completions))}
         questions = [
             truth_of({name: values[index] for name, values in by_row.items()}, _problem(prompts[index])).question(

@@ -228,3 +228,10 @@ def test_the_last_assistant_message_is_the_response() -> None:
 
 def test_a_program_has_no_gold_even_if_its_solution_stands_there() -> None:
     assert truth_of({"truegold": carried(None, solution="def add(): ...", **PROGRAM), "answer": "x"}).gold is None
+
+
+def test_trl_is_told_where_its_set_has_no_gold() -> None:
+    with pytest.raises(ConfigError, match="The data set has no gold: its columns are question"):
+        TruegoldReward()(prompts=["q"], completions=["\\boxed{4}"], question=["q"])
+    assert TruegoldReward()(prompts=[], completions=[]) == []
+    assert TruegoldReward("length", unjudged=0.0)(prompts=["q"], completions=["four"]) != [None]
