@@ -61,6 +61,8 @@ def root(
 
 
 INTERRUPTED = 130
+RESUMED = ("train", "demo", "flag", "testcases")
+"""The commands besides those of the phases whose finished stages are kept."""
 
 
 ConfigPath = Annotated[Path, typer.Argument(help="The run's YAML file.", show_default=False)]
@@ -293,7 +295,8 @@ def main() -> None:
         _fail(str(missing), missing.exit_code)
     except SystemExit as stop:
         if stop.code == INTERRUPTED:
-            errors.print("interrupted; the same command goes on from here.")
+            keeps_stages = bool({*RESUMED, *PHASE_COMMANDS} & set(sys.argv[1:2]))
+            errors.print(f"interrupted; the same command {'goes on from here' if keeps_stages else 'begins anew'}.")
         raise
 
 

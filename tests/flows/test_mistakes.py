@@ -264,3 +264,15 @@ def test_a_table_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch, capsys: 
     Path("runs/broken/ingest/rows.parquet").unlink()
     assert run(monkeypatch, "report", "runs/broken") == 3
     assert "ingest/rows.parquet is gone. The command that made the run makes it anew" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("command", "ending"), [("run", "goes on from here"), ("dedup", "begins anew")])
+def test_an_interrupted_command_says_whether_anything_is_kept(
+    command: str, ending: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt() -> None:
+        raise SystemExit(130)
+
+    monkeypatch.setattr("truegold.flows.cli.app.app", interrupt)
+    assert run(monkeypatch, command) == 130
+    assert f"interrupted; the same command {ending}." in capsys.readouterr().err
