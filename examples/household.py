@@ -3,8 +3,8 @@
     python examples/household.py household        writes household/rows.jsonl and household/sft.jsonl
     truegold run examples/household.yaml
 
-A row's prompt names a house and a task, such as "House 4: put the apple into the fridge". Rooms have furniture, and a
-thing is in most of it, which nobody sees before it is opened. What is where is decided by the house's number.
+A row's prompt names a house and a task, such as "House 4: put the apple into the fridge". Rooms have furniture, and
+things are in it, which nobody sees before it is opened. What is where is decided by the house's number.
 
     go kitchen      table shelf fridge
     open fridge     milk
@@ -33,7 +33,7 @@ def furnish(number: int) -> tuple[dict[str, str], str, str]:
     """Return where each thing is, and the task: which thing is to be put where."""
     draw = random.Random(f"house {number}")
     pieces = list(ROOM_OF)
-    where = dict(zip(THINGS, draw.sample(pieces, len(THINGS)), strict=True))
+    where = {thing: draw.choice(pieces) for thing in THINGS}
     thing = draw.choice(THINGS)
     return where, thing, draw.choice([piece for piece in pieces if piece != where[thing]])
 
@@ -127,7 +127,7 @@ def expert_dialogues(count: int) -> Iterator[dict[str, Any]]:
         yield {"messages": expert_dialogue(1_000_000 + index, is_careful=is_careful)}
 
 
-def main(folder: Path, houses: int = 1000, dialogues: int = 15_000) -> None:
+def main(folder: Path, houses: int = 1000, dialogues: int = 20_000) -> None:
     """Write what `examples/household.yaml` reads."""
     folder.mkdir(parents=True, exist_ok=True)
     files = {"rows.jsonl": map(row, range(houses)), "sft.jsonl": expert_dialogues(dialogues)}
