@@ -18,11 +18,20 @@ from truegold.pipeline.ingest.columns import MISSING, Column, last_boxed, text_o
 Role = Literal["prompt", "gold", "solution", "id", "response", "extracted", "system"]
 
 NAMES: dict[Role, tuple[str, ...]] = {
-    "prompt": ("prompt", "question", "problem", "instruction", "input", "text", "content", "original_text"),
-    "gold": ("gold", "ground_truth", "reward_model.ground_truth", "answer", "final_answer", "label", "target"),
-    "solution": ("solution", "rationale", "worked_solution"),
-    "id": ("id", "ID", "_id", "unique_id", "uuid", "task_id", "question_id", "problem_id", "item_id", "item", "idx"),
-    "response": ("response", "completion", "generation", "text"),
+    "prompt": (
+        *("prompt", "question", "problem", "instruction", "input", "text", "content", "original_text"),
+        *("题目", "问题"),
+    ),
+    "gold": (
+        *("gold", "ground_truth", "reward_model.ground_truth", "answer", "final_answer", "label", "target"),
+        *("答案", "标准答案"),
+    ),
+    "solution": ("solution", "rationale", "worked_solution", "解析", "解答"),
+    "id": (
+        *("id", "ID", "_id", "unique_id", "uuid", "task_id", "question_id", "problem_id", "item_id", "item", "idx"),
+        "编号",
+    ),
+    "response": ("response", "completion", "generation", "text", "回答"),
     "extracted": ("answer", "extracted", "prediction"),
     "system": ("system", "model", "generator"),
 }

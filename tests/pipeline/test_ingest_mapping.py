@@ -98,6 +98,11 @@ def test_gsm8k_with_the_answer_behind_the_marker_and_alone(tmp_path):
         assert (row["prompt"], row["gold"], row["solution"]) == ("How many clips?", "72", "work\n#### 72")
 
 
+def test_columns_with_chinese_names_are_recognised(tmp_path):
+    (row,) = rows_of(tmp_path, {"编号": "7", "题目": "3 加 4 等于多少？", "解析": "3+4=7", "答案": "7"})
+    assert (row["prompt"], row["gold"], row["solution"]) == ("3 加 4 等于多少？", "7", "3+4=7")
+
+
 def test_math_takes_the_answer_column_or_the_box(tmp_path):
     (row,) = rows_of(tmp_path, {"problem": "What is 6*2?", "solution": r"It is \boxed{12}."})
     assert (row["gold"], row["solution"]) == ("12", r"It is \boxed{12}.")
