@@ -53,7 +53,7 @@ def test_all_mistakes_are_reported_together(tmp_path: Path) -> None:
     ("text", "expected"),
     [
         ("", "holds no settings"),
-        ("just words", "holds no settings"),
+        ("just words", "holds a str, not settings by name"),
         ("data: [", "not valid YAML"),
         ("name: x", "data: Field required"),
         ("data: {path: a.jsonl}\nname: ../up", "name: String should match"),
