@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from integrations.environments import run_in
+
+from tests.integrations.environments import run_in
 
 pytestmark = pytest.mark.long_run
 
@@ -26,7 +27,7 @@ RECORDS = [
 
 @pytest.mark.parametrize("name", ["verl", "openrlhf", "inspect", "verifiers"])
 def test_the_targets_own_code_reads_the_exported_set(name: str, tmp_path: Path) -> None:
-    from pipeline.test_export_formats import export, write_lines
+    from tests.pipeline.test_export_formats import export, write_lines
 
     (path,) = export(write_lines(tmp_path / "set.jsonl", RECORDS), name, tmp_path / "out").splits
     rows, readers, mistakes = run_in(name, CHECK, str(path), name, cwd=tmp_path)
@@ -59,7 +60,7 @@ print(json.dumps([log.status, [score.value for score in scores], [score.explanat
 
 
 def test_inspect_scores_a_batch_by_the_adapter(tmp_path: Path) -> None:
-    from pipeline.test_export_formats import export, write_lines
+    from tests.pipeline.test_export_formats import export, write_lines
 
     (path,) = export(write_lines(tmp_path / "set.jsonl", RECORDS), "inspect", tmp_path / "out").splits
     status, scores, reasons = run_in("inspect", SCORE_BY_INSPECT, str(path), cwd=tmp_path)
@@ -95,7 +96,7 @@ print(json.dumps([rewards, valid]))
 
 
 def test_verifiers_scores_a_batch_by_the_exported_taskset(tmp_path: Path) -> None:
-    from pipeline.test_export_formats import export, write_lines
+    from tests.pipeline.test_export_formats import export, write_lines
 
     (path,) = export(write_lines(tmp_path / "set.jsonl", RECORDS), "verifiers", tmp_path / "out").splits
     rewards, valid = run_in("verifiers", SCORE_BY_VERIFIERS, str(path.parents[1]), path.parent.name, cwd=tmp_path)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from house import ROOT
-from integrations.environments import run_in
+
+from tests.integrations.environments import run_in
 
 PAGES = sorted((ROOT / "docs" / "integrations").glob("*.md"))
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

