@@ -20,7 +20,7 @@ import pytest
 from house import ROOT
 
 REQUIREMENTS = {
-    "verl": ("--no-deps", "verl>=0.9", "omegaconf", "tensordict", "hydra-core", "codetiming", "orjson"),
+    "verl": ("--no-deps", "verl>=0.9", "omegaconf", "tensordict", "hydra-core", "codetiming", "orjson", "pyvers"),
     "openrlhf": ("--no-deps", "openrlhf>=0.11", "pylatexenc", "loguru"),
     "inspect": ("inspect-ai>=0.3.285",),
     "verifiers": ("verifiers>=0.4",),

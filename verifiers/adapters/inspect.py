@@ -38,7 +38,9 @@ def verified(verifier: str | None = None) -> Any:
             details = {"reason": str(verdict.reason), "evidence": dict(verdict.evidence)}
             if verdict.score is None:
                 return Score.unscored(answer=verdict.extracted, explanation=str(verdict.reason), metadata=details)
-            return Score(verdict.score, answer=verdict.extracted, explanation=str(verdict.reason), metadata=details)
+            return Score(
+                value=verdict.score, answer=verdict.extracted, explanation=str(verdict.reason), metadata=details
+            )
 
         return score
 
