@@ -21,6 +21,7 @@ from truegold.pipeline.report.distribution import HELDOUT, Distribution, Problem
 from truegold.pipeline.report.filter_shifts import FilterShift, measure_filter_shifts
 from truegold.pipeline.report.flagged import Flagged, count_flagged
 from truegold.pipeline.report.label_errors import LabelErrors, estimate_from_reviews, estimate_from_suspicion
+from truegold.pipeline.report.origins import OriginGain, measure_gains_by_origin
 from truegold.pipeline.report.planted import Planted, score_planted
 from truegold.pipeline.report.provenance import Provenance, read_provenance
 from truegold.pipeline.report.rewards import Rewards, measure_rewards
@@ -69,6 +70,8 @@ class Contents:
     training: Training | None
     flagged: Flagged | None
     changes: Changes
+    origins: tuple[OriginGain, ...]
+    """What positives of each origin came to."""
     stages: tuple[StageLine, ...]
     labels: LabelErrors | None
     """The share of wrong labels among the rows at the end; None where nothing tells it."""
@@ -137,6 +140,7 @@ def gather(
         training=read_training(files),
         flagged=count_flagged(files),
         changes=count_changes(files),
+        origins=measure_gains_by_origin(files),
         stages=tuple(stages),
         labels=_estimate_wrong_labels(files),
         verifier=_most_used_verifier(files),
@@ -196,6 +200,7 @@ def summarise(contents: Contents) -> dict[str, Any]:
         "drops": [asdict(drop) for drop in contents.changes.drops],
         "edits": [asdict(edit) for edit in contents.changes.edits],
         "rejects": [asdict(reject) for reject in contents.changes.rejects],
+        "origins": [asdict(gain) for gain in contents.origins],
         "stages": [asdict(stage) for stage in contents.stages],
     }
 

@@ -213,6 +213,7 @@ def test_tests_that_cannot_be_read_drop_the_row(tmp_path: Path) -> None:
     [
         ("a", {}, ("a",), ()),
         ("a\n", {"solutions": ["a", "b", "c", "d"]}, ("a", "b", "c"), ()),
+        ("So:\n```python\na\n```", {"solutions": ["a", "```\nb\n```"]}, ("a", "b"), ()),
         (None, {"solutions": '["x", "y"]'}, ("x", "y"), ()),
         (None, {"solutions": {"language": [2, 3, 3], "solution": ["int", "p", "q"]}}, ("p", "q"), ()),
         (None, {"incorrect_solutions": {"language": [3], "solution": ["w"]}}, (), ("w",)),

@@ -31,6 +31,7 @@ from truegold.verifiers.code.drivers import language_name_of
 from truegold.verifiers.code.execution import Backend, Program, SandboxError
 from truegold.verifiers.code.extraction.completion_stub import stub_names
 from truegold.verifiers.code.extraction.program import Extracted, callable_in, extract_code
+from truegold.verifiers.code.extraction.worked_solution import worked_program
 from truegold.verifiers.code.judging import CannotJudge, Judged, cut, verdict_of
 from truegold.verifiers.code.protocols.asserts import judge_code
 from truegold.verifiers.code.protocols.calls import judge_calls
@@ -77,7 +78,7 @@ class CodeVerifier:
     hash_seed: int = 0
     """PYTHONHASHSEED of the programs."""
     name: str = "code"
-    version: str = "6"
+    version: str = "7"
 
     judges_solutions = True
     options = ("reward", "stop", "tests", *SUITE_OPTIONS)
@@ -118,6 +119,7 @@ class CodeVerifier:
         program = solution or gold
         if program is None:
             return None
+        program = worked_program(program)
         fence = "~~~~" if "```" in program else "```"
         return f"{fence}\n{program}\n{fence}"
 

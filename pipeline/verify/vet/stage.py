@@ -64,6 +64,7 @@ from truegold.pipeline.verify.vet.records import (
     suite_row,
 )
 from truegold.verifiers.code.execution import SandboxError
+from truegold.verifiers.code.extraction.worked_solution import worked_program
 from truegold.verifiers.code.sandbox import close_all
 from truegold.verifiers.code.vet import Outcome, Severity, VetOptions, VetReason, vet
 from truegold.verifiers.processes.cores import usable_cores
@@ -83,7 +84,7 @@ AHEAD = 4
 """This many rows for each thread are read before the first of them is done, which bounds memory."""
 
 
-@stage_function(version=3, judges="rows")
+@stage_function(version=4, judges="rows")
 def vet_tests(inputs: Mapping[str, Path], config: VetTestsConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Vet the tests of every code row: drop, repair or flag them."""
     path = inputs["rows"]
@@ -189,7 +190,8 @@ def _programs(value: Any) -> list[str]:
 
 
 def _first_distinct(programs: list[str], limit: int) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(text.strip("\n") for text in programs if text.strip()))[:limit]
+    bare = (worked_program(text).strip("\n") for text in programs if text.strip())
+    return tuple(dict.fromkeys(bare))[:limit]
 
 
 def _options(config: VetTestsConfig) -> VetOptions:

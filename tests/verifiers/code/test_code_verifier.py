@@ -261,9 +261,10 @@ def test_the_verifier_is_found_by_name_and_pickled() -> None:
     assert verifier(fenced(RIGHT), None, info={"tests": CALLS}).score == 1.0
 
 
-def test_a_solution_alone_is_a_gold_response() -> None:
+@pytest.mark.parametrize("written", ["{}", "```python\n{}\n```", "Add them:\n\n~~~py\n{}\n~~~\nThat is all."])
+def test_a_solution_alone_is_a_gold_response_however_it_is_written(written: str) -> None:
     verifier = resolve("code")
-    response = gold_response(verifier, None, RIGHT)
+    response = gold_response(verifier, None, written.format(RIGHT))
     assert response is not None
     box_of(Tier.FULL)
     assert verifier(response, None, info=CALLS).score == 1.0
