@@ -6,7 +6,7 @@
     truegold select benchmarks/proof_smollm2.yaml
     python benchmarks/asynchronous.py runs/proof-smollm2 --config benchmarks/proof_smollm2.yaml --steps 12 ...
 
-All arms take the same steps from the run's cold start on the rows that it selects. Given are the wall time of the
+All arms but the longer one take the same steps from the run's cold start on the rows that it selects. Given are the wall time of the
 steps without evaluations, the share of it in which the sampler sampled and the trainer trained, the staleness of what
 was trained on, tokens, and the held-out pass rate at the end. In the synchronous arms one waits for the other; beside
 each other each has a core.
@@ -39,9 +39,12 @@ ARMS: Mapping[str, Mapping[str, Any]] = {
     "every 20": {"sync_every": 20},
     "one step off": {"asynchronous": {"max_staleness": 1}},
     "bound 4": {"asynchronous": {"max_staleness": 4}},
+    "bound 4, longer": {"asynchronous": {"max_staleness": 4}},
     "bound 4, fresh": {"asynchronous": {"max_staleness": 4, "order": "fresh"}},
     "bound 4, in flight": {"asynchronous": {"max_staleness": 4, "in_flight": True}},
 }
+LONGER = {"bound 4, longer": 1.25}
+"""Arms that take this many times the steps of the others."""
 
 
 def plan_training(
@@ -131,10 +134,9 @@ def _main() -> None:
         for arm in dict.fromkeys(["sync", *arguments.arms]):
             key = f"{arm}|{seed}"
             if key not in measured:
-                run = arguments.run.resolve()
-                measured[key] = train(
-                    run, ARMS[arm], arguments.steps, seed, arguments.heldout, arguments.config.resolve()
-                )
+                run, config = arguments.run.resolve(), arguments.config.resolve()
+                steps = round(arguments.steps * LONGER.get(arm, 1))
+                measured[key] = train(run, ARMS[arm], steps, seed, arguments.heldout, config)
                 arguments.json.write_text(json.dumps(measured))
                 say(f"{key}: {measured[key]}")
     publish(measured, _report(measured), arguments.json, arguments.write, "Rollouts beside the update")
