@@ -6,10 +6,10 @@
     truegold select benchmarks/proof_smollm2.yaml
     python benchmarks/asynchronous.py runs/proof-smollm2 --config benchmarks/proof_smollm2.yaml --steps 12 ...
 
-All arms but the longer one take the same steps from the run's cold start on the rows that it selects. Given are the wall time of the
-steps without evaluations, the share of it in which the sampler sampled and the trainer trained, the staleness of what
-was trained on, tokens, and the held-out pass rate at the end. In the synchronous arms one waits for the other; beside
-each other each has a core.
+All arms but the longer one take the same steps from the run's cold start on the rows that it selects. Given are the
+wall time of the steps without evaluations, the share of it in which the sampler sampled and the trainer trained, the
+staleness of what was trained on, tokens, and the held-out pass rate at the end. In the synchronous arms one waits for
+the other; beside each other each has a core.
 """
 
 from __future__ import annotations

@@ -53,8 +53,6 @@ from truegold.pipeline.select.stage import SELECTED_SCHEMA
 from truegold.pipeline.verify import verify_gold
 
 DEMO = Path(__file__).parents[1] / "examples" / "demo.yaml"
-EVALUATIONS = 8
-"""Evaluations in the raw arm's steps."""
 MIN_SFT_EXAMPLES = 64
 """As few as the demo's data allow: the cold start is RUN_DIR's."""
 MATH = "math"
@@ -71,6 +69,8 @@ class Setting:
     naive: str
     heldout: int
     eval_samples: int
+    evaluations: int
+    """In the raw arm's steps."""
 
     @cached_property
     def config(self) -> RunConfig:
@@ -239,7 +239,7 @@ def run_arm(arm: Arm, share: float, seed: int, setting: Setting, budget: int | N
         records = damage(sound, share, seed)
         (work / "arm").mkdir()
         inputs, rows, spent = prepare(arm, records, setting, work / "arm")
-        steps, eval_every = setting.steps, setting.steps // EVALUATIONS
+        steps, eval_every = setting.steps, setting.steps // setting.evaluations
         if budget is not None:
             # Tokens of a step differ between arms: some more steps than the raw arm's would need.
             steps = max(eval_every, round(setting.steps * 1.4 * (1 - spent / budget)))
@@ -305,6 +305,7 @@ def _main() -> None:
     parser.add_argument("--naive", choices=NAIVE, default="contains", help="the verifier of arms without truegold's")
     parser.add_argument("--heldout", type=int, default=1000, help="problems of an evaluation")
     parser.add_argument("--eval-samples", type=int, default=4, help="completions of each")
+    parser.add_argument("--evaluations", type=int, default=8, help="in the steps of the raw arm")
     parser.add_argument("--shares", type=float, nargs="+", default=[0.2])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--arms", nargs="+", default=[arm.name for arm in ARMS])
@@ -317,6 +318,7 @@ def _main() -> None:
         NAIVE[arguments.naive],
         arguments.heldout,
         arguments.eval_samples,
+        arguments.evaluations,
     )
     measured: dict[str, dict[str, Any]] = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
     for seed in arguments.seeds:

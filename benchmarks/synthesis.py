@@ -190,12 +190,11 @@ def run_stage(work: Path, name: str, function: str, inputs: Mapping[str, Path], 
     return folder
 
 
-def cold_start(work: Path, examples: int, seed: int) -> Path:
-    """Return the checkpoint of the model that is weak on the family."""
+def cold_start(work: Path, examples: Iterator[Mapping[str, str]], seed: int) -> Path:
+    """Return the checkpoint of a tiny model that has learnt from examples of prompt and completion."""
     texts = work / "sft.jsonl"
     if not texts.exists():
-        lines = [json.dumps(example) for example in _examples(examples, random.Random(f"sft {seed}"))]
-        texts.write_text("".join(f"{line}\n" for line in lines))
+        texts.write_text("".join(f"{json.dumps(example)}\n" for example in examples))
     model = run_stage(work, "model", "truegold.train.model.checkpoints:build_tiny", {"texts": texts}, TinyModel())
     optimizer = OptimizerConfig(lr=3e-3, warmup_steps=20, schedule="linear", dtype="float32", micro_batch_tokens=8192)
     config = SftConfig(batch_size=64, optimizer=optimizer, seed=seed)
@@ -307,7 +306,8 @@ def _main() -> None:
     arguments = parser.parse_args()
     work = arguments.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
-    model = cold_start(work, arguments.examples, arguments.seed)
+    examples = _examples(arguments.examples, random.Random(f"sft {arguments.seed}"))
+    model = cold_start(work, examples, arguments.seed)
     rows = family_rows(arguments.rows, held_out=False, rng=random.Random(f"rows {arguments.seed}"))
     unique = list({row["id"]: row for row in rows}.values())
     profiled = profile_rows(work, "profile", unique, model)

@@ -56,24 +56,25 @@ class Household:
 
     def step(self, completion: Message) -> Reply | Done:
         """Do what the model says."""
-        words = completion["content"].split()
-        if len(words) == 2 and words[0] == "go" and words[1] in ROOMS:
-            self.room = words[1]
-            return _say(" ".join(ROOMS[self.room]))
-        if len(words) == 2 and words[0] == "open" and ROOM_OF.get(words[1]) == self.room:
-            self.opened.add(words[1])
-            things = [thing for thing, piece in self.where.items() if piece == words[1]]
-            return _say(" ".join(things) or "empty")
-        if len(words) == 2 and words[0] == "take" and self._is_reachable(words[1]):
-            self.held = words[1]
-            del self.where[words[1]]
+        first, verb, what = ["", "", "", *completion["content"].split()][-3:]
+        if verb == "go" and what in ROOMS:
+            self.room = what
+            return _say(" ".join(ROOMS[what]))
+        if verb == "open" and ROOM_OF.get(what) == self.room:
+            self.opened.add(what)
+            return _say(" ".join(thing for thing, piece in self.where.items() if piece == what) or "empty")
+        if verb == "take" and self._is_reachable(what):
+            self.held = what
+            del self.where[what]
             return _say("taken")
-        if len(words) == 3 and words[0] == "put" and words[1] == self.held and ROOM_OF.get(words[2]) == self.room:
-            self.where[words[1]], self.held = words[2], None
-            if (words[1], words[2]) == (self.thing, self.target):
-                return Done(1.0)
-            return _say("done")
+        if first == "put" and verb == self.held and ROOM_OF.get(what) == self.room:
+            return self._put(what)
         return _say(HELP)
+
+    def _put(self, piece: str) -> Reply | Done:
+        thing, self.held = str(self.held), None
+        self.where[thing] = piece
+        return Done(1.0) if (thing, piece) == (self.thing, self.target) else _say("done")
 
     def _is_reachable(self, thing: str) -> bool:
         piece = self.where.get(thing)
@@ -106,17 +107,30 @@ def expert_dialogue(number: int, *, is_careful: bool = True) -> list[Message]:
     rounds = list(ROOMS.items())
     if not is_careful:
         rounds = [(room, pieces[:1]) for room, pieces in rounds] + rounds
+    note = ""
     for room, pieces in rounds:
-        act(f"go {room}")
+        act(f"{note}go {room}")
+        note = ""
         for piece in pieces:
-            act(f"open {piece}")
-            if house.thing in messages[-1]["content"].split():
-                act(f"take {house.thing}")
+            act(f"{note}open {piece}")
+            note, is_there = _compare(messages[-1]["content"].split(), house.thing)
+            if is_there:
+                act(f"{note}take {house.thing}")
                 if ROOM_OF[house.target] != room:
                     act(f"go {ROOM_OF[house.target]}")
                 act(f"put {house.thing} {house.target}")
                 return messages
     return messages
+
+
+def _compare(seen: list[str], thing: str) -> tuple[str, bool]:
+    """Return what the expert says of the things that he sees, up to the one he looks for, and whether that is there."""
+    note = ""
+    for other in seen:
+        if other == thing:
+            return f"{note}{thing} is {thing} ", True
+        note += f"{other} is not {thing} "
+    return note, False
 
 
 def expert_dialogues(count: int) -> Iterator[dict[str, Any]]:
