@@ -136,10 +136,10 @@ def _report(measured: Mapping[str, dict[str, float]], steps: int) -> str:
         "|---" * 6 + "|",
     ]
     for arm in dict.fromkeys(key.rpartition("|")[0] for key in measured):
-        results = [result for key, result in measured.items() if key.rpartition("|")[0] == arm]
-        cells = [arm, f"{fmean(result['rows'] for result in results):,.0f}"]
-        cells += [f"{fmean(result[name] for result in results):.3f}" for name in FIGURES]
-        lines.append(f"| {' | '.join(cells)} | {', '.join(format(result['passes'], '.3f') for result in results)} |")
+        by_seed = [figures for key, figures in measured.items() if key.rpartition("|")[0] == arm]
+        cells = [arm, f"{fmean(figures['rows'] for figures in by_seed):,.0f}"]
+        cells += [f"{fmean(figures[name] for figures in by_seed):.3f}" for name in FIGURES]
+        lines.append(f"| {' | '.join(cells)} | {', '.join(format(figures['passes'], '.3f') for figures in by_seed)} |")
     return "\n".join(lines)
 
 
