@@ -12,6 +12,9 @@ BIN := $(VENV)/bin
 WORKERS ?= 3
 READY := $(VENV)/.ready
 
+# The tests start hundreds of processes. Where this is set, as in many containers, each compiles truegold anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-all check setup clean
 
 demo: $(READY)

@@ -17,8 +17,9 @@ from unittest import mock
 
 import torch
 
-from truegold.train.grpo import rewards, update
+from truegold.train.grpo import update
 from truegold.train.grpo.feed import Feed
+from truegold.train.grpo.rewards import CompletionScorer
 from truegold.train.grpo.step import Trainer
 from truegold.train.model import engine as engines
 from truegold.train.model import operators, shared_prompts
@@ -73,10 +74,10 @@ def _rewards(change: Callable[[float, int], float | None], start: int = PLANTED)
     """Plant another reward: `change` has the true one and the number of tokens."""
 
     def plant() -> Any:
-        score = rewards.score_completions
+        score = CompletionScorer.score
 
-        def scored(rows: Any, groups: Any, encoder: Any, config: Any, **others: Any) -> Any:
-            scores = score(rows, groups, encoder, config, **others)
+        def scored(self: Any, rows: Any, groups: Any, **others: Any) -> Any:
+            scores = score(self, rows, groups, **others)
             lengths = [len(completion.token_ids) for group in groups for completion in group]
             if Clock.step < start or others.get("correctness_only"):
                 return scores
@@ -91,7 +92,7 @@ def _rewards(change: Callable[[float, int], float | None], start: int = PLANTED)
                 for judged, length in zip(scores, lengths, strict=True)
             ]
 
-        return mock.patch("truegold.train.grpo.step.score_completions", scored)
+        return mock.patch.object(CompletionScorer, "score", scored)
 
     return plant
 
@@ -100,10 +101,10 @@ def _verdicts(change: Callable[[float | None], float | None], start: int = PLANT
     """Plant another verifier, for the rollouts; held-out rows keep the true one."""
 
     def plant() -> Any:
-        score = rewards.score_completions
+        score = CompletionScorer.score
 
-        def scored(rows: Any, groups: Any, encoder: Any, config: Any, **others: Any) -> Any:
-            scores = score(rows, groups, encoder, config, **others)
+        def scored(self: Any, rows: Any, groups: Any, **others: Any) -> Any:
+            scores = score(self, rows, groups, **others)
             if Clock.step < start or others.get("correctness_only"):
                 return scores
             changed = []
@@ -113,7 +114,7 @@ def _verdicts(change: Callable[[float | None], float | None], start: int = PLANT
                 changed.append(replace(judged, reward=Reward(value, {"correct": value}), correct=verdict))
             return changed
 
-        return mock.patch("truegold.train.grpo.step.score_completions", scored)
+        return mock.patch.object(CompletionScorer, "score", scored)
 
     return plant
 

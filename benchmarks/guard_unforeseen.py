@@ -19,8 +19,9 @@ from guard_faults import PLANTED, Clock, Fault
 
 from truegold.pipeline.engines.chat import ChatEncoder
 from truegold.pipeline.engines.vllm_local import VllmEngine
-from truegold.train.grpo import rewards, start_checks, update
+from truegold.train.grpo import start_checks, update
 from truegold.train.grpo.feed import Feed
+from truegold.train.grpo.rewards import CompletionScorer
 from truegold.train.grpo.text_metrics import repeated_share
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.rollout.rollout import Rollout
@@ -43,10 +44,10 @@ def _completions(change: Callable[[Any, Any, float], float], start: int) -> Call
     """Plant another reward: `change` has the row, the completion and the true reward."""
 
     def plant() -> Any:
-        score = rewards.score_completions
+        score = CompletionScorer.score
 
-        def scored(rows: Any, groups: Any, encoder: Any, config: Any, **others: Any) -> Any:
-            scores = score(rows, groups, encoder, config, **others)
+        def scored(self: Any, rows: Any, groups: Any, **others: Any) -> Any:
+            scores = score(self, rows, groups, **others)
             if not _is_planted(start) or others.get("correctness_only"):
                 return scores
             answered = [(row, done) for row, group in zip(rows, groups, strict=True) for done in group]
@@ -57,7 +58,7 @@ def _completions(change: Callable[[Any, Any, float], float], start: int) -> Call
                 for (row, done), judged in zip(answered, scores, strict=True)
             ]
 
-        return mock.patch("truegold.train.grpo.step.score_completions", scored)
+        return mock.patch.object(CompletionScorer, "score", scored)
 
     return plant
 
@@ -147,14 +148,14 @@ def _prompts_without_last_token() -> Any:
 
 def _slow_row() -> Any:
     """The verifier takes two seconds for every hundredth problem."""
-    score = rewards.score_completions
+    score = CompletionScorer.score
 
-    def scored(rows: Any, *arguments: Any, **others: Any) -> Any:
+    def scored(self: Any, rows: Any, *arguments: Any, **others: Any) -> Any:
         if _is_planted(PLANTED):
             time.sleep(2.0 * sum(zlib.crc32(row["id"].encode()) % 100 == 0 for row in rows))
-        return score(rows, *arguments, **others)
+        return score(self, rows, *arguments, **others)
 
-    return mock.patch("truegold.train.grpo.step.score_completions", scored)
+    return mock.patch.object(CompletionScorer, "score", scored)
 
 
 @contextmanager

@@ -10,7 +10,8 @@ from truegold.pipeline.config.base import VerdictConfig
 from truegold.pipeline.profile.model_judge import Judge
 from truegold.pipeline.profile.schedule import Draw
 from truegold.pipeline.rows import dump_json
-from truegold.verifiers import Item, Verdict, verify_batch
+from truegold.verifiers import Item, Verdict
+from truegold.verifiers.running.batch import BatchVerifier
 from truegold.verifiers.running.deadlines import TimeoutTally
 
 BATCH = 1024
@@ -35,7 +36,8 @@ class Judging:
 
     def __init__(self, config: VerdictConfig, workers: int, judge: Judge | None = None) -> None:
         """`workers` processes verify; 0 takes one per core."""
-        self._config, self._workers, self._judge = config, workers, judge
+        self._judge = judge
+        self._batches = BatchVerifier(workers, item_deadline_s=config.deadline_s, max_timeouts=config.max_timeouts)
         self._timeouts = TimeoutTally(config.max_timeouts, config.deadline_s)
         """Counts over all batches, whose small ones say little of a share."""
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="judging")
@@ -74,8 +76,9 @@ class Judging:
             self._verdicts = self._pool.submit(self._judge_batch, self._batch)
 
     def close(self) -> None:
-        """End the thread, and close the judge."""
+        """End the thread and the processes, and close the judge."""
         self._pool.shutdown(cancel_futures=True)
+        self._batches.close()
         if self._judge is not None:
             self._judge.close()
 
@@ -89,10 +92,8 @@ class Judging:
                 texts[sampled.index, text] = Item(
                     text, row["gold"], row["verifier"], row["verifier_args"], row["prompt"]
                 )
-        config, responses = self._config, list(texts.values())
-        verdicts = list(
-            verify_batch(responses, self._workers, item_deadline_s=config.deadline_s, max_timeouts=config.max_timeouts)
-        )
+        responses = list(texts.values())
+        verdicts = list(self._batches.verify(responses))
         for response, verdict in zip(responses, verdicts, strict=True):
             self._timeouts.add(response, verdict)
         if self._judge is not None:

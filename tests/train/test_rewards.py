@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from contextlib import closing
 from pathlib import Path
 
 import polars as pl
@@ -18,7 +19,7 @@ from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.reward import RewardConfig
 from truegold.train.grpo.batch_metrics import diversity_metrics, reward_metrics
 from truegold.train.grpo.completions import write_completions
-from truegold.train.grpo.rewards import StepCompletion, score_completions, without_contents
+from truegold.train.grpo.rewards import CompletionScorer, StepCompletion, without_contents
 from truegold.train.model.segment import Segment
 from truegold.verifiers import GuardError
 
@@ -50,7 +51,8 @@ def completion(text: str) -> Completion:
 
 def scored(config: RewardConfig, rows: list[Row], groups: list[list[str]]) -> list[StepCompletion]:
     sampled = [[completion(text) for text in group] for group in groups]
-    scores = iter(score_completions(rows, sampled, ENCODER, config))
+    with closing(CompletionScorer(config, ENCODER)) as scorer:
+        scores = iter(scorer.score(rows, sampled))
     return [
         StepCompletion(
             rows[group],
@@ -64,7 +66,7 @@ def scored(config: RewardConfig, rows: list[Row], groups: list[list[str]]) -> li
 
 def test_a_verifier_that_refuses_unknown_options_is_not_handed_the_length() -> None:
     config = RewardConfig.model_validate({"terms": [{"name": "correct"}, {"name": "again", "verifier": "math"}]})
-    (score,) = score_completions([row(0)], [[completion("\\boxed{4}")]], ENCODER, config)
+    (score,) = CompletionScorer(config, ENCODER).score([row(0)], [[completion("\\boxed{4}")]])
     assert [verdict.score for verdict in score.verdicts] == [1.0, 1.0]
 
 

@@ -6,12 +6,13 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 
 from truegold.verifiers import ConfigError, GuardError, Item, Reason, SetupError, verify_batch
 from truegold.verifiers.running import batch, single
-from truegold.verifiers.running.batch import verify_batch_timed
+from truegold.verifiers.running.batch import BatchVerifier, verify_batch_timed
 
 CHECKS = """
 import os, signal, sys, time
@@ -38,6 +39,16 @@ def risky(response, gold):
 @verifier
 def is_other_process(response, gold):
     return float(os.getpid() != int(response))
+
+calls = 0
+
+@verifier
+def is_nth_call(response, gold):
+    global calls
+    if response == "exit":
+        os._exit(7)
+    calls += 1
+    return calls == int(response)
 """
 
 
@@ -46,6 +57,17 @@ def risky(tmp_path):
     path = tmp_path / "checks.py"
     path.write_text(CHECKS)
     return f"{path}:risky"
+
+
+@pytest.fixture
+def batches():
+    with closing(BatchVerifier(workers=2)) as verifier:
+        yield verifier
+
+
+def counted(risky, *numbers):
+    """Return rows that are right if they are judged as so manieth by their process."""
+    return [Item(str(number), "", risky.replace("risky", "is_nth_call")) for number in numbers]
 
 
 def number_rows(count):
@@ -242,14 +264,47 @@ def test_a_row_whose_process_died_or_was_killed_has_no_cost(risky):
 
 
 def test_single_verdicts_have_a_deadline_and_keep_their_process(risky, monkeypatch):
-    monkeypatch.setattr(single, "DEADLINE_S", 0.5)
-    monkeypatch.setattr(single, "_SEATS", [])
-    pid_checker = risky.replace(":risky", ":is_other_process")
-    assert single.verify_one(Item("hang", "hang", risky)).reason is Reason.TIMEOUT
-    assert single.verify_one(Item(str(os.getpid()), None, pid_checker)).score == 1.0
-    (seat,) = single._SEATS
-    pid = seat._child.pid
-    assert single.verify_one(Item("a", "a", risky)).score == 1.0
-    assert seat._child.pid == pid
-    assert single.verify_one(Item("\\boxed{5}", "5")).score == 1.0
-    seat.stop()
+    with closing(BatchVerifier(workers=1, item_deadline_s=0.5)) as verifier:
+        monkeypatch.setattr(single, "_PROCESS", verifier)
+        assert single.verify_one(Item("hang", "hang", risky)).reason is Reason.TIMEOUT
+        assert [single.verify_one(row).score for row in counted(risky, 1, 2, 3)] == [1.0, 1.0, 1.0]
+        assert single.verify_one(Item("\\boxed{5}", "5")).score == 1.0
+
+
+def test_what_a_verifier_remembers_is_there_for_the_next_batch(risky, batches):
+    assert [verdict.score for verdict in batches.verify(counted(risky, 1, 2))] == [1.0, 1.0]
+    assert [verdict.score for verdict in batches.verify(counted(risky, 3))] == [1.0]
+    batches.close()
+    assert [verdict.score for verdict in batches.verify(counted(risky, 1))] == [1.0]
+
+
+def test_a_process_that_dies_or_is_late_is_replaced_for_the_next_batch(risky):
+    with closing(BatchVerifier(workers=1, item_deadline_s=0.5)) as verifier:
+        (verdict,) = verifier.verify(counted(risky, "exit"))
+        assert verdict.reason is Reason.VERIFIER_ERROR
+        (verdict,) = verifier.verify([Item("hang", "hang", risky)])
+        assert verdict.reason is Reason.TIMEOUT
+        assert [verdict.score for verdict in verifier.verify(counted(risky, 1))] == [1.0]
+
+
+def test_a_batch_that_nobody_reads_to_its_end_costs_the_next_one_nothing(risky, batches):
+    unread = batches.verify(Item(str(number), str(number), risky) for number in range(3000))
+    assert next(unread).score == 1.0
+    unread.close()
+    rows = [Item(text, "b", risky) for text in "abc"]
+    assert [verdict.score for verdict in batches.verify(rows)] == [0.0, 1.0, 0.0]
+
+
+def test_threads_share_the_processes(risky, batches):
+    rows = [[Item(str(number), str(shift), risky) for number in range(40)] for shift in range(6)]
+    with ThreadPoolExecutor(6) as threads:
+        judged = list(threads.map(lambda some: [verdict.score for verdict in batches.verify(some)], rows))
+    assert judged == [[float(number == shift) for number in range(40)] for shift in range(6)]
+
+
+def test_a_forked_process_starts_processes_of_its_own(risky, batches):
+    list(batches.verify(counted(risky, 1)))
+    kept = batches._pool
+    batches._pid += 1
+    assert [verdict.score for verdict in batches.verify(counted(risky, 1))] == [1.0]
+    kept.close()

@@ -17,7 +17,7 @@ from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo.asynchronous import Group, Pipeline
 from truegold.train.grpo.feed import Draw, Feed
 from truegold.train.grpo.player import Player
-from truegold.train.grpo.rewards import StepCompletion, score_completions, scored_segment
+from truegold.train.grpo.rewards import CompletionScorer, StepCompletion, scored_segment
 from truegold.train.model.distributed import from_first_rank, rank, scattered, world_size
 from truegold.train.rollout.rollout import Rollout
 from truegold.train.rollout.sampler_child import Usage
@@ -35,6 +35,7 @@ class Background:
     feed: Feed
     config: GrpoConfig
     rollout: Rollout
+    scorer: CompletionScorer
     player: Player | None
     """Judges episodes, where answers are dialogues."""
     pipeline: Pipeline | None
@@ -119,8 +120,7 @@ class Background:
             self.episode_metrics.append(metrics)
             return judged
         answers = [[cast("Completion", done.answer) for done in group.ordered()] for group in groups]
-        rows, reward = [group.row for group in groups], self.config.reward
-        scores = iter(score_completions(rows, answers, self.rollout.encoder, reward))
+        scores = iter(self.scorer.score([group.row for group in groups], answers))
         return [
             StepCompletion(
                 group.row, scored_segment(group.prompt, answer, score, index, temperature, done.versions), score
@@ -131,7 +131,13 @@ class Background:
 
 
 def make_background(
-    feed: Feed, config: GrpoConfig, rollout: Rollout, player: Player | None, max_tokens: int, out_dir: Path
+    feed: Feed,
+    config: GrpoConfig,
+    rollout: Rollout,
+    scorer: CompletionScorer,
+    player: Player | None,
+    max_tokens: int,
+    out_dir: Path,
 ) -> Background:
     """Return what a training takes its groups from."""
     pool = rollout.engine
@@ -141,4 +147,4 @@ def make_background(
         temperature = config.sampling.temperature_for(0, None)
         sampling = SamplingParams(temperature, 1.0, max_tokens, rollout.encoder.stop_token_ids)
         pipeline = Pipeline(feed, config, rollout, pool, sampling, out_dir)
-    return Background(feed, config, rollout, player, pipeline, pool)
+    return Background(feed, config, rollout, scorer, player, pipeline, pool)

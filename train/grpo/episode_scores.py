@@ -19,10 +19,9 @@ from typing import Any
 import torch
 
 from truegold.pipeline.engines.base import Completion
-from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.train.config.reward import RewardConfig
 from truegold.train.config.turns import TurnsConfig
-from truegold.train.grpo.rewards import CORRECTNESS, CompletionScore, StepCompletion, score_completions
+from truegold.train.grpo.rewards import CORRECTNESS, CompletionScore, CompletionScorer, StepCompletion
 from truegold.train.grpo.update import WeighedBatch
 from truegold.train.model.segment import Segment
 from truegold.train.turns.episodes import FAILURES, Ending, Episode
@@ -33,11 +32,7 @@ MISTAKES = {Ending.DEADLINE: Reason.TIMEOUT, Ending.REPLY: Reason.LIMIT, Ending.
 
 
 def score_episodes(
-    episodes: Sequence[Episode],
-    encoder: PromptEncoder,
-    reward: RewardConfig,
-    turns: TurnsConfig,
-    temperature: float,
+    episodes: Sequence[Episode], scorer: CompletionScorer, turns: TurnsConfig, temperature: float
 ) -> list[StepCompletion]:
     """Return a completion for each episode, judged, with its segments as `parts`.
 
@@ -46,9 +41,9 @@ def score_episodes(
     """
     unscored = [episode for episode in episodes if episode.ending is Ending.DONE and episode.score is None]
     lasts = [[episode.last] if episode.last is not None else [] for episode in unscored]
-    judged = iter(score_completions([episode.row for episode in unscored], lasts, encoder, reward))
+    judged = iter(scorer.score([episode.row for episode in unscored], lasts))
     verdicts = {id(episode): next(judged).correct for episode in unscored if episode.last is not None}
-    return [_completion(episode, verdicts.get(id(episode)), reward, turns, temperature) for episode in episodes]
+    return [_completion(episode, verdicts.get(id(episode)), scorer.config, turns, temperature) for episode in episodes]
 
 
 def _completion(

@@ -13,7 +13,7 @@ from truegold.pipeline.rows import Row
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.turns import TurnsConfig
 from truegold.train.grpo.episode_scores import episode_metrics, score_episodes
-from truegold.train.grpo.rewards import StepCompletion
+from truegold.train.grpo.rewards import CompletionScorer, StepCompletion
 from truegold.train.rollout.rollout import Rollout, engine_deaths_reported
 from truegold.train.rollout.sampler_pool import SamplerPool
 from truegold.train.turns.episodes import Episode, EpisodeRunner, StreamingEngine, make_runner
@@ -33,6 +33,7 @@ class Player:
     config: GrpoConfig
     turns: TurnsConfig
     runner: EpisodeRunner | SamplerPool
+    scorer: CompletionScorer
     template: TurnTemplate
     out_dir: Path
 
@@ -57,7 +58,7 @@ class Player:
     ) -> tuple[list[StepCompletion], dict[str, float]]:
         """Return what `play` does for episodes that were played at a temperature."""
         self._keep_examples(episodes, step)
-        completions = score_episodes(episodes, self.rollout.encoder, self.config.reward, self.turns, temperature)
+        completions = score_episodes(episodes, self.scorer, self.turns, temperature)
         return completions, episode_metrics(episodes, lost_threads, waited_share)
 
     def _keep_examples(self, episodes: Sequence[Episode], step: int) -> None:
@@ -83,11 +84,13 @@ class Player:
                 file.write(json.dumps(example, ensure_ascii=False) + "\n")
 
 
-def make_player(rollout: Rollout, config: GrpoConfig, turns: TurnsConfig, out_dir: Path) -> Player:
+def make_player(
+    rollout: Rollout, config: GrpoConfig, turns: TurnsConfig, scorer: CompletionScorer, out_dir: Path
+) -> Player:
     """Return what plays the episodes of a training. Raises ConfigError for an environment that cannot be made."""
     encoder, engine = rollout.encoder, rollout.engine
     streaming = cast("StreamingEngine", engine)
     runner = make_runner(streaming, encoder.tokenizer, encoder.stop_token_ids, config.chat.system, turns)
     # Samplers beside the trainer have runners of their own.
     played_by = engine if isinstance(engine, SamplerPool) else runner
-    return Player(rollout, config, turns, played_by, runner.template, out_dir)
+    return Player(rollout, config, turns, played_by, scorer, runner.template, out_dir)

@@ -16,8 +16,9 @@ from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.rows import Row, dump_json
 from truegold.train.config.reward import RewardConfig
 from truegold.train.model.segment import Segment
-from truegold.verifiers import Item, Reward, Term, Verdict, compose, resolve, verify_batch
+from truegold.verifiers import Item, Reward, Term, Verdict, compose, resolve
 from truegold.verifiers.options import declared
+from truegold.verifiers.running.batch import BatchVerifier
 
 CORRECTNESS = Term("correct")
 """The reward of an evaluation."""
@@ -85,33 +86,41 @@ def without_contents(completion: StepCompletion) -> StepCompletion:
     )
 
 
-def score_completions(
-    rows: Sequence[Row],
-    groups: Sequence[Sequence[Completion]],
-    encoder: PromptEncoder,
-    config: RewardConfig,
-    *,
-    correctness_only: bool = False,
-) -> list[CompletionScore]:
-    """Return the score of each completion, in order.
+class CompletionScorer:
+    """Judges the completions of a training, step after step, with processes that are kept from one to the next."""
 
-    groups: the completions of each row. correctness_only: leave all other terms out, as an evaluation does. Raises
-    GuardError where a verifier hangs.
-    """
-    terms, clip = ((CORRECTNESS,), None) if correctness_only else (config.composition, config.clip)
-    questions = [
-        _question(term, row, completion, encoder.decode(completion.token_ids))
-        for row, group in zip(rows, groups, strict=True)
-        for completion in group
-        for term in terms
-    ]
-    verdicts = list(verify_batch(questions, config.workers, CHUNK, config.deadline_s, config.max_timeouts))
-    correctness = [term.verifier for term in terms].index(None)
-    scores = []
-    for start in range(0, len(verdicts), len(terms)):
-        term_verdicts = tuple(verdicts[start : start + len(terms)])
-        scores.append(CompletionScore(compose(terms, term_verdicts, clip), term_verdicts, term_verdicts[correctness]))
-    return scores
+    def __init__(self, config: RewardConfig, encoder: PromptEncoder) -> None:
+        self.config = config
+        self._encoder = encoder
+        self._batches = BatchVerifier(config.workers, CHUNK, config.deadline_s, config.max_timeouts)
+
+    def score(
+        self, rows: Sequence[Row], groups: Sequence[Sequence[Completion]], *, correctness_only: bool = False
+    ) -> list[CompletionScore]:
+        """Return the score of each completion, in order.
+
+        groups: the completions of each row. correctness_only: leave all other terms out, as an evaluation does. Raises
+        GuardError where a verifier hangs.
+        """
+        terms, clip = ((CORRECTNESS,), None) if correctness_only else (self.config.composition, self.config.clip)
+        questions = [
+            _question(term, row, completion, self._encoder.decode(completion.token_ids))
+            for row, group in zip(rows, groups, strict=True)
+            for completion in group
+            for term in terms
+        ]
+        verdicts = list(self._batches.verify(questions))
+        correctness = [term.verifier for term in terms].index(None)
+        scores = []
+        for start in range(0, len(verdicts), len(terms)):
+            term_verdicts = tuple(verdicts[start : start + len(terms)])
+            reward = compose(terms, term_verdicts, clip)
+            scores.append(CompletionScore(reward, term_verdicts, term_verdicts[correctness]))
+        return scores
+
+    def close(self) -> None:
+        """End the processes."""
+        self._batches.close()
 
 
 def _question(term: Term, row: Row, completion: Completion, text: str) -> Item:

@@ -41,8 +41,8 @@ from truegold.train.grpo.player import Player, make_player
 from truegold.train.grpo.profile_prompts import COMPARED, check_prompts_have_stayed, digest_prompts
 from truegold.train.grpo.rewards import (
     CompletionScore,
+    CompletionScorer,
     StepCompletion,
-    score_completions,
     scored_segment,
     without_contents,
 )
@@ -77,6 +77,8 @@ class Trainer:
     """Asked before each update, with what is known of the batch: a guard may keep it from the optimizer."""
     distilled: Distilled = field(default_factory=lambda: Distilled([], DistilledConfig()))
     """Positives that join the groups of their rows."""
+    scorer: CompletionScorer = field(init=False)
+    """Judges the completions of all steps."""
     player: Player | None = field(init=False, default=None)
     """Plays episodes, where answers are dialogues (`turns`)."""
     background: Background | None = field(init=False, default=None)
@@ -88,11 +90,12 @@ class Trainer:
 
     def __post_init__(self) -> None:
         self.canaries = Canaries(self.judge_again)
+        self.scorer = CompletionScorer(self.config.reward, self.rollout.encoder)
         if self.config.turns is not None:
-            self.player = make_player(self.rollout, self.config, self.config.turns, self.out_dir)
+            self.player = make_player(self.rollout, self.config, self.config.turns, self.scorer, self.out_dir)
         if self.config.asynchronous is not None:
             self.background = make_background(
-                self.feed, self.config, self.rollout, self.player, self.max_tokens, self.out_dir
+                self.feed, self.config, self.rollout, self.scorer, self.player, self.max_tokens, self.out_dir
             )
 
     @cached_property
@@ -110,6 +113,7 @@ class Trainer:
         """End what runs beside the steps."""
         if self.background is not None:
             self.background.pool.close()
+        self.scorer.close()
 
     def step(self, step: int) -> Metrics:
         """Take one step: rollout, verdicts, advantages, update, sync. Returns the step's metrics, of all ranks."""
@@ -237,7 +241,7 @@ class Trainer:
         """Return reward and correctness of completions as the verifiers judge them now."""
         rows = [completion.row for completion in completions]
         groups = [[Completion(done.segment.output_ids, done.segment.rollout_logprobs, "stop")] for done in completions]
-        scores = score_completions(rows, groups, self.rollout.encoder, self.config.reward)
+        scores = self.scorer.score(rows, groups)
         return [_judgement(score) for score in scores]
 
     def _roll_out(self, step: int) -> list[StepCompletion]:
@@ -275,7 +279,7 @@ class Trainer:
             SamplingParams(temperature, 1.0, self.max_tokens, encoder.stop_token_ids) for temperature in temperatures
         ]
         prompts, completions = self.rollout.sample(local_rows, sampling, step, groups, sizes)
-        scores = iter(score_completions(local_rows, completions, encoder, config.reward))
+        scores = iter(self.scorer.score(local_rows, completions))
         return [
             StepCompletion(row, scored_segment(prompt, completion, score, group, temperature, [(version, 0)]), score)
             for row, prompt, group, temperature, members in zip(
@@ -318,7 +322,7 @@ class Trainer:
             scores = [episode.score for episode in episodes]
         else:
             _, groups = self.rollout.sample(rows, [self.evaluation] * len(rows), seed_step, positions, sizes)
-            scores = score_completions(rows, groups, self.rollout.encoder, self.config.reward, correctness_only=True)
+            scores = self.scorer.score(rows, groups, correctness_only=True)
         passed = [
             [score.correct.passed for score in scores[start : start + samples] if score.correct.score is not None]
             for start in range(0, len(scores), samples)

@@ -12,8 +12,6 @@ scorer is pickled by its settings; the copy, like one in a forked process, start
 from __future__ import annotations
 
 import json
-import os
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +19,7 @@ from typing import Any
 from truegold.verifiers.errors import ConfigError
 from truegold.verifiers.processes.cores import usable_cores
 from truegold.verifiers.registry import BUILT_IN, resolve
-from truegold.verifiers.running.batch import DEADLINE_S, SMALL_BATCH, Pool
+from truegold.verifiers.running.batch import DEADLINE_S, SMALL_BATCH, BatchVerifier
 from truegold.verifiers.running.deadlines import MAX_TIMEOUTS, TimeoutTally
 from truegold.verifiers.running.item import Item, ResolvedVerifiers
 from truegold.verifiers.verdict import Verdict
@@ -77,16 +75,22 @@ class Scorer:
     """Processes; 0 takes one per core."""
     deadline_s: float = DEADLINE_S
     """Seconds for one verdict; after that it has no score."""
-    _verifiers: ResolvedVerifiers = field(default_factory=ResolvedVerifiers, repr=False, compare=False)
-    _pool: Pool | None = field(default=None, repr=False, compare=False)
-    _pid: int = field(default=0, repr=False, compare=False)
-    _lock: Any = field(default_factory=threading.Lock, repr=False, compare=False)
+    _verifiers: ResolvedVerifiers = field(init=False, repr=False, compare=False)
+    _processes: BatchVerifier = field(init=False, repr=False, compare=False)
+    _tally: TimeoutTally = field(init=False, repr=False, compare=False)
+    """Of all batches, whose small ones say little of a share."""
 
     def __post_init__(self) -> None:
         if self.verifier is not None:
             resolve(self.verifier)
         if self.unjudged is not None and not isinstance(self.unjudged, int | float):
             raise ConfigError(f"unjudged is {self.unjudged!r}.", "It is a number, or None to leave such responses out.")
+        self._prepare()
+
+    def _prepare(self) -> None:
+        self._verifiers = ResolvedVerifiers()
+        self._processes = BatchVerifier(self.workers or usable_cores(), CHUNK, self.deadline_s)
+        self._tally = TimeoutTally(MAX_TIMEOUTS, self.deadline_s)
 
     def judge(self, questions: Iterable[Item]) -> list[Verdict]:
         """Return the verdicts in the order of the questions."""
@@ -95,11 +99,7 @@ class Scorer:
             asked = [Item(item.response, item.gold, self.verifier, item.verifier_args, item.problem) for item in asked]
         if len(asked) < SMALL_BATCH and all(item.verifier in BUILT_IN for item in asked):
             return [self._verifiers.judge(item).verdict for item in asked]
-        for name in {item.verifier for item in asked}:
-            self._verifiers.resolve(name)
-        pool = self._running_pool()
-        futures = [pool.submit(asked[start : start + CHUNK]) for start in range(0, len(asked), CHUNK)]
-        return [timed.verdict for future in futures for timed in future.result()]
+        return list(self._processes.verify(asked, self._tally))
 
     def paid(self, verdict: Verdict) -> float | None:
         """Return the reward of a verdict; None where it has none."""
@@ -107,26 +107,14 @@ class Scorer:
 
     def close(self) -> None:
         """End the processes; the next batch starts others."""
-        with self._lock:
-            pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.close()
-
-    def _running_pool(self) -> Pool:
-        with self._lock:
-            # A forked process has a copy of the pool whose threads stayed behind.
-            if self._pool is None or self._pid != os.getpid():
-                self._pid = os.getpid()
-                tally = TimeoutTally(MAX_TIMEOUTS, self.deadline_s)
-                self._pool = Pool(self.workers or usable_cores(), self.deadline_s, tally)
-            return self._pool
+        self._processes.close()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         vars(self).update(state)
-        self._verifiers, self._pool, self._pid, self._lock = ResolvedVerifiers(), None, 0, threading.Lock()
+        self._prepare()
 
 
 def record_of(verdict: Verdict) -> dict[str, float | str]:

@@ -1,4 +1,5 @@
-"""Verdicts on many rows, from several processes: `verify_batch`, and `verify_batch_timed` for what each row cost.
+"""Verdicts on many rows, from several processes: `verify_batch`, `verify_batch_timed` for what each row cost, and
+`BatchVerifier` for batch after batch by the same processes.
 
 Verdicts come out in the order of the rows, while rows are still being read: no more than a few chunks are held. In
 child processes, a verifier that crashes the interpreter (memory, a signal, `os._exit`) or overruns its deadline costs
@@ -10,6 +11,7 @@ the user's gets a process even for one row, because a deadline can only be kept 
 from __future__ import annotations
 
 import itertools
+import os
 import queue
 import sys
 import threading
@@ -76,13 +78,21 @@ def verify_batch_timed(
     max_timeouts: float = 1.0,
 ) -> Generator[TimedVerdict, None, None]:
     """Return the same as `verify_batch`, each verdict with the CPU milliseconds that it took."""
-    if workers < 0 or chunk < 1 or item_deadline_s <= 0:
-        raise ConfigError(
-            f"verify_batch got workers={workers}, chunk={chunk}, item_deadline_s={item_deadline_s}.",
-            "workers may be 0 (one for each core) or more, chunk 1 or more, the deadline above 0.",
-        )
-    tally = TimeoutTally(max_timeouts, item_deadline_s, rows)
-    return _generate_verdicts(_checked(rows), workers, chunk, item_deadline_s, tally)
+    return _verify_once(BatchVerifier(workers, chunk, item_deadline_s, max_timeouts), rows)
+
+
+def _verify_once(verifier: BatchVerifier, rows: Iterable[Item]) -> Generator[TimedVerdict, None, None]:
+    try:
+        yield from verifier.verify_timed(rows)
+    finally:
+        verifier.close()
+
+
+def _without_costs(timed_verdicts: Generator[TimedVerdict, None, None]) -> Iterator[Verdict]:
+    # Whoever stops reading verdicts stops the processes behind them.
+    with closing(timed_verdicts):
+        for verdict, _ in timed_verdicts:
+            yield verdict
 
 
 def _checked(rows: Iterable[Item]) -> Iterator[Item]:
@@ -95,59 +105,98 @@ def _checked(rows: Iterable[Item]) -> Iterator[Item]:
         yield row
 
 
-def _without_costs(timed_verdicts: Generator[TimedVerdict, None, None]) -> Iterator[Verdict]:
-    # Whoever stops reading verdicts stops the processes behind them.
-    with closing(timed_verdicts):
-        for verdict, _ in timed_verdicts:
-            yield verdict
+class BatchVerifier:
+    """Judges batch after batch as `verify_batch` does, any thread's, and keeps its processes from one to the next.
 
+    A user's verifier is then imported once, and what it has loaded is there for the next batch. A forked process
+    starts processes of its own.
+    """
 
-def _generate_verdicts(
-    rows: Iterator[Item], workers: int, chunk: int, item_deadline_s: float, tally: TimeoutTally
-) -> Generator[TimedVerdict, None, None]:
-    verifiers = ResolvedVerifiers()
-    processes, uses_caller = workers, workers == 1
-    if workers == 0:
-        head = list(itertools.islice(rows, SMALL_BATCH))
-        rows = itertools.chain(head, rows)
-        uses_caller = len(head) < SMALL_BATCH
-        processes = 1 if uses_caller else usable_cores()
-    pool: Pool | None = None
-    waiting: deque[Future[list[TimedVerdict]]] = deque()
-    try:
-        while batch := list(itertools.islice(rows, chunk)):
-            if uses_caller and all(row.verifier in BUILT_IN for row in batch):
-                while waiting:
+    def __init__(
+        self, workers: int = 0, chunk: int = 256, item_deadline_s: float = DEADLINE_S, max_timeouts: float = 1.0
+    ) -> None:
+        """Take what `verify_batch` takes. Raises ConfigError for what cannot be."""
+        if workers < 0 or chunk < 1 or item_deadline_s <= 0:
+            raise ConfigError(
+                f"verify_batch got workers={workers}, chunk={chunk}, item_deadline_s={item_deadline_s}.",
+                "workers may be 0 (one for each core) or more, chunk 1 or more, the deadline above 0.",
+            )
+        self._workers, self._chunk = workers, chunk
+        self._item_deadline_s, self._max_timeouts = item_deadline_s, max_timeouts
+        self._verifiers = ResolvedVerifiers()
+        self._pool: Pool | None = None
+        self._pid = 0
+        self._lock = threading.Lock()
+
+    def verify(self, rows: Iterable[Item], tally: TimeoutTally | None = None) -> Iterator[Verdict]:
+        """Return one verdict for each row, in order.
+
+        tally: what counts the deadlines that processes pass, where that is of more than these rows.
+        """
+        return _without_costs(self.verify_timed(rows, tally))
+
+    def verify_timed(
+        self, rows: Iterable[Item], tally: TimeoutTally | None = None
+    ) -> Generator[TimedVerdict, None, None]:
+        """Return the same, each verdict with the CPU milliseconds that it took."""
+        tally = tally or TimeoutTally(self._max_timeouts, self._item_deadline_s, rows)
+        batches = _checked(rows)
+        processes, uses_caller = self._workers, self._workers == 1
+        if self._workers == 0:
+            head = list(itertools.islice(batches, SMALL_BATCH))
+            batches = itertools.chain(head, batches)
+            uses_caller = len(head) < SMALL_BATCH
+            processes = 1 if uses_caller else usable_cores()
+        waiting: deque[Future[list[TimedVerdict]]] = deque()
+        try:
+            while batch := list(itertools.islice(batches, self._chunk)):
+                if uses_caller and all(row.verifier in BUILT_IN for row in batch):
+                    while waiting:
+                        yield from waiting.popleft().result()
+                    yield from map(self._verifiers.judge, batch)
+                    continue
+                # A misspelt name is then one error here, not one in each process.
+                for name in {row.verifier for row in batch}:
+                    self._verifiers.resolve(name)
+                waiting.append(self._running_pool().submit(batch, tally))
+                if len(waiting) >= LOOK_AHEAD * processes:
                     yield from waiting.popleft().result()
-                yield from map(verifiers.judge, batch)
-                continue
-            # A misspelt name is then one error here, not one in each process.
-            for name in {row.verifier for row in batch}:
-                verifiers.resolve(name)
-            pool = pool or Pool(processes, item_deadline_s, tally)
-            waiting.append(pool.submit(batch))
-            if len(waiting) >= LOOK_AHEAD * processes:
+            while waiting:
                 yield from waiting.popleft().result()
-        while waiting:
-            yield from waiting.popleft().result()
-    finally:
-        if pool is not None:
+        finally:
+            for unread in waiting:
+                unread.cancel()
+
+    def close(self) -> None:
+        """End the processes, also in the middle of a batch; the next batch starts others."""
+        with self._lock:
+            pool, self._pool = self._pool, None
+        # A forked process has a copy of the pool whose threads stayed behind.
+        if pool is not None and self._pid == os.getpid():
             pool.close()
+
+    def _running_pool(self) -> Pool:
+        with self._lock:
+            if self._pool is None or self._pid != os.getpid():
+                self._pid = os.getpid()
+                self._pool = Pool(self._workers or usable_cores(), self._item_deadline_s)
+            return self._pool
 
 
 class Pool:
     """Child processes with a thread for each: the thread waits, keeps the deadline and replaces the process."""
 
-    def __init__(self, workers: int, item_deadline_s: float, tally: TimeoutTally) -> None:
-        self._seats = [Seat(item_deadline_s, tally) for _ in range(workers)]
-        self._free_seats: queue.SimpleQueue[Seat] = queue.SimpleQueue()
+    def __init__(self, workers: int, item_deadline_s: float) -> None:
+        self._seats = [Seat(item_deadline_s) for _ in range(workers)]
+        # The last seat that came free is taken first: a process is started where all others are at work.
+        self._free_seats: queue.LifoQueue[Seat] = queue.LifoQueue()
         for seat in self._seats:
             self._free_seats.put(seat)
         self._threads = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="truegold-verify")
 
-    def submit(self, batch: list[Item]) -> Future[list[TimedVerdict]]:
-        """Have a batch judged by whichever process is free next."""
-        return self._threads.submit(self._judge, batch)
+    def submit(self, batch: list[Item], tally: TimeoutTally) -> Future[list[TimedVerdict]]:
+        """Have a batch judged by whichever process is free next, and its deadlines counted."""
+        return self._threads.submit(self._judge, batch, tally)
 
     @property
     def pids(self) -> list[int]:
@@ -163,10 +212,10 @@ class Pool:
         for seat in self._seats:
             seat.stop()
 
-    def _judge(self, batch: list[Item]) -> list[TimedVerdict]:
+    def _judge(self, batch: list[Item], tally: TimeoutTally) -> list[TimedVerdict]:
         seat = self._free_seats.get()
         try:
-            return seat.judge(batch)
+            return seat.judge(batch, tally)
         except BaseException:
             # Replies to the rest of this batch are on their way, and would be taken for those of the next one.
             seat.stop()
@@ -178,15 +227,14 @@ class Pool:
 class Seat:
     """Where one child process sits, and its successor when it has died."""
 
-    def __init__(self, item_deadline_s: float, tally: TimeoutTally) -> None:
+    def __init__(self, item_deadline_s: float) -> None:
         self._item_deadline_s = item_deadline_s
-        self._tally = tally
         self._child: ChildProcess | None = None
         self._closed = False
         self._lock = threading.Lock()
         """Guards the child and `_closed`, because `interrupt` comes from another thread."""
 
-    def judge(self, batch: list[Item]) -> list[TimedVerdict]:
+    def judge(self, batch: list[Item], tally: TimeoutTally) -> list[TimedVerdict]:
         """Return the verdicts on a batch, each within its deadline."""
         judged: list[TimedVerdict] = []
         deaths = 0
@@ -196,13 +244,13 @@ class Seat:
             try:
                 for row, timed_verdict in zip(unjudged, self._ask(unjudged), strict=True):
                     judged.append(timed_verdict)
-                    self._tally.add(row, timed_verdict.verdict)
+                    tally.add(row, timed_verdict.verdict)
                     deaths = 0
             except DeadlinePassed:
                 self.stop()
                 row = batch[len(judged)]
                 judged.append(_no_score(Reason.TIMEOUT, {"item_deadline_s": self._deadline_for(row)}))
-                self._tally.add(row, judged[-1].verdict)
+                tally.add(row, judged[-1].verdict)
                 deaths = 0
             except ChildDied as error:
                 self.stop()

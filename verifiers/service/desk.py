@@ -69,7 +69,8 @@ class Desk:
         self.waiting = 0
         """Responses and programs in the queue or at work."""
         self._workers = settings.workers or usable_cores()
-        self._pool = Pool(self._workers, settings.deadline_s, TimeoutTally(1.0, settings.deadline_s))
+        self._pool = Pool(self._workers, settings.deadline_s)
+        self._tally = TimeoutTally(1.0, settings.deadline_s)
         self._programs = ThreadPoolExecutor(self._workers, thread_name_prefix="truegold-programs")
 
     @property
@@ -88,7 +89,7 @@ class Desk:
         chunks = [asked[start : start + CHUNK] for start in range(0, len(asked), CHUNK)]
         futures = []
         for chunk in chunks:
-            future = self._pool.submit(list(chunk))
+            future = self._pool.submit(list(chunk), self._tally)
             future.add_done_callback(partial(self._release, len(chunk)))
             futures.append(asyncio.wrap_future(future))
         verdicts: list[Verdict] = []

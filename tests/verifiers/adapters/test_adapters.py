@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from types import SimpleNamespace
 from typing import Any
 
@@ -168,17 +169,12 @@ def test_nemo_gym_gets_the_fields_of_a_verify_response() -> None:
     assert (unjudged["reward"], unjudged["judged"], unjudged["masked"]) == (0.0, False, 1.0)
 
 
-def test_a_large_batch_is_judged_by_processes_that_are_kept() -> None:
-    scorer = Scorer(workers=1)
-    try:
+def test_a_large_batch_is_judged_by_processes() -> None:
+    with closing(Scorer(workers=2)) as scorer:
         for _ in range(2):
             verdicts = scorer.judge([RowTruth("1/2").question(text) for text in [RIGHT, WRONG] * 40])
             assert [verdict.score for verdict in verdicts] == [1.0, 0.0] * 40
-        pool = scorer._pool
-        scorer.judge([RowTruth("1/2").question(RIGHT)] * 80)
-        assert scorer._pool is pool
-    finally:
-        scorer.close()
+        assert scorer._processes._pool is not None
 
 
 ELSEWHERE = """
@@ -190,7 +186,7 @@ scorer.close()
 
 
 def test_a_scorer_that_was_sent_to_another_process_judges_there_too() -> None:
-    scorer = Scorer(workers=1)
+    scorer = Scorer(workers=2)
     questions = [RowTruth("1/2").question(RIGHT)] * 70
     try:
         assert [verdict.score for verdict in scorer.judge(questions)] == [1.0] * 70
@@ -199,17 +195,6 @@ def test_a_scorer_that_was_sent_to_another_process_judges_there_too() -> None:
         scorer.close()
     done = subprocess.run([sys.executable, "-c", ELSEWHERE], input=sent, capture_output=True, check=True, timeout=120)
     assert done.stdout == b"True\n"
-
-
-def test_a_scorer_of_a_forked_process_starts_processes_of_its_own() -> None:
-    scorer = Scorer(workers=1)
-    try:
-        kept = scorer._running_pool()
-        scorer._pid += 1
-        assert scorer._running_pool() is not kept
-        kept.close()
-    finally:
-        scorer.close()
 
 
 def test_what_trainers_log_has_no_none_and_the_masked_share_counts_them() -> None:
