@@ -15,11 +15,12 @@ from truegold.verifiers.gold import gold_response, judges_solutions
 from truegold.verifiers.math import MathVerifier, equivalent
 from truegold.verifiers.registry import available, fingerprint, resolve, verify
 from truegold.verifiers.reward import Reward, Term, compose
-from truegold.verifiers.running.batch import verify_batch
+from truegold.verifiers.running.batch import BatchVerifier, verify_batch
 from truegold.verifiers.running.item import Item
 from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
 __all__ = [
+    "BatchVerifier",
     "ChoiceVerifier",
     "CodeVerifier",
     "ConfigError",

@@ -10,8 +10,7 @@ from truegold.pipeline.config.base import VerdictConfig
 from truegold.pipeline.profile.model_judge import Judge
 from truegold.pipeline.profile.schedule import Draw
 from truegold.pipeline.rows import dump_json
-from truegold.verifiers import Item, Verdict
-from truegold.verifiers.running.batch import BatchVerifier
+from truegold.verifiers import BatchVerifier, Item, Verdict
 from truegold.verifiers.running.deadlines import TimeoutTally
 
 BATCH = 1024

@@ -16,9 +16,8 @@ from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.rows import Row, dump_json
 from truegold.train.config.reward import RewardConfig
 from truegold.train.model.segment import Segment
-from truegold.verifiers import Item, Reward, Term, Verdict, compose, resolve
+from truegold.verifiers import BatchVerifier, Item, Reward, Term, Verdict, compose, resolve
 from truegold.verifiers.options import declared
-from truegold.verifiers.running.batch import BatchVerifier
 
 CORRECTNESS = Term("correct")
 """The reward of an evaluation."""
