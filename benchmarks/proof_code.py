@@ -55,10 +55,12 @@ class Arm:
     weak_share: float = 0.0
     """The share of the rows whose tests are weak."""
     is_vetted: bool = False
+    guards_off: tuple[str, ...] = ()
 
 
 ARMS = {
-    "format": Arm(({"name": "correct", "weight": 0.0}, LAYOUT_TERM)),
+    # The guard stops it otherwise, once all completions have the layout.
+    "format": Arm(({"name": "correct", "weight": 0.0}, LAYOUT_TERM), guards_off=("reward_constant",)),
     "tests": Arm(),
     "format and tests": Arm(({"name": "correct"}, {**LAYOUT_TERM, "weight": 0.5})),
     "share of tests": Arm(counts_share=True),
@@ -86,6 +88,7 @@ def train(arm: Arm, model: Path, tasks: Sequence[Task], steps: int, seed: int, w
             "group_size": GROUP,
             "sampling": {"max_tokens": MAX_TOKENS, "refills": 0},
             "reward": {"terms": arm.terms},
+            "guards": {"off": arm.guards_off},
             "optimizer": {"lr": 4e-4, "warmup_steps": 5, "schedule": "constant", "dtype": "float32"},
             "evaluation": {"every": 0},
             "checkpoint_every": steps,
