@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo.responses import QUARANTINE, Responder
 from truegold.train.guards.doctor import recorded_stop
@@ -32,6 +33,7 @@ class Notes:
         self.rate_factor = 1.0
         self.returned: list[int] = []
         self.log: list[str] = []
+        self.progress: list[str] = []
 
     def save(self, folder: Path, step: int, state: Mapping[str, Any], kept: Collection[int]) -> None:
         json.dumps(state)
@@ -58,7 +60,9 @@ def responder(out: Path, **guards: Any) -> tuple[Responder, Notes]:
     (out / "completions").mkdir()
     for step in range(60):
         (out / "completions" / f"step-{step:06d}.parquet").write_bytes(b"rows")
-    made = Responder(trainer, notes, out / "checkpoints", 0)  # type: ignore[arg-type]
+    progress = NullProgress()
+    progress.note = notes.progress.append  # type: ignore[method-assign]
+    made = Responder(trainer, notes, out / "checkpoints", 0, progress)  # type: ignore[arg-type]
     made.save(0)
     return made, notes
 
@@ -87,6 +91,9 @@ def test_a_dead_policy_returns_to_the_last_healthy_checkpoint_at_a_quarter_of_th
     assert (alarm["step"], alarm["since"], alarm["returned_to"], alarm["value"]) == (23, 22, 10, 0.0)
     assert alarm["quarantined"] == [f"{QUARANTINE}/step-0000{step}.parquet" for step in (22, 23)]
     assert all((tmp_path / name).exists() for name in alarm["quarantined"])
+    (note,) = notes.progress
+    assert note.startswith("Step 23: pass_rate_start: pass_rate is 0 ")
+    assert note.endswith("The weights are those of step 10 again, and the rate 0.25 of the schedule's.")
 
 
 def test_a_run_that_dies_again_and_again_stops_with_exit_code_5(tmp_path: Path) -> None:
@@ -184,6 +191,33 @@ def test_what_is_exported_is_not_what_died_last(tmp_path: Path) -> None:
         take(made, step, HEALTHY)
     made.finish(20, {"heldout_pass_rate": 0.1, "heldout_error": 0.01})
     assert notes.returned == [0]
+
+
+def test_a_policy_that_has_begun_to_die_is_not_exported(tmp_path: Path) -> None:
+    made, notes = responder(tmp_path)
+    for step in range(19):
+        take(made, step, HEALTHY)
+    take(made, 19, DEAD)
+    made.finish(20, {})
+    assert notes.returned == [10]
+
+
+def test_one_bad_batch_at_the_end_is_chance_where_the_held_out_pass_rate_holds(tmp_path: Path) -> None:
+    made, notes = responder(tmp_path)
+    made.evaluated(0, {"heldout_pass_rate": 0.5, "heldout_error": 0.01})
+    for step in range(19):
+        take(made, step, HEALTHY)
+    take(made, 19, DEAD)
+    made.finish(20, {"heldout_pass_rate": 0.6, "heldout_error": 0.01})
+    assert notes.returned == []
+
+
+def test_groups_that_are_all_right_but_a_few_are_no_reason_to_return(tmp_path: Path) -> None:
+    made, notes = responder(tmp_path)
+    for step in range(20):
+        take(made, step, {**HEALTHY, "pass_rate": 0.875, "trained_completions": 0.0 if step > 12 else 64.0})
+    made.finish(20, {})
+    assert notes.returned == []
 
 
 def test_a_discarded_evaluation_is_no_measure_of_what_comes(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 from truegold.pipeline.report.training import ENDINGS
 from truegold.pipeline.running.aside import write_whole
 from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.pipeline.running.progress import Progress
 from truegold.train.grpo.batch_metrics import Metrics
 from truegold.train.grpo.step import Trainer
 from truegold.train.guards.logs import ALARMS
@@ -36,6 +37,14 @@ ROLL_BACK_RATE = 4
 SAMPLED = ("pass_rate", "truncated", "repetition", "foreign_script", "idle", "not_finite")
 """What is measured of a batch with the weights that it came from: straight after a return it is what those had."""
 HELDOUT = "heldout_pass_rate"
+OF_PASS_RATES = ("pass_rate", "idle")
+"""What a batch may show by chance, of which the held-out pass rate is the better measure."""
+CHANGES: dict[Action, str] = {
+    "skip_step": "This batch is not trained on.",
+    "halve_rate": "The learning rate is {rate_factor:g} of the schedule's from now on.",
+    "roll_back": "The weights are those of step {returned_to} again, and the rate {rate_factor:g} of the schedule's.",
+}
+"""What the reader is told at once; what ends the run is told as its error."""
 HEALED = 50
 """After so many steps without an alarm, the run may return as often again."""
 
@@ -43,15 +52,18 @@ HEALED = 50
 class Responder:
     """Watches a training, and acts. Every rank has one, and does what the first one decides."""
 
-    def __init__(self, trainer: Trainer, engine: TrainingEngine, checkpoints: Path, first_step: int) -> None:
+    def __init__(
+        self, trainer: Trainer, engine: TrainingEngine, checkpoints: Path, first_step: int, progress: Progress
+    ) -> None:
         self._trainer = trainer
         self._engine = engine
         self._checkpoints = checkpoints
+        self._progress = progress
         self._folder = trainer.out_dir
         off = set(trainer.config.guards.off)
         if any(term.verifier is None and term.weight == 0 for term in trainer.config.reward.terms):
             # The reward is not meant to be about correctness.
-            off |= {"reward_sign", "reward_blind", "update_sign"}
+            off |= {"reward_sign", "reward_blind", "update_sign", "nothing_teaches"}
         self.watch = Watch(off)
         self._pending: list[Alarm] = []
         self._observed: set[str] = set()
@@ -111,11 +123,15 @@ class Responder:
 
     def finish(self, step: int, metrics: Metrics) -> None:
         """Take in the last evaluation: what is exported must not be dead. Where it is, or where a guard has begun to
-        see it die, the weights are those of the best or of the last healthy checkpoint."""
+        see it die, the weights are those of the best or of the last healthy checkpoint. A held-out pass rate that has
+        not fallen tells more than what one last batch passed."""
         self.evaluated(step, metrics)
         alarms, self._pending = self._pending, []
         may_return = "roll_back" not in self._trainer.config.guards.off
-        for alarm in alarms or self.watch.unfinished(step):
+        begun = [] if alarms else self.watch.unfinished(step)
+        if metrics.get(HELDOUT) is not None:
+            begun = [alarm for alarm in begun if alarm.metric not in OF_PASS_RATES]
+        for alarm in alarms or begun:
             if may_return and SEVERITY[alarm.action] >= SEVERITY["roll_back"]:
                 self._act(step, alarm, "roll_back")
                 return
@@ -258,6 +274,9 @@ class Responder:
         return names
 
     def _log(self, alarm: Alarm, action: Action, evidence: Mapping[str, Any]) -> None:
-        if rank() == 0:
-            with (self._folder / ALARMS).open("a") as log:
-                log.write(json.dumps({**alarm.record(), "action": action, **evidence}) + "\n")
+        if rank() != 0:
+            return
+        with (self._folder / ALARMS).open("a") as log:
+            log.write(json.dumps({**alarm.record(), "action": action, **evidence}) + "\n")
+        if action in CHANGES:
+            self._progress.note(f"{alarm.line()} {CHANGES[action].format(**evidence)}")

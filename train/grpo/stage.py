@@ -110,7 +110,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     trainer.distilled, left_out = distilled.load_distilled(
         inputs.get("distilled"), encoder, [*data.rows, *data.reserve], objective
     )
-    responder = Responder(trainer, engine, out_dir / CHECKPOINTS, first_step)
+    responder = Responder(trainer, engine, out_dir / CHECKPOINTS, first_step, progress)
     if state is not None:
         trainer.restore(state)
         responder.restore(state["guards"])

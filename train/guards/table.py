@@ -176,8 +176,8 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "nothing_teaches", "idle", "up", "limit", "roll_back",
-        "no group has completions of different rewards: a collapsed policy, problems that are all too hard, a verifier "
-        "that always says the same",
+        "no group has completions of different rewards, and hardly any passes: a collapsed policy, problems that are "
+        "all too hard, a verifier that always says no",
         "Look at completions/: where they are sane, take easier problems, more tokens or a larger group_size.",
         floor=0.5, steps=3,
     ),
@@ -294,7 +294,8 @@ begins."""
 BLIND = 0.1
 """Right completions earn more than wrong ones by at least this share of what rewards differ by."""
 ALMOST_ALL = 0.9
-"""From this pass rate on, that nothing teaches means that nothing is left to learn."""
+ALMOST_NONE = 0.1
+"""Between these pass rates a batch has right and wrong completions, so that there is something to tell apart."""
 
 
 SPREAD = "reward_spread/"
@@ -316,14 +317,16 @@ def derived_metrics(metrics: Mapping[str, float | None]) -> dict[str, float]:
     if rewards:
         derived["reward_not_finite"] = float(not all(map(math.isfinite, rewards)))
     if passed is not None and trained is not None:
-        derived["idle"] = float(trained == 0 and passed < ALMOST_ALL)
+        # Where more pass, the groups are right or wrong as a whole: what could be learnt has been, and a policy that
+        # was healthier before is seen by its pass rate.
+        derived["idle"] = float(trained == 0 and passed < ALMOST_NONE)
     if passed is not None and spread is not None:
         derived["reward_constant"] = float(spread == 0 and 0.02 < passed < 0.98)
     if passed is not None and profile is not None:
         derived |= _profile_distance(passed, profile, metrics.get("judged"))
     domains = [name.removeprefix(SPREAD) for name in metrics if name.startswith(SPREAD)]
     if domains:
-        is_mixed = [0.1 < (metrics.get(f"pass_rate/{domain}") or 0.0) < ALMOST_ALL for domain in domains]
+        is_mixed = [ALMOST_NONE < (metrics.get(f"pass_rate/{domain}") or 0.0) < ALMOST_ALL for domain in domains]
         is_constant = [metrics[SPREAD + domain] == 0 for domain in domains]
         derived["domain_constant"] = float(any(map(all, zip(is_mixed, is_constant, strict=True))))
     if metrics.get("clip_share") is None and metrics.get("clipped_low") is not None:

@@ -138,6 +138,7 @@ def test_noise_of_small_scale_is_harmless_however_regular_it_was() -> None:
 def test_nothing_to_learn_is_no_fault_where_all_is_learnt() -> None:
     lines = [{"step": step, "pass_rate": 1.0, "trained_completions": 0.0} for step in range(10)]
     assert watch_run(lines) == []
+    assert watch_run([{**line, "pass_rate": 0.875} for line in lines]) == []
     unlearnt = [{**line, "pass_rate": 0.0} for line in lines]
     assert [alarm.guard for alarm in watch_run(unlearnt)][:1] == ["nothing_teaches"]
 
