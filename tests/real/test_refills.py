@@ -43,7 +43,7 @@ class Judged(Trainer):
         ]
 
 
-UNUSED = cast("Any", SimpleNamespace())
+UNUSED = cast("Any", SimpleNamespace(encoder=ByteEncoder()))
 
 
 def entered(rows: Sequence[int], reserve: Sequence[int], **settings: Any) -> tuple[list[int], Feed]:
