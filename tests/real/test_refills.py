@@ -43,7 +43,7 @@ class Judged(Trainer):
         ]
 
 
-UNUSED = cast("Any", SimpleNamespace(encoder=ByteEncoder()))
+UNUSED = cast("Any", SimpleNamespace(encoder=ByteEncoder(ChatConfig())))
 
 
 def entered(rows: Sequence[int], reserve: Sequence[int], **settings: Any) -> tuple[list[int], Feed]:
