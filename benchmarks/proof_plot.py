@@ -10,6 +10,8 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from math import ceil
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -20,10 +22,11 @@ from proof import ARMS, accuracy_at
 
 POINTS = 60
 """A mean is drawn through so many budgets."""
+COLUMNS = 3
 
 
 def draw(measured: Mapping[str, Mapping[str, Any]], share: str, path: Path) -> None:
-    """Draw the arms that were measured at one share of damaged rows side by side, each beside the raw one."""
+    """Draw the arms that were measured at one share of damaged rows, each beside the raw one."""
     runs = {
         arm.name: [result for key, result in measured.items() if key.startswith(f"{share}|{arm.name}|")] for arm in ARMS
     }
@@ -32,8 +35,12 @@ def draw(measured: Mapping[str, Mapping[str, Any]], share: str, path: Path) -> N
     others = [arm for arm in runs if arm != "raw"]
     # The same drawing has the same bytes.
     matplotlib.rcParams |= {"svg.hashsalt": "proof", "font.size": 8}
-    figure, axes = plt.subplots(1, len(others), figsize=(2.2 * len(others), 2.4), sharey=True, squeeze=False)
-    for axis, arm in zip(axes[0], others, strict=True):
+    rows = ceil(len(others) / COLUMNS)
+    figure, axes = plt.subplots(rows, COLUMNS, figsize=(2.6 * COLUMNS, 2.3 * rows), sharey=True, squeeze=False)
+    for axis, arm in zip_longest(axes.flat, others):
+        if arm is None:
+            axis.remove()
+            continue
         for name, colour in (("raw", "tab:gray"), (arm, "tab:blue")):
             lines = [
                 [(result["spent"] + tokens, rate) for _, tokens, rate in result["points"]] for result in runs[name]
@@ -45,7 +52,8 @@ def draw(measured: Mapping[str, Mapping[str, Any]], share: str, path: Path) -> N
         axis.xaxis.set_major_formatter(lambda tokens, _: f"{tokens / 1000:.0f}k")
         axis.legend(loc="lower right", frameon=False)
         axis.grid(alpha=0.2)
-    axes[0][0].set_ylabel("held-out accuracy")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("held-out accuracy")
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
 
