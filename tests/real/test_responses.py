@@ -52,11 +52,10 @@ def responder(out: Path, **guards: Any) -> tuple[Responder, Notes]:
         out_dir=out,
         state=dict,
         feed=SimpleNamespace(unlearn=lambda state: notes.log.append(f"unlearn since {state['feed']}")),
-        rollout=SimpleNamespace(
-            engine=SimpleNamespace(forget_prefixes=lambda: notes.log.append("forget")),
-        ),
-        bring_sampler_up=lambda: notes.log.append("sync"),
+        rollout=SimpleNamespace(engine=SimpleNamespace(forget_prefixes=lambda: notes.log.append("forget")), version=0),
+        background=None,
     )
+    trainer.bring_sampler_up = lambda: notes.log.append(f"sync from {trainer.rollout.version}")
     (out / "completions").mkdir()
     for step in range(60):
         (out / "completions" / f"step-{step:06d}.parquet").write_bytes(b"rows")
@@ -86,7 +85,7 @@ def test_a_dead_policy_returns_to_the_last_healthy_checkpoint_at_a_quarter_of_th
     take(made, 23, DEAD)
     assert (notes.returned, notes.rate_factor) == ([10], 0.25)
     # The sampling engine may have had other weights under the same version.
-    assert notes.log == ["unlearn since 10", "forget", "sync"]
+    assert notes.log == ["unlearn since 10", "forget", "sync from -1"]
     (alarm, *_) = [alarm for alarm in read_whole_lines(tmp_path / ALARMS) if alarm["action"] == "roll_back"]
     assert (alarm["step"], alarm["since"], alarm["returned_to"], alarm["value"]) == (23, 22, 10, 0.0)
     assert alarm["quarantined"] == [f"{QUARANTINE}/step-0000{step}.parquet" for step in (22, 23)]
@@ -210,6 +209,36 @@ def test_one_bad_batch_at_the_end_is_chance_where_the_held_out_pass_rate_holds(t
     take(made, 19, DEAD)
     made.finish(20, {"heldout_pass_rate": 0.6, "heldout_error": 0.01})
     assert notes.returned == []
+
+
+def test_a_hiccup_of_the_verifier_at_the_end_takes_back_nothing_where_the_held_out_pass_rate_holds(
+    tmp_path: Path,
+) -> None:
+    made, notes = responder(tmp_path)
+    made.evaluated(0, {"heldout_pass_rate": 0.5, "heldout_error": 0.01})
+    for step in range(19):
+        take(made, step, HEALTHY)
+    take(made, 19, {**HEALTHY, "unjudged": 0.6})
+    made.finish(20, {"heldout_pass_rate": 0.6, "heldout_error": 0.01})
+    assert notes.returned == []
+
+
+def test_a_return_forgets_the_buffer_of_groups_and_keeps_the_error_of_the_best_evaluation(tmp_path: Path) -> None:
+    made, notes = responder(tmp_path)
+    made._trainer.background = SimpleNamespace(  # type: ignore[assignment]
+        forget_before=lambda version: notes.log.append(f"forget before {version}")
+    )
+    made.evaluated(0, {"heldout_pass_rate": 0.5, "heldout_error": 0.05})
+    for step in range(9):
+        take(made, step, HEALTHY)
+    for step in (9, 10):
+        take(made, step, DEAD)
+    assert notes.returned == [0]
+    assert notes.log == ["unlearn since 0", "forget", "forget before 11", "sync from -1"]
+    # 3.4 standard errors of the difference.
+    made.evaluated(20, {"heldout_pass_rate": 0.26, "heldout_error": 0.05})
+    take(made, 20, HEALTHY)
+    assert notes.returned == [0]
 
 
 def test_groups_that_are_all_right_but_a_few_are_no_reason_to_return(tmp_path: Path) -> None:

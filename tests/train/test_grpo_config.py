@@ -79,6 +79,7 @@ def test_the_lowest_band_that_fits_a_pass_rate_counts() -> None:
         ({"optimizer": {"offload": True}}, "offload needs zero_stage 2 or 3"),
         ({"optimizer": {"zero_stage": 3, "lora": {"targets": ["lm_head"]}}}, "adapters on lm_head"),
         ({"launch": {"ranks": 2, "hostfile": "hosts"}}, "ranks are of this machine alone"),
+        ({"asynchronous": {"max_staleness": 2}, "sync_every": 4}, r"sync_every \(4\) must be at most .* \(3\)"),
     ],
 )
 def test_settings_that_contradict_each_other_are_told(settings: dict[str, object], message: str) -> None:

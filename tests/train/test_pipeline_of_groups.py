@@ -109,6 +109,41 @@ def test_groups_over_the_bound_are_dropped_and_every_group_ends_once(tmp_path: P
     assert pending | {record["group"] for record in ended} == set(range(pipeline.next_key))
 
 
+class Hurrying(Sampler):
+    """Has everything done by the time it is asked."""
+
+    def poll(self, timeout_s: float | None = 0.0) -> list[Done]:
+        return super().poll(None)
+
+
+def test_what_was_done_while_the_trainer_updated_is_held_to_the_bound_too(tmp_path: Path) -> None:
+    pipeline = make_pipeline(tmp_path, max_staleness=1)
+    sampler: Any = Hurrying(at_a_time=100)
+    pipeline.sampler = sampler
+    pipeline.begin()
+    sampler.version = 0
+    done = sampler.poll()
+    sampler.version = 5
+    sampler.poll = lambda timeout_s=0.0, first=[done]: first.pop() if first else Hurrying.poll(sampler)
+    taken = pipeline.take(STEP, version=5, step=0)
+    assert [group.staleness(5) for group in taken] == [0] * STEP
+    assert pipeline.dropped == 2 * STEP
+
+
+def test_groups_of_weights_that_the_run_has_returned_from_are_not_trained_on(tmp_path: Path) -> None:
+    pipeline = make_pipeline(tmp_path, max_staleness=4)
+    sampler: Any = pipeline.sampler
+    pipeline.begin()
+    for step in range(3):
+        sampler.version = step
+        pipeline.take(STEP, step, step)
+        pipeline.finish({0}, step, step)
+    pipeline.oldest_version = sampler.version = 3
+    taken = pipeline.take(STEP, 3, 3)
+    assert {done.versions[0][0] for group in taken for done in group.ordered()} == {3}
+    assert pipeline.finish({0}, 3, 3)["stale_groups"] > 0
+
+
 def test_what_had_not_ended_is_asked_for_again_and_the_ledger_forgets_what_came_later(tmp_path: Path) -> None:
     pipeline = make_pipeline(tmp_path, max_staleness=2)
     pipeline.begin()

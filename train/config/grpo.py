@@ -284,6 +284,11 @@ class GrpoConfig(StageConfig):
         names = ", ".join(name for name, is_set in wrong.items() if is_set)
         if self.asynchronous is not None and names:
             raise ValueError(f"asynchronous rollouts do not go with {names}")
+        if self.asynchronous is not None and self.sync_every > self.asynchronous.max_staleness + 1:
+            raise ValueError(
+                f"sync_every ({self.sync_every}) must be at most asynchronous.max_staleness + 1 "
+                f"({self.asynchronous.max_staleness + 1}): between two syncs every group would be too old"
+            )
         if self.asynchronous is not None and isinstance(self.engine, ServerEngineConfig):
             self.asynchronous.check_server()
         return self

@@ -6,8 +6,9 @@
     groups.jsonl  {"group": 17, "id": "...", "event": "trained", "step": 4, "staleness": 1}
 
 A group is asked for once, under a key of its own, and ends once: `trained`, `idle` (its completions have no
-advantages, or there was no need for it) or `stale`. A checkpoint keeps which ones have not ended; whoever goes on from
-it asks for them again. All of this is rank 0's; what the others see of it is in `background`.
+advantages, its step was left out, or there was no need for it) or `stale` (older than the bound, or sampled by weights
+that the run has returned from). A checkpoint keeps which ones have not ended; whoever goes on from it asks for them
+again. All of this is rank 0's; what the others see of it is in `background`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 
 from truegold.pipeline.engines.base import Request, SamplingParams, sample_seed
 from truegold.pipeline.rows import Row
+from truegold.pipeline.running.aside import write_whole
 from truegold.pipeline.running.json_lines import read_whole_lines
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo.feed import Draw, Feed
@@ -85,6 +87,8 @@ class Pipeline:
     """Seconds that the trainer has waited for groups in the step."""
     finished: float = field(default_factory=time.monotonic)
     """When the step before was finished."""
+    oldest_version: int = 0
+    """What weights before these have sampled is not trained on: the run has returned from them."""
 
     @property
     def capacity(self) -> int:
@@ -113,6 +117,7 @@ class Pipeline:
         taken: list[Group] = []
         began = time.monotonic()
         while len(taken) < count:
+            self._take_up(self.sampler.poll())
             self._drop_stale(version, step)
             taken += self._choose(count - len(taken), version)
             self.fill()
@@ -175,7 +180,7 @@ class Pipeline:
             self._ask(key, Draw(index, chance, teaching))
         ledger, self.step = self.out_dir / LEDGER, state["pipeline_step"]
         kept = [record for record in read_whole_lines(ledger) if record["step"] < self.step] if ledger.exists() else []
-        ledger.write_text("".join(json.dumps(record) + "\n" for record in kept), encoding="utf-8")
+        write_whole(ledger, "".join(json.dumps(record) + "\n" for record in kept).encode())
 
     def _ask(self, key: int, draw: Draw) -> None:
         row, size, seed = self.feed.row(draw), self.config.group_size, self.config.seed
@@ -201,7 +206,6 @@ class Pipeline:
     def _choose(self, count: int, version: int) -> list[Group]:
         """Take groups out of the buffer."""
         assert self.config.asynchronous is not None
-        self._take_up(self.sampler.poll())
         if self.config.asynchronous.order == "fresh":
             self.ready.sort(key=lambda group: (group.staleness(version), group.key))
         chosen, self.ready = self.ready[:count], self.ready[count:]
@@ -209,7 +213,7 @@ class Pipeline:
 
     def _drop_stale(self, version: int, step: int) -> None:
         assert self.config.asynchronous is not None
-        bound = self.config.asynchronous.max_staleness
+        bound = min(self.config.asynchronous.max_staleness, version - self.oldest_version)
         stale = [group for group in self.ready if group.staleness(version) > bound]
         if stale:
             self.ready = [group for group in self.ready if group.staleness(version) <= bound]

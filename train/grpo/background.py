@@ -86,6 +86,11 @@ class Background:
         metrics: dict[str, float] = from_first_rank(measured)
         return metrics
 
+    def forget_before(self, version: int) -> None:
+        """Leave out what older weights than these have sampled, from which the run has returned."""
+        if self.pipeline is not None:
+            self.pipeline.oldest_version = version
+
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps."""
         kept: dict[str, Any] = from_first_rank(self.pipeline.state() if self.pipeline is not None else {})

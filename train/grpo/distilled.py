@@ -117,10 +117,16 @@ def load_distilled(
 def join(
     segments: Sequence[Segment], weighed: WeighedBatch, members: Sequence[Member]
 ) -> tuple[list[Segment], WeighedBatch]:
-    """Return a batch with its off-policy members behind the others, whose advantages stay as they are."""
+    """Return a batch with its off-policy members behind the others, whose advantages stay as they are.
+
+    A member counts as a sequence of its own, also where the others are parts of episodes.
+    """
     joined = torch.zeros(len(segments) + len(members), dtype=torch.bool)
     joined[len(segments) :] = True
     advantages: Tensor = torch.cat([weighed.advantages, torch.tensor([member.advantage for member in members])])
     trained = torch.cat([weighed.trained, torch.ones(len(members), dtype=torch.bool)])
-    batch = WeighedBatch(advantages, trained, weighed.metrics, joined, weighed.teachers)
+    batch = replace(weighed, advantages=advantages, trained=trained, distilled=joined)
+    if weighed.episode_tokens is not None:
+        tokens = torch.tensor([float(member.segment.sampled_tokens) for member in members])
+        batch = replace(batch, episode_tokens=torch.cat([weighed.episode_tokens, tokens]))
     return [*segments, *(member.segment for member in members)], batch

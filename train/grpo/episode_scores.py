@@ -21,7 +21,7 @@ import torch
 from truegold.pipeline.engines.base import Completion
 from truegold.train.config.reward import RewardConfig
 from truegold.train.config.turns import TurnsConfig
-from truegold.train.grpo.rewards import CORRECTNESS, CompletionScore, CompletionScorer, StepCompletion
+from truegold.train.grpo.rewards import CompletionScore, CompletionScorer, StepCompletion
 from truegold.train.grpo.update import WeighedBatch
 from truegold.train.model.segment import Segment
 from truegold.train.turns.episodes import FAILURES, Ending, Episode
@@ -50,7 +50,8 @@ def _completion(
     episode: Episode, verdict: Verdict | None, reward: RewardConfig, turns: TurnsConfig, temperature: float
 ) -> StepCompletion:
     verdict = verdict or _verdict(episode)
-    composed = compose((CORRECTNESS,), (verdict,), reward.clip)
+    # With turns there is no other term than correctness (`GrpoConfig`).
+    composed = compose(reward.composition, (verdict,), reward.clip)
     segments = [] if episode.dialogue is None else [held.to_segment(temperature) for held in episode.dialogue.segments]
     parts = [
         replace(segment, reward=composed.value, right=verdict.passed, group=episode.group)

@@ -37,8 +37,7 @@ ROLL_BACK_RATE = 4
 SAMPLED = ("pass_rate", "truncated", "repetition", "foreign_script", "idle", "not_finite")
 """What is measured of a batch with the weights that it came from: straight after a return it is what those had."""
 HELDOUT = "heldout_pass_rate"
-OF_PASS_RATES = ("pass_rate", "idle")
-"""What a batch may show by chance, of which the held-out pass rate is the better measure."""
+HELDOUT_ERROR = "heldout_error"
 CHANGES: dict[Action, str] = {
     "skip_step": "This batch is not trained on.",
     "halve_rate": "The learning rate is {rate_factor:g} of the schedule's from now on.",
@@ -69,8 +68,9 @@ class Responder:
         self._observed: set[str] = set()
         self._counts = {"roll_back": 0, "skip_step": 0}
         self._last_alarm = -HEALED
-        self._heldout: dict[int, float] = {}
-        """The held-out pass rates of the weights in force and of those before them, by their steps."""
+        self._heldout: dict[int, tuple[float, float]] = {}
+        """The held-out pass rates of the weights in force and of those before them, by their steps, each with its
+        standard error."""
         self._best: tuple[int, float] | None = None
         self._sampled: dict[int, dict[str, float]] = {}
         """What the weights of checkpoints, and the present ones, were measured to do first, by their steps."""
@@ -91,7 +91,7 @@ class Responder:
         rate = metrics.get(HELDOUT)
         if rate is None or any(alarm.metric == HELDOUT for alarm in self._pending):
             return
-        self._heldout[step] = rate
+        self._heldout[step] = (rate, metrics.get(HELDOUT_ERROR) or 0.0)
         if self._best is None or rate > self._best[1]:
             self._best = (step, rate)
             if step not in checkpoint_steps(self._checkpoints):
@@ -123,14 +123,12 @@ class Responder:
 
     def finish(self, step: int, metrics: Metrics) -> None:
         """Take in the last evaluation: what is exported must not be dead. Where it is, or where a guard has begun to
-        see it die, the weights are those of the best or of the last healthy checkpoint. A held-out pass rate that has
-        not fallen tells more than what one last batch passed."""
+        see it die, the weights are those of the best or of the last healthy checkpoint. A held-out pass rate of these
+        weights that has not fallen tells more than the last batches of the weights before them."""
         self.evaluated(step, metrics)
         alarms, self._pending = self._pending, []
         may_return = "roll_back" not in self._trainer.config.guards.off
-        begun = [] if alarms else self.watch.unfinished(step)
-        if metrics.get(HELDOUT) is not None:
-            begun = [alarm for alarm in begun if alarm.metric not in OF_PASS_RATES]
+        begun = [] if metrics.get(HELDOUT) is not None else self.watch.unfinished(step)
         for alarm in alarms or begun:
             if may_return and SEVERITY[alarm.action] >= SEVERITY["roll_back"]:
                 self._act(step, alarm, "roll_back")
@@ -153,7 +151,7 @@ class Responder:
             "rate_factor": self._engine.rate_factor,
             "counts": self._counts,
             "last_alarm": self._last_alarm,
-            "heldout": {str(evaluated): rate for evaluated, rate in self._heldout.items()},
+            "heldout": {str(evaluated): list(measured) for evaluated, measured in self._heldout.items()},
             "best": self._best,
             "sampled": {str(step): values for step, values in self._sampled.items()},
             "returned": self._returned,
@@ -166,7 +164,7 @@ class Responder:
         if state["lr"] == self._trainer.config.optimizer.lr:
             self._engine.rate_factor = state["rate_factor"]
         self._counts, self._last_alarm = dict(state["counts"]), state["last_alarm"]
-        self._heldout = {int(evaluated): rate for evaluated, rate in state["heldout"].items()}
+        self._heldout = {int(evaluated): (rate, error) for evaluated, (rate, error) in state["heldout"].items()}
         self._best = None if state["best"] is None else tuple(state["best"])
         self._sampled = {int(step): values for step, values in state["sampled"].items()}
         self._returned = None if state["returned"] is None else tuple(state["returned"])
@@ -246,17 +244,21 @@ class Responder:
         # This version may have had other weights already, whose prefixes are cached under it.
         self._trainer.rollout.engine.forget_prefixes()
         self._trainer.version = step + 1
+        if self._trainer.background is not None:
+            self._trainer.background.forget_before(step + 1)
+        # The sampler may have weights of this version that are discarded now.
+        self._trainer.rollout.version = -1
         self._trainer.bring_sampler_up()
         self.watch.start_over()
         self._returned = (step, target, alarm.metric)
         # What has been discarded is no measure of what comes.
         self._heldout = {evaluated: rate for evaluated, rate in self._heldout.items() if evaluated <= target}
         self.watch.series[HELDOUT] = Series()
-        for rate in self._heldout.values():
-            self.watch.series[HELDOUT].add(rate)
+        for rate, error in self._heldout.values():
+            self.watch.series[HELDOUT].add(rate, error)
         if self._best is not None and self._best[0] > target:
             kept = checkpoint_steps(self._checkpoints)
-            left = [(evaluated, rate) for evaluated, rate in self._heldout.items() if evaluated in kept]
+            left = [(evaluated, rate) for evaluated, (rate, _) in self._heldout.items() if evaluated in kept]
             self._best = max(left, key=lambda best: best[1], default=None)
         self.save(step + 1)
         return target

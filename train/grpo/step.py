@@ -158,15 +158,16 @@ class Trainer:
             "trained_completions": float(sum(completion.trained for completion in all_completions) + joining),
             "distilled_members": float(joining),
             "staleness": float(self.version - self.rollout.version),
-            **(self.background.finish(entered, self.version, step) if self.background is not None else {}),
             "canaries_changed": self._check_canaries(completions) if self.player is None else None,
             **mean_metrics([metrics for metrics in chain(*gathered(self.episode_metrics)) if metrics]),
         }
         self.episode_metrics = []
         sampled = updated = time.monotonic()
         updates, probe = [], None
+        version = self.version
         is_sync_due = (step + 1) % config.sync_every == 0
-        if self.may_train(step, metrics) and metrics["trained_completions"]:
+        is_trained = self.may_train(step, metrics) and bool(metrics["trained_completions"])
+        if is_trained:
             if is_sync_due:
                 self.rollout.engine.sleep()
             try:
@@ -176,6 +177,7 @@ class Trainer:
                 updates = self.updater.train_on(segments, weighed, seed, self.version, share)
             except NotFiniteError:
                 metrics["not_finite"] = 1.0
+                is_trained = False
             self.version = step + 1
             updated = time.monotonic()
             if is_sync_due:
@@ -183,6 +185,7 @@ class Trainer:
         if is_sync_due:
             probe = self.bring_sampler_up()
         synced = time.monotonic()
+        metrics |= self._note_outcome(completions, entered if is_trained else None, version, step)
         write_completions(self.out_dir, step, completions, terms, self.rollout.encoder, rank())
         return {
             **metrics,
@@ -192,6 +195,22 @@ class Trainer:
             "seconds_update": updated - sampled,
             "seconds_sync": synced - updated,
         }
+
+    def _note_outcome(
+        self, completions: Sequence[StepCompletion], entered: Container[int] | None, version: int, step: int
+    ) -> Metrics:
+        """Note what came of a step's completions and groups, and return what is measured of that.
+
+        entered: the groups that were trained on with the weights `version`; None where the whole batch was left out.
+        """
+        metrics: Metrics = {}
+        if entered is None:
+            metrics["trained_completions"] = 0.0
+            for completion in completions:
+                completion.trained = False
+        if self.background is not None:
+            metrics |= self.background.finish(() if entered is None else entered, version, step)
+        return metrics
 
     def bring_sampler_up(self) -> Mismatch | None:
         """Give the sampler the weights in training, where it has older ones; return what the probe measured then."""

@@ -12,6 +12,7 @@ would soon be the rule that the next one is measured by.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import median
@@ -29,7 +30,7 @@ ERRORS = 4.0
 FEWEST = 3
 """With fewer values a deviation says nothing, and the floor and the ratio decide."""
 QUIET = 20
-"""A guard that has warned is silent for so many steps."""
+"""A guard that has warned is silent for so many steps; and a streak is over after so many without a measurement."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +97,9 @@ class Watch:
     guards: Sequence[Guard] = GUARDS
     series: dict[str, Series] = field(default_factory=dict)
     """By metric."""
-    streaks: dict[str, list[float]] = field(default_factory=dict)
-    """By guard: the first step of its present streak, and how many steps it has."""
+    streaks: dict[str, list[int]] = field(default_factory=dict)
+    """By guard: the first step of its present streak, how many steps it has, and the last of them. Steps in which the
+    metric is unknown neither belong to a streak nor end it, as long as they are few (`QUIET`)."""
     quiet_until: dict[str, int] = field(default_factory=dict)
     """By guard: the step from which it watches again."""
     latest: dict[str, float] = field(default_factory=dict)
@@ -127,14 +129,19 @@ class Watch:
                 self.streaks.pop(guard.name, None)
                 continue
             wrong.add(guard.metric)
-            since, length = self.streaks.get(guard.name, [step, 0])
-            self.streaks[guard.name] = [since, length + 1]
+            since, length, last = self.streaks.get(guard.name, [step, 0, step])
+            if step - last > QUIET:
+                since, length = step, 0
+            self.streaks[guard.name] = [since, length + 1, step]
             if length + 1 >= guard.steps:
-                alarm = self._alarm(guard, step, value, bound, int(since))
+                alarm = self._alarm(guard, step, value, bound, since)
                 alarms.append(alarm)
                 del self.streaks[guard.name]
                 if alarm.action in ("warn", "halve_rate"):
                     self.quiet_until[guard.name] = step + QUIET
+                if alarm.action == "pause":
+                    # Whoever goes on has meant it.
+                    self.quiet_until[guard.name] = sys.maxsize
         watched = {guard.metric: guard.error for guard in self.guards}
         for name, value in values.items():
             if name in watched and name not in wrong and math.isfinite(value):
@@ -149,12 +156,13 @@ class Watch:
             series.highest, series.lowest = max(series.start, default=-math.inf), min(series.start, default=math.inf)
 
     def unfinished(self, step: int) -> list[Alarm]:
-        """Return alarms for the streaks that are not long enough yet, the hardest action first: a run that ends cannot
-        wait whether they go on."""
+        """Return alarms for the streaks that are not long enough yet and reach the last step before `step`, the hardest
+        action first: a run that ends cannot wait whether they go on."""
         by_name = {guard.name: guard for guard in self.guards}
         alarms = [
-            self._alarm(by_name[name], step, self.latest[by_name[name].metric], (None, by_name[name].floor), int(since))
-            for name, (since, _) in self.streaks.items()
+            self._alarm(by_name[name], step, self.latest[by_name[name].metric], (None, by_name[name].floor), since)
+            for name, (since, _, last) in self.streaks.items()
+            if last >= step - 1
         ]
         return sorted(alarms, key=lambda alarm: -SEVERITY[alarm.action])
 

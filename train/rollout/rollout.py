@@ -19,15 +19,16 @@ from truegold.verifiers import GuardError, TruegoldError
 
 @contextmanager
 def engine_deaths_reported(step: int) -> Iterator[None]:
-    """Turn what the sampling engine dies of into a GuardError that names the step."""
+    """Turn what the sampling engine dies of into a GuardError that names the step; those of evaluations are below 0."""
     try:
         yield
     except TruegoldError:
         raise
     except Exception as error:
         reason = str(error).strip().split("\n", 1)[0][:200]
+        moment = f"at step {step}" if step >= 0 else "in an evaluation"
         raise GuardError(
-            f"The sampling engine died at step {step}: {type(error).__name__}: {reason}",
+            f"The sampling engine died {moment}: {type(error).__name__}: {reason}",
             "The same command goes on from the last checkpoint; where it dies again, see the log of the stage.",
             "engine",
         ) from error

@@ -113,6 +113,7 @@ class Calls:
             else:
                 self.lost_threads += 1
                 if not call.has_stand_in:
+                    call.has_stand_in = True
                     self._start_thread()
             error = f"no answer within {self._deadline_s:g} s"
             answers.append(self._end(call, Answer(call.key, error=error, is_late=True)))
@@ -176,8 +177,7 @@ class Calls:
             except BaseException as error:
                 # An environment that ends its thread, by sys.exit or otherwise, would leave its call unanswered.
                 self._answers.put((call, Answer(call.key, error=_describe(error))))
-            if call.is_over or call.has_stand_in:
-                # Another thread has taken this one's place.
+            if call.has_stand_in:
                 with self._threads_lock:
                     self._threads -= 1
                 return

@@ -42,13 +42,16 @@ class Recorder:
 
     def __init__(self, environment: Environment, path: str | Path) -> None:
         self._environment = environment
+        self.tools: Sequence[Mapping[str, Any]] = getattr(environment, "tools", ())
+        """Those of the environment, which the template shows."""
         self._path = Path(path)
         self._record: dict[str, Any] = {}
 
     async def reset(self, row: Row) -> Sequence[Message]:
         """Begin as the environment does."""
         messages = await _value(self._environment.reset(row))
-        self._record = {"row": row["id"], "opening": list(messages), "steps": []}
+        tools = {"tools": list(self.tools)} if self.tools else {}
+        self._record = {"row": row["id"], **tools, "opening": list(messages), "steps": []}
         return list(messages)
 
     async def step(self, completion: Message) -> Reply | Done:
@@ -83,6 +86,8 @@ class Recording:
     """All recorded episodes of a file, by state."""
 
     def __init__(self, path: Path) -> None:
+        self.tools: Sequence[Mapping[str, Any]] | None = None
+        """What the recorded environment had; None before the first episode."""
         self.openings: dict[str, list[Message]] = {}
         self.answers: dict[State, dict[str, Any]] = {}
         self.actions: dict[State, list[str]] = {}
@@ -99,6 +104,10 @@ class Recording:
         try:
             episode = json.loads(line)
             row, steps = str(episode["row"]), episode["steps"]
+            tools = episode.get("tools", [])
+            if self.tools is not None and tools != self.tools:
+                raise ValueError("its tools are not those of the episodes before it")
+            self.tools = tools
             self.openings.setdefault(row, episode["opening"])
             state: State = (row,)
             for step in steps:
@@ -113,7 +122,8 @@ class Recording:
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(
                 f"{path}, line {line_number}: this is no recorded episode ({type(error).__name__}: {error}).",
-                'A line is {"row": ID, "opening": [messages], "steps": [{"action": ..., "messages": [...]}]}.',
+                'A line is {"row": ID, "opening": [messages], "steps": [{"action": ..., "messages": [...]}]}, with '
+                '"tools" where the environment has any.',
             ) from error
 
     def count(self, kind: str) -> None:
@@ -135,6 +145,7 @@ class MockEnvironment:
         if on_miss not in MISS_POLICIES:
             raise ConfigError(f"on_miss is {on_miss!r}; there are {', '.join(MISS_POLICIES)}.")
         self.recording = load_recording(str(Path(path).resolve()))
+        self.tools = self.recording.tools or ()
         self._on_miss = on_miss
         self._state: State = ()
 

@@ -121,6 +121,29 @@ def test_the_error_of_the_best_measurement_counts_and_not_that_of_an_earlier_one
     assert [alarm.guard for alarm in watch_run(lines)] == ["heldout_fall"]
 
 
+def test_a_streak_does_not_outlive_a_long_time_without_a_measurement() -> None:
+    def alarms_with_gap(steps: int) -> list[str]:
+        wrong = {"reward_gap": -0.1, "reward_spread": 1.0}
+        lines: list[Line] = [{"step": 0, **wrong}, {"step": steps, **wrong}]
+        return [alarm.guard for alarm in watch_run(lines) if alarm.guard == "reward_sign"]
+
+    assert alarms_with_gap(3) == ["reward_sign"]
+    assert alarms_with_gap(30) == []
+
+
+def test_a_streak_that_has_ended_before_the_run_is_not_unfinished() -> None:
+    watch = Watch()
+    watch.observe(10, {"reward_gap": -0.1})
+    assert [alarm.guard for alarm in watch.unfinished(11)] == ["reward_sign"]
+    watch.observe(11, {"reward_gap": None})
+    assert watch.unfinished(12) == []
+
+
+def test_a_pause_is_not_repeated_when_the_run_goes_on() -> None:
+    lines: list[Line] = [{"step": step, "reward_gap": 0.01, "reward_spread": 1.0} for step in range(60)]
+    assert [(alarm.guard, alarm.step) for alarm in watch_run(lines)] == [("reward_blind", 3)]
+
+
 def test_guards_can_be_turned_off_by_name() -> None:
     lines = [{**line, "truncated": 0.9} for line in recorded("healthy")]
     lines[:20] = recorded("healthy")[:20]

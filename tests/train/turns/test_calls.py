@@ -34,6 +34,27 @@ def test_calls_that_never_return_hold_up_no_other_until_their_deadline() -> None
     calls.close()
 
 
+def test_an_answer_that_is_taken_at_once_costs_no_thread() -> None:
+    calls = Calls(deadline_s=30, threads=1)
+    ended = []
+
+    class TakenAtOnce:
+        """Ends a call before its thread goes on."""
+
+        def put(self, answered: Any) -> None:
+            ended.append(calls._end(*answered).value)
+
+    calls._answers = TakenAtOnce()  # type: ignore[assignment]
+    for key in range(3):
+        calls.start(key, lambda: "answer")
+    began = time.monotonic()
+    while len(ended) < 3 and time.monotonic() - began < 10:
+        time.sleep(0.005)
+    assert ended == ["answer"] * 3
+    assert calls._threads == 1
+    calls.close()
+
+
 def test_stand_ins_end_with_the_calls_that_they_stood_in_for() -> None:
     calls = Calls(deadline_s=30)
     held = threading.Event()

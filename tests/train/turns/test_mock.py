@@ -152,6 +152,34 @@ def test_tool_calls_are_actions(tmp_path: Path) -> None:
         assert mock.step(call(what)) == Reply(say_as_user(what.upper() + "\u2028"))
 
 
+def test_a_recording_has_the_tools_of_its_environment(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+
+    class Tooled:
+        tools = ({"type": "function", "function": {"name": "look"}},)
+
+        def reset(self, row: Row) -> list[Message]:
+            return say_as_user("Look.")
+
+        def step(self, completion: Message) -> Done:
+            return Done(1.0)
+
+    async def record() -> None:
+        recorder = Recorder(Tooled(), path)
+        assert recorder.tools == Tooled.tools
+        await recorder.reset(make_row(1))
+        await recorder.step(say("look"))
+
+    asyncio.run(record())
+    load_recording.cache_clear()
+    assert list(MockEnvironment(str(path)).tools) == list(Tooled.tools)
+    with path.open("a") as file:
+        file.write(json.dumps({"row": "another", "opening": [], "steps": []}) + "\n")
+    load_recording.cache_clear()
+    with pytest.raises(InputError, match=r"line 2: .*tools are not those"):
+        MockEnvironment(str(path))
+
+
 def test_the_most_alike_text_is_what_comparing_all_of_them_finds() -> None:
     texts = ["look p3", "look p31", "buy p3", "", "search cup", "blue is not red look p3", "look p3"]
     for text in ("look p4", "buy", "red is red buy p3", "搜索"):

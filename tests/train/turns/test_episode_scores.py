@@ -1,0 +1,77 @@
+"""From episodes to what is trained on: rewards by the configured term, and what counts as a sequence."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import torch
+from numbered_rows import make_row
+
+from truegold.pipeline.config.engines import ChatConfig
+from truegold.pipeline.engines.chat import ByteEncoder
+from truegold.train.config.reward import RewardConfig
+from truegold.train.config.turns import TurnsConfig
+from truegold.train.grpo.distilled import Member, join
+from truegold.train.grpo.episode_scores import score_episodes, segments_to_weigh, spread_advantages
+from truegold.train.grpo.rewards import CompletionScorer, StepCompletion
+from truegold.train.grpo.update import WeighedBatch
+from truegold.train.model.segment import Segment
+from truegold.train.turns.episodes import Ending, Episode
+
+
+def episode(score: float | None, *lengths: int, ending: Ending = Ending.DONE) -> Episode:
+    """Return an episode whose dialogue has segments of so many tokens."""
+    parts = [
+        Segment((1,), (2,) * length, (-0.5,) * length, (True,) * length, turn=turn)
+        for turn, length in enumerate(lengths)
+    ]
+    held = [SimpleNamespace(to_segment=lambda temperature, part=part: part) for part in parts]
+    dialogue: Any = SimpleNamespace(segments=held, turns=len(held))
+    return Episode(make_row(1), 0, 0, dialogue, ending, score)
+
+
+def scored(episodes: list[Episode], turns: TurnsConfig, **reward: Any) -> list[StepCompletion]:
+    scorer = CompletionScorer(RewardConfig.model_validate(reward), ByteEncoder(ChatConfig()))
+    completions = score_episodes(episodes, scorer, turns, 1.0)
+    scorer.close()
+    return completions
+
+
+TURNS = TurnsConfig(environment="shop.py:Shop")
+
+
+def test_episodes_are_rewarded_by_the_term_that_is_configured() -> None:
+    term = {"name": "solved", "weight": 2.0, "offset": -0.5}
+    right, wrong, spoilt = scored(
+        [episode(1.0, 3), episode(0.0, 3), episode(None, 3, ending=Ending.ERROR)], TURNS, terms=[term]
+    )
+    assert [each.segment.reward for each in (right, wrong, spoilt)] == [1.0, -1.0, None]
+    assert right.score.reward.parts == {"solved": 1.0}
+
+
+@pytest.mark.parametrize("members", [0, 1])
+def test_an_episode_counts_as_one_sequence_until_the_loss_also_where_positives_join(members: int) -> None:
+    completions = scored([episode(1.0, 4, 2, 2), episode(0.0, 5)], TURNS)
+    segments, sizes = segments_to_weigh(completions, TURNS)
+    assert sizes == [1, 1]
+    weighed = WeighedBatch(torch.tensor([1.0, -1.0]), torch.tensor([True, True]), {})
+    segments, spread = spread_advantages(completions, weighed, TURNS)
+    assert [len(segment.output_ids) for segment in segments] == [4, 2, 2, 5]
+    positive = Member(Segment((1,), (2, 3, 4)), 0.5, 1.0)
+    _, batch = join(segments, spread, [positive] * members)
+    assert batch.advantages.tolist() == [1.0, 1.0, 1.0, -1.0, *[0.5] * members]
+    assert batch.episode_tokens is not None
+    assert batch.episode_tokens.tolist() == [8.0, 8.0, 8.0, 5.0, *[3.0] * members]
+    assert batch.episodes == 2
+
+
+def test_segments_count_as_sequences_where_that_is_asked_for() -> None:
+    turns = TurnsConfig(environment="shop.py:Shop", count="segments")
+    completions = scored([episode(1.0, 4, 2)], turns)
+    weighed = WeighedBatch(torch.tensor([1.0]), torch.tensor([True]), {})
+    segments, spread = spread_advantages(completions, weighed, turns)
+    _, batch = join(segments, spread, [])
+    assert batch.episode_tokens is None
+    assert cast("torch.Tensor", batch.distilled).tolist() == [False, False]
