@@ -165,3 +165,18 @@ def test_groups_by_posterior_are_sampled_scored_and_weighed_by_their_sizes() -> 
     assert trainer._share_entered(completions, entered) == 1.0
     hard = next(completion.segment.group for completion in completions if completion.row["id"] == "hard")
     assert trainer._share_entered(completions, {hard}) == 6 / 8
+
+
+def test_of_a_batch_that_is_left_out_nothing_counts_as_trained() -> None:
+    config = GrpoConfig.model_validate({"prompts_per_step": 2})
+    trainer = Judged(UNUSED, [], config, UNUSED, UNUSED, 8, UNUSED, UNUSED)
+    entered: list[list[int]] = []
+    trainer.background = cast(
+        "Any", SimpleNamespace(finish=lambda groups, version, step: entered.append(list(groups)) or {"staleness": 0.0})
+    )
+    completions = [StepCompletion(row(1), Segment((1,), (2,)), UNUSED, trained=True)]
+    assert trainer._note_outcome(completions, {0}, 4, 4) == {"staleness": 0.0}
+    assert completions[0].trained
+    assert trainer._note_outcome(completions, None, 5, 5) == {"trained_completions": 0.0, "staleness": 0.0}
+    assert not completions[0].trained
+    assert entered == [[0], []]
