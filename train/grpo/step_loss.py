@@ -127,7 +127,7 @@ class StepLoss:
             "kept_tokens": ((factors > 0) * sampled).sum(),
             "correction": (factors * sampled).sum(),
             "distilled_weight": (factors * (mask - sampled)).sum(),
-            **mismatch_sums(rollout, old, sampled),
+            **mismatch_sums(rollout, old, sampled, self._staleness_by_token(detached, indices) <= 0),
             **self._clip_causes(detached, old, batch, sampled, advantages, indices),
         }
         if self.prepared.reference is not None:

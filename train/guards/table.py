@@ -242,7 +242,7 @@ GUARDS: tuple[Guard, ...] = (
         floor=0.15, mads=10.0, steps=2,
     ),
     Guard(
-        "mismatch", "mismatch_abs", "up", "start", "stop",
+        "mismatch", "engine_mismatch", "up", "start", "stop",
         "the engine that samples and the one that trains have other log-probabilities for the same tokens: another "
         "temperature, weights that did not arrive, another dtype",
         "The probe names the cause where it can; compare the two engines on one prompt.",
@@ -329,6 +329,12 @@ def derived_metrics(metrics: Mapping[str, float | None]) -> dict[str, float]:
         is_mixed = [ALMOST_NONE < (metrics.get(f"pass_rate/{domain}") or 0.0) < ALMOST_ALL for domain in domains]
         is_constant = [metrics[SPREAD + domain] == 0 for domain in domains]
         derived["domain_constant"] = float(any(map(all, zip(is_mixed, is_constant, strict=True))))
+    mismatch, fresh = metrics.get("mismatch_abs"), metrics.get("fresh_tokens")
+    if mismatch is not None and fresh is None:
+        derived["engine_mismatch"] = mismatch
+    elif fresh:
+        # What older weights have sampled is apart from those in training without any fault of the engines.
+        derived["engine_mismatch"] = (metrics.get("mismatch_fresh") or 0.0) / fresh
     if metrics.get("clip_share") is None and metrics.get("clipped_low") is not None:
         derived["clip_share"] = (metrics["clipped_low"] or 0.0) + (metrics.get("clipped_high") or 0.0)
     return derived

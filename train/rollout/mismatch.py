@@ -27,13 +27,15 @@ OUTSIDE = (0.8, 1.28)
 update."""
 
 
-def mismatch_sums(sampler: Tensor, trainer: Tensor, mask: Tensor) -> dict[str, Tensor]:
+def mismatch_sums(sampler: Tensor, trainer: Tensor, mask: Tensor, is_fresh: Tensor) -> dict[str, Tensor]:
     """Return sums over the mask for a step's metrics: of |delta|, of the k3 estimate, and of the tokens whose ratio is
-    outside of the clip range."""
+    outside of the clip range; and over the fresh tokens, sampled by the weights in training, of one and of |delta|."""
     delta = trainer - sampler
     ratio = delta.exp()
     return {
         "mismatch_abs": (delta.abs() * mask).sum(),
+        "mismatch_fresh": (delta.abs() * mask * is_fresh).sum(),
+        "fresh_tokens": (mask * is_fresh).sum(),
         "mismatch_k3": ((torch.expm1(delta) - delta) * mask).sum(),
         "mismatch_outside": (((ratio < OUTSIDE[0]) | (ratio > OUTSIDE[1])) * mask).sum(),
     }

@@ -144,6 +144,20 @@ def test_a_pause_is_not_repeated_when_the_run_goes_on() -> None:
     assert [(alarm.guard, alarm.step) for alarm in watch_run(lines)] == [("reward_blind", 3)]
 
 
+def test_what_older_weights_have_sampled_is_no_fault_of_the_engines() -> None:
+    def alarms_of(share: float) -> set[str]:
+        fresh = {"mismatch_abs": 0.01, "mismatch_fresh": 0.01, "fresh_tokens": 1.0}
+        stale = {"mismatch_abs": 0.3, "mismatch_fresh": share * 0.01, "fresh_tokens": share}
+        lines: list[Line] = [{"step": step, **(fresh if step % 10 == 0 else stale)} for step in range(40)]
+        return {alarm.guard for alarm in watch_run(lines)}
+
+    assert alarms_of(0.0) == alarms_of(0.1) == set()
+    apart = {"mismatch_abs": 0.4, "mismatch_fresh": 0.04, "fresh_tokens": 0.1}
+    lines: list[Line] = [{"step": step, "mismatch_abs": 0.0, "fresh_tokens": 1.0} for step in range(8)]
+    lines += [{"step": 8 + step, **apart} for step in range(2)]
+    assert [alarm.guard for alarm in watch_run(lines)] == ["mismatch"]
+
+
 def test_guards_can_be_turned_off_by_name() -> None:
     lines = [{**line, "truncated": 0.9} for line in recorded("healthy")]
     lines[:20] = recorded("healthy")[:20]
