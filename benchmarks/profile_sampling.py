@@ -32,7 +32,7 @@ from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.pipeline.profile import source as profile_source
 from truegold.pipeline.profile import stage as profile_stage
 from truegold.pipeline.profile.allocation import decide
-from truegold.pipeline.profile.posterior import fit_prior
+from truegold.pipeline.profile.prior import fit_prior
 from truegold.pipeline.profile.store import prompt_key
 from truegold.pipeline.rows import read_rows, write_rows
 from truegold.pipeline.running.progress import NullProgress
@@ -176,10 +176,11 @@ def main() -> None:
     parser.add_argument("what", choices=("throughput", "decisions", "profile", "generate"))
     parser.add_argument("run", type=Path)
     parser.add_argument("--rows", type=int, default=512)
-    parser.add_argument("--samples", type=int, default=8)
+    parser.add_argument("--samples", type=int, help="of each row: 8, or 16 where decisions are compared")
     parser.add_argument("--max-tokens", type=int, help="the run's where left out")
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
+    arguments.samples = arguments.samples or (16 if arguments.what == "decisions" else 8)
     if arguments.what == "throughput":
         throughput(arguments)
     elif arguments.what == "decisions":

@@ -3,7 +3,8 @@
     python benchmarks/profile_simulation.py DATA_DIR [--rows 100000] [--write PAGE.md]
 
 DATA_DIR holds gsm8k_platinum.jsonl, whose problems have the answers of up to 60 systems: the share of the systems that
-are right is the pass rate of a problem, drawn with replacement. Other problems have pass rates of Beta distributions.
+are right is the pass rate of a problem, drawn with replacement. Other problems have pass rates of Beta distributions,
+also with a share that never passes, as where labels are wrong.
 Each has 16 samples, and every rule sees as many of them as it asks for, in their order:
 
     fixed           the first 4, 8 or 12
@@ -33,7 +34,8 @@ import numpy as np
 from publishing import publish, say
 
 from truegold.pipeline.profile.allocation import BOUNDS, Decision, decide
-from truegold.pipeline.profile.posterior import Beta, expected_shares, fit_prior
+from truegold.pipeline.profile.posterior import expected_shares
+from truegold.pipeline.profile.prior import Prior, fit_prior
 from truegold.pipeline.profile.schedule import PILOT_ROWS, SampledRow, Schedule
 from truegold.verifiers import equivalent
 
@@ -137,7 +139,7 @@ class Known:
         self.counts = Counter(zip(lengths.tolist(), self.passes.tolist(), strict=True))
         prior = fit_prior(self.counts)
         assert prior is not None
-        self.prior: Beta = prior
+        self.prior: Prior = prior
         posteriors = {key: prior.after(*key) for key in self.counts}
         self._decisions = {key: decide(known) for key, known in posteriors.items()}
         self._intervals = {key: known.interval(LEVEL) for key, known in posteriors.items()}
@@ -218,6 +220,10 @@ def main() -> None:
         say(f"{path} is absent: only Beta distributions are simulated")
     for a, b in ((1, 1), (0.3, 1.5), (0.4, 0.4), (4, 4)):
         populations[f"Beta({a}, {b})"] = generator.beta(a, b, arguments.rows)
+    for share, a, b in ((0.1, 5, 1.5), (0.4, 1.5, 2.5)):
+        never = generator.random(arguments.rows) < share
+        rates = np.where(never, 0.0, generator.beta(a, b, arguments.rows))
+        populations[f"{share:.0%} that never pass, the others Beta({a}, {b})"] = rates
     figures = {}
     for name, rates in populations.items():
         figures[name] = compare(rates, arguments.seed)

@@ -9,7 +9,7 @@ same way. The rule minimises
     expected samples  +  sum over decisions k of  weight[k] * E[s; all samples would say k, stopping says another]
 
 where s goes from 0 to 1 as the probability of k after all samples goes from DOUBTFUL to SURE. The minimum is computed
-by backward induction over (samples, passes), with the beta-binomial predictive of the next sample (optimal stopping of
+by backward induction over (samples, passes), with the predictive of the next FURTHER_SAMPLES (optimal stopping of
 a Bayes sequential test: Wald 1947; DeGroot, "Optimal Statistical Decisions", 12.5). The weights are raised from WEIGHT
 until the rule, by its own expectation, gives the decision of all samples in AGREEMENT of the sure cases, and in
 DECISION_AGREEMENT of those of each decision. Nothing of this depends on the order in which samples arrive.
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from truegold.pipeline.profile.posterior import Beta
+from truegold.pipeline.profile.posterior import Beta, PassRates
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,8 +45,11 @@ BOUNDS = (1 / 32, 1 / 4, 3 / 4, 31 / 32)
 DOUBTFUL, SURE = 0.75, 0.85
 """A decision of lower probability is not worth a sample, one of higher counts in full. A step from nothing to all
 between them would follow every small error of the prior."""
-AGREEMENT = 0.96
-DECISION_AGREEMENT = 0.92
+AGREEMENT = 0.955
+DECISION_AGREEMENT = 0.91
+
+FURTHER_SAMPLES = 2
+"""The samples that an open problem gets at a time."""
 
 WEIGHT = 3.0
 """What a wrong decision costs at first, in samples."""
@@ -62,7 +65,7 @@ OF_ANY_RATE = 0.02
 
 def decide(known: Beta) -> tuple[Decision, float]:
     """Return the most probable decision of a problem whose pass rate is so known, and its probability."""
-    probabilities = _band_probabilities(known.a, known.b)
+    probabilities = _band_probabilities(known)
     best = int(probabilities.argmax())
     return tuple(Decision)[best], float(probabilities[best])
 
@@ -71,7 +74,7 @@ def decide(known: Beta) -> tuple[Decision, float]:
 class Allocation:
     """The stopping rule for problems of one data set, and what is to be expected of it."""
 
-    prior: Beta
+    prior: PassRates
     first: int
     """The samples that every problem gets."""
     most: int
@@ -89,7 +92,7 @@ class Allocation:
         return judged >= self.first and bool(self.stops[judged][passes])
 
 
-def allocate(prior: Beta, first: int, most: int, problems: int) -> Allocation:
+def allocate(prior: PassRates, first: int, most: int, problems: int) -> Allocation:
     """Return the stopping rule for so many problems, whose pass rates come from `prior`. 1 <= first <= most."""
     others = _Table(Beta(1, 1), first, most)
     table = _Table(prior, first, most)
@@ -112,12 +115,12 @@ def allocate(prior: Beta, first: int, most: int, problems: int) -> Allocation:
 class _Table:
     """The states of a problem, (judged, passes), and how one leads to the next."""
 
-    def __init__(self, prior: Beta, first: int, most: int) -> None:
+    def __init__(self, prior: PassRates, first: int, most: int) -> None:
         import numpy as np
 
         self._np = np
         self._prior, self._first, self._most = prior, first, most
-        ends = np.array([_band_probabilities(prior.a + c, prior.b + most - c) for c in range(most + 1)])
+        ends = np.array([_band_probabilities(prior.after(most, c)) for c in range(most + 1)])
         last = np.zeros_like(ends)
         sureness = ((ends.max(axis=1) - DOUBTFUL) / (SURE - DOUBTFUL)).clip(0, 1)
         last[np.arange(most + 1), ends.argmax(axis=1)] = sureness
@@ -128,8 +131,7 @@ class _Table:
             self._decided.insert(0, self._expect(judged, later[1:], later[:-1]))
         # choices[n][c]: the most probable band, which is what is decided when sampling stops there.
         self._choices = [
-            np.array([_band_probabilities(prior.a + c, prior.b + n - c).argmax() for c in range(n + 1)])
-            for n in range(most + 1)
+            np.array([_band_probabilities(prior.after(n, c)).argmax() for c in range(n + 1)]) for n in range(most + 1)
         ]
         self.sure = self._decided[0][0]
         """The share of all problems that all samples would be sure about, by decision. Shape [decisions]."""
@@ -146,12 +148,16 @@ class _Table:
         """Return for each count from `first` to `most`, by passes, whether to stop there."""
         np = self._np
         stops = [self.all_passes(self._most, value=True)]
-        cost = np.zeros(self._most + 1)
+        costs = {self._most: np.zeros(self._most + 1)}
         for judged in range(self._most - 1, self._first - 1, -1):
+            later = min(judged + FURTHER_SAMPLES, self._most)
+            going_on = costs[later]
+            for drawn in range(later - 1, judged - 1, -1):
+                going_on = self._expect(drawn, going_on[1:], going_on[:-1])
+            going_on = going_on + later - judged
             stopping = self._risk(judged, weights)
-            going_on = 1 + self._expect(judged, cost[1:], cost[:-1])
             stops.insert(0, stopping <= going_on)
-            cost = np.minimum(stopping, going_on)
+            costs[judged] = np.minimum(stopping, going_on)
         return stops
 
     def outcome(self, stops: list[Array]) -> tuple[float, Array]:
@@ -161,8 +167,9 @@ class _Table:
         reach = np.ones(1)
         agreed = self.all_decisions(0.0)
         samples = 0.0
+        ends = {*range(self._first, self._most, FURTHER_SAMPLES), self._most}
         for judged in range(self._most + 1):
-            if judged >= self._first:
+            if judged in ends:
                 ending = reach * stops[judged - self._first]
                 decided = self._decided[judged]
                 choices = self._choices[judged]
@@ -183,8 +190,7 @@ class _Table:
         return risk
 
     def _pass_probability(self, judged: int) -> Array:
-        passes = self._np.arange(judged + 1)
-        return (self._prior.a + passes) / (self._prior.a + self._prior.b + judged)
+        return self._np.array([self._prior.after(judged, passes).mean for passes in range(judged + 1)])
 
     def _expect(self, judged: int, after_pass: Array, after_failure: Array) -> Array:
         passes = self._pass_probability(judged)
@@ -194,9 +200,9 @@ class _Table:
         return expected
 
 
-def _band_probabilities(a: float, b: float) -> Array:
+def _band_probabilities(known: Beta) -> Array:
     import numpy as np
     from scipy.special import betainc
 
-    probabilities: Array = np.diff(betainc(a, b, np.array([0.0, *BOUNDS, 1.0])))
+    probabilities: Array = np.diff(betainc(known.a, known.b, np.array([0.0, *BOUNDS, 1.0])))
     return probabilities

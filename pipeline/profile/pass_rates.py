@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from truegold.pipeline.flag.suspicion.answer_classes import differ_for_certain, key_of
 from truegold.pipeline.profile.allocation import Decision, decide
 from truegold.pipeline.profile.lengths import propose_max_tokens, right_tokens
-from truegold.pipeline.profile.posterior import Beta
+from truegold.pipeline.profile.posterior import PassRates
 from truegold.pipeline.profile.sampling import SampleRow
 from truegold.pipeline.rows import Int32, Row, RowReference, arrow_schema, dump_json
 from truegold.verifiers import Item, Reason, gold_response, judges_solutions, resolve
@@ -49,7 +49,7 @@ class ProfileRow(RowReference):
     """A JSON object: k (1, 2, 4, ...) to pass@k."""
     posterior_a: float | None
     posterior_b: float | None
-    """What is known of the pass rate, Beta(a, b), with the prior of all problems of training (`posterior`); None where
+    """What is known of the pass rate, Beta(a, b), with the prior of all problems of training (`prior`); None where
     nothing could be judged. `pass_rate` of a problem that got further samples because of its first ones is biased, this
     is not."""
     decision: str | None
@@ -78,7 +78,7 @@ LONGEST_LOOP = 64
 LOOP_ROUNDS times, LOOP_TOKENS tokens or more in all."""
 
 
-def summarise(row: Row, samples: Sequence[SampleRow], prior: Beta | None) -> ProfileRow:
+def summarise(row: Row, samples: Sequence[SampleRow], prior: PassRates | None) -> ProfileRow:
     """Return the pass rates of one problem from its judged samples, with the prior of all problems."""
     scores = [sample["score"] for sample in samples if sample["score"] is not None]
     passes = sum(score == 1.0 for score in scores)

@@ -1,38 +1,27 @@
-r"""What a problem's judged samples say of its pass rate: a Beta posterior, whose prior the data set gives.
+r"""What a problem's judged samples say of its pass rate: a Beta posterior, whose prior the data set gives (`prior`).
 
-    0 passes of 8, where most problems are either easy or hopeless   ->  mean .02, 90 % in 0 to .10
+    0 passes of 8, where most problems are either easy or hopeless   ->  mean .02, 90 % in 0 to .07
     0 passes of 8, where most pass about half of the time            ->  mean .17, 90 % in .04 to .34
 
-Of each problem only c passes of n judged samples are known, and 0 of 8 is not a pass rate of 0. The pass rates p of a
-set of problems are taken as Beta(a, b) distributed, which makes c beta-binomial (Skellam 1948, "A probability
-distribution derived from the binomial distribution by regarding the probability of success as variable between the sets
-of trials"): a and b maximise
+Of each problem only c passes of n judged samples are known, and 0 of 8 is not a pass rate of 0. For a group of G
+further samples of a problem whose pass rate is p ~ Beta(a, b) (the posterior predictive, which is beta-binomial:
+Skellam 1948, "A probability distribution derived from the binomial distribution by regarding the probability of success
+as variable between the sets of trials")
 
-    sum over problems of  ln B(a + c, b + n - c) - ln B(a, b)                           (empirical Bayes)
-
-and given its samples a problem has p ~ Beta(a + c, b + n - c). How many samples a problem got may depend on what its
-earlier ones showed: the likelihood of a and b does not change by that. For a group of G further samples (the posterior
-predictive, beta-binomial again)
-
-    share of ones        E[p]           = (a + c) / (a + b + n)
-    all wrong, dead      E[(1 - p)^G]   = B(a + c, b + n - c + G) / B(a + c, b + n - c)
-    all right, saturated E[p^G]         = B(a + c + G, b + n - c) / B(a + c, b + n - c)
+    share of ones        E[p]           = a / (a + b)
+    all wrong, dead      E[(1 - p)^G]   = B(a, b + G) / B(a, b)
+    all right, saturated E[p^G]         = B(a + G, b) / B(a, b)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 Counts = Mapping[tuple[int, int], int]
 """Problems by their judged samples and passes."""
-
-MEANS = tuple(i / 40 for i in range(1, 40))
-WEIGHTS = tuple(10 ** (i / 8) for i in range(-12, 17))
-"""The grid of a + b, 0.03 to 100: from nearly all problems hopeless or sure to all of one difficulty."""
-REFINEMENTS = 4
-"""How often the grid is laid anew, four times as fine, around its best point."""
 
 
 @dataclass(frozen=True)
@@ -52,26 +41,42 @@ class Beta:
         return Beta(self.a + passes, self.b + judged - passes)
 
     def interval(self, level: float = 0.9) -> tuple[float, float]:
-        """Return the ends of the interval that holds the pass rate with the probability `level`, equal tails cut."""
+        """Return the ends of the interval that holds the pass rate with the probability `level`.
+
+        Equal tails are cut, but none where the density rises without bound: a problem that hardly ever passes may
+        never pass.
+        """
         from scipy.special import betaincinv
 
-        tail = (1 - level) / 2
-        return float(betaincinv(self.a, self.b, tail)), float(betaincinv(self.a, self.b, 1 - tail))
+        low_tail = high_tail = (1 - level) / 2
+        if self.a < 1 <= self.b:
+            low_tail, high_tail = 0.0, 1 - level
+        elif self.b < 1 <= self.a:
+            low_tail, high_tail = 1 - level, 0.0
+        return float(betaincinv(self.a, self.b, low_tail)), float(betaincinv(self.a, self.b, 1 - high_tail))
 
     def dead_share(self, group_size: int) -> float:
         """Return how often a group of this size is all wrong."""
-        return math.exp(_log_beta(self.a, self.b + group_size) - _log_beta(self.a, self.b))
+        return math.exp(log_beta(self.a, self.b + group_size) - log_beta(self.a, self.b))
 
     def saturated_share(self, group_size: int) -> float:
         """Return how often a group of this size is all right."""
-        return math.exp(_log_beta(self.a + group_size, self.b) - _log_beta(self.a, self.b))
+        return math.exp(log_beta(self.a + group_size, self.b) - log_beta(self.a, self.b))
 
     def teaching_share(self, group_size: int) -> float:
         """Return how often a group of this size has right and wrong samples, so that it teaches."""
         return max(0.0, 1 - self.dead_share(group_size) - self.saturated_share(group_size))
 
 
-def expected_shares(counts: Counts, prior: Beta, group_size: int) -> tuple[float, float, float]:
+class PassRates(Protocol):
+    """The pass rates of a set of problems, of which one is known by its samples alone."""
+
+    def after(self, judged: int, passes: int) -> Beta:
+        """Return the posterior after `passes` of `judged` samples."""
+        ...
+
+
+def expected_shares(counts: Counts, prior: PassRates, group_size: int) -> tuple[float, float, float]:
     """Return the shares of ones, of dead groups and of saturated groups to expect of these problems."""
     total = sum(counts.values())
     ones = dead = saturated = 0.0
@@ -83,32 +88,6 @@ def expected_shares(counts: Counts, prior: Beta, group_size: int) -> tuple[float
     return ones / total, dead / total, saturated / total
 
 
-def fit_prior(counts: Counts) -> Beta | None:
-    """Return the Beta distribution of greatest likelihood, None where nothing was judged.
-
-    It is searched on a grid of mean and a + b that is refined around the best point.
-    """
-    if not any(judged for judged, _ in counts):
-        return None
-    means: Sequence[float] = MEANS
-    weights: Sequence[float] = WEIGHTS
-    best = (-math.inf, 0.5, 2.0)
-    for _ in range(REFINEMENTS):
-        best = max(best, *((_likelihood(counts, mean, weight), mean, weight) for mean in means for weight in weights))
-        _, mean, weight = best
-        step_mean = (means[-1] - means[0]) / (len(means) - 1)
-        step_weight = (weights[-1] / weights[0]) ** (1 / (len(weights) - 1))
-        means = [min(max(mean + step_mean * i / 4, 1e-4), 1 - 1e-4) for i in range(-4, 5)]
-        weights = [weight * step_weight ** (i / 4) for i in range(-4, 5)]
-    return Beta(best[1] * best[2], (1 - best[1]) * best[2])
-
-
-def _likelihood(counts: Counts, mean: float, weight: float) -> float:
-    a, b = mean * weight, (1 - mean) * weight
-    whole = _log_beta(a, b)
-    # Rounded once: rows are settled in any order, and a killed profile has to end with the same prior to the last bit.
-    return math.fsum(rows * (_log_beta(a + c, b + n - c) - whole) for (n, c), rows in counts.items())
-
-
-def _log_beta(a: float, b: float) -> float:
+def log_beta(a: float, b: float) -> float:
+    """Return ln B(a, b)."""
     return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)

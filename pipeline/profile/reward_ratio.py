@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from truegold.pipeline.profile.posterior import Beta, expected_shares, fit_prior
+from truegold.pipeline.profile.posterior import expected_shares
+from truegold.pipeline.profile.prior import Prior, fit_prior
 from truegold.pipeline.rows import KEY
 
 BY = ("source", "domain", "verifier")
@@ -48,6 +49,7 @@ class RewardRatio:
     group_size: int
     prior_a: float | None
     prior_b: float | None
+    """The Beta distribution with the mean and variance of the pass rates that these problems are taken to have."""
 
 
 def reward_ratios(
@@ -86,7 +88,7 @@ def _counts(cells: pl.DataFrame) -> dict[tuple[int, int], int]:
 
 
 def _before_and_after(
-    by: str, name: str, cells: pl.DataFrame, prior: Beta | None, group_size: int, was_selected: bool
+    by: str, name: str, cells: pl.DataFrame, prior: Prior | None, group_size: int, was_selected: bool
 ) -> Iterator[RewardRatio]:
     yield _ratio(by, name, "profiled", cells, prior, group_size)
     chosen = cells.filter(pl.col("selected"))
@@ -94,7 +96,7 @@ def _before_and_after(
         yield _ratio(by, name, "selected", chosen, prior, group_size)
 
 
-def _ratio(by: str, name: str, when: str, cells: pl.DataFrame, prior: Beta | None, group_size: int) -> RewardRatio:
+def _ratio(by: str, name: str, when: str, cells: pl.DataFrame, prior: Prior | None, group_size: int) -> RewardRatio:
     counts = _counts(cells)
     rows, judged_rows = int(cells["rows"].sum()), sum(counts.values())
     samples = int((cells["rows"] * cells["n"]).sum())
@@ -106,4 +108,5 @@ def _ratio(by: str, name: str, when: str, cells: pl.DataFrame, prior: Beta | Non
     ones, dead, saturated = expected_shares(counts, prior, group_size)
     informative = max(0.0, 1 - dead - saturated)
     shares = (ones, 1 - ones, dead, saturated, informative)
-    return RewardRatio(by, name, when, rows, judged_rows, unjudged, *shares, group_size, prior.a, prior.b)
+    alike = prior.after(0, 0)
+    return RewardRatio(by, name, when, rows, judged_rows, unjudged, *shares, group_size, alike.a, alike.b)

@@ -15,15 +15,13 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from truegold.pipeline.profile.allocation import Allocation, allocate
-from truegold.pipeline.profile.posterior import fit_prior
+from truegold.pipeline.profile.allocation import FURTHER_SAMPLES, Allocation, allocate
+from truegold.pipeline.profile.prior import fit_prior
 from truegold.pipeline.rows import Row
 
 PILOT_ROWS = 4096
 """The rows that the prior of the stopping rule is fitted to. By 512, which 4 samples each say little of, rare decisions
 came out as impossible in one simulation of four, and nothing was spent on them."""
-FURTHER_SAMPLES = 2
-"""The samples that an open row gets at a time."""
 OPEN_ROWS = 4096
 """The rows that are in memory at a time, apart from the pilot's."""
 
@@ -158,7 +156,7 @@ class Schedule:
     def _make_rule(self) -> None:
         prior = fit_prior(self._pilot_counts)
         if prior is not None and self._first < self._most:
-            self.allocation = allocate(prior, self._first, self._most, self._problems)
+            self.allocation = allocate(prior.simplest, self._first, self._most, self._problems)
 
     def _go_on(self, sampled: SampledRow) -> None:
         further = min(FURTHER_SAMPLES, self._most - sampled.planned)

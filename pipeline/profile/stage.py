@@ -32,7 +32,7 @@ from truegold.pipeline.profile.pass_rates import (
     is_suspect,
     summarise,
 )
-from truegold.pipeline.profile.posterior import Beta, fit_prior
+from truegold.pipeline.profile.prior import Prior, fit_prior
 from truegold.pipeline.profile.sampling import SAMPLE_SCHEMA, SampleRow, Sampling
 from truegold.pipeline.profile.schedule import Schedule
 from truegold.pipeline.profile.source import sample_source, sampling_identity
@@ -46,7 +46,7 @@ NOT_SAMPLED = "not_sampled"
 """The budget was spent before the row had a sample."""
 
 
-@stage_function(version=8, isolated=True, judges="rows", store=".samples")
+@stage_function(version=9, isolated=True, judges="rows", store=".samples")
 def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Profile `rows` with the checkpoint in the folder `model`, which a scripted engine does without.
 
@@ -100,15 +100,16 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
     return StageReport(rows_in, rows_in - ledger.drops, dict(ledger.counts), {**facts, "seconds": seconds})
 
 
-def _sampling_facts(schedule: Schedule, cost: SamplingCost, prior: Beta | None) -> dict[str, Any]:
+def _sampling_facts(schedule: Schedule, cost: SamplingCost, prior: Prior | None) -> dict[str, Any]:
     """Return what the samples cost, and by which rule rows got further ones."""
+    alike = prior.after(0, 0) if prior is not None else None
     facts: dict[str, Any] = {
         "drawn": cost.drawn,
         "kept": cost.kept,
         "tokens": cost.tokens,
         "seconds": round(cost.seconds, 1),
         "tokens_per_s": round(cost.tokens / cost.seconds, 1) if cost.seconds else None,
-        "prior": [round(prior.a, 3), round(prior.b, 3)] if prior is not None else None,
+        "prior": [round(end, 3) for end in (alike.a, alike.b)] if alike is not None else None,
         **cost.engine,
     }
     if schedule.allocation is not None:

@@ -24,7 +24,7 @@ PAGE = "index.html"
 SUMMARY = "summary.json"
 
 
-@stage_function(version=6)
+@stage_function(version=7)
 def report(inputs: Mapping[str, Path], config: ReportConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Report on the stages in `config.stages`, by the `stage.json` of each. RuntimeError where rows went missing."""
     progress.start("reading the run")

@@ -7,8 +7,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from truegold.pipeline.profile.allocation import Decision, allocate, decide
-from truegold.pipeline.profile.posterior import Beta, fit_prior
+from truegold.pipeline.profile.allocation import FURTHER_SAMPLES, Decision, allocate, decide
+from truegold.pipeline.profile.posterior import Beta
+from truegold.pipeline.profile.prior import fit_prior
 
 PROBLEMS = 20_000
 MOST = 16
@@ -35,7 +36,7 @@ def test_the_rule_samples_and_agrees_as_often_as_it_says(prior: Beta) -> None:
     passes = drawn_passes(prior, seed=3)
     rule = allocate(prior, 4, MOST, 100_000)
     samples = np.full(PROBLEMS, MOST)
-    for judged in range(MOST, 3, -1):
+    for judged in range(MOST, 3, -FURTHER_SAMPLES):
         samples[rule.stops[judged][passes[:, judged]]] = judged
     assert samples.mean() == pytest.approx(rule.expected_samples, abs=0.1)
     decisions = {

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.profile.posterior import Beta, expected_shares, fit_prior
+from truegold.pipeline.profile.posterior import Beta, expected_shares
+from truegold.pipeline.profile.prior import Prior, fit_prior
 
 
 def test_the_shares_of_one_problem_by_hand():
@@ -62,8 +63,9 @@ def test_the_prior_that_made_the_data_is_found_again(a, b):
         counts[8, passes] = counts.get((8, passes), 0) + 1
     prior = fit_prior(counts)
     assert prior is not None
-    assert prior.a / (prior.a + prior.b) == pytest.approx(a / (a + b), abs=0.02)
-    assert prior.a + prior.b == pytest.approx(a + b, rel=0.15)
+    alike = prior.after(0, 0)
+    assert alike.mean == pytest.approx(a / (a + b), abs=0.02)
+    assert alike.a + alike.b == pytest.approx(a + b, rel=0.15)
 
 
 def test_the_expected_dead_share_is_what_further_samples_show():
@@ -96,6 +98,44 @@ def test_nine_of_ten_intervals_hold_the_pass_rate(a, b):
     intervals = {count: prior.after(8, count).interval() for count in range(9)}
     covered = sum(intervals[count][0] <= rate <= intervals[count][1] for rate, count in zip(rates, passes, strict=True))
     assert 0.88 <= covered / len(rates) <= 0.92
+
+
+def test_the_posterior_of_a_mixture_has_its_mean_and_variance():
+    # After a failure Beta(1, 1) and Beta(1, 3) are Beta(1, 2) and Beta(1, 4), and as likely as 1/2 to 3/4: 2/5 and 3/5.
+    # Means 1/3 and 1/5, squares 2 / (3 * 4) and 2 / (5 * 6): the mixture has the mean 19/75 and the square 8/75.
+    known = Prior((0.5, 0.5), (Beta(1, 1), Beta(1, 3))).after(1, 0)
+    assert known.mean == pytest.approx(19 / 75)
+    variance = known.a * known.b / ((known.a + known.b) ** 2 * (known.a + known.b + 1))
+    assert variance == pytest.approx(8 / 75 - (19 / 75) ** 2)
+
+
+def test_one_component_stays_what_it_is():
+    known, expected = Prior((1.0,), (Beta(0.3, 2),)).after(5, 1), Beta(1.3, 6)
+    assert (known.a, known.b) == pytest.approx((expected.a, expected.b))
+
+
+def test_wrong_labels_among_easy_problems_are_known_to_be_hopeless():
+    random_ = random.Random(3)
+    rates = [0.0 if random_.random() < 0.1 else random_.betavariate(6, 1) for _ in range(8000)]
+    counts: dict[tuple[int, int], int] = {}
+    passes = [sum(random_.random() < rate for _ in range(4)) for rate in rates]
+    for count in passes:
+        counts[4, count] = counts.get((4, count), 0) + 1
+    prior = fit_prior(counts)
+    assert prior is not None
+    never = [rate for rate, count in zip(rates, passes, strict=True) if count == 0]
+    teaching = sum(1 - rate**8 - (1 - rate) ** 8 for rate in never) / len(never)
+    assert prior.after(4, 0).teaching_share(8) == pytest.approx(teaching, abs=0.1)
+    intervals = {count: prior.after(4, count).interval() for count in range(5)}
+    covered = sum(intervals[count][0] <= rate <= intervals[count][1] for rate, count in zip(rates, passes, strict=True))
+    assert covered / len(rates) >= 0.88
+
+
+def test_an_interval_reaches_the_end_at_which_the_density_has_no_bound():
+    assert Beta(0.5, 20).interval()[0] == 0
+    assert Beta(20, 0.5).interval()[1] == 1
+    # The other tail is the whole tenth: 1 - (1 - p)^b = .9.
+    assert Beta(0.99999999, 2).interval()[1] == pytest.approx(1 - 0.1**0.5, abs=1e-6)
 
 
 def test_an_interval_by_hand():
