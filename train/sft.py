@@ -3,7 +3,8 @@
     {"prompt": "Tom has 12 apples ...", "completion": "12+9=21 \\\\boxed{21}"}
 
 becomes a segment of prompt ids (chat template applied) and completion ids (end of turn added); the loss covers the
-completion only. Dialogues, {"messages": [...]}, become segments as `turns.examples` says. Without `data`, the examples
+completion only. Dialogues, {"messages": [...]}, become segments as `turns.examples` says, with the tools, arguments of
+the template and reminder that rollouts will have (`dialogues`). Without `data`, the examples
 are the worked solutions of the curated rows, each of which its own verifier must accept. A killed run goes on from its
 last checkpoint. The plan of a run imports this module for the function's version, so what loads torch and DeepSpeed is
 imported inside of functions.
@@ -26,8 +27,10 @@ from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.train.config.changes import changes_of, record_settings
 from truegold.train.config.models import TUNABLE_SFT, SftConfig
+from truegold.train.config.turns import DialoguesConfig, TurnsConfig
 from truegold.train.model.metrics import MetricsLog
-from truegold.verifiers import InputError, Item, gold_response, resolve, verify_batch
+from truegold.train.turns.loading import load_environment
+from truegold.verifiers import ConfigError, InputError, Item, gold_response, resolve, verify_batch
 from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
 
 if TYPE_CHECKING:
@@ -43,6 +46,8 @@ CALCULATOR = re.compile(r"<<[^<>]*>>")
 """GSM8K's notes to a calculator: `<<12+9=21>>`."""
 HASHED_ANSWER = re.compile(r"\n?####\s*.*\s*\Z")
 """GSM8K's last line: `#### 21`."""
+ONLY_DIALOGUES = "rollouts are dialogues whose prompts have tools or template_args, which a single answer is not shown"
+WRITE_DIALOGUES = 'Write examples as dialogues, {"messages": [...]}, into the file sft.data.'
 
 
 @stage_function(version=4, isolated=True, judges="rows", tunable=TUNABLE_SFT)
@@ -66,8 +71,10 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
     examples = [positive.segment for positive in positives]
     if "distilled" not in inputs:
         if "data" in inputs:
-            examples = list(read_examples(inputs["data"], encoder, config.chat))
+            examples = list(read_examples(inputs["data"], encoder, config.chat, config.dialogues))
         else:
+            if config.dialogues.changes_first_prompts:
+                raise InputError(f"Worked solutions are single answers; {ONLY_DIALOGUES}.", WRITE_DIALOGUES)
             pairs = verified_solutions(inputs["rows"], counts)
             examples = [pair_segment(encoder, prompt, completion) for prompt, completion in pairs]
     fitting = [example for example in examples if example.length <= config.max_length]
@@ -149,25 +156,46 @@ def negative_log_likelihood(totals: Totals, example_weights: Sequence[Tensor] | 
     return loss
 
 
-def read_examples(path: Path, encoder: ChatEncoder, chat: ChatConfig) -> Iterator[Segment]:
-    """Yield the segments of JSON Lines of {"prompt", "completion"} or of {"messages"}, a dialogue. Raises InputError
-    naming the line that is wrong."""
+def read_examples(
+    path: Path, encoder: ChatEncoder, chat: ChatConfig, dialogues: DialoguesConfig | None = None
+) -> Iterator[Segment]:
+    """Yield the segments of JSON Lines of {"prompt", "completion"} or of {"messages"}, a dialogue.
+
+    dialogues: what the prompts of dialogues have beside their messages. Raises InputError naming the line that is
+    wrong, also where the chat template refuses it.
+    """
     from truegold.train.turns.examples import dialogue_segments
     from truegold.train.turns.template import TurnTemplate
 
+    config = dialogues or DialoguesConfig()
     template: TurnTemplate | None = None
     with path.open("rb") as lines:
         for line_number, line in enumerate(lines, 1):
             try:
                 entry = orjson.loads(line)
                 if "messages" in entry:
-                    template = template or TurnTemplate(encoder.tokenizer, encoder.stop_token_ids, chat.system)
-                    yield from dialogue_segments(entry["messages"], template)
-                else:
-                    yield pair_segment(encoder, str(entry["prompt"]), str(entry["completion"]))
+                    template = template or TurnTemplate(
+                        encoder.tokenizer, encoder.stop_token_ids, chat.system, config.template_args, config.tools
+                    )
+                    yield from dialogue_segments(entry["messages"], template, config.reminder)
+                    continue
+                if config.changes_first_prompts:
+                    raise InputError(f"{path}, line {line_number}: {ONLY_DIALOGUES}.", WRITE_DIALOGUES)
+                yield pair_segment(encoder, str(entry["prompt"]), str(entry["completion"]))
+            except ConfigError as error:
+                raise InputError(f"{path}, line {line_number}: {error}") from error
             except (ValueError, KeyError, TypeError) as error:
                 expected = f'expected {{"prompt", "completion"}} or {{"messages"}} ({error!r})'
                 raise InputError(f"{path}, line {line_number}: {expected}.") from error
+
+
+def dialogues_of(turns: TurnsConfig) -> DialoguesConfig:
+    """Return what examples have to have around them so that they are written as the rollouts of `turns` are.
+
+    The environment is made once, for its tools. Raises ConfigError where it cannot be made.
+    """
+    tools = tuple(load_environment(turns).tools)
+    return DialoguesConfig(template_args=turns.template_args, tools=tools, reminder=turns.reminder)
 
 
 def pair_segment(encoder: PromptEncoder, prompt: str, completion: str) -> Segment:

@@ -92,7 +92,8 @@ def _import_module(module: str, label: str) -> ModuleType:
                 "Install its package, or name a file: path/to/file.py:object.",
             ) from error
         raise _broken(label, error) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        # A script that ends itself would end the command, with the exit code that it likes.
         raise _broken(label, error) from error
 
 
@@ -114,13 +115,13 @@ def _load_file(path: Path, label: str) -> ModuleType:
         try:
             # It is compiled from the bytes that were digested: a bytecode cache may be as old as its time stamp allows.
             exec(compile(code, str(full_path), "exec"), module.__dict__)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             del sys.modules[module_name]
             raise _broken(label, error) from error
     return module
 
 
-def _broken(label: str, error: Exception) -> ConfigError:
+def _broken(label: str, error: BaseException) -> ConfigError:
     location = ""
     if not isinstance(error, SyntaxError):  # A syntax error says its line itself.
         frame = traceback.extract_tb(error.__traceback__)[-1]

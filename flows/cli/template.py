@@ -14,6 +14,7 @@ from truegold.flows.console import print_line
 MEANINGS = {True: "yes", False: "no", None: "-"}
 QUESTIONS = {
     "has_system": "takes a system message",
+    "needs_system": "refuses a dialogue without one",
     "keeps_turns": "keeps earlier answers as they were written",
     "keeps_thoughts": "keeps earlier thoughts",
     "keeps_thoughts_in_tool_loops": "keeps thoughts when a tool has answered",
@@ -32,7 +33,8 @@ def template(
     from truegold.train.turns.template import TurnTemplate
     from truegold.train.turns.thinking import profile_template
 
-    encoder = load_encoder(model, ChatConfig())
+    # What the template does is found out below, also where it refuses the prompt that an encoder tries.
+    encoder = load_encoder(model, ChatConfig(use_template=False))
     profile = profile_template(TurnTemplate(encoder.tokenizer, encoder.stop_token_ids), model)
     if as_json:
         print_line(json.dumps({**asdict(profile), "advice": profile.advice()}, indent=2, ensure_ascii=False))

@@ -58,14 +58,23 @@ class ChatEncoder:
         self._check_single_bos()
 
     def encode(self, problem: str) -> list[int]:
-        """Return the prompt's ids: by the tokenizer's template, or as plain text where there is none."""
+        """Return the prompt's ids: by the tokenizer's template, or as plain text where there is none. Raises SetupError
+        where the template refuses it."""
         user = self._chat.user.replace("{prompt}", problem)
         if not self._templated:
             text = f"{self._chat.system}\n\n{user}" if self._chat.system else user
             return list(self.tokenizer(text)["input_ids"])
         messages = [{"role": "system", "content": self._chat.system}] if self._chat.system else []
         messages.append({"role": "user", "content": user})
-        text = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        try:
+            text = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        except Exception as error:
+            # A template is a program of the model's author: it raises what it likes.
+            behind, change = ("behind", "Leave out") if self._chat.system else ("without", "Set")
+            raise SetupError(
+                f"The model's chat template refuses a problem {behind} a system message: {error}",
+                f"{change} chat.system, if that is what it says, or set chat.use_template: false.",
+            ) from error
         return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def encode_completion(self, text: str) -> list[int]:
@@ -123,7 +132,11 @@ def load_encoder(model: Path, chat: ChatConfig) -> ChatEncoder:
         raise SetupError(f"{model} has no tokenizer that can be loaded: {reason}") from error
     stops: list[int] = [] if tokenizer.eos_token_id is None else [int(tokenizer.eos_token_id)]
     if (model / "generation_config.json").exists():
-        generation_stops = GenerationConfig.from_pretrained(str(model)).eos_token_id
+        try:
+            generation_stops = GenerationConfig.from_pretrained(str(model)).eos_token_id
+        except (OSError, ValueError, TypeError) as error:
+            reason = str(error).split("\n", 1)[0]
+            raise SetupError(f"{model / 'generation_config.json'} cannot be read: {reason}") from error
         if isinstance(generation_stops, list):
             stops += generation_stops
         elif generation_stops is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from truegold.pipeline.config.engines import ChatConfig
-from truegold.pipeline.engines.chat import ByteEncoder, ChatEncoder
+from truegold.pipeline.engines.chat import ByteEncoder, ChatEncoder, load_encoder
 from truegold.verifiers import SetupError
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -67,6 +68,32 @@ def test_a_template_can_be_switched_off() -> None:
 def test_a_second_bos_is_refused() -> None:
     with pytest.raises(SetupError, match="two BOS tokens"):
         encoder(None, ChatConfig(user="<s>{prompt}"))
+
+
+@pytest.mark.parametrize(
+    ("condition", "chat", "error"),
+    [
+        ("messages[0].role != 'system'", {}, "a problem without a system message: no! Set chat.system"),
+        (
+            "messages[0].role == 'system'",
+            {"system": "x"},
+            "a problem behind a system message: no! Leave out chat.system",
+        ),
+    ],
+)
+def test_a_template_that_refuses_problems_says_what_to_set(condition: str, chat: dict[str, str], error: str) -> None:
+    template = f"{{% if {condition} %}}{{{{ raise_exception('no!') }}}}{{% endif %}}" + TEMPLATE
+    with pytest.raises(SetupError, match=error):
+        encoder(template, ChatConfig.model_validate(chat), adds_bos=False)
+    with pytest.raises(SetupError, match=r"refuses a problem .* division by zero"):
+        encoder("{{ 1 / 0 }}", ChatConfig(), adds_bos=False)
+
+
+def test_a_generation_config_that_is_no_json_is_named(tmp_path: Path) -> None:
+    tokenizer(TEMPLATE, adds_bos=False).save_pretrained(tmp_path)
+    (tmp_path / "generation_config.json").write_text("{half")
+    with pytest.raises(SetupError, match=r"generation_config\.json cannot be read"):
+        load_encoder(tmp_path, ChatConfig())
 
 
 def test_braces_in_a_problem_are_left_alone() -> None:

@@ -43,7 +43,13 @@ def inputs(tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def train(
-    inputs: dict[str, Path], out: Path, steps: int, asynchronous: dict[str, Any], ranks: int = 1, zero_stage: int = 1
+    inputs: dict[str, Path],
+    out: Path,
+    steps: int,
+    asynchronous: dict[str, Any],
+    ranks: int = 1,
+    zero_stage: int = 1,
+    sync_every: int = 1,
 ) -> list[dict[str, float]]:
     config = GrpoConfig.model_validate(
         {
@@ -51,6 +57,7 @@ def train(
             "prompts_per_step": 4,
             "group_size": 4,
             "asynchronous": asynchronous,
+            "sync_every": sync_every,
             "sampling": {"max_tokens": 10, "refills": 1},
             "objective": {"masks": {"truncated": False}, "loss": "ppo"},
             "evaluation": {"every": 3, "samples": 1},
@@ -95,6 +102,20 @@ def test_every_group_ends_once_and_none_is_too_old_also_after_a_stop(inputs: dic
     assert [step["step"] for step in steps] == list(range(7))
     assert max(step["staleness_max"] for step in steps) in (1, 2)
     assert_every_group_ended_once(out, 7)
+
+
+@pytest.mark.long_run
+@pytest.mark.timeout(200)
+def test_a_step_that_trains_nothing_makes_no_group_older(inputs: dict[str, Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "left_out.json").write_text("[3]")
+    metrics = train(inputs, out, 6, {"max_staleness": 1}, sync_every=2)
+    last = pl.read_parquet(next(out.glob("completions/step-000005*.parquet")))
+    # Three updates before the last sync, and one after it: were it a version further, all groups would be too old.
+    assert last["version"].unique().to_list() == [3]
+    assert max(step["staleness_max"] for step in metrics if "staleness_max" in step) <= 1
+    assert_every_group_ended_once(out, 6)
 
 
 @pytest.mark.long_run

@@ -54,6 +54,7 @@ def responder(out: Path, **guards: Any) -> tuple[Responder, Notes]:
         feed=SimpleNamespace(unlearn=lambda state: notes.log.append(f"unlearn since {state['feed']}")),
         rollout=SimpleNamespace(engine=SimpleNamespace(forget_prefixes=lambda: notes.log.append("forget")), version=0),
         background=None,
+        version=0,
     )
     trainer.bring_sampler_up = lambda: notes.log.append(f"sync from {trainer.rollout.version}")
     (out / "completions").mkdir()
@@ -85,7 +86,7 @@ def test_a_dead_policy_returns_to_the_last_healthy_checkpoint_at_a_quarter_of_th
     take(made, 23, DEAD)
     assert (notes.returned, notes.rate_factor) == ([10], 0.25)
     # The sampling engine may have had other weights under the same version.
-    assert notes.log == ["unlearn since 10", "forget", "sync from -1"]
+    assert notes.log == ["unlearn since 10", "sync from 0"]
     (alarm, *_) = [alarm for alarm in read_whole_lines(tmp_path / ALARMS) if alarm["action"] == "roll_back"]
     assert (alarm["step"], alarm["since"], alarm["returned_to"], alarm["value"]) == (23, 22, 10, 0.0)
     assert alarm["quarantined"] == [f"{QUARANTINE}/step-0000{step}.parquet" for step in (22, 23)]
@@ -234,7 +235,7 @@ def test_a_return_forgets_the_buffer_of_groups_and_keeps_the_error_of_the_best_e
     for step in (9, 10):
         take(made, step, DEAD)
     assert notes.returned == [0]
-    assert notes.log == ["unlearn since 0", "forget", "forget before 11", "sync from -1"]
+    assert notes.log == ["unlearn since 0", "forget before 1", "sync from 0"]
     # 3.4 standard errors of the difference.
     made.evaluated(20, {"heldout_pass_rate": 0.26, "heldout_error": 0.05})
     take(made, 20, HEALTHY)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from turn_templates import KIMI
 
 from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.engines.chat import load_encoder
@@ -49,6 +50,9 @@ QWEN3 = """{% set seen = namespace(last=0) %}{% for message in messages %}{% if 
 {% endfor %}"""
 
 
+SYSTEM_FIRST = "{% if messages[0].role != 'system' %}{{ raise_exception('system first') }}{% endif %}"
+
+
 @pytest.mark.parametrize(
     ("template", "expected"),
     [
@@ -56,6 +60,8 @@ QWEN3 = """{% set seen = namespace(last=0) %}{% for message in messages %}{% if 
         (TURNS.replace("STRIP", DROPS), "drops the thinking of earlier turns, also between tool calls"),
         (QWEN3, "drops the thinking of earlier turns: in dialogues"),
         ("{{ raise_exception('no') }}", None),
+        (SYSTEM_FIRST + QWEN3, "drops the thinking of earlier turns: in dialogues"),
+        (KIMI, "drops the thinking of earlier turns, also between tool calls"),
     ],
 )
 def test_the_chat_template_is_asked_what_it_does_to_earlier_turns(
@@ -64,6 +70,16 @@ def test_the_chat_template_is_asked_what_it_does_to_earlier_turns(
     tokenizer = load_encoder(tiny_model, ChatConfig()).tokenizer
     tokenizer.chat_template = template
     assert [expected in line for line in template_advice(tokenizer) if expected] == ([True] if expected else [])
+
+
+def test_arguments_that_the_chat_template_never_reads_are_told(tiny_model: Path) -> None:
+    template = "{% if enable_thinking %}{% endif %}"
+    arguments = {"enable_thinkin": False, "enable_thinking": False}
+    turns = {"environment": "shop.py:Shop", "template_args": arguments}
+    lines = advice_on(tiny_model, template=template, turns=turns)
+    assert "turns.template_args.enable_thinkin changes nothing" in lines
+    assert "did you mean enable_thinking?" in lines
+    assert "template_args.enable_thinking changes" not in lines
 
 
 def test_a_punishment_of_length_turns_the_mask_of_cut_completions_off(tiny_model: Path) -> None:

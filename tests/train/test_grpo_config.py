@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
 from pydantic import BaseModel, ValidationError
+from transformers import PreTrainedTokenizerBase
 
 from truegold.train.config.grpo import NEUTRAL, GrpoConfig
+from truegold.train.config.turns import RESERVED
 
 
 def config(**settings: object) -> GrpoConfig:
@@ -51,6 +54,10 @@ def test_the_lowest_band_that_fits_a_pass_rate_counts() -> None:
     assert [settings.objective.advantage_for(rate) for rate in (0.1, 0.2, None)] == ["maxrl", "grpo", "grpo"]
 
 
+def turns(**settings: Any) -> dict[str, Any]:
+    return {"turns": {"environment": "shop.py:Shop", **settings}}
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -80,11 +87,44 @@ def test_the_lowest_band_that_fits_a_pass_rate_counts() -> None:
         ({"optimizer": {"zero_stage": 3, "lora": {"targets": ["lm_head"]}}}, "adapters on lm_head"),
         ({"launch": {"ranks": 2, "hostfile": "hosts"}}, "ranks are of this machine alone"),
         ({"asynchronous": {"max_staleness": 2}, "sync_every": 4}, r"sync_every \(4\) must be at most .* \(3\)"),
+        ({"asynchronous": {"max_staleness": 1_000_000}}, r"max_staleness \(1000000\) must be at most 99: in 100 steps"),
+        ({"asynchronous": {"samplers": 5000}}, r"samplers \(5000\) must be at most 64, the groups that are asked for"),
+        ({"asynchronous": {"devices": ["0", "0"]}}, "devices names 0 more than once"),
+        ({"asynchronous": {"devices": ["0, 1", "1,2"]}}, "devices names 1 more than once"),
+        (
+            {"launch": {"ranks": 3}, "prompts_per_step": 1},
+            r"launch\.ranks \(3\) must not exceed prompts_per_step \(1\)",
+        ),
+        (turns(deadline_s=float("inf")), r"turns\.deadline_s\n.*finite number"),
+        (turns(template_args={"tokenize": True, "tools": []}), "tokenize, tools cannot be set"),
+        (
+            {**turns(credit="turn"), "objective": {"advantage": "pass_at_k_chen"}},
+            "credit: turn has no effect on pass_at_k_chen, .* such as grpo, or turns.credit: equal",
+        ),
+        (
+            {
+                **turns(credit="discounted"),
+                "objective": {"advantage_bands": [{"pass_rate_below": 0.2, "advantage": "pass_at_k_walder"}]},
+            },
+            "credit: discounted has no effect on pass_at_k_walder",
+        ),
     ],
 )
 def test_settings_that_contradict_each_other_are_told(settings: dict[str, object], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         config(**settings)
+
+
+def test_bounds_that_a_short_training_can_reach_are_taken() -> None:
+    assert config(steps=1, asynchronous={"max_staleness": 1}).asynchronous is not None
+    assert config(steps=5, prompts_per_step=1, asynchronous={"max_staleness": 4, "samplers": 5}).steps == 5
+    assert config(**turns(), objective={"advantage": "pass_at_k_chen"}).turns is not None
+    assert config(launch={"ranks": 32}).launch.ranks == 32
+
+
+def test_every_argument_of_transformers_own_is_refused_as_one_of_the_template() -> None:
+    own = inspect.signature(PreTrainedTokenizerBase.apply_chat_template).parameters
+    assert {*own, "messages"} - RESERVED == {"self", "documents", "kwargs"}
 
 
 SERVER = {"type": "server", "url": "http://localhost:1/v1"}

@@ -37,6 +37,36 @@ class AsynchronousConfig(StageConfig):
             raise ValueError(f"samplers ({self.samplers}) have {len(self.devices)} entries of devices: leave one out")
         return self
 
+    @model_validator(mode="after")
+    def _check_devices_differ(self) -> AsynchronousConfig:
+        devices = [name.strip() for entry in self.devices for name in entry.split(",") if name.strip()]
+        if shared := sorted({name for name in devices if devices.count(name) > 1}):
+            raise ValueError(
+                f"devices names {', '.join(shared)} more than once: each sampler takes the memory of its GPUs for "
+                "itself, so give every one others"
+            )
+        return self
+
+    def check_amount(self, steps: int, prompts_per_step: int) -> None:
+        """Raise ValueError for more groups ahead, or more samplers, than a training of so many steps can ever use.
+
+        No group can be older than the last of `steps` versions, so that a higher bound drops nothing. What it does is
+        to ask for `prompts_per_step` groups more for each version, before the first step. A group goes to one sampler,
+        so that more samplers than groups ahead have nothing to do.
+        """
+        oldest = max(1, steps - 1)
+        if self.max_staleness > oldest:
+            raise ValueError(
+                f"asynchronous.max_staleness ({self.max_staleness}) must be at most {oldest}: in {steps} steps no "
+                "group gets older, and each version has prompts_per_step more groups asked for before the first step"
+            )
+        ahead = prompts_per_step * (self.max_staleness + 1)
+        if len(self.sampler_devices) > ahead:
+            raise ValueError(
+                f"asynchronous.samplers ({len(self.sampler_devices)}) must be at most {ahead}, the groups that are "
+                "asked for ahead (prompts_per_step x (max_staleness + 1)): the others would have nothing to sample"
+            )
+
     def check_server(self) -> None:
         """Raise ValueError for what does not go with vLLM servers."""
         if self.in_flight:

@@ -273,6 +273,12 @@ class GrpoConfig(StageConfig):
         wrong = [name for name, is_set in without_effect.items() if is_set]
         if wrong:
             raise ValueError(f"with turns, whose reward is the environment's, {', '.join(wrong)} cannot be set")
+        by_counts = sorted(kind for kind in objective.advantage_kinds if kind.startswith("pass_at_k"))
+        if self.turns.credit != "equal" and by_counts:
+            raise ValueError(
+                f"turns.credit: {self.turns.credit} has no effect on {', '.join(by_counts)}, which only counts right "
+                "episodes: take another objective.advantage, such as grpo, or turns.credit: equal"
+            )
         return self
 
     @model_validator(mode="after")
@@ -291,6 +297,17 @@ class GrpoConfig(StageConfig):
             )
         if self.asynchronous is not None and isinstance(self.engine, ServerEngineConfig):
             self.asynchronous.check_server()
+        if self.asynchronous is not None:
+            self.asynchronous.check_amount(self.steps, self.prompts_per_step)
+        return self
+
+    @model_validator(mode="after")
+    def _check_ranks_have_groups(self) -> GrpoConfig:
+        if self.launch.ranks > self.prompts_per_step:
+            raise ValueError(
+                f"launch.ranks ({self.launch.ranks}) must not exceed prompts_per_step ({self.prompts_per_step}): a "
+                "group is sampled and trained on by one rank, and the others would have none"
+            )
         return self
 
     @model_validator(mode="after")

@@ -10,6 +10,7 @@ from pydantic import Field, Tag, model_validator
 from truegold.pipeline.config.base import LaunchConfig, StageConfig, by_type
 from truegold.pipeline.config.engines import ChatConfig
 from truegold.train.config.objective import DistillationWeight
+from truegold.train.config.turns import DialoguesConfig
 
 
 class PathModel(StageConfig):
@@ -154,10 +155,12 @@ class SftConfig(StageConfig):
     """Supervised fine-tuning before RL: the cold start. The loss covers the completion only."""
 
     data: str | None = None
-    """JSON Lines of {"prompt", "completion"}, taken in the file's order. Without it, the worked solutions of the
-    curated rows that their verifier accepts."""
+    """JSON Lines of {"prompt", "completion"} or of {"messages"}, dialogues, taken in the file's order. Without it, the
+    worked solutions of the curated rows that their verifier accepts."""
     chat: ChatConfig = ChatConfig()
     """How a prompt is put to the model; the run's `chat` where it is left out."""
+    dialogues: DialoguesConfig = DialoguesConfig()
+    """What prompts of dialogues have beside their messages; as `train.turns` has it where it is left out."""
     epochs: int = Field(default=1, ge=1)
     """How often each example is trained on."""
     batch_size: int = Field(default=64, ge=1)

@@ -3,13 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from truegold.pipeline.config.base import StageConfig
 
 Credit = Literal["equal", "turn", "discounted"]
+
+RESERVED = frozenset(
+    {
+        "add_generation_prompt",
+        "chat_template",
+        "continue_final_message",
+        "conversation",
+        "max_length",
+        "messages",
+        "padding",
+        "return_assistant_tokens_mask",
+        "return_dict",
+        "return_tensors",
+        "tokenize",
+        "tokenizer_kwargs",
+        "tools",
+        "truncation",
+    }
+)
+"""Names that `apply_chat_template` takes for itself, or that every dialogue sets."""
+
+
+def _check_template_args(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    if reserved := sorted(RESERVED & arguments.keys()):
+        raise ValueError(
+            f"{', '.join(reserved)} cannot be set: every dialogue sets them itself, tools from the environment; name "
+            "variables of the model's chat template, such as enable_thinking"
+        )
+    return arguments
+
+
+TemplateArgs = Annotated[Mapping[str, Any], AfterValidator(_check_template_args)]
 
 
 class ReminderConfig(StageConfig):
@@ -28,6 +60,23 @@ class ReminderConfig(StageConfig):
         return self.goal or self.actions > 0 or self.keep_turns is not None
 
 
+class DialoguesConfig(StageConfig):
+    """What the prompts of dialogues have beside their messages (`sft.dialogues`): what is learned from examples has to
+    stand where rollouts will have it."""
+
+    template_args: TemplateArgs = Field(default_factory=dict)
+    """Arguments of the chat template, as in `train.turns`."""
+    tools: tuple[Mapping[str, Any], ...] = ()
+    """The JSON schemas of tools that the template shows: those of the environment."""
+    reminder: ReminderConfig = ReminderConfig()
+    """What each prompt repeats, as in `train.turns`."""
+
+    @property
+    def changes_first_prompts(self) -> bool:
+        """Whether already the prompt of a first turn is another one than that of a single answer."""
+        return bool(self.template_args or self.tools)
+
+
 class TurnsConfig(StageConfig):
     """Dialogues with an environment."""
 
@@ -37,11 +86,11 @@ class TurnsConfig(StageConfig):
     """What it is called with, by name."""
     max_turns: int = Field(default=8, ge=1)
     """Turns of the model's in an episode; one that is not over then has earned 0."""
-    deadline_s: float = Field(default=30.0, gt=0)
+    deadline_s: float = Field(default=30.0, gt=0, allow_inf_nan=False)
     """Seconds that an environment has for one answer."""
     max_reply: int = Field(default=20_000, ge=1)
     """Characters of an answer at most."""
-    template_args: Mapping[str, Any] = {}
+    template_args: TemplateArgs = Field(default_factory=dict)
     """Arguments of the chat template, such as `enable_thinking`."""
     reminder: ReminderConfig = ReminderConfig()
     """What each prompt repeats."""

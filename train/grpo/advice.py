@@ -10,13 +10,16 @@ that work against each other. All of it is told at the start, and kept in the st
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from truegold.pipeline.engines.chat import ChatEncoder
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo.start_checks import EvalSampling
+from truegold.train.turns.environment import Message
+from truegold.train.turns.thinking import choose_opening, find_thoughts, unread_arguments
 from truegold.verifiers.answers.tags import KNOWN_PAIRS, tag_tokens
+from truegold.verifiers.user_code import close_match
 
 FAMILIES = {
     "qwen2": (
@@ -32,15 +35,14 @@ FAMILIES = {
 }
 """What was reported of families, by the model_type of their configuration."""
 
-THOUGHT, ANSWER = "a thought of the first turn", "the answer of the first turn"
-
 
 def advise(config: GrpoConfig, encoder: ChatEncoder, model_type: str, evaluation: EvalSampling) -> list[str]:
     """Return what to know before this training starts, a line each."""
     return [
         *family_advice(model_type),
         *_tag_advice(config, encoder),
-        *template_advice(encoder.tokenizer),
+        *template_advice(encoder.tokenizer, config.turns.template_args if config.turns is not None else None),
+        *_argument_advice(config, encoder.tokenizer),
         *overlong_advice(config),
         *_sampling_advice(config, evaluation),
     ]
@@ -77,36 +79,42 @@ def _tag_advice(config: GrpoConfig, encoder: ChatEncoder) -> Iterator[str]:
             )
 
 
-def template_advice(tokenizer: Any) -> list[str]:
+def template_advice(tokenizer: Any, arguments: Mapping[str, Any] | None = None) -> list[str]:
     """Return what the chat template does to the thinking of earlier turns, where it does anything.
 
-    The template is asked: what it leaves of a dialogue, and of a turn that calls a tool in between.
+    The template is asked: what it leaves of a dialogue, and of a turn that calls a tool in between. arguments: the
+    template's own, such as `enable_thinking`.
     """
-    thinking = {"role": "assistant", "content": f"<think>\n{THOUGHT}\n</think>\n\n{ANSWER}"}
-    question, tool = {"role": "user", "content": "1+1=?"}, {"role": "tool", "content": "2", "name": "add"}
-    call = {"type": "function", "function": {"name": "add", "arguments": {"a": 1}}}
-    after_turn = _render(tokenizer, [question, thinking, question])
-    after_tool = _render(tokenizer, [question, {**thinking, "tool_calls": [call]}, tool])
-    if after_turn is None or ANSWER not in after_turn:
+
+    def render(messages: Sequence[Message], *, generates: bool = True) -> str | None:
+        apply: Callable[..., str] = tokenizer.apply_chat_template
+        try:
+            return apply(list(messages), tokenize=False, add_generation_prompt=generates, **(arguments or {}))
+        except Exception:  # A template is a program of the model's author: it raises what it likes.
+            return None
+
+    opening = choose_opening(render)
+    thoughts = find_thoughts(render, opening) if opening is not None else None
+    if thoughts is None:
         return []
     in_own_context = "each turn has to be trained in the context that it was sampled in"
-    if THOUGHT not in after_turn and after_tool is not None and ANSWER in after_tool and THOUGHT not in after_tool:
+    if thoughts.after_question:
+        return ["The chat template keeps the thinking of earlier turns: a dialogue can be trained on as one sequence."]
+    if thoughts.after_tool is False:
         return [
             f"The chat template drops the thinking of earlier turns, also between tool calls: {in_own_context}, and so "
             "has what follows each tool call."
         ]
-    if THOUGHT not in after_turn:
-        return [f"The chat template drops the thinking of earlier turns: in dialogues {in_own_context}."]
-    return ["The chat template keeps the thinking of earlier turns: a dialogue can be trained on as one sequence."]
+    return [f"The chat template drops the thinking of earlier turns: in dialogues {in_own_context}."]
 
 
-def _render(tokenizer: Any, messages: list[dict[str, Any]]) -> str | None:
-    """Return the text of a dialogue, or None where the template has no such messages."""
-    apply: Callable[..., str] = tokenizer.apply_chat_template
-    try:
-        return apply(messages, tokenize=False, add_generation_prompt=True)
-    except Exception:  # A template is a program of the model's author: it raises what it likes.
-        return None
+def _argument_advice(config: GrpoConfig, tokenizer: Any) -> Iterator[str]:
+    """Yield arguments of the chat template that it never reads: somebody has probably misspelled them."""
+    arguments = config.turns.template_args if config.turns is not None else {}
+    for name, known in unread_arguments(tokenizer, arguments).items():
+        close = close_match(name, known)
+        meant = f"; did you mean {close}?" if close else "."
+        yield f"turns.template_args.{name} changes nothing: the model's chat template never reads it{meant}"
 
 
 def overlong_advice(config: GrpoConfig) -> list[str]:

@@ -21,6 +21,7 @@ import torch
 from truegold.pipeline.engines.base import Completion
 from truegold.train.config.reward import RewardConfig
 from truegold.train.config.turns import TurnsConfig
+from truegold.train.grpo.group_choice import score_group
 from truegold.train.grpo.rewards import CompletionScore, CompletionScorer, StepCompletion
 from truegold.train.grpo.update import WeighedBatch
 from truegold.train.model.segment import Segment
@@ -134,6 +135,19 @@ def segments_to_weigh(batch: Sequence[StepCompletion], config: TurnsConfig) -> t
     return segments, [len(completion.parts) for completion in batch]
 
 
+def any_turn_teaches(members: Sequence[StepCompletion], config: TurnsConfig, kind: str, k: int) -> bool:
+    """Return whether the segments of any turn of a group's episodes have advantages of `kind` against each other."""
+    turns: dict[int, list[Segment]] = {}
+    for segment in segments_to_weigh(members, config)[0]:
+        turns.setdefault(segment.group, []).append(segment)
+    for segments in turns.values():
+        judged = [(segment.reward, segment.right) for segment in segments if segment.reward is not None]
+        rewards, right = [reward for reward, _ in judged], [is_right for _, is_right in judged]
+        if score_group(rewards, right, kind, k).teaches:
+            return True
+    return False
+
+
 def spread_advantages(
     batch: Sequence[StepCompletion], weighed: WeighedBatch, config: TurnsConfig
 ) -> tuple[list[Segment], WeighedBatch]:
@@ -161,6 +175,7 @@ def episode_metrics(episodes: Sequence[Episode], lost_threads: int, waited_share
     breaks = Counter(reason for dialogue in dialogues for reason in dialogue.breaks)
     turns = sum(dialogue.turns for dialogue in dialogues)
     return {
+        **_mock_metrics(episodes),
         **{f"ending/{ending.value}": endings[ending] / count for ending in Ending},
         "turns": turns / count,
         "segments": sum(len(dialogue.segments) for dialogue in dialogues) / count,
@@ -170,3 +185,12 @@ def episode_metrics(episodes: Sequence[Episode], lost_threads: int, waited_share
         "lost_threads": float(lost_threads),
         "environment_wait": waited_share,
     }
+
+
+def _mock_metrics(episodes: Sequence[Episode]) -> dict[str, float]:
+    """Return the share of steps that recorded environments answered as it was recorded; nothing of other ones."""
+    steps: Counter[str] = Counter()
+    for episode in episodes:
+        steps.update(getattr(episode, "step_counts", {}))
+    answered = steps["recorded"] + steps["missed"]
+    return {"mock_real_steps": steps["recorded"] / answered} if answered else {}

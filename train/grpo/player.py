@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
 from truegold.pipeline.engines.base import SamplingParams
 from truegold.pipeline.rows import Row
+from truegold.pipeline.running.aside import write_whole
+from truegold.pipeline.running.json_lines import read_whole_lines
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.turns import TurnsConfig
 from truegold.train.grpo.episode_scores import episode_metrics, score_episodes
 from truegold.train.grpo.rewards import CompletionScorer, StepCompletion
+from truegold.train.model.distributed import rank
 from truegold.train.rollout.rollout import Rollout, engine_deaths_reported
 from truegold.train.rollout.sampler_pool import SamplerPool
 from truegold.train.turns.episodes import Episode, EpisodeRunner, StreamingEngine, make_runner
@@ -36,6 +39,8 @@ class Player:
     scorer: CompletionScorer
     template: TurnTemplate
     out_dir: Path
+    repeated_kinds: set[str] = field(default_factory=lambda: {"training", "evaluation"})
+    """Of which kinds of steps the file of examples may still have some that are played again."""
 
     def play(
         self, rows: Sequence[Row], groups: Sequence[int], sizes: Sequence[int], step: int, sampling: SamplingParams
@@ -62,7 +67,13 @@ class Player:
         return completions, episode_metrics(episodes, lost_threads, waited_share)
 
     def _keep_examples(self, episodes: Sequence[Episode], step: int) -> None:
-        """Write where the tokenizer makes other tokens of a turn's text than the model has sampled."""
+        """Write where the tokenizer makes other tokens of a turn's text than the model has sampled.
+
+        One rank writes, of what it has sampled: the file is one, and is cut where a run goes on from a checkpoint.
+        """
+        if rank() != 0:
+            return
+        self._forget_repeated(step)
         drifts = [
             (episode, drift)
             for episode in episodes
@@ -81,7 +92,28 @@ class Player:
                     "sampled": tokenizer.convert_ids_to_tokens(list(drift.held)),
                     "rendered": tokenizer.convert_ids_to_tokens(list(drift.rendered)),
                 }
-                file.write(json.dumps(example, ensure_ascii=False) + "\n")
+                file.write(json.dumps(example) + "\n")
+
+    def _forget_repeated(self, step: int) -> None:
+        """Cut the examples of steps that this run repeats, since it has gone on from a checkpoint before them.
+
+        The first step that it plays is the first that is repeated. Evaluations have negative numbers, which fall.
+        """
+        kind = "evaluation" if step < 0 else "training"
+        if kind not in self.repeated_kinds:
+            return
+        self.repeated_kinds.remove(kind)
+        path = self.out_dir / DRIFT_FILE
+        if not path.exists():
+            return
+        records = read_whole_lines(path)
+        kept = [record for record in records if not _is_repeated(record["step"], step)]
+        write_whole(path, "".join(json.dumps(record) + "\n" for record in kept).encode())
+
+
+def _is_repeated(recorded: int, first: int) -> bool:
+    """Return whether a recorded step is played again by a run whose first step of the same kind is `first`."""
+    return recorded <= first < 0 or recorded >= first >= 0
 
 
 def make_player(

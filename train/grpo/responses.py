@@ -241,13 +241,9 @@ class Responder:
         # The discarded policy's groups say nothing of this one; the rows go on where they are.
         self._trainer.feed.unlearn(state)
         self._engine.rate_factor /= ROLL_BACK_RATE
-        # This version may have had other weights already, whose prefixes are cached under it.
-        self._trainer.rollout.engine.forget_prefixes()
-        self._trainer.version = step + 1
+        self._trainer.version += 1
         if self._trainer.background is not None:
-            self._trainer.background.forget_before(step + 1)
-        # The sampler may have weights of this version that are discarded now.
-        self._trainer.rollout.version = -1
+            self._trainer.background.forget_before(self._trainer.version)
         self._trainer.bring_sampler_up()
         self.watch.start_over()
         self._returned = (step, target, alarm.metric)

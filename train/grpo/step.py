@@ -34,7 +34,7 @@ from truegold.train.grpo.batch_metrics import (
 from truegold.train.grpo.completions import write_completions
 from truegold.train.grpo.distilled import Distilled, join
 from truegold.train.grpo.diversity import diversity_reward, pay_diversity
-from truegold.train.grpo.episode_scores import segments_to_weigh, spread_advantages
+from truegold.train.grpo.episode_scores import any_turn_teaches, segments_to_weigh, spread_advantages
 from truegold.train.grpo.feed import Feed
 from truegold.train.grpo.group_choice import GroupScore, choose_groups, count_missing_groups, right_share, score_group
 from truegold.train.grpo.player import Player, make_player
@@ -72,7 +72,8 @@ class Trainer:
     """How held-out rows are sampled."""
     out_dir: Path
     version: int = 0
-    """That of the weights in training, which the sampler has at most `sync_every` steps later."""
+    """That of the weights in training, which the sampler has at most `sync_every` steps later. Each update makes one:
+    a step that trains nothing makes nothing older."""
     may_train: Callable[[int, Metrics], bool] = lambda step, metrics: True
     """Asked before each update, with what is known of the batch: a guard may keep it from the optimizer."""
     distilled: Distilled = field(default_factory=lambda: Distilled([], DistilledConfig()))
@@ -178,7 +179,7 @@ class Trainer:
             except NotFiniteError:
                 metrics["not_finite"] = 1.0
                 is_trained = False
-            self.version = step + 1
+            self.version += 1
             updated = time.monotonic()
             if is_sync_due:
                 self.rollout.engine.wake()
@@ -314,14 +315,18 @@ class Trainer:
 
     def _score_groups(self, completions: Sequence[StepCompletion]) -> dict[int, GroupScore]:
         """Return the scores of the groups of all ranks, by group, in order."""
-        objective = self.config.objective
+        objective, turns = self.config.objective, self.config.turns
         scores = {}
         for members in group_completions(completions):
             segments = [completion.segment for completion in members]
             rewards = [segment.reward for segment in segments if segment.reward is not None]
             right = [segment.right for segment in segments if segment.reward is not None]
             kind = objective.advantage_for(members[0].row["pass_rate"])
-            scores[segments[0].group] = score_group(rewards, right, kind, objective.pass_at_k)
+            score = score_group(rewards, right, kind, objective.pass_at_k)
+            if turns is not None and turns.credit != "equal":
+                # Episodes that have earned the same as a whole may differ turn by turn, and the other way round.
+                score = replace(score, teaches=any_turn_teaches(members, turns, kind, objective.pass_at_k))
+            scores[segments[0].group] = score
         all_scores = {group: score for rank_scores in gathered(scores) for group, score in rank_scores.items()}
         return dict(sorted(all_scores.items()))
 

@@ -24,6 +24,8 @@ from truegold.train.rollout.sampler_child import SamplerSetup, Usage, Versions
 from truegold.train.turns.episodes import Episode
 from truegold.verifiers import GuardError, SetupError
 
+GO_ON = "The same command goes on from the last checkpoint; where it dies again, see the log of the stage."
+
 
 @dataclass(frozen=True)
 class Done:
@@ -154,6 +156,8 @@ class Sampler:
             raise self._died() from error
         if message[0] == "error":
             raise SetupError(*message[1:])
+        if message[0] == "failed":
+            raise GuardError(f"The sampling engine failed: {message[1]}", GO_ON, "engine")
         if message[0] == "done":
             self._done.append(Done(*message[1:]))
             return None
@@ -167,8 +171,4 @@ class Sampler:
         if self.process is not None:
             self.process.join(5)
             ending = f" (exit code {self.process.exitcode})"
-        return GuardError(
-            f"The sampling process died{ending}.",
-            "The same command goes on from the last checkpoint; where it dies again, see the log of the stage.",
-            "engine",
-        )
+        return GuardError(f"The sampling process died{ending}.", GO_ON, "engine")

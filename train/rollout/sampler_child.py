@@ -92,7 +92,7 @@ def serve(connection: Connection, setup: SamplerSetup) -> None:
         outbox.send("error", str(error), error.hint)
     except Exception as error:
         line = str(error).strip().partition("\n")[0]
-        outbox.send("error", f"The sampler ended with {type(error).__name__}: {line}", None)
+        outbox.send("failed", f"{type(error).__name__}: {line}")
     finally:
         outbox.close()
         connection.close()

@@ -2,7 +2,8 @@
 
 A plain function runs in a thread, a coroutine on one event loop. While a function waits for something, another thread
 stands in for its own, so that those that wait behind it need not wait for its deadline. A function that never returns
-cannot be ended: its thread is given up, a daemon that dies with the process.
+cannot be ended: its thread is given up, a daemon that dies with the process. An event loop goes on whatever a coroutine
+raises in it, since the others run there too.
 """
 
 from __future__ import annotations
@@ -13,8 +14,12 @@ import queue
 import threading
 import time
 from collections.abc import Awaitable, Callable, Hashable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+
+from truegold.train.turns.environment import AnswerError
+from truegold.verifiers import SetupError, TruegoldError
 
 THREADS = 16
 """Threads that call environments. An environment seldom computes; most of the time it waits for something."""
@@ -25,7 +30,11 @@ GATHER_S = 0.0005
 BLOCKED_S = 1.0
 """An event loop that has not come round for so long is blocked by a coroutine that waits without awaiting."""
 MOST_THREADS = 512
-"""No more stand-ins are started beyond so many threads."""
+"""No more stand-ins are started beyond so many threads, those aside that were given up."""
+MOST_ALIVE = 4096
+"""Threads that a process may have here, those that were given up among them. In a long run whose environments hang now
+and then they would take all that the machine has, and whatever needs a thread next would fail without saying why."""
+THREAD_NAME = "truegold-environments"
 
 
 @dataclass(frozen=True)
@@ -44,10 +53,15 @@ class _Call:
     key: Hashable
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
+    read: Callable[[Any], Any]
     started: float | None = None
     is_over: bool = False
     has_stand_in: bool = False
     """Whether another thread has taken the place of the one that calls."""
+    has_returned: bool = False
+    """Whether its thread has come back from it."""
+    is_lost: bool = False
+    """Whether its thread was given up."""
     future: Any = None
     """The coroutine's, where it is one."""
 
@@ -61,7 +75,10 @@ class Calls:
         self._answers: queue.SimpleQueue[tuple[_Call, Answer]] = queue.SimpleQueue()
         self._running: dict[Hashable, _Call] = {}
         self._threads = 0
+        """Those that were not given up."""
         self._threads_lock = threading.Lock()
+        """Guards `_threads`, and which thread a call has."""
+        self._is_closed = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loops: list[asyncio.AbstractEventLoop] = []
         """The present event loop, and those that were given up."""
@@ -69,17 +86,28 @@ class Calls:
         """When the event loop was asked for a sign of life that has not come."""
         self.lost_threads = 0
         """Threads that were given up, since what they call does not return."""
-        for _ in range(threads):
-            self._start_thread()
+        with self._threads_lock:
+            if sum(self._start_thread() for _ in range(threads)) == 0:
+                raise self._no_thread_error()
 
     @property
     def pending(self) -> int:
         """How many calls have no answer yet."""
         return len(self._running)
 
-    def start(self, key: Hashable, function: Callable[..., Any], *arguments: Any) -> None:
-        """Start a call; its answer has this key."""
-        call = _Call(key, function, arguments)
+    def start(
+        self,
+        key: Hashable,
+        function: Callable[..., Any],
+        *arguments: Any,
+        read: Callable[[Any], Any] = lambda value: value,
+    ) -> None:
+        """Start a call; its answer has this key.
+
+        read: makes the answer's value of what the function returns or, where that is awaitable, of what that yields.
+        It is part of the call, since what it reads may be code of whoever wrote the function.
+        """
+        call = _Call(key, function, arguments, read)
         self._running[key] = call
         self._waiting.put(call)
 
@@ -87,7 +115,28 @@ class Calls:
         """Return what has ended since the last time, and every call whose deadline has passed.
 
         wait_s: how long to wait for an answer where there is none yet. Those that come right behind it come along.
+        Raises SetupError where so many calls have never returned that there is no thread for others.
         """
+        answers = self._take_ended(wait_s)
+        now = time.monotonic()
+        late = [
+            call
+            for call in self._running.values()
+            if call.started is not None and now - call.started > self._deadline_s
+        ]
+        for call in late:
+            if call.future is not None:
+                call.future.cancel()
+            else:
+                self._give_up(call)
+            error = f"no answer within {self._deadline_s:g} s"
+            answers.append(self._end(call, Answer(call.key, error=error, is_late=True)))
+        self._stand_in(now)
+        self._check_loop(now)
+        return answers
+
+    def _take_ended(self, wait_s: float) -> list[Answer]:
+        """Return what has ended since the last time."""
         answers: list[Answer] = []
         until = time.monotonic() + wait_s
         while True:
@@ -101,49 +150,52 @@ class Calls:
                 break
             if not call.is_over:
                 answers.append(self._end(call, answer))
-        now = time.monotonic()
-        late = [
-            call
-            for call in self._running.values()
-            if call.started is not None and now - call.started > self._deadline_s
-        ]
-        for call in late:
-            if call.future is not None:
-                call.future.cancel()
-            else:
-                self.lost_threads += 1
-                if not call.has_stand_in:
-                    call.has_stand_in = True
-                    self._start_thread()
-            error = f"no answer within {self._deadline_s:g} s"
-            answers.append(self._end(call, Answer(call.key, error=error, is_late=True)))
-        self._stand_in(now)
-        self._check_loop(now)
         return answers
 
     def close(self) -> None:
         """End the threads that still answer."""
+        self._is_closed.set()
         for _ in range(self._threads):
             self._waiting.put(None)
         for loop in self._loops:
-            loop.call_soon_threadsafe(loop.stop)
+            # A loop that has closed needs no end.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(loop.stop)
+
+    def _give_up(self, call: _Call) -> None:
+        """Give up the thread of a call that does not return; another one takes its place."""
+        with self._threads_lock:
+            if call.has_returned:
+                return
+            call.is_lost = True
+            self._threads -= 1
+            self.lost_threads += 1
+            if not call.has_stand_in and not self._start_thread():
+                raise self._no_thread_error()
+            call.has_stand_in = True
 
     def _stand_in(self, now: float) -> None:
         """Start a thread in the place of each that waits for something, as far as calls are queued."""
-        queued = min(self._waiting.qsize(), MOST_THREADS - self._threads)
-        if queued <= 0:
-            return
-        for call in self._running.values():
-            is_waiting = call.started is not None and now - call.started > STAND_IN_S and call.future is None
-            if is_waiting and not call.has_stand_in and queued > 0:
-                call.has_stand_in = True
-                self._start_thread()
-                queued -= 1
+        with self._threads_lock:
+            queued = min(self._waiting.qsize(), MOST_THREADS - self._threads)
+            if queued <= 0:
+                return
+            for call in self._running.values():
+                is_waiting = call.started is not None and now - call.started > STAND_IN_S and not call.has_returned
+                if is_waiting and not call.has_stand_in and queued > 0:
+                    call.has_stand_in = self._start_thread()
+                    queued -= 1
+
+    def _no_thread_error(self) -> SetupError:
+        return SetupError(
+            f"There is no thread left for calls of environments; {self.lost_threads:,} calls have never returned.",
+            "Give whatever an environment waits for a time limit of its own.",
+        )
 
     def _check_loop(self, now: float) -> None:
         """Give up an event loop that a coroutine blocks, so that later coroutines run on another one."""
         with _LOOP_LOCK:
-            if self._loop is None:
+            if self._loop is None or self._loop.is_closed():
                 return
             if self._beat_asked is None:
                 self._beat_asked = now
@@ -160,10 +212,17 @@ class Calls:
         del self._running[call.key]
         return answer
 
-    def _start_thread(self) -> None:
-        with self._threads_lock:
-            self._threads += 1
-        threading.Thread(target=self._work, name="truegold-environments", daemon=True).start()
+    def _start_thread(self) -> bool:
+        """Start another thread, and return whether it could be started. The caller holds the lock."""
+        if sum(thread.name == THREAD_NAME for thread in threading.enumerate()) >= MOST_ALIVE:
+            return False
+        try:
+            threading.Thread(target=self._work, name=THREAD_NAME, daemon=True).start()
+        except RuntimeError:
+            # The machine may allow fewer.
+            return False
+        self._threads += 1
+        return True
 
     def _work(self) -> None:
         while (call := self._waiting.get()) is not None:
@@ -173,13 +232,15 @@ class Calls:
                 if inspect.isawaitable(value):
                     self._await(call, value)
                 else:
-                    self._answers.put((call, Answer(call.key, value)))
+                    self._answers.put((call, Answer(call.key, call.read(value))))
             except BaseException as error:
                 # An environment that ends its thread, by sys.exit or otherwise, would leave its call unanswered.
-                self._answers.put((call, Answer(call.key, error=_describe(error))))
-            if call.has_stand_in:
-                with self._threads_lock:
+                self._answers.put((call, Answer(call.key, error=describe_error(error))))
+            with self._threads_lock:
+                call.has_returned = True
+                if call.has_stand_in and not call.is_lost:
                     self._threads -= 1
+            if call.has_stand_in or call.is_lost:
                 return
 
     def _await(self, call: _Call, awaitable: Awaitable[Any]) -> None:
@@ -187,34 +248,50 @@ class Calls:
 
         async def run() -> None:
             try:
-                answer = Answer(call.key, await awaitable)
+                answer = Answer(call.key, call.read(await awaitable))
             except BaseException as error:
-                answer = Answer(call.key, error=_describe(error))
+                answer = Answer(call.key, error=describe_error(error))
             self._answers.put((call, answer))
 
-        call.future = asyncio.run_coroutine_threadsafe(run(), self._event_loop())
+        if self._is_closed.is_set():
+            # A function that nobody waits for any more has still to end what it began.
+            asyncio.run(run())
+        else:
+            call.future = asyncio.run_coroutine_threadsafe(run(), self._event_loop())
 
     def _event_loop(self) -> asyncio.AbstractEventLoop:
         with _LOOP_LOCK:
-            if self._loop is None:
+            if self._loop is None or self._loop.is_closed():
                 self._loop = asyncio.new_event_loop()
                 self._loops.append(self._loop)
-                threading.Thread(target=_run, args=(self._loop,), name="truegold-environments", daemon=True).start()
+                threading.Thread(target=_run, args=(self._loop, self._is_closed), name=THREAD_NAME, daemon=True).start()
             return self._loop
 
 
 _LOOP_LOCK = threading.Lock()
 
 
-def _run(loop: asyncio.AbstractEventLoop) -> None:
-    """Run an event loop until it is stopped."""
-    loop.run_forever()
+def _run(loop: asyncio.AbstractEventLoop, is_closed: threading.Event) -> None:
+    """Run an event loop until its calls are closed."""
+    while not (is_closed.is_set() or loop.is_closed()):
+        # A task that raises SystemExit or KeyboardInterrupt ends `run_forever` by it, and so does whoever stops the
+        # loop; all other tasks are still to be run.
+        with suppress(BaseException):
+            loop.run_forever()
     loop.close()
 
 
-def _describe(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
+    """Return what went wrong in a line that can be written anywhere."""
     try:
-        text = " ".join(str(error).split())[:200]
-    except Exception:
+        text = " ".join(str(error).split())[:LONGEST_ERROR].encode("utf-8", "backslashreplace").decode()
+    except BaseException:
         text = "its message cannot be read"
+    if isinstance(error, AnswerError | TruegoldError):
+        # These were written here, and say all.
+        return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+LONGEST_ERROR = 500
+"""Characters of an error's text that are kept: an environment may raise a whole page."""

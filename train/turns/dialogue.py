@@ -21,9 +21,9 @@ from truegold.train.model.segment import Segment
 from truegold.train.turns.environment import Message
 from truegold.train.turns.template import TurnTemplate
 
-Break = Literal["edited", "drifted", "scored"]
-"""Why a segment ended before the episode: the template has changed what was before, the same text has other tokens, or
-turns are scored one by one."""
+Break = Literal["edited", "escaped", "drifted", "scored"]
+"""Why a segment ended before the episode: the template has changed what was before, special tokens that the model has
+spelled were made plain text, the same text has other tokens, or turns are scored one by one."""
 
 
 Stretches = Sequence[tuple[int, int]]
@@ -44,6 +44,8 @@ class SegmentTokens:
     """The version of the weights and the number of tokens of each stretch that was sampled, in order."""
     is_truncated: bool = False
     """Whether its last turn was cut."""
+    is_escaped: bool = False
+    """Whether a turn of it has spelled special tokens, which were made plain text."""
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -68,12 +70,18 @@ class SegmentTokens:
         self.sampled += [sampled] * len(ids)
 
     def to_segment(self, temperature: float) -> Segment:
-        """Return the training record, without reward and group."""
+        """Return the training record, without reward and group.
+
+        What follows the last sampled token trains nothing, and may be too long for the model where the episode ended
+        by it.
+        """
+        length = max((end for end, is_sampled in enumerate(self.sampled, 1) if is_sampled), default=0)
+        sampled = tuple(self.sampled[:length])
         return Segment(
             self.prompt_ids,
-            tuple(self.output_ids),
-            tuple(self.logprobs),
-            () if all(self.sampled) else tuple(self.sampled),
+            tuple(self.output_ids[:length]),
+            tuple(self.logprobs[:length]),
+            () if all(sampled) else sampled,
             self.version,
             temperature,
             turn=self.turn,
@@ -133,18 +141,31 @@ class Dialogue:
         self.segments.append(SegmentTokens(ids, self.turns))
         return ids
 
+    def can_write_last_turn(self) -> bool:
+        """Return whether the template takes the messages up to the model's last turn; so it does before the first."""
+        if not self.turns:
+            return True
+        last = max(index for index, message in enumerate(self.messages) if message["role"] == "assistant")
+        try:
+            self._template.encode(self._edit(self.messages[: last + 1]), add_generation_prompt=False)
+        except Exception:
+            return False
+        return True
+
     def add_completion(self, completion: Completion, version: int, stretches: Stretches = ()) -> Message:
         """Take up what was sampled behind `prompt`; return the message that it is.
 
         version: of the weights that sampled it. stretches: version and tokens of each, where it is not all of one.
         """
         segment = self.segments[-1]
-        message = self._template.read(segment.ids, completion.token_ids)
+        prompt = segment.ids
         segment.add_versions(stretches or [(version, len(completion.token_ids))])
         segment.add(completion.token_ids, completion.logprobs, sampled=True)
         segment.is_truncated = completion.finish_reason == "length"
-        self.messages.append(message)
         self.turns += 1
+        message, is_escaped = self._template.read(prompt, completion.token_ids)
+        segment.is_escaped |= is_escaped
+        self.messages.append(message)
         return message
 
     def __getstate__(self) -> dict[str, object]:
@@ -155,7 +176,7 @@ class Dialogue:
     def _name_break(self, held: tuple[int, ...], ids: tuple[int, ...]) -> Break:
         """Return why a prompt does not extend the tokens held, and keep an example where it is drift."""
         if not self._template.decode(ids).startswith(self._template.decode(held)):
-            return "edited"
+            return "escaped" if self.segments[-1].is_escaped else "edited"
         first = next(
             (index for index, (mine, other) in enumerate(zip(held, ids, strict=False)) if mine != other), len(ids)
         )

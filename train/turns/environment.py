@@ -12,14 +12,19 @@
 
 Both may be coroutines (`async def`). An environment serves one episode; a new one is made for each. Where it has a
 method `close`, that is called when the episodes of the step are over, however this one ended.
+
+Whatever an environment is made of and returns is its author's code, down to the `get` of a message. It runs in the
+thread of a call alone, which has a deadline; what leaves that thread are plain texts, numbers, lists and dicts.
 """
 
 from __future__ import annotations
 
 import copy
 import re
+import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Any, Protocol
 
 from truegold.pipeline.rows import Row
@@ -63,21 +68,131 @@ class Environment(Protocol):
 MakeEnvironment = Callable[[], Environment]
 
 
-def check_messages(messages: object) -> list[Message]:
-    """Return a copy of an environment's messages, which it may change later.
+class AnswerError(TypeError):
+    """What an environment has returned cannot be used; the message says why."""
 
-    Raises TypeError, with what is wrong, for anything else.
+
+@dataclass
+class HeldEnvironment:
+    """One episode's environment: each method is called in a thread, and touches the environment there alone."""
+
+    make: MakeEnvironment
+    _environment: Environment | None = None
+    """None until it is made, and after it was found that nobody waits for it."""
+    _is_over: bool = False
+    """Whether its episode has ended."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def open(self, row: Row) -> object:
+        """Make the environment and begin; what comes back may be awaitable, and is for `read_opening`.
+
+        The environment may change the row, which is a copy.
+        """
+        environment = self.make()
+        with self._lock:
+            is_over = self._is_over
+            if not is_over:
+                self._environment = environment
+        # Where its making has outlived the deadline, `close` found nothing that it could close.
+        return close_environment(environment) if is_over else environment.reset(copy.deepcopy(row))
+
+    def step(self, completion: Message) -> object:
+        """Answer the model's turn; what comes back may be awaitable, and is for `read_answer`."""
+        assert self._environment is not None
+        return self._environment.step(copy.deepcopy(completion))
+
+    def close(self) -> object:
+        """Close the environment, now or as soon as it is made; what comes back may be awaitable."""
+        with self._lock:
+            self._is_over = True
+            environment = self._environment
+        return None if environment is None else close_environment(environment)
+
+
+def close_environment(environment: Environment) -> object:
+    """Close an environment where that can be closed; what comes back may be awaitable."""
+    close = getattr(environment, "close", None)
+    return close() if callable(close) else None
+
+
+def read_opening(value: object) -> Reply | Done:
+    """Return what `reset` has returned as a reply of plain values. Raises AnswerError for anything else."""
+    return read_answer(value if isinstance(value, Done) else Reply(value))  # type: ignore[arg-type]
+
+
+def read_answer(value: object) -> Reply | Done:
+    """Return what `step` has returned, made of plain values. Raises AnswerError for anything else."""
+    if isinstance(value, Done):
+        return Done(_read_score(value.score), _read_score(value.turn_score))
+    if not isinstance(value, Reply):
+        raise AnswerError(f"step must return Reply or Done, and returned a {type(value).__name__}")
+    messages = check_messages(value.messages)
+    if any(message["role"].strip().lower() == "assistant" for message in messages):
+        raise AnswerError("a message has the role assistant, whose turns are the model's alone")
+    return Reply(messages, _read_score(value.score))
+
+
+def _read_score(score: object) -> float | None:
+    """Return a score as a plain number, whatever kind of number an environment counts with."""
+    if score is None:
+        return None
+    if not isinstance(score, Real) or not 0 <= float(score) <= 1:
+        raise AnswerError(f"a score must be a number from 0 to 1, and is {score!r}")
+    return float(score)
+
+
+def read_tools(environment: Environment) -> list[dict[str, Any]]:
+    """Return the JSON schemas of an environment's tools, none where it has none. Raises AnswerError for anything else
+    than a list of dicts."""
+    tools = getattr(environment, "tools", ())
+    schemas = _to_plain(tools) if _is_list(tools) else [tools]
+    if not all(isinstance(schema, dict) for schema in schemas):
+        raise AnswerError(f"tools must be a list of JSON schemas, and are {str(tools)[:80]!r}")
+    return list(schemas)
+
+
+def check_messages(messages: object) -> list[Message]:
+    """Return messages as plain values, which whoever made them may change later.
+
+    Raises AnswerError, with what is wrong, for anything else.
     """
-    if not isinstance(messages, Sequence) or isinstance(messages, str):
-        raise TypeError(f"messages must be a list of dicts, and are a {type(messages).__name__}")
-    for message in messages:
-        if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
-            raise TypeError(f"a message must be a dict with a role, and is {str(message)[:80]!r}")
+    if not _is_list(messages):
+        raise AnswerError(f"messages must be a list of dicts, and are a {type(messages).__name__}")
+    copied = _to_plain(messages)
+    for message in copied:
+        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
+            raise AnswerError(f"a message must be a dict with a role, and is {str(message)[:80]!r}")
         if not isinstance(message.get("content"), str):
-            raise TypeError(f"the content of a message must be text, and is {str(message.get('content'))[:80]!r}")
-        if _HALF_PAIR.search(message["content"]):
-            raise TypeError("the content of a message holds half of a surrogate pair, which stands for no character")
-    return [copy.deepcopy(dict(message)) for message in messages]
+            raise AnswerError(f"the content of a message must be text, and is {str(message.get('content'))[:80]!r}")
+    return list(copied)
+
+
+def _is_list(value: object) -> bool:
+    """Return whether a value is a sequence of values, and no text or bytes."""
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview)
+
+
+def _to_plain(value: Any, depth: int = 0) -> Any:
+    """Return a copy of what JSON can hold, of Python's own types. Raises AnswerError for anything else."""
+    if depth > DEEPEST:
+        raise AnswerError(f"lists and dicts are nested more than {DEEPEST} levels deep")
+    if isinstance(value, str):
+        if HALF_PAIR.search(value):
+            raise AnswerError("a text holds half of a surrogate pair, which stands for no character")
+        return str.__str__(value)
+    if isinstance(value, Mapping):
+        if not all(isinstance(name, str) for name in value):
+            raise AnswerError("the keys of a dict must be text")
+        return {_to_plain(name): _to_plain(part, depth + 1) for name, part in value.items()}
+    if _is_list(value):
+        return [_to_plain(part, depth + 1) for part in value]
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    raise AnswerError(f"messages and tools hold what JSON can hold, and not a {type(value).__name__}")
 
 
 def count_characters(messages: Sequence[Message]) -> int:
@@ -92,4 +207,9 @@ def count_characters(messages: Sequence[Message]) -> int:
 
 LONGEST_ROLE = 32
 """The characters of a role that are not counted."""
-_HALF_PAIR = re.compile("[\ud800-\udfff]")
+DEEPEST = 64
+"""Levels of lists and dicts within each other that a message may have. A model that writes nothing but brackets, or an
+environment whose list holds itself, would take copying and templates, which call themselves for each level, to Python's
+limit of some hundred."""
+HALF_PAIR = re.compile("[\ud800-\udfff]")
+"""Half of a surrogate pair, which JSON can spell and no tokenizer can write."""

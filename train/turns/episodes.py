@@ -1,37 +1,36 @@
 """Many episodes at once: the engine samples whatever turn is next, while environments answer elsewhere.
 
 An environment that raises, hangs, or returns what cannot be used ends its own episode, which could not be judged then;
-the others go on.
+the others go on. What the model writes is never its environment's fault, or a policy could learn to have its bad
+episodes left out.
 """
 
 from __future__ import annotations
 
-import copy
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from numbers import Real
 from typing import Any, Protocol
 
 from truegold.pipeline.engines.base import POLL_S, Completion, Request, SamplingParams, TakeRequests, sample_seed
 from truegold.pipeline.rows import Row
 from truegold.train.config.turns import TurnsConfig
-from truegold.train.turns.calls import Answer, Calls
+from truegold.train.turns.calls import Answer, Calls, describe_error
 from truegold.train.turns.dialogue import Dialogue, Stretches
 from truegold.train.turns.environment import (
     Done,
-    Environment,
+    HeldEnvironment,
     MakeEnvironment,
     Reply,
-    check_messages,
     count_characters,
+    read_answer,
+    read_opening,
 )
 from truegold.train.turns.loading import load_environment
 from truegold.train.turns.reminder import remind
 from truegold.train.turns.template import TurnTemplate
-from truegold.verifiers import ConfigError
 
 
 class Ending(StrEnum):
@@ -43,6 +42,8 @@ class Ending(StrEnum):
     """After the last turn that it may have."""
     ROOM = "room"
     """The next prompt leaves the model no room."""
+    UNWRITABLE = "unwritable"
+    """The model's last turn cannot be read, or its chat template cannot write it."""
     DEADLINE = "deadline"
     """Its environment did not answer in time."""
     ERROR = "error"
@@ -72,12 +73,12 @@ class Episode:
     turn_scores: list[float | None] = field(default_factory=list)
     """What each turn has earned, where the environment says."""
     error: str | None = None
-    """What the environment did wrong."""
+    """What the environment did wrong, or what cannot be written."""
     escaped: int = 0
     """Messages of the environment's that spelled special tokens, which were made plain text."""
     last: Completion | None = None
     """The model's last turn."""
-    environment: Environment | None = None
+    environment: HeldEnvironment | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the environment behind on the way to another process."""
@@ -112,6 +113,10 @@ class EpisodeRunner:
     make: MakeEnvironment
     lost_threads: int = 0
     """Threads that environments have never given back."""
+    close_errors: int = 0
+    """Environments that could not be closed: they raised, or did not return in time."""
+    first_close_error: str | None = None
+    """What the first of them did wrong, behind the id of its row."""
     waited_share: float = 0.0
     """The share of the last run's time without anything to sample, since no environment had answered."""
 
@@ -136,11 +141,6 @@ class EpisodeRunner:
         played.close()
         return episodes
 
-    def open(self, episode: Episode) -> Any:
-        """Make an episode's environment and begin; what comes back may be awaitable."""
-        episode.environment = self.make()
-        return episode.environment.reset(episode.row)
-
     def take_up(self, episode: Episode, answer: Answer) -> bool:
         """Take up what an environment has answered; return whether another turn follows."""
         if answer.error is not None:
@@ -149,28 +149,26 @@ class EpisodeRunner:
             return False
         try:
             return self._go_on(episode, answer.value)
-        except TypeError as error:
-            text = str(error)
         except Exception as error:
             # Whatever its answer is made of, it costs this episode alone.
-            text = f"{type(error).__name__}: {error}"
-        episode.ending, episode.error = Ending.ERROR, " ".join(text.split())[:500]
+            episode.ending, episode.error = Ending.ERROR, describe_error(error)
         return False
 
-    def _go_on(self, episode: Episode, value: object) -> bool:
+    def take_up_closed(self, row: Row, answer: Answer) -> None:
+        """Take note of whether an environment could be closed."""
+        if answer.error is None:
+            return
+        self.close_errors += 1
+        self.first_close_error = self.first_close_error or f"{row['id']}: {answer.error}"
+
+    def _go_on(self, episode: Episode, value: Reply | Done) -> bool:
         if isinstance(value, Done):
-            _check_scores(value.score, value.turn_score)
-            episode.turn_scores.append(_plain(value.turn_score))
-            episode.ending, episode.score = Ending.DONE, _plain(value.score)
+            episode.turn_scores.append(value.turn_score)
+            episode.ending, episode.score = Ending.DONE, value.score
             return False
-        if episode.dialogue is None:
-            messages = check_messages(value)
-        elif isinstance(value, Reply):
-            _check_scores(value.score)
-            messages = check_messages(value.messages)
-            episode.turn_scores.append(_plain(value.score))
-        else:
-            raise TypeError(f"step must return Reply or Done, and returned a {type(value).__name__}")
+        if episode.dialogue is not None:
+            episode.turn_scores.append(value.score)
+        messages = list(value.messages)
         size = count_characters(messages)
         if size > self.config.max_reply:
             episode.ending = Ending.REPLY
@@ -197,8 +195,10 @@ class EpisodeRunner:
         assert episode.dialogue is not None
         try:
             prompt = episode.dialogue.prompt()
-        except ConfigError as error:
-            episode.ending, episode.error = Ending.ERROR, str(error)
+        except Exception as error:
+            is_model_s = not episode.dialogue.can_write_last_turn()
+            episode.ending = Ending.UNWRITABLE if is_model_s else Ending.ERROR
+            episode.error = describe_error(error)
             return None
         if len(prompt) >= self.engine.max_model_len:
             episode.ending = Ending.ROOM
@@ -232,7 +232,8 @@ class OpenEpisodes:
     def open(self, key: int, episode: Episode, seeded_by: Sequence[object]) -> None:
         """Begin an episode."""
         self._open[key] = (episode, seeded_by)
-        self._calls.start(key, self._runner.open, episode)
+        episode.environment = HeldEnvironment(self._runner.make)
+        self._calls.start(key, episode.environment.open, episode.row, read=read_opening)
 
     def take_requests(self, count: int) -> list[Request]:
         """Take up what environments have answered, and return at most so many turns that are sampled next; the `sample`
@@ -240,7 +241,6 @@ class OpenEpisodes:
         # Where nothing is being sampled, the engine would look again only after a pause.
         for answer in self._take_answers(0.0 if self._clock.in_flight or self._ready else POLL_S):
             if not isinstance(answer.key, int):
-                # What goes wrong when an environment is closed concerns nobody any more.
                 continue
             if self._runner.take_up(self._open[answer.key][0], answer):
                 self._ready.append(answer.key)
@@ -266,9 +266,13 @@ class OpenEpisodes:
         assert episode.dialogue is not None
         assert episode.environment is not None
         episode.last = completion
-        message = episode.dialogue.add_completion(completion, version, stretches)
-        # The environment may do with it what it likes.
-        self._calls.start(key, episode.environment.step, copy.deepcopy(message))
+        try:
+            message = episode.dialogue.add_completion(completion, version, stretches)
+        except Exception as error:
+            episode.ending, episode.error = Ending.UNWRITABLE, describe_error(error)
+            self._end(key)
+            return
+        self._calls.start(key, episode.environment.step, message, read=read_answer)
 
     def take_ended(self) -> list[tuple[int, Episode]]:
         """Return those that have ended since the last time, with their keys."""
@@ -285,15 +289,24 @@ class OpenEpisodes:
         lost_threads = self._calls.lost_threads
         answers = self._calls.take_answers(wait_s)
         self._runner.lost_threads += self._calls.lost_threads - lost_threads
+        for answer in answers:
+            if isinstance(answer.key, _Closing):
+                self._runner.take_up_closed(answer.key.row, answer)
         return answers
 
     def _end(self, key: int) -> None:
         """Let go of an episode, and close its environment where that can be closed."""
         episode, _ = self._open.pop(key)
         self._ended.append((key, episode))
-        close = getattr(episode.environment, "close", None)
-        if callable(close):
-            self._calls.start(("close", key), close)
+        assert episode.environment is not None
+        self._calls.start(_Closing(episode.row), episode.environment.close)
+
+
+@dataclass(frozen=True, eq=False)
+class _Closing:
+    """The key of a call that closes the environment of a row's episode."""
+
+    row: Row
 
 
 def make_runner(
@@ -304,8 +317,7 @@ def make_runner(
     Raises ConfigError for an environment that cannot be made.
     """
     make = load_environment(config)
-    tools = getattr(make(), "tools", ())
-    template = TurnTemplate(tokenizer, stop_token_ids, system, config.template_args, tools)
+    template = TurnTemplate(tokenizer, stop_token_ids, system, config.template_args, make.tools)
     return EpisodeRunner(engine, template, config, make)
 
 
@@ -337,14 +349,3 @@ class _SamplerClock:
         now = time.monotonic()
         waited = self._waited_s + (now - self._idle_since if self._idle_since is not None else 0.0)
         return waited / max(now - self._began, 1e-9)
-
-
-def _plain(score: float | None) -> float | None:
-    """Return a score as a plain number, whatever kind of number an environment counts with."""
-    return None if score is None else float(score)
-
-
-def _check_scores(*scores: object) -> None:
-    for score in scores:
-        if score is not None and not (isinstance(score, Real) and 0 <= float(score) <= 1):
-            raise TypeError(f"a score must be a number from 0 to 1, and is {score!r}")

@@ -12,17 +12,17 @@ import json
 import re
 from typing import Any
 
-from truegold.train.turns.environment import Message
+from truegold.train.turns.environment import DEEPEST, HALF_PAIR, Message
 
 THINK_START, THINK_END = "<think>", "</think>"
-_CALL_END = "</tool_call>"
-_CALL_IN_TAGS = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
-_CALL_SECTION = re.compile(r"<\|tool_calls_section_begin\|>(.*?)<\|tool_calls_section_end\|>", re.DOTALL)
-_CALL_IN_SECTION = re.compile(
-    r"<\|tool_call_begin\|>\s*(?P<id>[^<]*?)\s*<\|tool_call_argument_begin\|>(?P<arguments>.*?)<\|tool_call_end\|>",
-    re.DOTALL,
-)
+_CALL_START, _CALL_END = "<tool_call>", "</tool_call>"
+_SECTION_START, _SECTION_END = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
+_CALL_HEAD = re.compile(r"\s*<\|tool_call_begin\|>\s*(?P<id>[^<]*?)\s*<\|tool_call_argument_begin\|>")
+_CALL_TAIL = re.compile(r"\s*<\|tool_call_end\|>\s*")
 _CALL_NAME = re.compile(r"(?:functions\.)?(?P<name>.+?)(?::\d+)?")
+_SPACE = re.compile(r"\s*")
+_DECODER = json.JSONDecoder()
+_Calls = list[dict[str, Any]]
 
 
 def describe_action(message: Message) -> str:
@@ -63,48 +63,104 @@ def _split_thought(text: str, is_thinking: bool) -> tuple[str, str | None]:
     return rest.lstrip("\n"), thought.strip("\n")
 
 
-def _split_calls(text: str) -> tuple[str, list[dict[str, Any]]]:
-    """Return the text without its tool calls, and these; all or none are taken."""
-    section = _CALL_SECTION.search(text)
-    if section is not None:
-        calls = [_named_call(match["id"], match["arguments"]) for match in _CALL_IN_SECTION.finditer(section[1])]
-        rest = text[: section.start()] + text[section.end() :]
-    else:
-        # Behind the last end tag there is no call, and a text of nothing but start tags would take squared time.
-        end = text.rfind(_CALL_END) + len(_CALL_END) if _CALL_END in text else 0
-        calls = [_json_call(match[1]) for match in _CALL_IN_TAGS.finditer(text, 0, end)]
-        rest = _CALL_IN_TAGS.sub("", text[:end]) + text[end:]
-    read = [call for call in calls if call is not None]
-    if not read or len(read) < len(calls):
+def _split_calls(text: str) -> tuple[str, _Calls]:
+    """Return the text without its tool calls, and these; all or none are taken.
+
+    A start tag behind which there is no end tag begins no call, as where somebody speaks of it or was cut off.
+    """
+    start, end, read = _CALL_START, _CALL_END, _read_tagged_call
+    if _begins_earlier(text, _SECTION_START, _CALL_START):
+        start, end, read = _SECTION_START, _SECTION_END, _read_section
+    last_end = text.rfind(end)
+    calls: _Calls = []
+    rest = []
+    position = 0
+    while -1 < (begin := text.find(start, position)) < last_end:
+        rest.append(text[position:begin])
+        taken = read(text, begin + len(start))
+        if taken is None:
+            return text, []
+        calls += taken[0]
+        position = taken[1]
+    if not calls:
         return text, []
-    return rest.strip("\n"), read
+    return "".join([*rest, text[position:]]).strip("\n"), calls
 
 
-def _json_call(text: str) -> dict[str, Any] | None:
-    """Return the call that stands as JSON between Qwen's and Hermes' tags."""
-    call = _read_json(text)
-    if not isinstance(call, dict) or not isinstance(call.get("name"), str):
+def _begins_earlier(text: str, tag: str, other: str) -> bool:
+    position, other_position = text.find(tag), text.find(other)
+    return position >= 0 and (other_position < 0 or position < other_position)
+
+
+def _read_tagged_call(text: str, position: int) -> tuple[_Calls, int] | None:
+    """Return the call that stands as JSON between Qwen's and Hermes' tags, and where the text goes on behind it; None
+    where that is no call. position: behind the start tag."""
+    decoded = _decode_json(text, position)
+    if decoded is None:
+        return None
+    call, end = decoded[0], _skip_space(text, decoded[1])
+    if not text.startswith(_CALL_END, end) or not isinstance(call, dict) or not isinstance(call.get("name"), str):
         return None
     arguments = call.get("arguments", {})
     if not isinstance(arguments, dict):
         # Templates and environments go through the arguments by name.
         return None
-    return {"type": "function", "function": {"name": call["name"], "arguments": arguments}}
+    function = {"name": call["name"], "arguments": arguments}
+    return [{"type": "function", "function": function}], end + len(_CALL_END)
 
 
-def _read_json(text: str) -> Any:
-    """Return the value of a JSON text, None where it is none."""
+def _read_section(text: str, position: int) -> tuple[_Calls, int] | None:
+    """Return the calls of Kimi's section, each `functions.NAME:INDEX` and JSON, and where the text goes on behind it;
+    None where it is not calls and nothing else. position: behind the start tag."""
+    calls: _Calls = []
+    while head := _CALL_HEAD.match(text, position):
+        name = _CALL_NAME.fullmatch(head["id"])
+        begin = _skip_space(text, head.end())
+        decoded = _decode_json(text, begin)
+        if name is None or decoded is None or not isinstance(decoded[0], dict):
+            return None
+        tail = _CALL_TAIL.match(text, decoded[1])
+        if tail is None:
+            return None
+        # Kimi's template writes the arguments as the text that they came as.
+        function = {"name": name["name"], "arguments": text[begin : decoded[1]]}
+        calls.append({"id": head["id"], "type": "function", "function": function})
+        position = tail.end()
+    if not calls or not text.startswith(_SECTION_END, position):
+        return None
+    return calls, position + len(_SECTION_END)
+
+
+def _skip_space(text: str, position: int) -> int:
+    match = _SPACE.match(text, position)
+    assert match is not None
+    return match.end()
+
+
+def _decode_json(text: str, position: int) -> tuple[Any, int] | None:
+    """Return the JSON value that begins at a position, and where it ends; None where there is none that messages can
+    hold."""
     try:
-        return json.loads(text)
+        value, end = _DECODER.raw_decode(text, _skip_space(text, position))
     except (ValueError, RecursionError):
         # A model may well write brackets and nothing else.
         return None
+    return (value, end) if _is_message_value(value) else None
 
 
-def _named_call(call_id: str, arguments: str) -> dict[str, Any] | None:
-    """Return the call that Kimi writes as `functions.NAME:INDEX` and JSON."""
-    match = _CALL_NAME.fullmatch(call_id)
-    if match is None or not isinstance(_read_json(arguments), dict):
-        return None
-    # Kimi's template writes the arguments as the text that they came as.
-    return {"id": call_id, "type": "function", "function": {"name": match["name"], "arguments": arguments.strip()}}
+def _is_message_value(value: Any) -> bool:
+    """Return whether a template can write what was decoded, and copying it ends: how deep it is nested, and whether all
+    of its texts are characters."""
+    level = [value]
+    for _ in range(DEEPEST):
+        texts = [part for part in level if isinstance(part, str)]
+        texts += [name for part in level if isinstance(part, dict) for name in part]
+        if any(map(HALF_PAIR.search, texts)):
+            return False
+        level = [
+            inner
+            for part in level
+            if isinstance(part, dict | list)
+            for inner in (part.values() if isinstance(part, dict) else part)
+        ]
+    return not level

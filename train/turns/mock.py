@@ -6,7 +6,8 @@
 A state is what has been done so far: the row and all actions up to it, white space apart. What nobody did before is a
 miss, and follows a policy: `nearest` answers as it was answered to the most similar action in that state or, where the
 state itself is unknown, in the nearest state of the same row; `error` answers with a message that says that nothing is
-known; `end` ends the episode without a score. Misses are counted, since what is learnt from them is not the world.
+known; `end` ends the episode, which is not judged then, since nobody knows what it would have earned. Misses are
+counted (`mock_real_steps` in the metrics), since what is learnt from them is not the world.
 """
 
 from __future__ import annotations
@@ -17,69 +18,118 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 from truegold.pipeline.rows import Row
-from truegold.train.turns.environment import Done, Environment, Message, Reply
+from truegold.pipeline.running.digest import digest_file
+from truegold.train.turns.environment import (
+    AnswerError,
+    Done,
+    Environment,
+    Message,
+    Reply,
+    read_answer,
+    read_opening,
+    read_tools,
+)
 from truegold.train.turns.messages import describe_action
+from truegold.train.turns.recordings import DONE, RecordedEpisode, mistake_in, read_episodes
 from truegold.verifiers import ConfigError, InputError
 
 MissPolicy = Literal["nearest", "error", "end"]
 MISS_POLICIES = ("nearest", "error", "end")
 UNKNOWN = "Nothing is known of what this does here."
 """The answer to an action that nobody did before, where the policy is `error`."""
-DONE = "done"
 State = tuple[str, ...]
 """The id of the row, and behind it all actions so far."""
 
 
+class UnknownActionError(LookupError):
+    """Nobody did this when the episodes were recorded, and a miss ends the episode."""
+
+
 class Recorder:
-    """An environment that writes down what another one answers: one line an episode, when it is over."""
+    """An environment that writes down what another one answers: one line an episode, when it is over.
+
+    What whoever plays it would refuse, such as a message without a role, is handed on and not recorded; the record ends
+    before it.
+    """
 
     _lock = threading.Lock()
 
     def __init__(self, environment: Environment, path: str | Path) -> None:
+        """Raises ConfigError for a file that cannot be written."""
         self._environment = environment
         self.tools: Sequence[Mapping[str, Any]] = getattr(environment, "tools", ())
         """Those of the environment, which the template shows."""
         self._path = Path(path)
         self._record: dict[str, Any] = {}
+        """The episode so far; empty where nothing is to be written."""
+        try:
+            # Otherwise it would be noticed at the end of the first episode, when nobody listens any more.
+            self._path.open("ab").close()
+        except OSError as error:
+            raise ConfigError(
+                f"{self._path} cannot be written: {error}", "Name a file in a folder that is there."
+            ) from error
 
     async def reset(self, row: Row) -> Sequence[Message]:
         """Begin as the environment does."""
-        messages = await _value(self._environment.reset(row))
-        tools = {"tools": list(self.tools)} if self.tools else {}
-        self._record = {"row": row["id"], **tools, "opening": list(messages), "steps": []}
-        return list(messages)
+        messages: Sequence[Message] = await _value(self._environment.reset(row))
+        self._record = {}
+        with suppress(AnswerError):
+            opening, tools = read_opening(messages), read_tools(self._environment)
+            if isinstance(opening, Reply):
+                shown = {"tools": tools} if tools else {}
+                self._record = {"row": row["id"], **shown, "opening": opening.messages, "steps": []}
+        return messages
 
     async def step(self, completion: Message) -> Reply | Done:
         """Answer as the environment does."""
+        # The environment may change the message, and later its answers too.
+        action = describe_action(completion)
         answer: Reply | Done = await _value(self._environment.step(completion))
-        step: dict[str, Any] = {"action": describe_action(completion)}
-        if isinstance(answer, Done):
-            step |= {DONE: True, "score": answer.score, "turn_score": answer.turn_score}
-        else:
-            step |= {"messages": list(answer.messages), "turn_score": answer.score}
-        self._record["steps"].append(step)
+        try:
+            step = _as_step(read_answer(answer))
+        except AnswerError:
+            self._write()
+            return answer
+        if self._record:
+            self._record["steps"].append({"action": action, **step})
         if isinstance(answer, Done):
             self._write()
         return answer
 
     async def close(self) -> None:
         """Write the episode, if it was not over, and close the environment, if that can be closed."""
-        self._write()
-        close = getattr(self._environment, "close", None)
-        if close is not None:
-            await _value(close())
+        try:
+            self._write()
+        finally:
+            close = getattr(self._environment, "close", None)
+            if close is not None:
+                await _value(close())
 
     def _write(self) -> None:
-        if self._record:
-            line = json.dumps(self._record, ensure_ascii=False) + "\n"
-            with self._lock, self._path.open("a", encoding="utf-8") as file:
-                file.write(line)
-            self._record = {}
+        record, self._record = self._record, {}
+        if not record:
+            return
+        try:
+            line = json.dumps(record, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            # The arguments of a tool call may hold half of a surrogate pair.
+            line = json.dumps(record).encode()
+        with self._lock, self._path.open("ab") as file:
+            file.write(line + b"\n")
+
+
+def _as_step(answer: Reply | Done) -> dict[str, Any]:
+    """Return what is written down of an answer."""
+    if isinstance(answer, Done):
+        return {DONE: True, "score": answer.score, "turn_score": answer.turn_score}
+    return {"messages": answer.messages, "turn_score": answer.score}
 
 
 class Recording:
@@ -89,42 +139,33 @@ class Recording:
         self.tools: Sequence[Mapping[str, Any]] | None = None
         """What the recorded environment had; None before the first episode."""
         self.openings: dict[str, list[Message]] = {}
-        self.answers: dict[State, dict[str, Any]] = {}
+        self.answers: dict[State, Reply | Done] = {}
         self.actions: dict[State, list[str]] = {}
         """The actions that are known in a state."""
         self.states: dict[str, list[State]] = {}
         """The known states of a row."""
         self._lock = threading.Lock()
         self.counts: Counter[str] = Counter()
-        """Steps answered from the recording, and misses."""
-        for line_number, line in enumerate(_lines(path), 1):
-            self._add(line, path, line_number)
+        """Steps answered from the recording, and misses, of all episodes in this process."""
+        for episode in read_episodes(path):
+            if self.tools is not None and episode.tools != self.tools:
+                what = "its tools are not those of the episodes before it"
+                raise mistake_in(path, episode.line_number, what)
+            self.tools = episode.tools
+            self._add(episode)
 
-    def _add(self, line: str, path: Path, line_number: int) -> None:
-        try:
-            episode = json.loads(line)
-            row, steps = str(episode["row"]), episode["steps"]
-            tools = episode.get("tools", [])
-            if self.tools is not None and tools != self.tools:
-                raise ValueError("its tools are not those of the episodes before it")
-            self.tools = tools
-            self.openings.setdefault(row, episode["opening"])
-            state: State = (row,)
-            for step in steps:
-                action = " ".join(step["action"].split())
-                if state not in self.actions:
-                    self.actions[state] = []
-                    self.states.setdefault(row, []).append(state)
-                if (*state, action) not in self.answers:
-                    self.actions[state].append(action)
-                    self.answers[*state, action] = step
-                state = (*state, action)
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(
-                f"{path}, line {line_number}: this is no recorded episode ({type(error).__name__}: {error}).",
-                'A line is {"row": ID, "opening": [messages], "steps": [{"action": ..., "messages": [...]}]}, with '
-                '"tools" where the environment has any.',
-            ) from error
+    def _add(self, episode: RecordedEpisode) -> None:
+        self.openings.setdefault(episode.row, episode.opening)
+        state: State = (episode.row,)
+        for written, answer in episode.steps:
+            action = " ".join(written.split())
+            if state not in self.actions:
+                self.actions[state] = []
+                self.states.setdefault(episode.row, []).append(state)
+            if (*state, action) not in self.answers:
+                self.actions[state].append(action)
+                self.answers[*state, action] = answer
+            state = (*state, action)
 
     def count(self, kind: str) -> None:
         """Count a step. Environments answer from several threads."""
@@ -146,8 +187,15 @@ class MockEnvironment:
             raise ConfigError(f"on_miss is {on_miss!r}; there are {', '.join(MISS_POLICIES)}.")
         self.recording = load_recording(str(Path(path).resolve()))
         self.tools = self.recording.tools or ()
+        self.step_counts: Counter[str] = Counter()
+        """How many of the episode's steps were answered as `recorded`, and how many were `missed`."""
         self._on_miss = on_miss
         self._state: State = ()
+
+    @staticmethod
+    def fingerprint(path: str, on_miss: MissPolicy = "nearest") -> str:
+        """Return a text that changes with what was recorded."""
+        return digest_file(Path(path).resolve())
 
     def reset(self, row: Row) -> Sequence[Message]:
         """Begin as the recorded episodes of the row do. Raises KeyError for a row that was never recorded."""
@@ -157,13 +205,16 @@ class MockEnvironment:
         return self.recording.openings[row["id"]]
 
     def step(self, completion: Message) -> Reply | Done:
-        """Answer as it was answered to the same action in the same state."""
+        """Answer as it was answered to the same action in the same state. Raises UnknownActionError for a miss that
+        ends the episode."""
         action = describe_action(completion)
         recording = self.recording
         is_known = (*self._state, action) in recording.answers
-        recording.count("recorded" if is_known else "missed")
+        kind = "recorded" if is_known else "missed"
+        recording.count(kind)
+        self.step_counts[kind] += 1
         if not is_known and self._on_miss == "end":
-            return Done()
+            raise UnknownActionError(f"nobody did this when it was recorded: {action[:80]!r}")
         if not is_known:
             nearest = self._nearest(action) if self._on_miss == "nearest" else None
             if nearest is None:
@@ -172,9 +223,7 @@ class MockEnvironment:
             self._state, action = nearest
         answer = recording.answers[*self._state, action]
         self._state = (*self._state, action)
-        if answer.get(DONE):
-            return Done(answer.get("score"), answer.get("turn_score"))
-        return Reply(answer["messages"], answer.get("turn_score"))
+        return answer
 
     def _nearest(self, action: str) -> tuple[State, str] | None:
         """Return the known state and action that are most like what was done: the same state, or the one with the most
@@ -214,24 +263,5 @@ def load_recording(path: str) -> Recording:
     return recording
 
 
-def _lines(path: Path) -> list[str]:
-    try:
-        return [line for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
-
-
 async def _value(answer: Any) -> Any:
     return await answer if inspect.isawaitable(answer) else answer
-
-
-def report_misses(recordings: Mapping[str, Recording]) -> dict[str, dict[str, float | int | None]]:
-    """Return of each recording how many steps were answered as recorded, how many were misses, and the real share."""
-    return {
-        name: {
-            "recorded": recording.counts["recorded"],
-            "missed": recording.counts["missed"],
-            "real_share": recording.real_share,
-        }
-        for name, recording in recordings.items()
-    }

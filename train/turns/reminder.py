@@ -28,7 +28,9 @@ def remind(messages: Sequence[Message], config: ReminderConfig) -> list[Message]
     kept = list(messages)
     if config.keep_turns is not None and len(turns) > config.keep_turns:
         first_reply = turns[0]
-        kept_from = turns[-config.keep_turns] if config.keep_turns else len(messages) - 1
+        # A turn may be answered by several messages; one that is not answered at all stays itself.
+        behind_turns = min(turns[-1] + 1, len(messages) - 1)
+        kept_from = turns[-config.keep_turns] if config.keep_turns else behind_turns
         kept = [*messages[:first_reply], *messages[kept_from:]]
     if kept[-1]["role"] == "assistant":
         return kept

@@ -24,7 +24,7 @@ class TurnTemplate:
         tools: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         """system: the message that every dialogue begins with. arguments: the template's own, such as
-        `enable_thinking`. Raises SetupError for a tokenizer without a template."""
+        `enable_thinking`. tools: the environment's schemas. Raises SetupError for a tokenizer without a template."""
         if tokenizer.chat_template is None:
             raise SetupError(
                 "This model's tokenizer has no chat template, so that nobody knows what a dialogue looks like to it.",
@@ -34,13 +34,13 @@ class TurnTemplate:
         self.stop_token_ids = tuple(stop_token_ids)
         self._system = [{"role": "system", "content": system}] if system else []
         self._arguments = dict(arguments or {})
-        self._tools = list(tools) or None
         special = {token.content: index for index, token in _added_tokens(tokenizer).items() if token.special}
         special |= {token: tokenizer.convert_tokens_to_ids(token) for token in tokenizer.all_special_tokens}
-        self._special_ids = frozenset(special.values())
         longest_first = sorted((token for token in special if len(token) > 1), key=len, reverse=True)
+        self._special_ids = frozenset(special[token] for token in longest_first)
         # Without any token the pattern matches nothing.
         self._special = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
+        self._tools = self.escape(list(tools)) or None
 
     def render(self, messages: Sequence[Message], *, add_generation_prompt: bool = True) -> str:
         """Return the text of a dialogue. Raises ConfigError with what the template says against the messages."""
@@ -60,11 +60,12 @@ class TurnTemplate:
             roles = ", ".join(message["role"] for message in messages)
             raise ConfigError(f"The model's chat template refuses a dialogue of {roles}: {error}") from error
 
-    def encode(self, messages: Sequence[Message]) -> tuple[int, ...]:
+    def encode(self, messages: Sequence[Message], *, add_generation_prompt: bool = True) -> tuple[int, ...]:
         """Return the ids of the prompt of the next turn. Raises ConfigError for messages that template or tokenizer
         cannot take."""
         try:
-            return tuple(self.tokenizer(self.render(messages), add_special_tokens=False)["input_ids"])
+            text = self.render(messages, add_generation_prompt=add_generation_prompt)
+            return tuple(self.tokenizer(text, add_special_tokens=False)["input_ids"])
         except ConfigError:
             raise
         except Exception as error:
@@ -83,7 +84,7 @@ class TurnTemplate:
         if isinstance(value, str):
             return self._special.sub(lambda match: f"{match[0][0]} {match[0][1:]}", value)
         if isinstance(value, Mapping):
-            return {name: self.escape(part) for name, part in value.items()}
+            return {self.escape(name): self.escape(part) for name, part in value.items()}
         if isinstance(value, list | tuple):
             return [self.escape(part) for part in value]
         return value
@@ -92,12 +93,20 @@ class TurnTemplate:
         """Return the text of ids, special tokens included."""
         return str(self.tokenizer.decode(list(token_ids), skip_special_tokens=False))
 
-    def read(self, prompt: Sequence[int], output: Sequence[int]) -> Message:
-        """Return the message that was sampled behind a prompt."""
+    def read(self, prompt: Sequence[int], output: Sequence[int]) -> tuple[Message, bool]:
+        """Return the message that was sampled behind a prompt, and whether it spelled special tokens, which were made
+        plain text."""
         kept = output[:-1] if output and output[-1] in self.stop_token_ids else output
         # A tag that somebody has spoken of is not at the very end.
         is_thinking = self.decode(prompt[-16:]).rstrip().endswith(THINK_START)
-        return read_message(self._decode_sampled(kept), is_thinking=is_thinking)
+        text = self._decode_sampled(kept)
+        message = read_message(text, is_thinking=is_thinking)
+        # JSON can spell a token so that no token is seen before it is decoded: \u003c|im_end|>.
+        calls = message.get("tool_calls", [])
+        plain_calls = self.escape(calls)
+        if calls:
+            message["tool_calls"] = plain_calls
+        return message, text != self.decode(kept) or plain_calls != calls
 
     def _decode_sampled(self, ids: Sequence[int]) -> str:
         """Return the text of sampled ids; a special token that was spelled letter by letter stays such a text, and does

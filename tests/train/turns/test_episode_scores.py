@@ -11,10 +11,18 @@ from numbered_rows import make_row
 
 from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.engines.chat import ByteEncoder
+from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.reward import RewardConfig
 from truegold.train.config.turns import TurnsConfig
+from truegold.train.grpo import step
 from truegold.train.grpo.distilled import Member, join
-from truegold.train.grpo.episode_scores import score_episodes, segments_to_weigh, spread_advantages
+from truegold.train.grpo.episode_scores import (
+    any_turn_teaches,
+    episode_metrics,
+    score_episodes,
+    segments_to_weigh,
+    spread_advantages,
+)
 from truegold.train.grpo.rewards import CompletionScorer, StepCompletion
 from truegold.train.grpo.update import WeighedBatch
 from truegold.train.model.segment import Segment
@@ -30,6 +38,14 @@ def episode(score: float | None, *lengths: int, ending: Ending = Ending.DONE) ->
     held = [SimpleNamespace(to_segment=lambda temperature, part=part: part) for part in parts]
     dialogue: Any = SimpleNamespace(segments=held, turns=len(held))
     return Episode(make_row(1), 0, 0, dialogue, ending, score)
+
+
+def turn_by_turn(*scores: float, total: float = 0.0, group: int = 0) -> Episode:
+    """Return an episode whose turns have earned so much each, and the whole of it so much."""
+    made = episode(total, *[1] * len(scores))
+    made.turn_scores = list(scores)
+    made.group = group
+    return made
 
 
 def scored(episodes: list[Episode], turns: TurnsConfig, **reward: Any) -> list[StepCompletion]:
@@ -75,3 +91,46 @@ def test_segments_count_as_sequences_where_that_is_asked_for() -> None:
     _, batch = join(segments, spread, [])
     assert batch.episode_tokens is None
     assert cast("torch.Tensor", batch.distilled).tolist() == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("credit", "members", "teaches"),
+    [
+        # Equal totals of different turns.
+        ("turn", [(1.0, 0.0), (0.0, 1.0)], True),
+        ("discounted", [(0.0, 1.0), (0.5, 0.5)], True),
+        ("equal", [(1.0, 0.0), (0.0, 1.0)], False),
+        # Different totals of equal turns: the third turn has nothing to be compared with.
+        ("turn", [(1.0, 0.0), (1.0, 0.0, 1.0)], False),
+        ("turn", [(1.0, 0.0), (1.0, 0.0)], False),
+    ],
+)
+def test_a_group_teaches_where_any_of_its_turns_does(
+    monkeypatch: pytest.MonkeyPatch, credit: str, members: list[tuple[float, ...]], teaches: bool
+) -> None:
+    turns = TurnsConfig.model_validate({"environment": "shop.py:Shop", "credit": credit})
+    completions = scored([turn_by_turn(*scores) for scores in members], turns)
+    for completion in completions:
+        completion.row["pass_rate"] = None
+    monkeypatch.setattr(step, "gathered", lambda value: [value])
+    trainer: Any = SimpleNamespace(config=GrpoConfig(turns=turns))
+    (score,) = step.Trainer._score_groups(trainer, completions).values()
+    assert (score.right, score.judged, score.teaches) == (0, len(members), teaches)
+
+
+def test_turns_of_episodes_that_could_not_be_judged_teach_nothing() -> None:
+    turns = TurnsConfig(environment="shop.py:Shop", credit="turn")
+    spoilt = turn_by_turn(1.0, 0.0)
+    spoilt.ending, spoilt.score = Ending.ERROR, None
+    assert not any_turn_teaches(scored([spoilt, turn_by_turn(0.0, 0.0)], turns), turns, "grpo", 1)
+    assert not any_turn_teaches([], turns, "reinforce_pp", 1)
+
+
+def test_the_share_of_steps_that_were_recorded_is_measured() -> None:
+    episodes = [episode(1.0, 1), episode(1.0, 1), episode(1.0, 1)]
+    for played in episodes:
+        cast("Any", played.dialogue).drifts = cast("Any", played.dialogue).breaks = []
+    assert "mock_real_steps" not in episode_metrics(episodes, 0)
+    cast("Any", episodes[0]).step_counts = {"recorded": 5, "missed": 1}
+    cast("Any", episodes[1]).step_counts = {"recorded": 1, "missed": 1}
+    assert episode_metrics(episodes, 0)["mock_real_steps"] == 0.75

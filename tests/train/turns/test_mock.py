@@ -11,12 +11,20 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 from numbered_rows import make_row
 
 from truegold.pipeline.rows import Row
 from truegold.train.turns.environment import Done, Message, Reply
-from truegold.train.turns.mock import UNKNOWN, MockEnvironment, Recorder, load_recording, most_alike, report_misses
+from truegold.train.turns.mock import (
+    UNKNOWN,
+    MockEnvironment,
+    Recorder,
+    UnknownActionError,
+    load_recording,
+    most_alike,
+)
 from truegold.verifiers import ConfigError, InputError
 
 ROOT = Path(__file__).parents[3]
@@ -85,21 +93,25 @@ def test_what_nobody_did_follows_the_policy_and_is_counted(recording: Path, on_m
     mock = MockEnvironment(str(recording), on_miss=on_miss)
     mock.reset(shop_row(shop, number))
     known = mock.step(say(search))
+    if on_miss == "end":
+        # Nobody knows what the episode would have earned, so that it must not be judged by its last turn.
+        with pytest.raises(UnknownActionError, match="nobody did this when it was recorded"):
+            mock.step(say(look + "x"))
+        assert mock.step_counts == {"recorded": 1, "missed": 1}
+        return
     missed = mock.step(say(look + "x"))
     if on_miss == "nearest":
         real = shop.Shop()
         real.reset(shop_row(shop, number))
         assert known == real.step(say(search))
         assert missed == real.step(say(look))
-    elif on_miss == "error":
+    else:
         assert missed == Reply([{"role": "user", "content": UNKNOWN}])
         # Nothing is known of what comes after it either.
         assert mock.step(say(look)) == Reply([{"role": "user", "content": UNKNOWN}])
-    else:
-        assert missed == Done()
     misses = 2 if on_miss == "error" else 1
-    report = report_misses({"shop": mock.recording})["shop"]
-    assert report == {"recorded": 1, "missed": misses, "real_share": 1 / (1 + misses)}
+    assert mock.step_counts == {"recorded": 1, "missed": misses}
+    assert mock.recording.real_share == 1 / (1 + misses)
 
 
 def test_a_state_that_is_unknown_is_answered_from_the_nearest_of_its_row(tmp_path: Path) -> None:
@@ -187,22 +199,173 @@ def test_the_most_alike_text_is_what_comparing_all_of_them_finds() -> None:
         assert most_alike(text, texts) == ratios.index(max(ratios))
 
 
+EPISODE: dict[str, Any] = {"row": "a", "opening": [], "steps": []}
+
+
+def with_step(**step: Any) -> str:
+    """Return the line of an episode whose second step is this one."""
+    first = {"action": "look", "messages": say_as_user("A cup.")}
+    return json.dumps({**EPISODE, "steps": [first, {"action": "take", **step}]})
+
+
 @pytest.mark.parametrize(
     ("text", "error"),
     [
         ("", "holds no recorded episode"),
-        ('{"row": "a"}\n', r"line 1: this is no recorded episode \(KeyError"),
-        ('{"row": "a", "opening": [], "steps": []}\n{half', "line 2: this is no recorded episode"),
-        ("[1]\n", "line 1: this is no recorded episode"),
+        ('{"row": "a", "opening": []}\n', "line 1: this is no recorded episode: steps is missing"),
+        (json.dumps(EPISODE) + "\n{half", "line 2: this is no recorded episode: Expecting"),
+        (json.dumps(EPISODE) + "\n\n\n{half", "line 4: "),
+        ("[1]\n", "line 1: .* it is a list, not an object"),
+        ('{"row": "a", "opening": ' + "[" * 100_000, "line 1: .*nested too deep"),
+        (json.dumps({**EPISODE, "row": None}), "line 1: .* row is None"),
+        (json.dumps({**EPISODE, "tools": "look"}), "line 1: .* tools is 'look', not a list"),
+        (json.dumps({**EPISODE, "opening": 3}), "line 1: .* opening: messages must be a list"),
+        (json.dumps({**EPISODE, "steps": {}}), "line 1: .* steps is {}, not a list"),
+        (json.dumps({**EPISODE, "steps": [1]}), r"line 1: .* steps\[0\] is 1, not an object"),
+        (with_step(action=3, messages=[]), r"steps\[1\]\.action is 3, not text"),
+        (with_step(), r"steps\[1\]\.messages is missing"),
+        (with_step(messages=None), r"steps\[1\]\.messages: messages must be a list"),
+        (with_step(messages=[{"content": "x"}]), r"steps\[1\]\.messages: a message must be a dict with a role"),
+        (with_step(done=True, score=7), r"steps\[1\]\.score is 7, not a number from 0 to 1"),
+        (with_step(done=True, score="1"), r"steps\[1\]\.score is '1', not a number"),
+        (with_step(messages=[], turn_score=True), r"steps\[1\]\.turn_score is True, not a number"),
+        (with_step(done="yes"), r"steps\[1\]\.done is 'yes', not true or false"),
     ],
 )
-def test_a_file_that_is_no_recording_is_named_with_its_line(tmp_path: Path, text: str, error: str) -> None:
+def test_a_file_that_is_no_recording_is_named_with_line_and_field_before_it_is_played(
+    tmp_path: Path, text: str, error: str
+) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text(text)
     with pytest.raises(InputError, match=error):
         MockEnvironment(str(path))
     with pytest.raises(ConfigError, match="on_miss is 'guess'"):
         MockEnvironment(str(path), on_miss="guess")  # type: ignore[arg-type]
+
+
+def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(EPISODE).encode() + b"\r\n" + with_step(done=True).encode())
+    mock = MockEnvironment(str(path))
+    mock.reset({**make_row(1), "id": "a"})
+    assert mock.step(say("look")) == Reply(say_as_user("A cup."))
+    assert mock.step(say("take")) == Done()
+
+
+def test_another_recording_in_the_same_file_has_another_fingerprint(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text(json.dumps(EPISODE))
+    before = MockEnvironment.fingerprint(str(path), on_miss="end")
+    path.write_text(with_step(done=True))
+    assert MockEnvironment.fingerprint(str(path), on_miss="end") != before
+
+
+def record(environment: Any, path: Path, actions: list[Message]) -> list[dict[str, Any]]:
+    """Have an environment recorded, and return what its file has then."""
+
+    async def play() -> None:
+        recorder = Recorder(environment, path)
+        await recorder.reset(make_row(1))
+        for action in actions:
+            await recorder.step(action)
+        await recorder.close()
+
+    asyncio.run(play())
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_what_is_recorded_stays_as_it_was_answered(tmp_path: Path) -> None:
+    class Edits:
+        """Goes on with the message that it has handed out, and edits what the model said."""
+
+        def __init__(self) -> None:
+            self.messages = say_as_user("1")
+
+        def reset(self, row: Row) -> list[Message]:
+            return self.messages
+
+        def step(self, completion: Message) -> Reply:
+            self.messages[0]["content"] += "1"
+            completion["content"] = "edited"
+            return Reply(self.messages)
+
+    (episode,) = record(Edits(), tmp_path / "r.jsonl", [say("a"), say("b")])
+    assert episode["opening"] == say_as_user("1")
+    assert [step["messages"][0]["content"] for step in episode["steps"]] == ["11", "111"]
+    assert [step["action"] for step in episode["steps"]] == ["a", "b"]
+
+
+class Scores:
+    """Ends with a score."""
+
+    def __init__(self, answer: object) -> None:
+        self.answer, self.is_closed = answer, False
+
+    def reset(self, row: Row) -> list[Message]:
+        return say_as_user("go")
+
+    def step(self, completion: Message) -> Any:
+        return self.answer
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+@pytest.mark.parametrize("score", [np.float32(1), np.int64(1), True])
+def test_scores_are_recorded_whatever_an_environment_counts_with(tmp_path: Path, score: Any) -> None:
+    environment = Scores(Done(score))
+    (episode,) = record(environment, tmp_path / "r.jsonl", [say("a")])
+    assert episode["steps"] == [{"action": "a", "done": True, "score": 1.0, "turn_score": None}]
+    assert environment.is_closed
+
+
+@pytest.mark.parametrize("answer", [Done(7), Reply([{"content": "no role"}]), Reply("text"), "go on"])  # type: ignore[arg-type]
+def test_an_answer_that_is_refused_is_handed_on_and_not_recorded(tmp_path: Path, answer: Any) -> None:
+    path = tmp_path / "r.jsonl"
+
+    async def play() -> None:
+        recorder = Recorder(Scores(answer), path)
+        await recorder.reset(make_row(1))
+        assert await recorder.step(say("a")) is answer
+        await recorder.close()
+
+    asyncio.run(play())
+    assert json.loads(path.read_text())["steps"] == []
+    load_recording.cache_clear()
+    MockEnvironment(str(path))
+
+
+def test_half_a_surrogate_pair_in_a_call_is_recorded(tmp_path: Path) -> None:
+    function = {"name": "x", "arguments": {"a": "\ud83d"}}
+    call = {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": function}]}
+    path = tmp_path / "r.jsonl"
+    record(Scores(Done(1.0)), path, [call])
+    load_recording.cache_clear()
+    mock = MockEnvironment(str(path), on_miss="end")
+    mock.reset(make_row(1))
+    assert mock.step(call) == Done(1.0)
+
+
+def test_a_file_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"none/r\.jsonl cannot be written"):
+        Recorder(Scores(Done(1.0)), tmp_path / "none" / "r.jsonl")
+
+
+def test_an_environment_is_closed_also_where_its_episode_cannot_be_written(tmp_path: Path) -> None:
+    environment = Scores(Reply(say_as_user("more")))
+    path = tmp_path / "folder" / "r.jsonl"
+    path.parent.mkdir()
+
+    async def play() -> None:
+        recorder = Recorder(environment, path)
+        await recorder.reset(make_row(1))
+        path.unlink()
+        path.parent.rmdir()
+        await recorder.close()
+
+    with pytest.raises(FileNotFoundError):
+        asyncio.run(play())
+    assert environment.is_closed
 
 
 @pytest.mark.parametrize("name", ["shop", "household"])

@@ -1,0 +1,53 @@
+"""Examples of drift are written once, also where a run goes on from a checkpoint."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from numbered_rows import make_row
+
+from truegold.train.grpo import player
+from truegold.train.grpo.player import DRIFT_FILE, Player
+from truegold.train.turns.dialogue import Drift
+from truegold.train.turns.episodes import Episode
+
+
+@pytest.fixture
+def this_rank(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """Which rank this process is."""
+    number = {"rank": 0}
+    monkeypatch.setattr(player, "rank", lambda: number["rank"])
+    return number
+
+
+def play(folder: Path, *steps: int) -> list[int]:
+    """Have a new player keep an example of each step, and return the steps of all examples that there are then."""
+    anything: Any = None
+    template: Any = SimpleNamespace(tokenizer=SimpleNamespace(convert_ids_to_tokens=lambda ids: [str(i) for i in ids]))
+    made = Player(anything, anything, anything, anything, anything, template, folder)
+    dialogue: Any = SimpleNamespace(drifts=[Drift(1, (2, 3), (4,))])
+    for step in steps:
+        made._keep_examples([Episode(make_row(1), 0, 0, dialogue)], step)
+    path = folder / DRIFT_FILE
+    return [json.loads(line)["step"] for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def test_steps_that_are_played_again_are_cut(tmp_path: Path, this_rank: dict[str, int]) -> None:
+    # Evaluations have negative numbers, of the weights' version.
+    assert play(tmp_path, -1, 0, 1, -3, 2, 3) == [-1, 0, 1, -3, 2, 3]
+    assert play(tmp_path, -3, 2, 3, 4) == [-1, 0, 1, -3, 2, 3, 4]
+    assert play(tmp_path, 3) == [-1, 0, 1, -3, 2, 3]
+    # A kill has cut the last line short.
+    with (tmp_path / DRIFT_FILE).open("a") as file:
+        file.write('{"step": 3, "id')
+    assert play(tmp_path, 4) == [-1, 0, 1, -3, 2, 3, 4]
+
+
+def test_other_ranks_leave_the_file_to_the_first(tmp_path: Path, this_rank: dict[str, int]) -> None:
+    play(tmp_path, 0, 1)
+    this_rank["rank"] = 1
+    assert play(tmp_path, 0, 1) == [0, 1]
