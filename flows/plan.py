@@ -39,7 +39,7 @@ from truegold.train.config.turns import TurnsConfig
 from truegold.train.grpo import grpo
 from truegold.train.guards.logs import ALARMS
 from truegold.train.model.checkpoints import build_tiny, check_local, convert_smollm2, download, is_local
-from truegold.train.sft import sft
+from truegold.train.sft import dialogues_of, sft
 from truegold.train.turns.loading import environment_fingerprint, load_environment
 from truegold.verifiers import ConfigError, fingerprint
 
@@ -95,14 +95,19 @@ def _plan_cold_start(config: RunConfig) -> list[Stage]:
     stages: list[Stage] = []
     base = _base_model(config, stages)
     if config.sft is not None and base is not None:
+        section = config.sft
+        turns = config.train.turns if config.train is not None else None
+        if turns is not None and "dialogues" not in section.model_fields_set:
+            # Examples are learned in the contexts that rollouts will have.
+            section = section.model_copy(update={"dialogues": dialogues_of(turns)})
         inputs: dict[str, Path | Output] = {"model": base}
-        if config.sft.data:
-            inputs["data"] = data_file(config.sft.data)
+        if section.data:
+            inputs["data"] = data_file(section.data)
         elif isinstance(config.data, DemoSource):
             inputs["data"] = DEMO_SFT_TEXTS
         else:
             inputs |= rows_of("settle")
-        stages.append(plan_stage("sft", sft, config.sft, inputs, launch=config.sft.launch))
+        stages.append(plan_stage("sft", sft, section, inputs, launch=section.launch))
     return stages
 
 

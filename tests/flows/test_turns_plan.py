@@ -53,3 +53,24 @@ def test_rows_go_to_training_as_curation_left_them(config_path: Path) -> None:
 def test_what_does_not_fit_is_said_before_anything_runs(config_path: Path, change: str, error: str) -> None:
     with pytest.raises(ConfigError, match=error):
         plan(load_config(config_path, [change]))
+
+
+def test_examples_of_dialogues_are_learned_in_the_contexts_that_rollouts_have(config_path: Path) -> None:
+    examples = {"messages": [{"role": "user", "content": "1+1?"}, {"role": "assistant", "content": "2"}]}
+    Path("examples.jsonl").write_text(json.dumps(examples) + "\n")
+    changes = ["sft={data: examples.jsonl}", "train.turns.template_args={enable_thinking: false}"]
+    stages = {stage.name: stage for stage in plan(load_config(config_path, changes))}
+    assert stages["sft"].config.dialogues.template_args == {"enable_thinking": False}
+
+
+def test_another_recording_trains_again(config_path: Path) -> None:
+    recording = Path("recorded.jsonl")
+    environment = "truegold.train.turns.mock:MockEnvironment"
+    changes = [f"train.turns.environment={environment}", "train.turns.args={path: recorded.jsonl}"]
+    keys = []
+    for opening in ("Hello", "Good day"):
+        episode = {"row": "a", "opening": [{"role": "user", "content": opening}], "steps": []}
+        recording.write_text(json.dumps(episode) + "\n")
+        stages = {stage.name: stage for stage in plan(load_config(config_path, changes))}
+        keys.append(stages["train"].extra)
+    assert keys[0] != keys[1]

@@ -121,7 +121,7 @@ class Background:
                 for done in group.ordered()
             ]
             waited_share = usage.environments_s / max(usage.stream_s, 1e-9)
-            judged, metrics = self.player.judge(episodes, step, temperature, usage.lost_threads, waited_share)
+            judged, metrics = self.player.judge(episodes, step, temperature, usage.faults, waited_share)
             self.episode_metrics.append(metrics)
             return judged
         answers = [[cast("Completion", done.answer) for done in group.ordered()] for group in groups]

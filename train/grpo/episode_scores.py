@@ -25,7 +25,7 @@ from truegold.train.grpo.group_choice import score_group
 from truegold.train.grpo.rewards import CompletionScore, CompletionScorer, StepCompletion
 from truegold.train.grpo.update import WeighedBatch
 from truegold.train.model.segment import Segment
-from truegold.train.turns.episodes import FAILURES, Ending, Episode
+from truegold.train.turns.episodes import FAILURES, Ending, EnvironmentFaults, Episode
 from truegold.verifiers import Reason, Verdict, compose
 
 MISTAKES = {Ending.DEADLINE: Reason.TIMEOUT, Ending.REPLY: Reason.LIMIT, Ending.ERROR: Reason.VERIFIER_ERROR}
@@ -164,7 +164,9 @@ def spread_advantages(
     return segments, replace(spread, episode_tokens=tokens.repeat_interleave(sizes), episodes=len(batch))
 
 
-def episode_metrics(episodes: Sequence[Episode], lost_threads: int, waited_share: float = 0.0) -> dict[str, float]:
+def episode_metrics(
+    episodes: Sequence[Episode], faults: EnvironmentFaults, waited_share: float = 0.0
+) -> dict[str, float]:
     """Return what is measured of the episodes of one rank: how they end, how long they are, and what the template and
     the tokenizer do to their past."""
     if not episodes:
@@ -180,9 +182,11 @@ def episode_metrics(episodes: Sequence[Episode], lost_threads: int, waited_share
         "turns": turns / count,
         "segments": sum(len(dialogue.segments) for dialogue in dialogues) / count,
         "edited_turns": breaks["edited"] / max(turns, 1),
+        "escaped_turns": breaks["escaped"] / max(turns, 1),
         "drifted_turns": breaks["drifted"] / max(turns, 1),
         "escaped_messages": sum(episode.escaped for episode in episodes) / count,
-        "lost_threads": float(lost_threads),
+        "lost_threads": float(faults.lost_threads),
+        "close_errors": float(faults.close_errors),
         "environment_wait": waited_share,
     }
 
@@ -191,6 +195,6 @@ def _mock_metrics(episodes: Sequence[Episode]) -> dict[str, float]:
     """Return the share of steps that recorded environments answered as it was recorded; nothing of other ones."""
     steps: Counter[str] = Counter()
     for episode in episodes:
-        steps.update(getattr(episode, "step_counts", {}))
+        steps.update(episode.step_counts)
     answered = steps["recorded"] + steps["missed"]
     return {"mock_real_steps": steps["recorded"] / answered} if answered else {}

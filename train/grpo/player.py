@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,8 +20,10 @@ from truegold.train.grpo.rewards import CompletionScorer, StepCompletion
 from truegold.train.model.distributed import rank
 from truegold.train.rollout.rollout import Rollout, engine_deaths_reported
 from truegold.train.rollout.sampler_pool import SamplerPool
-from truegold.train.turns.episodes import Episode, EpisodeRunner, StreamingEngine, make_runner
+from truegold.train.turns.episodes import EnvironmentFaults, Episode, EpisodeRunner, StreamingEngine, make_runner
 from truegold.train.turns.template import TurnTemplate
+
+_LOG = logging.getLogger(__name__)
 
 DRIFT_FILE = "drift.jsonl"
 """Examples of turns that the tokenizer would not have written as they were sampled."""
@@ -41,6 +44,7 @@ class Player:
     out_dir: Path
     repeated_kinds: set[str] = field(default_factory=lambda: {"training", "evaluation"})
     """Of which kinds of steps the file of examples may still have some that are played again."""
+    has_named_close_error: bool = False
 
     def play(
         self, rows: Sequence[Row], groups: Sequence[int], sizes: Sequence[int], step: int, sampling: SamplingParams
@@ -56,15 +60,18 @@ class Player:
         ]
         with engine_deaths_reported(step):
             episodes = self.runner.run(episodes, sampling, (self.config.seed, step), self.rollout.version)
-        return self.judge(episodes, step, sampling.temperature, self.runner.lost_threads, self.runner.waited_share)
+        return self.judge(episodes, step, sampling.temperature, self.runner.faults, self.runner.waited_share)
 
     def judge(
-        self, episodes: Sequence[Episode], step: int, temperature: float, lost_threads: int, waited_share: float
+        self, episodes: Sequence[Episode], step: int, temperature: float, faults: EnvironmentFaults, waited_share: float
     ) -> tuple[list[StepCompletion], dict[str, float]]:
         """Return what `play` does for episodes that were played at a temperature."""
         self._keep_examples(episodes, step)
         completions = score_episodes(episodes, self.scorer, self.turns, temperature)
-        return completions, episode_metrics(episodes, lost_threads, waited_share)
+        if faults.close_errors and not self.has_named_close_error:
+            self.has_named_close_error = True
+            _LOG.warning("An environment could not be closed (row %s)", faults.first_close_error)
+        return completions, episode_metrics(episodes, faults, waited_share)
 
     def _keep_examples(self, episodes: Sequence[Episode], step: int) -> None:
         """Write where the tokenizer makes other tokens of a turn's text than the model has sampled.

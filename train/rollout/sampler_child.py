@@ -24,7 +24,7 @@ from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, Vll
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams
 from truegold.train.config.turns import TurnsConfig
 from truegold.train.rollout.weight_files import read_weights, release_weights
-from truegold.train.turns.episodes import Episode, EpisodeRunner, OpenEpisodes, make_runner
+from truegold.train.turns.episodes import EnvironmentFaults, Episode, EpisodeRunner, OpenEpisodes, make_runner
 from truegold.verifiers.errors import TruegoldError
 from truegold.verifiers.processes.lifetime import die_with_process
 
@@ -59,8 +59,8 @@ class Usage:
     """Seconds without anything to sample, because nothing was asked for."""
     environments_s: float = 0.0
     """Seconds without anything to sample, because every episode waited for its environment."""
-    lost_threads: int = 0
-    """Threads that environments have never given back."""
+    faults: EnvironmentFaults = field(default_factory=EnvironmentFaults)
+    """What environments have done wrong beside their episodes."""
 
 
 def main(connection: Connection, parent: int, setup: SamplerSetup) -> None:
@@ -216,8 +216,8 @@ class SamplerChild:
         self.outbox.send("paused", self._usage())
 
     def _usage(self) -> Usage:
-        lost_threads = self.runner.lost_threads if self.runner is not None else 0
-        return Usage(time.monotonic() - self.began, self.starved_s, self.environments_s, lost_threads)
+        faults = self.runner.faults if self.runner is not None else EnvironmentFaults()
+        return Usage(time.monotonic() - self.began, self.starved_s, self.environments_s, faults)
 
     def _take(self, count: int) -> list[Request] | None:
         """Read what has arrived, take weights where it is time, and return what is sampled next."""

@@ -23,7 +23,7 @@ from truegold.train.model.distributed import from_first_rank, gathered, rank, sc
 from truegold.train.rollout.sampler import Done, Sampler
 from truegold.train.rollout.sampler_child import SamplerSetup, Usage
 from truegold.train.rollout.weight_files import claim_folder, write_weights
-from truegold.train.turns.episodes import Episode
+from truegold.train.turns.episodes import EnvironmentFaults, Episode
 
 
 class SamplerPool:
@@ -131,7 +131,7 @@ class SamplerPool:
             sum(usage.stream_s for usage in usages),
             sum(usage.starved_s for usage in usages),
             sum(usage.environments_s for usage in usages),
-            sum(usage.lost_threads for usage in usages),
+            sum((usage.faults for usage in usages), EnvironmentFaults()),
         )
 
     def start(self, sampling: SamplingParams, *, in_flight: bool = False) -> None:
@@ -149,9 +149,9 @@ class SamplerPool:
         self._least_busy().submit_episodes(episodes, seeded_by)
 
     @property
-    def lost_threads(self) -> int:
-        """Threads that environments have never given back, on rank 0."""
-        return self.usage.lost_threads
+    def faults(self) -> EnvironmentFaults:
+        """What environments have done wrong beside their episodes, on rank 0."""
+        return self.usage.faults
 
     @property
     def waited_share(self) -> float:

@@ -82,6 +82,8 @@ class HeldEnvironment:
     _is_over: bool = False
     """Whether its episode has ended."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    step_counts: dict[str, int] = field(default_factory=dict)
+    """How many of its steps a recorded environment has answered as `recorded`, and how many were `missed`."""
 
     def open(self, row: Row) -> object:
         """Make the environment and begin; what comes back may be awaitable, and is for `read_opening`.
@@ -99,7 +101,12 @@ class HeldEnvironment:
     def step(self, completion: Message) -> object:
         """Answer the model's turn; what comes back may be awaitable, and is for `read_answer`."""
         assert self._environment is not None
-        return self._environment.step(copy.deepcopy(completion))
+        try:
+            return self._environment.step(copy.deepcopy(completion))
+        finally:
+            counts = getattr(self._environment, "step_counts", None)
+            if isinstance(counts, Mapping):
+                self.step_counts = {name: int(counts.get(name, 0)) for name in ("recorded", "missed")}
 
     def close(self) -> object:
         """Close the environment, now or as soon as it is made; what comes back may be awaitable."""

@@ -79,6 +79,8 @@ class Episode:
     last: Completion | None = None
     """The model's last turn."""
     environment: HeldEnvironment | None = None
+    step_counts: Mapping[str, int] = field(default_factory=dict)
+    """How many of its steps a recorded environment has answered as `recorded`, and how many were `missed`."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the environment behind on the way to another process."""
@@ -103,6 +105,26 @@ class StreamingEngine(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class EnvironmentFaults:
+    """What environments have done wrong beside their episodes, so far."""
+
+    lost_threads: int = 0
+    """Threads that they have never given back."""
+    close_errors: int = 0
+    """Those that could not be closed: they raised, or did not return in time."""
+    first_close_error: str | None = None
+    """What the first of them did wrong, behind the id of its row."""
+
+    def __add__(self, other: EnvironmentFaults) -> EnvironmentFaults:
+        """Return the faults of both."""
+        return EnvironmentFaults(
+            self.lost_threads + other.lost_threads,
+            self.close_errors + other.close_errors,
+            self.first_close_error or other.first_close_error,
+        )
+
+
 @dataclass
 class EpisodeRunner:
     """Brings episodes to their end on an engine."""
@@ -111,12 +133,7 @@ class EpisodeRunner:
     template: TurnTemplate
     config: TurnsConfig
     make: MakeEnvironment
-    lost_threads: int = 0
-    """Threads that environments have never given back."""
-    close_errors: int = 0
-    """Environments that could not be closed: they raised, or did not return in time."""
-    first_close_error: str | None = None
-    """What the first of them did wrong, behind the id of its row."""
+    faults: EnvironmentFaults = field(default_factory=EnvironmentFaults)
     waited_share: float = 0.0
     """The share of the last run's time without anything to sample, since no environment had answered."""
 
@@ -158,8 +175,7 @@ class EpisodeRunner:
         """Take note of whether an environment could be closed."""
         if answer.error is None:
             return
-        self.close_errors += 1
-        self.first_close_error = self.first_close_error or f"{row['id']}: {answer.error}"
+        self.faults += EnvironmentFaults(close_errors=1, first_close_error=f"{row['id']}: {answer.error}")
 
     def _go_on(self, episode: Episode, value: Reply | Done) -> bool:
         if isinstance(value, Done):
@@ -288,7 +304,7 @@ class OpenEpisodes:
     def _take_answers(self, wait_s: float) -> list[Answer]:
         lost_threads = self._calls.lost_threads
         answers = self._calls.take_answers(wait_s)
-        self._runner.lost_threads += self._calls.lost_threads - lost_threads
+        self._runner.faults += EnvironmentFaults(self._calls.lost_threads - lost_threads)
         for answer in answers:
             if isinstance(answer.key, _Closing):
                 self._runner.take_up_closed(answer.key.row, answer)
@@ -299,6 +315,7 @@ class OpenEpisodes:
         episode, _ = self._open.pop(key)
         self._ended.append((key, episode))
         assert episode.environment is not None
+        episode.step_counts = episode.environment.step_counts
         self._calls.start(_Closing(episode.row), episode.environment.close)
 
 

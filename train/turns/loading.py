@@ -77,6 +77,11 @@ CLOSE_POLL_S = 0.05
 
 
 def environment_fingerprint(config: TurnsConfig) -> str:
-    """Return a text that changes with the file of the environment."""
+    """Return a text that changes with the file of the environment, and with what else it says that it is made of."""
     parts = split_spelling(config.environment)
-    return source_digest(parts[0], f"environment {config.environment!r}") if parts is not None else ""
+    if parts is None:
+        return ""
+    label = f"environment {config.environment!r}"
+    fingerprint = getattr(load_object(*parts, label), "fingerprint", None)
+    made_of = fingerprint(**config.args) if callable(fingerprint) else ""
+    return f"{source_digest(parts[0], label)}{made_of}"

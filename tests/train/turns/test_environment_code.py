@@ -97,8 +97,8 @@ class ClosesByExit(Plain):
 def test_a_close_that_cannot_even_be_looked_up_is_counted_and_named(tiny_model: Path, kind: Any, error: str) -> None:
     played, runner = play(tiny_model, kind)
     assert [episode.ending for episode in played] == [Ending.DONE] * 2
-    assert runner.close_errors == 2
-    assert runner.first_close_error in [f"{episode.row['id']}: {error}" for episode in played]
+    assert runner.faults.close_errors == 2
+    assert runner.faults.first_close_error in [f"{episode.row['id']}: {error}" for episode in played]
 
 
 def test_an_environment_that_cannot_be_closed_is_counted_and_named(tiny_model: Path) -> None:
@@ -109,7 +109,7 @@ def test_an_environment_that_cannot_be_closed_is_counted_and_named(tiny_model: P
 
     played, runner = play(tiny_model, Leaks, count=3)
     assert [(episode.ending, episode.error) for episode in played] == [(Ending.DONE, None)] * 3
-    assert (runner.close_errors, runner.first_close_error) == (
+    assert (runner.faults.close_errors, runner.faults.first_close_error) == (
         1,
         f"{make_row(1)['id']}: RuntimeError: leaked a container",
     )

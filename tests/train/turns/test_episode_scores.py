@@ -26,7 +26,7 @@ from truegold.train.grpo.episode_scores import (
 from truegold.train.grpo.rewards import CompletionScorer, StepCompletion
 from truegold.train.grpo.update import WeighedBatch
 from truegold.train.model.segment import Segment
-from truegold.train.turns.episodes import Ending, Episode
+from truegold.train.turns.episodes import Ending, EnvironmentFaults, Episode
 
 
 def episode(score: float | None, *lengths: int, ending: Ending = Ending.DONE) -> Episode:
@@ -130,7 +130,7 @@ def test_the_share_of_steps_that_were_recorded_is_measured() -> None:
     episodes = [episode(1.0, 1), episode(1.0, 1), episode(1.0, 1)]
     for played in episodes:
         cast("Any", played.dialogue).drifts = cast("Any", played.dialogue).breaks = []
-    assert "mock_real_steps" not in episode_metrics(episodes, 0)
+    assert "mock_real_steps" not in episode_metrics(episodes, EnvironmentFaults())
     cast("Any", episodes[0]).step_counts = {"recorded": 5, "missed": 1}
     cast("Any", episodes[1]).step_counts = {"recorded": 1, "missed": 1}
-    assert episode_metrics(episodes, 0)["mock_real_steps"] == 0.75
+    assert episode_metrics(episodes, EnvironmentFaults())["mock_real_steps"] == 0.75

@@ -119,7 +119,7 @@ def test_threads_that_are_lost_are_counted_and_others_take_their_place(tiny_mode
     hanging = {episode.row["id"]: "hangs" for episode in made[:30]}
     runner, _ = run(tiny_model, made, lambda: Countdown(faults=hanging))
     assert [episode.ending for episode in made] == [Ending.DEADLINE] * 30 + [Ending.DONE] * 10
-    assert runner.lost_threads == 30
+    assert runner.faults.lost_threads == 30
 
 
 def test_environments_are_closed_however_their_episodes_end(tiny_model: Path) -> None:
