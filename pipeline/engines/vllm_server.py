@@ -146,7 +146,9 @@ class ServerEngine:
             **({"prompt_logprobs": 0} if sampling.prompt_logprobs else {}),
             "return_token_ids": True,
         }
-        asked = CompletionRequest("", request.prompt, max_tokens, sampling.logprobs, sampling.prompt_logprobs)
+        asked = CompletionRequest(
+            "", request.prompt, max_tokens, sampling.logprobs, sampling.prompt_logprobs, sampling.stop_token_ids
+        )
         return await self._pool.complete(asked, body)
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:

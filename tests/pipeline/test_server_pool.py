@@ -230,6 +230,20 @@ GARBAGE: dict[str, tuple[Callable[[FakeServer, Reply], Any], str]] = {
     "log-probabilities above 0": (changed(logprobs={"token_logprobs": [0.3] * 16}), "that are none"),
     "too few log-probabilities": (changed(logprobs={"token_logprobs": [-0.1]}), "not one log-probability"),
     "no log-probabilities": (changed(logprobs=None), "not one log-probability"),
+    "log-probabilities of 400 digits": (changed(logprobs={"token_logprobs": [-(10**400)] * 16}), "that are none"),
+    "log-probabilities beyond 32 bits": (changed(logprobs={"token_logprobs": [-1e300] * 16}), "that are none"),
+    "log-probabilities as truth values": (changed(logprobs={"token_logprobs": [False] * 16}), "that are none"),
+    "a count that is half a character": (
+        lambda _, reply: {**reply, "usage": {"completion_tokens": "\ud800"}},
+        r"usage has '\ud800' for completion_tokens",
+    ),
+    "a count of a megabyte": (lambda _, reply: {**reply, "usage": {"prompt_tokens": "9" * 2**20}}, "usage has '999"),
+    "an end in the middle of a word": (
+        lambda fake, reply: changed(token_ids=reply["choices"][0]["token_ids"][:-4], text="it is \\boxed")(
+            fake, {**reply, "usage": None}
+        ),
+        "ended by itself, after the token",
+    ),
 }
 
 
@@ -246,7 +260,34 @@ def test_a_server_that_answers_garbage_is_put_out_and_named(kind: str, start: St
     facts = facts_of(engine, bad)
     assert facts["state"] == "out"
     assert why in facts["why"]
+    assert len(json.dumps(facts)) < 2000
     assert facts_of(engine, good)["state"] == "up"
+    engine.close()
+
+
+@pytest.mark.parametrize("length", [True, 10**30, 1, "4096", None], ids=str)
+def test_a_server_with_a_senseless_length_is_put_out_and_named(length: object, start: Start) -> None:
+    bad, good = start(), start(slow(0.002))
+    bad.max_model_len = length
+    engine = engine_on(bad, good)
+    check(sample(engine, 20), 20)
+    assert "max_model_len" in facts_of(engine, bad)["why"]
+    engine.close()
+
+
+def test_servers_of_different_lengths_are_refused_with_their_lengths(start: Start) -> None:
+    short, long = start(), start()
+    short.max_model_len = 64
+    with pytest.raises(SetupError, match=r"different max_model_len: .* 64.* 4096|max_model_len is (64|4096)"):
+        check(sample(engine_on(short, long), 20), 20)
+
+
+def test_a_name_that_is_half_a_character_can_be_reported(start: Start) -> None:
+    bad, good = start(), start(slow(0.002))
+    bad.model = "\ud800"
+    engine = engine_on(bad, good, model=MODEL)
+    check(sample(engine, 20), 20)
+    assert facts_of(engine, bad)["why"].encode()
     engine.close()
 
 
@@ -310,7 +351,7 @@ def test_a_server_that_serves_another_model_later_is_put_out(start: Start) -> No
     turncoat.model = "other"
     turncoat.behave = slow(0.05)
     check(sample(engine, 200), 200)
-    assert "serves other, not m" in facts_of(engine, turncoat)["why"]
+    assert "serves 'other', not m" in facts_of(engine, turncoat)["why"]
     engine.close()
 
 

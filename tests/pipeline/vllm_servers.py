@@ -55,6 +55,7 @@ class FakeServer:
         self.behave = behave
         self.weights = weights
         self.model = MODEL
+        self.max_model_len: object = MAX_MODEL_LEN
         self.requests = 0
         """Requests for completions, those with which a pool compares weights left out."""
         self.in_flight = self.most_in_flight = 0
@@ -82,7 +83,7 @@ class FakeServer:
                 elif self.path == "/health":
                     self.reply(200, b"")
                 else:
-                    models = {"data": [{"id": fake.model, "max_model_len": MAX_MODEL_LEN}]}
+                    models = {"data": [{"id": fake.model, "max_model_len": fake.max_model_len}]}
                     self.reply(200, json.dumps(models).encode())
 
             def do_POST(self) -> None:

@@ -75,7 +75,13 @@ class Pool:
             self._raise_conflict()
             if all(server.state == "out" or self._looks[server] > self._config.retries for server in self.servers):
                 raise self._describe_loss()
-        self.max_model_len = min(server.max_model_len for server in self._up())
+        lengths = {server.max_model_len for server in self._up()}
+        if len(lengths) > 1:
+            raise SetupError(
+                f"The servers have different max_model_len: {self._describe_lengths()}.",
+                "Start all of them with the same --max-model-len.",
+            )
+        self.max_model_len = lengths.pop()
 
     async def complete(self, request: CompletionRequest, body: Mapping[str, Any]) -> Completion:
         """Return the completion of a request, from whichever server; raises SetupError where none gives it."""
@@ -266,7 +272,7 @@ class Pool:
     async def _admit(self, server: Server) -> None:
         """Let a server take requests that is healthy and has the weights of the others."""
         await server.check_health()
-        if server.max_model_len < self.max_model_len:
+        if self.max_model_len and server.max_model_len != self.max_model_len:
             raise Unsound(f"its max_model_len is {server.max_model_len}; that of the others is {self.max_model_len}")
         if len(self.servers) > 1 and self._encoder is not None:
             if self._question is None:
@@ -328,6 +334,9 @@ class Pool:
             f"No vLLM server can be sampled from: {self._describe()}.",
             "Finished samples are kept: start the servers, and run again.",
         )
+
+    def _describe_lengths(self) -> str:
+        return ", ".join(f"{server.url} {server.max_model_len}" for server in self._up())
 
     def _describe(self) -> str:
         return "; ".join(f"{server.url} is {server.state} ({server.why or 'no fault'})" for server in self.servers)

@@ -23,6 +23,11 @@ LIKE_ENOUGH = 0.8
 """The server decodes token by token and the tokenizer all at once, which can differ where bytes are no valid text.
 Texts are compared without white space, and taken for the same where so much of their beginnings is."""
 COMPARED_CHARS = 1000
+QUOTED_CHARS = 200
+"""What is quoted of a reply at most: a server may write megabytes where a word belongs."""
+
+LOWEST_LOGPROB, HIGHEST_LOGPROB = -3.4e38, 1e-3
+"""What 32 bits hold, and what rounding may add to 0."""
 
 GIVEN_UP = ("abort", "error")
 """Finish reasons of requests that the server did not finish; another try may."""
@@ -51,6 +56,8 @@ class CompletionRequest:
     logprobs: bool
     prompt_logprobs: bool = False
     """Whether the server has to give those of the prompt's tokens."""
+    stop_token_ids: tuple[int, ...] = ()
+    """The tokens that it is asked to end at."""
 
 
 def read_reply(
@@ -63,12 +70,14 @@ def read_reply(
     reply = read_json(content)
     choice = _only_choice(reply, request.model)
     if choice.get("finish_reason") in GIVEN_UP:
-        raise Failure(f"the request ended with {choice['finish_reason']!r}")
+        raise Failure(f"the request ended with {choice['finish_reason']}")
     token_ids = _token_ids(choice, encoder)
     _check_prompt(reply, choice, request)
     _check_end(reply, choice, token_ids, request.max_tokens)
     if encoder is not None:
         _check_text(choice.get("text"), token_ids, encoder)
+        if choice["finish_reason"] == "stop" and request.stop_token_ids:
+            _check_last(token_ids[-1], request.stop_token_ids, encoder)
     logprobs = _logprobs(choice, len(token_ids)) if request.logprobs else ()
     prompt_logprobs: tuple[float, ...] = ()
     if request.prompt_logprobs:
@@ -93,7 +102,7 @@ def read_json(content: bytes) -> dict[str, Any]:
 
 def _only_choice(reply: dict[str, Any], model: str) -> dict[str, Any]:
     if reply.get("model") != model:
-        raise Unsound(f"it answers as the model {reply.get('model')!r}, not {model!r}")
+        raise Unsound(f"it answers as the model {quoted(reply.get('model'))}, not {model!r}")
     choices = reply.get("choices")
     if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
         raise Unsound("its reply has not one choice")
@@ -130,7 +139,7 @@ def _check_end(reply: dict[str, Any], choice: dict[str, Any], token_ids: Sequenc
     """Raise where a completion is longer than asked for, or was cut shorter."""
     reason, tokens = choice.get("finish_reason"), _usage(reply, "completion_tokens")
     if not isinstance(reason, str) or reason not in FINISH_REASONS:
-        raise Unsound(f"its reply ends for the reason {reason!r}")
+        raise Unsound(f"its reply ends for the reason {quoted(reason)}")
     if len(token_ids) > max_tokens or (reason == "length" and len(token_ids) < max_tokens):
         raise Unsound(
             f"its reply ends for the reason {reason!r} after {len(token_ids)} tokens; asked were {max_tokens}"
@@ -139,9 +148,24 @@ def _check_end(reply: dict[str, Any], choice: dict[str, Any], token_ids: Sequenc
         raise Unsound(f"it counts {tokens} tokens and returns {len(token_ids)}")
 
 
+def _check_last(token: int, stop_token_ids: Sequence[int], encoder: PromptEncoder) -> None:
+    """Raise where a completion that is said to have ended by itself ends with a word: it was cut off."""
+    # The model's own end of a text may be another than those that were asked for. No text is decoded of such tokens.
+    if token not in stop_token_ids and encoder.decode((token,)):
+        raise Unsound(f"it says that its completion has ended by itself, after the token {encoder.decode((token,))!r}")
+
+
+def quoted(value: object) -> str:
+    """Return what a server wrote as it may stand in a message and in a report."""
+    return repr(value)[:QUOTED_CHARS]
+
+
 def _usage(reply: dict[str, Any], name: str) -> int | None:
     usage = reply.get("usage")
-    return usage.get(name) if isinstance(usage, dict) else None
+    count = usage.get(name) if isinstance(usage, dict) else None
+    if count is not None and type(count) is not int:
+        raise Unsound(f"its usage has {quoted(count)} for {name}")
+    return count
 
 
 def _check_text(text: object, token_ids: Sequence[int], encoder: PromptEncoder) -> None:
@@ -189,4 +213,5 @@ def read_prompt_logprobs(values: Any, prompt: Sequence[int]) -> tuple[float, ...
 
 def is_logprob(value: object) -> bool:
     """Return whether the value can be a log-probability, rounding allowed for."""
-    return isinstance(value, int | float) and math.isfinite(value) and value <= 1e-3
+    # Integers of any length are compared, and would not convert. No comparison holds for what is no number.
+    return type(value) in (int, float) and LOWEST_LOGPROB <= value <= HIGHEST_LOGPROB  # type: ignore[operator]

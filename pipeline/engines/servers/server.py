@@ -20,7 +20,7 @@ import httpx
 from truegold.pipeline.config.engines import ServerEngineConfig
 from truegold.pipeline.engines.base import Completion
 from truegold.pipeline.engines.chat import PromptEncoder
-from truegold.pipeline.engines.servers.reply import CompletionRequest, Failure, Unsound, read_json, read_reply
+from truegold.pipeline.engines.servers.reply import CompletionRequest, Failure, Unsound, quoted, read_json, read_reply
 from truegold.pipeline.engines.servers.testimony import Testimony, read_testimony, request_body
 
 FIRST_IN_FLIGHT = 8
@@ -34,6 +34,8 @@ HEALTH_S = 10.0
 """How long a server may take to say that it is healthy."""
 TESTIMONY_S = 60.0
 """How long it may take to show its weights."""
+LEAST_MODEL_LEN, LONGEST_MODEL_LEN = 16, 2**31 - 1
+"""What a model can be served with: less leaves no room for a question."""
 RETRY_STATUSES = (408, 425, 429)
 """Besides 5xx, the statuses of requests that may succeed later."""
 
@@ -180,10 +182,10 @@ class Server:
         names = [str(model["id"]) for model in models]
         name = self._config.model or self.model or (names[0] if len(names) == 1 else None)
         if name not in names:
-            raise Unsound(f"it serves {', '.join(names)}, not {name or 'one model'}")
+            raise Unsound(f"it serves {quoted(', '.join(names))}, not {name or 'one model'}")
         longest = models[names.index(name)].get("max_model_len")
-        if not isinstance(longest, int) or longest < 1:
-            raise Unsound("it does not say its max_model_len: truegold needs a vLLM server")
+        if type(longest) is not int or not LEAST_MODEL_LEN <= longest <= LONGEST_MODEL_LEN:
+            raise Unsound(f"its max_model_len is {quoted(longest)}: truegold needs a vLLM server")
         self.model, self.max_model_len = name, longest
 
     async def close(self) -> None:
@@ -195,6 +197,7 @@ class Server:
         busy = self._busy_s + (time.monotonic() - self._busy_since if self.in_flight else 0.0)
         facts: dict[str, Any] = {
             "url": self.url,
+            "max_model_len": self.max_model_len or None,
             "state": self.state,
             "why": self.why or None,
             "requests": self._sent,
