@@ -69,7 +69,7 @@ class _Round:
         draws, self.waiting = self.waiting[:count], self.waiting[count:]
         return draws
 
-    def spend(self) -> None:
+    def spend(self, tokens: int) -> None:
         """Do nothing: a round's tokens were planned for."""
 
     def record(self, draw: Draw, verdict: VerdictRecord | None) -> None:

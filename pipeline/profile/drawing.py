@@ -72,8 +72,8 @@ class DrawPlan(Protocol):
         """Return at most `count` samples to draw next."""
         ...
 
-    def spend(self) -> None:
-        """Take note that a sample was drawn, whose verdict is still to come."""
+    def spend(self, tokens: int) -> None:
+        """Take note that a sample of so many tokens was drawn, whose verdict is still to come."""
         ...
 
     def record(self, draw: Draw, verdict: VerdictRecord | None) -> None:
@@ -144,13 +144,14 @@ class Drawing:
         began = time.monotonic()
         for request, completion in engine.stream(take, sampling):
             assert isinstance(request, RowRequest)
-            sampled = request.sampled
-            take.store.add(sampled.prompt_key, request.sample, completion)
+            key = request.sampled.prompt_key, request.sample
+            take.store.add(*key, completion)
             cost.drawn += 1
             cost.tokens += len(completion.token_ids)
             cost.seconds = earlier + time.monotonic() - began
-            take.hand_in((sampled, request.sample), completion.token_ids)
-            take.plan.spend()
+            for sampled in take.in_flight.pop(key):
+                take.hand_in((sampled, request.sample), completion.token_ids)
+            take.plan.spend(len(completion.token_ids))
 
 
 @dataclass
@@ -162,6 +163,8 @@ class _Take:
     store: SampleStore
     judging: Judging | None
     held_back: list[RowRequest] = field(default_factory=list)
+    in_flight: dict[tuple[str, int], list[SampledRow]] = field(default_factory=dict)
+    """The rows that wait for each sample of a prompt: several rows may ask the same, with other golds."""
 
     def __call__(self, count: int) -> list[RowRequest] | None:
         """Return the next requests."""
@@ -174,13 +177,16 @@ class _Take:
             if not draws:
                 break
             for sampled, sample in draws:
-                if (sampled.prompt_key, sample) in self.store:
+                key = sampled.prompt_key, sample
+                if key in self.store:
                     self.drawing.cost.kept += 1
-                    completion = self.store.read(sampled.prompt_key, sample)
-                    self.hand_in((sampled, sample), completion.token_ids)
+                    self.hand_in((sampled, sample), self.store.read(*key).token_ids)
+                elif key in self.in_flight:
+                    self.drawing.cost.kept += 1
+                    self.in_flight[key].append(sampled)
                 else:
-                    seed = self.drawing.seed(sampled.prompt_key, sample)
-                    requests.append(RowRequest(sampled.prompt, seed, sample, sampled))
+                    self.in_flight[key] = [sampled]
+                    requests.append(RowRequest(sampled.prompt, self.drawing.seed(*key), sample, sampled))
         return None if not requests and self.plan.finished else requests
 
     def hand_in(self, draw: Draw, token_ids: Sequence[int]) -> None:

@@ -5,7 +5,6 @@ schedule  ->  drawing  ->  verdicts (kept until the stage is done)  ->  schedule
 
 from __future__ import annotations
 
-import math
 import random
 import time
 from array import array
@@ -62,11 +61,15 @@ class Sampling:
         source: SampleSource,
         store: SampleStore,
         verdicts: RecordLog,
+        spent: RecordLog,
         progress: Progress,
     ) -> None:
-        """Go on from the samples in `store` and from the verdicts that an earlier try has left."""
+        """Go on from the samples in `store`, and from the verdicts and what was spent, which an earlier try has
+        left."""
         self._rows, self._config, self._source, self._store, self._progress = rows, config, source, store, progress
-        self._verdict_log = verdicts
+        self._verdict_log, self._spent_log = verdicts, spent
+        self._spent = sum(record["tokens"] for _, record in spent.scan())
+        """The tokens that this stage has drawn, in earlier tries too."""
         self._verdicts: dict[int, dict[int, Position]] = {}
         self._scores: dict[tuple[int, int], tuple[float | None, str | None]] = {}
         """Score and answer of what was judged before, by row and sample."""
@@ -92,6 +95,7 @@ class Sampling:
             self._progress.note(f"{len(self._scores):,} samples were judged before; going on from there")
         config = self._config
         self._schedule = self._plan(total)
+        self._stop_in_time()
         judging = Judging(config, config.workers, judge)
         sampling = SamplingParams(
             config.temperature,
@@ -141,13 +145,19 @@ class Sampling:
         self._verdicts.setdefault(sampled.index, {})[sample] = self._verdict_log.append(verdict)
         self._schedule.record(sampled, verdict["score"], verdict["extracted"])
 
-    def spend(self) -> None:
+    def spend(self, tokens: int) -> None:
         """Stop where the budget is spent."""
         self._show_progress()
+        if self._config.budget_tokens is not None:
+            self._spent_log.append({"tokens": tokens})
+            self._spent += tokens
+            self._stop_in_time()
+
+    def _stop_in_time(self) -> None:
         budget = self._config.budget_tokens
-        if self.cost.tokens >= (budget or math.inf) and not self._schedule.stopped:
+        if budget is not None and self._spent >= budget and not self._schedule.stopped:
             self._progress.note(f"the budget of {budget:,} tokens is spent; no row gets more")
-            self._schedule.stop()
+            self._schedule.stop(lambda sampled, sample: (sampled.prompt_key, sample) in self._store)
 
     def _show_progress(self) -> None:
         """Report rows that are settled, and every second that samples come in: rows may be settled only late."""

@@ -12,7 +12,7 @@ killed profile comes to the same samples. Rows of the split `heldout` measure a 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from truegold.pipeline.profile.allocation import FURTHER_SAMPLES, Allocation, allocate
@@ -83,8 +83,8 @@ class Schedule:
         self._pilot_counts: Counter[tuple[int, int]] = Counter()
         self._waiting: list[SampledRow] = []
         """Rows whose first samples were judged before there was a rule."""
-        self.stopped = False
-        """Whether nothing further is planned."""
+        self._is_kept: Callable[[SampledRow, int], bool] | None = None
+        """Which samples may still be planned, where sampling has stopped."""
         self.allocation: Allocation | None = None
         """The stopping rule, once the pilot has shown the prior."""
         self.counts: Counter[tuple[int, int]] = Counter()
@@ -130,28 +130,40 @@ class Schedule:
             self._go_on(waiting)
         self._waiting.clear()
 
-    def stop(self) -> None:
-        """Plan nothing further: open rows end with the samples that are drawn or on their way."""
-        self.stopped = True
-        self._others, self._exhausted = iter(()), True
-        left_out = [sampled for sampled, _ in self._ready]
-        self._ready.clear()
-        for sampled in left_out:
-            sampled.planned -= 1
-            sampled.unjudged -= 1
-        for sampled in {sampled.index: sampled for sampled in [*left_out, *self._waiting]}.values():
-            if not sampled.unjudged:
-                self._settle(sampled)
-        self._waiting.clear()
+    @property
+    def stopped(self) -> bool:
+        """Whether nothing is planned any more but samples that are kept."""
+        return self._is_kept is not None
+
+    def stop(self, is_kept: Callable[[SampledRow, int], bool]) -> None:
+        """Plan nothing further but what `is_kept` says to be there, which costs nothing: rows end with that and with
+        the samples that are on their way."""
+        self._is_kept = is_kept
+        ready, waiting = list(self._ready), self._waiting
+        self._ready, self._waiting = deque(), []
+        for draw in ready:
+            if is_kept(*draw):
+                self._ready.append(draw)
+            else:
+                draw[0].unjudged -= 1
+        if self.allocation is None:
+            self._make_rule()
+        lost = {sampled.index: sampled for sampled, _ in ready if not sampled.unjudged}
+        for sampled in {**lost, **{sampled.index: sampled for sampled in waiting}}.values():
+            self._go_on(sampled)
 
     def _admit(self, sampled: SampledRow) -> None:
         self._open[sampled.index] = sampled
         self._plan(sampled, self._first if sampled.row["split"] != "heldout" else self._most)
 
     def _plan(self, sampled: SampledRow, count: int) -> None:
-        self._ready.extend((sampled, sample) for sample in range(sampled.planned, sampled.planned + count))
+        samples = range(sampled.planned, sampled.planned + count)
+        draws = [(sampled, sample) for sample in samples if self._is_kept is None or self._is_kept(sampled, sample)]
+        self._ready.extend(draws)
         sampled.planned += count
-        sampled.unjudged += count
+        sampled.unjudged += len(draws)
+        if not draws:
+            self._settle(sampled)
 
     def _make_rule(self) -> None:
         prior = fit_prior(self._pilot_counts)
@@ -160,7 +172,7 @@ class Schedule:
 
     def _go_on(self, sampled: SampledRow) -> None:
         further = min(FURTHER_SAMPLES, self._most - sampled.planned)
-        if self.stopped or not further or self._is_enough(sampled):
+        if not further or self._is_enough(sampled):
             self._settle(sampled)
         else:
             self._plan(sampled, further)

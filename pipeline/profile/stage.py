@@ -64,13 +64,14 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
     with (
         closing(SampleStore(inputs.get(STORE, scratch / "samples"), identity)) as store,
         closing(RecordLog(scratch / "verdicts")) as verdicts,
+        closing(RecordLog(scratch / "spent")) as spent,
         Ledger(out_dir, "profile") as ledger,
         TableWriter(out_dir / "samples.parquet", SAMPLE_SCHEMA) as samples,
         TableWriter(out_dir / "profile.parquet", PROFILE_SCHEMA) as profiles,
         TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags,
         TableWriter(out_dir / "rows.parquet", ROW_SCHEMA) as profiled_rows,
     ):
-        sampling = Sampling(inputs["rows"], config, source, store, verdicts, progress)
+        sampling = Sampling(inputs["rows"], config, source, store, verdicts, spent, progress)
         schedule = sampling.draw(load_judge(config.judge) if config.judge is not None else None)
         prior = fit_prior(schedule.counts)
         for index, row in enumerate(paced(read_rows(inputs["rows"]), progress, "writing the tables", rows_in)):

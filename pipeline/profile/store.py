@@ -109,7 +109,9 @@ class SampleStore:
         return key in self._positions
 
     def add(self, prompt: str, sample: int, completion: Completion) -> None:
-        """Keep a sample."""
+        """Keep a sample. Raises ValueError where there is one already, which may have been judged."""
+        if (prompt, sample) in self._positions:
+            raise ValueError(f"sample {sample} of prompt {prompt} is kept already")
         record = {
             "prompt": prompt,
             "sample": sample,

@@ -27,9 +27,25 @@ ROWS = 24
 COMPLETIONS = 12
 
 
-def run(folder: Path, count: int = ROWS, gold: str = "5", out: str = "profile", **config: Any) -> StageReport:
-    """Profile problems of which the n-th passes n times of ROWS; the store of `folder` stays."""
+def run(
+    folder: Path,
+    count: int = ROWS,
+    gold: str = "5",
+    out: str = "profile",
+    *,
+    last_first: bool = False,
+    other_gold: str | None = None,
+    **config: Any,
+) -> StageReport:
+    """Profile problems of which the n-th passes n times of ROWS; the store of `folder` stays.
+
+    other_gold: each problem comes a second time, with this gold.
+    """
     rows = [make_row(problem, "train" if problem % 6 else "heldout", gold) for problem in range(1, count + 1)]
+    if other_gold is not None:
+        rows = [other for row in rows for other in (row, {**row, "gold": other_gold, "id": f"{row['id']}-other"})]
+    if last_first:
+        rows.reverse()
     write_rows(folder / "rows.parquet", rows)
     script = [
         {
@@ -159,3 +175,36 @@ def test_a_spent_budget_keeps_what_was_drawn_and_names_the_rest(tmp_path: Path) 
     assert samples.height == summaries["n"].sum() > 0
     assert summaries.height + dropped.height == ROWS
     assert report.counts.get("drop:not_sampled", 0) == dropped.height
+
+
+def test_a_budget_takes_no_row_whose_samples_are_kept(tmp_path: Path) -> None:
+    run(tmp_path, first_samples=None)
+    report = run(tmp_path, count=ROWS + 8, out="grown", last_first=True, first_samples=None, budget_tokens=1)
+    _, summaries, _, _ = tables(tmp_path, "grown")
+    old = summaries.filter(pl.col("source_row") <= ROWS)
+    assert old.height == ROWS
+    assert set(old["n"]) == {12}
+    assert report.facts["sampling"]["kept"] == ROWS * 12
+
+
+def test_a_budget_is_that_of_a_stage_however_often_it_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(2):
+        with monkeypatch.context() as patch:
+            kill_after(patch, 20)
+            with pytest.raises(Killed):
+                run(tmp_path, budget_tokens=400)
+    report = run(tmp_path, budget_tokens=400)
+    # 40 samples of 9 tokens were drawn before: 5 are left, and 64 are on their way when these are finished.
+    assert report.facts["sampling"]["drawn"] <= 5 + 64
+
+
+def test_rows_with_one_prompt_share_its_samples(tmp_path: Path) -> None:
+    report = run(tmp_path, other_gold="6", first_samples=None)
+    samples, summaries, _, _ = tables(tmp_path)
+    assert report.facts["sampling"]["drawn"] == len(drawn_in(tmp_path / "store")) == ROWS * 12
+    assert samples.height == 2 * ROWS * 12
+    # Every sample says 5 or 6, and is right under one of the two golds.
+    by_problem = summaries.group_by("source_row").agg(pl.col("passes").sum())
+    assert set(by_problem["passes"]) == {12}

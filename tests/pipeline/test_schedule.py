@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,6 +31,7 @@ def run(
     heldout: frozenset[int] = frozenset(),
     stop_after: int | None = None,
     answer: Callable[[int, int], str | None] = lambda index, sample: None,
+    kept: Container[tuple[int, int]] = (),
 ) -> tuple[dict[int, int], Schedule]:
     """Draw until the end, verdicts in a random order; return how many samples each row got."""
     rows = [sampled_row(index, "heldout" if index in heldout else "train") for index in range(ROWS)]
@@ -43,7 +44,7 @@ def run(
     while not schedule.finished:
         on_their_way += schedule.draws(order.randint(0, 7))
         if stop_after is not None and recorded >= stop_after and not schedule.stopped:
-            schedule.stop()
+            schedule.stop(lambda sampled, sample: (sampled.index, sample) in kept)
         order.shuffle(on_their_way)
         for _ in range(order.randint(0, len(on_their_way))):
             sampled, sample = on_their_way.pop()
@@ -103,3 +104,17 @@ def test_a_stop_ends_every_row_with_what_it_has(seed: int, stop_after: int, pilo
     samples, schedule = run(pilot, random.Random(seed), stop_after=stop_after)
     assert schedule.stopped or schedule.settled == ROWS
     assert schedule.settled >= len(samples)
+
+
+def test_samples_that_are_kept_are_planned_after_a_stop_as_without_one() -> None:
+    whole, unstopped = run(16, random.Random(5))
+    kept = {(index, sample) for index, count in whole.items() for sample in range(count)}
+    samples, schedule = run(16, random.Random(6), stop_after=90, kept=kept)
+    assert schedule.stopped
+    assert samples == whole
+    assert schedule.counts == unstopped.counts
+
+
+def test_a_stop_leaves_out_what_is_not_kept_of_a_row() -> None:
+    samples, _ = run(0, random.Random(7), stop_after=0, kept={(3, 0), (3, 2), (5, 1)})
+    assert {index: samples[index] for index in (3, 5) if index in samples} == {3: 2, 5: 1}
