@@ -8,6 +8,9 @@ from pydantic import Field, Tag, model_validator
 
 from truegold.pipeline.config.base import StageConfig, by_type
 
+MOST_TOKENS = 2**31 - 1
+"""What tables hold of a length, which no model comes near to."""
+
 
 class ChatConfig(StageConfig):
     """How a prompt becomes what the model is given."""
@@ -32,7 +35,7 @@ class VllmEngineConfig(StageConfig):
     type: Literal["vllm"] = "vllm"
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     """The dtype of weights and activations; the checkpoint's where `auto`."""
-    max_model_len: int = Field(default=2048, ge=16)
+    max_model_len: int = Field(default=2048, ge=16, le=MOST_TOKENS)
     """The longest prompt plus completion, in tokens."""
     max_num_seqs: int = Field(default=256, ge=1)
     """Completions that are decoded at once, at most."""

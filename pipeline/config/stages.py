@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from truegold.pipeline.config.base import StageConfig, VerdictConfig
 from truegold.pipeline.config.boilerplate import BOILERPLATE, BOILERPLATE_END
-from truegold.pipeline.config.engines import ChatConfig, EngineConfig, VllmEngineConfig
+from truegold.pipeline.config.engines import MOST_TOKENS, ChatConfig, EngineConfig, VllmEngineConfig
 from truegold.verifiers import Reason
 
 EditName = Literal[
@@ -132,7 +132,7 @@ class AskedModelConfig(StageConfig):
     """The folder of its checkpoint; for a served model the folder of its tokenizer. A scripted engine needs none."""
     engine: EngineConfig = VllmEngineConfig()
     chat: ChatConfig = ChatConfig()
-    max_tokens: int = Field(default=512, ge=1)
+    max_tokens: int = Field(default=512, ge=1, le=MOST_TOKENS)
     temperature: float = Field(default=0.0, ge=0)
     batch_size: int = Field(default=256, ge=1)
     """Rows asked about at a time."""
@@ -152,7 +152,7 @@ class Step(StrEnum):
 class WellPosedConfig(AskedModelConfig):
     """A language model that is asked in steps whether each problem can be answered. A step takes two prompts a row."""
 
-    max_tokens: int = Field(default=2048, ge=1)
+    max_tokens: int = Field(default=2048, ge=1, le=MOST_TOKENS)
     steps: tuple[Step, ...] = tuple(Step)
     """The steps, by the reasons that they flag with."""
     blocks: tuple[Step, ...] = ()
@@ -238,12 +238,13 @@ class ProfileConfig(VerdictConfig):
     useful, easy or saturated, or where they agree that its gold is wrong. Each problem gets all of `samples` where this
     is null, as held-out ones do in any case."""
     budget_tokens: int | None = Field(default=None, ge=1)
-    """Sampled tokens after which no further sample is started; rows without a sample are dropped as `not_sampled`."""
+    """Sampled tokens after which no further sample is started; what is on its way then comes on top. Rows without a
+    sample are dropped as `not_sampled`."""
     temperature: float = Field(default=1.0, ge=0)
     """The temperature of sampling, as training will have it."""
     top_p: float = Field(default=1.0, gt=0, le=1)
     """Tokens are drawn from the smallest set with this much probability."""
-    max_tokens: int = Field(default=512, ge=1)
+    max_tokens: int = Field(default=512, ge=1, le=MOST_TOKENS)
     """The longest completion."""
     stop_loops: bool = True
     """End a completion whose last 150 to 190 tokens only repeat a stretch, where vLLM is new enough to notice; counted

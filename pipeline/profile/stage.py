@@ -40,6 +40,7 @@ from truegold.pipeline.profile.store import RecordLog, SampleStore
 from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, read_rows, read_table
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import SCRATCH, STORE, StageReport, stage_function
+from truegold.verifiers import InputError
 
 TOO_LONG = "prompt_too_long_for_model"
 NOT_SAMPLED = "not_sampled"
@@ -90,6 +91,12 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
             totals[row["split"]].add(summary, row_samples)
             if row["split"] != "heldout" and is_suspect(summary, config.suspect_agreement):
                 _flag(row, summary, flags, ledger)
+    if rows_in and ledger.counts.get(f"drop:{TOO_LONG}") == rows_in:
+        raise InputError(
+            f"None of {rows_in} prompts leaves the model room for an answer: prompt and answer may have "
+            f"{source.max_model_len} tokens.",
+            "Raise engine.max_model_len, or start the servers with a larger --max-model-len.",
+        )
     votes = _read_votes(out_dir / "samples.parquet", step=1)
     if "earlier" in inputs:
         votes = chain(_read_votes(inputs["earlier"], step=0), votes)

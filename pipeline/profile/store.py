@@ -10,6 +10,7 @@ short stays the last of its file and is passed over.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,13 +48,15 @@ class RecordLog:
         self._end = 0
 
     def scan(self) -> Iterator[tuple[Position, Any]]:
-        """Yield every whole record with its position, in the order of writing."""
+        """Yield every whole record with its position, in the order of writing. Lines that a full disk has spoilt are
+        passed over."""
         for path in sorted(self._folder.glob("*.jsonl")):
             file_number, offset = int(path.stem), 0
             with path.open("rb") as lines:
                 for line in lines:
-                    if line.endswith(b"\n"):
-                        yield Position(file_number, offset, len(line)), orjson.loads(line)
+                    record = _read_line(line)
+                    if record is not None:
+                        yield Position(file_number, offset, len(line)), record
                     offset += len(line)
 
     def append(self, record: Mapping[str, Any]) -> Position:
@@ -62,8 +65,10 @@ class RecordLog:
             self._writing = self._open_new()
         line = orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
         position = Position(self._writing, self._end, len(line))
-        self._files[self._writing].write(line)
-        self._end += len(line)
+        written = self._files[self._writing].write(line)
+        self._end += written
+        if written < len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path(self._writing)))
         return position
 
     def read(self, position: Position) -> Any:
@@ -88,6 +93,16 @@ class RecordLog:
 
     def _path(self, file_number: int) -> Path:
         return self._folder / f"{file_number:06d}.jsonl"
+
+
+def _read_line(line: bytes) -> Any:
+    """Return the record of a line, None where that is not whole."""
+    if not line.endswith(b"\n"):
+        return None
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
 
 
 def prompt_key(prompt: Sequence[int]) -> str:

@@ -16,6 +16,13 @@ from truegold.verifiers import InputError
 CellKey = tuple[str | int, ...]
 """What the demands tell apart: a band, where bands have demands (else -1), and values of the columns with quotas."""
 
+LET_THEM_ADD_UP = (
+    "Where every source or domain has a quota, let them add up to 1. With select.max_rows they are met as far as rows "
+    "allow."
+)
+SHARE_ROUNDING = 0.01
+"""By how much shares may miss 1: a third is written as .33."""
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -58,15 +65,14 @@ def choose(candidates: Sequence[Candidate], config: SelectConfig) -> Choice:
         return Choice(over_zero_share=ordered)
     bands = _band_demands(keys, config) if has_bands else []
     quotas = _quota_demands(keys, columns, config)
+    if config.max_rows is None:
+        _check_that_shares_add_up(quotas, len(cells), columns)
     available = [len(cell) for cell in cells]
     band_demands = bands if config.max_rows is not None else _within_reach(bands, cells, config)
     counts = solve_counts(available, [*band_demands, *quotas], config.max_rows, limit)
     if not any(counts):
-        raise InputError(
-            f"No selection has all the shares that are asked for: {', '.join(each.name for each in bands + quotas)}.",
-            "Where every source or domain has a quota, let them add up to 1. With select.max_rows they are met as far "
-            "as rows allow.",
-        )
+        names = ", ".join(each.name for each in bands + quotas)
+        raise InputError(f"No selection has all the shares that are asked for: {names}.", LET_THEM_ADD_UP)
     chosen = _fill(cells, counts, limit.within(sum(counts)))
     selected = mix_cells(chosen)
     if config.target is TargetName.CURRICULUM:
@@ -139,6 +145,20 @@ def _within_reach(
         for demand, ceiling in zip(lowered, ceilings, strict=True)
         if demand.share
     ]
+
+
+def _check_that_shares_add_up(quotas: Sequence[Demand], cells: int, columns: Sequence[str]) -> None:
+    """Raise InputError where every row is of a quota, and the quotas leave a share to nobody. A few rows, of which
+    shares are hardly to be told apart, would still have them all."""
+    for column in columns:
+        demands = [demand for demand in quotas if demand.name.startswith(f"{column}:")]
+        covered = frozenset[int]().union(*(demand.cells for demand in demands))
+        total = sum(demand.share for demand in demands)
+        if len(covered) == cells and total < 1 - SHARE_ROUNDING:
+            shares = ", ".join(f"{demand.name} {demand.share:g}" for demand in demands)
+            raise InputError(
+                f"Every row has a quota by its {column}, and they add up to {total:g}: {shares}.", LET_THEM_ADD_UP
+            )
 
 
 def _quota_demands(keys: Sequence[CellKey], columns: Sequence[str], config: SelectConfig) -> list[Demand]:

@@ -143,5 +143,5 @@ def _nothing_left(judgement: Judgement, rows_in: int, counts: Mapping[str, int])
     training_rows: list[ProfileRow] = [row for row in judgement.profile.values() if row["split"] != "heldout"]
     return InputError(
         f"None of {rows_in} profiled rows is left to train on ({why or 'there were no training rows'}).",
-        remedy_for_none(training_rows, {key.removeprefix("drop:"): count for key, count in counts.items()}),
+        remedy_for_none(training_rows, {key.removeprefix("drop:"): count for key, count in counts.items()}, rows_in),
     )

@@ -45,8 +45,13 @@ def teaching_facts(selected: Sequence[ProfileRow], config: SelectConfig) -> dict
     return {"expected_teaching_share": round(teaching, 4), "group_size": size}
 
 
-def remedy_for_none(rows: Sequence[ProfileRow], drops: Mapping[str, int]) -> str:
-    """Return what would help where no row is left, by the reason for which most of them went."""
+def remedy_for_none(rows: Sequence[ProfileRow], drops: Mapping[str, int], rows_in: int) -> str:
+    """Return what would help where none of `rows_in` rows is left, by the reason for which most of them went.
+
+    rows: those of training.
+    """
+    if not rows_in:
+        return "An earlier stage has dropped them all: its dropped.parquet has each row with the reason."
     if not rows:
         return "All rows are held out: lower data.heldout."
     reason = max(drops, key=lambda name: (drops[name], name != "too_easy"), default="")

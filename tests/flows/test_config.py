@@ -55,6 +55,11 @@ def test_all_mistakes_are_reported_together(tmp_path: Path) -> None:
         ("", "holds no settings"),
         ("just words", "holds a str, not settings by name"),
         ("data: [", "not valid YAML"),
+        (
+            "data: {path: a.jsonl}\nprofile: {seed: 100000000000000000000000}",
+            "profile.seed is a number of more than 64",
+        ),
+        ("data: {path: a.jsonl}\nprofile: {max_tokens: 3000000000}", "profile.max_tokens: Input should be less"),
         ("name: x", "data: Field required"),
         ("data: {path: a.jsonl}\nname: ../up", "name: String should match"),
         ("data: {type: sql, path: a}", "data: Input tag 'sql'"),

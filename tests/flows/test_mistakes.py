@@ -156,12 +156,13 @@ def test_what_would_help_follows_from_why_rows_went() -> None:
     cut = [{"truncated": 29 / 32, "split": "train"}] * 4
     whole = [{"truncated": 0.0, "split": "train"}] * 4
     for reason in ("too_hard", "too_few_passes"):
-        assert "91% of their samples were cut: raise profile.max_tokens" in remedy_for_none(cut, {reason: 4})
-        assert "profile.max_tokens" not in remedy_for_none(whole, {reason: 4})
-    assert "harder source" in remedy_for_none(whole, {"too_easy": 3, "too_hard": 1})
+        assert "91% of their samples were cut: raise profile.max_tokens" in remedy_for_none(cut, {reason: 4}, 4)
+        assert "profile.max_tokens" not in remedy_for_none(whole, {reason: 4}, 4)
+    assert "harder source" in remedy_for_none(whole, {"too_easy": 3, "too_hard": 1}, 4)
     for reason in ("held_for_review", "unjudged", "outside_band", "zero_quota", "over_zero_share", "not_sampled"):
-        assert "profile.samples" not in remedy_for_none(whole, {reason: 4}), reason
-    assert "data.heldout" in remedy_for_none([], {})
+        assert "profile.samples" not in remedy_for_none(whole, {reason: 4}, 4), reason
+    assert "data.heldout" in remedy_for_none([], {}, 4)
+    assert "earlier stage" in remedy_for_none([], {}, 0)
 
 
 def test_the_time_left_follows_the_recent_pace(monkeypatch: pytest.MonkeyPatch) -> None:

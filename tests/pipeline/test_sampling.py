@@ -22,6 +22,7 @@ from truegold.pipeline.profile.store import RecordLog
 from truegold.pipeline.rows import write_rows
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
+from truegold.verifiers import InputError
 
 ROWS = 24
 COMPLETIONS = 12
@@ -140,6 +141,27 @@ def test_a_line_that_a_kill_cut_short_is_drawn_again(tmp_path: Path) -> None:
     report = run(tmp_path, out="again")
     assert report.facts["sampling"]["drawn"] == 1
     assert tables(tmp_path, "again")[0].equals(samples)
+
+
+def test_a_line_that_is_spoilt_in_the_middle_is_drawn_again(tmp_path: Path) -> None:
+    run(tmp_path)
+    samples = tables(tmp_path)[0]
+    (log,) = (tmp_path / "store").glob("*/000000.jsonl")
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join([*lines[:5], lines[5][:20] + b"\n", *lines[6:]]))
+    report = run(tmp_path, out="again")
+    assert report.facts["sampling"]["drawn"] == 1
+    assert tables(tmp_path, "again")[0].equals(samples)
+
+
+def test_where_no_prompt_leaves_room_the_length_is_named(tmp_path: Path) -> None:
+    write_rows(tmp_path / "rows.parquet", [{**make_row(1, "train", "5"), "prompt": "x" * 2_000_000}])
+    (tmp_path / "script.jsonl").write_text("")
+    settings = ProfileConfig(engine=ScriptedEngineConfig(path=str(tmp_path / "script.jsonl")))
+    out = tmp_path / "profile"
+    out.mkdir()
+    with pytest.raises(InputError, match="None of 1 prompts leaves the model room"):
+        profile({"rows": tmp_path / "rows.parquet"}, settings, out, NullProgress())
 
 
 def test_a_grown_data_set_draws_for_its_new_rows_alone(tmp_path: Path) -> None:
