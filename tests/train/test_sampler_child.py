@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -162,3 +162,34 @@ def test_each_turn_of_an_episode_knows_the_weights_that_sampled_it(
     assert (segment.version, segment.versions) == (0, versions)
     assert segment.sampled_tokens == 3 * len(words)
     assert episode.environment is None
+
+
+class Endless:
+    """Never over; it knows how many of its kind were closed."""
+
+    closed: ClassVar[list[int]] = []
+
+    def reset(self, row: Any) -> list[Message]:
+        return [{"role": "user", "content": row["prompt"]}]
+
+    def step(self, completion: Message) -> Reply | Done:
+        time.sleep(0.05)
+        return Reply([{"role": "user", "content": "again"}])
+
+    def close(self) -> None:
+        self.closed.append(1)
+
+
+def test_environments_that_are_open_at_the_end_are_closed(tiny_model: Path) -> None:
+    template = turn_template(tiny_model, CHATML)
+    engine = Engine((*template.tokenizer("4", add_special_tokens=False)["input_ids"], template.stop_token_ids[0]))
+    config = TurnsConfig(environment="unused", max_turns=100_000)
+    served = Served(engine, EpisodeRunner(engine, template, config, Endless))
+    served.trainer.send(("stream", SamplingParams(), False))
+    served.trainer.send(("episodes", [(key, Episode(make_row(0), key, 0)) for key in range(6)], (0, "group")))
+    assert engine.has_begun.wait(10)
+    served.trainer.send(("close",))
+    deadline = time.monotonic() + 10
+    while len(Endless.closed) < 6 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert len(Endless.closed) == 6

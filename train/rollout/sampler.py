@@ -24,6 +24,8 @@ from truegold.train.rollout.sampler_child import SamplerSetup, Usage, Versions
 from truegold.train.turns.episodes import Episode
 from truegold.verifiers import GuardError, SetupError
 
+MARGIN_S = 5.0
+"""What a sampler may take to see that it is to end."""
 GO_ON = "The same command goes on from the last checkpoint; where it dies again, see the log of the stage."
 
 
@@ -51,6 +53,8 @@ class Sampler:
         self.version = 0
         """The version of the weights that it samples with, as far as it has said."""
         self.process: BaseProcess | None = None
+        self._closing_s = setup.turns.deadline_s + MARGIN_S if setup.turns is not None else 0.0
+        """How long its environments may take to be closed."""
         self._done: list[Done] = []
         self._stream: tuple[SamplingParams, bool] | None = None
         context = multiprocessing.get_context("spawn")
@@ -126,11 +130,11 @@ class Sampler:
 
     def close(self) -> None:
         """End it."""
+        with suppress(OSError):
+            self.connection.send(("close",))
         if self.process is not None:
+            self.process.join(self._closing_s)
             self.process.kill()
-        else:
-            with suppress(OSError):
-                self.connection.send(("close",))
         self.connection.close()
 
     def _send(self, *message: object) -> None:

@@ -170,7 +170,14 @@ class SamplerChild:
         self.episodes = None if self.runner is None else OpenEpisodes(self.runner)
 
     def serve(self) -> None:
-        """Answer messages until the trainer is done."""
+        """Answer messages until the trainer is done, and close the environments that are open then."""
+        try:
+            self._answer_messages()
+        finally:
+            if self.episodes is not None:
+                self.episodes.abandon()
+
+    def _answer_messages(self) -> None:
         while True:
             kind, *arguments = self.connection.recv()
             if kind == "close":

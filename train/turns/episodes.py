@@ -295,6 +295,12 @@ class OpenEpisodes:
         ended, self._ended = self._ended, []
         return ended
 
+    def abandon(self) -> None:
+        """End all episodes where they are, and close their environments."""
+        for key in list(self._open):
+            self._end(key)
+        self.close()
+
     def close(self) -> None:
         """Wait until environments are closed, and end the threads that they have given back."""
         while self._calls.pending:
