@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from truegold.pipeline.config.selection import QUOTA_COLUMNS, SelectConfig, TargetName
 from truegold.pipeline.rows import row_key
 from truegold.pipeline.select.candidates import Candidate
-from truegold.pipeline.select.proportions import Demand, Fulfilment, Limit, fulfilments, solve_counts
+from truegold.pipeline.select.proportions import ROUNDING, Demand, Fulfilment, Limit, fulfilments, solve_counts
 from truegold.verifiers import InputError
 
 CellKey = tuple[str | int, ...]
@@ -65,8 +65,7 @@ def choose(candidates: Sequence[Candidate], config: SelectConfig) -> Choice:
         return Choice(over_zero_share=ordered)
     bands = _band_demands(keys, config) if has_bands else []
     quotas = _quota_demands(keys, columns, config)
-    if config.max_rows is None:
-        _check_that_shares_add_up(quotas, len(cells), columns)
+    quotas = _add_up(quotas, len(cells), columns, must=config.max_rows is None)
     available = [len(cell) for cell in cells]
     band_demands = bands if config.max_rows is not None else _within_reach(bands, cells, config)
     counts = solve_counts(available, [*band_demands, *quotas], config.max_rows, limit)
@@ -147,18 +146,26 @@ def _within_reach(
     ]
 
 
-def _check_that_shares_add_up(quotas: Sequence[Demand], cells: int, columns: Sequence[str]) -> None:
-    """Raise InputError where every row is of a quota, and the quotas leave a share to nobody. A few rows, of which
-    shares are hardly to be told apart, would still have them all."""
+def _add_up(quotas: Sequence[Demand], cells: int, columns: Sequence[str], *, must: bool) -> list[Demand]:
+    """Return the quotas, scaled so that those of a column of which every row has one add up to 1, where they nearly do.
+
+    Raises InputError where they `must` and leave a share to nobody: a few rows, of which shares are hardly to be told
+    apart, would still have them all.
+    """
+    scaled = []
     for column in columns:
         demands = [demand for demand in quotas if demand.name.startswith(f"{column}:")]
         covered = frozenset[int]().union(*(demand.cells for demand in demands))
         total = sum(demand.share for demand in demands)
-        if len(covered) == cells and total < 1 - SHARE_ROUNDING:
+        if len(covered) == cells and abs(total - 1) <= SHARE_ROUNDING + ROUNDING:
+            demands = [replace(demand, share=demand.share / total) for demand in demands]
+        elif len(covered) == cells and must:
             shares = ", ".join(f"{demand.name} {demand.share:g}" for demand in demands)
             raise InputError(
                 f"Every row has a quota by its {column}, and they add up to {total:g}: {shares}.", LET_THEM_ADD_UP
             )
+        scaled += demands
+    return scaled
 
 
 def _quota_demands(keys: Sequence[CellKey], columns: Sequence[str], config: SelectConfig) -> list[Demand]:

@@ -98,9 +98,12 @@ def solve_counts(
 def _largest(available: Sequence[int], demands: Sequence[Demand], limit: Limit) -> list[int]:
     """Return the counts of the largest selection in which every demand has its share, to the row.
 
-    Parts of rows have a selection that is no smaller, and seldom much larger, so that sizes are tried from there down.
+    Where shares contradict each other there is none: of a few rows, any share is right to the row. Otherwise parts of
+    rows have a selection that is no smaller, and seldom much larger, so that sizes are tried from there down.
     """
-    bound = _Program(available, demands, limit, None).bound()
+    if _Program(available, demands, limit, None).bound(0.0) < 1:
+        return [0] * len(available)
+    bound = _Program(available, demands, limit, None).bound(HALF_A_ROW)
     deadline = time.monotonic() + MOST_SECONDS
     for total in range(bound, 0, -1):
         counts = _Program(available, demands, limit, total).exact()
@@ -159,11 +162,12 @@ class _Program:
         usable = self._available - rare - last + np.minimum(rare + last, limit.within(total))
         self._bind(-np.inf, np.ceil(usable * total / usable.sum()), rows=identity, exceed=-identity)
 
-    def bound(self) -> int:
-        """Return a number of rows that no selection exceeds in which every demand has its share, to the row."""
+    def bound(self, slack: float) -> int:
+        """Return a number of rows that no selection exceeds in which every demand has its share, give or take `slack`
+        rows."""
         import numpy as np
 
-        self._bind(-HALF_A_ROW, HALF_A_ROW, rows=self._members - self._shares[:, None])
+        self._bind(-slack, slack, rows=self._members - self._shares[:, None])
         variables = self._minimise(self._row(rows=-np.ones((1, self._sizes["rows"]))), are_whole=False)
         return 0 if variables is None else math.floor(variables[self._columns("rows")].sum() + SLACK)
 

@@ -279,10 +279,16 @@ def test_shares_that_no_selection_can_have_are_refused_unless_its_size_is_set(tm
     assert run_select(tmp_path, problems, quotas=quotas, max_rows=20).rows_out == 20
 
 
-def test_thirds_that_are_written_with_two_digits_add_up(tmp_path: Path) -> None:
-    problems = [Problem(4, domain=domain) for domain in ("algebra", "geometry", "number") for _ in range(60)]
+def test_thirds_that_are_written_with_three_digits_take_all_rows(tmp_path: Path) -> None:
+    problems = [Problem(4, domain=domain) for domain in ("algebra", "geometry", "number") for _ in range(600)]
     quotas = dict.fromkeys(("domain:algebra", "domain:geometry", "domain:number"), 0.333)
-    assert run_select(tmp_path, problems, quotas=quotas).rows_out >= 170
+    assert run_select(tmp_path, problems, quotas=quotas).rows_out == 1800
+
+
+def test_quotas_that_contradict_each_other_select_no_handful_of_rows(tmp_path: Path) -> None:
+    problems = [*[Problem(4, domain="algebra")] * 40, *[Problem(4, domain="geometry", source="web.jsonl")] * 40]
+    with pytest.raises(InputError, match="No selection has all the shares"):
+        run_select(tmp_path, problems, quotas={"domain:algebra": 0.9, "source:web.jsonl": 0.5})
 
 
 def test_a_target_of_bands_is_met_and_keeps_out_what_has_no_share(tmp_path: Path) -> None:

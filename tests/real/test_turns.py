@@ -147,7 +147,13 @@ def test_dialogues_are_played_beside_the_update_and_every_group_ends_once(
 ) -> None:
     inputs, out = write_inputs(tiny_model, tmp_path), tmp_path / "out"
     asynchronous = {"max_staleness": 2, "in_flight": in_flight}
-    settings = {"asynchronous": asynchronous, "checkpoint_every": 2, "evaluation": {"every": 2, "samples": 1}}
+    # Steps are short: with the usual deadline, episodes that hang would end after the last one.
+    settings = {
+        "asynchronous": asynchronous,
+        "checkpoint_every": 2,
+        "evaluation": {"every": 2, "samples": 1},
+        "turns": {"deadline_s": 0.2},
+    }
     train(inputs, out, steps=3, **settings)
     train(inputs, out, steps=6, **settings)
     lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
@@ -157,7 +163,8 @@ def test_dialogues_are_played_beside_the_update_and_every_group_ends_once(
     endings = ("done", "error", "deadline", "reply")
     assert all(sum(step[f"ending/{ending}"] for ending in endings) == 1 for step in steps)
     assert all(sum(step[f"ending/{ending}"] for step in steps) for ending in endings)
-    assert steps[0]["mismatch_abs"] < 1e-3
+    # The first groups that end are those whose episodes fail, which may fill a step.
+    assert next(step["mismatch_abs"] for step in steps if step["trained_completions"]) < 1e-3
     assert all(0 <= step["environment_wait"] <= 1 for step in steps)
     records = [json.loads(line) for line in (out / "groups.jsonl").read_text().splitlines()]
     assert set(Counter(record["group"] for record in records).values()) == {1}
