@@ -230,28 +230,12 @@ def section_config(
 
 def validate_config(values: Any, label: str) -> RunConfig:
     """Validate settings that have been read; `label` names them in errors."""
-    huge = _find_huge_number(values)
-    if huge is not None:
-        raise ConfigError(f"{label}: {huge} is a number of more than 64 bits.", "No setting needs one.")
     try:
         return RunConfig.model_validate(values)
     except ValidationError as error:
         lines = describe_mistakes(error, RunConfig)
         count = f"{len(lines)} mistake" + ("s" if len(lines) > 1 else "")
         raise ConfigError(f"{label}: {count}\n  " + "\n  ".join(lines)) from error
-
-
-def _find_huge_number(value: Any, path: str = "") -> str | None:
-    """Return the path of an integer that can be neither written down as JSON nor kept in a table, if there is one."""
-    if isinstance(value, int):
-        return path if abs(value) >= 2**63 else None
-    if isinstance(value, Mapping):
-        parts = [(f"{path}.{key}" if path else str(key), part) for key, part in value.items()]
-    elif isinstance(value, list | tuple):
-        parts = [(f"{path}.{index}", part) for index, part in enumerate(value)]
-    else:
-        return None
-    return next((name for name in (_find_huge_number(part, name) for name, part in parts) if name is not None), None)
 
 
 def _apply_override(values: dict[str, Any], override: str) -> None:

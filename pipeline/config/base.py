@@ -37,7 +37,11 @@ class StageConfig(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _refuse_old_spellings(cls, values: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
-        """Refuse what has moved, one error each, beside whatever else is wrong with the section."""
+        """Refuse what has moved, one error each, beside whatever else is wrong with the section; and any integer that
+        no table holds."""
+        huge = _find_huge_number(values)
+        if huge is not None:
+            raise ValueError(f"{huge} is a number of more than 64 bits, which no setting needs")
         old_names = [name for name in cls.moved if isinstance(values, dict) and name in values]
         if not old_names:
             return validate(values)
@@ -86,6 +90,19 @@ def _as_init_error(error: ErrorDetails) -> InitErrorDetails:
     context = error.get("ctx", {})
     kind = moved_error(context["new"]) if error["type"] == MOVED else error["type"]
     return InitErrorDetails(type=kind, loc=error["loc"], input=error["input"], ctx=context)
+
+
+def _find_huge_number(value: Any, path: str = "") -> str | None:
+    """Return the path of an integer that can be neither written down as JSON nor kept in a table, if there is one."""
+    if isinstance(value, int):
+        return path if abs(value) >= 2**63 else None
+    if isinstance(value, Mapping):
+        parts = [(f"{path}.{key}" if path else str(key), part) for key, part in value.items()]
+    elif isinstance(value, list | tuple):
+        parts = [(f"{path}.{index}", part) for index, part in enumerate(value)]
+    else:
+        return None
+    return next((name for name in (_find_huge_number(part, name) for name, part in parts) if name is not None), None)
 
 
 LIST = "list"

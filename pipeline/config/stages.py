@@ -231,9 +231,9 @@ class ProfileConfig(VerdictConfig):
     """Where completions come from; the run's `engine` where it is left out."""
     chat: ChatConfig = ChatConfig()
     """How a prompt is put to the model; the run's `chat` where it is left out."""
-    samples: int = Field(default=16, ge=1)
+    samples: int = Field(default=16, ge=1, le=MOST_TOKENS)
     """Completions per problem, at most."""
-    first_samples: int | None = Field(default=4, ge=1)
+    first_samples: int | None = Field(default=4, ge=1, le=MOST_TOKENS)
     """Completions that every problem gets. It gets further ones only while they can change whether it is dead, hard,
     useful, easy or saturated, or where they agree that its gold is wrong. Each problem gets all of `samples` where this
     is null, as held-out ones do in any case."""

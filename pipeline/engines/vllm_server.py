@@ -47,7 +47,7 @@ class ServerEngine:
         except BaseException:
             self.close()
             raise
-        self.max_model_len = self._pool.max_model_len
+        self.max_model_len, self.model = self._pool.max_model_len, self._pool.model
 
     def generate(
         self,

@@ -58,6 +58,10 @@ class SampleSource:
     max_model_len: int
     """The longest prompt plus completion, in tokens."""
     start_engine: Callable[[], Engine]
+    engine: Engine | None = None
+    """The engine, where it has been started: servers say what they are before the first sample."""
+    served_model: str | None = None
+    """The name of the model on the servers."""
 
 
 class DrawPlan(Protocol):
@@ -86,7 +90,7 @@ class Drawing:
 
     def __init__(self, source: SampleSource, seed: int, progress: Progress) -> None:
         self._source, self._seed, self._progress = source, seed, progress
-        self._engine: Engine | None = None
+        self._engine = source.engine
         self.cost = SamplingCost()
 
     @property

@@ -14,6 +14,7 @@ from truegold.pipeline.config.engines import (
     VllmEngineConfig,
 )
 from truegold.pipeline.engines import build_encoder, build_engine
+from truegold.pipeline.engines.vllm_server import ServerEngine
 from truegold.pipeline.profile.drawing import SampleSource
 from truegold.pipeline.running.digest import DigestCache
 
@@ -24,7 +25,8 @@ def sample_source(config: EngineConfig, chat: ChatConfig, model: Path | None) ->
         encoder = build_encoder(config, chat, model)
         return SampleSource(encoder, config.max_model_len, lambda: build_engine(config, chat, model)[0])
     engine, encoder = build_engine(config, chat, model)
-    return SampleSource(encoder, engine.max_model_len, lambda: engine)
+    served_model = engine.model if isinstance(engine, ServerEngine) else None
+    return SampleSource(encoder, engine.max_model_len, lambda: engine, engine, served_model)
 
 
 def sampling_identity(
@@ -45,8 +47,8 @@ def sampling_identity(
     match config:
         case VllmEngineConfig(dtype=dtype):
             identity["dtype"] = dtype
-        case ServerEngineConfig(model=name):
-            identity["served_model"] = name
+        case ServerEngineConfig():
+            identity["served_model"] = source.served_model
         case ScriptedEngineConfig(path=path):
             identity["script"] = digests.path(Path(path))
     return identity

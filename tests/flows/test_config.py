@@ -112,6 +112,12 @@ def test_a_wrong_override_is_one_line(tmp_path: Path, override: str) -> None:
         load_config(write(tmp_path, "name: x\ndata: {path: a.jsonl}"), [override])
 
 
+@pytest.mark.parametrize("field", ["profile.seed", "profile.samples", "select.quotas.domain:a", "engine.max_num_seqs"])
+def test_an_integer_that_no_table_holds_is_named(tmp_path: Path, field: str) -> None:
+    with pytest.raises(ConfigError, match=f"{field} is a number of more than 64 bits"):
+        load_config(write(tmp_path, "data: {path: a.jsonl}"), [f"{field}={10**23}"])
+
+
 def test_the_resolved_configuration_reads_back_as_itself() -> None:
     config = validate_config(
         {"data": {"path": "a.jsonl", "preset": "gsm8k"}, "engine": {"type": "scripted", "path": "s.jsonl"}}, "here"

@@ -71,6 +71,15 @@ def test_a_profile_survives_bad_servers_and_no_wrong_verdict_enters(tmp_path: Pa
     assert sum(server["completions"] for server in facts.values()) >= ROWS * 8
 
 
+def test_samples_of_a_model_that_is_served_under_another_name_are_not_taken_for_its_own(tmp_path: Path) -> None:
+    server = FakeServer()
+    run(tmp_path, "first", server)
+    again = run(tmp_path, "again", server).facts["sampling"]
+    assert (again["drawn"], again["servers"][0]["state"]) == (0, "up")
+    server.model = "other"
+    assert run(tmp_path, "other", server).facts["sampling"]["kept"] == 0
+
+
 def test_when_all_servers_die_nothing_is_lost(tmp_path: Path) -> None:
     mortal = FakeServer(dies)
     with pytest.raises(SetupError, match="Finished samples are kept"):

@@ -54,7 +54,7 @@ class FakeServer:
     def __init__(self, behave: Callable[[FakeServer, Reply], Any] | None = None, weights: int = 0) -> None:
         self.behave = behave
         self.weights = weights
-        self.model = MODEL
+        self.model: object = MODEL
         self.max_model_len: object = MAX_MODEL_LEN
         self.requests = 0
         """Requests for completions, those with which a pool compares weights left out."""

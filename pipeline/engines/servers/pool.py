@@ -60,6 +60,8 @@ class Pool:
         self._conflict: SetupError | None = None
         self._keepers: list[asyncio.Task[None]] = []
         self.max_model_len = 0
+        self.model = ""
+        """The name of the model on the first server that was up."""
 
     @property
     def room(self) -> int:
@@ -70,18 +72,19 @@ class Pool:
     async def start(self) -> None:
         """Wait until a server is up; raises SetupError where none is after all tries."""
         self._keepers = [asyncio.create_task(self._keep(server)) for server in self.servers]
-        while not self._up():
+        while not self._up() or any(self._is_unknown(server) for server in self.servers):
             await self._wait_for_change()
             self._raise_conflict()
             if all(server.state == "out" or self._looks[server] > self._config.retries for server in self.servers):
                 raise self._describe_loss()
-        lengths = {server.max_model_len for server in self._up()}
+        lengths = {server.max_model_len for server in self._known()}
         if len(lengths) > 1:
             raise SetupError(
                 f"The servers have different max_model_len: {self._describe_lengths()}.",
                 "Start all of them with the same --max-model-len.",
             )
         self.max_model_len = lengths.pop()
+        self.model = self._up()[0].model
 
     async def complete(self, request: CompletionRequest, body: Mapping[str, Any]) -> Completion:
         """Return the completion of a request, from whichever server; raises SetupError where none gives it."""
@@ -117,6 +120,14 @@ class Pool:
         await asyncio.gather(*self._keepers, return_exceptions=True)
         for server in self.servers:
             await server.close()
+
+    def _is_unknown(self, server: Server) -> bool:
+        """Return whether the first look at a server has not shown anything yet."""
+        return server.state == "starting" and not server.max_model_len and not self._looks[server]
+
+    def _known(self) -> list[Server]:
+        """Return the servers that have said what they serve, and may be sampled from now or later."""
+        return [server for server in self.servers if server.max_model_len and server.state != "out"]
 
     def _up(self) -> list[Server]:
         return [server for server in self.servers if server.state == "up"]
@@ -249,7 +260,7 @@ class Pool:
             try:
                 if server.state == "up":
                     await asyncio.sleep(LOOK_EVERY_S)
-                    await server.check_health()
+                    await self._check(server)
                     missed = 0
                 else:
                     await self._admit(server)
@@ -269,11 +280,16 @@ class Pool:
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_S)
 
+    async def _check(self, server: Server) -> None:
+        """Raise where a server is not healthy, or does not serve the model as the others do and did at the start."""
+        await server.check_health()
+        self._wake()
+        if self.max_model_len and server.max_model_len != self.max_model_len:
+            raise Unsound(f"its max_model_len is {server.max_model_len}, and was {self.max_model_len} at the start")
+
     async def _admit(self, server: Server) -> None:
         """Let a server take requests that is healthy and has the weights of the others."""
-        await server.check_health()
-        if self.max_model_len and server.max_model_len != self.max_model_len:
-            raise Unsound(f"its max_model_len is {server.max_model_len}; that of the others is {self.max_model_len}")
+        await self._check(server)
         if len(self.servers) > 1 and self._encoder is not None:
             if self._question is None:
                 self._question = make_question(self._encoder, server.max_model_len)
@@ -336,7 +352,7 @@ class Pool:
         )
 
     def _describe_lengths(self) -> str:
-        return ", ".join(f"{server.url} {server.max_model_len}" for server in self._up())
+        return ", ".join(f"{server.url} {server.max_model_len}" for server in self._known())
 
     def _describe(self) -> str:
         return "; ".join(f"{server.url} is {server.state} ({server.why or 'no fault'})" for server in self.servers)

@@ -77,7 +77,7 @@ def read_reply(
     if encoder is not None:
         _check_text(choice.get("text"), token_ids, encoder)
         if choice["finish_reason"] == "stop" and request.stop_token_ids:
-            _check_last(token_ids[-1], request.stop_token_ids, encoder)
+            _check_last(choice, token_ids[-1], request.stop_token_ids, encoder)
     logprobs = _logprobs(choice, len(token_ids)) if request.logprobs else ()
     prompt_logprobs: tuple[float, ...] = ()
     if request.prompt_logprobs:
@@ -148,10 +148,12 @@ def _check_end(reply: dict[str, Any], choice: dict[str, Any], token_ids: Sequenc
         raise Unsound(f"it counts {tokens} tokens and returns {len(token_ids)}")
 
 
-def _check_last(token: int, stop_token_ids: Sequence[int], encoder: PromptEncoder) -> None:
+def _check_last(choice: dict[str, Any], token: int, stop_token_ids: Sequence[int], encoder: PromptEncoder) -> None:
     """Raise where a completion that is said to have ended by itself ends with a word: it was cut off."""
-    # The model's own end of a text may be another than those that were asked for. No text is decoded of such tokens.
-    if token not in stop_token_ids and encoder.decode((token,)):
+    # The server's settings may name further ends of a text, which it then gives as the reason; and the model's own end
+    # may be another than those that were asked for. No text is decoded of that.
+    is_named = type(choice.get("stop_reason")) is int and choice["stop_reason"] == token
+    if token not in stop_token_ids and not is_named and encoder.decode((token,)):
         raise Unsound(f"it says that its completion has ended by itself, after the token {encoder.decode((token,))!r}")
 
 

@@ -36,6 +36,8 @@ TESTIMONY_S = 60.0
 """How long it may take to show its weights."""
 LEAST_MODEL_LEN, LONGEST_MODEL_LEN = 16, 2**31 - 1
 """What a model can be served with: less leaves no room for a question."""
+LONGEST_NAME = 4096
+"""The most characters that a model's name has, which may be a path."""
 RETRY_STATUSES = (408, 425, 429)
 """Besides 5xx, the statuses of requests that may succeed later."""
 
@@ -177,11 +179,11 @@ class Server:
         """Ask which models the server has, and how long prompt and completion may be."""
         reply = read_json(await self.call("GET", "/models", limit_s=min(HEALTH_S, self._config.timeout_seconds)))
         models = reply.get("data")
-        if not isinstance(models, list) or not all(isinstance(m, dict) and m.get("id") for m in models):
-            raise Unsound("it has no list of models")
-        names = [str(model["id"]) for model in models]
+        if not isinstance(models, list) or not all(isinstance(m, dict) and _is_name(m.get("id")) for m in models):
+            raise Unsound("it has no list of models with names")
+        names: list[str] = [model["id"] for model in models]
         name = self._config.model or self.model or (names[0] if len(names) == 1 else None)
-        if name not in names:
+        if name is None or name not in names:
             raise Unsound(f"it serves {quoted(', '.join(names))}, not {name or 'one model'}")
         longest = models[names.index(name)].get("max_model_len")
         if type(longest) is not int or not LEAST_MODEL_LEN <= longest <= LONGEST_MODEL_LEN:
@@ -223,6 +225,11 @@ class Server:
         if len(self._durations) < ENOUGH_DURATIONS:
             return None
         return quantiles(self._durations, n=20, method="inclusive")[round(share * 20) - 1]
+
+
+def _is_name(value: object) -> bool:
+    """Return whether a model can have this name, which goes into every request and into reports."""
+    return isinstance(value, str) and 0 < len(value) <= LONGEST_NAME and value.isprintable()
 
 
 def _excerpt(content: bytes | bytearray) -> str:
