@@ -28,7 +28,9 @@ MOVED = "moved"
 class StageConfig(BaseModel):
     """The base of all configuration."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, protected_namespaces=())
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, use_attribute_docstrings=True, protected_namespaces=(), allow_inf_nan=False
+    )
 
     moved: ClassVar[Mapping[str, str]] = {}
     """Settings that this section once had, with their new spelling, counted from this section; behind a slash, from the

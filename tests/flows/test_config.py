@@ -195,3 +195,10 @@ def test_the_written_configuration_is_the_resolved_one(project_files: Path) -> N
         written = json.loads((run_dir / "config.resolved.json").read_text())
     assert written == config.resolved().model_dump(mode="json")
     assert written["profile"]["chat"]["system"] == "Be brief."
+
+
+@pytest.mark.parametrize("field", ["profile.deadline_s", "profile.temperature", "engine.gpu_memory_utilization"])
+@pytest.mark.parametrize("value", [".inf", ".nan"])
+def test_a_setting_is_a_finite_number(tmp_path: Path, field: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=f"{field}: Input should be"):
+        load_config(write(tmp_path, "data: {path: a.jsonl}"), [f"{field}={value}"])

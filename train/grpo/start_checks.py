@@ -200,7 +200,15 @@ def _read_generation_config(model: Path) -> dict[str, float | bool | None]:
     if not path.exists():
         return {}
     try:
-        settings: dict[str, float | bool | None] = json.loads(path.read_text())
-    except json.JSONDecodeError as error:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
         raise InputError(f"{path} is not JSON ({error}).") from error
+    if not isinstance(settings, dict):
+        raise InputError(f"{path} has no object of settings.")
+    for name in ("temperature", "top_p", "top_k"):
+        if not isinstance(settings.get(name), int | float | None):
+            raise InputError(
+                f"{path}: {name} is {settings[name]!r:.80} and no number.",
+                f"Set train.evaluation.{name}, or mend the file.",
+            )
     return settings

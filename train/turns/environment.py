@@ -20,12 +20,13 @@ thread of a call alone, which has a deadline; what leaves that thread are plain 
 from __future__ import annotations
 
 import copy
+import math
 import re
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any, Protocol
+from typing import Any, Protocol, SupportsFloat
 
 from truegold.pipeline.rows import Row
 
@@ -143,9 +144,14 @@ def _read_score(score: object) -> float | None:
     """Return a score as a plain number, whatever kind of number an environment counts with."""
     if score is None:
         return None
-    if not isinstance(score, Real) or not 0 <= float(score) <= 1:
-        raise AnswerError(f"a score must be a number from 0 to 1, and is {score!r}")
-    return float(score)
+    try:
+        # Real numbers, truth values of numpy, tensors of one number.
+        number = float(score) if isinstance(score, SupportsFloat) else math.nan
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 <= number <= 1:
+        raise AnswerError(f"a score must be a number from 0 to 1, and is {score!r:.80}")
+    return number
 
 
 def read_tools(environment: Environment) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ What is not laid out as the format says stays in the content as it was written.
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any
 
@@ -150,12 +151,14 @@ def _decode_json(text: str, position: int) -> tuple[Any, int] | None:
 
 def _is_message_value(value: Any) -> bool:
     """Return whether a template can write what was decoded, and copying it ends: how deep it is nested, and whether all
-    of its texts are characters."""
+    of its texts are characters and all of its numbers are finite."""
     level = [value]
     for _ in range(DEEPEST):
         texts = [part for part in level if isinstance(part, str)]
         texts += [name for part in level if isinstance(part, dict) for name in part]
         if any(map(HALF_PAIR.search, texts)):
+            return False
+        if not all(math.isfinite(part) for part in level if isinstance(part, float)):
             return False
         level = [
             inner

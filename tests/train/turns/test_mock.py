@@ -311,7 +311,7 @@ class Scores:
         self.is_closed = True
 
 
-@pytest.mark.parametrize("score", [np.float32(1), np.int64(1), True])
+@pytest.mark.parametrize("score", [np.float32(1), np.int64(1), np.bool_(True), np.array(1.0), True])
 def test_scores_are_recorded_whatever_an_environment_counts_with(tmp_path: Path, score: Any) -> None:
     environment = Scores(Done(score))
     (episode,) = record(environment, tmp_path / "r.jsonl", [say("a")])

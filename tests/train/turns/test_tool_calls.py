@@ -88,6 +88,12 @@ def test_a_call_that_spells_half_a_character_stays_as_it_was_written(text: str) 
     assert calls_of(tagged('{"what": "\\ud83d\\ude00"}')) == [("look", {"what": "😀"})]
 
 
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
+def test_a_call_with_a_number_that_json_does_not_have_stays_as_it_was_written(number: str) -> None:
+    text = tagged(f'{{"price": [{number}]}}')
+    assert read_message(text) == {"role": "assistant", "content": text}
+
+
 @pytest.mark.parametrize("brackets", ["[]", "{}"])
 def test_a_call_that_is_nested_too_deep_stays_as_it_was_written(brackets: str) -> None:
     def nested(depth: int) -> str:
