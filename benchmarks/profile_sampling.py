@@ -1,12 +1,12 @@
 """Compares a profile with bare vLLM in tokens per CPU-second, and the rule of further samples with a fixed count.
 
-    python benchmarks/profile_sampling.py throughput RUN [--rows 512] [--samples 8] [--max-tokens 96] [--repeats 3]
+    python benchmarks/profile_sampling.py throughput RUN [--rows 512] [--samples 8] [--max-tokens 96] [--texts]
     python benchmarks/profile_sampling.py decisions RUN [--rows 512] [--samples 16]
 
 RUN is the folder of a run that has been profiled: its rows, model, chat and engine are taken. Each side of a comparison
 is a process of its own, whose CPU time counts from the moment its engine is loaded to that before it is ended. Bare
-vLLM is one call of `LLM.generate` with the same prompts, seeds and sampling parameters; the profile judges and writes
-its tables as well.
+vLLM is one call of `LLM.generate` with the same prompts, seeds and sampling parameters; the profile decodes, judges and
+writes its tables as well. With `--texts` the bare call returns texts too, as it does by default, not token ids alone.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def profile(inputs: dict[str, Path], config: ProfileConfig, out: Path) -> dict[s
     return {"tokens": report.facts["sampling"]["tokens"], "cpu_s": cpu_seconds() - loaded[0] - closing[0]}
 
 
-def generate(rows: Path, model: Path, config: ProfileConfig) -> dict[str, float]:
+def generate(rows: Path, model: Path, config: ProfileConfig, *, texts: bool) -> dict[str, float]:
     """Sample the same completions with one call of vLLM, as a user would write it."""
     from vllm import SamplingParams
 
@@ -107,7 +107,7 @@ def generate(rows: Path, model: Path, config: ProfileConfig) -> dict[str, float]
             stop_token_ids=list(encoder.stop_token_ids),
             seed=sample_seed(config.seed, prompt_key(prompt), sample),
             logprobs=0 if config.logprobs else None,
-            detokenize=False,
+            detokenize=texts,
         )
         for prompt in prompts
         for sample in range(config.samples)
@@ -126,6 +126,7 @@ def throughput(arguments: argparse.Namespace) -> None:
             command = [sys.executable, "-P", __file__, side, str(arguments.run), f"--rows={arguments.rows}"]
             command += [f"--samples={arguments.samples}"]
             command += [f"--max-tokens={arguments.max_tokens}"] if arguments.max_tokens else []
+            command += ["--texts"] if arguments.texts else []
             done = subprocess.run(command, check=True, capture_output=True, text=True)
             figures = json.loads(done.stdout.splitlines()[-1])
             rates[side] = figures["tokens"] / figures["cpu_s"]
@@ -179,6 +180,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, help="of each row: 8, or 16 where decisions are compared")
     parser.add_argument("--max-tokens", type=int, help="the run's where left out")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--texts", action="store_true", help="let the bare call return texts")
     arguments = parser.parse_args()
     arguments.samples = arguments.samples or (16 if arguments.what == "decisions" else 8)
     if arguments.what == "throughput":
@@ -193,7 +195,7 @@ def main() -> None:
             if arguments.what == "profile":
                 figures = profile({"rows": rows, "model": model}, config, Path(folder) / "out")
             else:
-                figures = generate(rows, model, config)
+                figures = generate(rows, model, config, texts=arguments.texts)
         print(json.dumps(figures))
 
 
