@@ -100,9 +100,10 @@ def _read_line(line: bytes) -> Any:
     if not line.endswith(b"\n"):
         return None
     try:
-        return orjson.loads(line)
+        record = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None
+    return record if isinstance(record, dict) else None
 
 
 def prompt_key(prompt: Sequence[int]) -> str:

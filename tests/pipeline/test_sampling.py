@@ -143,12 +143,13 @@ def test_a_line_that_a_kill_cut_short_is_drawn_again(tmp_path: Path) -> None:
     assert tables(tmp_path, "again")[0].equals(samples)
 
 
-def test_a_line_that_is_spoilt_in_the_middle_is_drawn_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("left", [b'{"prompt": "9c0e', b"3", b"[]", b"\0\0"])
+def test_a_line_that_is_spoilt_in_the_middle_is_drawn_again(tmp_path: Path, left: bytes) -> None:
     run(tmp_path)
     samples = tables(tmp_path)[0]
     (log,) = (tmp_path / "store").glob("*/000000.jsonl")
     lines = log.read_bytes().splitlines(keepends=True)
-    log.write_bytes(b"".join([*lines[:5], lines[5][:20] + b"\n", *lines[6:]]))
+    log.write_bytes(b"".join([*lines[:5], left + b"\n", *lines[6:]]))
     report = run(tmp_path, out="again")
     assert report.facts["sampling"]["drawn"] == 1
     assert tables(tmp_path, "again")[0].equals(samples)

@@ -146,12 +146,12 @@ def _read_score(score: object) -> float | None:
         return None
     try:
         # Real numbers, truth values of numpy, tensors of one number.
-        number = float(score) if isinstance(score, SupportsFloat) else math.nan
+        plain_score = float(score) if isinstance(score, SupportsFloat) else math.nan
     except (TypeError, ValueError):
-        number = math.nan
-    if not 0 <= number <= 1:
+        plain_score = math.nan
+    if not 0 <= plain_score <= 1:
         raise AnswerError(f"a score must be a number from 0 to 1, and is {score!r:.80}")
-    return number
+    return plain_score
 
 
 def read_tools(environment: Environment) -> list[dict[str, Any]]:
