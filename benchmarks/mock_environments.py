@@ -6,7 +6,8 @@
 The shop's cold start (`examples/shop.py`) plays shops while a recorder writes down what they answer. Then a process of
 its own plays a single episode with the recorded environment, and another one as many as are asked for, all at once, of
 the same shops with other seeds. Given are the most memory that each process held, the share of the time in which the
-sampler had nothing to do since no environment had answered, and how long a turn took.
+sampler had nothing to do since no environment had answered, and how long a turn took. The engine's key-value cache
+takes memory as it is used, whatever the environments hold.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ def play(model: Path, recording: Path, episodes: int, *, is_recorded: bool) -> d
     from truegold.pipeline.config.engines import ChatConfig, VllmEngineConfig
     from truegold.pipeline.engines.base import SamplingParams
     from truegold.pipeline.engines.chat import load_encoder
+    from truegold.pipeline.engines.host_memory import release_cache
     from truegold.pipeline.engines.vllm_local import VllmEngine
     from truegold.train.config.turns import TurnsConfig
     from truegold.train.turns.episodes import Episode, EpisodeRunner
@@ -91,6 +93,8 @@ def play(model: Path, recording: Path, episodes: int, *, is_recorded: bool) -> d
         "after_mib": _memory()["VmRSS"],
         "most_mib": _memory()["VmHWM"],
     }
+    engine.llm.collective_rpc(release_cache)
+    figures["cache_mib"] = figures["after_mib"] - _memory()["VmRSS"]
     if is_recorded:
         figures["real_share"] = load_recording(str(recording.resolve())).real_share
     return figures
@@ -115,16 +119,18 @@ def _play_apart(model: Path, recording: Path, episodes: int, *, is_recorded: boo
 
 def _report(measured: Mapping[str, dict[str, Any]]) -> str:
     lines = [
-        "| episodes at once | most memory of the process | more than with one | sampler without work | turns | seconds "
+        "| episodes at once | most memory of the process | of it key-value cache "
+        "| more than with one, without the cache | sampler without work | turns | seconds "
         "| steps answered as recorded |",
-        "|---" * 7 + "|",
+        "|---" * 8 + "|",
     ]
-    alone = measured["1"]["most_mib"]
+    alone = measured["1"]["most_mib"] - measured["1"]["cache_mib"]
     for name, run in measured.items():
         cells = [
             name,
             f"{run['most_mib']:,.0f} MiB",
-            f"{run['most_mib'] - alone:,.0f} MiB",
+            f"{run['cache_mib']:,.0f} MiB",
+            f"{run['most_mib'] - run['cache_mib'] - alone:,.0f} MiB",
             f"{run['waited_share']:.1%}",
             f"{run['turns']:,}",
             f"{run['seconds']:.1f}",

@@ -253,10 +253,19 @@ def most_alike(text: str, others: Sequence[str]) -> int:
     return best
 
 
-@lru_cache(maxsize=16)
 def load_recording(path: str) -> Recording:
     """Return the recording of a file, read once however many environments answer from it. Raises InputError for a file
     that cannot be read as one."""
+    # Environments are made in many threads at once, of which each would read the file otherwise.
+    with _LOADING:
+        return _load_recording(path)
+
+
+_LOADING = threading.Lock()
+
+
+@lru_cache(maxsize=16)
+def _load_recording(path: str) -> Recording:
     recording = Recording(Path(path))
     if not recording.openings:
         raise InputError(f"{path} holds no recorded episode.")

@@ -7,6 +7,8 @@ import difflib
 import importlib.util
 import json
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,6 +24,7 @@ from truegold.train.turns.mock import (
     MockEnvironment,
     Recorder,
     UnknownActionError,
+    _load_recording,
     load_recording,
     most_alike,
 )
@@ -84,9 +87,21 @@ def test_what_was_done_before_is_answered_as_it_was(recording: Path) -> None:
     assert load_recording(str(recording)).real_share == 1.0
 
 
+def test_environments_that_are_made_at_once_read_their_recording_once(recording: Path) -> None:
+    _load_recording.cache_clear()
+    barrier = threading.Barrier(8)
+
+    def make(_: int) -> MockEnvironment:
+        barrier.wait()
+        return MockEnvironment(str(recording))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len({id(mock.recording) for mock in pool.map(make, range(8))}) == 1
+
+
 @pytest.mark.parametrize("on_miss", ["nearest", "error", "end"])
 def test_what_nobody_did_follows_the_policy_and_is_counted(recording: Path, on_miss: Any) -> None:
-    load_recording.cache_clear()
+    _load_recording.cache_clear()
     shop = example("shop")
     number = next(n for n in range(20) if len(actions(shop.expert_dialogue(n))) >= 3)
     search, look = actions(shop.expert_dialogue(number))[:2]
@@ -115,7 +130,7 @@ def test_what_nobody_did_follows_the_policy_and_is_counted(recording: Path, on_m
 
 
 def test_a_state_that_is_unknown_is_answered_from_the_nearest_of_its_row(tmp_path: Path) -> None:
-    load_recording.cache_clear()
+    _load_recording.cache_clear()
     path = tmp_path / "r.jsonl"
     steps = [
         {"action": "go north", "messages": [{"role": "user", "content": "a lake"}]},
@@ -157,7 +172,7 @@ def test_tool_calls_are_actions(tmp_path: Path) -> None:
             await recorder.close()
 
     asyncio.run(record())
-    load_recording.cache_clear()
+    _load_recording.cache_clear()
     for what in ("hat", "cup"):
         mock = MockEnvironment(str(path), on_miss="error")
         mock.reset(make_row(1))
@@ -183,11 +198,11 @@ def test_a_recording_has_the_tools_of_its_environment(tmp_path: Path) -> None:
         await recorder.step(say("look"))
 
     asyncio.run(record())
-    load_recording.cache_clear()
+    _load_recording.cache_clear()
     assert list(MockEnvironment(str(path)).tools) == list(Tooled.tools)
     with path.open("a") as file:
         file.write(json.dumps({"row": "another", "opening": [], "steps": []}) + "\n")
-    load_recording.cache_clear()
+    _load_recording.cache_clear()
     with pytest.raises(InputError, match=r"line 2: .*tools are not those"):
         MockEnvironment(str(path))
 
@@ -331,7 +346,7 @@ def test_an_answer_that_is_refused_is_handed_on_and_not_recorded(tmp_path: Path,
 
     asyncio.run(play())
     assert json.loads(path.read_text())["steps"] == []
-    load_recording.cache_clear()
+    _load_recording.cache_clear()
     MockEnvironment(str(path))
 
 
@@ -340,7 +355,7 @@ def test_half_a_surrogate_pair_in_a_call_is_recorded(tmp_path: Path) -> None:
     call = {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": function}]}
     path = tmp_path / "r.jsonl"
     record(Scores(Done(1.0)), path, [call])
-    load_recording.cache_clear()
+    _load_recording.cache_clear()
     mock = MockEnvironment(str(path), on_miss="end")
     mock.reset(make_row(1))
     assert mock.step(call) == Done(1.0)
