@@ -38,7 +38,7 @@ class StageConfig(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _refuse_old_spellings(cls, values: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+    def _refuse_what_cannot_be(cls, values: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
         """Refuse what has moved, one error each, beside whatever else is wrong with the section; and any integer that
         no table holds."""
         huge = _find_huge_number(values)
