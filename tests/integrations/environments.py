@@ -20,7 +20,11 @@ import pytest
 from house import ROOT
 
 REQUIREMENTS = {
-    "verl": ("--no-deps", "verl>=0.9", "omegaconf", "tensordict", "hydra-core", "codetiming", "orjson", "pyvers"),
+    "verl": (
+        *("--no-deps", "verl>=0.9", "omegaconf", "tensordict", "hydra-core", "codetiming", "orjson", "pyvers"),
+        # What hydra and omegaconf are pinned to; there is a later one behind it.
+        "antlr4-python3-runtime==4.9.3",
+    ),
     "openrlhf": ("--no-deps", "openrlhf>=0.11", "pylatexenc", "loguru"),
     "inspect": ("inspect-ai>=0.3.285",),
     "verifiers": ("verifiers>=0.4",),

@@ -47,24 +47,17 @@ class AsynchronousConfig(StageConfig):
             )
         return self
 
-    def check_amount(self, steps: int, prompts_per_step: int) -> None:
-        """Raise ValueError for more groups ahead, or more samplers, than a training of so many steps can ever use.
+    def groups_ahead(self, steps: int, prompts_per_step: int) -> int:
+        """Return how many groups may be asked for and not taken: those of each version that may be trained on. In so
+        many steps no group gets older than `steps` - 1 versions, whatever the bound."""
+        return prompts_per_step * (min(self.max_staleness, steps - 1) + 1)
 
-        No group can be older than the last of `steps` versions, so that a higher bound drops nothing. What it does is
-        to ask for `prompts_per_step` groups more for each version, before the first step. A group goes to one sampler,
-        so that more samplers than groups ahead have nothing to do.
-        """
-        oldest = max(1, steps - 1)
-        if self.max_staleness > oldest:
-            raise ValueError(
-                f"asynchronous.max_staleness ({self.max_staleness}) must be at most {oldest}: in {steps} steps no "
-                "group gets older, and each version has prompts_per_step more groups asked for before the first step"
-            )
-        ahead = prompts_per_step * (self.max_staleness + 1)
+    def check_samplers(self, ahead: int) -> None:
+        """Raise ValueError for more samplers than groups ahead, of which each goes to one sampler."""
         if len(self.sampler_devices) > ahead:
             raise ValueError(
                 f"asynchronous.samplers ({len(self.sampler_devices)}) must be at most {ahead}, the groups that are "
-                "asked for ahead (prompts_per_step x (max_staleness + 1)): the others would have nothing to sample"
+                "asked for ahead (prompts_per_step for each version): the others would have nothing to sample"
             )
 
     def check_server(self) -> None:

@@ -298,7 +298,7 @@ class GrpoConfig(StageConfig):
         if self.asynchronous is not None and isinstance(self.engine, ServerEngineConfig):
             self.asynchronous.check_server()
         if self.asynchronous is not None:
-            self.asynchronous.check_amount(self.steps, self.prompts_per_step)
+            self.asynchronous.check_samplers(self.asynchronous.groups_ahead(self.steps, self.prompts_per_step))
         return self
 
     @model_validator(mode="after")

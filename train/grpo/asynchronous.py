@@ -94,7 +94,7 @@ class Pipeline:
     def capacity(self) -> int:
         """How many groups may be asked for and not taken."""
         assert self.config.asynchronous is not None
-        return self.config.prompts_per_step * (self.config.asynchronous.max_staleness + 1)
+        return self.config.asynchronous.groups_ahead(self.config.steps, self.config.prompts_per_step)
 
     def begin(self) -> None:
         """Start to sample in the background."""
