@@ -266,13 +266,22 @@ def test_a_server_that_answers_garbage_is_put_out_and_named(kind: str, start: St
     engine.close()
 
 
-@pytest.mark.parametrize("length", [True, 10**30, 1, "4096", None], ids=str)
-def test_a_server_with_a_senseless_length_is_put_out_and_named(length: object, start: Start) -> None:
+@pytest.mark.parametrize(
+    ("field", "value", "why"),
+    [
+        *(("max_model_len", length, "max_model_len") for length in (True, 10**30, 1, "4096", None)),
+        *(("model", name, "no list of models with names") for name in ("\ud800", "x" * 5_000_000, "", "a\nb", 7)),
+    ],
+    ids=[*"true huge short text none".split(), *"half long empty lines number".split()],
+)
+def test_a_server_that_says_what_no_model_is_is_put_out_and_named(
+    field: str, value: object, why: str, start: Start
+) -> None:
     bad, good = start(), start(slow(0.002))
-    bad.max_model_len = length
+    setattr(bad, field, value)
     engine = engine_on(bad, good)
     check(sample(engine, 20), 20)
-    assert "max_model_len" in facts_of(engine, bad)["why"]
+    assert why in facts_of(engine, bad)["why"]
     engine.close()
 
 
@@ -289,18 +298,6 @@ def test_a_name_that_is_half_a_character_can_be_reported(start: Start) -> None:
     engine = engine_on(bad, good, model=MODEL)
     check(sample(engine, 20), 20)
     assert facts_of(engine, bad)["why"].encode()
-    engine.close()
-
-
-@pytest.mark.parametrize(
-    "name", ["\ud800", "x" * 5_000_000, "", "a\nb", 7], ids=["half", "long", "empty", "lines", "7"]
-)
-def test_a_server_whose_only_model_has_no_name_is_put_out(name: object, start: Start) -> None:
-    bad, good = start(), start(slow(0.002))
-    bad.model = name
-    engine = engine_on(bad, good)
-    check(sample(engine, 20), 20)
-    assert "no list of models with names" in facts_of(engine, bad)["why"]
     engine.close()
 
 

@@ -209,6 +209,6 @@ def _read_generation_config(model: Path) -> dict[str, float | bool | None]:
         if not isinstance(settings.get(name), int | float | None):
             raise InputError(
                 f"{path}: {name} is {settings[name]!r:.80} and no number.",
-                f"Set train.evaluation.{name}, or mend the file.",
+                "Mend the file; it says how held-out rows are sampled.",
             )
     return settings

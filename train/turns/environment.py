@@ -147,7 +147,7 @@ def _read_score(score: object) -> float | None:
     try:
         # Real numbers, truth values of numpy, tensors of one number.
         plain_score = float(score) if isinstance(score, SupportsFloat) else math.nan
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         plain_score = math.nan
     if not 0 <= plain_score <= 1:
         raise AnswerError(f"a score must be a number from 0 to 1, and is {score!r:.80}")
