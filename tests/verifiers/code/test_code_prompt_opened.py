@@ -6,6 +6,8 @@ response      return a + b\\n```\\nThis adds the two.
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from textwrap import indent
 
 import pytest
@@ -161,3 +163,14 @@ def test_marks_inside_texts_of_a_program_end_nothing():
         assert code_of(program, entry_point="add") == program
         assert code_of(f"{program}\n```\n", entry_point="add").rstrip() == program
         assert code_of(f"```python\n{program}\n```\n", entry_point="add") == program
+
+
+FRESH = [
+    json.loads(line) for line in Path(__file__).with_name("fresh_fences.jsonl").read_text(encoding="utf-8").splitlines()
+]
+"""Responses by an author who had read the documentation and not the code; `want` is his."""
+
+
+@pytest.mark.parametrize("case", FRESH, ids=lambda case: case["name"])
+def test_responses_of_another_author(case):
+    assert score(case["response"], case["info"]) == case["want"]

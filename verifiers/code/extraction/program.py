@@ -55,7 +55,9 @@ MAX_CUTS = 4
 MAX_BODIES = 8
 """Blocks that are tried as the inside of a function."""
 
-_END_OF_TURN = re.compile(rf"{SPECIAL_END}|(?:{PLAIN_END})[ \t]*$|^[ \t]*\[DONE\]", re.MULTILINE)
+_END_OF_TURN = re.compile(
+    rf"(?:{SPECIAL_END})(?![\"'])|(?:(?:{PLAIN_END})[ \t]*)+$|(?<!\\\n)^[ \t]*\[DONE\]", re.MULTILINE
+)
 _ANSWER = ("<answer>", "</answer>")
 _WRAPPERS = (("[PYTHON]", "[/PYTHON]"), ("[BEGIN]", "[DONE]"), ("<code>", "</code>"), ("<python>", "</python>"))
 _STRAY_QUOTES = re.compile(r"\n[ \t]*(\'\'\'|\"\"\")[ \t]*$")
@@ -91,10 +93,13 @@ def extract_code(
     response: str, language: str = "python", entry_point: str | None = None, stub: str | None = None
 ) -> Extracted | None:
     """Return the program of a response, None where it holds none."""
+    language = language_name(language)
     text = _answer_text(response)
+    label, _, below = text.partition("\n")
+    if language_name(label.strip()) == language:
+        text = below  # The prompt ends with the backticks of an opening fence.
     if not text.strip():
         return None
-    language = language_name(language)
     if language != "python":
         return _other_language(text, language)
     return _python(text, entry_point, stub or None)
@@ -132,7 +137,7 @@ def _up_to_end(text: str) -> str:
     text = text[: end_of_turn.start()] if end_of_turn else text
     for opening, closing in (_ANSWER, *_WRAPPERS):
         if closing in text and opening not in text:
-            end = re.search(rf"{re.escape(closing)}[ \t]*$", text, re.MULTILINE)
+            end = re.search(rf"(?<!\\\n){re.escape(closing)}[ \t]*$", text, re.MULTILINE)
             text = text[: end.start()] if end else text
     quotes = _STRAY_QUOTES.search(text)
     return text[: quotes.start()] if quotes and text.count(quotes[1]) % 2 else text
@@ -166,11 +171,17 @@ def _python_blocks(text: str, entry_point: str | None, stub: str | None) -> list
     if whole is not None and PythonSource(text, whole).is_code:
         return []  # Its fences are in texts and comments.
     blocks = fenced_blocks(text)
-    if blocks and _program_in(blocks[0].text, entry_point, stub) is not None:
-        return blocks
     first, *others = fenced_blocks(text, "python")
+    source = read_source(first.text)
+    is_whole = source.tree is not None and entry_point is not None and _defining([source], entry_point) is not None
+    if not is_whole and blocks and _program_in(blocks[0].text, entry_point, stub) is not None:
+        return blocks
     program = _program_in(first.text, entry_point, stub)
-    return blocks if program is None else [replace(first, text=program), *others]
+    if program is None:
+        return blocks
+    languages = [block.language or ("python" if read_source(block.text).is_code else "") for block in others]
+    named = [replace(block, language=name) for block, name in zip(others, languages, strict=True)]
+    return [replace(first, text=program), *named]
 
 
 def _program_in(text: str, entry_point: str | None, stub: str | None) -> str | None:
