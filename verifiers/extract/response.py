@@ -34,7 +34,7 @@ SPECIAL_END = (
     r"|<[|｜]end▁of▁sentence[|｜]>"
 )
 """The tokens that end a turn, of a form that no text has."""
-PLAIN_END = r"</s>|<eos>|<end_of_turn>|<eo[adt]>|<EO[ADST]>|\[EO[AS]\]"
+PLAIN_END = r"</s>|<eos>|<end_of_turn>|<eo[adt]>|<EO[ADST]>|\[(?:EO[AS]|SEP)\]"
 """Those that text may hold too."""
 
 _NEXT_PROBLEM = re.compile(
@@ -45,7 +45,7 @@ _NEXT_PROBLEM = re.compile(
     r"|[#*]{0,6}[ \t]{0,2}(?:问题|题目|问)[ \t]{0,2}\d{0,4}[*]{0,2}[:：]"
     r"))"
 )
-_CUT_MARKS = ("<", "[EO", "Question", "Problem", "Exercise", "Instruction", "User", "Human", "Q", "问", "题目")
+_CUT_MARKS = ("<", "[EO", "[SEP]", "Question", "Problem", "Exercise", "Instruction", "User", "Human", "Q", "问", "题目")
 """One of these stands in every cut; looking for them is far quicker than looking for the cuts."""
 
 _LINE = re.compile(r"(?<=\n)[^\n]{6,600}(?=\n|$)")
