@@ -66,34 +66,39 @@ def _resolve_source(config: FileSource | HubSource, data: Path | Output | None, 
             compile_column(spec, field)
     if config.verifier is not None:
         fingerprint(config.verifier)
-    verifier = config.verifier
+    verifier, rows_differ = config.verifier, config.columns.verifier is not None
     if isinstance(data, Path) and isinstance(config, FileSource):
-        verifier = _look_into(config, data, heldout if isinstance(heldout, Path) else None)
-    if verifier is not None and config.verifier_args:
+        verifier, rows_differ = _look_into(config, data, heldout if isinstance(heldout, Path) else None)
+    if verifier is not None and config.verifier_args and not rows_differ:
         _check_options(verifier, config)
-    return _may_hold_code(config, verifier)
+    return _may_hold_code(config, verifier, rows_differ)
 
 
-def _look_into(config: FileSource, data: Path, heldout: Path | None) -> str | None:
-    """Return the verifier of the file's rows; None where it has no record that can be read, which `ingest` explains."""
+def _look_into(config: FileSource, data: Path, heldout: Path | None) -> tuple[str | None, bool]:
+    """Return the verifier of the file's rows, and whether rows name their own.
+
+    It is None where the file has no record that can be read, which `ingest` explains.
+    """
     opened = open_file(data, config.format, config.max_row_bytes)
     samples = [record.values for record in look_ahead(islice(opened.records, LOOK_AHEAD), lambda reject: None)]
     if not samples:
-        return config.verifier
+        return config.verifier, False
     layout = choose_layout(config, opened.location, samples)
     if heldout is not None:
         held = open_file(heldout, config.format, config.max_row_bytes)
         held_samples = [record.values for record in look_ahead(islice(held.records, LOOK_AHEAD), lambda reject: None)]
         if held_samples:
             check_columns(config, layout, held.location, held_samples)
-    return config.verifier or layout.verifier
+    column = compile_column(layout.columns.verifier, "verifier") if layout.columns.verifier is not None else None
+    rows_differ = config.verifier is None and column is not None and any(column.text(values) for values in samples)
+    return config.verifier or layout.verifier, rows_differ
 
 
-def _may_hold_code(config: FileSource | HubSource, verifier: str | None) -> bool:
+def _may_hold_code(config: FileSource | HubSource, verifier: str | None, rows_differ: bool) -> bool:
     """Say whether a source may hold programs: a hub set may where it has neither a preset nor a verifier."""
     if config.verifier is not None:
         return config.verifier == CODE_VERIFIER
-    if config.columns.verifier is not None or config.columns.tests is not None:
+    if rows_differ or config.columns.tests is not None:
         return True
     if config.preset in NEVER_CODE:
         return False

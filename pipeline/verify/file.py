@@ -13,26 +13,40 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain, islice, tee
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
 from truegold.pipeline.ingest.column_names import NAMES, describe_columns, find_column
-from truegold.pipeline.ingest.columns import Column, compile_column, read_response, text_of
+from truegold.pipeline.ingest.columns import Column, compile_column, json_safe, text_of
+from truegold.pipeline.ingest.conversations import read_response
+from truegold.pipeline.ingest.golds import extracted_golds, listed_golds
 from truegold.pipeline.ingest.problem_batches import MAX_ROW_BYTES, ProblemColumns, missing_gold, prompt_text
 from truegold.pipeline.ingest.readers import SUFFIXES, open_file
-from truegold.pipeline.ingest.records import LOOK_AHEAD, Record, Reject, Source, check_readable, readable, sample_values
+from truegold.pipeline.ingest.records import (
+    LOOK_AHEAD,
+    Record,
+    Reject,
+    Source,
+    Unusable,
+    check_readable,
+    readable,
+    sample_values,
+)
+from truegold.pipeline.ingest.row_columns import check_arguments, read_arguments, read_verifier, with_golds
 from truegold.pipeline.rows import TableWriter, dump_json
 from truegold.pipeline.running.aside import written_aside
 from truegold.pipeline.running.progress import Progress
 from truegold.verifiers import ConfigError, InputError, Item, Reason, resolve, verify_batch
 from truegold.verifiers.running.batch import DEADLINE_S, verify_batch_timed
 from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
+from truegold.verifiers.several_golds import OTHER_GOLDS
 
 VERDICT_SCHEMA = pa.schema(
     [
@@ -78,30 +92,31 @@ def verify_file(
     if reader.gold is None:
         _check_gold_is_not_needed(reader, first_records, opened.location)
     progress.start("verifying", opened.total)
-    to_judge, to_write = tee(chain(first_records, opened.records))
-    judged = (reader.item(record) for record in to_judge if isinstance(record, Record))
+    records = chain(first_records, opened.records)
+    to_judge, to_write = tee((record.row_number, reader.id_of(record), reader.read(record)) for record in records)
+    judged = (item for _, _, item in to_judge if isinstance(item, Item))
     verdicts = verify_batch_timed(judged, workers, item_deadline_s=deadline_s, max_timeouts=max_timeouts)
     counts: dict[str, int] = {}
     costs = _Costs()
     with written_aside(target) as aside:
         with closing(verdicts), TableWriter(aside, VERDICT_SCHEMA) as writer:
-            for record in to_write:
-                if isinstance(record, Reject):
-                    reason = f"rejected:{record.reason}"
-                    evidence = dump_json({"detail": record.detail})
-                    writer.write({"row": record.row_number, "reason": reason, "evidence": evidence})
+            for row_number, identity, item in to_write:
+                if isinstance(item, Reject):
+                    reason = f"rejected:{item.reason}"
+                    evidence = dump_json({"detail": item.detail})
+                    writer.write({"row": row_number, "id": identity, "reason": reason, "evidence": evidence})
                 else:
                     verdict, cpu_ms = next(verdicts)
-                    costs.add(record.row_number, cpu_ms)
+                    costs.add(row_number, cpu_ms)
                     reason = str(verdict.reason)
                     writer.write(
                         {
-                            "row": record.row_number,
-                            "id": reader.id_of(record),
+                            "row": row_number,
+                            "id": identity,
                             "score": verdict.score,
                             "reason": reason,
                             "extracted": verdict.extracted,
-                            "verifier": record.values.get("verifier") or verifier,
+                            "verifier": item.verifier,
                             "evidence": dump_json(dict(verdict.evidence)),
                             "cpu_ms": cpu_ms,
                         }
@@ -151,21 +166,34 @@ class _Reader:
     verifier: str
     """The verifier of the rows that name none."""
 
-    def item(self, record: Record) -> Item:
-        """Return the Item to judge."""
-        values = record.values
-        arguments = values.get("verifier_args") or "{}"
+    def read(self, record: Record | Reject) -> Item | Reject:
+        """Return the Item to judge, or why there is none."""
+        if isinstance(record, Reject):
+            return record
+        try:
+            return self._item(record.values)
+        except Unusable as error:
+            return Reject(record.row_number, error.reason, error.detail, record.excerpt())
+
+    def _item(self, values: Mapping[str, Any]) -> Item:
+        named = values.get("verifier")
+        verifier = read_verifier(named, "verifier", trusted=named == self.verifier) or self.verifier
+        arguments = read_arguments(values.get("verifier_args"), "verifier_args")
+        if arguments or named:
+            check_arguments(verifier, arguments, complete=True)
+        golds = extracted_golds(self.gold, values) if self.gold else []
+        gold, arguments = with_golds(arguments, [*golds, *listed_golds(values.get(OTHER_GOLDS), OTHER_GOLDS)])
         return Item(
             response=read_response(self.response(values)) or "",
-            gold=self.gold.text(values) if self.gold else None,
-            verifier=values.get("verifier") or self.verifier,
-            verifier_args=arguments if isinstance(arguments, str) else dump_json(arguments),
+            gold=gold,
+            verifier=verifier,
+            verifier_args=dump_json(json_safe(arguments)),
             problem=(prompt_text(self.prompt(values)) or None) if self.prompt else None,
         )
 
-    def id_of(self, record: Record) -> str | None:
-        """Return the record's id."""
-        return text_of(self.id(record.values)) if self.id else None
+    def id_of(self, record: Record | Reject) -> str | None:
+        """Return the record's id; None of one that cannot be read."""
+        return text_of(self.id(record.values)) if self.id and isinstance(record, Record) else None
 
 
 def _make_reader(
@@ -193,7 +221,8 @@ def _check_gold_is_not_needed(reader: _Reader, first_records: Iterable[Record | 
     """Raise InputError where the first rows cannot be judged for want of gold."""
     trial_records = readable(first_records)[:_TRIAL_ROWS]
     # Two processes, because nothing that a verifier does may end or hang this one.
-    verdicts = list(verify_batch(map(reader.item, trial_records), workers=2))
+    items = [item for record in trial_records if isinstance(item := reader.read(record), Item)]
+    verdicts = list(verify_batch(items, workers=2))
     if verdicts and all(verdict.reason is Reason.GOLD_MISSING for verdict in verdicts):
         raise missing_gold([record.values for record in trial_records], location)
 

@@ -18,7 +18,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from truegold.pipeline.ingest.columns import Column, read_prompt, read_response, text_of
+from truegold.pipeline.ingest.columns import Column, text_of
+from truegold.pipeline.ingest.conversations import read_prompt, read_response
 from truegold.pipeline.ingest.jsonl import parse_structure
 from truegold.pipeline.ingest.problem_batches import MAX_ROW_BYTES
 from truegold.pipeline.ingest.readers import open_file
