@@ -185,7 +185,8 @@ class RowBuilder:
         column = self.columns.get("verifier_args")
         arguments = read_arguments(column(values), column.name) if column is not None else {}
         # Where the configuration has overruled the row's verifier, these are the options of another one.
-        meant = text_of(values.get("verifier")) if self.config.verifier is not None else None
+        named_column = self.columns.get("verifier") or Column("verifier")
+        meant = text_of(named_column(values)) if self.config.verifier is not None else None
         if (arguments or named) and meant in (None, verifier):
             is_complete = "tests" not in self.columns and self.layout.derive is None
             check_arguments(verifier, {**arguments, **self.config.verifier_args}, is_complete)

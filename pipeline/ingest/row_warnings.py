@@ -26,7 +26,7 @@ class RowWarnings:
 
     def add_lost(self, reasons: Iterable[str]) -> None:
         """Count a row that was cut to its last user message."""
-        self.lost.update(reasons)
+        self.lost.update(list(reasons))
         self.cut += 1
 
     def add_split(self, value: object, row_number: int) -> None:
