@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from truegold.pipeline.ingest.columns import json_safe
 from truegold.pipeline.ingest.problem_batches import BATCH_ROWS, MAX_ROW_BYTES
 from truegold.pipeline.ingest.readers import check_file, open_file
-from truegold.pipeline.ingest.records import Record, Unusable
+from truegold.pipeline.ingest.records import Record, Unusable, first_line
 from truegold.verifiers import InputError
 
 Rows = Any
@@ -94,7 +94,10 @@ def keep_rows(rows: Rows, row_numbers: Sequence[int]) -> Rows:
 def _write_parquet(frame: pl.DataFrame, path: Path) -> Path:
     if frame.is_empty():
         raise InputError("The frame has no rows.")
-    frame.write_parquet(path)
+    try:
+        frame.write_parquet(path)
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f"The frame cannot be written: {first_line(error)}.", "Leave that column out.") from None
     return path
 
 

@@ -74,7 +74,9 @@ def test_what_would_be_lost_is_the_reason_of_a_reject(tmp_path: Path, record: di
 
 
 @pytest.mark.parametrize(("record", "reason"), LOST)
-def test_the_last_turn_alone_is_kept_when_asked_and_counted(tmp_path: Path, record: dict[str, Any], reason: str) -> None:
+def test_the_last_turn_alone_is_kept_when_asked_and_counted(
+    tmp_path: Path, record: dict[str, Any], reason: str
+) -> None:
     notes = Notes()
     path = write_lines(tmp_path, {**record, "gold": "7"}, GOOD)
     report, (row, _) = read_file(path, tmp_path, notes, last_turn_only=True)

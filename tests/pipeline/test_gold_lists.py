@@ -139,7 +139,9 @@ def test_frames_parquet_and_arrays_say_the_same(tmp_path: Path) -> None:
 def test_they_come_back_from_every_export(tmp_path: Path, name: str) -> None:
     path = write_lines(tmp_path, {"question": "q?", "answer": ["[1, 2]", "[2, 1]"]})
     _, (before,) = read_file(path, tmp_path)
-    written = conversion.convert(path, FORMATS[name], tmp_path / "out", NullProgress(), FileSource(path=str(path)), None)
+    written = conversion.convert(
+        path, FORMATS[name], tmp_path / "out", NullProgress(), FileSource(path=str(path)), None
+    )
     _, (after,) = read_file(next(iter(written.splits)), tmp_path)
     assert (after["id"], golds(after)) == (before["id"], golds(before))
 

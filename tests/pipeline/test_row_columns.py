@@ -42,7 +42,11 @@ PI = {"prompt": "pi to 2 decimals?", "gold": "3.14"}
         ({"other_golds": 3}, "math", {"other_golds": ["3"]}),
         ({"other_golds": [None, "", "3.14", "22/7", "22/7"]}, "math", {"other_golds": ["22/7"]}),
         ({"other_golds": []}, "math", {}),
-        ({"other_golds": ["22/7"], "verifier_args": {"other_golds": [3, "22/7"]}}, "math", {"other_golds": ["22/7", "3"]}),
+        (
+            {"other_golds": ["22/7"], "verifier_args": {"other_golds": [3, "22/7"]}},
+            "math",
+            {"other_golds": ["22/7", "3"]},
+        ),
         ({"verifier": "regex", "verifier_args": {"pattern": "3.14+"}}, "regex", {"pattern": "3.14+"}),
     ],
 )
@@ -110,7 +114,12 @@ def test_code_keeps_the_keys_of_its_tests(tmp_path: Path) -> None:
 
 
 def test_rows_of_several_verifiers_stand_in_one_file(tmp_path: Path) -> None:
-    program = {"prompt": "Add.", "gold": None, "verifier": "code", "verifier_args": {"tests": ["assert add(1, 2) == 3"]}}
+    program = {
+        "prompt": "Add.",
+        "gold": None,
+        "verifier": "code",
+        "verifier_args": {"tests": ["assert add(1, 2) == 3"]},
+    }
     report, rows = read_file(write_lines(tmp_path, PI, program, {**PI, "gold": None}), tmp_path)
     assert [row["verifier"] for row in rows] == ["math", "code"]
     assert report.counts == {"reject:missing_gold": 1}
