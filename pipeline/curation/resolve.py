@@ -66,32 +66,35 @@ def _resolve_source(config: FileSource | HubSource, data: Path | Output | None, 
             compile_column(spec, field)
     if config.verifier is not None:
         fingerprint(config.verifier)
-    verifier, rows_differ = config.verifier, config.columns.verifier is not None
+    verifier = config.verifier
+    filled = {field for field in ("verifier", "verifier_args") if getattr(config.columns, field) is not None}
     if isinstance(data, Path) and isinstance(config, FileSource):
-        verifier, rows_differ = _look_into(config, data, heldout if isinstance(heldout, Path) else None)
+        verifier, filled = _look_into(config, data, heldout if isinstance(heldout, Path) else None)
+    rows_differ = config.verifier is None and "verifier" in filled
     if verifier is not None and config.verifier_args and not rows_differ:
-        _check_options(verifier, config)
+        _check_options(verifier, config, rows_may_add="verifier_args" in filled or config.columns.tests is not None)
     return _may_hold_code(config, verifier, rows_differ)
 
 
-def _look_into(config: FileSource, data: Path, heldout: Path | None) -> tuple[str | None, bool]:
-    """Return the verifier of the file's rows, and whether rows name their own.
+def _look_into(config: FileSource, data: Path, heldout: Path | None) -> tuple[str | None, set[str]]:
+    """Return the verifier of the file's rows, and which of `verifier` and `verifier_args` rows have of their own.
 
-    It is None where the file has no record that can be read, which `ingest` explains.
+    The verifier is None where the file has no record that can be read, which `ingest` explains.
     """
     opened = open_file(data, config.format, config.max_row_bytes)
     samples = [record.values for record in look_ahead(islice(opened.records, LOOK_AHEAD), lambda reject: None)]
     if not samples:
-        return config.verifier, False
+        return config.verifier, set()
     layout = choose_layout(config, opened.location, samples)
     if heldout is not None:
         held = open_file(heldout, config.format, config.max_row_bytes)
         held_samples = [record.values for record in look_ahead(islice(held.records, LOOK_AHEAD), lambda reject: None)]
         if held_samples:
             check_columns(config, layout, held.location, held_samples)
-    column = compile_column(layout.columns.verifier, "verifier") if layout.columns.verifier is not None else None
-    rows_differ = config.verifier is None and column is not None and any(column.text(values) for values in samples)
-    return config.verifier or layout.verifier, rows_differ
+    specs = {"verifier": layout.columns.verifier, "verifier_args": layout.columns.verifier_args}
+    columns = {field: compile_column(spec, field) for field, spec in specs.items() if spec is not None}
+    filled = {field for field, column in columns.items() if any(column.text(values) for values in samples)}
+    return config.verifier or layout.verifier, filled
 
 
 def _may_hold_code(config: FileSource | HubSource, verifier: str | None, rows_differ: bool) -> bool:
@@ -105,8 +108,7 @@ def _may_hold_code(config: FileSource | HubSource, verifier: str | None, rows_di
     return isinstance(config, HubSource) or verifier in (CODE_VERIFIER, None)
 
 
-def _check_options(verifier: str, config: FileSource | HubSource) -> None:
-    rows_may_add = config.columns.verifier_args is not None or config.columns.tests is not None
+def _check_options(verifier: str, config: FileSource | HubSource, rows_may_add: bool) -> None:
     mistakes = find_option_mistakes(verifier, config.verifier_args, complete=not rows_may_add)
     if mistakes:
         raise ConfigError(f"data.verifier_args: {' '.join(mistakes)}")

@@ -76,7 +76,7 @@ def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layo
     if config.preset is not None:
         layout = layout_of_preset(config.preset, samples, location, _taken_elsewhere(config))
     elif config.columns.prompt is not None:
-        layout = _layout_without_preset(config)
+        layout = _layout_without_preset(config, _column_names(samples))
     else:
         layout = _fit_preset(config, location, _column_names(samples), samples)
     configured = {name: spec for name, spec in config.columns if spec is not None}
@@ -111,12 +111,12 @@ def _taken_elsewhere(config: SourceConfig) -> set[str]:
     return names
 
 
-def _layout_without_preset(config: SourceConfig) -> Layout:
+def _layout_without_preset(config: SourceConfig, names: Set[str]) -> Layout:
     columns = config.columns
     if columns.tests is not None:
         return Layout(Columns(), "code", "code")
     named = (columns.gold, columns.golds, columns.verifier)
-    if not any(spec is not None for spec in named) and config.verifier is None:
+    if not any(spec is not None for spec in named) and config.verifier is None and "verifier" not in names:
         raise ConfigError(
             "columns names a prompt and no gold.", "Add columns.gold, columns.tests, or a verifier that needs neither."
         )

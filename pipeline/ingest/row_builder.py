@@ -188,8 +188,8 @@ class RowBuilder:
         named_column = self.columns.get("verifier") or Column("verifier")
         meant = text_of(named_column(values)) if self.config.verifier is not None else None
         if (arguments or named) and meant in (None, verifier):
-            is_complete = "tests" not in self.columns and self.layout.derive is None
-            check_arguments(verifier, {**arguments, **self.config.verifier_args}, is_complete)
+            has_more = "tests" in self.columns or self.layout.derive is not None or bool(self.config.verifier_args)
+            check_arguments(verifier, arguments, complete=not has_more)
         return arguments
 
     def _tests(self, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from truegold.pipeline.ingest.problem_batches import ProblemColumns, describe_re
 from truegold.pipeline.ingest.stage import ingest
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.verify.file import verify_file
+from truegold.pipeline.verify.rescore.logs import read_logs
 from truegold.verifiers import TruegoldError
 
 HALF = b"\\ud800"
@@ -215,3 +216,24 @@ def test_frames_with_columns_of_objects_are_refused_or_read() -> None:
     frame = pl.DataFrame({"question": ["q?"], "answer": ["1"], "x": pl.Series([object()], dtype=pl.Object)})
     with pytest.raises(TruegoldError):
         pipeline.deduplicate(frame)
+
+
+LOGS = [
+    {"step": 1, "prompt": "q?", "completion": "2", "advantage": 0.5, "score": 1.0},
+    {"step": 1, "prompt": "q?", "completion": "2", "truegold": 1.0},
+    {"input": "q?", "output": "2", "gts": "2", "score": 1.0, "step": 1},
+    {"responses_create_params": {"input": "q?"}, "response": {"output": []}, "verifier_metadata": "{}", "reward": 1.0},
+    {"traces": [{"task": {"data": {"prompt": "q?"}}, "nodes": [], "rewards": {"a": 1.0}}], "work": {"step": 1}},
+]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+@given(data=st.data(), good=st.sampled_from(LOGS))
+def test_whatever_stands_in_a_log_its_other_rollouts_are_read(tmp_path: Path, data: Any, good: dict[str, Any]) -> None:
+    changes = data.draw(st.dictionaries(st.sampled_from(sorted(good)), VALUES, min_size=1, max_size=3))
+    try:
+        rollouts = list(read_logs([write_lines(tmp_path, good, {**good, **changes}, good)]))
+    except TruegoldError as error:
+        assert "\n" not in error.message
+    else:
+        assert rollouts

@@ -249,3 +249,13 @@ def test_a_hundred_thousand_rows_cost_seconds(tmp_path: Path) -> None:
     started = time.process_time()
     ingest({"data": path}, FileSource(path=str(path)), tmp_path, NullProgress())
     assert time.process_time() - started < 20
+
+
+def test_the_plan_knows_what_rows_say_themselves(tmp_path: Path) -> None:
+    short = {"prompt": "Say it briefly.", "gold": "x", "verifier": "length", "verifier_args": {"max": 9}}
+    data = {"data": write_lines(tmp_path, short)}
+    resolve_sources(FileSource(path="train.jsonl", verifier="length", verifier_args={"unit": "chars"}), data)
+    row = row_of(tmp_path, short, verifier_args={"unit": "chars"}, columns={"prompt": "prompt"})
+    assert json.loads(row["verifier_args"]) == {"max": 9, "unit": "chars"}
+    row = row_of(tmp_path, {**PI, "verifier": "choice"}, verifier_args={"decimals": 2})
+    assert (row["verifier"], row["domain"]) == ("choice", "choice")

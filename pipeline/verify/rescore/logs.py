@@ -76,7 +76,15 @@ def _read_file(path: Path, reward: str | None) -> Iterator[Rollout]:
     read = _reader_of(samples, path, reward)
     for record in chain(ahead, source.records):
         if isinstance(record, Record):
-            yield from read(record.values, record, path.name)
+            yield from _rollouts_of(record, read, path.name)
+
+
+def _rollouts_of(record: Record, read: Reader, file: str) -> list[Rollout]:
+    """Return the rollouts of a record; none of one that has another shape than its file."""
+    try:
+        return list(read(record.values, record, file))
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
+        return []
 
 
 def _reader_of(samples: Sequence[Values], path: Path, reward: str | None) -> Reader:
@@ -168,7 +176,7 @@ def _read_nemo_gym(values: Values, record: Record, file: str) -> Iterator[Rollou
         response_text(parse_structure(values.get("response")) or {}),
         None if values.get("judged") is False else _score(values.get("reward")),
         gold=text_of(values.get("expected_answer")),
-        verifier=metadata.get("verifier"),
+        verifier=text_of(metadata.get("verifier")),
         verifier_args=_arguments(metadata.get("verifier_args")),
         logged_reading=text_of(values.get("extracted_answer")),
     )
@@ -191,7 +199,7 @@ def _read_trace(values: Values, record: Record, file: str) -> Iterator[Rollout]:
             trace.get("root_reply") or _last_sampled(trace.get("nodes") or ()),
             sum(scores) if scores else None,
             gold=_first(data, "gold", "answer"),
-            verifier=data.get("verifier"),
+            verifier=text_of(data.get("verifier")),
             verifier_args=_arguments(data.get("verifier_args")),
         )
 
