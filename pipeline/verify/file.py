@@ -221,8 +221,8 @@ def _check_gold_is_not_needed(reader: _Reader, first_records: Iterable[Record | 
     """Raise InputError where the first rows cannot be judged for want of gold."""
     trial_records = readable(first_records)[:_TRIAL_ROWS]
     # Two processes, because nothing that a verifier does may end or hang this one.
-    items = [item for record in trial_records if isinstance(item := reader.read(record), Item)]
-    verdicts = list(verify_batch(items, workers=2))
+    to_judge = [item for record in trial_records if isinstance(item := reader.read(record), Item)]
+    verdicts = list(verify_batch(to_judge, workers=2))
     if verdicts and all(verdict.reason is Reason.GOLD_MISSING for verdict in verdicts):
         raise missing_gold([record.values for record in trial_records], location)
 
