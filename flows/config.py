@@ -186,10 +186,11 @@ def load_config(path: Path, overrides: Sequence[str] = (), *, last_turn_only: bo
         )
     for override in overrides:
         _apply_override(values, override)
-    data = values.get("data")
-    for source in (data if isinstance(data, list) else [data]) if last_turn_only else ():
-        if isinstance(source, dict):
-            source["last_turn_only"] = True
+    if last_turn_only:
+        data = values.get("data")
+        for source in data if isinstance(data, list) else [data]:
+            if isinstance(source, dict):
+                source["last_turn_only"] = True
     return validate_config(values, str(path))
 
 

@@ -24,6 +24,8 @@ from truegold.pipeline.ingest.jsonl import parse_structure
 SYSTEM_ROLES = ("system", "developer")
 TEXT_PARTS = ("", "text", "input_text", "output_text")
 """The types of the parts of a message that are text."""
+REQUEST = "responses_create_params"
+"""The column with all that NeMo-Gym's models see, beside a `question` with the last user message."""
 Message = Mapping[str, Any]
 
 
@@ -68,6 +70,8 @@ def find_lost(prompt: Any, beside: Sequence[Mapping[str, Any]], taken: Set[str] 
         for name, reason in _lost_columns(values, is_conversation(prompt)):
             if name not in taken:
                 lost.setdefault(reason, f"column {name!r}")
+        if isinstance(request := values.get(REQUEST), Mapping) and REQUEST not in taken:
+            lost = {**find_lost(request.get("input"), (request,)), **lost}
     return lost
 
 
@@ -104,8 +108,9 @@ def _lost_parts(content: Any) -> Iterator[tuple[str, str]]:
 
 
 def _lost_columns(values: Mapping[str, Any], in_conversation: bool) -> Iterator[tuple[str, str]]:
-    for name, (reason, is_lost) in _BESIDE.items():
-        if name in values and is_lost(values[name]):
+    for name in sorted(values.keys() & _BESIDE.keys()):
+        reason, is_lost = _BESIDE[name]
+        if is_lost(values[name]):
             yield name, reason
     if in_conversation and _are_definitions(values.get("functions")):
         yield "functions", "tools"
@@ -160,7 +165,7 @@ _PICTURES = (
 _BESIDE: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "system": ("system_message", _is_message),
     **dict.fromkeys(("system_prompt", "system_message", "instructions"), ("system_message", _is_text)),
-    "history": ("earlier_turns", _are_turns),
+    **dict.fromkeys(("history", "chat_history", "conversation_history"), ("earlier_turns", _are_turns)),
     **dict.fromkeys(_PICTURES, ("pictures", _holds_something)),
     **dict.fromkeys(("audio", "audios", "video", "videos"), ("media", _holds_something)),
     "tools": ("tools", _are_definitions),

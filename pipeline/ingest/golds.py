@@ -6,6 +6,8 @@ r"""Reads gold columns: one answer, or a list of accepted ones, any of which is 
     "answer": "[1, 2]"                        golds_of  ->  ["[1, 2]"]: a text is one answer, here an interval
     "answer": {"value": "72"}                 a reject, gold_not_text: answer.value names the answer
 
+Of `choice` with `multiple` a list is one answer: all of its options are needed.
+
 The first is a row's gold, the others are the argument `other_golds` of its verifier.
 """
 
@@ -39,8 +41,13 @@ def gold_texts(value: Any) -> list[str]:
     return [text for part in (value if isinstance(value, list) else [value]) if (text := text_of(part)) is not None]
 
 
-def extracted_golds(column: Column, values: Mapping[str, Any]) -> list[str]:
-    """Return the golds of a record's column after its extract, without those in which that finds nothing."""
+def extracted_golds(column: Column, values: Mapping[str, Any], together: bool = False) -> list[str]:
+    """Return the golds of a record's column after its extract, without those in which that finds nothing.
+
+    together: whether a list is one answer, all of whose entries are needed.
+    """
+    if together:
+        return [text for text in (column.text(values),) if text is not None]
     golds = golds_of(column(values), column.name)
     if column.extract is None:
         return golds

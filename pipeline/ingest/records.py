@@ -130,12 +130,8 @@ def sample_values(records: Iterable[Record | Reject]) -> list[Mapping[str, Any]]
 REMEDIES = {
     "unknown_verifier": "Name another column: --set data.columns.verifier=COLUMN, or --verifier-column COLUMN; or the "
     "verifier of all rows: --set data.verifier=NAME, or --verifier NAME.",
-    **dict.fromkeys(
-        ("system_message", "earlier_turns", "pictures", "media", "tools"),
-        "--last-turn-only, or data.last_turn_only: true, keeps the last user message of each row without them.",
-    ),
 }
-"""What to do where no record can be used, by the reason of the first."""
+"""What to do where no record can be used, by the reason of the first, where its detail does not say it."""
 
 
 def nothing_usable(source: Source, rows: str, first: Reject | None) -> InputError:

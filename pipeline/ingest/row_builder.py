@@ -28,6 +28,7 @@ from truegold.pipeline.ingest.records import Record, Unusable
 from truegold.pipeline.ingest.row_columns import (
     DOMAINS,
     check_arguments,
+    needs_all_golds,
     read_arguments,
     read_split,
     read_verifier,
@@ -100,7 +101,8 @@ class RowBuilder:
         named = self._named_verifier(values)
         verifier = self.config.verifier or named or self.layout.verifier
         arguments = {**derived.verifier_args, **self._own_arguments(values, verifier, named), **self._tests(values)}
-        gold, arguments = with_golds(arguments, self._golds(values, verifier))
+        together = needs_all_golds(verifier, {**arguments, **self.config.verifier_args})
+        gold, arguments = with_golds(arguments, self._golds(values, verifier, together))
         solution = self._optional(values, "solution")
         if solution is None and self.config.columns.solution is None:
             solution = derived.solution
@@ -153,10 +155,13 @@ class RowBuilder:
             raise Unusable(next(iter(lost)), f"{', '.join(lost.values())}; {remedy}")
         return lost
 
-    def _golds(self, values: Mapping[str, Any], verifier: str) -> list[str]:
-        """Return the accepted golds of the row's columns, the first one first; none where there is no such column."""
+    def _golds(self, values: Mapping[str, Any], verifier: str, together: bool) -> list[str]:
+        """Return the accepted golds of the row's columns, the first one first; none where there is no such column.
+
+        together: whether a list in the column of gold is one answer.
+        """
         gold, several, others = (self.columns.get(field) for field in ("gold", "golds", OTHER_GOLDS))
-        golds = self._from_gold_column(gold, values) if gold is not None else []
+        golds = self._from_gold_column(gold, values, together) if gold is not None else []
         if several is not None:
             golds += listed_golds(several(values), several.name)
         column = gold or several
@@ -164,8 +169,8 @@ class RowBuilder:
             raise Unusable("missing_gold", _describe_absence(column, values))
         return golds + (listed_golds(others(values), others.name) if others is not None else [])
 
-    def _from_gold_column(self, column: Column, values: Mapping[str, Any]) -> list[str]:
-        golds = extracted_golds(column, values)
+    def _from_gold_column(self, column: Column, values: Mapping[str, Any], together: bool) -> list[str]:
+        golds = extracted_golds(column, values, together)
         if not golds and column.extract is not None and text_of(column(values)) is not None:
             spec = self.layout.columns.gold
             raise Unusable(

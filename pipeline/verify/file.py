@@ -39,7 +39,13 @@ from truegold.pipeline.ingest.records import (
     readable,
     sample_values,
 )
-from truegold.pipeline.ingest.row_columns import check_arguments, read_arguments, read_verifier, with_golds
+from truegold.pipeline.ingest.row_columns import (
+    check_arguments,
+    needs_all_golds,
+    read_arguments,
+    read_verifier,
+    with_golds,
+)
 from truegold.pipeline.rows import TableWriter, dump_json
 from truegold.pipeline.running.aside import written_aside
 from truegold.pipeline.running.progress import Progress
@@ -181,7 +187,7 @@ class _Reader:
         arguments = read_arguments(values.get("verifier_args"), "verifier_args")
         if arguments or named:
             check_arguments(verifier, arguments, complete=True)
-        golds = extracted_golds(self.gold, values) if self.gold else []
+        golds = extracted_golds(self.gold, values, needs_all_golds(verifier, arguments)) if self.gold else []
         gold, arguments = with_golds(arguments, [*golds, *listed_golds(values.get(OTHER_GOLDS), OTHER_GOLDS)])
         return Item(
             response=read_response(self.response(values)) or "",

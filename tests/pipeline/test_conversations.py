@@ -44,6 +44,13 @@ LOST: list[tuple[dict[str, Any], str]] = [
     ({"prompt": [EARLIER[0], {"role": "assistant", "tool_calls": [TOOL]}, USER]}, "earlier_turns"),
     ({"prompt": [EARLIER[0], {"role": "tool", "content": "4"}, USER]}, "earlier_turns"),
     ({"prompt": "How many?", "history": [["I have 3 apples.", "Good."]]}, "earlier_turns"),
+    ({"prompt": "How many?", "chat_history": '[{"role": "user", "content": "I have 3."}]'}, "earlier_turns"),
+    ({"prompt": "How many?", "responses_create_params": {"input": [SYSTEM, USER]}}, "system_message"),
+    (
+        {"prompt": "How many?", "responses_create_params": {"input": "How many?", "instructions": "Briefly."}},
+        "system_message",
+    ),
+    ({"prompt": "How many?", "responses_create_params": {"input": [USER], "tools": [TOOL]}}, "tools"),
     ({"prompt": parts(TEXT, PICTURE)}, "pictures"),
     ({"prompt": parts(TEXT, {"type": "image"})}, "pictures"),
     ({"prompt": parts({"type": "input_image", "image_url": "a.png"}, TEXT)}, "pictures"),
@@ -108,6 +115,7 @@ def test_the_last_turn_alone_is_kept_when_asked_and_counted(
         {"prompt": [USER], "system": "gpt-4o", "history": "no"},
         {"prompt": [USER], "image": False, "video": 0},
         {"prompt": "How many do I have?", "functions": [{"name": "f", "type": "int"}]},
+        {"prompt": "How many do I have?", "responses_create_params": {"input": [USER], "tools": []}},
     ],
 )
 def test_what_loses_nothing_is_kept_without_a_word(tmp_path: Path, record: dict[str, Any]) -> None:
@@ -127,7 +135,7 @@ def test_a_file_of_such_rows_ends_with_the_reason_and_the_remedy(tmp_path: Path)
     with pytest.raises(InputError) as caught:
         read_file(write_lines(tmp_path, *[{"prompt": [SYSTEM, USER], "gold": "7"}] * 3), tmp_path)
     assert "none of its 3 rows can be used; the first is line 1: system_message" in caught.value.message
-    assert "--last-turn-only, or data.last_turn_only: true" in str(caught.value.hint)
+    assert "--last-turn-only (data.last_turn_only: true) keeps the last user message" in caught.value.message
 
 
 def test_every_preset_of_conversations_and_of_programs_says_so(tmp_path: Path) -> None:

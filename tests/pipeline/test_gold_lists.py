@@ -18,6 +18,7 @@ from truegold.pipeline.export import convert as conversion
 from truegold.pipeline.export.formats import FORMATS
 from truegold.pipeline.ingest.problem_batches import ProblemColumns, read_golds, read_problems
 from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.verify.rescore.logs import read_logs
 
 
 def golds(row: Any) -> list[str]:
@@ -153,3 +154,22 @@ def test_commands_on_one_file_read_them_too(tmp_path: Path) -> None:
     assert skipped == ["gold_not_text"]
     (batch,) = read_problems(path, ProblemColumns())
     assert batch.golds[0] == "72"
+
+
+def test_options_that_are_chosen_together_are_one_answer(tmp_path: Path) -> None:
+    record = {"question": "Which are primes? A) 2 B) 4 C) 5", "answer": ["A", "C"], "verifier": "choice"}
+    row = row_of(tmp_path, {**record, "verifier_args": {"multiple": True}})
+    arguments = json.loads(row["verifier_args"])
+    responses = ("\\boxed{A, C}", "\\boxed{A}")
+    assert [verifiers.verify(text, row["gold"], verifier="choice", **arguments).score for text in responses] == [
+        1.0,
+        0.0,
+    ]
+    assert golds(row_of(tmp_path, record)) == ["A", "C"]
+    assert row_of(tmp_path, record, verifier="choice", verifier_args={"multiple": True})["gold"] == row["gold"]
+
+
+def test_logs_of_rollouts_have_them_too(tmp_path: Path) -> None:
+    path = write_lines(tmp_path, {"input": "q?", "output": "0.5", "gts": ["1/2", 0.5], "score": 1.0, "step": 1})
+    (rollout,) = read_logs([path])
+    assert (rollout.gold, rollout.verifier_args) == ("1/2", '{"other_golds":["0.5"]}')
