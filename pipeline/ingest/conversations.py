@@ -71,7 +71,7 @@ def find_lost(prompt: Any, beside: Sequence[Mapping[str, Any]], taken: Set[str] 
             if name not in taken:
                 lost.setdefault(reason, f"column {name!r}")
         if isinstance(request := values.get(REQUEST), Mapping) and REQUEST not in taken:
-            lost = {**find_lost(request.get("input"), (request,)), **lost}
+            lost = {**find_lost(request.get("input"), (request,), {REQUEST}), **lost}
     return lost
 
 
