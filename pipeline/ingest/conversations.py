@@ -22,6 +22,9 @@ from truegold.pipeline.ingest.columns import text_of
 from truegold.pipeline.ingest.jsonl import parse_structure
 
 SYSTEM_ROLES = ("system", "developer")
+_ANSWERING = (*SYSTEM_ROLES, "assistant", "tool", "function")
+_MESSAGES_TEXT = re.compile(r"\s*\[\s*\{\s*\"(?:role|content)\"\s*:")
+"""How the JSON text of a list of messages begins."""
 TEXT_PARTS = ("", "text", "input_text", "output_text")
 """The types of the parts of a message that are text."""
 REQUEST = "responses_create_params"
@@ -29,29 +32,40 @@ REQUEST = "responses_create_params"
 Message = Mapping[str, Any]
 
 
-def is_conversation(value: Any) -> bool:
-    """Say whether a value is a list of messages."""
-    return isinstance(value, list) and bool(value) and all(isinstance(message, Mapping) for message in value)
+def messages_of(value: Any) -> list[Message]:
+    """Return the messages that a value holds as a list, or as the JSON text of one; none where it is none."""
+    if isinstance(value, str) and _MESSAGES_TEXT.match(value):
+        structure = parse_structure(value)
+        named = isinstance(structure, list) and all(isinstance(each, Mapping) and "role" in each for each in structure)
+        return list(structure) if named else []
+    return value if isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value) else []
 
 
 def read_prompt(value: Any) -> tuple[Any, int]:
     """Return what a prompt column asks, and how many messages it holds: none where the value is no conversation.
 
-    Of a conversation it is the last user message (the last message where no one is called user), its parts joined.
+    Of a conversation it is the last user message, its parts joined; where no one is called user, the last message that
+    is not by a system or an assistant.
     """
-    if not is_conversation(value):
+    messages = messages_of(value)
+    if not messages:
         return value, 0
-    content = value[_position_of_question(value)].get("content")
-    if isinstance(content, list):
-        parts = [part.get("text") if isinstance(part, Mapping) else part for part in content]
-        content = "\n".join(part for part in parts if isinstance(part, str))
-    return content, len(value)
+    asked = _position_of_question(messages)
+    return None if asked is None else _text_in(messages[asked].get("content")), len(messages)
+
+
+def _text_in(content: Any) -> Any:
+    """Return the texts of a message's parts, joined; content that is no list of parts as it is."""
+    if not isinstance(content, list):
+        return content
+    parts = [part.get("text") if isinstance(part, Mapping) else part for part in content]
+    return "\n".join(part for part in parts if isinstance(part, str))
 
 
 def read_response(value: Any) -> str | None:
     """Return the text of a response; of a conversation it is the last assistant message. None where there is none."""
-    if is_conversation(value):
-        replies = [message for message in value if message.get("role") == "assistant"]
+    if messages := messages_of(value):
+        replies = [message for message in messages if message.get("role") == "assistant"]
         value = replies[-1].get("content") if replies else None
     return text_of(value)
 
@@ -63,11 +77,11 @@ def find_lost(prompt: Any, beside: Sequence[Mapping[str, Any]], taken: Set[str] 
     something else lose nothing.
     """
     lost: dict[str, str] = {}
-    if is_conversation(prompt):
-        for reason, what in _lost_messages(prompt):
-            lost.setdefault(reason, what)
+    messages = messages_of(prompt)
+    for reason, what in _lost_messages(messages):
+        lost.setdefault(reason, what)
     for values in beside:
-        for name, reason in _lost_columns(values, is_conversation(prompt)):
+        for name, reason in _lost_columns(values, bool(messages)):
             if name not in taken:
                 lost.setdefault(reason, f"column {name!r}")
         if isinstance(request := values.get(REQUEST), Mapping) and REQUEST not in taken:
@@ -75,22 +89,24 @@ def find_lost(prompt: Any, beside: Sequence[Mapping[str, Any]], taken: Set[str] 
     return lost
 
 
-def _position_of_question(messages: Sequence[Message]) -> int:
+def _position_of_question(messages: Sequence[Message]) -> int | None:
     users = [position for position, message in enumerate(messages) if message.get("role") == "user"]
-    return users[-1] if users else len(messages) - 1
+    if users:
+        return users[-1]
+    others = [position for position, message in enumerate(messages) if message.get("role") not in _ANSWERING]
+    return others[-1] if others else None
 
 
 def _lost_messages(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
     asked = _position_of_question(messages)
     for position, message in enumerate(messages):
+        content = message.get("content")
         if position == asked:
-            yield from _lost_parts(message.get("content"))
+            yield from _lost_parts(content)
         elif message.get("role") in SYSTEM_ROLES:
-            if (text := text_of(message.get("content"))) is not None:
+            if (text := text_of(_text_in(content))) is not None:
                 yield "system_message", f"a system message ({text!r:.60})"
-        elif position < asked and (
-            _holds_something(message.get("content")) or _holds_something(message.get("tool_calls"))
-        ):
+        elif asked is not None and position < asked and (_holds_something(content) or message.get("tool_calls")):
             yield "earlier_turns", f"{asked} messages before the last question" if asked > 1 else "an earlier message"
         for name, reason in _lost_columns(message, in_conversation=True):
             yield reason, f"{name!r} in a message"

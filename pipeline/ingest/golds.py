@@ -4,6 +4,7 @@ r"""Reads gold columns: one answer, or a list of accepted ones, any of which is 
     "answer": ["1/2", 0.5, null, "1/2"]       golds_of  ->  ["1/2", "0.5"]
     "answer": [["1/2"]]                       golds_of  ->  ["1/2"]
     "answer": "[1, 2]"                        golds_of  ->  ["[1, 2]"]: a text is one answer, here an interval
+    "answer": "['72', '73']"                  ["72", "73"] for a verifier of values: texts in quotes are no value
     "answer": {"value": "72"}                 a reject, gold_not_text: answer.value names the answer
 
 Of `choice` with `multiple` a list is one answer: all of its options are needed.
@@ -13,6 +14,7 @@ The first is a row's gold, the others are the argument `other_golds` of its veri
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -20,6 +22,9 @@ from truegold.pipeline.ingest.columns import Column, text_of
 from truegold.pipeline.ingest.jsonl import parse_structure
 from truegold.pipeline.ingest.records import Unusable
 from truegold.verifiers.several_golds import MAX_GOLDS
+
+_QUOTED = re.compile(r"\"([^\"\\]{1,200})\"|'([^'\\]{1,200})'")
+_QUOTED_LIST = re.compile(rf"\s*\[\s*(?:{_QUOTED.pattern})(?:\s*,\s*(?:{_QUOTED.pattern}))*\s*\]\s*")
 
 
 def golds_of(value: Any, column: str) -> list[str]:
@@ -41,14 +46,18 @@ def gold_texts(value: Any) -> list[str]:
     return [text for part in (value if isinstance(value, list) else [value]) if (text := text_of(part)) is not None]
 
 
-def extracted_golds(column: Column, values: Mapping[str, Any], together: bool = False) -> list[str]:
+def extracted_golds(
+    column: Column, values: Mapping[str, Any], together: bool = False, of_values: bool = False
+) -> list[str]:
     """Return the golds of a record's column after its extract, without those in which that finds nothing.
 
-    together: whether a list is one answer, all of whose entries are needed.
+    together: whether a list is one answer, all of whose entries are needed. of_values: whether golds are numbers,
+    formulas or letters, so that a text which lists texts in quotes is a list that a writer of CSV turned into text.
     """
     if together:
         return [text for text in (column.text(values),) if text is not None]
-    golds = golds_of(column(values), column.name)
+    value = column(values)
+    golds = golds_of(_quoted_list(value) or value if of_values else value, column.name)
     if column.extract is None:
         return golds
     return distinct(part for gold in golds if (part := column.extract(gold)) is not None)
@@ -66,6 +75,13 @@ def distinct(golds: Iterable[str]) -> list[str]:
     if len(once) > MAX_GOLDS:
         raise Unusable("too_many_golds", f"{len(once)} accepted golds; a row may have {MAX_GOLDS}")
     return once
+
+
+def _quoted_list(text: Any) -> list[str] | None:
+    """Return the texts that a text lists in quotes, None where it is anything else."""
+    if not isinstance(text, str) or _QUOTED_LIST.fullmatch(text) is None:
+        return None
+    return [entry[1] or entry[2] for entry in _QUOTED.finditer(text)]
 
 
 def _only_entry(value: Any) -> Any:

@@ -27,6 +27,7 @@ from truegold.pipeline.ingest.provenance import with_provenance
 from truegold.pipeline.ingest.records import Record, Unusable
 from truegold.pipeline.ingest.row_columns import (
     DOMAINS,
+    OF_VALUES,
     check_arguments,
     needs_all_golds,
     read_arguments,
@@ -161,7 +162,7 @@ class RowBuilder:
         together: whether a list in the column of gold is one answer.
         """
         gold, several, others = (self.columns.get(field) for field in ("gold", "golds", OTHER_GOLDS))
-        golds = self._from_gold_column(gold, values, together) if gold is not None else []
+        golds = self._from_gold_column(gold, values, verifier, together) if gold is not None else []
         if several is not None:
             golds += listed_golds(several(values), several.name)
         column = gold or several
@@ -169,8 +170,8 @@ class RowBuilder:
             raise Unusable("missing_gold", _describe_absence(column, values))
         return golds + (listed_golds(others(values), others.name) if others is not None else [])
 
-    def _from_gold_column(self, column: Column, values: Mapping[str, Any], together: bool) -> list[str]:
-        golds = extracted_golds(column, values, together)
+    def _from_gold_column(self, column: Column, values: Mapping[str, Any], verifier: str, together: bool) -> list[str]:
+        golds = extracted_golds(column, values, together, of_values=verifier in OF_VALUES)
         if not golds and column.extract is not None and text_of(column(values)) is not None:
             spec = self.layout.columns.gold
             raise Unusable(

@@ -9,6 +9,7 @@ names a verifier that does not exist, or options that its verifier does not have
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any
@@ -33,9 +34,11 @@ SPLIT_WORDS = {
     **dict.fromkeys(("test", "testing", "validation", "valid", "val", "dev", "development"), "heldout"),
     **dict.fromkeys(("eval", "evaluation", "heldout", "holdout", "测试", "测试集", "验证", "验证集"), "heldout"),
 }
-"""What a column `split` may say, in lower case and without blanks, hyphens and underscores."""
+"""What a column `split` may say, in lower case and without blanks, hyphens and underscores; `test_sft` is a test."""
 DOMAINS = {"code": "code", "choice": "choice"}
 """The domain of rows that name one of these verifiers."""
+OF_VALUES = ("math", "math_verify", "numeric", "choice")
+"""Verifiers whose golds are numbers, formulas and letters."""
 CODE_SETTINGS = ("reward", "stop", "limits")
 """The options of programs that are checked here. The rest of their arguments are tests, which `vet_tests` looks at."""
 CACHED_BYTES = 1000
@@ -110,10 +113,13 @@ def read_split(value: Any) -> str | None:
     """Return train or heldout, as a row says, and train where it says nothing; None for what is no known word."""
     if _is_empty(value):
         return "train"
-    return SPLIT_WORDS.get(value.strip().lower().translate(_NO_JOINTS)) if isinstance(value, str) else None
+    if not isinstance(value, str):
+        return None
+    words = _JOINTS.split(value.strip().lower())
+    return SPLIT_WORDS.get("".join(words)) or SPLIT_WORDS.get(words[0])
 
 
-_NO_JOINTS = str.maketrans("", "", " -_")
+_JOINTS = re.compile(r"[\s_.-]+")
 
 
 def _is_empty(value: Any) -> bool:

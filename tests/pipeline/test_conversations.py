@@ -35,6 +35,7 @@ LOST: list[tuple[dict[str, Any], str]] = [
     ({"prompt": [{**SYSTEM, "role": "developer"}, USER]}, "system_message"),
     ({"prompt": [USER, SYSTEM]}, "system_message"),
     ({"prompt": [{"role": "system", "content": [{"type": "text", "text": "Briefly."}]}, USER]}, "system_message"),
+    ({"prompt": json.dumps([SYSTEM, USER])}, "system_message"),
     ({"prompt": "How many?", "system": "Give the result in miles."}, "system_message"),
     ({"prompt": "How many?", "system": "请用中文回答。"}, "system_message"),
     ({"prompt": "How many?", "system_prompt": "Briefly."}, "system_message"),
@@ -99,6 +100,8 @@ def test_the_last_turn_alone_is_kept_when_asked_and_counted(
         {"prompt": [{"role": "system", "content": ""}, USER]},
         {"prompt": [{"role": "system", "content": None}, USER]},
         {"prompt": [{"role": "system", "content": " \n"}, {"role": "system", "content": []}, USER]},
+        {"prompt": [{"role": "system", "content": [{"type": "text", "text": ""}]}, USER]},
+        {"prompt": json.dumps([USER])},
         {"prompt": [USER, {"role": "assistant", "content": "7"}]},
         {"prompt": [USER, {"role": "assistant", "content": "Let us think"}, {"role": "tool", "content": "7"}]},
         {"prompt": [{"content": "How many do I have?"}]},
@@ -123,6 +126,12 @@ def test_what_loses_nothing_is_kept_without_a_word(tmp_path: Path, record: dict[
     report, (row,) = read_file(write_lines(tmp_path, {**record, "gold": "7"}), tmp_path, notes)
     assert row["prompt"].split() == ["How", "many", "do", "I", "have?"]
     assert (report.counts, notes.notes) == ({}, [])
+
+
+@pytest.mark.parametrize("role", ["system", "assistant", "tool"])
+def test_a_conversation_in_which_nobody_asks_has_no_prompt(tmp_path: Path, role: str) -> None:
+    record = {"prompt": [{"role": role, "content": "24 * 5 = 120"}], "gold": "7"}
+    assert reject_of(tmp_path, record, last_turn_only=True)["reason"] in ("missing_prompt", "system_message")
 
 
 def test_a_column_that_is_taken_as_something_else_loses_nothing(tmp_path: Path) -> None:

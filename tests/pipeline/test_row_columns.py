@@ -133,6 +133,8 @@ def test_rows_of_several_verifiers_stand_in_one_file(tmp_path: Path) -> None:
     [
         *((word, "heldout") for word in ("test", "Test", "validation", "valid", "val", "dev", "eval", "heldout")),
         *((word, "heldout") for word in ("held_out", "held-out", "HELD OUT", "evaluation", " testing ", "测试集")),
+        *((word, "heldout") for word in ("test_sft", "validation-matched", "test.clean")),
+        ("train_prefs", "train"),
         *((word, "train") for word in ("train", "training", "Training", None, "", "  ", "训练")),
     ],
 )
@@ -142,7 +144,7 @@ def test_a_row_says_its_split(tmp_path: Path, word: Any, split: str) -> None:
 
 
 def test_words_that_are_no_split_stay_in_meta_and_are_said_once(tmp_path: Path) -> None:
-    words = ["fold_1", 3, ["test"], {"a": 1}, False, "train_sft", "test"]
+    words = ["fold_1", 3, ["test"], {"a": 1}, False, "sft", "test"]
     notes = Notes()
     report, rows = read_file(write_lines(tmp_path, *({**PI, "split": word} for word in words)), tmp_path, notes)
     assert [row["split"] for row in rows] == ["train"] * 6 + ["heldout"]
