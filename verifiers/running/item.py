@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from truegold.verifiers.registry import resolve
-from truegold.verifiers.several_golds import judge_any
+from truegold.verifiers.gold import judges_solutions
+from truegold.verifiers.registry import check_options, resolve, unknown_option
+from truegold.verifiers.several_golds import OTHER_GOLDS, BadGold, golds_in, judge_any
 from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
 
@@ -19,14 +20,35 @@ class Item:
 
     response: str
     """What is judged, as the model wrote it."""
-    gold: str | None
-    """The reference answer; None for verifiers that need none."""
+    gold: Any
+    """The reference answer, or a list of accepted ones, the first of which stays here (`golds_in`); None for verifiers
+    that need none."""
     verifier: str = "math"
     """The verifier's name or import string."""
-    verifier_args: str = "{}"
-    """A JSON object, which the verifier gets as `info`."""
+    verifier_args: Any = "{}"
+    """A JSON object, which the verifier gets as `info`. A mapping is written as one, and its options are checked."""
     problem: str | None = None
     """The question, for verifiers that look at it."""
+    unread_gold: str | None = None
+    """Why what was handed over as gold is none; None where it is one."""
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError where a mapping has options that the verifier does not have."""
+        if isinstance(self.verifier_args, Mapping):
+            check_options(self.verifier, self.verifier_args)
+            object.__setattr__(self, "verifier_args", json.dumps(dict(self.verifier_args)))
+        if self.gold is not None and type(self.gold) is not str:
+            self._read_gold()
+
+    def _read_gold(self) -> None:
+        try:
+            golds = golds_in(self.gold)
+        except BadGold as error:
+            golds = []
+            object.__setattr__(self, "unread_gold", str(error))
+        object.__setattr__(self, "gold", golds[0] if golds else None)
+        if len(golds) > 1:
+            object.__setattr__(self, "verifier_args", _with_other_golds(self.verifier_args, golds[1:]))
 
 
 class TimedVerdict(NamedTuple):
@@ -60,16 +82,28 @@ class ResolvedVerifiers:
 
 
 def _judge(verifier: Verifier, item: Item) -> Verdict:
-    for name, text in (("response", item.response), ("gold", item.gold)):
-        if not isinstance(text, str) and (name == "response" or text is not None):
-            return _unjudgeable(f"{name} is a text; this is {type(text).__name__} {text!r:.60}")
+    if not isinstance(item.response, str):
+        return _unjudgeable(f"response is a text; this is {type(item.response).__name__} {item.response!r:.60}")
+    if item.unread_gold is not None and not judges_solutions(verifier):
+        return Verdict(None, Reason.GOLD_UNPARSED, evidence={"error": item.unread_gold})
     try:
         info = json.loads(item.verifier_args)
     except (ValueError, RecursionError) as error:
         return _unjudgeable(f"verifier_args is not a JSON object: {error}")
     if not isinstance(info, dict):
         return _unjudgeable(f"verifier_args is not a JSON object: it is {item.verifier_args[:40]}")
+    if info and (mistake := unknown_option(verifier, info)) is not None:
+        return _unjudgeable(mistake)
     return judge_any(verifier, item.response, item.gold, item.problem, info)
+
+
+def _with_other_golds(verifier_args: str, others: list[str]) -> str:
+    """Return a row's arguments with further accepted golds; as they came where they are no object, which is told later."""
+    try:
+        arguments = json.loads(verifier_args)
+        return json.dumps({**arguments, OTHER_GOLDS: [*others, *(arguments.get(OTHER_GOLDS) or ())]})
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return verifier_args
 
 
 def _unjudgeable(error: str) -> Verdict:
