@@ -91,7 +91,7 @@ def verify_file(
                     evidence = dump_json({"detail": record.detail})
                     writer.write({"row": record.row_number, "reason": reason, "evidence": evidence})
                 else:
-                    verdict, cpu_ms = next(verdicts)
+                    verdict, cpu_ms, _ = next(verdicts)
                     costs.add(record.row_number, cpu_ms)
                     reason = str(verdict.reason)
                     writer.write(

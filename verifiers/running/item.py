@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from truegold.verifiers.code.sandbox.pool import last_run
 from truegold.verifiers.gold import judges_solutions
 from truegold.verifiers.registry import check_options, resolve, unknown_option
 from truegold.verifiers.several_golds import OTHER_GOLDS, BadGold, golds_in, judge_any
@@ -58,6 +59,8 @@ class TimedVerdict(NamedTuple):
     cpu_ms: float | None
     """CPU milliseconds of the thread that judged, without those of processes that the verifier itself started;
     None where the judging process died or was killed."""
+    program_s: float | None = None
+    """Seconds of CPU time and waiting of the last program that ran here; None where none did."""
 
 
 class ResolvedVerifiers:
@@ -76,9 +79,10 @@ class ResolvedVerifiers:
         """Return the verdict on an item; a field of another type than its own leaves it without a score."""
         # Importing the verifier comes before the clock starts, because it is not this item's cost.
         verifier = self.resolve(item.verifier)
+        last_run.own_s = None
         start = time.thread_time()
         verdict = _judge(verifier, item)
-        return TimedVerdict(verdict, (time.thread_time() - start) * 1000)
+        return TimedVerdict(verdict, (time.thread_time() - start) * 1000, last_run.own_s)
 
 
 def _judge(verifier: Verifier, item: Item) -> Verdict:
