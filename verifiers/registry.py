@@ -123,13 +123,11 @@ def verify(
         verify("so the total is \boxed{0.5}", gold=["1/2", "50%"])
         verify("```python\ndef add(a, b): return a + b\n```", verifier="code", tests=["assert add(1, 2) == 3"])
 
-    `verifier` is a name, an import string or a verifier; `arguments` are those of a row's `verifier_args`. A list of
-    golds are the accepted ones. For many rows `verify_batch` is faster and has deadlines. Raises ConfigError where there
-    is no such verifier, where it has no such argument or cannot do with its value, and where response or gold is none.
+    `verifier` is a name, an import string or a verifier; `arguments` are those of a row's `verifier_args`. Golds
+    in a list are all accepted. For many rows `verify_batch` is faster and has deadlines. Raises ConfigError where there
+    is no such verifier, for an argument that it does not have or a value that means nothing, and for what is no text.
     """
-    if not isinstance(response, str):
-        hint = "Pass an empty text where there was none." if response is None else "Type response=str(...)."
-        raise ConfigError(f"response is a text; this is {type(response).__name__} {response!r:.60}.", hint)
+    _require_text(response)
     try:
         golds = golds_in(gold)
     except BadGold as error:
@@ -152,9 +150,13 @@ def resolve(name: str) -> Verifier:
     return _ImportedVerifier(spelling, _make_verifier(loaded, attribute, name))
 
 
-def find_option_mistakes(
-    verifier: str | Verifier, info: Mapping[str, Any], *, complete: bool = True
-) -> list[str]:
+def _require_text(response: object) -> None:
+    if not isinstance(response, str):
+        hint = "Pass an empty text where there was none." if response is None else "Type response=str(...)."
+        raise ConfigError(f"response is a text; this is {type(response).__name__} {response!r:.60}.", hint)
+
+
+def find_option_mistakes(verifier: str | Verifier, info: Mapping[str, Any], *, complete: bool = True) -> list[str]:
     """Return what is wrong with options that a configuration or a call sets for a verifier, in one line each.
 
     complete: whether rows add nothing to them, so that what the verifier needs has to be there. Raises ConfigError
@@ -182,8 +184,8 @@ def check_options(verifier: str | Verifier, info: Mapping[str, Any]) -> None:
         raise ConfigError(" ".join(mistakes))
 
 
-def unknown_option(verifier: Verifier, info: Mapping[str, Any]) -> str | None:
-    """Return which option of a row no verifier has, if there is one.
+def unknown_option(verifier: Verifier, info: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return an option of a row that no verifier has, and a line about it; None where there is none.
 
     A row may hold options of several verifiers, so that those of any built-in one are left alone. A verifier that
     declares nothing is handed anything.
@@ -193,9 +195,11 @@ def unknown_option(verifier: Verifier, info: Mapping[str, Any]) -> str | None:
 
 
 @lru_cache(maxsize=1024)
-def _first_unknown(name: str, known: tuple[str, ...], options: tuple[str, ...]) -> str | None:
-    unknown = (option for option in options if option not in known and not _verifiers_with(option))
-    return next((_no_such_option(name, option, known) for option in unknown if option != OTHER_GOLDS), None)
+def _first_unknown(name: str, known: tuple[str, ...], options: tuple[str, ...]) -> tuple[str, str] | None:
+    for option in options:
+        if option not in known and option != OTHER_GOLDS and not _verifiers_with(option):
+            return option, _no_such_option(name, option, known)
+    return None
 
 
 def _verifiers_with(option: str) -> list[str]:

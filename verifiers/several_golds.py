@@ -44,7 +44,8 @@ def golds_in(value: Any) -> list[str]:
     if isinstance(value, str):
         return [str(value)]
     if isinstance(value, Number):
-        return [] if value != value else [str(value)]  # Not-a-number alone differs from itself.
+        text = str(value)
+        return [] if text.lower() == "nan" else [text]
     if hasattr(value, "detach"):
         return golds_in(_array_of(value))
     if getattr(value, "shape", None) == ():

@@ -5,8 +5,8 @@ r"""Judges a whole file of responses: `truegold verify --input rows.jsonl --outp
 Columns of responses, gold answers, ids and problems are guessed as everywhere (`ingest.column_names`) or named;
 `verifier` and `verifier_args` are read where they are there. No row is lost: one that cannot be read gets a row with
 the reason and no score. `cpu_ms` has the CPU milliseconds that judging the row took, without those of the verifier's
-subprocesses; it is empty where the judging process died or was killed. At the end the slowest rows and the throughput
-are reported.
+subprocesses; it is empty where the judging process died or was killed. At the end the slowest rows, the throughput and
+options that no verifier has are reported.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ from truegold.pipeline.ingest.records import LOOK_AHEAD, Record, Reject, Source,
 from truegold.pipeline.rows import TableWriter, dump_json
 from truegold.pipeline.running.aside import written_aside
 from truegold.pipeline.running.progress import Progress
-from truegold.verifiers import ConfigError, InputError, Item, Reason, resolve, verify_batch
+from truegold.verifiers import ConfigError, InputError, Item, Reason, Verdict, resolve, verify_batch
 from truegold.verifiers.running.batch import DEADLINE_S, verify_batch_timed
 from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
+from truegold.verifiers.running.item import UNKNOWN_OPTION
 
 VERDICT_SCHEMA = pa.schema(
     [
@@ -82,7 +83,7 @@ def verify_file(
     judged = (reader.item(record) for record in to_judge if isinstance(record, Record))
     verdicts = verify_batch_timed(judged, workers, item_deadline_s=deadline_s, max_timeouts=max_timeouts)
     counts: dict[str, int] = {}
-    costs = _Costs()
+    costs, options = _Costs(), _UnknownOptions()
     with written_aside(target) as aside:
         with closing(verdicts), TableWriter(aside, VERDICT_SCHEMA) as writer:
             for record in to_write:
@@ -93,6 +94,7 @@ def verify_file(
                 else:
                     verdict, cpu_ms, _ = next(verdicts)
                     costs.add(record.row_number, cpu_ms)
+                    options.add(record.row_number, verdict)
                     reason = str(verdict.reason)
                     writer.write(
                         {
@@ -115,7 +117,7 @@ def verify_file(
             )
         if form != "parquet":
             _convert(aside, form)
-    for line in costs.lines():
+    for line in [*costs.lines(), *options.lines(opened.location)]:
         progress.note(line)
     return counts
 
@@ -196,6 +198,26 @@ def _check_gold_is_not_needed(reader: _Reader, first_records: Iterable[Record | 
     verdicts = list(verify_batch(map(reader.item, trial_records), workers=2))
     if verdicts and all(verdict.reason is Reason.GOLD_MISSING for verdict in verdicts):
         raise missing_gold([record.values for record in trial_records], location)
+
+
+class _UnknownOptions:
+    """The rows that were not judged because of an option that their verifier does not have."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, list[int]] = {}
+        """What is said of an option: how many rows have it, and the first of them."""
+
+    def add(self, row: int, verdict: Verdict) -> None:
+        """Count a row, if it is one of these."""
+        if UNKNOWN_OPTION in verdict.evidence:
+            self._rows.setdefault(verdict.evidence["error"], [0, row])[0] += 1
+
+    def lines(self, location: str) -> list[str]:
+        """Return what is reported at the end."""
+        return [
+            f"{location}: {count:,} row{'s' if count > 1 else ''} not judged, the first is row {first}: {mistake}"
+            for mistake, (count, first) in self._rows.items()
+        ]
 
 
 class _Costs:

@@ -54,6 +54,21 @@ def test_each_judged_row_has_its_cpu_time_and_one_that_died_or_was_not_read_has_
     assert counts == {"match": 1, "mismatch": 2, "verifier_error": 1, "rejected:invalid_json": 1}
 
 
+def test_options_that_no_verifier_has_are_counted_and_named_with_their_first_row(tmp_path):
+    source, notes = tmp_path / "rows.jsonl", Notes()
+    numeric = {"response": "3.14", "gold": "3.14", "verifier": "numeric"}
+    options = [{}, {"rel_tl": 0.1}, {"rel_tol": 0.1}, {"rel_tl": 0.2}, {"decimal": 2}, {"max": 5}]
+    source.write_text("".join(dump_json({**numeric, "verifier_args": entry}) + "\n" for entry in options))
+    counts = verify_file(source, tmp_path / "verdicts.parquet", "math", 1, notes)
+    assert counts == {"match": 3, "verifier_error": 3}
+    told = [text for text in notes.texts if "not judged" in text]
+    assert (
+        len(told) == 2 and f"{source}: 2 rows not judged, the first is row 2: numeric has no option 'rel_tl'" in told[0]
+    )
+    assert "1 row not judged, the first is row 5: numeric has no option 'decimal'" in told[1]
+    assert "Did you mean 'decimals'?" in told[1]
+
+
 def test_the_verdicts_do_not_depend_on_what_they_cost(tmp_path, risky):
     first, _, _ = judged(tmp_path, ["a", "b", "slow"], risky, workers=1)
     second, _, _ = judged(tmp_path, ["a", "b", "slow"], risky, workers=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import timeit
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,7 +34,10 @@ MISTAKES: dict[str, tuple[str, dict[str, Any], str]] = {
     "a length without its bound": ("length", {}, "length needs the option 'max'"),
     "golds in a text": ("math", {"other_golds": "7"}, "math: other_golds must be a list of texts"),
 }
-UNKNOWN = [name for name, (_, _, says) in MISTAKES.items() if "has no option" in says or "Did you mean" in says]
+UNKNOWN = [
+    *("a letter left out", "another word", "a plural", "a policy", "a code option", "a pattern's", "a choice's"),
+    "a format's",
+]
 
 
 @pytest.mark.parametrize("name", MISTAKES)
@@ -58,7 +62,7 @@ def test_a_row_with_an_option_that_nobody_has_is_not_judged_and_says_so(name: st
     first, second = tv.verify_batch(rows, workers=workers)
     assert first.score == 1.0
     assert (second.score, second.reason) == (None, tv.Reason.VERIFIER_ERROR)
-    assert says.split(" ")[0] in second.evidence["error"] or "Did you mean" in second.evidence["error"]
+    assert re.search(says, second.evidence["error"]) and second.evidence["unknown_option"] in options
 
 
 SHARED: dict[str, tuple[str, Mapping[str, Any]]] = {
@@ -122,7 +126,7 @@ def test_a_verifier_that_reads_no_option_is_handed_none_by_a_call() -> None:
 
 
 def test_a_policy_of_two_answers_is_checked_by_its_own_call() -> None:
-    with pytest.raises(tv.ConfigError, match="'tolerence'.*did you mean 'tolerance'"):
+    with pytest.raises(tv.ConfigError, match=r"'tolerence'.*did you mean 'tolerance'"):
         tv.equivalent("0.5", gold="1/2", tolerence=0.1)
 
 
@@ -136,7 +140,9 @@ def test_looking_at_the_names_costs_a_row_next_to_nothing() -> None:
     options = '{"rel_tol": 0.1, "decimals": 2}'
     plain = tv.Item("3.14", "3.14", "numeric", "{}")
     with_options = tv.Item("3.14", "3.14", "numeric", options)
-    spent = [min(timeit.repeat(lambda row=row: judge(row), number=200, repeat=5)) / 200 for row in (plain, with_options)]
+    spent = [
+        min(timeit.repeat(lambda row=row: judge(row), number=200, repeat=5)) / 200 for row in (plain, with_options)
+    ]
     assert spent[1] - spent[0] < 50e-6
 
 
@@ -145,6 +151,6 @@ def test_a_verdict_has_no_truth_value(score: float | None) -> None:
     verdict = tv.Verdict(score, tv.Reason.MISMATCH)
     tests = [bool, lambda v: v or None, lambda v: not v, lambda v: [v] if v else [], lambda v: any([v])]
     for test in [*tests, lambda v: list(filter(None, [v])), lambda v: all([v]), lambda v: v and 1]:
-        with pytest.raises(TypeError, match="ask verdict.passed, or verdict.score"):
+        with pytest.raises(TypeError, match=r"ask verdict\.passed, or verdict\.score"):
             test(verdict)
     assert verdict == tv.Verdict(score, tv.Reason.MISMATCH) and verdict is not None

@@ -95,7 +95,9 @@ def test_the_runtime_is_what_the_program_took(
 
 
 def test_each_test_has_its_own_runtime_whatever_ran_before_it(client: Any) -> None:
-    program = f"def f(s):\n    import time\n    end = time.process_time() + s\n    while time.process_time() < end: pass\n"
+    program = (
+        "def f(s):\n    import time\n    end = time.process_time() + s\n    while time.process_time() < end: pass\n"
+    )
     tests = ["assert f(0.4) is None", "assert f(0.0) is None", "assert f(0.0) == 1", "assert f(0.4) is None"]
     answer = client.post(ASSERTS, json={"program": program, "tests": tests, "max_execution_time": 1.5}).json()
     slow, quick, failed, again = answer["runtimes"]

@@ -1,8 +1,8 @@
 """open-instruct: a `VerifierFunction` called `truegold`, for rows with `dataset: truegold`.
 
 Importing this module is enough: open-instruct makes one of every subclass of `VerifierFunction` that it knows of. The
-label is the row that the export has carried, a bare gold, or a list of accepted ones. open-instruct adds up scores, so that a response that
-could not be judged counts as 0; `masked_share()` says how many those were.
+label is the row that the export has carried, a bare gold, or a list of accepted ones. open-instruct adds up scores, so
+that a response that could not be judged counts as 0; `masked_share()` says how many those were.
 """
 
 from __future__ import annotations
@@ -64,4 +64,3 @@ class TruegoldVerifier(VerifierFunction):  # type: ignore[misc]
     def masked_share(self) -> float:
         """Return the share of all responses so far that could not be judged."""
         return self.masked / max(self.masked + self.judged, 1)
-

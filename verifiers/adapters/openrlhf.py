@@ -2,9 +2,10 @@
 
     --reward.remote_url reward_func.py                        the file beside the exported set
 
-`queries` are prompt and response together, decoded with special tokens; the label is the JSON text of the export, or a
-bare gold or list of them. The result has `rewards`, `scores` (from 0 to 1, for its dynamic filtering) and `extra_logs` with `judged`
-and `masked_share`. A response that could not be judged cannot be left out there: its reward is 0, and `judged` says so.
+`queries` are prompt and response together, decoded with special tokens; the label is the JSON text of the export, a
+bare gold, or a list of accepted ones. The result has `rewards`, `scores` (from 0 to 1, for its dynamic filtering) and
+`extra_logs` with `judged` and `masked_share`. A response that could not be judged cannot be left out there: its reward
+is 0, and `judged` says so.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence
     import torch
 
     pairs = zip(queries, prompts, labels, strict=True)
-    verdicts = _SCORER.judge(truth_of_label(label).question(response_in(query, prompt)) for query, prompt, label in pairs)
+    verdicts = _SCORER.judge(
+        truth_of_label(label).question(response_in(query, prompt)) for query, prompt, label in pairs
+    )
     rewards = torch.tensor([_SCORER.paid(verdict) for verdict in verdicts], dtype=torch.float)
     judged = torch.tensor([float(verdict.score is not None) for verdict in verdicts])
     masked = torch.full_like(judged, masked_share(verdicts))
@@ -49,4 +52,3 @@ def response_in(query: str, prompt: str) -> str:
         response = query[turns[-1].end() :] if turns else query
     # What follows the first end of a turn is padding, or another turn that the policy has made up.
     return _SPECIAL.split(response.lstrip())[0].strip() or _SPECIAL.sub("", response).strip()
-

@@ -79,7 +79,7 @@ _DEFAULT = TruegoldReward()
 
 
 def _check_length(name: str, values: Any, completions: int) -> None:
-    """Raise ConfigError where a column is no column of this batch. TRL hands each with an entry for every completion."""
+    """Raise ConfigError where a column is none of this batch: TRL hands each with an entry for every completion."""
     try:
         rows = None if isinstance(values, str | Mapping) else len(values)
     except TypeError:

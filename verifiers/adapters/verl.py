@@ -6,9 +6,9 @@ It returns the same keys for every sample, because verl takes those of the first
 `masked` (its mean is the masked share), `reason`, `extracted`. verl cannot leave a response out, so that one which
 could not be judged has the score `unjudged` (`reward_kwargs`; 0 where not given) and `judged` 0.
 
-How verl 0.9.1 calls it: `naive`, `dapo`, `gdpo`, `remote` and `rate_limited` by keyword for one response, in threads or
-in other processes, and they read `result["score"]`; `prime` by position in processes, and reads `result[0]`; `batch` for
-all responses at once (`solution_strs`, ...).
+verl 0.9.1's managers call it by keyword for one response, in threads or other processes, and read `result["score"]`
+(`naive`, `dapo`, `gdpo`, `remote`, `rate_limited`); or by position, and read `result[0]` (`prime`); or for all
+responses at once, by keywords in the plural (`batch`).
 """
 
 from __future__ import annotations

@@ -15,6 +15,10 @@ from truegold.verifiers.several_golds import OTHER_GOLDS, BadGold, golds_in, jud
 from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
 
+UNKNOWN_OPTION = "unknown_option"
+"""What evidence calls the option for which a row was not judged, because no verifier has it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """One response to judge, with everything that its verifier needs."""
@@ -86,8 +90,9 @@ class ResolvedVerifiers:
 
 
 def _judge(verifier: Verifier, item: Item) -> Verdict:
-    if not isinstance(item.response, str):
-        return _unjudgeable(f"response is a text; this is {type(item.response).__name__} {item.response!r:.60}")
+    response: object = item.response
+    if not isinstance(response, str):
+        return _unjudgeable(f"response is a text; this is {type(response).__name__} {response!r:.60}")
     if item.unread_gold is not None and not judges_solutions(verifier):
         return Verdict(None, Reason.GOLD_UNPARSED, evidence={"error": item.unread_gold})
     try:
@@ -96,13 +101,14 @@ def _judge(verifier: Verifier, item: Item) -> Verdict:
         return _unjudgeable(f"verifier_args is not a JSON object: {error}")
     if not isinstance(info, dict):
         return _unjudgeable(f"verifier_args is not a JSON object: it is {item.verifier_args[:40]}")
-    if info and (mistake := unknown_option(verifier, info)) is not None:
-        return _unjudgeable(mistake)
-    return judge_any(verifier, item.response, item.gold, item.problem, info)
+    if info and (unknown := unknown_option(verifier, info)) is not None:
+        option, mistake = unknown
+        return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": mistake, UNKNOWN_OPTION: option})
+    return judge_any(verifier, response, item.gold, item.problem, info)
 
 
 def _with_other_golds(verifier_args: str, others: list[str]) -> str:
-    """Return a row's arguments with further accepted golds; as they came where they are no object, which is told later."""
+    """Return a row's arguments with further accepted golds; what is no object stays as it is, which is told later."""
     try:
         arguments = json.loads(verifier_args)
         return json.dumps({**arguments, OTHER_GOLDS: [*others, *(arguments.get(OTHER_GOLDS) or ())]})

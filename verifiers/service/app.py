@@ -7,7 +7,8 @@
     GET  /health, /metrics
 
 400: the request is wrong, and `error` says how. 401: the token is. 413: it is too large. 429: the queue is full; come
-again after `Retry-After` seconds. 503: the sandbox failed. A verdict that could not be given has score null, as everywhere.
+again after `Retry-After` seconds. 503: the sandbox failed. A verdict that could not be given has score null, as
+everywhere.
 """
 
 from __future__ import annotations
@@ -88,10 +89,8 @@ async def _respond(request: Request, desk: Desk, handle: Handler) -> Response:
         return JSONResponse({"error": "the queue is full"}, 429, headers={"Retry-After": str(RETRY_S)})
     except (NeverFits, _TooLarge) as error:
         return _refusal(413, str(error) or f"a request has at most {desk.settings.max_bytes} bytes")
-    except (SetupError, SandboxError) as error:
-        return _refusal(503, str(error))
-    except (BadRequest, TruegoldError, ClientDisconnect) as error:
-        return _refusal(400, str(error))
+    except (BadRequest, TruegoldError, SandboxError, ClientDisconnect) as error:
+        return _refusal(503 if isinstance(error, SetupError | SandboxError) else 400, str(error))
     except (ValueError, RecursionError) as error:
         return _refusal(400, f"the body is no JSON: {error}"[:300])
 

@@ -65,7 +65,7 @@ def test_golds_in_what_stands_there(name: str) -> None:
 
 @pytest.mark.parametrize("name", OBJECTS)
 def test_what_is_no_gold_is_told(name: str) -> None:
-    with pytest.raises(BadGold, match="^gold is a "):
+    with pytest.raises(BadGold, match=r"^gold is a "):
         golds_in(OBJECTS[name])
 
 
