@@ -14,7 +14,6 @@ from truegold.verifiers.registry import check_options, resolve, unknown_option
 from truegold.verifiers.several_golds import OTHER_GOLDS, BadGold, golds_in, judge_any
 from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
-
 UNKNOWN_OPTION = "unknown_option"
 """What evidence calls the option for which a row was not judged, because no verifier has it."""
 
